@@ -1,0 +1,44 @@
+# detent_add_layer(wheel SOURCES … PUBLIC_HEADERS … NEEDS … PRIVATE …)
+#
+# One folder under src/ is one target, detent_<name> with the alias detent::<name>. NEEDS are the
+# layers and packages its headers use, PRIVATE those only its sources use. The table of allowed
+# edges is checked by tools/tidy; this only builds. PUBLIC_HEADERS are files under include/.
+function(detent_add_layer name)
+  cmake_parse_arguments(LAYER "" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
+  set(target detent_${name})
+  if(LAYER_SOURCES)
+    add_library(${target} STATIC ${LAYER_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detent_warnings> ${LAYER_PRIVATE})
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(detent::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${LAYER_NEEDS})
+  if(LAYER_PUBLIC_HEADERS)
+    list(TRANSFORM LAYER_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/)
+    target_sources(${target} ${scope} FILE_SET HEADERS
+      BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${LAYER_PUBLIC_HEADERS})
+  else()
+    target_include_directories(${target} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  endif()
+endfunction()
+
+# detent_add_test(wheel SOURCES … NEEDS … [LABELS …]): the tests of one folder are one program,
+# detent_<name>_test; each TEST in it is a test of ctest.
+function(detent_add_test name)
+  if(NOT DETENT_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(TEST "" "" "SOURCES;NEEDS;LABELS" ${ARGN})
+  set(target detent_${name}_test)
+  add_executable(${target} ${TEST_SOURCES})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE detent_warnings ${TEST_NEEDS} GTest::gtest_main)
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+    PROPERTIES LABELS "${name};${TEST_LABELS}" TIMEOUT 600)
+endfunction()

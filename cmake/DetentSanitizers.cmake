@@ -1,0 +1,11 @@
+# -DDETENT_SANITIZE=address,undefined or =thread builds everything under those sanitizers.
+if(DETENT_SANITIZE)
+  add_compile_options(-fsanitize=${DETENT_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${DETENT_SANITIZE})
+  if(DETENT_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ says that TSan does not model atomic_thread_fence, which Asio uses; Asio does not rely on
+    # fences for data that tests share.
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()

@@ -1,0 +1,10 @@
+# The warnings every target of this project is compiled with; they are errors, so none accumulates.
+add_library(detent_warnings INTERFACE)
+target_compile_options(detent_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wcast-qual -Wextra-semi -Werror
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+  # Designated initialisers leave out what has a default; g++ warns of that, clang does not.
+  -Wno-missing-field-initializers
+  # g++ 12 reports these on its own std::string and std::optional at -O2 (GCC bugs 105329, 105562).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>)

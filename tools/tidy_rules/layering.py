@@ -1,0 +1,209 @@
+"""Who may include what: ARCHITECTURE.md's table of folders, and one folder a third-party library.
+
+A folder under src/ is a layer; so is a folder in it that NEEDS names (store/rocksdb). A header
+under include/detent/ belongs to the layer whose CMakeLists.txt lists it as PUBLIC_HEADERS, so a
+public header counts as an edge like any other. tests/, bench/ and examples/ may include every
+layer.
+"""
+
+import re
+
+from tidy_rules.source import TEST_FILE, Finding
+
+RULES = {
+    "layering": "a folder includes only what ARCHITECTURE.md's table says it needs",
+    "third-party": "a library's headers are included from one folder only",
+    "public-header": "a header under include/ is installed with the layer that owns it",
+}
+
+# Layer → the layers it may include, besides itself and `base` and `wheel`, open to all above. Who
+# needs an interface that speaks in tasks (store, protocol, client) needs task's values too.
+NEEDS = {
+    "wheel": set(),
+    "base": set(),
+    "base/log": set(),
+    "runtime": set(),
+    "calendar": set(),
+    "task": set(),
+    "store": {"task"},
+    "store/rocksdb": {"store", "task"},
+    "store/postgres": {"store", "task"},
+    "engine": {"store", "runtime", "calendar", "task"},
+    "net": set(),
+    "cluster": {"engine", "store", "net"},
+    "protocol": {"task"},
+    "protocol/json": {"protocol", "task"},
+    "protocol/beanstalk": {"protocol", "task"},
+    "delivery": {"engine", "net"},
+    "client": {"task", "protocol", "protocol/json", "protocol/beanstalk", "net"},
+    "cli": {"task", "client"},
+    "server": {"runtime", "calendar", "task", "store", "store/rocksdb", "store/postgres", "engine",
+               "net", "cluster", "protocol", "protocol/json", "protocol/beanstalk", "delivery",
+               "client", "cli"},
+}
+GROUND = {"wheel", "base"}  # the lowest floor, which does not see itself
+OPEN_TO_ALL = {"wheel", "base", "base/log"}
+FLOOR_0 = {"detent/check.h", "detent/tick.h"}  # below every layer
+
+# Third-party headers, by how their names begin → where they may be included. The longest wins.
+THIRD_PARTY = {
+    "tl/": ("src/base/result.h",),
+    "spdlog/": ("src/base/log/",),
+    "fmt/": tuple(f"src/{layer}/" for layer in NEEDS if layer not in GROUND),
+    "rocksdb/": ("src/store/rocksdb/",),
+    "libpq-fe.h": ("src/store/postgres/",),
+    "boost/asio": ("src/net/", "include/detent/asio.h"),
+    "boost/beast": ("src/net/",),
+    "boost/system": ("src/net/",),
+    "boost/json": ("src/protocol/json/",),
+    "openssl/": ("src/net/",),
+    "prometheus/": ("src/server/",),
+    "CLI/": ("src/cli/",),
+    "toml++/": ("src/server/",),
+    "date/": ("src/calendar/",),
+    "gtest/": (),
+    "gmock/": (),
+    "benchmark/": (),
+}
+TEST_LIBRARIES = ("gtest/", "gmock/", "benchmark/")
+SYSTEM_HEADER = re.compile(r"""
+    (?:sys|linux|netinet|arpa|net)/[\w/]+\.h
+  | (?:unistd|fcntl|stdlib|time|signal|pthread|sched|poll|netdb|cxxabi)\.h
+  | \w+intrin\.h
+""", re.VERBOSE)
+STANDARD_HEADER = re.compile(r"[a-z_]+")
+LISTED_HEADER = re.compile(r"\bdetent/[\w/]+\.h\b")
+
+
+def check(tree):
+    owners = public_header_owners(tree)
+    for file in tree.cpp_files:
+        if file.is_under("bench", "examples"):
+            continue  # the peers' libraries beside ours; programs of users with theirs
+        for include in file.includes:
+            if include.is_quoted:
+                yield from check_edge(file, include, owners)
+            else:
+                yield from check_third_party(file, include)
+    yield from check_beast(tree)
+    yield from check_installed(tree, owners)
+
+
+def public_header_owners(tree):
+    """Public header (as it is included) → layer, read from the layers' CMakeLists.txt."""
+    owners = {}
+    for file in tree.files:
+        if file.is_cmake and file.is_under("src"):
+            for block in re.finditer(r"PUBLIC_HEADERS\s+((?:[\w./]+\s*)+)", file.text):
+                for header in LISTED_HEADER.findall(block[1]):
+                    owners[header] = layer_of(file.path)
+    return owners
+
+
+def layer_of(path):
+    """The layer a file under src/ belongs to, the most specific one; None elsewhere."""
+    if not path.startswith("src/"):
+        return None
+    folders = path.split("/")[1:-1]
+    for depth in range(len(folders), 0, -1):
+        if "/".join(folders[:depth]) in NEEDS:
+            return "/".join(folders[:depth])
+    return folders[0] if folders else None
+
+
+def check_edge(file, include, owners):
+    """An include of ours: "x/y.h" from another layer, "detent/y.h" from the layer that owns it."""
+    if file.is_under("tests"):
+        return
+    problem = edge_problem(file, include.header, owners)
+    if problem:
+        yield finding(file, include, problem)
+
+
+def edge_problem(file, header, owners):
+    """What is wrong with `file` including our `header`; None when nothing is."""
+    is_public = header.startswith("detent/")
+    if file.is_under("include") and not is_public:
+        return (f'"{header}" is not installed; a public header may include detent/ and the '
+                "standard library")
+    if header in FLOOR_0:
+        return None
+    if public_name(file) in FLOOR_0:
+        return f"{public_name(file)} is floor 0: standard library only"
+    is_for_tests = header.startswith("tests/") or TEST_FILE.fullmatch(header.rsplit("/")[-1])
+    if is_for_tests and not file.is_test:
+        return f'"{header}" is for tests only'
+    if header.startswith("tests/"):
+        return None
+    source = layer_of(file.path) if file.is_under("src") else owners.get(public_name(file))
+    target = owners.get(header) if is_public else layer_of("src/" + header)
+    if source not in NEEDS:
+        return None if source is None else (
+            f"src/{source} is in no table; add it to ARCHITECTURE.md and to NEEDS in "
+            "tools/tidy_rules/layering.py")
+    if target is None or may_include(source, target, file.is_test):
+        return None
+    return f'src/{source} may not include "{header}" (of src/{target}); {allowed_text(source)}'
+
+
+def may_include(source, target, is_test):
+    if source == target or target in NEEDS[source]:
+        return True
+    if source in GROUND and not is_test:  # the wheel's tests use base's Rng
+        return source == "base" and target == "base/log"
+    return target in OPEN_TO_ALL
+
+
+def allowed_text(source):
+    if source in GROUND:
+        return "it is on the lowest floor: itself, detent/check.h and detent/tick.h"
+    return "it needs: " + ", ".join(sorted(NEEDS[source] | OPEN_TO_ALL))
+
+
+def public_name(file):
+    return file.path[len("include/"):] if file.is_under("include") else None
+
+
+def finding(file, include, message, rule="layering"):
+    return Finding(file.path, include.line, rule, message)
+
+
+def check_third_party(file, include):
+    """An include in angle brackets: standard, the system's, or a library with its one folder."""
+    header = include.header
+    if STANDARD_HEADER.fullmatch(header):
+        return
+    if SYSTEM_HEADER.fullmatch(header):
+        if file.is_under("include", "src/wheel"):
+            yield finding(file, include, f"<{header}> is the system's; here the standard library "
+                          "only", "third-party")
+        return
+    if header.startswith(TEST_LIBRARIES) and file.is_test:
+        return
+    prefix = max((key for key in THIRD_PARTY if header.startswith(key)), key=len, default=None)
+    if prefix is None:
+        yield finding(file, include, f"<{header}> is of no library in the table; give it a folder "
+                      "in THIRD_PARTY, tools/tidy_rules/layering.py", "third-party")
+    elif not file.path.startswith(THIRD_PARTY[prefix]):
+        places = ", ".join(THIRD_PARTY[prefix]) or "tests and bench/"
+        yield finding(file, include, f"<{header}> may be included from {places} only",
+                      "third-party")
+
+
+def check_beast(tree):
+    """Beast takes 20 s a translation unit, so one .cc has it and no header."""
+    users = [(file, include) for file in tree.cpp_files if file.is_under("src/net")
+             for include in file.includes if include.header.startswith("boost/beast")]
+    sources = sorted({file.path for file, _ in users if file.suffix == ".cc"})
+    for file, include in users:
+        if file.suffix == ".h" or file.path != sources[0]:
+            yield finding(file, include, "Beast is included by one .cc of src/net and by no header"
+                          f" ({sources[0] if sources else 'none has it'})", "third-party")
+
+
+def check_installed(tree, owners):
+    """A public header that no layer lists is not installed, and nothing checks it alone."""
+    for file in tree.cpp_files:
+        if file.is_under("include") and public_name(file) not in owners:
+            yield Finding(file.path, 1, "public-header", "no layer lists this header as "
+                          "PUBLIC_HEADERS in its CMakeLists.txt, so it is not installed")

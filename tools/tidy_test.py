@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Proves that tools/tidy catches what its rules forbid: plants a violation of each in a tree that
+is clean without it, checks that tree and looks for the rule at the right place. What the program
+makes of findings (lines, exit status) is tested by running it.
+
+Rules that must not fire (a clock in clock.cc, a word in a comment) are planted too. The last test
+asks that every rule has a violation here, so that a new rule comes with one.
+"""
+
+import contextlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+TIDY = pathlib.Path(__file__).resolve().parent / "tidy"
+sys.path.insert(0, str(TIDY.parent))
+
+from tidy_rules import RULES, check_tree  # noqa: E402  (needs the path above)
+
+HEAD = "// What this file is.\n"
+
+CLEAN = {
+    "include/detent/tick.h": HEAD + "#pragma once\n#include <cstdint>\n",
+    "include/detent/timer_wheel.h": HEAD + '#pragma once\n#include "detent/tick.h"\n',
+    "include/detent/scheduler.h": HEAD + "#pragma once\n",
+    "src/wheel/CMakeLists.txt": "detent_add_layer(wheel PUBLIC_HEADERS\n"
+                                "  detent/tick.h detent/timer_wheel.h NEEDS x)\n",
+    "src/runtime/CMakeLists.txt": "detent_add_layer(runtime PUBLIC_HEADERS detent/scheduler.h)\n",
+    "src/base/mutex.h": HEAD + "#pragma once\n#include <mutex>\nstruct M { std::mutex m; };\n",
+    "src/base/clock.h": HEAD + "#pragma once\n",
+    "src/base/clock.cc": '#include "base/clock.h"\nauto t = std::chrono::steady_clock::now();\n',
+    "src/base/result.h": HEAD + "#pragma once\n#include <tl/expected.hpp>\n",
+    "src/store/store.h": HEAD + '#pragma once\n#include "base/result.h"\n#include "task/task.h"\n',
+    "src/task/task.h": HEAD + "#pragma once\nint count();\n",
+    "src/task/task.cc": '#include "task/task.h"\n\n#include <string>\n',
+    "src/task/task_test.cc": '#include <gtest/gtest.h>\n\n#include "task/task.h"\n',
+    "src/net/server.cc": HEAD + "#include <boost/beast/http.hpp>\n#include <sys/epoll.h>\n",
+    "src/engine/engine.cc": HEAD + '#include "detent/scheduler.h"\n#include "store/store.h"\n',
+    "src/protocol/words.cc": HEAD + "int tube = 0, ttr = 0;\n",
+    "bench/a_bench.cc": HEAD + "#include <event2/event.h>\nauto t = clock::steady_clock::now();\n",
+    "tests/e2e/a_test.cc": HEAD + '#include "server/server.h"\n',
+    "examples/a.cc": HEAD + "#include <mutex>\nstd::mutex m;\n",
+    "tools/report.py": '"""Prints a report."""\n\n\ndef report():\n    return 0\n',
+}
+
+LONG_BODY = "  step();\n" * 69
+SEVENTY_ONE = "{\n" + LONG_BODY + "}\n"  # 71 lines with its braces
+SEVENTY = "{\n" + LONG_BODY.replace("  step();\n", "", 1) + "}\n"
+
+
+@contextlib.contextmanager
+def folder_with(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in files.items():
+            file = pathlib.Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        yield folder
+
+
+def check(files):
+    with folder_with(files) as folder:
+        return check_tree(folder)
+
+
+def run_tidy(files):
+    """Runs the program over a tree of `files`; returns its exit status and its output's lines."""
+    with folder_with(files) as folder:
+        run = subprocess.run([sys.executable, TIDY, folder], capture_output=True, text=True,
+                             check=False)
+        return run.returncode, run.stdout.splitlines()
+
+
+def cpp(text):
+    return HEAD + text
+
+
+# (rule, file, text with the violation, its line). The text replaces the file of the clean tree.
+VIOLATIONS = [
+    ("layering", "src/task/task.h", cpp('#pragma once\n#include "engine/engine.h"\n'), 3),
+    ("layering", "src/engine/e.cc", cpp('#include "net/server.h"\n'), 2),
+    ("layering", "src/net/n.cc", cpp('#include "task/task.h"\n'), 2),
+    ("layering", "src/engine/e.cc", cpp('#include "store/rocksdb/store.h"\n'), 2),
+    ("layering", "src/store/postgres/p.cc", cpp('#include "store/rocksdb/store.h"\n'), 2),
+    ("layering", "src/store/s.cc", cpp('#include "detent/scheduler.h"\n'), 2),
+    ("layering", "src/wheel/w.cc", cpp('#include "base/result.h"\n'), 2),
+    ("layering", "src/base/b.cc", cpp('#include "detent/timer_wheel.h"\n'), 2),
+    ("layering", "src/task/t.cc", cpp('#include "task/test_folder.h"\n'), 2),
+    ("layering", "src/task/t.cc", cpp('#include "tests/support/server.h"\n'), 2),
+    ("layering", "src/wheel/wheel_fixture.h", cpp('#pragma once\n#include "task/task.h"\n'), 3),
+    ("layering", "src/unheard/u.cc", cpp('#include "base/result.h"\n'), 2),
+    ("layering", "include/detent/tick.h", cpp('#pragma once\n#include "detent/scheduler.h"\n'), 3),
+    ("layering", "include/detent/timer_wheel.h",
+     cpp('#pragma once\n#include "detent/scheduler.h"\n'), 3),
+    ("layering", "include/detent/scheduler.h", cpp('#pragma once\n#include "base/clock.h"\n'), 3),
+    ("third-party", "src/engine/e.cc", cpp("#include <rocksdb/db.h>\n"), 2),
+    ("third-party", "src/task/t.cc", cpp("#include <tl/expected.hpp>\n"), 2),
+    ("third-party", "src/server/s.cc", cpp("#include <boost/asio/ip/tcp.hpp>\n"), 2),
+    ("third-party", "src/server/s.cc", cpp("#include <boost/json.hpp>\n"), 2),
+    ("third-party", "src/server/s.cc", cpp("#include <CLI/CLI.hpp>\n"), 2),
+    ("third-party", "src/engine/e.cc", cpp("#include <spdlog/spdlog.h>\n"), 2),
+    ("third-party", "src/engine/e.cc", cpp("#include <prometheus/counter.h>\n"), 2),
+    ("third-party", "src/base/b.cc", cpp("#include <fmt/format.h>\n"), 2),
+    ("third-party", "src/task/t.cc", cpp("#include <gtest/gtest.h>\n"), 2),
+    ("third-party", "src/task/t.cc", cpp("#include <curl/curl.h>\n"), 2),
+    ("third-party", "src/wheel/w.cc", cpp("#include <sys/timerfd.h>\n"), 2),
+    ("third-party", "include/detent/tick.h", cpp("#pragma once\n#include <fmt/format.h>\n"), 3),
+    ("third-party", "src/net/zz.cc", cpp("#include <boost/beast/core.hpp>\n"), 2),
+    ("third-party", "src/net/n.h", cpp("#pragma once\n#include <boost/beast/core.hpp>\n"), 3),
+    ("public-header", "include/detent/extra.h", cpp("#pragma once\n"), 1),
+    ("clock", "src/task/t.cc", cpp("auto t = std::chrono::system_clock::now();\n"), 2),
+    ("clock", "src/task/t_test.cc", cpp("auto t = std::chrono::steady_clock :: now();\n"), 2),
+    ("clock", "src/net/n.cc", cpp("int r = clock_gettime(CLOCK_MONOTONIC, &now);\n"), 2),
+    ("clock", "src/task/t.cc", cpp("auto t = std::time(nullptr);\n"), 2),
+    ("clock", "src/task/t.cc", cpp("auto t = ::time(&now);\n"), 2),
+    ("clock", "src/task/t.cc", cpp("int r = gettimeofday(&now, nullptr);\n"), 2),
+    ("clock", "tests/e2e/t.cc", cpp("void f() { std::this_thread::sleep_for(1ms); }\n"), 2),
+    ("clock", "tests/e2e/t.cc", cpp("void f() { std::this_thread::sleep_until(t); }\n"), 2),
+    ("clock", "tests/e2e/t.cc", cpp("void f() { usleep(10); }\n"), 2),
+    ("clock", "tests/e2e/t.cc", cpp("void f() { nanosleep(&t, nullptr); }\n"), 2),
+    ("clock", "tests/e2e/t.cc", cpp("void f() { sleep(1); }\n"), 2),
+    ("random", "src/task/t.cc", cpp("std::random_device device;\n"), 2),
+    ("random", "src/task/t_test.cc", cpp("std::mt19937_64 engine(1);\n"), 2),
+    ("random", "src/task/t.cc", cpp("int r = rand();\n"), 2),
+    ("random", "src/task/t.cc", cpp("void f() { srand(1); }\n"), 2),
+    ("mutex", "src/task/t.cc", cpp("std::mutex m;\n"), 2),
+    ("mutex", "src/task/t.cc", cpp("std::shared_mutex m;\n"), 2),
+    ("mutex", "src/task/t_test.cc", cpp("std::condition_variable c;\n"), 2),
+    ("mutex", "src/net/n.cc", cpp("void f() { std::lock_guard lock(m); }\n"), 2),
+    ("mutex", "src/net/n.cc", cpp("pthread_mutex_t m;\n"), 2),
+    ("glossary", "src/task/t.cc", cpp("int tube = 0;\n"), 2),
+    ("glossary", "src/engine/e.cc", cpp("int run_at_ = 0;\n"), 2),
+    ("glossary", "src/wheel/w.cc", cpp("int bucket = 0;\n"), 2),
+    ("glossary", "examples/a.cc", cpp("int jiffies = 0;\n"), 2),
+    ("machine-path", "src/task/t.cc", cpp("// see /" "work/main/x\n"), 2),
+    ("machine-path", "docs/a.md", "# A\n\nSee .." "/shared/design.\n", 3),
+    ("machine-path", "CMakeLists.txt", "# Root.\nset(X /" "work/x)\n", 2),
+    ("file-size", "src/task/t.cc", cpp("int a;\n" * 800), 801),
+    ("function-size", "src/task/t.cc", cpp("int f(int x) " + SEVENTY_ONE), 2),
+    ("function-size", "src/task/t.cc",
+     cpp("\nclass A {\n void f() const " + SEVENTY_ONE + "};\n"), 4),
+    ("function-size", "src/task/t.cc",
+     cpp("namespace a {\nA::A(int x) : Base{x}, m_{x, 2}, n_(x) " + SEVENTY_ONE + "}\n"), 3),
+    ("function-size", "src/task/t_test.cc", cpp("TEST(Thing, IsTrue) " + SEVENTY_ONE), 2),
+    ("function-size", "src/task/t.cc",
+     cpp("const char* brace = \"{\";\nint n = 1'000; // {\ntemplate <class T>\nT f() "
+         + SEVENTY_ONE), 4),
+    ("function-size", "src/task/t.cc", cpp("#define OPEN {\nvoid f() " + SEVENTY_ONE), 3),
+    ("function-size", "tools/report.py",
+     '"""A."""\n\n\ndef f():\n' + "    step()\n" * 70, 4),
+    ("file-head", "src/task/t.cc", "int a;\n", 1),
+    ("file-head", "src/task/t.h", "#pragma once\n", 1),
+    ("file-head", "tools/report.py", "import os\n", 1),
+    ("file-head", "tools/a", "#!/bin/sh\necho\n", 1),
+    ("pragma-once", "src/task/t.h", cpp("int a;\n"), 1),
+    ("pragma-once", "src/task/t.h", cpp("// #pragma once\n"), 1),
+    ("own-header-first", "src/task/task.cc", '#include <string>\n#include "task/task.h"\n', 1),
+    ("own-header-first", "src/runtime/scheduler.cc",
+     cpp('#include "base/result.h"\n#include "detent/scheduler.h"\n'), 2),
+    ("line-length", "src/task/t.cc", cpp("// " + "x" * 98 + "\n"), 2),
+    ("line-length", "src/task/CMakeLists.txt", "# " + "x" * 99 + "\n", 1),
+    ("allowance", "src/task/t.cc", cpp("int a;  // tidy-ok(clock): because\n"), 2),
+    ("allowance", "src/task/t.cc", cpp("int a;  // tidy-ok(clocks): because\n"), 2),
+    ("allowance", "src/task/t.cc", cpp("int a = rand();  // tidy-ok(random)\n"), 2),
+]
+
+HARMLESS = [
+    ("a word in a comment or a string", "src/task/t.cc",
+     cpp('// std::mutex, sleep(1), tube, #include "engine/engine.h"\nauto s = "rand() tube";\n')),
+    ("a test of the wheel that uses base", "src/wheel/w_test.cc",
+     cpp('#include <gtest/gtest.h>\n\n#include "base/mutex.h"\n')),
+    ("a test that uses what tests share", "src/task/t_test.cc",
+     cpp('#include "tests/support/server.h"\n')),
+    ("a fixture that uses googletest", "src/task/task_fixture.h",
+     cpp("#pragma once\n#include <gtest/gtest.h>\n")),
+    ("an allowance with a reason", "src/task/t.cc",
+     cpp("// tidy-ok(random): the reason\nint a = rand();\n")),
+    ("a member that is called like a function of C", "src/task/t.cc",
+     cpp("auto a = record.time(0) + clock->sleep(1) + Rng::rand();\n")),
+    ("70 lines", "src/task/t.cc", cpp("void f() " + SEVENTY)),
+    ("a long class of short functions", "src/task/t.cc",
+     cpp("class A {\n" + "  int f() { return 1; }\n" * 100 + "};\n")),
+    ("a long table", "src/task/t.cc", cpp("constexpr int k[] = {\n" + "  1,\n" * 100 + "};\n")),
+    ("a long file that says why", "src/task/t.cc",
+     cpp("// Long because the table is one.\n" + "int a;\n" * 900)),
+    ("100 characters that are more bytes", "src/task/t.cc", cpp("// " + "→" * 97 + "\n")),
+    ("a digit separator and a quote", "src/task/t.cc",
+     cpp("int a = 1'000;\nchar c = '\"';\nint b = 2'000;  // \"rand()\n")),
+    ("the trace where CI names it", ".ci/run", "#!/bin/sh\n# CI.\nx=.." "/shared/data\n"),
+]
+
+
+class Rules(unittest.TestCase):
+    def test_a_clean_tree_passes(self):
+        report = check(CLEAN)
+        self.assertEqual((report.findings, report.file_count), ([], len(CLEAN)))
+
+    def test_each_violation_is_caught_alone_and_at_its_line(self):
+        for rule, path, text, line in VIOLATIONS:
+            with self.subTest(rule=rule, path=path, text=text[:90]):
+                found = check(CLEAN | {path: text}).findings
+                if rule == "allowance":  # what it fails to allow is found as well
+                    found = [finding for finding in found if finding.rule == rule]
+                places = [(finding.rule, finding.path, finding.line) for finding in found]
+                self.assertEqual(places, [(rule, path, line)], found)
+
+    def test_what_is_harmless_passes(self):
+        for meaning, path, text in HARMLESS:
+            with self.subTest(meaning):
+                self.assertEqual(check(CLEAN | {path: text}).findings, [])
+
+    def test_a_file_of_600_lines_is_a_warning(self):
+        report = check(CLEAN | {"src/task/t.cc": cpp("int a;\n" * 599)})
+        self.assertEqual(report.findings, [])
+        self.assertEqual([(w.path, w.rule) for w in report.warnings],
+                         [("src/task/t.cc", "file-size")])
+
+    def test_every_rule_has_a_violation_here(self):
+        self.assertEqual(set(RULES), {rule for rule, _, _, _ in VIOLATIONS})
+
+
+class Program(unittest.TestCase):
+    def test_succeeds_for_a_clean_tree(self):
+        status, lines = run_tidy(CLEAN)
+        self.assertEqual((status, lines), (0, [f"tidy: {len(CLEAN)} files, 0 findings"]))
+
+    def test_fails_and_says_path_line_rule_and_what_is_allowed(self):
+        status, lines = run_tidy(CLEAN | {"src/task/t.cc": cpp("std::mutex m;\n")})
+        self.assertEqual(status, 1)
+        self.assertEqual(lines[0], "src/task/t.cc:2: mutex: 'std::mutex' is not used here; "
+                         "use Mutex, MutexLock and CondVar (src/base/mutex.h)")
+
+    def test_does_not_fail_for_a_warning(self):
+        status, lines = run_tidy(CLEAN | {"src/task/t.cc": cpp("int a;\n" * 599)})
+        self.assertEqual(status, 0)
+        self.assertTrue(lines[0].endswith("(a warning)"), lines)
+
+    def test_fails_when_there_is_nothing_to_check(self):
+        self.assertEqual(run_tidy({})[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
