@@ -1,0 +1,8 @@
+# What the durable store and the server need beyond the standard library; versions as Debian 12
+# packages them.
+find_package(RocksDB CONFIG REQUIRED)
+find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS json)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)

@@ -1,0 +1,52 @@
+// A histogram of latencies: fixed buckets whose bounds double, so one array serves from a
+// microsecond to an hour and recording is a bit scan and two additions.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace detent {
+
+/// The buckets: bucket i holds what is above bound i − 1 and at most bound i = first · 2^i; a last
+/// one holds everything above. The default spans 1 us … 2.4 h.
+struct HistogramBuckets {
+  std::chrono::nanoseconds first{1000};
+  std::size_t count = 34;
+};
+
+/// What a histogram held at one moment.
+struct HistogramSnapshot {
+  std::vector<std::chrono::nanoseconds> bounds;  // upper bounds, inclusive
+  std::vector<std::uint64_t> counts;             // one more than bounds: above the last
+  std::uint64_t count = 0;
+  /// Sum of all values; saturates (after 584 years of recorded waiting) instead of wrapping.
+  std::uint64_t sum_ns = 0;
+
+  /// An upper bound of the q-quantile, at most twice its value (q in [0, 1]): the bound of the
+  /// bucket it falls in; nanoseconds::max() when that is the last one. Zero when empty.
+  std::chrono::nanoseconds quantile(double q) const;
+};
+
+/// Thread-compatible. 8 bytes a bucket; no allocation after construction but in `snapshot`.
+class Histogram {
+ public:
+  /// Requires: first >= 1 ns, 1 <= count <= 62, and the last bound fits in nanoseconds.
+  explicit Histogram(HistogramBuckets buckets = {});
+
+  /// Negative values count as zero.
+  void record(std::chrono::nanoseconds value) noexcept;
+  /// Adds what another one holds. Requires: the same buckets.
+  void merge(const Histogram& other) noexcept;
+  HistogramSnapshot snapshot() const;
+
+ private:
+  std::size_t bucket_of(std::uint64_t value_ns) const noexcept;
+
+  std::uint64_t first_ns_;
+  std::vector<std::uint64_t> counts_;
+  std::uint64_t sum_ns_ = 0;
+};
+
+}  // namespace detent

@@ -1,0 +1,71 @@
+// A mutex that clang checks: data says which mutex guards it, functions say which they need.
+//
+// Use these instead of std::mutex. With clang's -Wthread-safety, reading a DETENT_GUARDED_BY member
+// without its lock does not compile. g++ ignores the annotations.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__clang__)
+#define DETENT_THREAD_ANNOTATION(x) __attribute__((x))
+#else
+#define DETENT_THREAD_ANNOTATION(x)
+#endif
+#define DETENT_GUARDED_BY(mutex) DETENT_THREAD_ANNOTATION(guarded_by(mutex))
+#define DETENT_REQUIRES(...) DETENT_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
+#define DETENT_EXCLUDES(...) DETENT_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
+
+namespace detent {
+
+class DETENT_THREAD_ANNOTATION(capability("mutex")) Mutex {
+ public:
+  void lock() DETENT_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
+  void unlock() DETENT_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+
+ private:
+  friend class CondVar;
+  std::mutex mutex_;
+};
+
+/// Holds a Mutex for a scope.
+class DETENT_THREAD_ANNOTATION(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) DETENT_THREAD_ANNOTATION(acquire_capability(mutex))
+      : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~MutexLock() DETENT_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+/// A condition variable for Mutex. Waits may end spuriously: wait in a loop over the condition.
+/// Waiting for a time goes through Clock::wait (detent/clock.h); only clock.cc uses `wait_until`.
+class CondVar {
+ public:
+  /// Requires: the caller holds `mutex`; it is released while waiting and held again on return.
+  void wait(Mutex& mutex) DETENT_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait(lock);
+    lock.release();
+  }
+  /// The same, and ends when the steady clock (CLOCK_MONOTONIC) reaches `until`.
+  void wait_until(Mutex& mutex, std::chrono::steady_clock::time_point until)
+      DETENT_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait_until(lock, until);
+    lock.release();
+  }
+  void notify_one() noexcept { condition_.notify_one(); }
+  void notify_all() noexcept { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
+};
+
+}  // namespace detent

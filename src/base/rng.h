@@ -1,0 +1,37 @@
+// The one source of random numbers, always seeded by whoever makes it: the same seed, the same run.
+#pragma once
+
+#include <cstdint>
+
+namespace detent {
+
+/// SplitMix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014):
+/// 8 bytes of state, passes BigCrush, the same sequence on every machine. Not for secrets.
+/// Thread-compatible.
+class Rng {
+ public:
+  explicit constexpr Rng(std::uint64_t seed) noexcept : state_(seed) {}
+
+  constexpr std::uint64_t next() noexcept {
+    std::uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
+
+  /// Uniform in [0, bound) by multiplication; the bias is below bound / 2^32. Requires: bound > 0.
+  constexpr std::uint32_t below(std::uint32_t bound) noexcept {
+    return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
+  }
+
+  /// Uniform in [0, 1), 53 bits.
+  constexpr double unit() noexcept { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// A seed from the machine's entropy, for programs; tests choose theirs and print it.
+std::uint64_t random_seed();
+
+}  // namespace detent
