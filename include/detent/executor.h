@@ -1,0 +1,54 @@
+// Where the jobs of a Scheduler run: on the thread that drives it, or on a pool.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "detent/unique_function.h"
+
+namespace detent {
+
+/// Runs jobs. Implementations are thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Runs `job` exactly once, on a thread of its choice, perhaps before it returns.
+  /// Requires: `job` does not throw (the scheduler's do not: it catches what its users throw).
+  virtual void execute(Job job) = 0;
+};
+
+/// Runs each job at once on the thread that hands it over: with a Scheduler, its driver thread. A
+/// slow job delays every timer behind it; use it for short ones.
+class InlineExecutor final : public Executor {
+ public:
+  void execute(Job job) override { job(); }
+};
+
+struct ThreadPoolOptions {
+  std::size_t threads = 0;      // 0: as many as the machine has processors
+  std::size_t capacity = 4096;  // jobs waiting; Requires: at least 1
+};
+
+/// A fixed number of threads that take jobs from one bounded queue, first in first out.
+/// Thread-safe.
+///
+/// When the queue is full the job runs on the thread that hands it over: nothing is lost and memory
+/// stays bounded; under a Scheduler the timers behind it are late until the pool catches up.
+class ThreadPool final : public Executor {
+ public:
+  /// Throws std::system_error when the threads cannot be started.
+  explicit ThreadPool(ThreadPoolOptions options = {});
+  /// Runs what is still queued, then joins its threads. Requires: not called by one of them.
+  ~ThreadPool() override;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  void execute(Job job) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace detent

@@ -1,0 +1,249 @@
+// Cancelling and moving timers: each answer, from each place it can be asked.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "detent/scheduler.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TimerHandle, CancelOfAPendingTimerDestroysItsJobAtOnce) {
+  SchedulerRig rig;
+  int alive = 0;
+  int fired = 0;
+  TimerHandle timer =
+      rig.scheduler().schedule_after(1ms, [&fired, token = LifeToken(alive)] { ++fired; });
+  EXPECT_EQ(timer.cancel(), CancelResult::cancelled);
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+  rig.advance(1h);
+  EXPECT_EQ(fired, 0);
+  EXPECT_EQ(rig.scheduler().stats().cancelled, 1u);
+}
+
+TEST(TimerHandle, CancelAfterTheTimerFiredAnswersNotPending) {
+  SchedulerRig rig;
+  TimerHandle timer = rig.scheduler().schedule_after(1ms, [] {});
+  rig.advance(1ms);
+  EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+  EXPECT_EQ(timer.cancel_and_wait(), CancelResult::not_pending);
+}
+
+TEST(TimerHandle, CancelInsideItsOwnJobAnswersRunning) {
+  SchedulerRig rig;
+  TimerHandle timer;
+  std::vector<CancelResult> answers;
+  timer = rig.scheduler().schedule_after(1ms, [&] {
+    answers.push_back(timer.cancel());
+    answers.push_back(timer.cancel_and_wait());  // must not wait for itself
+  });
+  rig.advance(1ms);
+  EXPECT_EQ(answers, (std::vector{CancelResult::running, CancelResult::running}));
+}
+
+TEST(TimerHandle, CancelFromAnotherThreadWhileItRunsAnswersRunning) {
+  SchedulerRig rig;
+  Gate began;
+  Gate may_end;
+  TimerHandle timer = rig.scheduler().schedule_after(1ms, [&] {
+    began.open();
+    may_end.wait();
+  });
+  rig.clock().advance(1ms);
+  began.wait();
+  EXPECT_EQ(timer.cancel(), CancelResult::running);
+  EXPECT_FALSE(timer.is_pending());
+  may_end.open();
+  rig.settle();
+  EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+}
+
+// Whether the call comes while the job runs or after it is up to the machine's scheduling; what
+// must hold after it is the same. Goes on until it came while the job ran.
+TEST(TimerHandle, CancelAndWaitReturnsWhenTheJobIsOverAndDestroyed) {
+  CancelResult answer = CancelResult::not_pending;
+  while (answer != CancelResult::running) {
+    SchedulerRig rig;
+    Gate began;
+    Gate may_end;
+    bool alive = true;
+    bool ended = false;
+    // What the job captured takes its time to die, so that whoever does not wait for it is caught.
+    std::shared_ptr<bool> capture(&alive, [](bool* value) {
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      *value = false;
+    });
+    TimerHandle timer = rig.scheduler().schedule_after(1ms, [&, held = std::move(capture)] {
+      began.open();
+      may_end.wait();
+      ended = true;
+    });
+    rig.clock().advance(1ms);
+    began.wait();
+    std::thread opener([&] { may_end.open(); });
+    answer = timer.cancel_and_wait();
+    EXPECT_NE(answer, CancelResult::cancelled);
+    // Read without any other synchronisation: the wait must be one.
+    EXPECT_TRUE(ended);
+    EXPECT_FALSE(alive);
+    opener.join();
+  }
+}
+
+// Both are due in one batch; the first cancels the second before it began.
+TEST(TimerHandle, AJobMayCancelOneThatIsDueWithIt) {
+  SchedulerRig rig;
+  TimerHandle second;
+  int fired = 0;
+  std::optional<CancelResult> answer;
+  const TimerHandle first = rig.scheduler().schedule_after(1ms, [&] { answer = second.cancel(); });
+  second = rig.scheduler().schedule_after(2ms, [&] { ++fired; });
+  rig.advance(1s);
+  EXPECT_EQ(answer, CancelResult::cancelled);
+  EXPECT_EQ(fired, 0);
+}
+
+TEST(TimerHandle, DestroyingItCancels) {
+  SchedulerRig rig;
+  int fired = 0;
+  {
+    const TimerHandle timer = rig.scheduler().schedule_after(1ms, [&] { ++fired; });
+  }
+  rig.advance(1s);
+  EXPECT_EQ(fired, 0);
+}
+
+TEST(TimerHandle, ReleasingItLetsTheTimerGoOn) {
+  SchedulerRig rig;
+  int fired = 0;
+  {
+    TimerHandle timer = rig.scheduler().schedule_after(1ms, [&] { ++fired; });
+    timer.release();
+    EXPECT_FALSE(timer);
+    EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+  }
+  rig.advance(1s);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST(TimerHandle, MoveAssignmentCancelsWhatWasHeld) {
+  SchedulerRig rig;
+  int first = 0;
+  int second = 0;
+  TimerHandle timer = rig.scheduler().schedule_after(1ms, [&] { ++first; });
+  timer = rig.scheduler().schedule_after(1ms, [&] { ++second; });
+  TimerHandle moved = std::move(timer);
+  EXPECT_FALSE(timer);  // NOLINT(bugprone-use-after-move): the state after a move is the promise
+  rig.advance(1s);
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(second, 1);
+}
+
+TEST(TimerHandle, IsSafeAfterTheSchedulerIsGone) {
+  TimerHandle pending;
+  TimerHandle fired;
+  {
+    SchedulerRig rig;
+    pending = rig.scheduler().schedule_after(1h, [] {});
+    fired = rig.scheduler().schedule_after(1ms, [] {});
+    rig.advance(1ms);
+  }
+  for (TimerHandle* timer : {&pending, &fired}) {
+    EXPECT_FALSE(timer->is_pending());
+    EXPECT_FALSE(timer->expires_after(1s));
+    EXPECT_EQ(timer->cancel(), CancelResult::not_pending);
+    EXPECT_EQ(timer->cancel_and_wait(), CancelResult::not_pending);
+  }
+}
+
+TEST(TimerHandle, OfATimerThatIsOverDoesNotTouchTheNextInItsPlace) {
+  SchedulerRig rig;
+  TimerHandle old = rig.scheduler().schedule_after(1ms, [] {});
+  rig.advance(1ms);
+  int fired = 0;
+  const TimerHandle next = rig.scheduler().schedule_after(1ms, [&] { ++fired; });
+  EXPECT_EQ(old.cancel(), CancelResult::not_pending);
+  EXPECT_FALSE(old.expires_after(1h));
+  rig.advance(1ms);
+  EXPECT_EQ(fired, 1);
+}
+
+TEST(TimerHandle, EmptyOneAnswersThatThereIsNothing) {
+  TimerHandle empty;
+  EXPECT_FALSE(empty);
+  EXPECT_FALSE(empty.is_pending());
+  EXPECT_FALSE(empty.expires_after(1s));
+  EXPECT_EQ(empty.cancel(), CancelResult::not_pending);
+}
+
+// A job that owns the handle of its own timer: destroying the job cancels through the scheduler.
+TEST(TimerHandle, MayBeOwnedByItsOwnJob) {
+  auto owner = std::make_shared<TimerHandle>();
+  const std::weak_ptr<TimerHandle> watch = owner;
+  SchedulerRig rig;
+  int fired = 0;
+  *owner = rig.scheduler().schedule_after(1ms, [&fired, owner] { ++fired; });
+  owner.reset();
+  rig.advance(1ms);
+  EXPECT_EQ(fired, 1);
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(ExpiresAfter, MovesATimerLater) {
+  SchedulerRig rig;
+  int fired = 0;
+  TimerHandle timer = rig.scheduler().schedule_after(10ms, [&] { ++fired; });
+  rig.advance(9ms);
+  EXPECT_TRUE(timer.expires_after(10ms));
+  rig.advance(10ms - 1ns);
+  EXPECT_EQ(fired, 0);
+  rig.advance(1ns);
+  EXPECT_EQ(fired, 1);
+  EXPECT_FALSE(timer.expires_after(10ms)) << "it is over";
+}
+
+TEST(ExpiresAfter, MovesATimerEarlierAndWakesTheDriver) {
+  SchedulerRig rig;
+  int fired = 0;
+  TimerHandle timer = rig.scheduler().schedule_after(1h, [&] { ++fired; });
+  rig.settle();
+  EXPECT_TRUE(timer.expires_after(1ms));
+  rig.advance(1ms);
+  EXPECT_EQ(fired, 1);
+}
+
+// Due in the same batch as the one that moves it: it goes back to the wheel and fires once, later.
+TEST(ExpiresAfter, MovesATimerThatWaitsForTheExecutor) {
+  SchedulerRig rig;
+  TimerHandle second;
+  std::vector<MonotonicTime> fired;
+  bool moved = false;
+  const TimerHandle first =
+      rig.scheduler().schedule_after(1ms, [&] { moved = second.expires_after(1s); });
+  second = rig.scheduler().schedule_after(2ms, [&] { fired.push_back(rig.clock().now()); });
+  rig.advance(2ms);
+  EXPECT_TRUE(moved);
+  EXPECT_TRUE(fired.empty());
+  rig.advance(2s);
+  EXPECT_EQ(fired.size(), 1u);
+}
+
+TEST(ExpiresAfter, InsideItsOwnJobAnswersThatItIsTooLate) {
+  SchedulerRig rig;
+  TimerHandle timer;
+  bool moved = true;
+  timer = rig.scheduler().schedule_after(1ms, [&] { moved = timer.expires_after(1ms); });
+  rig.advance(1s);
+  EXPECT_FALSE(moved);
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,171 @@
+// Periodic timers: rate without drift, count, missed ticks, jobs that throw.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "detent/scheduler.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+using Times = std::vector<MonotonicTime>;
+
+constexpr MonotonicTime at(std::chrono::nanoseconds since_start) {
+  return MonotonicTime{since_start};
+}
+
+TEST(SchedulerPeriodic, RunsEveryPeriodFromTheFirstOn) {
+  SchedulerRig rig;
+  Times runs;
+  const TimerHandle timer =
+      rig.scheduler().schedule_every({.period = 10ms}, [&] { runs.push_back(rig.clock().now()); });
+  for (int i = 0; i < 35; ++i) rig.advance(1ms);
+  EXPECT_EQ(runs, (Times{at(10ms), at(20ms), at(30ms)}));
+}
+
+TEST(SchedulerPeriodic, ACountOfNRunsNTimes) {
+  for (const std::uint64_t count : {1u, 2u, 3u, 7u}) {
+    SchedulerRig rig;
+    std::uint64_t runs = 0;
+    int alive = 0;
+    const TimerHandle timer = rig.scheduler().schedule_every(
+        {.period = 1s, .count = count}, [&runs, token = LifeToken(alive)] { ++runs; });
+    for (int i = 0; i < 20; ++i) rig.advance(1s);
+    EXPECT_EQ(runs, count);
+    EXPECT_EQ(alive, 0) << "the job goes with its last run";
+    EXPECT_EQ(rig.scheduler().stats().completed, 1u);
+  }
+}
+
+// Every run is seen late by 3 ms and takes 2 ms; the thousandth is still due at 1000 periods.
+TEST(SchedulerPeriodic, DoesNotDrift) {
+  SchedulerRig rig;
+  std::uint64_t runs = 0;
+  const TimerHandle timer = rig.scheduler().schedule_every({.period = 10ms}, [&] {
+    ++runs;
+    rig.clock().advance(2ms);
+  });
+  rig.advance(3ms);
+  for (int i = 0; i < 1000; ++i) rig.advance(8ms);  // 10 ms a round with the job's 2
+  EXPECT_EQ(runs, 1000u);
+  EXPECT_EQ(rig.clock().now(), at(3ms + 10s));
+}
+
+TEST(SchedulerPeriodic, AJumpOverManyTicksIsMadeUpForByOneRun) {
+  for (const MissedTick missed : {MissedTick::run_once, MissedTick::skip}) {
+    SchedulerRig rig;
+    Times runs;
+    const TimerHandle timer = rig.scheduler().schedule_every(
+        {.period = 10ms, .missed = missed}, [&] { runs.push_back(rig.clock().now()); });
+    rig.advance(55ms);
+    EXPECT_EQ(runs, (Times{at(55ms)}));
+    rig.advance(5ms - 1ns);
+    EXPECT_EQ(runs.size(), 1u);
+    rig.advance(1ns);
+    EXPECT_EQ(runs, (Times{at(55ms), at(60ms)})) << "in phase again";
+  }
+}
+
+/// The runs of a job whose first run takes `takes`, with a period of 10 ms, until 60 ms.
+Times runs_after_a_slow_one(MissedTick missed, std::chrono::nanoseconds takes) {
+  SchedulerRig rig;
+  Times runs;
+  const TimerHandle timer = rig.scheduler().schedule_every({.period = 10ms, .missed = missed}, [&] {
+    runs.push_back(rig.clock().now());
+    if (runs.size() == 1) rig.clock().advance(takes);
+  });
+  rig.advance(10ms);
+  while (rig.clock().now() < at(60ms)) rig.advance(1ms);
+  return runs;
+}
+
+TEST(SchedulerPeriodic, TicksMissedByASlowRunAreMadeUpForByOneRunAtOnce) {
+  EXPECT_EQ(runs_after_a_slow_one(MissedTick::run_once, 25ms),
+            (Times{at(10ms), at(35ms), at(40ms), at(50ms), at(60ms)}));
+}
+
+TEST(SchedulerPeriodic, TicksMissedByASlowRunAreLeftOutWhenAskedTo) {
+  EXPECT_EQ(runs_after_a_slow_one(MissedTick::skip, 25ms),
+            (Times{at(10ms), at(40ms), at(50ms), at(60ms)}));
+}
+
+TEST(SchedulerPeriodic, ATickThatFallsOnTheEndOfASlowRunIsNotMissed) {
+  for (const MissedTick missed : {MissedTick::run_once, MissedTick::skip}) {
+    EXPECT_EQ(runs_after_a_slow_one(missed, 20ms),
+              (Times{at(10ms), at(30ms), at(40ms), at(50ms), at(60ms)}));
+  }
+}
+
+TEST(SchedulerPeriodic, GoesOnAfterARunThatThrows) {
+  int caught = 0;
+  SchedulerRig rig({.error_handler = [&](std::exception_ptr) { ++caught; }});
+  int runs = 0;
+  const TimerHandle timer = rig.scheduler().schedule_every({.period = 1ms, .count = 3}, [&] {
+    ++runs;
+    throw std::runtime_error("each time");
+  });
+  for (int i = 0; i < 10; ++i) rig.advance(1ms);
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(caught, 3);
+}
+
+TEST(SchedulerPeriodic, CancelInsideItsOwnJobEndsIt) {
+  SchedulerRig rig;
+  TimerHandle timer;
+  int runs = 0;
+  timer = rig.scheduler().schedule_every({.period = 1ms}, [&] {
+    ++runs;
+    if (runs < 2) return;
+    EXPECT_EQ(timer.cancel(), CancelResult::running);
+  });
+  for (int i = 0; i < 5; ++i) rig.advance(1ms);
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+  EXPECT_EQ(rig.scheduler().stats().cancelled, 1u);
+}
+
+TEST(SchedulerPeriodic, CancelBetweenRunsEndsIt) {
+  SchedulerRig rig;
+  int runs = 0;
+  TimerHandle timer = rig.scheduler().schedule_every({.period = 1ms}, [&] { ++runs; });
+  rig.advance(1ms);
+  EXPECT_EQ(timer.cancel(), CancelResult::cancelled);
+  rig.advance(10ms);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(SchedulerPeriodic, ExpiresAfterShiftsItsPhase) {
+  SchedulerRig rig;
+  Times runs;
+  TimerHandle timer =
+      rig.scheduler().schedule_every({.period = 10ms}, [&] { runs.push_back(rig.clock().now()); });
+  rig.advance(4ms);
+  EXPECT_TRUE(timer.expires_after(10ms));
+  for (int i = 0; i < 30; ++i) rig.advance(1ms);
+  EXPECT_EQ(runs, (Times{at(14ms), at(24ms), at(34ms)}));
+}
+
+TEST(SchedulerPeriodic, APeriodLongerThanTimeNeverRuns) {
+  SchedulerRig rig;
+  int runs = 0;
+  const TimerHandle timer =
+      rig.scheduler().schedule_every({.period = std::chrono::nanoseconds::max()}, [&] { ++runs; });
+  rig.advance(100 * 365 * 24h);
+  EXPECT_EQ(runs, 0);
+}
+
+TEST(SchedulerPeriodicDeathTest, APeriodOfZeroIsABug) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        SchedulerRig rig;
+        const TimerHandle timer = rig.scheduler().schedule_every({.period = 0ms}, [] {});
+      },
+      "options.period > ");
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,228 @@
+// The end of a scheduler: what becomes of pending, queued and running timers, from every side.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "detent/scheduler.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(SchedulerStop, DestructionDropsWhatIsPending) {
+  int fired = 0;
+  int alive = 0;
+  {
+    SchedulerRig rig;
+    for (int i = 0; i < 1000; ++i) {
+      rig.scheduler()
+          .schedule_after(1h + i * 1s, [&fired, token = LifeToken(alive)] { ++fired; })
+          .release();
+    }
+    EXPECT_EQ(alive, 1000);
+  }
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(fired, 0);
+}
+
+TEST(SchedulerStop, DropDestroysPendingJobsBeforeItReturns) {
+  SchedulerRig rig;
+  int alive = 0;
+  TimerHandle timer = rig.scheduler().schedule_after(1ms, [token = LifeToken(alive)] {});
+  EXPECT_TRUE(rig.scheduler().stop(Drain::drop).empty());
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+  EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
+}
+
+TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
+  ManualClock clock;
+  ThreadPool pool({.threads = 1});
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
+  int due = 0;
+  int later = 0;
+  int periodic = 0;
+  Gate busy;
+  Gate go_on;
+  // The pool's one thread is held up, so that everything below is still to run when stop begins.
+  pool.execute([&] {
+    busy.open();
+    go_on.wait();
+  });
+  busy.wait();
+  const TimerHandle a = scheduler.schedule_after(1ms, [&] { ++due; });
+  const TimerHandle b = scheduler.schedule_after(2ms, [&] { ++later; });
+  const TimerHandle c = scheduler.schedule_every({.period = 1ms}, [&] { ++periodic; });
+  clock.advance(1ms);
+  std::thread opener([&] { go_on.open(); });
+  EXPECT_TRUE(scheduler.stop(Drain::run_due).empty());
+  EXPECT_EQ(due, 1);
+  EXPECT_EQ(later, 0);
+  EXPECT_EQ(periodic, 1);
+  EXPECT_EQ(scheduler.stats().dropped, 2u);
+  EXPECT_EQ(scheduler.stats().completed, 1u);
+  opener.join();
+}
+
+TEST(SchedulerStop, HandBackReturnsJobsThatStillWork) {
+  SchedulerRig rig;
+  int once = 0;
+  int often = 0;
+  rig.scheduler().schedule_after(5s, [&] { ++once; }).release();
+  rig.scheduler().schedule_every({.period = 2s, .count = 5}, [&] { ++often; }).release();
+  rig.advance(3s);
+  std::vector<PendingJob> left = rig.scheduler().stop(Drain::hand_back);
+  std::sort(left.begin(), left.end(),
+            [](const PendingJob& a, const PendingJob& b) { return a.deadline < b.deadline; });
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(left[0].deadline, MonotonicTime{4s});
+  ASSERT_TRUE(left[0].periodic.has_value());
+  EXPECT_EQ(left[0].periodic->count, 4u);
+  EXPECT_EQ(left[1].deadline, MonotonicTime{5s});
+  EXPECT_FALSE(left[1].periodic.has_value());
+  left[1].job();
+  EXPECT_EQ(once, 1);
+  EXPECT_EQ(often, 1);
+}
+
+TEST(SchedulerStop, IsIdempotent) {
+  SchedulerRig rig;
+  rig.scheduler().schedule_after(1h, [] {}).release();
+  EXPECT_EQ(rig.scheduler().stop(Drain::hand_back).size(), 1u);
+  EXPECT_TRUE(rig.scheduler().stop(Drain::hand_back).empty());
+  EXPECT_TRUE(rig.scheduler().stop(Drain::drop).empty());
+  EXPECT_TRUE(rig.scheduler().stop(Drain::run_due).empty());
+}
+
+TEST(SchedulerStop, RefusesWhatIsScheduledAfterwards) {
+  SchedulerRig rig;
+  rig.scheduler().stop();
+  int alive = 0;
+  int fired = 0;
+  TimerHandle timer =
+      rig.scheduler().schedule_after(0s, [&fired, token = LifeToken(alive)] { ++fired; });
+  EXPECT_FALSE(timer);
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
+  EXPECT_EQ(fired, 0);
+  EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
+}
+
+TEST(SchedulerStop, WaitsForTheJobThatRuns) {
+  SchedulerRig rig;
+  Gate began;
+  Gate may_end;
+  bool ended = false;
+  rig.scheduler()
+      .schedule_after(1ms,
+                      [&] {
+                        began.open();
+                        may_end.wait();
+                        ended = true;
+                      })
+      .release();
+  rig.clock().advance(1ms);
+  began.wait();
+  std::thread opener([&] { may_end.open(); });
+  rig.scheduler().stop();
+  EXPECT_TRUE(ended);
+  opener.join();
+}
+
+TEST(SchedulerStop, SeveralThreadsMayStopAtOnceAndAllOfThemWait) {
+  for (int round = 0; round < 20; ++round) {
+    SchedulerRig rig;
+    Gate began;
+    Gate may_end;
+    bool ended = false;
+    rig.scheduler()
+        .schedule_after(1ms,
+                        [&] {
+                          began.open();
+                          may_end.wait();
+                          ended = true;
+                        })
+        .release();
+    for (int i = 0; i < 10; ++i) rig.scheduler().schedule_after(1h, [] {}).release();
+    rig.clock().advance(1ms);
+    began.wait();
+    std::atomic<std::size_t> handed_back = 0;
+    std::vector<std::thread> stoppers;
+    for (int i = 0; i < 4; ++i) {
+      stoppers.emplace_back([&] {
+        handed_back += rig.scheduler().stop(Drain::hand_back).size();
+        EXPECT_TRUE(ended);
+      });
+    }
+    may_end.open();
+    for (std::thread& stopper : stoppers) stopper.join();
+    EXPECT_EQ(handed_back, 10u);
+  }
+}
+
+TEST(SchedulerStop, InsideAJobDoesNotWaitForItself) {
+  SchedulerRig rig;
+  Gate stopped;
+  int alive = 0;
+  int fired = 0;
+  rig.scheduler()
+      .schedule_after(1ms,
+                      [&] {
+                        rig.scheduler().stop(Drain::drop);
+                        EXPECT_EQ(alive, 0);
+                        stopped.open();
+                      })
+      .release();
+  // Due in the same batch: queued already when the job above stops.
+  rig.scheduler().schedule_after(2ms, [&fired, token = LifeToken(alive)] { ++fired; }).release();
+  rig.clock().advance(2ms);
+  stopped.wait();
+  rig.scheduler().stop();
+  EXPECT_EQ(fired, 0);
+}
+
+TEST(SchedulerStop, APeriodicJobThatRunsMeanwhileIsNotArmedAgain) {
+  SchedulerRig rig;
+  Gate began;
+  Gate may_end;
+  int runs = 0;
+  rig.scheduler()
+      .schedule_every({.period = 1ms},
+                      [&] {
+                        ++runs;
+                        began.open();
+                        may_end.wait();
+                      })
+      .release();
+  rig.clock().advance(1ms);
+  began.wait();
+  std::thread opener([&] { may_end.open(); });
+  rig.scheduler().stop();
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
+  EXPECT_EQ(rig.scheduler().stats().pending, 0u);
+  opener.join();
+}
+
+TEST(SchedulerStopDeathTest, DestroyingTheSchedulerInsideItsOwnJobIsABug) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        ManualClock clock;
+        std::optional<Scheduler> scheduler;
+        scheduler.emplace(SchedulerOptions{.clock = &clock});
+        scheduler->schedule_after(0s, [&] { scheduler.reset(); }).release();
+        Gate never;
+        never.wait();
+      },
+      "is_inside_job");
+}
+
+}  // namespace
+}  // namespace detent

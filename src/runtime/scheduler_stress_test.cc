@@ -1,0 +1,175 @@
+// Threads that schedule, cancel and move at random while time runs and the scheduler is stopped in
+// the middle of it. Every timer must end exactly once; run it under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/test_seed.h"
+#include "detent/scheduler.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+/// Books kept by the test itself, to hold against the scheduler's.
+struct Books {
+  std::atomic<std::uint64_t> scheduled = 0;
+  std::atomic<std::uint64_t> refused = 0;
+  std::atomic<std::uint64_t> cancelled = 0;
+  std::atomic<std::uint64_t> runs = 0;
+  std::atomic<std::uint64_t> early = 0;
+  std::atomic<std::int64_t> alive = 0;  // jobs that exist
+};
+
+/// What a job of the test holds: enters itself in the books while it lives.
+class Entry {
+ public:
+  explicit Entry(Books& books) : books_(&books) { ++books.alive; }
+  Entry(Entry&& other) noexcept : books_(std::exchange(other.books_, nullptr)) {}
+  Entry& operator=(Entry&&) = delete;
+  ~Entry() {
+    if (books_ != nullptr) --books_->alive;
+  }
+  Books& books() const { return *books_; }
+
+ private:
+  Books* books_;
+};
+
+/// One thread's work: `steps` random operations on up to 64 timers of its own.
+void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t seed) {
+  Rng rng(seed);
+  std::array<TimerHandle, 64> timers;
+  for (int step = 0; step < 4000; ++step) {
+    TimerHandle& timer = timers.at(rng.below(64));
+    const nanoseconds delay{rng.below(2'000'000)};
+    switch (rng.below(4)) {
+      case 0:
+      case 1: {
+        const MonotonicTime due = clock.now() + delay;
+        Job job = [entry = Entry(books), due, &clock] {
+          ++entry.books().runs;
+          if (clock.now() < due) ++entry.books().early;
+        };
+        if (timer.cancel() == CancelResult::cancelled) ++books.cancelled;
+        timer = scheduler.schedule_at(due, std::move(job));
+        ++books.scheduled;
+        if (!timer) ++books.refused;
+        break;
+      }
+      case 2:
+        if ((rng.below(2) == 0 ? timer.cancel() : timer.cancel_and_wait()) ==
+            CancelResult::cancelled) {
+          ++books.cancelled;
+        }
+        break;
+      case 3:
+        timer.expires_after(2ms + delay);
+        break;  // later than any deadline it had
+    }
+  }
+  for (TimerHandle& timer : timers) timer.release();
+}
+
+/// Four threads at work and one that moves time; stopped half-way when `stop_early`.
+void stress(Executor* executor, std::uint64_t seed, std::optional<Drain> stop_early) {
+  ManualClock clock;
+  Books books;
+  std::uint64_t handed_back = 0;
+  SchedulerStats stats;
+  {
+    Scheduler scheduler({.clock = &clock, .executor = executor});
+    std::atomic<bool> done = false;
+    std::thread time([&] {
+      Rng rng(seed);
+      while (!done) {
+        clock.advance(nanoseconds{rng.below(50'000)});
+        std::this_thread::yield();
+      }
+    });
+    std::vector<std::thread> workers;
+    for (std::uint64_t i = 1; i <= 4; ++i) {
+      workers.emplace_back([&, i] { work(scheduler, clock, books, seed + i); });
+    }
+    if (stop_early) {
+      while (books.scheduled < 2000) std::this_thread::yield();
+      handed_back = scheduler.stop(*stop_early).size();
+    }
+    for (std::thread& worker : workers) worker.join();
+    done = true;
+    time.join();
+    clock.advance(1s);
+    scheduler.stop(Drain::run_due);
+    stats = scheduler.stats();
+  }
+  EXPECT_EQ(stats.scheduled, books.scheduled);
+  EXPECT_EQ(stats.completed + stats.cancelled + stats.dropped, stats.scheduled);
+  EXPECT_EQ(stats.completed, books.runs);
+  EXPECT_EQ(stats.runs, books.runs);
+  EXPECT_EQ(stats.cancelled, books.cancelled);
+  EXPECT_GE(stats.dropped, books.refused + handed_back);
+  EXPECT_EQ(stats.dropped > 0, stop_early.has_value());
+  EXPECT_EQ(stats.pending, 0u);
+  EXPECT_EQ(stats.running, 0u);
+  EXPECT_EQ(books.early, 0u);
+  EXPECT_EQ(books.alive, 0) << "a job was leaked or destroyed twice";
+}
+
+TEST(SchedulerStress, EveryTimerEndsExactlyOnceOnTheDriverThread) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  stress(nullptr, seed, std::nullopt);
+}
+
+TEST(SchedulerStress, EveryTimerEndsExactlyOnceOnAPool) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  ThreadPool pool({.threads = 3, .capacity = 16});
+  stress(&pool, seed, std::nullopt);
+}
+
+TEST(SchedulerStress, EveryTimerEndsExactlyOnceWhenStoppedMeanwhile) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  for (const Drain drain : {Drain::drop, Drain::run_due, Drain::hand_back}) {
+    stress(nullptr, seed, drain);
+    ThreadPool pool({.threads = 2, .capacity = 16});
+    stress(&pool, seed, drain);
+  }
+}
+
+// Destruction races with handles of other threads that cancel, move and wait.
+TEST(SchedulerStress, HandlesMayBeUsedWhileTheSchedulerDies) {
+  for (int round = 0; round < 50; ++round) {
+    auto clock = std::make_unique<ManualClock>();
+    auto scheduler = std::make_unique<Scheduler>(SchedulerOptions{.clock = clock.get()});
+    std::vector<TimerHandle> mine;
+    for (int i = 0; i < 200; ++i) mine.push_back(scheduler->schedule_after(i * 10us, [] {}));
+    Gate go;
+    std::thread user([&] {
+      go.wait();
+      for (TimerHandle& timer : mine) {
+        timer.expires_after(1ms);
+        timer.cancel_and_wait();
+      }
+    });
+    go.open();
+    clock->advance(1ms);
+    scheduler.reset();
+    clock.reset();
+    user.join();
+  }
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,88 @@
+// The bounded pool of executor.h: one mutex guards the queue, workers sleep while it is empty.
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "detent/check.h"
+#include "detent/executor.h"
+
+namespace detent {
+
+/// Thread-safe. The queue holds at most `capacity` jobs.
+class ThreadPool::Impl {
+ public:
+  explicit Impl(ThreadPoolOptions options) : capacity_(options.capacity) {
+    DETENT_CHECK(options.capacity >= 1);
+    const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
+    const std::size_t count = options.threads != 0 ? options.threads : processors;
+    threads_.reserve(count);
+    try {
+      while (threads_.size() < count) threads_.emplace_back([this] { work(); });
+    } catch (...) {
+      finish();  // the threads that did start
+      throw;
+    }
+  }
+
+  ~Impl() { finish(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void execute(Job job) {
+    if (enqueue(job)) {
+      available_.notify_one();
+    } else {
+      job();
+    }
+  }
+
+ private:
+  /// Takes `job` unless the queue is full.
+  bool enqueue(Job& job) {
+    MutexLock lock(mu_);
+    if (queue_.size() == capacity_) return false;
+    queue_.push_back(std::move(job));
+    return true;
+  }
+
+  /// The next job; an empty one when there are none and will be none.
+  Job take() {
+    MutexLock lock(mu_);
+    while (queue_.empty() && !finishing_) available_.wait(mu_);
+    if (queue_.empty()) return {};
+    Job job = std::move(queue_.front());
+    queue_.pop_front();
+    return job;
+  }
+
+  // A job that throws ends the process: the executor's contract.
+  void work() noexcept {
+    while (Job job = take()) job();
+  }
+
+  void finish() {
+    {
+      MutexLock lock(mu_);
+      finishing_ = true;
+    }
+    available_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  const std::size_t capacity_;
+  Mutex mu_;
+  CondVar available_;
+  std::deque<Job> queue_ DETENT_GUARDED_BY(mu_);
+  bool finishing_ DETENT_GUARDED_BY(mu_) = false;
+  std::vector<std::thread> threads_;  // touched by the constructor's and destructor's thread only
+};
+
+ThreadPool::ThreadPool(ThreadPoolOptions options) : impl_(std::make_unique<Impl>(options)) {}
+ThreadPool::~ThreadPool() = default;
+
+void ThreadPool::execute(Job job) { impl_->execute(std::move(job)); }
+
+}  // namespace detent

@@ -1,0 +1,164 @@
+// Executors: every job runs once, and on the caller where the pool is full.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "detent/executor.h"
+#include "detent/scheduler.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(InlineExecutor, RunsTheJobBeforeItReturns) {
+  InlineExecutor executor;
+  std::thread::id ran_on;
+  executor.execute([&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+}
+
+TEST(ThreadPool, RunsEveryJobOnceAndFinishesThemWhenDestroyed) {
+  std::atomic<int> runs = 0;
+  {
+    ThreadPool pool({.threads = 3, .capacity = 10'000});
+    for (int i = 0; i < 5000; ++i) pool.execute([&] { ++runs; });
+  }
+  EXPECT_EQ(runs, 5000);
+}
+
+TEST(ThreadPool, RunsJobsSideBySide) {
+  ThreadPool pool({.threads = 2});
+  Gate first;
+  Gate second;
+  Gate done;
+  pool.execute([&] {
+    first.open();
+    second.wait();
+    done.open();
+  });
+  pool.execute([&] {
+    first.wait();
+    second.open();
+  });
+  done.wait();
+}
+
+TEST(ThreadPool, RunsAJobOnTheCallersThreadWhenItsQueueIsFull) {
+  ThreadPool pool({.threads = 1, .capacity = 2});
+  Gate busy;
+  Gate go_on;
+  pool.execute([&] {
+    busy.open();
+    go_on.wait();
+  });
+  busy.wait();
+  std::atomic<int> queued = 0;
+  pool.execute([&] { ++queued; });
+  pool.execute([&] { ++queued; });
+  std::thread::id ran_on;
+  pool.execute([&] { ran_on = std::this_thread::get_id(); });
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  EXPECT_EQ(queued, 0);
+  go_on.open();
+}
+
+TEST(ThreadPoolDeathTest, AnExceptionFromAPlainJobEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        ThreadPool pool({.threads = 1});
+        pool.execute([] { throw std::runtime_error("loose"); });
+      },
+      "loose");
+}
+
+TEST(SchedulerOnAPool, JobsLeaveTheDriverThread) {
+  ManualClock clock;
+  ThreadPool pool({.threads = 2});
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
+  Gate began;
+  Gate may_end;
+  Gate other;
+  const TimerHandle slow = scheduler.schedule_after(1ms, [&] {
+    began.open();
+    may_end.wait();
+  });
+  const TimerHandle quick = scheduler.schedule_after(2ms, [&] { other.open(); });
+  clock.advance(1ms);
+  began.wait();
+  clock.advance(1ms);
+  other.wait();  // while the slow one still runs
+  may_end.open();
+  scheduler.stop();
+  EXPECT_EQ(scheduler.stats().completed, 2u);
+}
+
+TEST(SchedulerOnAPool, CancelReachesAJobThatWaitsInTheQueue) {
+  ManualClock clock;
+  ThreadPool pool({.threads = 1});
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
+  Gate began;
+  Gate may_end;
+  int fired = 0;
+  int alive = 0;
+  const TimerHandle first = scheduler.schedule_after(1ms, [&] {
+    began.open();
+    may_end.wait();
+  });
+  TimerHandle second =
+      scheduler.schedule_after(1ms, [&fired, token = LifeToken(alive)] { ++fired; });
+  clock.advance(1ms);
+  began.wait();
+  clock.await_waiters(1);  // the driver has handed out both
+  EXPECT_TRUE(second.is_pending());
+  EXPECT_EQ(second.cancel(), CancelResult::cancelled);
+  EXPECT_EQ(alive, 0);
+  may_end.open();
+  scheduler.stop();
+  EXPECT_EQ(fired, 0);
+}
+
+// A period far shorter than the job: its runs may not overlap although threads are free.
+TEST(SchedulerOnAPool, RunsOfOnePeriodicTimerNeverOverlap) {
+  ManualClock clock;
+  ThreadPool pool({.threads = 4});
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
+  std::atomic<int> inside = 0;
+  std::atomic<int> runs = 0;
+  Gate done;
+  const TimerHandle timer = scheduler.schedule_every({.period = 1ms, .count = 200}, [&] {
+    EXPECT_EQ(++inside, 1);
+    clock.advance(5ms);
+    std::this_thread::yield();
+    --inside;
+    if (++runs == 200) done.open();
+  });
+  clock.advance(1ms);
+  done.wait();
+  scheduler.stop();
+  EXPECT_EQ(runs, 200);
+}
+
+TEST(SchedulerOnAPool, TheErrorHandlerHearsOfEveryException) {
+  ManualClock clock;
+  ThreadPool pool({.threads = 4});
+  std::atomic<int> caught = 0;
+  Scheduler scheduler(
+      {.clock = &clock, .executor = &pool, .error_handler = [&](std::exception_ptr) { ++caught; }});
+  for (int i = 0; i < 100; ++i) {
+    scheduler.schedule_after(1ms, [] { throw std::runtime_error("broken"); }).release();
+  }
+  clock.advance(1ms);
+  scheduler.stop(Drain::run_due);
+  EXPECT_EQ(caught, 100);
+}
+
+}  // namespace
+}  // namespace detent
