@@ -1,0 +1,25 @@
+// The bounds of what a task may be, in one place: docs/reference/limits.md lists them for users.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace detent {
+
+inline constexpr std::size_t kMaxPayloadBytes = 65'535;
+inline constexpr std::size_t kMaxQueueNameBytes = 200;
+inline constexpr std::size_t kMaxBatchTasks = 10'000;
+inline constexpr std::size_t kMaxLeaseTasks = 1'000;
+inline constexpr std::size_t kMaxErrorBytes = 500;
+/// A worker's name, which is for people only.
+inline constexpr std::size_t kMaxWorkerBytes = 200;
+inline constexpr std::uint32_t kMaxAttempts = 1'000'000;
+/// The longest delay: 2^32 - 1 seconds, about 136 years.
+inline constexpr std::chrono::seconds kMaxDelay{4'294'967'295};
+inline constexpr std::chrono::milliseconds kMaxVisibilityTimeout = std::chrono::hours{24 * 30};
+inline constexpr std::chrono::milliseconds kMaxLeaseWait{60'000};
+/// Lower is more urgent.
+inline constexpr std::uint32_t kDefaultPriority = 1024;
+
+}  // namespace detent

@@ -1,0 +1,79 @@
+// What callers ask of the engine and what it answers, as values; every protocol translates to and
+// from these.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "task/lifecycle.h"
+#include "task/task.h"
+
+namespace detent {
+
+/// When a task is due: so long after it is accepted, or at a date.
+using Due = std::variant<std::chrono::milliseconds, WallTime>;
+
+struct ScheduleRequest {
+  std::string queue;
+  Payload payload;
+  TaskRules rules;
+  Due due = std::chrono::milliseconds{0};
+};
+
+/// Refuses what may not be stored, naming the field: queue name, payload size (too_large), delay
+/// (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility timeout, backoff. Durations beyond
+/// their bound are refused, never cut.
+Result<void> validate(const ScheduleRequest& request);
+
+/// A task and where it stands now.
+struct TaskView {
+  Task task;
+  TaskState state = TaskState::scheduled;
+};
+
+struct LeaseRequest {
+  std::string queue;
+  std::size_t max = 1;                                          // 1 … kMaxLeaseTasks
+  std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
+  std::string worker;  // for people; may be empty; ≤ kMaxWorkerBytes
+};
+/// Refuses a lease nobody could get, naming the field.
+Result<void> validate(const LeaseRequest& request);
+
+/// Opaque to callers. The boot epoch makes a token of an earlier run of the server stale.
+struct LeaseToken {
+  std::uint64_t epoch = 0;
+  std::uint64_t number = 0;
+
+  friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
+};
+/// One token, one text: what parse_lease_token reads is exactly what to_string writes.
+std::string to_string(LeaseToken token);
+std::optional<LeaseToken> parse_lease_token(std::string_view text) noexcept;
+
+struct LeasedTask {
+  Task task;
+  LeaseToken lease;
+  std::uint32_t attempt = 1;  // counted from 1
+  WallTime lease_until{};
+  std::chrono::milliseconds lateness{0};  // handed out − due; never negative
+};
+
+/// What became of one lease in complete or fail. `conflict`: the lease is no longer held, nothing
+/// changed. `dead`: the attempt that failed was the last.
+enum class LeaseOutcome : std::uint8_t { done, dead, conflict };
+std::string_view to_string(LeaseOutcome outcome) noexcept;
+
+struct FailRequest {
+  LeaseToken lease;
+  std::optional<std::chrono::milliseconds> delay;  // else the task's backoff
+  std::string error;                               // cut to kMaxErrorBytes
+};
+
+}  // namespace detent

@@ -1,0 +1,79 @@
+// A task: the durable unit of work, as a value. What may happen to it is in lifecycle.h.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "detent/clock.h"
+#include "task/limits.h"
+
+namespace detent {
+
+/// Names a task for ever. Ids rise in the order of acceptance, are below 2^53 (exact in JSON and
+/// in a double) and never used again. The low bits number the shard that made it.
+struct TaskId {
+  std::uint64_t value = 0;  // 0 names no task
+
+  static constexpr int kShardBits = 8;
+  static constexpr std::uint64_t kEnd = std::uint64_t{1} << 53;
+
+  /// The id after this one on the same shard.
+  constexpr TaskId next() const noexcept { return {value + (std::uint64_t{1} << kShardBits)}; }
+  friend auto operator<=>(const TaskId&, const TaskId&) = default;
+};
+
+/// Reads a decimal id; nothing else is one (no sign, no space, no leading zero, 1 … 2^53 − 1).
+std::optional<TaskId> parse_task_id(std::string_view text) noexcept;
+std::string to_string(TaskId id);
+
+/// True for 1 … 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with a hyphen:
+/// the names beanstalk allows for tubes, so one name serves both protocols.
+bool is_queue_name(std::string_view name) noexcept;
+
+/// Stored byte for byte and never interpreted; the kind says how to show it.
+struct Payload {
+  enum class Kind : std::uint8_t { json, bytes };
+  Kind kind = Kind::json;
+  std::string data = "null";
+
+  friend bool operator==(const Payload&, const Payload&) = default;
+};
+
+/// The wait before the next attempt: initial × 2^(attempts − 1), at most `max`, ± 20 %.
+struct Backoff {
+  std::chrono::milliseconds initial{1'000};
+  std::chrono::milliseconds max{3'600'000};
+
+  friend bool operator==(const Backoff&, const Backoff&) = default;
+};
+
+/// The rules a task carries; what it leaves open, the queue's defaults decide.
+struct TaskRules {
+  std::uint32_t priority = kDefaultPriority;
+  std::optional<std::uint32_t> max_attempts;
+  std::optional<std::chrono::milliseconds> visibility_timeout;
+  std::optional<Backoff> backoff;
+
+  friend bool operator==(const TaskRules&, const TaskRules&) = default;
+};
+
+/// All that is durable of a task.
+struct Task {
+  TaskId id;
+  std::string queue;
+  Payload payload;
+  TaskRules rules;
+  WallTime due_at{};
+  WallTime created_at{};
+  std::uint32_t attempts = 0;   // that have ended
+  bool dead = false;            // out of attempts, resting
+  std::string last_error = {};  // of the last attempt that failed, ≤ kMaxErrorBytes
+
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+}  // namespace detent
