@@ -1,0 +1,61 @@
+// A store that fails when it is told to: how a test reaches the error branches above a store.
+//
+// It passes everything on to another store. A write can be made to fail before it is applied or
+// after; the caller cannot tell which, as with a real disk. From then on every write fails, as the
+// contract says, until a new FaultStore is put around the store below ("opened again").
+// Thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "store/store.h"
+
+namespace detent {
+
+/// What became of the write that failed.
+enum class WriteFault : std::uint8_t { not_applied, applied };
+
+class FaultStore final : public Store {
+ public:
+  /// `store` must outlive this.
+  explicit FaultStore(Store& store) noexcept : store_(store) {}
+
+  /// Makes the n-th write from now fail (1 is the next) with `unavailable`. Whatever changes the
+  /// disk is a write: write(), quarantine() and begin_epoch(). Requires: n > 0.
+  void fail_write(std::uint64_t n, WriteFault fault);
+  /// Makes every read fail with `error` from now on, or none.
+  void fail_reads(std::optional<Error> error) { read_error_ = std::move(error); }
+  /// Writes that were asked for, failed ones included: a test runs once without faults to learn how
+  /// many there are, then once with a fault at each.
+  std::uint64_t write_count() const noexcept { return write_count_; }
+
+  Result<void> write(const WriteBatch& batch, Durability durability) override;
+  Result<DuePage> read_due(DueKey after, WallTime until, std::size_t limit) override;
+  Result<std::vector<Result<Task>>> read_at(std::span<const DueKey> places) override;
+  Result<std::optional<StoredTask>> find(TaskId id) override;
+  Result<void> quarantine(DueKey place) override;
+  Result<std::vector<QueueCounts>> queue_counts() override;
+  Result<std::uint64_t> quarantined() override;
+  TaskId last_id() const noexcept override;
+  Result<std::uint64_t> begin_epoch() override;
+
+ private:
+  struct PlannedFault {
+    std::uint64_t at = 0;  // in write_count_
+    WriteFault fault = WriteFault::not_applied;
+  };
+
+  template <class Write>
+  auto faulty_write(Write write) -> decltype(write());
+  template <class Read>
+  auto faulty_read(Read read) -> decltype(read());
+
+  Store& store_;
+  std::uint64_t write_count_ = 0;
+  std::optional<PlannedFault> planned_;
+  std::optional<Error> read_error_;
+  bool write_failed_ = false;
+};
+
+}  // namespace detent

@@ -1,0 +1,127 @@
+#include "store/rocksdb/data_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace detent {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Error folder_error(ErrorCode code, const std::string& path, std::string_view problem) {
+  return {code, "data folder '" + path + "' " + std::string(problem), ""};
+}
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+/// Makes the entry of a new folder in its parent durable: without this a power loss can take the
+/// whole folder back although every file in it was synced.
+Result<void> sync_parent(const std::string& path) {
+  const fs::path parent = fs::absolute(path).lexically_normal().parent_path();
+  const int folder = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = folder >= 0 && ::fsync(folder) == 0;
+  const int error = errno;
+  if (folder >= 0) ::close(folder);
+  if (synced) return ok();
+  return folder_error(ErrorCode::unavailable, path, "cannot be made durable: " + reason(error));
+}
+
+Result<void> make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return sync_parent(path);
+  if (errno != EEXIST) {
+    return folder_error(ErrorCode::invalid_argument, path, "cannot be created: " + reason(errno));
+  }
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return folder_error(ErrorCode::invalid_argument, path, "cannot be read: " + reason(errno));
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    return folder_error(ErrorCode::invalid_argument, path, "is not a folder");
+  }
+  if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return folder_error(ErrorCode::invalid_argument, path,
+                        "cannot be read and written by this user: " + reason(errno));
+  }
+  return ok();
+}
+
+bool ends_with(const std::string& name, std::string_view ending) {
+  return std::string_view(name).ends_with(ending);
+}
+
+Result<std::vector<std::string>> list(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  fs::directory_iterator entry(path, error);
+  while (!error && entry != fs::directory_iterator()) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(error);
+  }
+  if (error) {
+    return folder_error(ErrorCode::unavailable, path, "cannot be listed: " + error.message());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+Result<DataFolder> DataFolder::open(std::string path) {
+  if (path.empty()) {
+    return Error{ErrorCode::invalid_argument, "the data folder's path is empty", ""};
+  }
+  TRY(make_folder(path));
+  const std::string lock_path = path + "/detent.lock";
+  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) {
+    return folder_error(ErrorCode::invalid_argument, path, "cannot be locked: " + reason(errno));
+  }
+  DataFolder folder(std::move(path), lock);
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return folder;
+  if (errno == EWOULDBLOCK) {
+    return folder_error(ErrorCode::unavailable, folder.path_, "is in use by another process");
+  }
+  return folder_error(ErrorCode::unavailable, folder.path_, "cannot be locked: " + reason(errno));
+}
+
+DataFolder::~DataFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+DataFolder::DataFolder(DataFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+Result<bool> DataFolder::holds_database() const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, list(path_));
+  if (std::binary_search(names.begin(), names.end(), "CURRENT")) return true;
+  for (const std::string& name : names) {
+    // A first start that was interrupted leaves a manifest, but neither tables nor logs.
+    if (ends_with(name, ".sst") || ends_with(name, ".log")) {
+      return folder_error(ErrorCode::data_loss, path_,
+                          "is damaged: it holds tasks, but its file CURRENT is missing; restore it "
+                          "from a backup");
+    }
+  }
+  return false;
+}
+
+Result<std::vector<std::string>> DataFolder::log_files() const {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, list(path_));
+  std::erase_if(names, [](const std::string& name) { return !ends_with(name, ".log"); });
+  // Their names are numbers of at least six digits.
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
+  });
+  return names;
+}
+
+}  // namespace detent

@@ -1,0 +1,42 @@
+// The data folder on disk: made when it is missing, locked while a store is open on it, and looked
+// over before RocksDB is let near it.
+//
+// RocksDB makes a new, empty database where it finds no file CURRENT, and clears away what lies
+// around it. A folder that has lost that one file must not be emptied without a word, so it is
+// refused here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace detent {
+
+/// Holds the folder's lock until it is destroyed. The lock is the operating system's (flock), so it
+/// ends with the process however that ends, and excludes a second store in the same process too.
+class DataFolder {
+ public:
+  /// Makes the folder (mode 0700, its parent must exist) if it is missing, and locks it. Errors:
+  /// unavailable when another process holds it; invalid_argument when it cannot be used at all.
+  static Result<DataFolder> open(std::string path);
+  ~DataFolder();
+  DataFolder(DataFolder&& other) noexcept;
+  DataFolder& operator=(DataFolder&&) = delete;
+
+  const std::string& path() const noexcept { return path_; }
+  /// Whether there is a database. Errors: data_loss when there are parts of one only.
+  Result<bool> holds_database() const;
+  /// The write-ahead logs, oldest first.
+  Result<std::vector<std::string>> log_files() const;
+  /// "data folder 'x'", for messages.
+  std::string name() const { return "data folder '" + path_ + "'"; }
+
+ private:
+  DataFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  std::string path_;
+  int lock_;  // file descriptor; −1 when moved from
+};
+
+}  // namespace detent

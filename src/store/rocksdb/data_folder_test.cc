@@ -1,0 +1,116 @@
+#include "store/rocksdb/data_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "store/rocksdb/test_folder.h"
+
+namespace detent {
+namespace {
+
+void touch(const std::string& path) { std::ofstream(path) << "x"; }
+
+Error refusal(const std::string& path) {
+  const Result<DataFolder> folder = DataFolder::open(path);
+  EXPECT_FALSE(folder);
+  return folder ? Error{} : folder.error();
+}
+
+bool says(const Error& error, std::string_view words) {
+  return error.message.find(words) != std::string::npos;
+}
+
+TEST(DataFolder, IsMadeForItsOwnerOnly) {
+  TestFolder parent;
+  const Result<DataFolder> folder = DataFolder::open(parent / "data");
+  ASSERT_TRUE(folder);
+  struct stat status {};
+  ASSERT_EQ(::stat((parent / "data").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0700u);
+  EXPECT_FALSE(folder->holds_database().value());
+}
+
+TEST(DataFolder, IsLockedUntilItIsDestroyed) {
+  TestFolder parent;
+  const std::string path = parent / "data";
+  {
+    const Result<DataFolder> folder = DataFolder::open(path);
+    ASSERT_TRUE(folder);
+    const Error error = refusal(path);
+    EXPECT_EQ(error.code, ErrorCode::unavailable);
+    EXPECT_EQ(error.message, "data folder '" + path + "' is in use by another process");
+  }
+  EXPECT_TRUE(DataFolder::open(path));
+}
+
+TEST(DataFolder, MissingParentIsRefused) {
+  TestFolder parent;
+  const Error error = refusal(parent / "no/data");
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_TRUE(says(error, "cannot be created: No such file")) << error.message;
+}
+
+TEST(DataFolder, FileIsRefused) {
+  TestFolder parent;
+  touch(parent / "data");
+  const Error error = refusal(parent / "data");
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_TRUE(says(error, "is not a folder")) << error.message;
+  EXPECT_EQ(refusal("").code, ErrorCode::invalid_argument);
+}
+
+// In a child process, which may give up the rights of root for good.
+TEST(DataFolderDeathTest, FolderOfAnotherUserIsRefused) {
+  TestFolder parent;
+  ASSERT_TRUE(DataFolder::open(parent / "data"));
+  ASSERT_EQ(::chmod(parent.path().c_str(), 0755), 0);
+  const auto open_without_rights = [&parent] {
+    constexpr uid_t kNobody = 65'534;
+    if (::geteuid() == 0) {
+      if (::setuid(kNobody) != 0) ::_exit(3);
+    } else if (::chmod((parent / "data").c_str(), 0) != 0) {
+      ::_exit(3);
+    }
+    const Error error = refusal(parent / "data");
+    std::fprintf(stderr, "%s\n", error.message.c_str());
+    ::_exit(error.code == ErrorCode::invalid_argument ? 0 : 1);
+  };
+  EXPECT_EXIT(open_without_rights(), testing::ExitedWithCode(0),
+              "cannot be read and written by this user: Permission denied");
+  ::chmod((parent / "data").c_str(), 0700);
+}
+
+TEST(DataFolder, OtherFilesDoNotMakeADatabase) {
+  TestFolder parent;
+  touch(parent / "README");
+  touch(parent / "MANIFEST-000001");  // a first start that was interrupted
+  EXPECT_FALSE(DataFolder::open(parent.path())->holds_database().value());
+  touch(parent / "CURRENT");
+  EXPECT_TRUE(DataFolder::open(parent.path())->holds_database().value());
+}
+
+TEST(DataFolder, PartsOfADatabaseAreDamage) {
+  for (const char* part : {"000012.sst", "000013.log"}) {
+    TestFolder parent;
+    touch(parent / part);
+    const Result<bool> holds = DataFolder::open(parent.path())->holds_database();
+    ASSERT_FALSE(holds);
+    EXPECT_EQ(holds.error().code, ErrorCode::data_loss);
+    EXPECT_TRUE(says(holds.error(), "CURRENT is missing")) << holds.error().message;
+  }
+}
+
+TEST(DataFolder, LogsComeOldestFirst) {
+  TestFolder parent;
+  for (const char* name : {"1000000.log", "000009.log", "000010.log", "LOG", "000008.sst"}) {
+    touch(parent / name);
+  }
+  EXPECT_EQ(DataFolder::open(parent.path())->log_files().value(),
+            (std::vector<std::string>{"000009.log", "000010.log", "1000000.log"}));
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,67 @@
+#include "store/rocksdb/low_water.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "store/record_format.h"
+#include "store/rocksdb/key_format.h"
+
+namespace detent {
+
+namespace {
+
+constexpr std::size_t kRemovalsARaise = 1'000;
+// One task that stays at the front can have any number of tombstones gather behind it. A raise
+// gives up after this many (some milliseconds) and leaves them to compaction for a while.
+constexpr std::uint64_t kMostTombstones = 20'000;
+constexpr std::size_t kRemovalsAfterGivingUp = 100'000;
+
+/// After every record.
+constexpr DueKey kEnd{kNeverDue, TaskId{std::numeric_limits<std::uint64_t>::max()}};
+
+/// The place right before that of a record.
+DueKey before(DueKey place) noexcept { return {place.at, TaskId{place.id.value - 1}}; }
+
+}  // namespace
+
+Result<LowWater> LowWater::read(OpenDb& db) {
+  LowWater mark;
+  mark.removals_until_raise_ = kRemovalsARaise;
+  ASSIGN_OR_RETURN(const auto key, db.read_meta(kLowWaterKey));
+  if (!key) return mark;
+  ASSIGN_OR_RETURN(mark.place_, parse_due_key(*key));
+  mark.stored_ = mark.place_;
+  return mark;
+}
+
+void LowWater::put(DueKey place) noexcept { place_ = std::min(place_, before(place)); }
+
+void LowWater::removed(std::size_t count, OpenDb& db) {
+  removals_until_raise_ -= std::min(count, removals_until_raise_);
+  if (removals_until_raise_ == 0) raise(db);
+}
+
+void LowWater::raise(OpenDb& db) {
+  const std::string from = due_key(place_);
+  const rocksdb::Slice bound(from);
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &bound;
+  options.max_skippable_internal_keys = kMostTombstones;
+  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.due()));
+  it->Seek(bound);
+  removals_until_raise_ = kRemovalsARaise;
+  if (it->Valid()) {
+    const rocksdb::Slice key = it->key();
+    // A key that is none stays where it is; reading a page will tell.
+    const Result<DueKey> first = parse_due_key({key.data(), key.size()});
+    if (first) place_ = std::max(place_, before(*first));
+  } else if (it->status().ok()) {
+    place_ = kEnd;
+  } else {
+    removals_until_raise_ = kRemovalsAfterGivingUp;
+  }
+}
+
+}  // namespace detent

@@ -1,0 +1,42 @@
+// Where the due order begins: a place at or before which there is no record.
+//
+// Tasks are removed at the front of the order, and until RocksDB has compacted them away their
+// tombstones lie there: a read from the very beginning, as every start makes one, would walk over
+// millions. So reads begin here instead. The mark follows the removals: after every thousand the
+// first record is looked for from the mark on, which walks over about as many tombstones. A put at
+// or before the mark lowers it in the same batch, so on disk it is never above a record, whatever
+// crashes. It may lag behind; that costs time, never a task. Thread-compatible.
+#pragma once
+
+#include <cstddef>
+
+#include "base/result.h"
+#include "store/rocksdb/open_db.h"
+#include "store/store.h"
+
+namespace detent {
+
+class LowWater {
+ public:
+  /// The mark as it was stored with the last batch.
+  static Result<LowWater> read(OpenDb& db);
+
+  DueKey place() const noexcept { return place_; }
+  /// A record is put at `place`: the mark gets below it.
+  void put(DueKey place) noexcept;
+  /// `count` records have been removed, durably or not. May raise the mark.
+  void removed(std::size_t count, OpenDb& db);
+  /// Raises the mark to the first record, if that is not far.
+  void raise(OpenDb& db);
+
+  /// Whether the mark differs from what was stored last.
+  bool is_changed() const noexcept { return place_ != stored_; }
+  void stored() noexcept { stored_ = place_; }
+
+ private:
+  DueKey place_ = kFirstDueKey;
+  DueKey stored_ = kFirstDueKey;
+  std::size_t removals_until_raise_ = 0;
+};
+
+}  // namespace detent

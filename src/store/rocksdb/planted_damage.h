@@ -1,0 +1,25 @@
+// Changes a closed data folder behind the store's back, for tests of what the store then does. A
+// failure here is a broken test and stops the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "store/store.h"
+
+namespace detent {
+
+/// Flips one bit (modulo the length) of the record at `place`, under RocksDB's own checksums: as a
+/// fault in memory or a bug would.
+void flip_stored_bit(const std::string& folder, DueKey place, std::size_t bit);
+/// Removes the record at `place` and leaves the index entry of its id.
+void drop_stored_record(const std::string& folder, DueKey place);
+void set_stored_format(const std::string& folder, std::uint64_t version);
+/// Overwrites the value of a key of the meta family with bytes that are no value.
+void spoil_stored_meta(const std::string& folder, const std::string& key);
+void remove_stored_meta(const std::string& folder, const std::string& key);
+/// As a later version might.
+void add_unknown_family(const std::string& folder);
+
+}  // namespace detent

@@ -1,0 +1,400 @@
+// What only a store on disk can show: killed processes, torn and damaged files, a disk that refuses
+// writes. The contract itself is tested in tests/contract/.
+//
+// A killed process is a child that ends in _exit with the store open. The child runs this program
+// again up to the same point ("threadsafe" death tests), because RocksDB's threads do not survive a
+// plain fork; the environment tells it the folder of its parent.
+#include "store/rocksdb/rocksdb_store.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "detent/check.h"
+#include "store/rocksdb/planted_damage.h"
+#include "store/rocksdb/test_folder.h"
+
+namespace detent {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+DueKey place_of(std::uint64_t n) {
+  return {WallTime{milliseconds{static_cast<std::int64_t>(1'000 * n)}},
+          TaskId{n << TaskId::kShardBits}};
+}
+
+WriteBatch& add(WriteBatch& batch, std::uint64_t n, std::size_t payload_bytes = 100) {
+  const DueKey place = place_of(n);
+  Task task;
+  task.id = place.id;
+  task.queue = "mail";
+  // Not to be compressed, so that sizes on disk are as written.
+  Rng rng(n);
+  task.payload.data.clear();
+  while (task.payload.data.size() < payload_bytes) {
+    task.payload.data.push_back(static_cast<char>(rng.next()));
+  }
+  batch.puts.push_back({.from = std::nullopt, .to = {place, std::move(task)}});
+  return batch;
+}
+
+WriteBatch tasks(std::uint64_t first, std::uint64_t count, std::size_t payload_bytes = 100) {
+  WriteBatch batch;
+  for (std::uint64_t n = first; n < first + count; ++n) add(batch, n, payload_bytes);
+  return batch;
+}
+
+std::unique_ptr<Store> open_store(const std::string& path) {
+  Result<std::unique_ptr<Store>> store = RocksDbStore::open({.path = path});
+  EXPECT_TRUE(store) << store.error().message;
+  return store ? *std::move(store) : nullptr;
+}
+
+Error refusal(const std::string& path) {
+  const Result<std::unique_ptr<Store>> store = RocksDbStore::open({.path = path});
+  EXPECT_FALSE(store) << "opened";
+  return store ? Error{} : store.error();
+}
+
+void expect_damaged(const std::string& path) {
+  const Error error = refusal(path);
+  EXPECT_EQ(error.code, ErrorCode::data_loss);
+  EXPECT_NE(error.message.find("data folder '" + path + "' is damaged"), std::string::npos)
+      << error.message;
+  EXPECT_NE(error.message.find("restore it from a backup"), std::string::npos) << error.message;
+}
+
+std::uint64_t stored_count(const std::string& path) {
+  const auto store = open_store(path);
+  const DuePage page = store->read_due(kFirstDueKey, kNeverDue, 1'000'000).value();
+  EXPECT_EQ(page.damaged.size(), 0u);
+  return page.tasks.size();
+}
+
+/// The largest file with this ending.
+std::string largest(const std::string& path, std::string_view ending) {
+  fs::path found;
+  std::uintmax_t size = 0;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (entry.path().native().ends_with(ending) && entry.file_size() >= size) {
+      found = entry.path();
+      size = entry.file_size();
+    }
+  }
+  DETENT_CHECK(size > 0);
+  return found;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+class RocksDbStoreTest : public testing::Test {
+ protected:
+  TestFolder folder_;
+  std::string path_ = folder_ / "data";
+};
+
+/// The folder is the parent's in a child.
+class RocksDbStoreDeathTest : public testing::Test {
+ protected:
+  RocksDbStoreDeathTest() {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    if (const char* const inherited = std::getenv("DETENT_TEST_DATA")) {
+      path_ = inherited;
+      return;
+    }
+    path_ = folder_.emplace() / "data";
+    ::setenv("DETENT_TEST_DATA", path_.c_str(), 1);
+  }
+  ~RocksDbStoreDeathTest() override { ::unsetenv("DETENT_TEST_DATA"); }
+
+  std::optional<TestFolder> folder_;
+  std::string path_;
+};
+
+/// Writes `writes` batches of `each` tasks and is killed.
+[[noreturn]] void write_and_die(const std::string& path, std::uint64_t writes, std::uint64_t each,
+                                Durability durability) {
+  const auto store = open_store(path);
+  for (std::uint64_t n = 0; n < writes; ++n) {
+    if (!store->write(tasks(1 + n * each, each), durability)) ::_exit(1);
+  }
+  ::_exit(0);
+}
+
+TEST_F(RocksDbStoreDeathTest, KilledProcessLosesNothingSynced) {
+  EXPECT_EXIT(write_and_die(path_, 50, 20, Durability::synced), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(stored_count(path_), 1'000u);
+}
+
+TEST_F(RocksDbStoreDeathTest, KilledProcessLosesNothingBuffered) {
+  EXPECT_EXIT(write_and_die(path_, 50, 20, Durability::buffered), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(stored_count(path_), 1'000u);
+  EXPECT_EQ(open_store(path_)->last_id(), place_of(1'000).id);
+}
+
+TEST_F(RocksDbStoreDeathTest, FolderHeldByAnotherProcessIsInUse) {
+  const char* const inherited = std::getenv("DETENT_TEST_IS_CHILD");
+  std::unique_ptr<Store> held;
+  if (inherited == nullptr) {
+    held = open_store(path_);
+    ::setenv("DETENT_TEST_IS_CHILD", "1", 1);
+  }
+  const auto open_and_exit = [this] {
+    const Error error = refusal(path_);
+    std::fprintf(stderr, "%s\n", error.message.c_str());
+    ::_exit(error.code == ErrorCode::unavailable ? 0 : 1);
+  };
+  EXPECT_EXIT(open_and_exit(), testing::ExitedWithCode(0), "is in use by another process");
+  ::unsetenv("DETENT_TEST_IS_CHILD");
+  EXPECT_TRUE(held->write(tasks(1, 1), Durability::synced));
+}
+
+// The batch that meets a full disk (here: the largest file size allowed) fails, and everything
+// after it until the store is opened again, although there is room by then.
+TEST_F(RocksDbStoreDeathTest, FailedWriteStopsAllLaterOnesUntilReopened) {
+  const auto fail_and_exit = [this] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    auto store = open_store(path_);
+    if (!store->write(tasks(1, 10), Durability::synced)) ::_exit(1);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_FSIZE, &limit);
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 100'000;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const Result<void> failed = store->write(tasks(11, 10, 60'000), Durability::synced);
+    limit.rlim_cur = before;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    if (failed || failed.error().code == ErrorCode::internal) ::_exit(2);
+    std::fprintf(stderr, "%s\n", failed.error().message.c_str());
+    if (store->write(tasks(21, 1), Durability::synced)) ::_exit(3);
+    if (store->write({}, Durability::synced)) ::_exit(4);
+    if (store->begin_epoch()) ::_exit(5);
+    if (store->quarantine(place_of(1))) ::_exit(6);
+    if (!store->find(place_of(1).id)) ::_exit(7);  // reading goes on
+    if (store->last_id() < place_of(10).id) ::_exit(8);
+    store.reset();  // closing survives the error too
+    store = open_store(path_);
+    if (!store->write(tasks(50, 1), Durability::synced)) ::_exit(9);
+    ::_exit(0);
+  };
+  EXPECT_EXIT(fail_and_exit(), testing::ExitedWithCode(0), "write store: ");
+  const std::uint64_t count = stored_count(path_);
+  EXPECT_TRUE(count == 11 || count == 21) << count;  // the failed batch whole or not at all
+  EXPECT_TRUE(open_store(path_)->write(tasks(100, 1), Durability::synced));
+}
+
+/// Ten synced batches of ten tasks, killed; and the log they are in.
+class KilledStoreDeathTest : public RocksDbStoreDeathTest {
+ protected:
+  void kill() {
+    EXPECT_EXIT(write_and_die(path_, 10, 10, Durability::synced), testing::ExitedWithCode(0), "");
+    log_ = largest(path_, ".log");
+    bytes_ = read_file(log_);
+    last_begin_ = bytes_.rfind("mail");
+    // Every batch is one record of the log; the last begins before its first task.
+    for (int i = 0; i < 9; ++i) last_begin_ = bytes_.rfind("mail", last_begin_ - 1);
+  }
+  std::string log_;
+  std::string bytes_;
+  std::size_t last_begin_ = 0;  // inside the first task of the last batch
+};
+
+TEST_F(KilledStoreDeathTest, TornTailOpensWithoutTheBatchThatWasTorn) {
+  kill();
+  const std::vector<std::size_t> cuts{bytes_.size() - 1, bytes_.size() - 300, last_begin_};
+  for (const std::size_t cut : cuts) {
+    TestFolder copy;
+    fs::copy(path_, copy / "data");
+    const std::string log_name = fs::path(log_).filename();
+    write_file(copy / ("data/" + log_name), std::string_view(bytes_).substr(0, cut));
+    EXPECT_EQ(stored_count(copy / "data"), 90u) << "cut to " << cut;
+    EXPECT_EQ(stored_count(copy / "data"), 90u) << "opened a second time";
+  }
+}
+
+// Pages of the last write that did not reach the disk although later ones did.
+TEST_F(KilledStoreDeathTest, TailWithAHoleOpensWithoutTheBatchThatWasTorn) {
+  kill();
+  bytes_.replace(last_begin_ + 50, 200, 200, '\0');
+  write_file(log_, bytes_);
+  EXPECT_EQ(stored_count(path_), 90u);
+}
+
+TEST_F(KilledStoreDeathTest, DamageInTheMiddleOfTheLogIsRefused) {
+  kill();
+  const std::size_t middle = bytes_.size() / 2;
+  bytes_[middle] = static_cast<char>(bytes_[middle] ^ 1);
+  write_file(log_, bytes_);
+  expect_damaged(path_);
+}
+
+TEST_F(KilledStoreDeathTest, ZerosInTheMiddleOfTheLogAreRefused) {
+  kill();
+  bytes_.replace(bytes_.size() / 2, 1'000, 1'000, '\0');
+  write_file(log_, bytes_);
+  expect_damaged(path_);
+}
+
+TEST_F(RocksDbStoreTest, CloseLeavesNoLogToReplay) {
+  ASSERT_TRUE(open_store(path_)->write(tasks(1, 1'000), Durability::buffered));
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    if (entry.path().extension() == ".log") {
+      EXPECT_EQ(entry.file_size(), 0u) << entry.path();
+    }
+  }
+  EXPECT_EQ(stored_count(path_), 1'000u);
+}
+
+// The mark where reads begin follows the removals, and every later put at or before it is read.
+TEST_F(RocksDbStoreTest, NothingPutAtTheFrontIsHiddenAfterManyRemovals) {
+  constexpr std::uint64_t kMany = 5'000;
+  auto store = open_store(path_);
+  ASSERT_TRUE(store->write(tasks(1, kMany), Durability::synced));
+  for (std::uint64_t n = 1; n <= kMany; n += 500) {
+    WriteBatch batch;
+    for (std::uint64_t i = n; i < n + 500; ++i) batch.erases.push_back(place_of(i));
+    ASSERT_TRUE(store->write(batch, Durability::buffered));
+  }
+  EXPECT_EQ(store->read_due(kFirstDueKey, kNeverDue, 10).value().tasks.size(), 0u);
+  // The first at the very front, the others behind it and behind the mark that it left.
+  const std::vector<WallTime> instants{WallTime{}, WallTime{milliseconds{7}},
+                                       WallTime{milliseconds{3'000'000}}, kNeverDue};
+  std::vector<DueKey> expected;
+  for (const WallTime at : instants) {
+    WriteBatch batch = tasks(kMany + 1 + expected.size(), 1);
+    batch.puts[0].to.place.at = at;
+    expected.push_back(batch.puts[0].to.place);
+    ASSERT_TRUE(store->write(batch, Durability::buffered));
+    if (expected.size() % 2 == 0) store.reset(), store = open_store(path_);
+    const auto page = store->read_due(kFirstDueKey, kNeverDue, 10);
+    std::vector<DueKey> places;
+    for (const StoredTask& stored : page->tasks) places.push_back(stored.place);
+    ASSERT_EQ(places, expected);
+  }
+}
+
+TEST_F(RocksDbStoreTest, DamagedTableIsSaidAndNeverReadAsSomethingElse) {
+  ASSERT_TRUE(open_store(path_)->write(tasks(1, 2'000), Durability::synced));
+  const std::string table = largest(path_, ".sst");
+  std::string bytes = read_file(table);
+  bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 4);
+  write_file(table, bytes);
+  const auto store = open_store(path_);
+  const Result<DuePage> page = store->read_due(kFirstDueKey, kNeverDue, 10'000);
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().code, ErrorCode::data_loss);
+  std::vector<DueKey> places;
+  for (std::uint64_t n = 1; n <= 2'000; ++n) places.push_back(place_of(n));
+  std::size_t damaged = 0;
+  const auto tasks_read = store->read_at(places);
+  ASSERT_TRUE(tasks_read);
+  for (const Result<Task>& task : *tasks_read) {
+    if (task) continue;
+    EXPECT_EQ(task.error().code, ErrorCode::data_loss);
+    ++damaged;
+  }
+  EXPECT_GT(damaged, 0u);
+  EXPECT_LT(damaged, 2'000u);
+}
+
+TEST_F(RocksDbStoreTest, MissingOrCutFilesAreRefused) {
+  ASSERT_TRUE(open_store(path_)->write(tasks(1, 2'000), Durability::synced));
+  const auto refused_after = [this](auto damage) {
+    TestFolder copy;
+    fs::copy(path_, copy / "data");
+    damage(copy / "data");
+    expect_damaged(copy / "data");
+  };
+  refused_after([](const std::string& data) { fs::remove(data + "/CURRENT"); });
+  refused_after([](const std::string& data) { fs::remove(largest(data, ".sst")); });
+  refused_after([](const std::string& data) { fs::resize_file(largest(data, ".sst"), 100); });
+  refused_after([](const std::string& data) {
+    for (const auto& entry : fs::directory_iterator(data)) {
+      if (entry.path().filename().native().starts_with("MANIFEST")) fs::resize_file(entry, 20);
+    }
+  });
+}
+
+TEST_F(RocksDbStoreTest, FormatOfANewerVersionIsRefused) {
+  open_store(path_).reset();
+  set_stored_format(path_, 2);
+  const Error error = refusal(path_);
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_NE(error.message.find("newer version"), std::string::npos) << error.message;
+}
+
+TEST_F(RocksDbStoreTest, PartOfAnotherVersionIsRefused) {
+  open_store(path_).reset();
+  add_unknown_family(path_);
+  const Error error = refusal(path_);
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_NE(error.message.find("histories"), std::string::npos) << error.message;
+}
+
+TEST_F(RocksDbStoreTest, DamagedOrMissingMetaIsRefused) {
+  for (const char* key : {"format", "last_id", "epoch", "low_water"}) {
+    TestFolder copy;
+    ASSERT_TRUE(open_store(copy / "data")->write(tasks(1, 1), Durability::synced));
+    spoil_stored_meta(copy / "data", key);
+    expect_damaged(copy / "data");
+  }
+  ASSERT_TRUE(open_store(path_)->write(tasks(1, 1), Durability::synced));
+  remove_stored_meta(path_, "format");
+  expect_damaged(path_);
+}
+
+TEST_F(RocksDbStoreTest, FirstStartThatWasInterruptedIsMadeUpFor) {
+  open_store(path_).reset();
+  for (const char* key : {"format", "low_water"}) remove_stored_meta(path_, key);  // all there was
+  EXPECT_TRUE(open_store(path_)->write(tasks(1, 1), Durability::synced));
+}
+
+TEST_F(RocksDbStoreTest, DamagedCountsAreSaid) {
+  open_store(path_).reset();
+  spoil_stored_meta(path_, "queue/mail");
+  const auto counts = open_store(path_)->queue_counts();
+  ASSERT_FALSE(counts);
+  EXPECT_EQ(counts.error().code, ErrorCode::data_loss);
+  EXPECT_NE(counts.error().message.find("queue/mail"), std::string::npos);
+}
+
+TEST_F(RocksDbStoreTest, IndexEntryWithoutItsRecordIsDataLoss) {
+  ASSERT_TRUE(open_store(path_)->write(tasks(1, 2), Durability::synced));
+  drop_stored_record(path_, place_of(1));
+  const auto store = open_store(path_);
+  EXPECT_EQ(store->find(place_of(1).id).error().code, ErrorCode::data_loss);
+  EXPECT_TRUE(store->find(place_of(2).id).value().has_value());
+}
+
+TEST_F(RocksDbStoreTest, RocksDbsOwnLogStaysSmall) {
+  for (int i = 0; i < 6; ++i) open_store(path_).reset();
+  std::uintmax_t size = 0;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    if (entry.path().filename().native().starts_with("LOG")) size += entry.file_size();
+  }
+  EXPECT_LT(size, 1'000'000u);
+}
+
+}  // namespace
+}  // namespace detent

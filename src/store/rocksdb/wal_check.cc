@@ -1,0 +1,125 @@
+#include "store/rocksdb/wal_check.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+
+namespace detent {
+
+namespace {
+
+// RocksDB's log format (its db/log_format.h): blocks of 32 KiB; in a block, records of
+//   checksum u32 · length u16 · type u8 · payload
+// that do not cross its end; fewer than 7 bytes left are filled with zeros. The checksum is the
+// masked CRC-32C of type and payload. A write that is longer than its block is split.
+constexpr std::size_t kBlockBytes = 32'768;
+constexpr std::size_t kHeaderBytes = 7;
+constexpr std::size_t kTypeOffset = 6;
+enum RecordType : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
+
+std::uint32_t unmask(std::uint32_t masked) noexcept {
+  const std::uint32_t rotated = masked - 0xA282'EAD8u;
+  return (rotated >> 17) | (rotated << 15);
+}
+
+struct LogRecord {
+  std::uint8_t type = 0;
+  std::size_t size = 0;  // header and payload
+};
+
+/// The record at the start of `bytes`, which end where its block ends, if it is intact.
+std::optional<LogRecord> read_record(std::string_view bytes) noexcept {
+  if (bytes.size() < kHeaderBytes) return std::nullopt;
+  const auto byte = [&bytes](std::size_t i) -> std::uint32_t {
+    return static_cast<unsigned char>(bytes[i]);
+  };
+  const auto type = static_cast<std::uint8_t>(byte(kTypeOffset));
+  const std::size_t size = kHeaderBytes + (byte(4) | byte(5) << 8);
+  if (type < full || type > last || size > bytes.size()) return std::nullopt;
+  const std::uint32_t masked = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  if (crc32c(bytes.substr(kTypeOffset, size - kTypeOffset)) != unmask(masked)) return std::nullopt;
+  return LogRecord{type, size};
+}
+
+std::string_view rest_of_block(std::string_view log, std::size_t at) noexcept {
+  return log.substr(at, kBlockBytes - at % kBlockBytes);
+}
+
+bool all_zero(std::string_view bytes) noexcept {
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
+}
+
+/// Where the first record begins that is not intact or breaks off; nothing when all is well.
+/// `whole` logs end with a whole write.
+std::optional<std::size_t> first_bad(std::string_view log) noexcept {
+  bool in_write = false;  // between a first and its last
+  std::size_t write_begin = 0;
+  for (std::size_t at = 0; at < log.size();) {
+    const std::string_view block = rest_of_block(log, at);
+    if (block.size() < kHeaderBytes && all_zero(block)) {
+      at += block.size();
+      continue;
+    }
+    const std::optional<LogRecord> record = read_record(block);
+    if (!record) return at;
+    const bool begins = record->type == full || record->type == first;
+    if (begins == in_write) return at;
+    if (record->type == first) write_begin = at;
+    in_write = record->type == first || record->type == middle;
+    at += record->size;
+  }
+  if (in_write) return write_begin;
+  return std::nullopt;
+}
+
+/// Whether an intact record that begins a write is anywhere after `at`. Tries every byte: after a
+/// damaged header nothing tells where the next record is.
+bool write_begins_after(std::string_view log, std::size_t at) noexcept {
+  for (++at; at < log.size(); ++at) {
+    const std::optional<LogRecord> record = read_record(rest_of_block(log, at));
+    if (record && (record->type == full || record->type == first)) return true;
+  }
+  return false;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+  std::string bytes;
+  if (size >= 0) {
+    bytes.resize(static_cast<std::size_t>(size));
+    file.seekg(0).read(bytes.data(), size);
+  }
+  if (!file) return Error{ErrorCode::unavailable, "read '" + path + "' failed", ""};
+  return bytes;
+}
+
+}  // namespace
+
+LogState examine_log(std::string_view log) noexcept {
+  const std::optional<std::size_t> bad = first_bad(log);
+  if (!bad) return LogState::intact;
+  return write_begins_after(log, *bad) ? LogState::damaged : LogState::torn_tail;
+}
+
+Result<void> check_logs(const DataFolder& folder) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + name));
+    const LogState state = examine_log(log);
+    const bool may_be_torn = &name == &names.back();
+    if (state == LogState::intact || (state == LogState::torn_tail && may_be_torn)) continue;
+    return Error{ErrorCode::data_loss,
+                 folder.name() + " is damaged: its log " + name +
+                     " has a record in the middle that does not match its checksum; restore it "
+                     "from a backup",
+                 ""};
+  }
+  return ok();
+}
+
+}  // namespace detent

@@ -1,0 +1,167 @@
+// Logs are written here byte by byte; rocksdb_store_test.cc damages those of the real database.
+#include "store/rocksdb/wal_check.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/rng.h"
+#include "store/rocksdb/test_folder.h"
+
+namespace detent {
+namespace {
+
+constexpr std::size_t kBlock = 32'768;
+constexpr std::size_t kHeader = 7;
+
+/// Writes the format of RocksDB's logs.
+class LogWriter {
+ public:
+  /// Appends one write, split over blocks as needed. Returns where it begins.
+  std::size_t write(std::string_view payload) {
+    bool is_first = true;
+    std::size_t begin = 0;
+    do {
+      std::size_t room = kBlock - log_.size() % kBlock;
+      if (room < kHeader) {
+        log_.append(room, '\0');
+        room = kBlock;
+      }
+      if (is_first) begin = log_.size();
+      const std::string_view part = payload.substr(0, room - kHeader);
+      payload.remove_prefix(part.size());
+      append(is_first ? (payload.empty() ? 1 : 2) : (payload.empty() ? 4 : 3), part);
+      is_first = false;
+    } while (!payload.empty());
+    return begin;
+  }
+  const std::string& log() const { return log_; }
+
+ private:
+  void append(int type, std::string_view part) {
+    std::string body(1, static_cast<char>(type));
+    body.append(part);
+    const std::uint32_t crc = crc32c(body);
+    ByteWriter writer(log_);
+    writer.u32(((crc >> 15) | (crc << 17)) + 0xA282'EAD8u);
+    writer.u16(static_cast<std::uint16_t>(part.size()));
+    writer.raw(body);
+  }
+
+  std::string log_;
+};
+
+std::string random_payload(Rng& rng, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(rng.below(256));
+  return bytes;
+}
+
+/// Writes of all sizes, some over several blocks.
+struct SampleLog {
+  explicit SampleLog(std::uint64_t seed) {
+    Rng rng(seed);
+    for (const std::size_t size : {10u, 200u, 40'000u, 1u, 70'000u, 300u, 32'761u, 500u}) {
+      begins.push_back(writer.write(random_payload(rng, size)));
+    }
+    begins.push_back(writer.write(random_payload(rng, 50'000)));  // the last, over two blocks
+  }
+  LogWriter writer;
+  std::vector<std::size_t> begins;
+};
+
+TEST(WalCheck, WholeLogsAreIntact) {
+  EXPECT_EQ(examine_log(""), LogState::intact);
+  EXPECT_EQ(examine_log(SampleLog(1).writer.log()), LogState::intact);
+}
+
+TEST(WalCheck, ZerosReservedAfterTheEndAreATornTailAtMost) {
+  EXPECT_EQ(examine_log(SampleLog(2).writer.log() + std::string(100'000, '\0')),
+            LogState::torn_tail);
+}
+
+TEST(WalCheck, CuttingTheLogAnywhereIsATornTail) {
+  const SampleLog sample(3);
+  const std::string& log = sample.writer.log();
+  for (std::size_t size = 1; size < log.size(); size += 97) {
+    const LogState state = examine_log(std::string_view(log).substr(0, size));
+    ASSERT_NE(state, LogState::damaged) << "cut to " << size;
+  }
+  for (const std::size_t begin : sample.begins) {
+    EXPECT_EQ(examine_log(std::string_view(log).substr(0, begin)), LogState::intact);
+    EXPECT_EQ(examine_log(std::string_view(log).substr(0, begin + 1)), LogState::torn_tail);
+  }
+}
+
+TEST(WalCheck, DamageAnywhereInTheLastWriteIsATornTail) {
+  const SampleLog sample(4);
+  for (std::size_t at = sample.begins.back(); at < sample.writer.log().size(); at += 511) {
+    std::string log = sample.writer.log();
+    log[at] = static_cast<char>(log[at] ^ 1);
+    ASSERT_EQ(examine_log(log), LogState::torn_tail) << "byte " << at;
+    log.replace(at, log.size() - at, log.size() - at, '\0');
+    ASSERT_EQ(examine_log(log), LogState::torn_tail) << "zeros from byte " << at;
+  }
+}
+
+TEST(WalCheck, DamageInAnyEarlierWriteIsDamage) {
+  const SampleLog sample(5);
+  for (std::size_t at = 0; at < sample.begins.back(); at += 1'009) {
+    if (sample.begins.back() - at < kHeader) break;
+    std::string log = sample.writer.log();
+    log[at] = static_cast<char>(log[at] ^ 0x10);
+    ASSERT_EQ(examine_log(log), LogState::damaged) << "byte " << at;
+  }
+}
+
+// RocksDB itself skips a zeroed page in the middle without a word.
+TEST(WalCheck, ZeroedPageInTheMiddleIsDamage) {
+  LogWriter writer;
+  Rng rng(6);
+  while (writer.log().size() < 20'000) writer.write(random_payload(rng, 150));
+  std::string log = writer.log();
+  log.replace(4'096, 4'096, 4'096, '\0');
+  EXPECT_EQ(examine_log(log), LogState::damaged);
+}
+
+TEST(WalCheck, DamagedHeaderBeforeTheLastBlocksOnlyWriteIsDamage) {
+  LogWriter writer;
+  const std::size_t second = (writer.write("one"), writer.write("two"));
+  writer.write("three");
+  std::string log = writer.log();
+  log[second + 4] = 100;  // the length: nothing tells where the third write begins
+  EXPECT_EQ(examine_log(log), LogState::damaged);
+}
+
+struct LogFolder {
+  void add(const std::string& name, const std::string& log) {
+    std::ofstream(folder / name, std::ios::binary) << log;
+  }
+  Result<void> check() { return check_logs(DataFolder::open(folder.path()).value()); }
+  TestFolder folder;
+};
+
+TEST(WalCheck, OnlyTheNewestLogMayBeTorn) {
+  const std::string whole = SampleLog(7).writer.log();
+  const std::string torn = whole.substr(0, whole.size() - 5);
+  LogFolder newest;
+  newest.add("000004.log", whole);
+  newest.add("000005.log", torn);
+  EXPECT_TRUE(newest.check());
+  LogFolder older;
+  older.add("000004.log", torn);
+  older.add("000005.log", whole);
+  const Result<void> refused = older.check();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::data_loss);
+  EXPECT_NE(refused.error().message.find("000004.log"), std::string::npos);
+}
+
+TEST(WalCheck, FolderWithoutLogsIsFine) { EXPECT_TRUE(LogFolder().check()); }
+
+}  // namespace
+}  // namespace detent

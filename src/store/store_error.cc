@@ -1,0 +1,17 @@
+#include "store/store_error.h"
+
+namespace detent {
+
+Error not_stored(DueKey place) {
+  return {ErrorCode::not_found, "read task " + to_string(place.id) + ": no record at its place",
+          ""};
+}
+
+Error earlier_write_failed() {
+  return {ErrorCode::unavailable,
+          "write store: an earlier write failed, so what is stored is unknown until the store is "
+          "opened again",
+          ""};
+}
+
+}  // namespace detent

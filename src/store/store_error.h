@@ -1,0 +1,15 @@
+// The errors every back end gives alike, so that callers and tests meet one wording.
+#pragma once
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace detent {
+
+/// There is no record at `place`.
+Error not_stored(DueKey place);
+/// A write failed before, so whether it is there is unknown: nothing is written until the store is
+/// opened again (contract 2).
+Error earlier_write_failed();
+
+}  // namespace detent
