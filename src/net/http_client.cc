@@ -1,0 +1,298 @@
+#include "net/http_client.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "detent/clock.h"
+#include "net/http_parser.h"
+#include "net/http_writer.h"
+
+namespace detent::net {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+constexpr ParseLimits kAnswerLimits{.max_header_bytes = 64 * 1024,
+                                    .max_body_bytes = std::size_t{64} * 1024 * 1024};
+
+/// Where a client sends to.
+struct Authority {
+  std::string host;  // without brackets
+  std::uint16_t port = 80;
+  std::string text;  // "127.0.0.1:7070", "[::1]:7070": for people and the Host header
+};
+
+Error bad_url(std::string_view url, std::string_view reason) {
+  return Error{
+      ErrorCode::invalid_argument,
+      "\"" + std::string(url) + "\": " + std::string(reason) + "; expected http://HOST[:PORT]",
+      "url"};
+}
+
+Result<Authority> parse_url(std::string_view url) {
+  constexpr std::string_view kScheme = "http://";
+  if (!url.starts_with(kScheme)) return bad_url(url, "not an http URL");
+  std::string_view rest = url.substr(kScheme.size());
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  if (rest.find_first_of("/?#@ ") != std::string_view::npos) {
+    return bad_url(url, "more than a host and a port");
+  }
+  const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
+  if (bracket == std::string_view::npos) return bad_url(url, "no closing bracket");
+  const std::size_t host_end = std::min(rest.find(':', bracket), rest.size());
+  Authority authority;
+  authority.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, host_end);
+  if (bracket > 0 && host_end != bracket + 1) return bad_url(url, "bad host");
+  if (authority.host.empty()) return bad_url(url, "no host");
+  if (host_end < rest.size()) {
+    const std::string_view port = rest.substr(host_end + 1);
+    const auto [end, failure] =
+        std::from_chars(port.data(), port.data() + port.size(), authority.port);
+    if (failure != std::errc{} || end != port.data() + port.size() || authority.port == 0) {
+      return bad_url(url, "bad port");
+    }
+  }
+  authority.text = std::string(rest.substr(0, host_end)) + ":" + std::to_string(authority.port);
+  return authority;
+}
+
+bool is_sendable(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c != 0x7f; });
+}
+
+/// Requests written and answers read at once, so that neither side has to hold all of the other's.
+/// Runs on the caller's io_context; must live until that has run out of work.
+class Round {
+ public:
+  Round(tcp::socket& socket, std::span<const HttpRequest> requests, std::string_view host)
+      : socket_(socket), requests_(requests), parser_(kAnswerLimits) {
+    for (const HttpRequest& request : requests) write_request(request, host, output_);
+  }
+
+  /// Requires: there is at least one request.
+  void start() {
+    parser_.expect_answer_to(requests_.front().method);
+    asio::async_write(socket_, asio::buffer(output_), [this](error_code ec, std::size_t) {
+      // A failure is left to the reader: the server may have answered and closed.
+      is_written_ = !ec;
+    });
+    read();
+  }
+
+  bool is_complete() const { return answers_.size() == requests_.size(); }
+  bool saw_any_byte() const { return saw_any_byte_; }
+  /// Requires: is_complete(). The connection can take another round.
+  bool keeps_alive() const { return is_written_ && keeps_alive_ && input_.empty(); }
+  std::vector<HttpResponse> take_answers() { return std::move(answers_); }
+  /// Why it is not complete; none while it could still become so.
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  void read() {
+    socket_.async_read_some(asio::buffer(buffer_), [this](error_code ec, std::size_t size) {
+      if (ec) return end(ec);
+      saw_any_byte_ = true;
+      input_.append(buffer_.data(), size);
+      parse();
+      if (!is_complete() && !error_) return read();
+      if (!is_written_) close();
+    });
+  }
+
+  void parse() {
+    while (!is_complete() && !error_ && !input_.empty()) {
+      const std::size_t taken = parser_.parse(input_);
+      input_.erase(0, taken);
+      if (parser_.state() == ParseState::failed) return fail_parsing();
+      if (parser_.state() != ParseState::complete) return;
+      take_answer();
+    }
+  }
+
+  void take_answer() {
+    keeps_alive_ = parser_.keeps_alive();
+    answers_.push_back(parser_.take());
+    if (is_complete()) return;
+    parser_.expect_answer_to(requests_[answers_.size()].method);
+    if (!keeps_alive_) fail(ErrorCode::unavailable, "closed the connection before all answers");
+  }
+
+  void end(error_code ec) {
+    if (ec == asio::error::operation_aborted) return;  // timed out
+    if (ec == asio::error::eof) {
+      if (parser_.state() == ParseState::body) parser_.parse_end();
+      if (parser_.state() == ParseState::complete) take_answer();
+      if (!is_complete()) fail(ErrorCode::unavailable, "closed the connection before its answer");
+    } else {
+      fail(ErrorCode::unavailable, ec.message());
+    }
+    if (!is_written_) close();
+  }
+
+  void fail_parsing() {
+    const ParseFailure& failure = parser_.failure();
+    fail(failure.status == 413 ? ErrorCode::too_large : ErrorCode::internal,
+         "answer: " + failure.detail);
+  }
+
+  void fail(ErrorCode code, std::string message) {
+    if (!error_) error_ = Error{code, std::move(message), ""};
+  }
+
+  /// Ends a write that nobody waits for any more.
+  void close() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  tcp::socket& socket_;
+  const std::span<const HttpRequest> requests_;
+  std::string output_;
+  bool is_written_ = false;
+  ResponseParser parser_;
+  std::array<char, 64 * 1024> buffer_;
+  std::string input_;
+  bool saw_any_byte_ = false;
+  bool keeps_alive_ = true;
+  std::vector<HttpResponse> answers_;
+  std::optional<Error> error_;
+};
+
+class Client final : public HttpClient {
+ public:
+  Client(Authority authority, milliseconds timeout)
+      : authority_(std::move(authority)), timeout_(timeout) {}
+
+  Result<HttpResponse> send(const HttpRequest& request) override {
+    const Repeat repeat = request.method == "GET" ? Repeat::once : Repeat::never;
+    ASSIGN_OR_RETURN(std::vector<HttpResponse> answers, exchange({&request, 1}, repeat));
+    return std::move(answers.front());
+  }
+
+  Result<std::vector<HttpResponse>> send_all(const std::vector<HttpRequest>& requests) override {
+    return exchange(requests, Repeat::never);
+  }
+
+ private:
+  enum class Repeat : std::uint8_t { never, once };
+
+  Result<std::vector<HttpResponse>> exchange(std::span<const HttpRequest> requests, Repeat repeat) {
+    if (requests.empty()) return std::vector<HttpResponse>{};
+    for (const HttpRequest& request : requests) {
+      if (!is_sendable(request.method) || !is_sendable(request.target)) {
+        return Error{
+            ErrorCode::invalid_argument,
+            "cannot send method \"" + request.method + "\" with target \"" + request.target + "\"",
+            ""};
+      }
+    }
+    const MonotonicTime deadline = clock_.now() + timeout_;
+    const bool is_reused = socket_.is_open() && !is_stale();
+    if (!is_reused) TRY(connect(deadline));
+    Attempt attempt = run_round(requests, deadline);
+    if (attempt.is_unseen && is_reused && repeat == Repeat::once) {
+      TRY(connect(deadline));
+      attempt = run_round(requests, deadline);
+    }
+    return std::move(attempt.answers);
+  }
+
+  struct Attempt {
+    Result<std::vector<HttpResponse>> answers;
+    bool is_unseen = false;  // the connection was lost before any byte of an answer
+  };
+
+  Attempt run_round(std::span<const HttpRequest> requests, MonotonicTime deadline) {
+    Round round(socket_, requests, authority_.text);
+    round.start();
+    const bool in_time = run_until(deadline);
+    if (!round.is_complete() || !round.keeps_alive()) close();
+    if (round.is_complete()) return {.answers = round.take_answers()};
+    if (!in_time || !round.error()) return {.answers = timed_out()};
+    return {.answers = with_context(authority_.text, *round.error()),
+            .is_unseen = !round.saw_any_byte()};
+  }
+
+  Result<void> connect(MonotonicTime deadline) {
+    close();
+    error_code ec;
+    const auto endpoints =
+        tcp::resolver(io_).resolve(authority_.host, std::to_string(authority_.port), ec);
+    if (ec) return cannot_connect(ec);
+    ec = asio::error::would_block;
+    asio::async_connect(socket_, endpoints,
+                        [&ec](error_code result, const tcp::endpoint&) { ec = result; });
+    if (!run_until(deadline)) return timed_out();
+    if (ec) return cannot_connect(ec);
+    socket_.set_option(tcp::no_delay(true), ec);
+    return ok();
+  }
+
+  /// The server has closed the connection, or sent what nobody asked for, since the last answer.
+  bool is_stale() {
+    error_code ec;
+    char byte = 0;
+    socket_.non_blocking(true, ec);
+    if (ec) return true;
+    socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
+    return ec != asio::error::would_block;
+  }
+
+  /// Runs what was started to its end. Returns false when the deadline ended it.
+  bool run_until(MonotonicTime deadline) {
+    io_.restart();
+    io_.run_for(std::max(deadline - clock_.now(), MonotonicTimeline::duration{0}));
+    if (io_.stopped()) return true;
+    close();
+    io_.run();  // the handlers that were waiting learn that it is over
+    return false;
+  }
+
+  void close() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  Error timed_out() const {
+    return Error{ErrorCode::unavailable,
+                 authority_.text + ": no answer within " + std::to_string(timeout_.count()) + " ms",
+                 ""};
+  }
+  Error cannot_connect(error_code ec) const {
+    return Error{ErrorCode::unavailable, "connect to " + authority_.text + ": " + ec.message(), ""};
+  }
+
+  const Authority authority_;
+  const milliseconds timeout_;
+  const SystemClock clock_;
+  asio::io_context io_{1};
+  tcp::socket socket_{io_};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, milliseconds timeout) {
+  ASSIGN_OR_RETURN(Authority authority, parse_url(url));
+  try {  // Asio throws when the system is out of files
+    return std::unique_ptr<HttpClient>(std::make_unique<Client>(std::move(authority), timeout));
+  } catch (const std::exception& exception) {
+    return Error{ErrorCode::unavailable, std::string("make HTTP client: ") + exception.what(), ""};
+  }
+}
+
+}  // namespace detent::net

@@ -1,0 +1,244 @@
+#include "net/http_client.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "net/http_server_fixture.h"
+
+namespace detent::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLong = 600s;  // longer than a test may take
+
+std::string url_of(const HttpServer& server) {
+  return "http://127.0.0.1:" + std::to_string(server.port());
+}
+
+std::unique_ptr<HttpClient> make_client(const HttpServer& server,
+                                        std::chrono::milliseconds timeout = kLong) {
+  return HttpClient::create(url_of(server), timeout).value();
+}
+
+HttpRequest request(std::string method, std::string target, std::string body = "") {
+  return {.method = std::move(method),
+          .target = std::move(target),
+          .headers = {},
+          .body = std::move(body)};
+}
+
+TEST(HttpClient, SendsAndReceivesOnOneConnection) {
+  const auto server = start_server([](HttpRequest sent, Responder responder) {
+    responder.send({.status = 201,
+                    .content_type = "text/plain",
+                    .body = sent.method + sent.target + sent.body + std::string(sent.header("x-a")),
+                    .headers = {{"X-B", "c"}}});
+  });
+  const auto client = make_client(*server);
+  for (int i = 0; i < 3; ++i) {
+    HttpRequest sent = request("POST", "/a?b", "body");
+    sent.headers = {{"X-A", "header"}};
+    const auto answer = client->send(sent);
+    ASSERT_TRUE(answer) << answer.error().message;
+    EXPECT_EQ(answer->status, 201);
+    EXPECT_EQ(answer->content_type, "text/plain");
+    EXPECT_EQ(answer->body, "POST/a?bbodyheader");
+    EXPECT_EQ(answer->header("x-b"), "c");
+    EXPECT_EQ(server->connections(), 1u);
+  }
+}
+
+TEST(HttpClient, UnderstandsHead) {
+  const auto server = start_server(echo);
+  const auto client = make_client(*server);
+  EXPECT_EQ(client->send(request("HEAD", "/"))->body, "");
+  EXPECT_EQ(client->send(request("GET", "/"))->body, "GET / ");
+}
+
+TEST(HttpClient, PipelinesInOrder) {
+  const auto server = start_server(echo);
+  const auto client = make_client(*server);
+  std::vector<HttpRequest> requests;
+  for (int i = 0; i < 200; ++i) requests.push_back(request("POST", "/", std::to_string(i)));
+  const auto answers = client->send_all(requests);
+  ASSERT_TRUE(answers) << answers.error().message;
+  ASSERT_EQ(answers->size(), 200u);
+  for (std::size_t i = 0; i < 200; ++i) {
+    EXPECT_EQ((*answers)[i].body, "POST / " + std::to_string(i));
+  }
+  EXPECT_TRUE(client->send_all({})->empty());
+}
+
+// More in both directions than the sockets hold: writing first and reading then would not end.
+TEST(HttpClient, PipelinesMoreThanTheSocketsHold) {
+  const auto server = start_server(echo);
+  const auto client = make_client(*server);
+  const std::vector<HttpRequest> requests(16, request("POST", "/", std::string(2'000'000, 'x')));
+  const auto answers = client->send_all(requests);
+  ASSERT_TRUE(answers) << answers.error().message;
+  EXPECT_EQ(answers->back().body.size(), 2'000'000u + 7);
+}
+
+/// A server that loses connections. Loopback, a free port.
+class RudeServer {
+ public:
+  RudeServer() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::listen(listener_, 8);
+    socklen_t size = sizeof address;
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  ~RudeServer() { ::close(listener_); }
+  RudeServer(const RudeServer&) = delete;
+  RudeServer& operator=(const RudeServer&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  /// Serves one connection: reads a request for each answer and sends that; "" is none. Closes it
+  /// after the last.
+  void serve(const std::vector<std::string_view>& answers) const {
+    const int client = ::accept(listener_, nullptr, nullptr);
+    for (const std::string_view answer : answers) {
+      std::array<char, 4096> buffer;
+      if (::recv(client, buffer.data(), buffer.size(), 0) <= 0) break;
+      ::send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+    ::close(client);
+  }
+
+ private:
+  int listener_;
+  std::uint16_t port_ = 0;
+};
+
+constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+// The server has closed the idle connection: nothing was sent on it yet, so any method may go on a
+// new one.
+TEST(HttpClient, ReplacesAConnectionThatWasClosedMeanwhile) {
+  const RudeServer server;
+  const auto client =
+      HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
+  for (int i = 0; i < 2; ++i) {
+    std::thread serving([&server] { server.serve({kOk}); });
+    EXPECT_TRUE(client->send(request("POST", "/")));
+    serving.join();  // so the connection is closed when the next request is sent
+  }
+}
+
+TEST(HttpClient, RepeatsOnlyGetWhenAKeptConnectionIsLost) {
+  const RudeServer server;
+  const auto client =
+      HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
+  std::thread serving([&server] {
+    server.serve({kOk, ""});  // takes the GET and closes: it is repeated
+    server.serve({kOk, ""});  // takes the POST and closes: it is not
+  });
+  EXPECT_TRUE(client->send(request("GET", "/1")));
+  EXPECT_TRUE(client->send(request("GET", "/2")));
+  const auto lost = client->send(request("POST", "/3"));
+  serving.join();
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(lost.error().message, "127.0.0.1:" + std::to_string(server.port()) +
+                                      ": closed the connection before its answer");
+}
+
+TEST(HttpClient, DoesNotRepeatOnANewConnection) {
+  const RudeServer server;
+  const auto client =
+      HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
+  std::thread serving([&server] { server.serve({""}); });
+  EXPECT_FALSE(client->send(request("GET", "/")));
+  serving.join();
+}
+
+TEST(HttpClient, ReportsAnAnswerThatIsCutOrNoHttp) {
+  const struct {
+    std::string answer;
+    ErrorCode code;
+  } cases[] = {
+      {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", ErrorCode::unavailable},
+      {"SSH-2.0-OpenSSH\r\n\r\n", ErrorCode::internal},
+      {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", ErrorCode::too_large},
+  };
+  for (const auto& bad : cases) {
+    const RudeServer server;
+    const auto client =
+        HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
+    std::thread serving([&] { server.serve({bad.answer}); });
+    const auto answer = client->send(request("GET", "/"));
+    serving.join();
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, bad.code) << answer.error().message;
+  }
+}
+
+TEST(HttpClient, TimesOut) {
+  Mailbox<HeldRequest> held;
+  const auto server = start_server(HoldingHandler{held});
+  const auto client = make_client(*server, 20ms);
+  const auto answer = client->send(request("GET", "/"));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(answer.error().message,
+            "127.0.0.1:" + std::to_string(server->port()) + ": no answer within 20 ms");
+}
+
+// The server refuses from the length alone and goes on reading for a while only to be heard.
+TEST(HttpClient, ReadsARefusalThatComesBeforeTheBodyIsSent) {
+  const auto server = start_server(echo, {.max_body_bytes = 1000});
+  const auto client = make_client(*server);
+  const auto answer = client->send(request("POST", "/", std::string(4'000'000, 'x')));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 413);
+  EXPECT_TRUE(client->send(request("POST", "/", "short")));
+}
+
+TEST(HttpClient, NamesTheAddressItCannotReach) {
+  auto server = start_server(echo);
+  const std::uint16_t port = server->port();
+  const auto client = make_client(*server);
+  server.reset();
+  const auto answer = client->send(request("GET", "/"));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(answer.error().message,
+            "connect to 127.0.0.1:" + std::to_string(port) + ": Connection refused");
+}
+
+TEST(HttpClient, RefusesWhatCannotBeSent) {
+  const auto server = start_server(echo);
+  const auto client = make_client(*server);
+  for (const char* target : {"", "/a b", "/a\r\nX: y"}) {
+    const auto answer = client->send(request("GET", target));
+    ASSERT_FALSE(answer) << target;
+    EXPECT_EQ(answer.error().code, ErrorCode::invalid_argument);
+  }
+  EXPECT_FALSE(client->send(request("G T", "/")));
+}
+
+TEST(HttpClient, ReadsUrls) {
+  for (const char* url : {"http://localhost", "http://127.0.0.1:80", "http://[::1]",
+                          "http://[::1]:7070", "http://a.b:65535/"}) {
+    EXPECT_TRUE(HttpClient::create(url, 1s)) << url;
+  }
+  for (const char* url :
+       {"", "127.0.0.1:80", "https://a", "http://", "http:///", "http://a/b", "http://a?b",
+        "http://a:", "http://a:0", "http://a:65536", "http://a:1x", "http://[::1", "http://[::1]x",
+        "http://b@a", "http://:80", "http://[]:1"}) {
+    const auto client = HttpClient::create(url, 1s);
+    ASSERT_FALSE(client) << url;
+    EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(client.error().field, "url");
+  }
+}
+
+}  // namespace
+}  // namespace detent::net

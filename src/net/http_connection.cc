@@ -1,0 +1,294 @@
+#include "net/http_connection.h"
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace detent::net {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLingerTimeout{2'000};
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+}  // namespace
+
+// ---- life ---------------------------------------------------------------------------
+
+HttpConnection::HttpConnection(ConnectionContext& context, tcp::socket socket)
+    : context_(context),
+      socket_(std::move(socket)),
+      link_(std::make_shared<ExchangeLink>(*this)),
+      parser_({.max_header_bytes = context.options.max_header_bytes,
+               .max_body_bytes = context.options.max_body_bytes}),
+      timer_(context.io) {}
+
+void HttpConnection::start() { await_request(); }
+
+void HttpConnection::refuse(int status, std::string_view detail) { fail(status, detail); }
+
+void HttpConnection::drain() {
+  if (phase_ == Phase::idle) close();
+}
+
+void HttpConnection::close() {
+  if (phase_ == Phase::closed) return;
+  const auto self = shared_from_this();
+  phase_ = Phase::closed;
+  clear_deadline();
+  timer_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+  link_->close();
+  context_.registry.remove(this);
+}
+
+/// Closes without waiting for the client to take what the system still has for it.
+void HttpConnection::abort() {
+  error_code ignored;
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  close();
+}
+
+// ---- reading ------------------------------------------------------------------------
+
+void HttpConnection::watch() {
+  if (is_watching_) return;
+  is_watching_ = true;
+  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
+    self->is_watching_ = false;
+    self->on_readable(ec);
+  });
+}
+
+void HttpConnection::on_readable(error_code ec) {
+  if (phase_ == Phase::closed) return;
+  if (ec) return close();
+  switch (phase_) {
+    case Phase::idle:
+    case Phase::reading:
+      return receive();
+    case Phase::held:
+      return peek();
+    case Phase::lingering:
+      return discard();
+    case Phase::writing:  // what is there is looked at after the answer
+    case Phase::closed:
+      return;
+  }
+}
+
+void HttpConnection::receive() {
+  error_code ec;
+  const std::size_t size = socket_.read_some(asio::buffer(context_.read_buffer), ec);
+  if (ec == asio::error::would_block) return watch();
+  if (ec) return close();  // also in the middle of a request: there is nobody to tell
+  parse({context_.read_buffer.data(), size});
+}
+
+/// The handler has the request: has the client gone?
+void HttpConnection::peek() {
+  char byte = 0;
+  error_code ec;
+  socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
+  if (ec == asio::error::would_block) return watch();
+  if (ec) return close();
+  // A further request is there. It stays in the socket, so nothing more can be learned from it.
+}
+
+void HttpConnection::discard() {
+  error_code ec;
+  socket_.read_some(asio::buffer(context_.read_buffer), ec);
+  if (ec && ec != asio::error::would_block) return close();
+  watch();
+}
+
+void HttpConnection::await_request() {
+  phase_ = Phase::idle;
+  set_deadline(context_.options.idle_timeout);
+  if (input_.empty()) return watch();
+  parse({});
+}
+
+/// Parses what was left over last time and then `fresh`, which has to stay valid only until it
+/// returns.
+void HttpConnection::parse(std::string_view fresh) {
+  const std::string_view bytes = input_.join(fresh);
+  input_.drop(bytes, parser_.parse(bytes));
+  switch (parser_.state()) {
+    case ParseState::complete:
+      return deliver();
+    case ParseState::failed:
+      return fail(parser_.failure().status, parser_.failure().detail);
+    case ParseState::header:
+    case ParseState::body:
+      return read_on();
+  }
+}
+
+/// A request is not complete, or not begun.
+void HttpConnection::read_on() {
+  const bool in_body = parser_.state() == ParseState::body;
+  if (phase_ == Phase::idle && (in_body || !input_.empty())) {
+    phase_ = Phase::reading;
+    set_deadline(context_.options.read_timeout);
+  }
+  if (in_body && parser_.expects_continue() && !std::exchange(sent_continue_, true)) {
+    head_ = kContinue;
+    return write(AfterWriting::read_on);
+  }
+  watch();
+}
+
+void HttpConnection::deliver() {
+  phase_ = Phase::held;
+  clear_deadline();
+  sent_continue_ = false;
+  keeps_alive_ = parser_.keeps_alive();
+  is_http11_ = parser_.is_http11();
+  is_head_ = parser_.is_head();
+  context_.handler(parser_.take(), ExchangeLink::open(link_));
+  if (link_->is_waiting()) watch();
+}
+
+// ---- writing ------------------------------------------------------------------------
+
+void HttpConnection::post_answer(std::optional<HttpResponse> response) {
+  asio::post(context_.io, [self = shared_from_this(), response = std::move(response)]() mutable {
+    self->answer(std::move(response));
+  });
+}
+
+void HttpConnection::answer(std::optional<HttpResponse> response) {
+  if (phase_ != Phase::held) return;  // closed since the answer was posted
+  if (!response) response = context_.error_page(500, "the request was dropped");
+  const bool keep = keeps_alive_ && !context_.is_draining;
+  write_response(*std::move(response), keep ? AfterWriting::next_request : AfterWriting::close);
+}
+
+/// Answers what never reached the handler. The client may still be sending the request, so the
+/// connection lingers: closed at once, it would be reset, and the answer could be lost with it.
+void HttpConnection::fail(int status, std::string_view detail) {
+  const bool has_start_line = parser_.state() == ParseState::body;
+  is_head_ = has_start_line && parser_.is_head();
+  write_response(context_.error_page(status, detail), AfterWriting::linger);
+}
+
+void HttpConnection::write_response(HttpResponse response, AfterWriting after) {
+  Persistence persistence = Persistence::close;
+  if (after == AfterWriting::next_request) {
+    persistence = is_http11_ ? Persistence::keep : Persistence::keep_announced;
+  }
+  head_.clear();
+  write_response_head(response, persistence, context_.date.at(context_.clock.wall_now()), head_);
+  if (has_body(response.status) && !is_head_) body_ = std::move(response.body);
+  write(after);
+}
+
+/// Writes head_ and body_.
+void HttpConnection::write(AfterWriting after) {
+  phase_ = Phase::writing;
+  after_writing_ = after;
+  written_ = 0;
+  is_write_blocked_ = false;
+  clear_deadline();
+  write_more();
+}
+
+void HttpConnection::write_more() {
+  while (written_ < head_.size() + body_.size()) {
+    const std::size_t of_head = std::min(written_, head_.size());
+    const std::array<asio::const_buffer, 2> rest{asio::buffer(head_) + of_head,
+                                                 asio::buffer(body_) + (written_ - of_head)};
+    error_code ec;
+    written_ += socket_.write_some(rest, ec);
+    if (ec == asio::error::would_block) return await_writable();
+    if (ec) return close();
+  }
+  head_.clear();
+  body_ = {};
+  after_writing();
+}
+
+void HttpConnection::await_writable() {
+  if (!std::exchange(is_write_blocked_, true)) set_deadline(context_.options.write_timeout);
+  socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](error_code ec) {
+    if (self->phase_ != Phase::writing) return;
+    if (ec) return self->close();
+    self->write_more();
+  });
+}
+
+void HttpConnection::after_writing() {
+  switch (after_writing_) {
+    case AfterWriting::next_request:
+      return await_request();
+    case AfterWriting::linger:
+      return linger();
+    case AfterWriting::read_on:
+      phase_ = Phase::reading;
+      set_deadline(context_.options.read_timeout);  // its body could not come before
+      return watch();
+    case AfterWriting::close: {
+      error_code ignored;
+      const bool is_all_read = input_.empty() && socket_.available(ignored) == 0;
+      return is_all_read ? close() : linger();
+    }
+  }
+}
+
+/// Tells the client that nothing more will come, and waits a little for it to close: what it sends
+/// meanwhile is read and dropped.
+void HttpConnection::linger() {
+  error_code ec;
+  socket_.shutdown(tcp::socket::shutdown_send, ec);
+  if (ec) return close();
+  phase_ = Phase::lingering;
+  set_deadline(kLingerTimeout);
+  watch();
+}
+
+// ---- deadlines ----------------------------------------------------------------------
+
+void HttpConnection::set_deadline(milliseconds delay) {
+  deadline_ = context_.clock.now() + delay;
+  if (!timer_end_ || *deadline_ < *timer_end_) arm_timer();
+}
+
+void HttpConnection::arm_timer() {
+  timer_end_ = deadline_;
+  timer_.expires_after(*deadline_ - context_.clock.now());
+  timer_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec) self->on_timer();
+  });
+}
+
+void HttpConnection::on_timer() {
+  timer_end_.reset();
+  if (!deadline_) return;
+  if (context_.clock.now() < *deadline_) return arm_timer();
+  clear_deadline();
+  on_deadline();
+}
+
+void HttpConnection::on_deadline() {
+  switch (phase_) {
+    case Phase::reading:
+      return fail(408, "the request did not arrive in time");
+    case Phase::writing:
+      return abort();
+    case Phase::idle:
+    case Phase::lingering:
+      return close();
+    case Phase::held:
+    case Phase::closed:
+      return;
+  }
+}
+
+}  // namespace detent::net

@@ -1,0 +1,139 @@
+// One client of the HTTP server: its socket, and where it is between a request and its answer.
+//
+// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. Everything runs
+// on the I/O thread except post_answer; answers from other threads come through ExchangeLink and a
+// post. Sockets are non-blocking and are read and written directly when the reactor says they are
+// ready, so all connections share one read buffer and an idle one costs a few hundred bytes.
+#pragma once
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "detent/clock.h"
+#include "net/exchange.h"
+#include "net/http_parser.h"
+#include "net/http_server.h"
+#include "net/http_writer.h"
+#include "net/input_buffer.h"
+
+namespace detent::net {
+
+class HttpConnection;
+
+/// Owns the connections; whoever accepts them.
+class ConnectionRegistry {
+ public:
+  virtual ~ConnectionRegistry() = default;
+  /// The connection is closed: lets go of it.
+  virtual void remove(HttpConnection* connection) = 0;
+};
+
+/// What the connections of one server share. Confined to the I/O thread.
+struct ConnectionContext {
+  static constexpr std::size_t kReadBytes = 64 * 1024;  // from one connection at a time
+
+  const HttpServerOptions& options;
+  const HttpHandler& handler;
+  const ErrorPage& error_page;
+  boost::asio::io_context& io;
+  ConnectionRegistry& registry;
+  bool is_draining = false;  // an answer from now on closes its connection
+  HttpDate date = {};
+  SystemClock clock = {};
+  std::array<char, kReadBytes> read_buffer = {};
+};
+
+/// One client's connection. Invariants: at most one wait for readability is outstanding; a request
+/// is handed out only in phase `held`, and only there is an answer taken; the registry
+/// holds the connection exactly until phase `closed`.
+class HttpConnection final : public AnswerTarget,
+                             public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(ConnectionContext& context, boost::asio::ip::tcp::socket socket);
+
+  void start();
+  /// Answers with an error page without reading anything, and closes.
+  void refuse(int status, std::string_view detail);
+  /// The server is stopping: closes if no request is under way.
+  void drain();
+  void close();
+
+  /// Thread-safe.
+  void post_answer(std::optional<HttpResponse> response) override;
+
+ private:
+  enum class Phase : std::uint8_t {
+    idle,       // no byte of the next request is here
+    reading,    // some are
+    held,       // the handler has the request
+    writing,    // something is on its way to the client
+    lingering,  // the last answer is written; waits for the client to take it and close
+    closed,
+  };
+  enum class AfterWriting : std::uint8_t { read_on, next_request, close, linger };
+
+  void watch();
+  void on_readable(boost::system::error_code ec);
+  void receive();
+  void peek();
+  void discard();
+
+  void await_request();
+  void parse(std::string_view fresh);
+  void read_on();
+  void deliver();
+
+  void answer(std::optional<HttpResponse> response);
+  void fail(int status, std::string_view detail);
+  void write_response(HttpResponse response, AfterWriting after);
+  void write(AfterWriting after);
+  void write_more();
+  void await_writable();
+  void after_writing();
+  void linger();
+  void abort();
+
+  void set_deadline(std::chrono::milliseconds delay);
+  void clear_deadline() { deadline_.reset(); }
+  void arm_timer();
+  void on_timer();
+  void on_deadline();
+
+  ConnectionContext& context_;
+  boost::asio::ip::tcp::socket socket_;
+  const std::shared_ptr<ExchangeLink> link_;  // owned by this and by the requests' Responders
+  Phase phase_ = Phase::idle;
+  bool is_watching_ = false;
+
+  RequestParser parser_;
+  InputBuffer input_;
+  bool sent_continue_ = false;
+
+  // Of the request that is held or being answered.
+  bool keeps_alive_ = false;
+  bool is_http11_ = true;
+  bool is_head_ = false;
+
+  std::string head_;  // being written
+  std::string body_;
+  std::size_t written_ = 0;  // bytes of both
+  bool is_write_blocked_ = false;
+  AfterWriting after_writing_ = AfterWriting::close;
+
+  // A deadline moves with each phase, mostly to later. Then the timer is left alone and looks at
+  // the deadline when it ends, which saves three changes of the timer queue a request.
+  std::optional<MonotonicTime> deadline_;
+  std::optional<MonotonicTime> timer_end_;
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace detent::net

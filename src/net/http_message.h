@@ -1,0 +1,37 @@
+// The two messages of HTTP as the rest of the program sees them: no framing, no connection.
+//
+// http_server.h gives requests and takes responses, http_client.h the other way round. How they
+// look on the wire is in http_parser.h (in) and http_writer.h (out).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace detent::net {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;   // as sent: "GET", "POST", …
+  std::string target;   // path and query as sent, not decoded; starts with '/', or is "*"
+  HttpHeaders headers;  // in order; names in lower case
+  std::string body;     // framing (chunks) removed
+
+  /// The first header of this lower-case name, or "". Linear in the number of headers.
+  std::string_view header(std::string_view name) const noexcept;
+};
+
+struct HttpResponse {
+  int status = 200;                               // 200 … 599
+  std::string content_type = "application/json";  // "": no such header
+  std::string body;
+  HttpHeaders headers = {};  // besides type, length and Connection, which are made from the above
+
+  /// The first header of this lower-case name, or "", where the names are in lower case, as they
+  /// are in what HttpClient returns. Linear in the number of headers.
+  std::string_view header(std::string_view name) const noexcept;
+};
+
+}  // namespace detent::net

@@ -1,0 +1,103 @@
+// HTTP/1.0 and 1.1 messages from bytes: pure, no socket, no clock.
+//
+// Boost.Beast's incremental parser does the grammar (http_parser.cc is the only file that sees it);
+// the strictness is ours. Two parties that disagree about where a message ends are how requests are
+// smuggled, so whatever RFC 9112 lets a recipient guess about is refused here: both Content-Length
+// and Transfer-Encoding, either of them twice, codings other than "chunked", folded header lines,
+// line ends without CR, a missing or second Host. The table of cases is in http_parser_test.cc.
+//
+// Both parsers are fed what has arrived and say how much of it they took; the rest has to be
+// presented again, in front of what comes next. They look at no byte twice because of that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/http_message.h"
+
+namespace detent::net {
+
+struct ParseLimits {
+  std::size_t max_header_bytes;  // start line and headers; also a chunk's header, and the trailers
+  std::size_t max_body_bytes;    // after chunks are joined
+};
+
+/// Why a message was refused: what a server answers, and a sentence for people.
+struct ParseFailure {
+  int status = 0;  // 400, 413 or 431
+  std::string detail;
+};
+
+enum class ParseState : std::uint8_t {
+  header,    // the end of the header has not been seen
+  body,      // the header is accepted, the body is not complete
+  complete,  // take_… it
+  failed,    // see failure(); the connection can't be read any further
+};
+
+/// Reads the requests of one connection, one after the other. Thread-compatible.
+/// A body takes memory as it arrives, never ahead of it by more than a factor of two.
+class RequestParser {
+ public:
+  explicit RequestParser(ParseLimits limits);
+  ~RequestParser();
+  RequestParser(const RequestParser&) = delete;
+  RequestParser& operator=(const RequestParser&) = delete;
+
+  /// Reads one request from the front of `bytes`. Returns how many bytes it took: never one beyond
+  /// that request. Requires: the state is header or body.
+  std::size_t parse(std::string_view bytes);
+
+  ParseState state() const noexcept;
+  const ParseFailure& failure() const noexcept;
+
+  /// Requires (these four): the state is body or complete.
+  bool keeps_alive() const;
+  bool is_http11() const noexcept;
+  /// The client waits for `100 Continue` before it sends the body.
+  bool expects_continue() const noexcept;
+  bool is_head() const noexcept;
+
+  /// Hands the request out; the next parse() starts another. Requires: the state is complete.
+  HttpRequest take();
+
+ private:
+  class Sink;
+  const ParseLimits limits_;
+  std::unique_ptr<Sink> sink_;
+};
+
+/// Reads the responses of one connection. Interim responses (1xx) are skipped. Thread-compatible.
+class ResponseParser {
+ public:
+  explicit ResponseParser(ParseLimits limits);
+  ~ResponseParser();
+  ResponseParser(const ResponseParser&) = delete;
+  ResponseParser& operator=(const ResponseParser&) = delete;
+
+  /// Tells what the next response answers: one to HEAD has no body whatever its header says.
+  /// Requires: no byte of that response has been parsed.
+  void expect_answer_to(std::string_view method);
+
+  /// As RequestParser::parse.
+  std::size_t parse(std::string_view bytes);
+  /// The connection has ended: completes a response whose body lasts until then, fails any other.
+  void parse_end();
+
+  ParseState state() const noexcept;
+  const ParseFailure& failure() const noexcept;
+  /// Requires: the state is complete.
+  bool keeps_alive() const;
+  /// As RequestParser::take. Names of headers are in lower case; type and framing are left out.
+  HttpResponse take();
+
+ private:
+  class Sink;
+  const ParseLimits limits_;
+  std::unique_ptr<Sink> sink_;
+};
+
+}  // namespace detent::net

@@ -1,0 +1,90 @@
+// An HTTP/1.1 server behind callbacks: sockets, framing, limits and time-outs stay in this folder.
+//
+// The server parses a request, hands it to one handler and sends what the handler answers, whenever
+// it answers and from whatever thread. It knows no routes and no JSON. One I/O thread serves all
+// connections: handlers must not block it. Bad framing is answered `400` and the connection closed;
+// a body is never read as a request. The sockets are Boost.Asio's (http_connection.h), the grammar
+// is Boost.Beast's (http_parser.cc); nothing of either shows outside this folder.
+//
+// A connection has one request under way at a time. Pipelined ones wait in the socket, so answers
+// are in order and a client that sends faster than it is answered is slowed down by TCP.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+#include "detent/unique_function.h"
+#include "net/http_message.h"
+
+namespace detent::net {
+
+/// The right to answer one request. Copyable; all copies are the same right. Thread-safe.
+/// If every copy goes away unanswered, the request is answered with `500`. May outlive the server.
+class Responder {
+ public:
+  class Exchange;  // the connection's side, exchange.h
+  explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+
+  /// Answers. Only the first call counts; a client that has gone is no error. Does not block: the
+  /// I/O thread writes.
+  void send(HttpResponse response) const;
+  /// Runs `gone` once, on the I/O thread, if the client goes away before the answer is sent, or the
+  /// server stops before it; at once, on this thread, if that has happened already. Never runs
+  /// after an answer. At most one callback a request: another one replaces the first.
+  /// A client that shuts down its sending side has gone. One that had pipelined a further request
+  /// is noticed only when its answer is written. `gone` must not throw. It may hold this Responder,
+  /// but as long as it does the request does not count as dropped.
+  void on_gone(UniqueFunction<void()> gone) const;
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+};
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";  // an IP address, v4 or v6
+  std::uint16_t port = 0;             // 0: the system chooses; see HttpServer::port()
+  std::size_t max_header_bytes = 16 * 1024;
+  std::size_t max_body_bytes = 16 * 1024 * 1024;
+  std::size_t max_connections = 10'000;             // further ones are answered `503` and closed
+  std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
+  std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests of one connection
+};
+
+/// What answers a request that the handler did not: bad framing (400), too slow (408), too large
+/// (413, 431), dropped (500), too many connections (503). Makes the body in the application's error
+/// format. Runs on the I/O thread; must not throw.
+using ErrorPage = std::function<HttpResponse(int status, std::string_view detail)>;
+/// Runs on the I/O thread, one request at a time: must neither block nor throw.
+using HttpHandler = std::function<void(HttpRequest, Responder)>;
+
+/// Thread-safe. Destruction stops it at once; `stop` first for a graceful end.
+class HttpServer {
+ public:
+  /// Binds, listens and starts the I/O thread.
+  /// Errors: `unavailable` when the address is taken ("listen on 127.0.0.1:7070: Address already in
+  /// use"), may not be used or the system is out of threads or files; `invalid_argument` when it is
+  /// no IP address.
+  static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options, HttpHandler handler,
+                                                   ErrorPage error_page);
+  virtual ~HttpServer() = default;
+
+  /// The port bound, also when options.port was 0.
+  virtual std::uint16_t port() const noexcept = 0;
+  /// Connections open now, those included that are about to be closed after an error page.
+  virtual std::size_t connections() const noexcept = 0;
+  /// Accepts no more connections, lets requests that are under way be answered (each answer then
+  /// closes its connection), closes idle ones; returns when all are closed or `grace` is over,
+  /// whatever is left then being cut. Idempotent: the first call decides, others wait for it.
+  /// Requires: not called on the I/O thread (from the handler or an on_gone callback).
+  virtual void stop(std::chrono::milliseconds grace) = 0;
+};
+
+}  // namespace detent::net

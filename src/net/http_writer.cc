@@ -1,0 +1,191 @@
+#include "net/http_writer.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+
+namespace detent::net {
+namespace {
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 207:
+      return "Multi-Status";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 308:
+      return "Permanent Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 411:
+      return "Length Required";
+    case 412:
+      return "Precondition Failed";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Content";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Unknown";  // the phrase has no meaning, but may not be missing
+  }
+}
+
+void append_number(std::uint64_t value, std::string& out) {
+  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
+}
+
+void append_clean(std::string_view text, std::string& out) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back((byte < 0x20 && c != '\t') || byte == 0x7f ? ' ' : c);
+  }
+}
+
+void append_header(std::string_view name, std::string_view value, std::string& out) {
+  append_clean(name, out);
+  out.append(": ");
+  append_clean(value, out);
+  out.append("\r\n");
+}
+
+void append_two_digits(unsigned value, std::string& out) {
+  out.push_back(static_cast<char>('0' + value / 10 % 10));
+  out.push_back(static_cast<char>('0' + value % 10));
+}
+
+std::string format_http_date(std::chrono::sys_seconds time) {
+  constexpr std::array<std::string_view, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss clock{time - day};
+  std::string text(kDays[std::chrono::weekday{day}.c_encoding()]);
+  text.append(", ");
+  append_two_digits(static_cast<unsigned>(date.day()), text);
+  text.append(" ").append(kMonths[static_cast<unsigned>(date.month()) - 1]).append(" ");
+  text.append(std::to_string(static_cast<int>(date.year()))).append(" ");
+  append_two_digits(static_cast<unsigned>(clock.hours().count()), text);
+  text.push_back(':');
+  append_two_digits(static_cast<unsigned>(clock.minutes().count()), text);
+  text.push_back(':');
+  append_two_digits(static_cast<unsigned>(clock.seconds().count()), text);
+  return text.append(" GMT");
+}
+
+bool is_made_here(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kMadeHere{"host", "content-length",
+                                                      "transfer-encoding"};
+  for (const std::string_view made : kMadeHere) {
+    if (name.size() != made.size()) continue;
+    bool same = true;
+    for (std::size_t i = 0; i < made.size(); ++i) same = same && (name[i] | 0x20) == made[i];
+    if (same) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view HttpDate::at(WallInstant now) {
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  if (second != made_for_) {
+    text_ = format_http_date(second);
+    made_for_ = second;
+  }
+  return text_;
+}
+
+void write_response_head(const HttpResponse& response, Persistence persistence,
+                         std::string_view date, std::string& out) {
+  out.append("HTTP/1.1 ");
+  append_number(static_cast<std::uint64_t>(response.status), out);
+  out.append(" ").append(reason_phrase(response.status)).append("\r\n");
+  out.append("Date: ").append(date).append("\r\n");
+  if (!response.content_type.empty()) append_header("Content-Type", response.content_type, out);
+  if (has_body(response.status)) {
+    out.append("Content-Length: ");
+    append_number(response.body.size(), out);
+    out.append("\r\n");
+  }
+  switch (persistence) {
+    case Persistence::keep:
+      break;
+    case Persistence::keep_announced:
+      out.append("Connection: keep-alive\r\n");
+      break;
+    case Persistence::close:
+      out.append("Connection: close\r\n");
+      break;
+  }
+  for (const auto& [name, value] : response.headers) append_header(name, value, out);
+  out.append("\r\n");
+}
+
+void write_request(const HttpRequest& request, std::string_view host, std::string& out) {
+  append_clean(request.method, out);
+  out.append(" ");
+  append_clean(request.target, out);
+  out.append(" HTTP/1.1\r\n");
+  append_header("Host", host, out);
+  // A length of 0 is said where a body would have a meaning (RFC 9110 8.6).
+  const bool may_have_body =
+      request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+  if (may_have_body || !request.body.empty()) {
+    out.append("Content-Length: ");
+    append_number(request.body.size(), out);
+    out.append("\r\n");
+  }
+  for (const auto& [name, value] : request.headers) {
+    if (!is_made_here(name)) append_header(name, value, out);
+  }
+  out.append("\r\n").append(request.body);
+}
+
+}  // namespace detent::net

@@ -1,0 +1,48 @@
+// The bytes of a connection between the socket and the parser.
+//
+// Most reads hold whole requests, which are parsed where they were read, in a buffer that all
+// connections share. Only what is left over is copied, so a connection that waits holds nothing.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace detent::net {
+
+/// What was read from a client and not taken by the parser: the begin of a request, or requests
+/// sent ahead. Thread-compatible. As long as what the parser leaves at most.
+class InputBuffer {
+ public:
+  bool empty() const noexcept { return begin_ == kept_.size(); }
+
+  /// What is kept and then `fresh`, in one piece; valid until the next call.
+  std::string_view join(std::string_view fresh) {
+    if (empty()) return fresh;
+    if (!fresh.empty()) kept_.erase(0, std::exchange(begin_, 0)).append(fresh);
+    return std::string_view(kept_).substr(begin_);
+  }
+
+  /// Keeps what follows the first `taken` bytes of `joined`, which is what join() returned.
+  void drop(std::string_view joined, std::size_t taken) {
+    if (empty()) {
+      kept_.assign(joined.substr(taken));
+      begin_ = 0;
+    } else {
+      begin_ += taken;
+    }
+    if (!empty()) return;
+    begin_ = 0;
+    kept_.clear();
+    if (kept_.capacity() > kKeptBytes) kept_.shrink_to_fit();
+  }
+
+ private:
+  static constexpr std::size_t kKeptBytes = 4 * 1024;  // an empty one keeps no more memory
+
+  std::string kept_;
+  std::size_t begin_ = 0;
+};
+
+}  // namespace detent::net
