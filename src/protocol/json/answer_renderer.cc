@@ -1,0 +1,190 @@
+#include "protocol/json/answer_renderer.h"
+
+#include <cstddef>
+
+#include "base/wall_time.h"
+#include "protocol/json/json_writer.h"
+#include "protocol/json/problem.h"
+#include "task/retry.h"
+
+namespace detent::json {
+
+namespace {
+
+/// About what an answer holds for a task besides its payload, to reserve memory once.
+constexpr std::size_t kTaskOverheadBytes = 320;
+
+void write_payload(JsonWriter& writer, const Payload& payload) {
+  switch (payload.kind) {
+    case Payload::Kind::json:
+      writer.name("payload").raw(payload.data);
+      return;
+    case Payload::Kind::bytes:
+      writer.name("payload_base64").base64(payload.data);
+      return;
+  }
+}
+
+void write_accepted(JsonWriter& writer, const TaskView& view) {
+  writer.begin_object();
+  writer.name("id").string(to_string(view.task.id));
+  writer.name("queue").string(view.task.queue);
+  writer.name("state").string(to_string(view.state));
+  writer.name("due_at").string(format_rfc3339(view.task.due_at));
+  writer.end_object();
+}
+
+void write_rules(JsonWriter& writer, const TaskRules& rules) {
+  const Backoff backoff = rules.backoff.value_or(Backoff{});
+  writer.name("priority").number(rules.priority);
+  writer.name("max_attempts").number(max_attempts_of(rules));
+  writer.name("visibility_timeout_ms")
+      .number(rules.visibility_timeout.value_or(kDefaultVisibilityTimeout).count());
+  writer.name("backoff").begin_object();
+  writer.name("initial_ms").number(backoff.initial.count());
+  writer.name("max_ms").number(backoff.max.count());
+  writer.end_object();
+}
+
+void write_leased_task(JsonWriter& writer, const LeasedTask& leased) {
+  const Task& task = leased.task;
+  writer.begin_object();
+  writer.name("id").string(to_string(task.id));
+  writer.name("lease").string(to_string(leased.lease));
+  writer.name("attempt").number(leased.attempt);
+  writer.name("queue").string(task.queue);
+  write_payload(writer, task.payload);
+  writer.name("priority").number(task.rules.priority);
+  writer.name("due_at").string(format_rfc3339(task.due_at));
+  writer.name("lease_until").string(format_rfc3339(leased.lease_until));
+  writer.name("lateness_ms").number(leased.lateness.count());
+  writer.end_object();
+}
+
+void write_error(JsonWriter& writer, const Error& error) {
+  writer.begin_object().name("error");
+  write_problem(writer, error);
+  writer.end_object();
+}
+
+void write_queue(JsonWriter& writer, const QueueTasks& queue) {
+  writer.begin_object();
+  writer.name("queue").string(queue.queue);
+  writer.name("scheduled").number(queue.scheduled);
+  writer.name("ready").number(queue.ready);
+  writer.name("leased").number(queue.leased);
+  writer.name("dead").number(queue.dead);
+  writer.name("oldest_ready_age_ms");
+  if (queue.oldest_ready_age) {
+    writer.number(queue.oldest_ready_age->count());
+  } else {
+    writer.null();
+  }
+  writer.end_object();
+}
+
+void write_counters(JsonWriter& writer, const ServerCounters& counters) {
+  writer.begin_object();
+  writer.name("scheduled").number(counters.scheduled);
+  writer.name("fired").number(counters.fired);
+  writer.name("leased").number(counters.leased);
+  writer.name("completed").number(counters.completed);
+  writer.name("failed").number(counters.failed);
+  writer.name("cancelled").number(counters.cancelled);
+  writer.name("dead").number(counters.dead);
+  writer.name("leases_expired").number(counters.leases_expired);
+  writer.name("conflicts").number(counters.conflicts);
+  writer.name("quarantined").number(counters.quarantined);
+  writer.end_object();
+}
+
+}  // namespace
+
+std::string render_accepted(const TaskView& view) {
+  std::string body;
+  JsonWriter writer(body);
+  write_accepted(writer, view);
+  return body;
+}
+
+std::string render_schedule_results(std::span<const Result<TaskView>> results) {
+  std::string body;
+  body.reserve(results.size() * kTaskOverheadBytes);
+  JsonWriter writer(body);
+  writer.begin_object().name("results").begin_array();
+  for (const Result<TaskView>& result : results) {
+    if (result) {
+      write_accepted(writer, *result);
+    } else {
+      write_error(writer, result.error());
+    }
+  }
+  writer.end_array().end_object();
+  return body;
+}
+
+std::string render_task(const TaskView& view) {
+  const Task& task = view.task;
+  std::string body;
+  body.reserve(task.payload.data.size() + kTaskOverheadBytes);
+  JsonWriter writer(body);
+  writer.begin_object();
+  writer.name("id").string(to_string(task.id));
+  writer.name("queue").string(task.queue);
+  writer.name("state").string(to_string(view.state));
+  writer.name("due_at").string(format_rfc3339(task.due_at));
+  writer.name("created_at").string(format_rfc3339(task.created_at));
+  write_rules(writer, task.rules);
+  writer.name("attempts").number(task.attempts);
+  if (!task.last_error.empty()) writer.name("last_error").string(task.last_error);
+  write_payload(writer, task.payload);
+  writer.end_object();
+  return body;
+}
+
+std::string render_leased_tasks(std::span<const LeasedTask> tasks) {
+  std::size_t size = 0;
+  for (const LeasedTask& leased : tasks) {
+    size += leased.task.payload.data.size() + kTaskOverheadBytes;
+  }
+  std::string body;
+  body.reserve(size);
+  JsonWriter writer(body);
+  writer.begin_object().name("tasks").begin_array();
+  for (const LeasedTask& leased : tasks) write_leased_task(writer, leased);
+  writer.end_array().end_object();
+  return body;
+}
+
+std::string render_lease_results(std::span<const Result<LeaseOutcome>> results) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object().name("results").begin_array();
+  for (const Result<LeaseOutcome>& result : results) {
+    if (result) {
+      writer.begin_object().name("status").string(to_string(*result)).end_object();
+    } else {
+      write_error(writer, result.error());
+    }
+  }
+  writer.end_array().end_object();
+  return body;
+}
+
+std::string render_stats(const ServerStats& stats) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  writer.name("version").string(stats.version);
+  writer.name("uptime_ms").number(stats.uptime.count());
+  writer.name("loaded").number(stats.loaded);
+  writer.name("waiting_workers").number(stats.waiting_workers);
+  writer.name("counters");
+  write_counters(writer, stats.counters);
+  writer.name("queues").begin_array();
+  for (const QueueTasks& queue : stats.queues) write_queue(writer, queue);
+  writer.end_array().end_object();
+  return body;
+}
+
+}  // namespace detent::json

@@ -1,0 +1,188 @@
+// What the server writes: exactly this, and clients read it back value for value.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "protocol/json/answer_parser.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/json_reader.h"
+#include "protocol/json/problem.h"
+#include "protocol/json/stats_parser.h"
+#include "task/retry.h"
+
+namespace detent::json {
+namespace {
+
+using std::chrono::milliseconds;
+
+TaskView example_view() {
+  TaskView view;
+  view.state = TaskState::scheduled;
+  view.task.id = TaskId{256};
+  view.task.queue = "mail";
+  view.task.payload = {Payload::Kind::json, "{ \"n\" : 1.0 }"};
+  view.task.rules = {.priority = 5,
+                     .max_attempts = 3,
+                     .visibility_timeout = milliseconds{30'000},
+                     .backoff = Backoff{milliseconds{10}, milliseconds{20}}};
+  view.task.due_at = WallTime{milliseconds{1'767'323'045'678}};
+  view.task.created_at = WallTime{milliseconds{1'767'323'000'000}};
+  view.task.attempts = 1;
+  view.task.last_error = "said \"no\"";
+  return view;
+}
+
+LeasedTask example_lease() {
+  LeasedTask leased;
+  leased.task = example_view().task;
+  leased.lease = LeaseToken{3, 9};
+  leased.attempt = 2;
+  leased.lease_until = WallTime{milliseconds{1'767'323'105'680}};
+  leased.lateness = milliseconds{2};
+  return leased;
+}
+
+TEST(RenderAnswer, AnAcceptedTaskIsWhatTheClientDoesNotKnow) {
+  EXPECT_EQ(
+      render_accepted(example_view()),
+      R"({"id":"256","queue":"mail","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})");
+}
+
+TEST(RenderAnswer, ATaskShowsAllWithItsPayloadVerbatim) {
+  EXPECT_EQ(render_task(example_view()),
+            R"({"id":"256","queue":"mail","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z",)"
+            R"("created_at":"2026-01-02T03:03:20.000Z","priority":5,"max_attempts":3,)"
+            R"("visibility_timeout_ms":30000,"backoff":{"initial_ms":10,"max_ms":20},"attempts":1,)"
+            R"("last_error":"said \"no\"","payload":{ "n" : 1.0 }})");
+}
+
+TEST(RenderAnswer, LeasedTasksShowTheirLeases) {
+  const std::array<LeasedTask, 1> leased{example_lease()};
+  EXPECT_EQ(render_leased_tasks(leased),
+            R"({"tasks":[{"id":"256","lease":")" + to_string(LeaseToken{3, 9}) +
+                R"(","attempt":2,"queue":"mail","payload":{ "n" : 1.0 },"priority":5,)"
+                R"("due_at":"2026-01-02T03:04:05.678Z","lease_until":"2026-01-02T03:05:05.680Z",)"
+                R"("lateness_ms":2}]})");
+  EXPECT_EQ(render_leased_tasks({}), R"({"tasks":[]})");
+}
+
+TEST(RenderAnswer, LeaseResultsAreAStatusEach) {
+  const std::array<Result<LeaseOutcome>, 3> results{LeaseOutcome::done, LeaseOutcome::conflict,
+                                                    LeaseOutcome::dead};
+  EXPECT_EQ(render_lease_results(results),
+            R"({"results":[{"status":"done"},{"status":"conflict"},{"status":"dead"}]})");
+}
+
+TEST(AnswerRoundTrip, AnAcceptedTask) {
+  const TaskView view = example_view();
+  EXPECT_EQ(parse_accepted(render_accepted(view)),
+            (AcceptedTask{view.task.id, "mail", TaskState::scheduled, view.task.due_at}));
+}
+
+TEST(AnswerRoundTrip, ATaskInEveryState) {
+  for (const TaskState state :
+       {TaskState::scheduled, TaskState::ready, TaskState::leased, TaskState::dead}) {
+    TaskView view = example_view();
+    view.state = state;
+    view.task.dead = state == TaskState::dead;
+    view.task.payload = {Payload::Kind::bytes, std::string("\0\xFF", 2)};
+    const auto read = parse_task(render_task(view));
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->task, view.task);
+    EXPECT_EQ(read->state, state);
+  }
+}
+
+TEST(AnswerRoundTrip, ATaskWithoutRulesShowsThoseInForce) {
+  TaskView view = example_view();
+  view.task.rules = {};
+  view.task.last_error.clear();
+  const auto read = parse_task(render_task(view));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->task.rules, (TaskRules{.priority = kDefaultPriority,
+                                         .max_attempts = kDefaultMaxAttempts,
+                                         .visibility_timeout = kDefaultVisibilityTimeout,
+                                         .backoff = Backoff{}}));
+  EXPECT_EQ(read->task.last_error, "");
+}
+
+TEST(AnswerRoundTrip, BatchResultsInOrder) {
+  const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
+  const std::vector<Result<TaskView>> results{example_view(), refused, example_view()};
+  const auto read = parse_schedule_results(render_schedule_results(results));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 3U);
+  EXPECT_EQ((*read)[0]->id, TaskId{256});
+  EXPECT_EQ((*read)[1].error(), refused);
+  EXPECT_EQ((*read)[2]->queue, "mail");
+}
+
+TEST(AnswerRoundTrip, LeasedTasks) {
+  LeasedTask bytes = example_lease();
+  bytes.task.payload = {Payload::Kind::bytes, "x"};
+  const std::array<LeasedTask, 2> leased{example_lease(), bytes};
+  const auto read = parse_leased_tasks(render_leased_tasks(leased));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  const Task task = example_view().task;
+  EXPECT_EQ((*read)[0],
+            (LeasedTaskAnswer{task.id, to_string(LeaseToken{3, 9}), 2, "mail", task.payload, 5,
+                              task.due_at, example_lease().lease_until, milliseconds{2}}));
+  EXPECT_EQ((*read)[1].payload, bytes.task.payload);
+}
+
+TEST(AnswerRoundTrip, LeaseResults) {
+  const Error lost{ErrorCode::data_loss, "read task 256: bad checksum", ""};
+  const std::vector<Result<LeaseOutcome>> results{LeaseOutcome::done, lost, LeaseOutcome::dead};
+  const auto read = parse_lease_results(render_lease_results(results));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 3U);
+  EXPECT_EQ((*read)[0], LeaseOutcome::done);
+  EXPECT_EQ((*read)[1].error(), lost);
+  EXPECT_EQ((*read)[2], LeaseOutcome::dead);
+}
+
+TEST(AnswerRoundTrip, Stats) {
+  ServerStats stats{
+      .version = "0.1.0",
+      .uptime = milliseconds{12'345},
+      .loaded = 1,
+      .waiting_workers = 2,
+      .counters = {3, 4, 5, 6, 7, 8, 9, 10, 11, ~std::uint64_t{0}},
+      .queues = {{"a", 1, 2, 3, 4, milliseconds{5}}, {"b", 0, 0, 0, 0, std::nullopt}}};
+  EXPECT_EQ(parse_stats(render_stats(stats)), stats);
+  stats.queues.clear();
+  EXPECT_EQ(parse_stats(render_stats(stats)), stats);
+}
+
+TEST(ParseAnswer, FieldsOfANewerServerAreSkipped) {
+  EXPECT_TRUE(parse_accepted(
+      R"({"new":[1],"id":"256","queue":"q","state":"ready","due_at":"2026-01-02T03:04:05Z"})"));
+  EXPECT_TRUE(parse_lease_results(R"({"took_ms":1,"results":[{"status":"done","x":{}}]})"));
+}
+
+TEST(ParseAnswer, WhatNoServerAnswersIsNotTheCallersFault) {
+  for (const char* body : {"", "<html>", "{}", "[]", R"({"results":{}})", R"({"tasks":[5]})",
+                           R"({"id":"x","queue":"q","state":"ready","due_at":0})",
+                           R"({"id":"9007199254740992","queue":"q","state":"ready","due_at":0})",
+                           R"({"id":"256","queue":"q","state":"lost","due_at":0})",
+                           R"({"results":[{"status":"maybe"}]})", R"({"results":[{}]})"}) {
+    EXPECT_EQ(parse_accepted(body).error().code, ErrorCode::internal) << body;
+    EXPECT_EQ(parse_schedule_results(body).error().code, ErrorCode::internal) << body;
+    EXPECT_EQ(parse_task(body).error().code, ErrorCode::internal) << body;
+    EXPECT_EQ(parse_leased_tasks(body).error().code, ErrorCode::internal) << body;
+    EXPECT_EQ(parse_lease_results(body).error().code, ErrorCode::internal) << body;
+    EXPECT_EQ(parse_stats(body).error().code, ErrorCode::internal) << body;
+  }
+}
+
+TEST(RenderAnswer, WhateverAWorkerSaidTheAnswerIsJson) {
+  TaskView view = example_view();
+  view.task.last_error = std::string("cut \xE2\x82") + '\0' + "\x1B[31m\xFF";
+  EXPECT_TRUE(read_json(render_task(view)));
+}
+
+}  // namespace
+}  // namespace detent::json

@@ -1,0 +1,169 @@
+#include "protocol/json/json_fields.h"
+
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "base/wall_time.h"
+
+namespace detent::json {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+Error invalid(std::string message, std::string_view field) {
+  return {ErrorCode::invalid_argument, std::move(message), std::string(field)};
+}
+
+/// How much of a name that the client made up is told back to it.
+constexpr std::size_t kMaxToldNameBytes = 100;
+
+/// The name a member goes by; `storage` holds it when it had to be rewritten.
+std::string_view plain_name(std::string_view quoted, std::string& storage) {
+  if (quoted.find('\\') == std::string_view::npos) return quoted.substr(1, quoted.size() - 2);
+  storage = unescape(quoted);
+  return storage;
+}
+
+JsonField* find_field(std::span<JsonField* const> fields, std::string_view name) noexcept {
+  for (JsonField* field : fields) {
+    if (field->name == name) return field;
+  }
+  return nullptr;
+}
+
+/// A whole number of decimal digits in the range, or nothing.
+std::optional<std::uint64_t> parse_integer(std::string_view digits, IntegerRange range) noexcept {
+  std::uint64_t value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  if (value < range.min || value > range.max) return std::nullopt;
+  return value;
+}
+
+std::string integer_allowed(IntegerRange range) {
+  return "an integer from " + std::to_string(range.min) + " to " + std::to_string(range.max);
+}
+
+/// Names the field in an error of a parser that knows no fields.
+Error about(const JsonField& field, Error error) {
+  error.field = field.name;
+  return with_context(field.name, std::move(error));
+}
+
+}  // namespace
+
+Result<void> take_fields(std::string_view json, std::span<JsonField* const> fields,
+                         UnknownFields unknown) {
+  JsonReader reader(json);
+  if (!reader.enter_object()) {
+    TRY(read_json(json));
+    return invalid("expected a JSON object", "");
+  }
+  std::string storage;
+  while (const auto member = reader.next_member()) {
+    const std::string_view name = plain_name(member->name, storage);
+    JsonField* const field = find_field(fields, name);
+    if (field == nullptr) {
+      if (unknown == UnknownFields::skip) continue;
+      return invalid("there is no such field here", name.substr(0, kMaxToldNameBytes));
+    }
+    if (field->given()) return invalid("the field is given twice", name);
+    field->text = member->value;
+  }
+  return reader.finish();
+}
+
+Result<std::vector<std::string_view>> take_elements(std::string_view json, std::size_t most) {
+  JsonReader reader(json);
+  if (!reader.enter_array()) {
+    TRY(read_json(json));
+    return invalid("expected a JSON array", "");
+  }
+  std::vector<std::string_view> elements;
+  while (const auto element = reader.next_element()) {
+    if (elements.size() == most) {
+      return Error{ErrorCode::too_large, "at most " + std::to_string(most) + " at once", ""};
+    }
+    elements.push_back(*element);
+  }
+  TRY(reader.finish());
+  return elements;
+}
+
+Error wrong_field(const JsonField& field, std::string_view allowed) {
+  return invalid(std::string(field.name) + " must be " + std::string(allowed), field.name);
+}
+
+Error missing_field(const JsonField& field) {
+  return invalid(std::string(field.name) + " is required", field.name);
+}
+
+Error inside_field(const JsonField& outer, Error error) {
+  std::string path(outer.name);
+  if (!error.field.empty()) path.append(".").append(error.field);
+  error.field = std::move(path);
+  return error;
+}
+
+Result<std::string> read_string(const JsonField& field) {
+  if (!field.given()) return missing_field(field);
+  if (!field.is(JsonKind::string)) return wrong_field(field, "a string");
+  return unescape(field.text);
+}
+
+Result<std::uint64_t> read_integer(const JsonField& field, IntegerRange range) {
+  if (!field.given()) return missing_field(field);
+  const auto value = field.is(JsonKind::number) ? parse_integer(field.text, range) : std::nullopt;
+  if (!value) return wrong_field(field, integer_allowed(range));
+  return *value;
+}
+
+Result<WallTime> read_time(const JsonField& field) {
+  if (!field.given()) return missing_field(field);
+  if (field.is(JsonKind::string)) {
+    auto time = parse_rfc3339(unescape(field.text));
+    if (!time) return about(field, std::move(time).error());
+    return *time;
+  }
+  constexpr std::uint64_t kLast = (kWallTimeEnd.time_since_epoch() - milliseconds{1}).count();
+  const auto value =
+      field.is(JsonKind::number) ? parse_integer(field.text, {.max = kLast}) : std::nullopt;
+  if (!value) {
+    return wrong_field(
+        field, "an RFC 3339 time or milliseconds since 1970, " + integer_allowed({.max = kLast}));
+  }
+  return WallTime{milliseconds{*value}};
+}
+
+Result<std::optional<milliseconds>> read_duration(const DurationFields& fields,
+                                                  milliseconds longest) {
+  using Duration = std::optional<milliseconds>;
+  if (fields.text.given() && fields.milliseconds.given()) {
+    return invalid("give " + std::string(fields.text.name) + " or " +
+                       std::string(fields.milliseconds.name) + ", not both",
+                   fields.milliseconds.name);
+  }
+  if (fields.milliseconds.given()) {
+    ASSIGN_OR_RETURN(
+        const std::uint64_t count,
+        read_integer(fields.milliseconds, {.max = static_cast<std::uint64_t>(longest.count())}));
+    return Duration{milliseconds{count}};
+  }
+  if (!fields.text.given()) return Duration{};
+  if (!fields.text.is(JsonKind::string)) {
+    return wrong_field(fields.text,
+                       "a duration in quotes, such as \"1500ms\", \"30s\" or \"PT1H\"; " +
+                           std::string(fields.milliseconds.name) + " takes a number");
+  }
+  auto duration = parse_duration(unescape(fields.text.text));
+  if (!duration) return about(fields.text, std::move(duration).error());
+  if (*duration > longest) {
+    return wrong_field(fields.text, "at most " + std::to_string(longest.count()) + " ms");
+  }
+  return Duration{*duration};
+}
+
+}  // namespace detent::json

@@ -1,0 +1,215 @@
+// The reader is held against two referees: a table of what RFC 8259 says, and Boost.JSON on
+// hundreds of thousands of mutated texts.
+#include "protocol/json/json_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/json/parser.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/test_seed.h"
+
+namespace detent::json {
+namespace {
+
+std::string nested(int depth) {
+  return std::string(static_cast<std::size_t>(depth), '[') +
+         std::string(static_cast<std::size_t>(depth), ']');
+}
+
+TEST(JsonReader, AValueIsTheTextItselfWithoutTheSpaceAround) {
+  for (const std::string_view value :
+       {"{}", "[]", "null", "true", "false", "0", "-0", "1.0", "1e400", "-1.5E+7", "1e99999999999",
+        "123456789012345678901234567890", R"("")", R"("\u00e9\ud83d\ude00\n\/")",
+        "{ \"a\" :\t[ 1 , {} ,\n[ ] ] , \"a\" : \"]\\\"}\" }", "\"h\xC3\xA9\""}) {
+    const std::string text = " \t\r\n" + std::string(value) + "\n ";
+    const auto read = read_json(text);
+    ASSERT_TRUE(read) << value << ": " << read.error().message;
+    EXPECT_EQ(*read, value);
+  }
+}
+
+TEST(JsonReader, RefusesWhatIsNotJson) {
+  for (const std::string_view text : {"",
+                                      " ",
+                                      "nul",
+                                      "nulll",
+                                      "True",
+                                      "'a'",
+                                      "\"a",
+                                      "\"a\\",
+                                      "\"\\x\"",
+                                      "\"\\u12\"",
+                                      "\"\\u12g4\"",
+                                      "\"\\ud800\"",
+                                      "\"\\ud800x\"",
+                                      "\"\\ud800\\n\"",
+                                      "\"\\ud800\\u0041\"",
+                                      "\"\\udc00\"",
+                                      "\"\n\"",
+                                      "\"\xFF\"",
+                                      "\"\xC3\"",
+                                      "\xEF\xBB\xBF{}",
+                                      "01",
+                                      "-",
+                                      "+1",
+                                      ".5",
+                                      "1.",
+                                      "1e",
+                                      "1e+",
+                                      "0x1",
+                                      "1_000",
+                                      "NaN",
+                                      "Infinity",
+                                      "[",
+                                      "]",
+                                      "[1",
+                                      "[1,",
+                                      "[1,]",
+                                      "[,1]",
+                                      "[1 2]",
+                                      "{",
+                                      "}",
+                                      "{\"a\"",
+                                      "{\"a\":",
+                                      "{\"a\":}",
+                                      "{\"a\":1,}",
+                                      "{,}",
+                                      "{a:1}",
+                                      "{1:1}",
+                                      "{\"a\" 1}",
+                                      "{} {}",
+                                      "{}x",
+                                      "// c\n1",
+                                      "[1]/**/"}) {
+    const auto read = read_json(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(read.error().field, "");
+  }
+  EXPECT_FALSE(read_json(std::string_view("1\0", 2)));
+  EXPECT_FALSE(read_json(std::string_view("\"\0\"", 3)));
+}
+
+TEST(JsonReader, AFailureTellsWhereItIs) {
+  EXPECT_EQ(read_json("[1, x]").error().message, "not valid JSON: expected a value at byte 4");
+  EXPECT_EQ(read_json("{} y").error().message, "not valid JSON: expected the end at byte 3");
+}
+
+TEST(JsonReader, NestingEndsAtTheLimit) {
+  EXPECT_TRUE(read_json(nested(kMaxJsonDepth)));
+  EXPECT_FALSE(read_json(nested(kMaxJsonDepth + 1)));
+  EXPECT_FALSE(read_json(std::string(1'000'000, '[')));
+  const std::string objects = [] {
+    std::string text;
+    for (int i = 0; i < kMaxJsonDepth + 1; ++i) text += "{\"a\":";
+    return text;
+  }();
+  EXPECT_EQ(read_json(objects).error().message.substr(0, 31), "not valid JSON: nested too deep");
+}
+
+TEST(JsonReader, TheLimitCountsWhatWasEntered) {
+  const std::string text = nested(kMaxJsonDepth + 1);
+  JsonReader reader(text);
+  ASSERT_TRUE(reader.enter_array());
+  EXPECT_FALSE(reader.next_element());
+  EXPECT_FALSE(reader.finish());
+}
+
+TEST(JsonReader, HandsOutMembersAsTheyStand) {
+  JsonReader reader(R"( { "a" : [1, 2] , "\u0062":1.0 } )");
+  ASSERT_TRUE(reader.enter_object());
+  const auto first = reader.next_member();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->name, R"("a")");
+  EXPECT_EQ(first->value, "[1, 2]");
+  const auto second = reader.next_member();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(unescape(second->name), "b");
+  EXPECT_EQ(second->value, "1.0");
+  EXPECT_FALSE(reader.next_member());
+  EXPECT_TRUE(reader.finish());
+}
+
+TEST(JsonReader, HandsOutElementsAsTheyStand) {
+  JsonReader reader("[{\"a\":1} , null,\n\"x\"]");
+  ASSERT_TRUE(reader.enter_array());
+  EXPECT_EQ(reader.next_element(), "{\"a\":1}");
+  EXPECT_EQ(reader.next_element(), "null");
+  EXPECT_EQ(reader.next_element(), "\"x\"");
+  EXPECT_FALSE(reader.next_element());
+  EXPECT_TRUE(reader.finish());
+}
+
+TEST(JsonReader, AnArrayThatWasNotReadToItsEndIsNotFinished) {
+  JsonReader reader("[1]");
+  ASSERT_TRUE(reader.enter_array());
+  EXPECT_FALSE(reader.finish());
+}
+
+TEST(JsonReader, UnescapeUndoesEveryEscape) {
+  EXPECT_EQ(unescape(R"("")"), "");
+  EXPECT_EQ(unescape(R"("plain")"), "plain");
+  EXPECT_EQ(unescape(R"("\"\\\/\b\f\n\r\t")"), "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(unescape(R"("\u0041\u00e9\u20AC\uD83D\uDE00!")"),
+            "A\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80!");
+  EXPECT_EQ(unescape(R"("\u0000")"), std::string(1, '\0'));
+}
+
+/// What Boost.JSON says of a text. It converts numbers, so one whose exponent it can't hold is an
+/// error to it, though not to the grammar; the texts below have none.
+bool boost_accepts(std::string_view text) {
+  boost::json::parser parser;
+  boost::json::error_code error;
+  parser.write(text.data(), text.size(), error);
+  return !error;
+}
+
+/// Changes a few bytes, moves or repeats a piece, or cuts it off.
+std::string mutate(std::string text, Rng& rng) {
+  constexpr std::string_view kPieces = "{}[],:\"\\/ \n01-+.eEtfnu\x01\x80\xC3\xA9\xF0";
+  for (std::uint32_t changes = rng.below(4); changes > 0 && !text.empty(); --changes) {
+    const std::size_t at = rng.below(static_cast<std::uint32_t>(text.size()));
+    switch (rng.below(4)) {
+      case 0:
+        text[at] = kPieces[rng.below(static_cast<std::uint32_t>(kPieces.size()))];
+        break;
+      case 1:
+        text.erase(at, 1 + rng.below(3));
+        break;
+      case 2:
+        text.insert(at, 1, kPieces[rng.below(static_cast<std::uint32_t>(kPieces.size()))]);
+        break;
+      default:
+        text.insert(at, text.substr(rng.below(static_cast<std::uint32_t>(text.size())), 6));
+    }
+  }
+  return text;
+}
+
+TEST(JsonReader, AgreesWithBoostJsonOnMutatedTexts) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  const std::vector<std::string> texts{
+      R"({"queue":"a","payload":{"x":[1,2.5,-0,1e4,"\u00e9"]},"delay":"30s"})",
+      R"([true,false,null,"",{},[],[[1]],0.5E-3,"\ud83d\ude00\\\"\/"])",
+      "{ \"h\xC3\xA9\" : [ \"\xF0\x9F\x98\x80\" , \"\xE2\x82\xAC\" ] }", "-12.75",
+      R"("\b\f\n\r\t")"};
+  int accepted = 0;
+  for (int round = 0; round < 300'000; ++round) {
+    const std::string text =
+        mutate(texts[rng.below(static_cast<std::uint32_t>(texts.size()))], rng);
+    const bool ours = read_json(text).has_value();
+    ASSERT_EQ(ours, boost_accepts(text)) << testing::PrintToString(text);
+    accepted += ours ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 50'000);  // the test sees both sides
+  EXPECT_LT(accepted, 250'000);
+}
+
+}  // namespace
+}  // namespace detent::json

@@ -1,0 +1,31 @@
+// Errors as bodies: application/problem+json (RFC 9457).
+//
+// `type` names the kind of the error for programs ("urn:detent:error:conflict"), `detail` says what
+// is wrong for people, `field` which part of the request, when one was. The same object stands for
+// an element that failed in the answer to a batch.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "protocol/json/json_writer.h"
+
+namespace detent::json {
+
+inline constexpr std::string_view kProblemContentType = "application/problem+json";
+
+int http_status(ErrorCode code) noexcept;
+
+std::string render_problem(const Error& error);
+void write_problem(JsonWriter& writer, const Error& error);
+
+/// For what HTTP itself refuses and no Error describes: an unknown path (404), a wrong method
+/// (405), bad framing (400). The title is the status's phrase.
+std::string render_http_problem(int status, std::string_view detail);
+
+/// The error that an answer of this status says. The body counts where it is a problem of ours, the
+/// status alone where it is not (a proxy's page, nothing at all).
+Error parse_problem(int status, std::string_view body);
+
+}  // namespace detent::json

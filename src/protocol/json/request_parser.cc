@@ -1,0 +1,252 @@
+#include "protocol/json/request_parser.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "protocol/json/base64.h"
+#include "protocol/json/json_fields.h"
+
+namespace detent::json {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+
+/// The fields of a task as a client schedules it.
+struct ScheduleFields {
+  JsonField queue{"queue"};
+  JsonField payload{"payload"};
+  JsonField payload_base64{"payload_base64"};
+  DurationFields delay{{"delay"}, {"delay_ms"}};
+  JsonField due_at{"due_at"};
+  JsonField priority{"priority"};
+  JsonField max_attempts{"max_attempts"};
+  DurationFields visibility_timeout{{"visibility_timeout"}, {"visibility_timeout_ms"}};
+  JsonField backoff{"backoff"};
+  JsonField key{"key"};
+  JsonField webhook{"webhook"};
+  JsonField headers{"headers"};
+
+  std::array<JsonField*, 14> all() {
+    return {&queue,
+            &payload,
+            &payload_base64,
+            &delay.text,
+            &due_at,
+            &priority,
+            &delay.milliseconds,
+            &visibility_timeout.text,
+            &backoff,
+            &max_attempts,
+            &visibility_timeout.milliseconds,
+            &key,
+            &webhook,
+            &headers};
+  }
+};
+
+Error refused(const JsonField& field, std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message), std::string(field.name)};
+}
+
+Result<Payload> read_payload(const JsonField& json, const JsonField& base64) {
+  if (json.given() && base64.given()) {
+    return refused(base64, "give payload or payload_base64, not both");
+  }
+  if (json.given()) return Payload{Payload::Kind::json, std::string(json.text)};
+  if (!base64.given()) return Payload{};
+  ASSIGN_OR_RETURN(const std::string text, read_string(base64));
+  auto bytes = decode_base64(text);
+  if (!bytes) return wrong_field(base64, "base64 with padding (RFC 4648, section 4)");
+  return Payload{Payload::Kind::bytes, *std::move(bytes)};
+}
+
+Result<Due> read_due(const DurationFields& delay, const JsonField& due_at) {
+  if (due_at.given()) {
+    if (delay.given()) return refused(due_at, "give a delay or due_at, not both");
+    ASSIGN_OR_RETURN(const WallTime at, read_time(due_at));
+    return Due{at};
+  }
+  ASSIGN_OR_RETURN(const auto length, read_duration(delay, kMaxDelay));
+  return Due{length.value_or(milliseconds{0})};
+}
+
+Result<Backoff> read_backoff_members(std::string_view json) {
+  DurationFields initial{{"initial"}, {"initial_ms"}};
+  DurationFields max{{"max"}, {"max_ms"}};
+  const std::array<JsonField*, 4> fields{&initial.text, &initial.milliseconds, &max.text,
+                                         &max.milliseconds};
+  TRY(take_fields(json, fields, UnknownFields::refuse));
+  ASSIGN_OR_RETURN(const auto first, read_duration(initial, kMaxDelay));
+  ASSIGN_OR_RETURN(const auto longest, read_duration(max, kMaxDelay));
+  Backoff backoff;
+  backoff.initial = first.value_or(backoff.initial);
+  backoff.max = longest.value_or(std::max(backoff.max, backoff.initial));
+  return backoff;
+}
+
+Result<Backoff> read_backoff(const JsonField& field) {
+  if (!field.is(JsonKind::object)) {
+    return wrong_field(field, R"(an object such as {"initial":"1s","max":"1h"})");
+  }
+  auto backoff = read_backoff_members(field.text);
+  if (!backoff) return inside_field(field, std::move(backoff).error());
+  return backoff;
+}
+
+Result<std::uint32_t> read_priority(const JsonField& field) {
+  ASSIGN_OR_RETURN(const std::uint64_t value,
+                   read_integer(field, {.max = std::numeric_limits<std::uint32_t>::max()}));
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<std::uint32_t> read_max_attempts(const JsonField& field) {
+  ASSIGN_OR_RETURN(const std::uint64_t value, read_integer(field, {.min = 1, .max = kMaxAttempts}));
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<TaskRules> read_rules(const ScheduleFields& fields) {
+  TaskRules rules;
+  if (fields.priority.given()) {
+    ASSIGN_OR_RETURN(rules.priority, read_priority(fields.priority));
+  }
+  if (fields.max_attempts.given()) {
+    ASSIGN_OR_RETURN(rules.max_attempts, read_max_attempts(fields.max_attempts));
+  }
+  ASSIGN_OR_RETURN(rules.visibility_timeout,
+                   read_duration(fields.visibility_timeout, kMaxVisibilityTimeout));
+  if (fields.backoff.given()) {
+    ASSIGN_OR_RETURN(rules.backoff, read_backoff(fields.backoff));
+  }
+  return rules;
+}
+
+/// Fields that are announced but that this version cannot honour are refused, not ignored.
+Result<void> refuse_unsupported(const ScheduleFields& fields) {
+  for (const JsonField* field : {&fields.key, &fields.webhook, &fields.headers}) {
+    if (field->given()) {
+      return refused(*field, "this version does not support " + std::string(field->name) + " yet");
+    }
+  }
+  return ok();
+}
+
+std::string_view trim(std::string_view text) noexcept {
+  const std::size_t first = text.find_first_not_of(kWhiteSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kWhiteSpace) - first + 1);
+}
+
+/// The lines that hold something, for NDJSON.
+Result<std::vector<std::string_view>> take_lines(std::string_view body) {
+  std::vector<std::string_view> lines;
+  while (!body.empty()) {
+    const std::size_t end = std::min(body.find('\n'), body.size());
+    const std::string_view line = trim(body.substr(0, end));
+    body.remove_prefix(std::min(end + 1, body.size()));
+    if (line.empty()) continue;
+    if (lines.size() == kMaxBatchTasks) {
+      return Error{ErrorCode::too_large, "at most " + std::to_string(kMaxBatchTasks) + " at once",
+                   ""};
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+bool is_ndjson(std::string_view body, std::string_view content_type) noexcept {
+  const std::string_view type = trim(content_type.substr(0, content_type.find(';')));
+  return type == "application/x-ndjson" || trim(body).starts_with('{');
+}
+
+Result<LeaseList> read_leases(const JsonField& field) {
+  if (!field.given()) return missing_field(field);
+  if (!field.is(JsonKind::array)) return wrong_field(field, "an array of strings");
+  auto elements = take_elements(field.text, kMaxBatchTasks);
+  if (!elements) return inside_field(field, std::move(elements).error());
+  LeaseList leases;
+  leases.reserve(elements->size());
+  for (const std::string_view element : *elements) {
+    if (kind_of(element) != JsonKind::string) return wrong_field(field, "an array of strings");
+    leases.push_back(parse_lease_token(unescape(element)));
+  }
+  return leases;
+}
+
+}  // namespace
+
+Result<ScheduleRequest> parse_schedule(std::string_view body) {
+  ScheduleFields fields;
+  TRY(take_fields(body, fields.all(), UnknownFields::refuse));
+  TRY(refuse_unsupported(fields));
+  ScheduleRequest request;
+  ASSIGN_OR_RETURN(request.queue, read_string(fields.queue));
+  ASSIGN_OR_RETURN(request.payload, read_payload(fields.payload, fields.payload_base64));
+  ASSIGN_OR_RETURN(request.rules, read_rules(fields));
+  ASSIGN_OR_RETURN(request.due, read_due(fields.delay, fields.due_at));
+  return request;
+}
+
+Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
+                                                                  std::string_view content_type) {
+  auto elements =
+      is_ndjson(body, content_type) ? take_lines(body) : take_elements(body, kMaxBatchTasks);
+  if (!elements) return std::move(elements).error();
+  std::vector<Result<ScheduleRequest>> requests;
+  requests.reserve(elements->size());
+  for (const std::string_view element : *elements) requests.push_back(parse_schedule(element));
+  return requests;
+}
+
+Result<LeaseCall> parse_lease(std::string queue, std::string_view body) {
+  LeaseCall call;
+  call.lease.queue = std::move(queue);
+  if (trim(body).empty()) return call;
+  JsonField max{"max"};
+  JsonField worker{"worker"};
+  DurationFields wait{{"wait"}, {"wait_ms"}};
+  DurationFields timeout{{"visibility_timeout"}, {"visibility_timeout_ms"}};
+  const std::array<JsonField*, 6> fields{
+      &max, &worker, &wait.text, &wait.milliseconds, &timeout.text, &timeout.milliseconds};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  if (max.given()) {
+    ASSIGN_OR_RETURN(call.lease.max, read_integer(max, {.min = 1, .max = kMaxLeaseTasks}));
+  }
+  if (worker.given()) {
+    ASSIGN_OR_RETURN(call.lease.worker, read_string(worker));
+  }
+  ASSIGN_OR_RETURN(const auto waiting, read_duration(wait, kMaxLeaseWait));
+  call.wait = waiting.value_or(milliseconds{0});
+  ASSIGN_OR_RETURN(call.lease.visibility_timeout, read_duration(timeout, kMaxVisibilityTimeout));
+  return call;
+}
+
+Result<LeaseList> parse_complete(std::string_view body) {
+  JsonField leases{"leases"};
+  const std::array<JsonField*, 1> fields{&leases};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  return read_leases(leases);
+}
+
+Result<FailCall> parse_fail(std::string_view body) {
+  JsonField leases{"leases"};
+  JsonField error{"error"};
+  DurationFields delay{{"delay"}, {"delay_ms"}};
+  const std::array<JsonField*, 4> fields{&leases, &error, &delay.text, &delay.milliseconds};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  FailCall call;
+  ASSIGN_OR_RETURN(call.leases, read_leases(leases));
+  ASSIGN_OR_RETURN(call.delay, read_duration(delay, kMaxDelay));
+  if (error.given()) {
+    ASSIGN_OR_RETURN(call.error, read_string(error));
+  }
+  return call;
+}
+
+}  // namespace detent::json

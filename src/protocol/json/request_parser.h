@@ -1,0 +1,52 @@
+// Bodies of requests to values. What a value may be beyond its type (the length of a name, the size
+// of a payload) is checked by validate() in task/request.h, on whatever protocol it came.
+//
+// Every error is `invalid_argument` (or `too_large` for counts) with the field named; a field that
+// does not exist, comes twice or has another type is refused, so a misspelt option is never
+// ignored. docs/reference/http.md describes the bodies.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "task/request.h"
+
+namespace detent::json {
+
+/// Reads the body of `POST /v1/tasks`. A JSON payload is kept byte for byte.
+Result<ScheduleRequest> parse_schedule(std::string_view body);
+
+/// Reads the body of `POST /v1/tasks/batch`: an array, or one object a line (NDJSON) when the type
+/// says so ("application/x-ndjson") or the body begins with an object. A wrong element is its own
+/// error; the whole fails only when the elements cannot be told apart or are over kMaxBatchTasks.
+Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
+                                                                  std::string_view content_type);
+
+/// A lease and how long to wait for a task when none is ready.
+struct LeaseCall {
+  LeaseRequest lease;
+  std::chrono::milliseconds wait{0};  // 0 … kMaxLeaseWait
+};
+/// Reads the body of `POST /v1/queues/{queue}/lease`; an empty body asks for the defaults.
+Result<LeaseCall> parse_lease(std::string queue, std::string_view body);
+
+/// The leases of a call, in order. One that cannot be a lease of this server is nothing here, and a
+/// conflict in the answer: to the client it is the same as one that is no longer held.
+using LeaseList = std::vector<std::optional<LeaseToken>>;
+
+/// Reads the body of `POST /v1/leases/complete`. `too_large` above kMaxBatchTasks leases.
+Result<LeaseList> parse_complete(std::string_view body);
+
+struct FailCall {
+  LeaseList leases;
+  std::optional<std::chrono::milliseconds> delay;  // else each task's backoff
+  std::string error;
+};
+/// Reads the body of `POST /v1/leases/fail`.
+Result<FailCall> parse_fail(std::string_view body);
+
+}  // namespace detent::json

@@ -1,0 +1,107 @@
+#include "protocol/json/request_renderer.h"
+
+#include <variant>
+
+#include "base/wall_time.h"
+#include "protocol/json/json_writer.h"
+
+namespace detent::json {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+void write_due(JsonWriter& writer, const Due& due) {
+  if (const milliseconds* delay = std::get_if<milliseconds>(&due)) {
+    if (*delay != milliseconds{0}) writer.name("delay_ms").number(delay->count());
+  } else {
+    writer.name("due_at").string(format_rfc3339(std::get<WallTime>(due)));
+  }
+}
+
+void write_rules(JsonWriter& writer, const TaskRules& rules) {
+  if (rules.priority != kDefaultPriority) writer.name("priority").number(rules.priority);
+  if (rules.max_attempts) writer.name("max_attempts").number(*rules.max_attempts);
+  if (rules.visibility_timeout) {
+    writer.name("visibility_timeout_ms").number(rules.visibility_timeout->count());
+  }
+  if (rules.backoff) {
+    writer.name("backoff").begin_object();
+    writer.name("initial_ms").number(rules.backoff->initial.count());
+    writer.name("max_ms").number(rules.backoff->max.count());
+    writer.end_object();
+  }
+}
+
+void write_schedule(JsonWriter& writer, const ScheduleRequest& request) {
+  writer.begin_object();
+  writer.name("queue").string(request.queue);
+  if (request.payload.kind == Payload::Kind::json) {
+    writer.name("payload").raw(request.payload.data);
+  } else {
+    writer.name("payload_base64").base64(request.payload.data);
+  }
+  write_due(writer, request.due);
+  write_rules(writer, request.rules);
+  writer.end_object();
+}
+
+void write_leases(JsonWriter& writer, std::span<const std::string> leases) {
+  writer.name("leases").begin_array();
+  for (const std::string& lease : leases) writer.string(lease);
+  writer.end_array();
+}
+
+}  // namespace
+
+std::string render_schedule(const ScheduleRequest& request) {
+  std::string body;
+  JsonWriter writer(body);
+  write_schedule(writer, request);
+  return body;
+}
+
+std::string render_schedule_batch(std::span<const ScheduleRequest> requests) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_array();
+  for (const ScheduleRequest& request : requests) write_schedule(writer, request);
+  writer.end_array();
+  return body;
+}
+
+std::string render_lease(const LeaseCall& call) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  writer.name("max").number(call.lease.max);
+  writer.name("wait_ms").number(call.wait.count());
+  if (call.lease.visibility_timeout) {
+    writer.name("visibility_timeout_ms").number(call.lease.visibility_timeout->count());
+  }
+  if (!call.lease.worker.empty()) writer.name("worker").string(call.lease.worker);
+  writer.end_object();
+  return body;
+}
+
+std::string render_complete(std::span<const std::string> leases) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_leases(writer, leases);
+  writer.end_object();
+  return body;
+}
+
+std::string render_fail(std::span<const std::string> leases, const Failure& failure) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_leases(writer, leases);
+  if (failure.delay) writer.name("delay_ms").number(failure.delay->count());
+  if (!failure.error.empty()) writer.name("error").string(failure.error);
+  writer.end_object();
+  return body;
+}
+
+}  // namespace detent::json
