@@ -1,0 +1,355 @@
+// The verbs. What happens by itself as time passes is in engine_turn.cc.
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "detent/check.h"
+#include "engine/engine_state.h"
+#include "task/lifecycle.h"
+#include "task/retry.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Most payload bytes in one answer to a lease, so that an answer stays within a few HTTP buffers.
+constexpr std::size_t kMaxLeaseBytes = 16 * 1024 * 1024;
+
+/// At most kMaxErrorBytes of `text`, not cut within a UTF-8 character.
+std::string cut_error(std::string text) {
+  if (text.size() <= kMaxErrorBytes) return text;
+  std::size_t end = kMaxErrorBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
+  text.resize(end);
+  return text;
+}
+
+Error unknown_task(TaskId id) {
+  return Error{ErrorCode::not_found, "there is no task " + to_string(id), "id"};
+}
+
+}  // namespace
+
+bool Engine::ReadyOrder::operator()(const LoadedTask* a, const LoadedTask* b) const noexcept {
+  if (a->priority != b->priority) return a->priority < b->priority;
+  if (a->due_at != b->due_at) return a->due_at < b->due_at;
+  return a->id() < b->id();
+}
+
+// ---- schedule, get, cancel ----
+
+Result<TaskView> Engine::schedule(const ScheduleRequest& request) {
+  if (stopped_by_) return *stopped_by_;
+  TRY(validate(request));
+  DETENT_CHECK(last_id_.next().value < TaskId::kEnd);
+  last_id_ = last_id_.next();
+  const Deadline deadline = deadline_of(request.due);
+  Task task{.id = last_id_,
+            .queue = request.queue,
+            .payload = request.payload,
+            .rules = request.rules,
+            .due_at = deadline.due_at,
+            .created_at = time_.wall_now()};
+  ++counters_.scheduled;
+  Queue& queue = queue_of(task.queue);
+  ++queue.counts.waiting;
+  note_counts(queue);
+  TaskView view{.task = task, .state = TaskState::scheduled};
+  place(std::move(task), std::nullopt, deadline);
+  if (const LoadedTask* loaded = find_loaded(view.task.id)) view.state = loaded->state;
+  return view;
+}
+
+Result<TaskView> Engine::get(TaskId id) {
+  if (stopped_by_) return *stopped_by_;
+  if (LoadedTask* loaded = find_loaded(id)) {
+    ASSIGN_OR_RETURN(Task task, read(*loaded));
+    return TaskView{.task = std::move(task), .state = loaded->state};
+  }
+  ASSIGN_OR_RETURN(std::optional<StoredTask> stored, find_stored(id));
+  if (!stored) return unknown_task(id);
+  TaskState state = TaskState::scheduled;
+  if (stored->task.dead) {
+    state = TaskState::dead;
+  } else if (stored->task.due_at <= time_.wall_now()) {
+    state = TaskState::ready;  // overdue, and waits for room in memory
+  }
+  return TaskView{.task = std::move(stored->task), .state = state};
+}
+
+Result<void> Engine::cancel(TaskId id) {
+  if (stopped_by_) return *stopped_by_;
+  if (LoadedTask* loaded = find_loaded(id)) {
+    if (!next_state(loaded->state, TaskVerb::cancel)) {
+      return Error{
+          ErrorCode::conflict,
+          "task " + to_string(id) + " is leased: complete it, or wait for its lease to end", "id"};
+    }
+    remove(*loaded);
+  } else {
+    ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, find_stored(id));
+    if (!stored) return unknown_task(id);
+    staging_.erase(stored->place);
+    Queue& queue = queue_of(stored->task.queue);
+    --(stored->task.dead ? queue.counts.dead : queue.counts.waiting);
+    note_counts(queue);
+  }
+  ++counters_.cancelled;
+  return ok();
+}
+
+// ---- lease ----
+
+Result<std::vector<LeasedTask>> Engine::lease(const LeaseRequest& request) {
+  if (stopped_by_) return *stopped_by_;
+  TRY(validate(request));
+  const auto it = queues_.find(request.queue);
+  if (it == queues_.end()) return std::vector<LeasedTask>{};
+  return take_ready(*it->second, request);
+}
+
+Engine::WaitId Engine::lease_or_wait(const LeaseRequest& request, milliseconds wait,
+                                     LeaseDone done) {
+  const WaitId id = ++last_wait_;
+  Result<std::vector<LeasedTask>> ready = lease(request);
+  if (!ready || !ready->empty() || wait <= milliseconds{0}) {
+    answer_after_commit(std::move(done), std::move(ready));
+    return id;
+  }
+  auto parked = std::make_unique<Wait>();
+  parked->id = id;
+  parked->queue = &queue_of(request.queue);
+  parked->request = request;
+  parked->done = std::move(done);
+  parked->queue->waits.emplace(id, parked.get());
+  wait_wheel_.schedule(*parked, time_.tick_after(wait));
+  waits_.emplace(id, std::move(parked));
+  return id;
+}
+
+void Engine::abandon_wait(WaitId id) {
+  const auto it = waits_.find(id);
+  if (it != waits_.end()) finish_wait(*it->second, std::vector<LeasedTask>{});
+}
+
+void Engine::abandon_all_waits() {
+  while (!waits_.empty()) finish_wait(*waits_.begin()->second, std::vector<LeasedTask>{});
+}
+
+Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, const LeaseRequest& request) {
+  std::vector<LoadedTask*> picked;
+  for (auto it = queue.ready.begin(); it != queue.ready.end() && picked.size() < request.max;
+       ++it) {
+    picked.push_back(*it);
+  }
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, read_all(picked));
+  std::vector<LeasedTask> leased;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < picked.size(); ++i) {
+    if (!records[i]) {
+      set_aside(*picked[i]);
+      continue;
+    }
+    bytes += records[i]->payload.data.size();
+    if (bytes > kMaxLeaseBytes && !leased.empty()) break;
+    leased.push_back(hand_out(*picked[i], *std::move(records[i]), request));
+  }
+  return leased;
+}
+
+LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
+  DETENT_CHECK(next_state(loaded.state, TaskVerb::lease) == TaskState::leased);
+  loaded.queue->ready.erase(&loaded);
+  loaded.state = TaskState::leased;
+  loaded.lease = ++last_lease_;
+  leases_.emplace(loaded.lease, &loaded);
+  ++loaded.queue->leased;
+  ++counters_.leased;
+  const milliseconds timeout = request.visibility_timeout.value_or(
+      task.rules.visibility_timeout.value_or(kDefaultVisibilityTimeout));
+  due_wheel_.schedule(loaded, time_.tick_after(timeout));
+  const milliseconds lateness = time_.wall_now() - loaded.due_at;
+  return LeasedTask{.task = std::move(task),
+                    .lease = {.epoch = epoch_, .number = loaded.lease},
+                    .attempt = loaded.attempts + 1,
+                    .lease_until = time_.wall_after(timeout),
+                    .lateness = std::max(lateness, milliseconds{0})};
+}
+
+// ---- complete, fail ----
+
+Result<LeaseOutcome> Engine::complete(LeaseToken lease) {
+  if (stopped_by_) return *stopped_by_;
+  LoadedTask* task = holder_of(lease);
+  if (task == nullptr) return LeaseOutcome::conflict;
+  DETENT_CHECK(next_state(task->state, TaskVerb::complete) == TaskState::completed);
+  remove(*task);
+  ++counters_.completed;
+  return LeaseOutcome::done;
+}
+
+Result<LeaseOutcome> Engine::fail(const FailRequest& request) {
+  if (stopped_by_) return *stopped_by_;
+  LoadedTask* loaded = holder_of(request.lease);
+  if (loaded == nullptr) return LeaseOutcome::conflict;
+  ASSIGN_OR_RETURN(Task task, read(*loaded));
+  ++counters_.failed;
+  task.last_error = cut_error(request.error);
+  return end_attempt(*loaded, std::move(task), request.delay);
+}
+
+Engine::LoadedTask* Engine::holder_of(LeaseToken lease) noexcept {
+  const auto it = leases_.find(lease.number);
+  if (lease.epoch != epoch_ || it == leases_.end()) {
+    ++counters_.conflicts;
+    return nullptr;
+  }
+  return it->second;
+}
+
+LeaseOutcome Engine::end_attempt(LoadedTask& loaded, Task task, std::optional<milliseconds> delay) {
+  const DueKey from = loaded.place;
+  Queue& queue = *loaded.queue;
+  task.attempts = loaded.attempts + 1;
+  const bool is_last = task.attempts >= loaded.max_attempts;
+  DETENT_CHECK(next_state(loaded.state, is_last ? TaskVerb::fail_last : TaskVerb::fail));
+  unload(loaded);
+  if (is_last) {
+    task.dead = true;
+    const TaskId id = task.id;
+    staging_.put(from, {.place = {kNeverDue, id}, .task = std::move(task)});
+    --queue.counts.waiting;
+    ++queue.counts.dead;
+    note_counts(queue);
+    ++counters_.dead;
+    return LeaseOutcome::dead;
+  }
+  if (!delay) delay = retry_delay(task.rules.backoff.value_or(Backoff{}), task.attempts, rng_);
+  place(std::move(task), from, deadline_of(*delay));
+  return LeaseOutcome::done;
+}
+
+// ---- tasks in memory and where they are stored ----
+
+Engine::Deadline Engine::deadline_of(const Due& due) const {
+  if (const auto* delay = std::get_if<milliseconds>(&due)) {
+    return {.due_at = time_.wall_after(*delay), .tick = time_.tick_after(*delay)};
+  }
+  return dated(std::get<WallTime>(due));
+}
+
+Engine::Deadline Engine::dated(WallTime due_at) const {
+  return {.due_at = due_at, .tick = time_.tick_at(due_at), .follows_wall = true};
+}
+
+void Engine::place(Task task, std::optional<DueKey> from, Deadline deadline) {
+  task.due_at = deadline.due_at;
+  DueKey place{.at = deadline.due_at, .id = task.id};
+  if (is_loaded_place(place) && loaded_.size() >= options_.max_loaded) {
+    // Memory is full: behind the window it waits on disk, and is loaded once there is room.
+    place.at = loaded_to_.at + milliseconds{1};
+    more_stored_ = true;
+  }
+  if (is_loaded_place(place)) load(task, place, deadline);
+  staging_.put(from, {.place = place, .task = std::move(task)});
+}
+
+void Engine::load(const Task& task, DueKey place, Deadline deadline) {
+  auto owned = std::make_unique<LoadedTask>();
+  LoadedTask& loaded = *owned;
+  const bool is_new = loaded_.emplace(place.id.value, std::move(owned)).second;
+  DETENT_CHECK(is_new);
+  loaded.place = place;
+  loaded.due_at = deadline.due_at;
+  loaded.queue = &queue_of(task.queue);
+  loaded.priority = task.rules.priority;
+  loaded.attempts = task.attempts;
+  loaded.max_attempts = max_attempts_of(task.rules);
+  loaded.follows_wall = deadline.follows_wall;
+  if (deadline.tick <= time_.now()) {
+    become_ready(loaded, deadline.tick);
+  } else {
+    due_wheel_.schedule(loaded, deadline.tick);
+  }
+}
+
+void Engine::become_ready(LoadedTask& task, Tick due) {
+  DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
+  task.state = TaskState::ready;
+  task.queue->ready.insert(&task);
+  ++counters_.fired;
+  lateness_.record(clock_.now() - time_.when(due));
+  want_serving(*task.queue);
+}
+
+void Engine::unload(LoadedTask& task) {
+  Queue& queue = *task.queue;
+  if (task.state == TaskState::ready) queue.ready.erase(&task);
+  if (task.state == TaskState::leased) {
+    --queue.leased;
+    leases_.erase(task.lease);
+  }
+  loaded_.erase(task.id().value);
+}
+
+void Engine::remove(LoadedTask& task) {
+  staging_.erase(task.place);
+  Queue& queue = *task.queue;
+  --queue.counts.waiting;
+  note_counts(queue);
+  unload(task);
+}
+
+Result<Task> Engine::read(LoadedTask& loaded) {
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, read_all({&loaded}));
+  if (!records.front()) set_aside(loaded);
+  return std::move(records.front());
+}
+
+Result<std::vector<Result<Task>>> Engine::read_all(const std::vector<LoadedTask*>& tasks) {
+  std::vector<DueKey> places;
+  for (const LoadedTask* task : tasks) {
+    if (staging_.find(task->id()) == nullptr) places.push_back(task->place);
+  }
+  std::vector<Result<Task>> stored;
+  if (!places.empty()) {
+    ASSIGN_OR_RETURN(stored, store_.read_at(places));
+    DETENT_CHECK(stored.size() == places.size());
+  }
+  std::vector<Result<Task>> records;
+  records.reserve(tasks.size());
+  auto next_stored = stored.begin();
+  for (const LoadedTask* task : tasks) {
+    if (const Staging::Change* change = staging_.find(task->id())) {
+      DETENT_CHECK(change->to.has_value());
+      records.emplace_back(change->to->task);
+    } else {
+      records.push_back(std::move(*next_stored++));
+    }
+  }
+  return records;
+}
+
+Result<std::optional<StoredTask>> Engine::find_stored(TaskId id) {
+  if (const Staging::Change* change = staging_.find(id)) return change->to;
+  return store_.find(id);
+}
+
+Engine::LoadedTask* Engine::find_loaded(TaskId id) noexcept {
+  const auto it = loaded_.find(id.value);
+  return it == loaded_.end() ? nullptr : it->second.get();
+}
+
+Engine::Queue& Engine::queue_of(const std::string& name) {
+  std::unique_ptr<Queue>& queue = queues_[name];
+  if (queue == nullptr) queue = std::make_unique<Queue>(name);
+  return *queue;
+}
+
+void Engine::note_counts(Queue& queue) {
+  if (!std::exchange(queue.counts_changed, true)) changed_counts_.push_back(&queue);
+}
+
+}  // namespace detent

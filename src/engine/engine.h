@@ -1,0 +1,211 @@
+// The product: schedules tasks durably, hands them out when they are due, and forgets none.
+//
+// One method a verb. A verb changes memory at once and stages what must become durable; commit()
+// writes everything staged since the last one as one batch with one sync (group commit). Nobody may
+// be told what a verb answered before the commit() after it: callers leave their reply with
+// after_commit(). turn() does the rest: what has become due, leases that ran out, workers that
+// wait, the commit, and the load window.
+//
+// Memory holds the tasks of the **load window** only: every stored task whose place in the due
+// order is at or before `loaded_to_`, and no other (invariant 1). Their payloads stay in the store.
+// Far tasks cost no memory until the window reaches them; with `max_loaded` tasks in memory the
+// window stands still until there is room, and new tasks get a place behind it.
+//
+// Invariants, tested by check_invariants():
+//  1. A live task is in memory exactly when its place is ≤ loaded_to_. Dead tasks never are.
+//  2. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
+//     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
+//  3. A queue's counts are those of the store after the next commit.
+//
+// What a crash leaves: everything up to the last commit. Leases are memory, so their tasks are
+// handed out again with the same attempt number, and tokens of the earlier run are stale because
+// the epoch is higher. An attempt counts once it has ended and that is durable.
+//
+// After a failed commit the outcome is unknown; the engine then acknowledges nothing and refuses
+// every verb with `unavailable` until the store is opened again by a new engine.
+//
+// Confined to one thread: EngineThread (engine_thread.h) in the server, the test's own in tests.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/result.h"
+#include "base/rng.h"
+#include "detent/clock.h"
+#include "detent/timer_wheel.h"
+#include "detent/unique_function.h"
+#include "engine/engine_stats.h"
+#include "engine/engine_time.h"
+#include "engine/staging.h"
+#include "store/store.h"
+#include "task/request.h"
+
+namespace detent {
+
+struct EngineOptions {
+  /// How far ahead of now tasks are loaded.
+  std::chrono::milliseconds window = std::chrono::minutes{10};
+  /// Most tasks held in memory; about 300 bytes each.
+  std::size_t max_loaded = 1'000'000;
+  Durability durability = Durability::synced;
+  /// Seeds the jitter of retries.
+  std::uint64_t seed = 0;
+};
+
+class Engine {
+ public:
+  using WaitId = std::uint64_t;
+  using Committed = UniqueFunction<void(const Result<void>&)>;
+  using LeaseDone = UniqueFunction<void(Result<std::vector<LeasedTask>>)>;
+
+  /// Recovers from the store: takes a new epoch and loads the window, overdue tasks first.
+  /// `store` and `clock` must outlive the engine.
+  static Result<std::unique_ptr<Engine>> open(Store& store, Clock& clock, EngineOptions options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Accepts a task and gives it its id. Errors: as validate(ScheduleRequest).
+  Result<TaskView> schedule(const ScheduleRequest& request);
+  /// Errors: not_found.
+  Result<TaskView> get(TaskId id);
+  /// Removes a task that is not leased. Errors: not_found; conflict when it is leased.
+  Result<void> cancel(TaskId id);
+
+  /// Hands out what is ready now, most urgent first (priority, then due time, then id); may be
+  /// nothing. Answers at most kMaxLeaseBytes of payload at once.
+  Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
+  /// The same, but when nothing is ready waits for a task, at most `wait`; workers of a queue are
+  /// served in the order in which they came. `done` runs after a commit, exactly once, with nothing
+  /// when the wait was in vain or abandoned.
+  WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
+  /// Ends a wait without a task, for a worker that has gone; one that is over is no matter.
+  void abandon_wait(WaitId id);
+  /// Ends every wait, for a stop.
+  void abandon_all_waits();
+
+  /// The work is done: the task is removed.
+  Result<LeaseOutcome> complete(LeaseToken lease);
+  /// The attempt failed: the task comes back after a delay, or is dead after its last attempt.
+  Result<LeaseOutcome> fail(const FailRequest& request);
+
+  /// Runs `committed` after the next commit, with its result; in the order of the calls.
+  void after_commit(Committed committed);
+  /// Writes what is staged, then runs what waits for it.
+  Result<void> commit();
+
+  /// One round: fires what is due, ends leases that ran out, serves waiting workers, commits, and
+  /// loads a page of the window if there is room. Work is bounded: next_wakeup() is now when some
+  /// is left. Returns the error that stopped the engine, if one has.
+  Result<void> turn();
+  /// When the next turn is needed; none: not until a verb is called.
+  std::optional<MonotonicTime> next_wakeup() const;
+
+  EngineStats stats() const;
+  /// The error after which this engine acknowledges nothing; none while it works.
+  const std::optional<Error>& stopped_by() const noexcept { return stopped_by_; }
+  /// Brute-force check of the invariants above; stops the process when one is broken. For tests.
+  void check_invariants();
+
+ private:
+  struct Queue;
+  struct LoadedTask;
+  struct Wait;
+  struct ReadyOrder {
+    bool operator()(const LoadedTask* a, const LoadedTask* b) const noexcept;
+  };
+  /// Where a task goes next: its due instant as stored, its tick, and whether it follows the wall
+  /// clock when that is stepped.
+  struct Deadline {
+    WallTime due_at{};
+    Tick tick = 0;
+    bool follows_wall = false;
+  };
+
+  Engine(Store& store, Clock& clock, EngineOptions options);
+  Result<void> recover();
+
+  // Tasks in memory.
+  void load(const Task& task, DueKey place, Deadline deadline);
+  void unload(LoadedTask& task);
+  void become_ready(LoadedTask& task, Tick due);
+  LoadedTask* find_loaded(TaskId id) noexcept;
+  LoadedTask* holder_of(LeaseToken lease) noexcept;
+  Queue& queue_of(const std::string& name);
+  bool is_loaded_place(DueKey place) const noexcept { return place <= loaded_to_; }
+
+  // Steps of the verbs.
+  Deadline deadline_of(const Due& due) const;
+  Deadline dated(WallTime due_at) const;
+  /// Gives a task its place, in memory if that is within the window, and stages it.
+  void place(Task task, std::optional<DueKey> from, Deadline deadline);
+  /// The task has ended: stages its removal and forgets it.
+  void remove(LoadedTask& task);
+  Result<std::vector<LeasedTask>> take_ready(Queue& queue, const LeaseRequest& request);
+  LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
+  LeaseOutcome end_attempt(LoadedTask& loaded, Task task,
+                           std::optional<std::chrono::milliseconds> delay);
+  void note_counts(Queue& queue);
+
+  // Records, as this turn has left them.
+  Result<Task> read(LoadedTask& loaded);
+  Result<std::vector<Result<Task>>> read_all(const std::vector<LoadedTask*>& tasks);
+  Result<std::optional<StoredTask>> find_stored(TaskId id);
+  /// A record that cannot be read leaves the queue for the quarantine.
+  void set_aside(LoadedTask& task);
+
+  // Steps of a turn.
+  void fire_due();
+  void end_leases(const std::vector<LoadedTask*>& ran_out);
+  void retime_after_step();
+  void want_serving(Queue& queue);
+  void serve_waits();
+  void finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer);
+  void answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer);
+  Result<void> write_staged();
+  bool wants_page() const;
+  Result<void> load_page();
+  Error stop_acknowledging(Error error);
+
+  // Constant after construction.
+  Store& store_;
+  Clock& clock_;
+  const EngineOptions options_;
+
+  EngineTime time_;
+  Rng rng_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t last_lease_ = 0;
+  TaskId last_id_;
+  DueKey loaded_to_ = kFirstDueKey;  // invariant 1
+  bool more_stored_ = true;  // a page was cut short or a task was placed behind a full memory
+  std::optional<Error> stopped_by_;
+
+  TimerWheel due_wheel_;   // LoadedTask: due, or lease run out
+  TimerWheel wait_wheel_;  // Wait: waited long enough
+  std::unordered_map<std::uint64_t, std::unique_ptr<LoadedTask>> loaded_;  // by id
+  std::unordered_map<std::uint64_t, LoadedTask*> leases_;                  // by token number
+  std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
+  std::unordered_map<WaitId, std::unique_ptr<Wait>> waits_;
+  WaitId last_wait_ = 0;
+  std::vector<Queue*> to_serve_;  // have ready tasks and waiting workers
+
+  Staging staging_;
+  std::vector<Queue*> changed_counts_;
+  std::vector<Committed> after_commit_;
+  EngineCounters counters_;
+  Histogram lateness_;
+  Histogram commit_time_;
+};
+
+}  // namespace detent

@@ -1,0 +1,216 @@
+// Leases: completing, failing, running out, and waiting for a task.
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+class EngineLease : public EngineFixture {
+ protected:
+  struct Waiting {
+    Engine::WaitId id = 0;
+    int answers = 0;
+    Result<std::vector<LeasedTask>> tasks;
+  };
+  /// Waits for a task of `queue`; the answer comes to `waiting`.
+  void wait_for(Waiting& waiting, const std::string& queue, std::chrono::milliseconds wait) {
+    waiting.id = engine_->lease_or_wait({.queue = queue}, wait,
+                                        [&waiting](Result<std::vector<LeasedTask>> tasks) {
+                                          ++waiting.answers;
+                                          waiting.tasks = std::move(tasks);
+                                        });
+    settle();
+  }
+};
+
+TEST_F(EngineLease, ACompletedTaskIsGoneAlsoAfterACrash) {
+  const TaskId id = schedule("q", 0ms);
+  EXPECT_EQ(complete(lease("q")[0].lease), LeaseOutcome::done);
+  EXPECT_EQ(state_of(id), std::nullopt);
+  crash_and_open();
+  EXPECT_EQ(state_of(id), std::nullopt);
+  EXPECT_TRUE(lease("q").empty());
+}
+
+TEST_F(EngineLease, ALeaseIsGoodOnce) {
+  schedule("q", 0ms);
+  const LeaseToken token = lease("q")[0].lease;
+  EXPECT_EQ(complete(token), LeaseOutcome::done);
+  EXPECT_EQ(complete(token), LeaseOutcome::conflict);
+  EXPECT_EQ(fail(token), LeaseOutcome::conflict);
+  EXPECT_EQ(engine_->stats().counters.conflicts, 2u);
+}
+
+TEST_F(EngineLease, ALeasedTaskIsNotHandedOutTwice) {
+  schedule("q", 0ms);
+  EXPECT_EQ(lease("q", 10).size(), 1u);
+  EXPECT_TRUE(lease("q", 10).empty());
+}
+
+TEST_F(EngineLease, ALeaseOfAnEarlierRunIsStale) {
+  const TaskId id = schedule("q", 0ms);
+  const LeaseToken before = lease("q")[0].lease;
+  crash_and_open();
+  EXPECT_EQ(complete(before), LeaseOutcome::conflict);
+  const std::vector<LeasedTask> again = lease("q");
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].task.id, id);
+  EXPECT_EQ(again[0].attempt, 1u) << "an attempt counts once it has ended";
+  EXPECT_EQ(complete(before), LeaseOutcome::conflict);
+  EXPECT_EQ(complete(again[0].lease), LeaseOutcome::done);
+}
+
+TEST_F(EngineLease, AFailedTaskComesBackAfterTheDelayAsked) {
+  schedule("q", 0ms);
+  EXPECT_EQ(fail(lease("q")[0].lease, 5s), LeaseOutcome::done);
+  advance(5s - 1ms);
+  EXPECT_TRUE(lease("q").empty());
+  advance(1ms);
+  const std::vector<LeasedTask> again = lease("q");
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].attempt, 2u);
+  EXPECT_EQ(again[0].task.last_error, "it broke");
+}
+
+TEST_F(EngineLease, WithoutADelayAFailedTaskRestsForItsBackoff) {
+  ScheduleRequest quick = request("q", 0ms);
+  quick.rules.backoff = Backoff{.initial = 10s, .max = 1h};
+  schedule(quick);
+  fail(lease("q")[0].lease);
+  advance(8s - 1ms);
+  EXPECT_TRUE(lease("q").empty());
+  advance(4s + 1ms);
+  EXPECT_EQ(lease("q").size(), 1u);
+}
+
+TEST_F(EngineLease, AfterItsLastAttemptATaskIsDeadAndStays) {
+  ScheduleRequest twice = request("q", 0ms);
+  twice.rules.max_attempts = 2;
+  const TaskId id = schedule(twice);
+  EXPECT_EQ(fail(lease("q")[0].lease, 0ms), LeaseOutcome::done);
+  EXPECT_EQ(fail(lease("q")[0].lease, 0ms), LeaseOutcome::dead);
+  EXPECT_EQ(state_of(id), TaskState::dead);
+  crash_and_open();
+  advance(24h * 365);
+  EXPECT_TRUE(lease("q").empty());
+  EXPECT_EQ(state_of(id), TaskState::dead);
+  EXPECT_EQ(engine_->stats().queues[0].dead, 1u);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineLease, ALeaseThatRunsOutIsAnAttemptThatFailed) {
+  const TaskId id = schedule("q", 0ms);
+  const LeasedTask first = lease("q")[0];
+  EXPECT_EQ(first.lease_until, wall_now() + 60s);
+  advance(60s - 1ms);
+  EXPECT_EQ(state_of(id), TaskState::leased);
+  advance(1ms);
+  EXPECT_EQ(state_of(id), TaskState::scheduled);
+  EXPECT_EQ(complete(first.lease), LeaseOutcome::conflict);
+  advance(1'200ms);
+  const std::vector<LeasedTask> again = lease("q");
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].attempt, 2u);
+  EXPECT_EQ(engine_->stats().counters.leases_expired, 1u);
+}
+
+TEST_F(EngineLease, TheLeaseRequestsTimeoutWinsOverTheTasks) {
+  ScheduleRequest own = request("q", 0ms);
+  own.rules.visibility_timeout = 30s;
+  schedule(own);
+  schedule(own);
+  EXPECT_EQ(lease("q")[0].lease_until, wall_now() + 30s);
+  const LeaseRequest asked{.queue = "q", .max = 1, .visibility_timeout = 5s, .worker = {}};
+  EXPECT_EQ(engine_->lease(asked).value()[0].lease_until, wall_now() + 5s);
+}
+
+TEST_F(EngineLease, ALongErrorIsCutBetweenCharacters) {
+  const TaskId id = schedule("q", 0ms);
+  std::string euros;
+  for (int i = 0; i < 300; ++i) euros += "\xE2\x82\xAC";
+  ASSERT_TRUE(engine_->fail({.lease = lease("q")[0].lease, .delay = 1h, .error = euros}));
+  settle();
+  const std::string kept = engine_->get(id).value().task.last_error;
+  EXPECT_EQ(kept.size(), 498u);
+}
+
+TEST_F(EngineLease, PayloadsOfOneAnswerAreBounded) {
+  ScheduleRequest big = request("q", 0ms);
+  big.payload.data.assign(kMaxPayloadBytes, 'x');
+  for (int i = 0; i < 300; ++i) ASSERT_TRUE(engine_->schedule(big));
+  settle();
+  const std::size_t first = lease("q", 1'000).size();
+  EXPECT_EQ(first, 256u);  // 16 MiB of 65 535 bytes
+  EXPECT_EQ(lease("q", 1'000).size(), 300u - first);
+}
+
+TEST_F(EngineLease, AWaitingWorkerGetsATaskTheMomentItIsDue) {
+  schedule("q", 250ms);
+  Waiting waiting;
+  wait_for(waiting, "q", 20s);
+  advance(249ms);
+  EXPECT_EQ(waiting.answers, 0);
+  advance(1ms);
+  ASSERT_EQ(waiting.answers, 1);
+  EXPECT_EQ(waiting.tasks.value().size(), 1u);
+}
+
+TEST_F(EngineLease, WaitingWorkersAreServedInTheOrderTheyCame) {
+  Waiting first;
+  Waiting second;
+  wait_for(first, "q", 20s);
+  wait_for(second, "q", 20s);
+  schedule("q", 0ms);
+  EXPECT_EQ(first.answers, 1);
+  EXPECT_EQ(second.answers, 0);
+  schedule("q", 0ms);
+  EXPECT_EQ(second.answers, 1);
+  EXPECT_EQ(second.tasks.value().size(), 1u);
+}
+
+TEST_F(EngineLease, AWaitInVainEndsWithNothing) {
+  Waiting waiting;
+  wait_for(waiting, "q", 20s);
+  advance(20s - 1ms);
+  EXPECT_EQ(waiting.answers, 0);
+  advance(1ms);
+  ASSERT_EQ(waiting.answers, 1);
+  EXPECT_TRUE(waiting.tasks.value().empty());
+  EXPECT_EQ(engine_->stats().waiting_workers, 0u);
+}
+
+TEST_F(EngineLease, AWorkerThatWentAwayGetsNoTask) {
+  Waiting gone;
+  Waiting here;
+  wait_for(gone, "q", 20s);
+  wait_for(here, "q", 20s);
+  engine_->abandon_wait(gone.id);
+  schedule("q", 0ms);
+  EXPECT_EQ(here.tasks.value().size(), 1u);
+  EXPECT_EQ(gone.answers, 1);
+  EXPECT_TRUE(gone.tasks.value().empty());
+  engine_->abandon_wait(gone.id);  // over already: no matter
+}
+
+TEST_F(EngineLease, AStoreThatFailsIsToldToThoseWhoWait) {
+  Waiting waiting;
+  wait_for(waiting, "q", 20s);
+  store_->fail_write(1, WriteFault::not_applied);
+  ASSERT_TRUE(engine_->schedule(request("other", 0ms)));
+  EXPECT_FALSE(engine_->turn());
+  EXPECT_FALSE(engine_->turn());
+  ASSERT_EQ(waiting.answers, 1);
+  EXPECT_EQ(waiting.tasks.error().code, ErrorCode::unavailable);
+}
+
+TEST_F(EngineLease, ATaskScheduledAndLeasedInOneTurnHasItsPayload) {
+  ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
+  const std::vector<LeasedTask> leased = engine_->lease({.queue = "q"}).value();
+  ASSERT_EQ(leased.size(), 1u);
+  EXPECT_EQ(leased[0].task.payload.data, "{\"n\":1}");
+  EXPECT_EQ(engine_->complete(leased[0].lease).value(), LeaseOutcome::done);
+  settle();
+  engine_->check_invariants();
+}
+
+}  // namespace
+}  // namespace detent

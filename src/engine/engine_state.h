@@ -1,0 +1,47 @@
+// What the engine keeps of a task, a queue and a waiting worker in memory. Private to engine*.cc.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "engine/engine.h"
+
+namespace detent {
+
+/// A task of the load window. Its payload and rules stay in the store.
+struct Engine::LoadedTask final : Timer {
+  DueKey place;
+  WallTime due_at{};
+  Queue* queue = nullptr;
+  std::uint32_t priority = 0;
+  std::uint32_t attempts = 0;  // that have ended
+  std::uint32_t max_attempts = 0;
+  TaskState state = TaskState::scheduled;
+  bool follows_wall = false;  // was scheduled for a date, so moves when the wall clock is stepped
+  std::uint64_t lease = 0;    // the token's number, while leased
+
+  TaskId id() const noexcept { return place.id; }
+};
+
+struct Engine::Queue {
+  explicit Queue(std::string queue_name) : counts{.queue = std::move(queue_name)} {}
+
+  QueueCounts counts;           // as staged
+  bool counts_changed = false;  // is in changed_counts_
+  bool to_serve = false;        // is in to_serve_
+  std::uint64_t leased = 0;
+  std::set<LoadedTask*, ReadyOrder> ready;
+  std::map<WaitId, Wait*> waits;  // in the order in which they came
+};
+
+/// A worker that waits for a task.
+struct Engine::Wait final : Timer {
+  WaitId id = 0;
+  Queue* queue = nullptr;
+  LeaseRequest request;
+  LeaseDone done;
+};
+
+}  // namespace detent

@@ -1,0 +1,120 @@
+#include "engine/engine_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <thread>
+
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+class EngineThreadTest : public EngineFixture {
+ protected:
+  void start() {
+    thread_ = std::make_unique<EngineThread>(
+        std::move(engine_), clock_, [this](const Error& error) { stopped_.set_value(error); });
+  }
+  /// Runs `verb` on the engine's thread and returns its answer after the commit.
+  template <class T>
+  Result<T> call(UniqueFunction<Result<T>(Engine&)> verb) {
+    std::promise<Result<T>> promise;
+    std::future<Result<T>> answer = promise.get_future();
+    EXPECT_TRUE(thread_->post([verb = std::move(verb),
+                               promise = std::move(promise)](Engine& engine) mutable {
+      Result<T> result = verb(engine);
+      engine.after_commit([result = std::move(result),
+                           promise = std::move(promise)](const Result<void>& committed) mutable {
+        promise.set_value(committed ? std::move(result) : Result<T>(committed.error()));
+      });
+    }));
+    return answer.get();
+  }
+  Result<TaskView> schedule_by_thread(Due due) {
+    return call<TaskView>([due](Engine& e) { return e.schedule(request("q", due)); });
+  }
+
+  std::promise<Error> stopped_;
+  std::unique_ptr<EngineThread> thread_;
+};
+
+TEST_F(EngineThreadTest, AnswersAfterTheCommit) {
+  start();
+  EXPECT_EQ(schedule_by_thread(0ms).value().state, TaskState::ready);
+  EXPECT_EQ(schedule_by_thread(1h).value().state, TaskState::scheduled);
+}
+
+TEST_F(EngineThreadTest, WakesForADueTaskAndServesAWaitingWorker) {
+  start();
+  ASSERT_TRUE(schedule_by_thread(250ms));
+  std::promise<std::size_t> promise;
+  std::future<std::size_t> served = promise.get_future();
+  ASSERT_TRUE(thread_->post([&promise](Engine& engine) {
+    engine.lease_or_wait({.queue = "q"}, 20s, [&promise](Result<std::vector<LeasedTask>> tasks) {
+      promise.set_value(tasks.value().size());
+    });
+  }));
+  // Until the thread sleeps again nothing can have been missed; then its next wake-up is the task.
+  clock_.await_waiters(1);
+  clock_.advance(250ms);
+  EXPECT_EQ(served.get(), 1u);
+}
+
+TEST_F(EngineThreadTest, AStopAnswersWaitsAndRefusesCommands) {
+  start();
+  std::promise<std::size_t> promise;
+  std::future<std::size_t> served = promise.get_future();
+  ASSERT_TRUE(thread_->post([&promise](Engine& engine) {
+    engine.lease_or_wait({.queue = "q"}, 20s, [&promise](Result<std::vector<LeasedTask>> tasks) {
+      promise.set_value(tasks.value().size());
+    });
+  }));
+  thread_->stop();
+  EXPECT_EQ(served.get(), 0u);
+  EXPECT_FALSE(thread_->post([](Engine&) {}));
+  thread_->stop();
+}
+
+TEST_F(EngineThreadTest, CommandsPostedBeforeAStopAreRunAndDurable) {
+  start();
+  std::promise<Result<void>> promise;
+  std::future<Result<void>> committed = promise.get_future();
+  ASSERT_TRUE(thread_->post([&promise](Engine& engine) {
+    EXPECT_TRUE(engine.schedule(request("q", 1h)));
+    engine.after_commit([&promise](const Result<void>& result) { promise.set_value(result); });
+  }));
+  thread_->stop();
+  EXPECT_TRUE(committed.get());
+  thread_.reset();
+  crash_and_open();
+  EXPECT_EQ(engine_->stats().queues[0].scheduled, 1u);
+}
+
+TEST_F(EngineThreadTest, AFailedStoreIsReportedOnce) {
+  store_->fail_write(1, WriteFault::not_applied);
+  start();
+  EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(stopped_.get_future().get().code, ErrorCode::unavailable);
+  EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable);
+}
+
+TEST_F(EngineThreadTest, ManyThreadsPostAtOnceAndEachIsAnsweredOnce) {
+  start();
+  constexpr int kThreads = 4;
+  constexpr int kEach = 500;
+  std::vector<std::thread> threads;
+  std::atomic<int> answered = 0;  // written by the engine's thread, read after the joins
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, &answered] {
+      for (int i = 0; i < kEach; ++i) {
+        if (schedule_by_thread(1h)) answered.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(answered.load(), kThreads * kEach);
+}
+
+}  // namespace
+}  // namespace detent

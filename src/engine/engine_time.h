@@ -1,0 +1,52 @@
+// The one place where the engine's times are converted: wall instants ↔ ticks ↔ monotonic time.
+//
+// A tick of the engine's wheel is one millisecond of **steady time**: milliseconds since 1970 as
+// the wall clock stood when the engine started, carried on by the monotonic clock. So a due time
+// stored in wall milliseconds is a tick as it stands, with no rounding, until the wall clock is
+// stepped. The step is then the `shift` between wall and steady time: what was scheduled by delay
+// keeps its tick, what was scheduled for a date gets a new one. Every conversion to a tick rounds
+// up: a task may be late, never early. Thread-compatible.
+#pragma once
+
+#include <chrono>
+
+#include "detent/clock.h"
+#include "detent/tick.h"
+
+namespace detent {
+
+class EngineTime {
+ public:
+  explicit EngineTime(const Clock& clock);
+
+  /// Steady time now, in whole ticks that have passed (rounded down).
+  Tick now() const noexcept;
+  /// Wall time now: steady time plus the shift noticed last (rounded down).
+  WallTime wall_now() const noexcept;
+
+  /// The first tick at which `delay` from now has passed in full.
+  Tick tick_after(std::chrono::milliseconds delay) const noexcept;
+  /// The wall instant `delay` from now, rounded up: the due time of a task scheduled by delay.
+  WallTime wall_after(std::chrono::milliseconds delay) const noexcept;
+  /// The first tick at which the wall clock, if it is not stepped again, shows `at` or later.
+  Tick tick_at(WallTime at) const noexcept;
+  /// The wall instant that belongs to a tick under the present shift.
+  WallTime wall_at(Tick tick) const noexcept;
+  /// The first instant at which now() is `tick`.
+  MonotonicTime when(Tick tick) const noexcept;
+
+  /// Compares the wall clock with steady time; returns true when it was stepped since the last
+  /// call (by more than reading two clocks can blur), and takes the new shift.
+  bool notice_step() noexcept;
+
+ private:
+  std::chrono::nanoseconds steady() const noexcept;  // since 1970, at this moment
+  /// Wall minus monotonic time, read as closely together as the machine allows.
+  std::chrono::nanoseconds read_offset() const noexcept;
+
+  const Clock& clock_;
+  std::chrono::nanoseconds offset_;    // wall − monotonic when the engine started
+  std::chrono::nanoseconds shift_{0};  // wall − steady, as last noticed
+};
+
+}  // namespace detent

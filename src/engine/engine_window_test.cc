@@ -1,0 +1,154 @@
+// The load window: what is in memory, what waits on disk, and how a stepped clock moves it.
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+class EngineWindow : public EngineFixture {
+ protected:
+  void reopen_with(EngineOptions options) {
+    options_ = options;
+    crash_and_open();
+  }
+  std::uint64_t loaded() { return engine_->stats().loaded; }
+};
+
+TEST_F(EngineWindow, FarTasksCostNoMemory) {
+  for (int i = 0; i < 100; ++i) schedule("q", 24h + std::chrono::hours{i});
+  EXPECT_EQ(loaded(), 0u);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineWindow, AFarTaskIsLoadedInTimeAndFiresInItsMillisecond) {
+  const TaskId id = schedule("q", 24h * 30);
+  advance(24h * 30 - 1ms);
+  EXPECT_EQ(loaded(), 1u);
+  EXPECT_TRUE(lease("q").empty());
+  advance(1ms);
+  EXPECT_EQ(lease_ids("q", 1), std::vector{id});
+}
+
+TEST_F(EngineWindow, TheEngineWakesItselfForAFarTask) {
+  schedule("q", 24h * 365);
+  for (int wakeups = 0; lease("q").empty(); ++wakeups) {
+    ASSERT_LT(wakeups, 200'000);
+    const std::optional<MonotonicTime> next = engine_->next_wakeup();
+    ASSERT_TRUE(next);
+    clock_.advance(*next - clock_.now());
+    settle();
+  }
+  EXPECT_EQ(clock_.now().time_since_epoch(), 24h * 365);
+}
+
+TEST_F(EngineWindow, OverdueTasksAreLoadedFirstAtBoot) {
+  const TaskId near = schedule("q", 1min);
+  const TaskId far = schedule("q", 1h);
+  crash();
+  clock_.advance(30min);  // the machine was off meanwhile
+  open();
+  EXPECT_EQ(lease_ids("q", 10), std::vector{near});
+  advance(30min);
+  EXPECT_EQ(lease_ids("q", 10), std::vector{far});
+}
+
+TEST_F(EngineWindow, MemoryStaysInItsBoundAndEveryTaskComes) {
+  reopen_with({.max_loaded = 50});
+  for (int i = 0; i < 1'000; ++i) schedule("q", std::chrono::milliseconds{i % 7});
+  advance(10ms);
+  std::size_t completed = 0;
+  while (completed < 1'000) {
+    ASSERT_LE(loaded(), 50u);
+    const std::vector<LeasedTask> tasks = lease("q", 20);
+    ASSERT_FALSE(tasks.empty()) << "after " << completed;
+    for (const LeasedTask& task : tasks) ASSERT_EQ(complete(task.lease), LeaseOutcome::done);
+    completed += tasks.size();
+  }
+  engine_->check_invariants();
+  EXPECT_EQ(engine_->stats().queues[0].ready, 0u);
+}
+
+TEST_F(EngineWindow, ABootWithMoreOverdueTasksThanMemoryLosesNone) {
+  for (int i = 0; i < 2'500; ++i) schedule("q", 1s);
+  reopen_with({.max_loaded = 1'200});
+  advance(1h);
+  EXPECT_EQ(loaded(), 1'200u);
+  std::size_t completed = 0;
+  for (std::vector<LeasedTask> tasks; !(tasks = lease("q", 100)).empty();) {
+    for (const LeasedTask& task : tasks) ASSERT_EQ(complete(task.lease), LeaseOutcome::done);
+    completed += tasks.size();
+  }
+  EXPECT_EQ(completed, 2'500u);
+}
+
+TEST_F(EngineWindow, ATaskBehindAFullMemoryKeepsItsDueTime) {
+  reopen_with({.max_loaded = 1});
+  const TaskId first = schedule("q", 5s);
+  const TaskId second = schedule("q", 1s);
+  advance(1s);
+  EXPECT_EQ(engine_->get(second).value().task.due_at, wall_now());
+  EXPECT_EQ(state_of(second), TaskState::ready) << "due, waiting for room";
+  ASSERT_TRUE(engine_->cancel(first));
+  settle();
+  EXPECT_EQ(lease_ids("q", 1), std::vector{second});
+}
+
+TEST_F(EngineWindow, ADelayDoesNotMoveWhenTheWallClockIsStepped) {
+  const TaskId id = schedule("q", 5min);
+  clock_.step_wall(-1h);
+  advance(5min - 1ms);
+  EXPECT_EQ(state_of(id), TaskState::scheduled);
+  advance(1ms);
+  EXPECT_EQ(state_of(id), TaskState::ready);
+}
+
+TEST_F(EngineWindow, ADateFollowsAWallClockSteppedBack) {
+  const TaskId id = schedule("q", wall_now() + 5min);
+  clock_.step_wall(-1h);
+  advance(5min);
+  EXPECT_EQ(state_of(id), TaskState::scheduled);
+  advance(1h - 1ms);
+  EXPECT_EQ(state_of(id), TaskState::scheduled);
+  advance(1ms);
+  EXPECT_EQ(state_of(id), TaskState::ready);
+}
+
+TEST_F(EngineWindow, ADateFollowsAWallClockSteppedForward) {
+  const TaskId near = schedule("q", wall_now() + 5min);
+  const TaskId far = schedule("q", wall_now() + 2h);
+  clock_.step_wall(3h);
+  settle();
+  EXPECT_EQ(state_of(near), TaskState::ready);
+  EXPECT_EQ(state_of(far), TaskState::ready);
+}
+
+TEST_F(EngineWindow, ADamagedRecordHidesNoOtherAndIsSetAside) {
+  const TaskId damaged = schedule("q", 24h);
+  const TaskId sound = schedule("q", 24h);
+  disk_->flip_bit(DueKey{wall_now() + 24h, damaged}, 100);
+  advance(24h);
+  EXPECT_EQ(lease_ids("q", 10), std::vector{sound});
+  EXPECT_EQ(engine_->stats().counters.quarantined, 1u);
+  EXPECT_EQ(store_->quarantined().value(), 1u);
+}
+
+TEST_F(EngineWindow, RandomDelaysFireInTheirMillisecondWhateverTheWindow) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  reopen_with({.window = std::chrono::milliseconds{50 + rng.below(5'000)}});
+  std::vector<std::pair<WallTime, TaskId>> expected;
+  for (int i = 0; i < 2'000; ++i) {
+    const std::chrono::milliseconds delay{1 + rng.below(60'000)};
+    expected.emplace_back(wall_now() + delay, schedule("q", delay));
+  }
+  std::ranges::sort(expected);
+  for (const auto& [due, id] : expected) {
+    advance(due - wall_now());
+    ASSERT_EQ(lease_ids("q", 1), std::vector{id});
+  }
+}
+
+}  // namespace
+}  // namespace detent

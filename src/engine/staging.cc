@@ -1,0 +1,42 @@
+#include "engine/staging.h"
+
+#include <utility>
+
+#include "detent/check.h"
+
+namespace detent {
+
+Staging::Change& Staging::change_of(TaskId id, std::optional<DueKey> from) {
+  const auto [it, is_new] = index_by_id_.try_emplace(id.value, changes_.size());
+  if (is_new) changes_.push_back(Change{.from = from, .to = std::nullopt});
+  return changes_[it->second];
+}
+
+void Staging::put(std::optional<DueKey> from, StoredTask to) {
+  DETENT_CHECK(to.place.id == to.task.id);
+  Change& change = change_of(to.place.id, from);
+  change.to = std::move(to);
+}
+
+void Staging::erase(DueKey place) { change_of(place.id, place).to.reset(); }
+
+const Staging::Change* Staging::find(TaskId id) const noexcept {
+  const auto it = index_by_id_.find(id.value);
+  return it == index_by_id_.end() ? nullptr : &changes_[it->second];
+}
+
+WriteBatch Staging::take() {
+  WriteBatch batch;
+  for (Change& change : changes_) {
+    if (change.to) {
+      batch.puts.push_back({.from = change.from, .to = *std::move(change.to)});
+    } else if (change.from) {
+      batch.erases.push_back(*change.from);
+    }
+  }
+  changes_.clear();
+  index_by_id_.clear();
+  return batch;
+}
+
+}  // namespace detent

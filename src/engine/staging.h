@@ -1,0 +1,44 @@
+// The changes of one turn, gathered until they are written as one batch.
+//
+// A task changed several times in a turn is written once, as it stands at the end; one that is made
+// and removed in the same turn is not written at all (the engine sees to it that its id is used
+// up). Reads of the turn look here first, so each verb sees what the verbs before it did.
+// Thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "store/store.h"
+
+namespace detent {
+
+class Staging {
+ public:
+  /// A task gets this record at this place; `from` is the place it leaves (none for a new task).
+  void put(std::optional<DueKey> from, StoredTask to);
+  /// The task at `place` is removed.
+  void erase(DueKey place);
+
+  /// What this turn made of a task: nothing when it did not touch it, an empty optional inside when
+  /// it removed it.
+  struct Change {
+    std::optional<DueKey> from;    // where the store has it now
+    std::optional<StoredTask> to;  // none: removed
+  };
+  const Change* find(TaskId id) const noexcept;
+
+  bool empty() const noexcept { return changes_.empty(); }
+  /// The batch of all changes, in the order in which their tasks were first touched; empties this.
+  WriteBatch take();
+
+ private:
+  Change& change_of(TaskId id, std::optional<DueKey> from);
+
+  std::vector<Change> changes_;
+  std::unordered_map<std::uint64_t, std::size_t> index_by_id_;
+};
+
+}  // namespace detent
