@@ -1,0 +1,35 @@
+# What `cmake --install` puts where, and the package that find_package(detent) finds.
+#
+# Installed are the layers a library user may link (those with public headers), as static libraries
+# with their headers; the program, when it is built, with its manual page and systemd unit. What
+# stands in src/ only is private and stays here.
+include(CMakePackageConfigHelpers)
+
+set(DETENT_EXPORTED_LAYERS wheel base runtime)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/detent)
+
+foreach(layer IN LISTS DETENT_EXPORTED_LAYERS)
+  install(TARGETS detent_${layer} EXPORT detent-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endforeach()
+install(EXPORT detent-targets NAMESPACE detent:: DESTINATION ${package_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in
+  ${PROJECT_BINARY_DIR}/detent-config.cmake INSTALL_DESTINATION ${package_dir}
+  NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/detent-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/detent-config.cmake
+  ${PROJECT_BINARY_DIR}/detent-config-version.cmake DESTINATION ${package_dir})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+if(TARGET detent)
+  install(TARGETS detent RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/reference/detent.1
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # /usr/lib/systemd/system for the prefix /usr; the unit names the program where it is installed.
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/detent.service.in
+    ${PROJECT_BINARY_DIR}/detent.service @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/detent.service DESTINATION lib/systemd/system)
+endif()

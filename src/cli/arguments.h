@@ -1,0 +1,71 @@
+// The command line as a value. Nothing is done here, so all of it can be tested without a server.
+//
+// CLI11 reads it (arguments.cc, the only file that sees it); what comes out has been checked field
+// by field and needs no further reading.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/serve_options.h"
+#include "task/request.h"
+
+namespace detent::cli {
+
+enum class ExitCode : int { done = 0, failed = 1, usage = 2, not_found = 3 };
+
+struct PutCommand {
+  ScheduleRequest request;             // but for its payload
+  std::optional<std::string> payload;  // as typed; "-": what comes on standard input; none: null
+  bool bytes = false;                  // the payload is bytes, even if it could be JSON
+};
+struct GetCommand {
+  TaskId id;
+};
+struct CancelCommand {
+  TaskId id;
+};
+struct LeaseCommand {
+  LeaseRequest request;
+  std::chrono::milliseconds wait{0};
+};
+struct CompleteCommand {
+  std::vector<std::string> leases;
+};
+struct FailCommand {
+  std::vector<std::string> leases;
+  std::optional<std::chrono::milliseconds> delay;
+  std::string error;
+};
+struct StatsCommand {};
+
+using ClientCommand = std::variant<PutCommand, GetCommand, CancelCommand, LeaseCommand,
+                                   CompleteCommand, FailCommand, StatsCommand>;
+
+enum class OutputFormat : std::uint8_t { people, json };
+
+/// A command to a server elsewhere.
+struct ClientCall {
+  std::string server = "http://127.0.0.1:7070";
+  OutputFormat format = OutputFormat::people;
+  ClientCommand command;
+};
+
+/// The command line asked for help or the version, or was wrong: there is nothing to run.
+struct NothingToRun {
+  ExitCode exit_code = ExitCode::done;
+  std::string text;  // for standard output when done, else for standard error
+};
+
+using Invocation = std::variant<ServeOptions, ClientCall, NothingToRun>;
+
+/// Reads a command line as main() gets it, program name first, and DETENT_… from the environment
+/// for what it leaves out.
+Invocation parse_arguments(int argc, const char* const* argv);
+
+}  // namespace detent::cli

@@ -1,0 +1,242 @@
+#include "cli/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace detent::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+Invocation parse(std::vector<const char*> words) {
+  words.insert(words.begin(), "detent");
+  return parse_arguments(static_cast<int>(words.size()), words.data());
+}
+
+/// The call a command line makes; a failed test and an empty one when it makes none.
+ClientCall call_of(const std::vector<const char*>& words) {
+  Invocation invocation = parse(words);
+  if (const auto* nothing = std::get_if<NothingToRun>(&invocation)) {
+    ADD_FAILURE() << nothing->text;
+    return {};
+  }
+  return std::get<ClientCall>(std::move(invocation));
+}
+
+template <class Command>
+Command command_of(const std::vector<const char*>& words) {
+  return std::get<Command>(call_of(words).command);
+}
+
+ServeOptions serve_of(const std::vector<const char*>& words) {
+  Invocation invocation = parse(words);
+  if (const auto* nothing = std::get_if<NothingToRun>(&invocation)) {
+    ADD_FAILURE() << nothing->text;
+    return {};
+  }
+  return std::get<ServeOptions>(std::move(invocation));
+}
+
+/// What a wrong command line is told; it must be wrong usage.
+std::string complaint_about(const std::vector<const char*>& words) {
+  const Invocation invocation = parse(words);
+  const auto* nothing = std::get_if<NothingToRun>(&invocation);
+  if (nothing == nullptr) {
+    ADD_FAILURE() << "accepted: " << testing::PrintToString(words);
+    return {};
+  }
+  EXPECT_EQ(nothing->exit_code, ExitCode::usage);
+  return nothing->text;
+}
+
+/// Sets a variable for one test.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~ScopedVariable() { unsetenv(name_); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST(Arguments, HelpAndVersionAreNoFailure) {
+  for (const std::vector<const char*>& words : std::vector<std::vector<const char*>>{
+           {"--help"}, {"--version"}, {"put", "--help"}, {"serve", "--help"}}) {
+    const Invocation invocation = parse(words);
+    ASSERT_TRUE(std::holds_alternative<NothingToRun>(invocation));
+    EXPECT_EQ(std::get<NothingToRun>(invocation).exit_code, ExitCode::done);
+    EXPECT_FALSE(std::get<NothingToRun>(invocation).text.empty());
+  }
+  const Invocation version = parse({"--version"});
+  EXPECT_EQ(std::get<NothingToRun>(version).text.rfind("detent ", 0), 0U);
+}
+
+TEST(Arguments, EveryCommandHasHelpWithAnExample) {
+  for (const char* command :
+       {"serve", "put", "get", "cancel", "lease", "complete", "fail", "stats"}) {
+    const Invocation invocation = parse({command, "--help"});
+    const std::string& text = std::get<NothingToRun>(invocation).text;
+    EXPECT_NE(text.find(std::string("\n  detent ") + command), std::string::npos) << text;
+    EXPECT_NE(std::get<NothingToRun>(parse({"--help"})).text.find(command), std::string::npos);
+  }
+}
+
+TEST(Arguments, WhatIsNoCommandIsWrongUsage) {
+  complaint_about({});
+  EXPECT_NE(complaint_about({"frobnicate"}), "");
+  complaint_about({"put"});
+  complaint_about({"put", "q", "1", "2"});
+  complaint_about({"stats", "--colour"});
+  complaint_about({"get", "1", "cancel", "2"});
+}
+
+TEST(Arguments, PutReadsEveryOption) {
+  const auto put = command_of<PutCommand>(
+      {"put", "mail", "{\"n\":1.0}", "--delay", "30s", "--priority", "7", "--max-attempts", "3"});
+  EXPECT_EQ(put.request.queue, "mail");
+  EXPECT_EQ(put.payload, "{\"n\":1.0}");
+  EXPECT_FALSE(put.bytes);
+  EXPECT_EQ(put.request.due, Due{milliseconds{30'000}});
+  EXPECT_EQ(put.request.rules, (TaskRules{.priority = 7, .max_attempts = 3}));
+}
+
+TEST(Arguments, PutTakesAnyPayloadAsItStands) {
+  for (const char* payload : {"[1,2]", "{}", "[]", "-", "", " x ", "a,b", "%%", "\"q\"", "get"}) {
+    EXPECT_EQ(command_of<PutCommand>({"put", "q", payload}).payload, payload);
+  }
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--", "-5"}).payload, "-5");
+  EXPECT_EQ(command_of<PutCommand>({"put", "q"}).payload, std::nullopt);
+  EXPECT_TRUE(command_of<PutCommand>({"put", "q", "--bytes", "1"}).bytes);
+}
+
+TEST(Arguments, PutTakesADateInBothForms) {
+  const Due at{WallTime{milliseconds{1'767'323'045'678}}};
+  EXPECT_EQ(
+      command_of<PutCommand>({"put", "q", "--due-at", "2026-01-02T03:04:05.678Z"}).request.due, at);
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--due-at", "1767323045678"}).request.due, at);
+}
+
+TEST(Arguments, AWrongValueIsToldWithItsOption) {
+  struct Wrong {
+    std::vector<const char*> words;
+    const char* option;
+  };
+  const std::vector<Wrong> table{
+      {{"put", "q", "--delay", "30"}, "--delay"},
+      {{"put", "q", "--delay", "-1s"}, "--delay"},
+      {{"put", "q", "--delay", ""}, "--delay"},
+      {{"put", "q", "--delay", "P1M"}, "--delay"},
+      {{"put", "q", "--delay", "99999999999999999999d"}, "--delay"},
+      {{"put", "q", "--due-at", "tomorrow"}, "--due-at"},
+      {{"put", "q", "--due-at", "-1"}, "--due-at"},
+      {{"put", "q", "--due-at", "253402300800000"}, "--due-at"},
+      {{"put", "q", "--due-at", "0", "--delay", "1s"}, "--delay"},
+      {{"put", "q", "--priority", "-1"}, "--priority"},
+      {{"put", "q", "--priority", "4294967296"}, "--priority"},
+      {{"put", "q", "--priority", "high"}, "--priority"},
+      {{"put", "q", "--max-attempts", "0"}, "--max-attempts"},
+      {{"put", "q", "--max-attempts", "1000001"}, "--max-attempts"},
+      {{"get", "x"}, "ID"},
+      {{"get", "-1"}, ""},
+      {{"cancel", "9007199254740992"}, "ID"},
+      {{"lease", "q", "--max", "0"}, "--max"},
+      {{"lease", "q", "--max", "1001"}, "--max"},
+      {{"lease", "q", "--wait", "61s"}, "--wait"},
+      {{"lease", "q", "--wait", "soon"}, "--wait"},
+      {{"complete"}, "LEASE"},
+      {{"fail", "1-2", "--delay", "1 day"}, "--delay"},
+      {{"serve", "--http", "7070"}, "--http"},
+      {{"serve", "--http", ":7070"}, "--http"},
+      {{"serve", "--http", "::1:7070"}, "--http"},
+      {{"serve", "--http", "127.0.0.1:65536"}, "--http"},
+      {{"serve", "--http", "127.0.0.1:"}, "--http"},
+      {{"serve", "--window", "0s"}, "--window"},
+      {{"serve", "--max-loaded", "0"}, "--max-loaded"},
+      {{"serve", "--sync", "interval=10ms"}, "--sync"},
+      {{"serve", "--log-format", "xml"}, "--log-format"},
+      {{"serve", "--log-level", "loud"}, "--log-level"},
+  };
+  for (const Wrong& wrong : table) {
+    const std::string text = complaint_about(wrong.words);
+    EXPECT_NE(text.find(wrong.option), std::string::npos)
+        << text << " for " << testing::PrintToString(wrong.words);
+  }
+}
+
+TEST(Arguments, GetAndCancelTakeAnId) {
+  EXPECT_EQ(command_of<GetCommand>({"get", "9007199254740991"}).id, TaskId{9'007'199'254'740'991});
+  EXPECT_EQ(command_of<CancelCommand>({"cancel", "256"}).id, TaskId{256});
+}
+
+TEST(Arguments, LeaseReadsEveryOption) {
+  const auto lease = command_of<LeaseCommand>({"lease", "q", "--max", "10", "--wait", "60s",
+                                               "--visibility-timeout", "5m", "--worker", "w-1"});
+  EXPECT_EQ(lease.request.queue, "q");
+  EXPECT_EQ(lease.request.max, 10U);
+  EXPECT_EQ(lease.request.visibility_timeout, milliseconds{300'000});
+  EXPECT_EQ(lease.request.worker, "w-1");
+  EXPECT_EQ(lease.wait, milliseconds{60'000});
+  EXPECT_EQ(command_of<LeaseCommand>({"lease", "q"}).wait, milliseconds{0});
+}
+
+TEST(Arguments, CompleteAndFailTakeManyLeases) {
+  EXPECT_EQ(command_of<CompleteCommand>({"complete", "1-2", "x", "1-3"}).leases,
+            (std::vector<std::string>{"1-2", "x", "1-3"}));
+  const auto fail =
+      command_of<FailCommand>({"fail", "1-2", "--error", "no, route", "--delay", "PT1H", "1-3"});
+  EXPECT_EQ(fail.leases, (std::vector<std::string>{"1-2", "1-3"}));
+  EXPECT_EQ(fail.delay, milliseconds{3'600'000});
+  EXPECT_EQ(fail.error, "no, route");
+}
+
+TEST(Arguments, TheServerMayBeNamedBeforeOrAfterTheCommand) {
+  EXPECT_EQ(call_of({"stats"}).server, "http://127.0.0.1:7070");
+  EXPECT_EQ(call_of({"--server", "http://a:1", "stats"}).server, "http://a:1");
+  EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
+  EXPECT_EQ(call_of({"--json", "stats"}).format, OutputFormat::json);
+  EXPECT_EQ(call_of({"stats", "--json"}).format, OutputFormat::json);
+  EXPECT_EQ(call_of({"stats"}).format, OutputFormat::people);
+}
+
+TEST(Arguments, TheEnvironmentGivesWhatTheCommandLineLeavesOut) {
+  const ScopedVariable url("DETENT_URL", "http://env:1");
+  EXPECT_EQ(call_of({"stats"}).server, "http://env:1");
+  EXPECT_EQ(call_of({"stats", "--server", "http://a:1"}).server, "http://a:1");
+  EXPECT_EQ(call_of({"--server", "http://a:1", "stats"}).server, "http://a:1");
+
+  const ScopedVariable window("DETENT_WINDOW", "1h");
+  const ScopedVariable level("DETENT_LOG_LEVEL", "debug");
+  EXPECT_EQ(serve_of({"serve"}).window, milliseconds{3'600'000});
+  EXPECT_EQ(serve_of({"serve"}).log_level, LogLevel::debug);
+  EXPECT_EQ(serve_of({"serve", "--window", "5m"}).window, milliseconds{300'000});
+  EXPECT_EQ(command_of<PutCommand>({"put", "q"}).request.queue, "q");
+}
+
+TEST(Arguments, AWrongEnvironmentIsWrongUsage) {
+  const ScopedVariable window("DETENT_WINDOW", "soon");
+  EXPECT_NE(complaint_about({"serve"}).find("--window"), std::string::npos);
+}
+
+TEST(Arguments, ServeHasTheDefaultsOfItsOptions) { EXPECT_EQ(serve_of({"serve"}), ServeOptions{}); }
+
+TEST(Arguments, ServeReadsEveryOption) {
+  EXPECT_EQ(
+      serve_of({"serve", "--data", "/tmp/d", "--http", "[::1]:0", "--sync", "always", "--window",
+                "2h", "--max-loaded", "5000", "--log-format", "json", "--log-level", "warning"}),
+      (ServeOptions{.data = "/tmp/d",
+                    .http_host = "::1",
+                    .http_port = 0,
+                    .window = milliseconds{7'200'000},
+                    .max_loaded = 5000,
+                    .log_format = LogFormat::json,
+                    .log_level = LogLevel::warning}));
+}
+
+}  // namespace
+}  // namespace detent::cli

@@ -1,0 +1,130 @@
+// The whole program but for the server: over a real connection to a server that answers by script.
+#include "cli/cli.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "net/http_server.h"  // tidy-ok(layering): the test plays the server
+
+namespace detent::cli {
+namespace {
+
+/// Answers every request the same and keeps what it was asked.
+class FakeServer {
+ public:
+  explicit FakeServer(net::HttpResponse answer) : answer_(std::move(answer)) {
+    auto server = net::HttpServer::start(
+        {},
+        [this](net::HttpRequest request, const net::Responder& responder) {
+          {
+            const MutexLock lock(mu_);
+            asked_.push_back(std::move(request));
+          }
+          responder.send(answer_);
+        },
+        [](int status, std::string_view) { return net::HttpResponse{.status = status}; });
+    if (!server) {
+      ADD_FAILURE() << server.error().message;
+      return;
+    }
+    server_ = *std::move(server);
+  }
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
+  std::vector<net::HttpRequest> asked() const {
+    const MutexLock lock(mu_);
+    return asked_;
+  }
+
+ private:
+  const net::HttpResponse answer_;
+  mutable Mutex mu_;
+  std::vector<net::HttpRequest> asked_ DETENT_GUARDED_BY(mu_);
+  std::unique_ptr<net::HttpServer> server_;  // last: its thread uses the others
+};
+
+struct Ended {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+Ended run_program(std::vector<std::string> words, const ServeFunction& serve = {}) {
+  words.insert(words.begin(), "detent");
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  std::istringstream in;
+  std::ostringstream out;
+  std::ostringstream err;
+  const int exit_code = run(static_cast<int>(argv.size()), argv.data(), {in, out, err}, serve);
+  return {exit_code, out.str(), err.str()};
+}
+
+TEST(Cli, AsksTheServerAndShowsItsAnswer) {
+  const FakeServer server(
+      {.status = 201, .body = R"({"id":"256","queue":"q","state":"scheduled","due_at":0})"});
+  const Ended ended = run_program({"put", "q", "[1, 2]", "--server", server.url()});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "256  scheduled  1970-01-01T00:00:00.000Z\n");
+  const auto asked = server.asked();
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].method, "POST");
+  EXPECT_EQ(asked[0].target, "/v1/tasks");
+  EXPECT_EQ(asked[0].body, R"({"queue":"q","payload":[1, 2]})");
+}
+
+TEST(Cli, WaitsForATaskOverAConnectionOfItsOwn) {
+  const FakeServer server({.body = R"({"tasks":[]})"});
+  const Ended ended =
+      run_program({"lease", "a/b", "--wait", "20s", "--server", server.url(), "--json"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(ended.out, "{\"tasks\":[]}\n");
+  ASSERT_EQ(server.asked().size(), 1U);
+  EXPECT_EQ(server.asked()[0].target, "/v1/queues/a%2Fb/lease");
+}
+
+TEST(Cli, TellsWhatIsNotThereFromWhatFailed) {
+  const FakeServer missing(
+      {.status = 404, .body = R"({"type":"urn:detent:error:not_found","detail":"no task 256"})"});
+  const Ended not_found = run_program({"get", "256", "--server", missing.url()});
+  EXPECT_EQ(not_found.exit_code, 3);
+  EXPECT_EQ(not_found.out, "");
+  EXPECT_EQ(not_found.err, "detent: no task 256\n");
+
+  const FakeServer starting({.status = 503, .body = "starting"});
+  EXPECT_EQ(run_program({"stats", "--server", starting.url()}).exit_code, 1);
+}
+
+TEST(Cli, WrongUsageIsToldOnStandardErrorOnly) {
+  const Ended ended = run_program({"put"});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_NE(ended.err, "");
+  EXPECT_EQ(run_program({"stats", "--server", "ftp://127.0.0.1"}).exit_code, 2);
+}
+
+TEST(Cli, HelpGoesToStandardOutput) {
+  const Ended ended = run_program({"--help"});
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_EQ(ended.err, "");
+  EXPECT_NE(ended.out.find("Examples:"), std::string::npos);
+}
+
+TEST(Cli, ServeReturnsWhatTheServerReturned) {
+  ServeOptions seen;
+  const Ended ended = run_program({"serve", "--data", "d"}, [&seen](const ServeOptions& options) {
+    seen = options;
+    return 7;
+  });
+  EXPECT_EQ(ended.exit_code, 7);
+  EXPECT_EQ(seen.data, "d");
+}
+
+}  // namespace
+}  // namespace detent::cli

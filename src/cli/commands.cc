@@ -1,0 +1,130 @@
+#include "cli/commands.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/display.h"
+
+namespace detent::cli {
+
+namespace {
+
+/// All of `in`, but no more than one byte beyond what a payload may have, so that an endless stream
+/// ends as a payload that is too large.
+std::string read_payload(std::istream& in) {
+  std::string text(kMaxPayloadBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+Payload payload_of(const PutCommand& put, std::istream& in) {
+  if (!put.payload) return put.bytes ? Payload{Payload::Kind::bytes, ""} : Payload{};
+  std::string text = *put.payload == "-" ? read_payload(in) : *put.payload;
+  if (put.bytes) return {Payload::Kind::bytes, std::move(text)};
+  return payload_from_text(text);
+}
+
+/// Runs one command: a call operator for each.
+class Runner {
+ public:
+  Runner(OutputFormat format, Client& client, const Streams& streams)
+      : format_(format), client_(client), streams_(streams) {}
+
+  ExitCode operator()(const PutCommand& put) {
+    ScheduleRequest request = put.request;
+    request.payload = payload_of(put, streams_.in);
+    return show(client_.schedule(request), show_accepted);
+  }
+
+  ExitCode operator()(const GetCommand& get) { return show(client_.get(get.id), show_task); }
+
+  ExitCode operator()(const CancelCommand& cancel) {
+    const Result<void> done = client_.cancel(cancel.id);
+    if (!done) return fail_with(done.error());
+    if (!pass_on()) streams_.out << "cancelled " << to_string(cancel.id) << '\n';
+    return ExitCode::done;
+  }
+
+  ExitCode operator()(const LeaseCommand& lease) {
+    return show(client_.lease(lease.request, lease.wait), show_leased);
+  }
+
+  ExitCode operator()(const CompleteCommand& complete) {
+    return show_each(complete.leases, client_.complete(complete.leases));
+  }
+
+  ExitCode operator()(const FailCommand& fail) {
+    return show_each(fail.leases, client_.fail(fail.leases, {fail.delay, fail.error}));
+  }
+
+  ExitCode operator()(const StatsCommand&) { return show(client_.stats(), show_stats); }
+
+ private:
+  /// The server's own answer when that was asked for; false when it is to be shown to people.
+  bool pass_on() {
+    if (format_ == OutputFormat::people) return false;
+    if (!client_.last_answer().empty()) streams_.out << client_.last_answer() << '\n';
+    return true;
+  }
+
+  ExitCode fail_with(const Error& error) {
+    show_error(streams_.err, error);
+    return exit_code_of(error.code);
+  }
+
+  template <class T, class Show>
+  ExitCode show(const Result<T>& result, Show show_people) {
+    if (!result) return fail_with(result.error());
+    if (!pass_on()) show_people(streams_.out, *result);
+    return ExitCode::done;
+  }
+
+  /// One lease that is no longer held makes the command fail, though the others are done.
+  ExitCode show_each(const std::vector<std::string>& leases,
+                     const Result<std::vector<Result<LeaseOutcome>>>& outcomes) {
+    if (!outcomes) return fail_with(outcomes.error());
+    if (outcomes->size() != leases.size()) {
+      return fail_with({ErrorCode::internal, "the server answered for other leases", ""});
+    }
+    if (!pass_on()) show_outcomes(streams_.out, leases, *outcomes);
+    const bool all_done =
+        std::all_of(outcomes->begin(), outcomes->end(), [](const Result<LeaseOutcome>& outcome) {
+          return outcome && *outcome != LeaseOutcome::conflict;
+        });
+    return all_done ? ExitCode::done : ExitCode::failed;
+  }
+
+  const OutputFormat format_;
+  Client& client_;
+  const Streams& streams_;
+};
+
+}  // namespace
+
+ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams) {
+  return std::visit(Runner(call.format, client, streams), call.command);
+}
+
+ExitCode exit_code_of(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::not_found:
+      return ExitCode::not_found;
+    case ErrorCode::invalid_argument:
+      return ExitCode::usage;
+    case ErrorCode::conflict:
+    case ErrorCode::too_large:
+    case ErrorCode::resource_exhausted:
+    case ErrorCode::unavailable:
+    case ErrorCode::data_loss:
+    case ErrorCode::internal:
+      return ExitCode::failed;
+  }
+  return ExitCode::failed;  // only for a value that is no enumerator
+}
+
+}  // namespace detent::cli

@@ -1,0 +1,25 @@
+// Carries out what the command line asks of a server, and shows the answer.
+#pragma once
+
+#include <istream>
+#include <ostream>
+
+#include "cli/arguments.h"
+#include "client/client.h"
+
+namespace detent::cli {
+
+/// Where a command reads and writes. Results go to `out`, what went wrong to `err`.
+struct Streams {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+};
+
+/// Runs the command of `call` over `client`, which speaks to call.server.
+ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams);
+
+/// not_found for what isn't there, usage for what the caller got wrong, failed for all else.
+ExitCode exit_code_of(ErrorCode code) noexcept;
+
+}  // namespace detent::cli

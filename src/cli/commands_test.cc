@@ -1,0 +1,158 @@
+// Commands over a client whose connection is scripted: what is asked, shown and returned.
+#include "cli/commands.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace detent::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What the server was asked and what it answers.
+struct Script {
+  std::vector<net::HttpRequest> asked;
+  Result<net::HttpResponse> answer = net::HttpResponse{};
+};
+
+class ScriptedHttp final : public net::HttpClient {
+ public:
+  explicit ScriptedHttp(Script& script) : script_(script) {}
+  Result<net::HttpResponse> send(const net::HttpRequest& request) override {
+    script_.asked.push_back(request);
+    return script_.answer;
+  }
+  Result<std::vector<net::HttpResponse>> send_all(const std::vector<net::HttpRequest>&) override {
+    return Error{ErrorCode::internal, "not scripted", ""};
+  }
+
+ private:
+  Script& script_;
+};
+
+constexpr const char* kAccepted =
+    R"({"id":"256","queue":"q","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})";
+
+class CommandsTest : public testing::Test {
+ protected:
+  void answer(int status, std::string body) {
+    script_.answer = net::HttpResponse{.status = status, .body = std::move(body)};
+  }
+  ExitCode run(ClientCommand command, OutputFormat format = OutputFormat::people) {
+    const ClientCall call{.server = "", .format = format, .command = std::move(command)};
+    return run_command(call, client_, {in_, out_, err_});
+  }
+  /// The body that `put` sends for a payload, without what is always the same.
+  std::string body_of_put(std::optional<std::string> payload, bool bytes = false) {
+    answer(201, kAccepted);
+    PutCommand put{.request = {}, .payload = std::move(payload), .bytes = bytes};
+    put.request.queue = "q";
+    script_.asked.clear();
+    EXPECT_EQ(run(put), ExitCode::done) << err_.str();
+    return script_.asked.empty() ? "" : script_.asked.front().body;
+  }
+
+  Script script_;
+  Client client_{std::make_unique<ScriptedHttp>(script_), std::make_unique<ScriptedHttp>(script_)};
+  std::istringstream in_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(CommandsTest, PutSendsJsonAsItStandsAndAllElseAsBytes) {
+  EXPECT_EQ(body_of_put(" {\"n\" : 1.0} "), R"({"queue":"q","payload":{"n" : 1.0}})");
+  EXPECT_EQ(body_of_put("hello"), R"({"queue":"q","payload_base64":"aGVsbG8="})");
+  EXPECT_EQ(body_of_put("1", true), R"({"queue":"q","payload_base64":"MQ=="})");
+  EXPECT_EQ(body_of_put(std::nullopt), R"({"queue":"q","payload":null})");
+  EXPECT_EQ(body_of_put(std::nullopt, true), R"({"queue":"q","payload_base64":""})");
+  EXPECT_EQ(out_.str().substr(0, 40), "256  scheduled  2026-01-02T03:04:05.678Z");
+}
+
+TEST_F(CommandsTest, PutReadsStandardInputForAHyphen) {
+  in_.str("[1, 2]\n");
+  EXPECT_EQ(body_of_put("-"), R"({"queue":"q","payload":[1, 2]})");
+}
+
+TEST_F(CommandsTest, AnEndlessInputIsAPayloadThatIsTooLarge) {
+  in_.str(std::string(10 * kMaxPayloadBytes, 'x'));
+  PutCommand put{.request = {}, .payload = "-", .bytes = true};
+  put.request.queue = "q";
+  EXPECT_EQ(run(put), ExitCode::failed);
+  EXPECT_TRUE(script_.asked.empty());
+  EXPECT_NE(err_.str().find("65535"), std::string::npos);
+}
+
+TEST_F(CommandsTest, JsonIsTheServersAnswerAsItCame) {
+  const std::string body =
+      R"({ "id":"256","queue":"q","state":"ready","due_at":0,"created_at":0,"priority":1,)"
+      R"("max_attempts":1,"visibility_timeout_ms":1,"backoff":{"initial_ms":1,"max_ms":1},)"
+      R"("attempts":0,"payload":1.0,"new":true})";
+  answer(200, body);
+  EXPECT_EQ(run(GetCommand{TaskId{256}}, OutputFormat::json), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), body + "\n");
+}
+
+TEST_F(CommandsTest, WhatIsNotThereHasItsOwnExitCode) {
+  answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no task 256"})");
+  EXPECT_EQ(run(GetCommand{TaskId{256}}), ExitCode::not_found);
+  EXPECT_EQ(run(CancelCommand{TaskId{256}}), ExitCode::not_found);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "detent: there is no task 256\ndetent: there is no task 256\n");
+}
+
+TEST_F(CommandsTest, EveryErrorHasItsExitCode) {
+  EXPECT_EQ(exit_code_of(ErrorCode::not_found), ExitCode::not_found);
+  EXPECT_EQ(exit_code_of(ErrorCode::invalid_argument), ExitCode::usage);
+  for (const ErrorCode code :
+       {ErrorCode::conflict, ErrorCode::too_large, ErrorCode::resource_exhausted,
+        ErrorCode::unavailable, ErrorCode::data_loss, ErrorCode::internal}) {
+    EXPECT_EQ(exit_code_of(code), ExitCode::failed);
+  }
+}
+
+TEST_F(CommandsTest, CancelSaysWhatItDid) {
+  answer(204, "");
+  EXPECT_EQ(run(CancelCommand{TaskId{256}}), ExitCode::done);
+  EXPECT_EQ(out_.str(), "cancelled 256\n");
+  EXPECT_EQ(script_.asked[0].method, "DELETE");
+}
+
+TEST_F(CommandsTest, LeaseShowsTheTasks) {
+  answer(200, R"({"tasks":[{"id":"256","lease":"3-17","attempt":1,"queue":"q","payload":[1],)"
+              R"("priority":1,"due_at":0,"lease_until":0,"lateness_ms":2}]})");
+  LeaseCommand lease{.request = {}, .wait = milliseconds{20'000}};
+  lease.request.queue = "q";
+  EXPECT_EQ(run(lease), ExitCode::done) << err_.str();
+  EXPECT_NE(out_.str().find("3-17   256"), std::string::npos) << out_.str();
+}
+
+TEST_F(CommandsTest, ALeaseThatIsGoneFailsTheCommandButShowsTheRest) {
+  answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
+  EXPECT_EQ(run(CompleteCommand{{"3-17", "3-18"}}), ExitCode::failed);
+  EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
+  answer(200, R"({"results":[{"status":"dead"}]})");
+  EXPECT_EQ(run(FailCommand{.leases = {"3-17"}, .delay = milliseconds{5}, .error = "why"}),
+            ExitCode::done);
+  EXPECT_EQ(script_.asked[1].body, R"({"leases":["3-17"],"delay_ms":5,"error":"why"})");
+}
+
+TEST_F(CommandsTest, AnAnswerForOtherLeasesIsAnError) {
+  answer(200, R"({"results":[]})");
+  EXPECT_EQ(run(CompleteCommand{{"3-17"}}), ExitCode::failed);
+  EXPECT_NE(err_.str(), "");
+}
+
+TEST_F(CommandsTest, AServerThatIsNotThereIsAFailure) {
+  script_.answer = Error{ErrorCode::unavailable, "connect to 127.0.0.1:7070: refused", ""};
+  EXPECT_EQ(run(StatsCommand{}), ExitCode::failed);
+  EXPECT_EQ(err_.str(), "detent: connect to 127.0.0.1:7070: refused\n");
+}
+
+}  // namespace
+}  // namespace detent::cli

@@ -1,0 +1,29 @@
+// Answers as text for people: lines and tables whose columns line up. Whatever bytes a payload or
+// an error holds, a terminal gets printable ones on one line.
+#pragma once
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "client/client.h"
+
+namespace detent::cli {
+
+/// `text` on one line: control characters and bytes that are no ASCII are shown as \xNN in bytes;
+/// in JSON, where such characters can only be white space, that becomes a blank.
+std::string printable(const Payload& payload);
+std::string printable(std::string_view text);
+
+void show_accepted(std::ostream& out, const Client::AcceptedTask& task);
+void show_task(std::ostream& out, const TaskView& view);
+void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks);
+void show_outcomes(std::ostream& out, std::span<const std::string> leases,
+                   std::span<const Result<LeaseOutcome>> outcomes);
+void show_stats(std::ostream& out, const Client::Stats& stats);
+/// "detent: <what went wrong> (<field>)".
+void show_error(std::ostream& err, const Error& error);
+
+}  // namespace detent::cli

@@ -1,0 +1,215 @@
+// The client over a scripted HttpClient: what it asks, and what it makes of each answer.
+#include "client/client.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "detent/check.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/problem.h"
+#include "protocol/json/request_parser.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What one scripted connection was asked, and what it answers next.
+struct Script {
+  std::vector<net::HttpRequest> asked;
+  Result<net::HttpResponse> answer = net::HttpResponse{};
+};
+
+class ScriptedHttp final : public net::HttpClient {
+ public:
+  explicit ScriptedHttp(Script& script) : script_(script) {}
+  Result<net::HttpResponse> send(const net::HttpRequest& request) override {
+    script_.asked.push_back(request);
+    return script_.answer;
+  }
+  Result<std::vector<net::HttpResponse>> send_all(const std::vector<net::HttpRequest>&) override {
+    return Error{ErrorCode::internal, "not scripted", ""};
+  }
+
+ private:
+  Script& script_;
+};
+
+class ClientTest : public testing::Test {
+ protected:
+  void answer(int status, std::string body) {
+    prompt_.answer = net::HttpResponse{.status = status, .body = std::move(body)};
+    patient_.answer = prompt_.answer;
+  }
+  const net::HttpRequest& asked() const {
+    DETENT_CHECK(prompt_.asked.size() == 1);
+    return prompt_.asked.front();
+  }
+
+  Script prompt_;
+  Script patient_;
+  Client client_{std::make_unique<ScriptedHttp>(prompt_), std::make_unique<ScriptedHttp>(patient_)};
+};
+
+TaskView example_view() {
+  TaskView view;
+  view.task.id = TaskId{512};
+  view.task.queue = "a/b";
+  view.task.payload.data = "{ \"n\": 1.0 }";
+  view.task.due_at = WallTime{milliseconds{1'767'323'045'678}};
+  view.task.created_at = view.task.due_at;
+  return view;
+}
+
+TEST_F(ClientTest, ScheduleSendsTheRequestAndReadsTheTask) {
+  answer(201, json::render_accepted(example_view()));
+  ScheduleRequest request{.queue = "a/b", .payload = {}, .rules = {}, .due = milliseconds{5}};
+  const auto accepted = client_.schedule(request);
+  ASSERT_TRUE(accepted) << accepted.error().message;
+  EXPECT_EQ(accepted->id, TaskId{512});
+  EXPECT_EQ(asked().method, "POST");
+  EXPECT_EQ(asked().target, "/v1/tasks");
+  EXPECT_EQ(asked().header("content-type"), "application/json");
+  EXPECT_EQ(json::parse_schedule(asked().body)->due, Due{milliseconds{5}});
+}
+
+TEST_F(ClientTest, ScheduleFindsWhatIsWrongBeforeItAsks) {
+  ScheduleRequest no_queue;
+  EXPECT_EQ(client_.schedule(no_queue).error().field, "queue");
+  ScheduleRequest no_json{
+      .queue = "q", .payload = {Payload::Kind::json, "1}"}, .rules = {}, .due = {}};
+  EXPECT_EQ(client_.schedule(no_json).error().field, "payload");
+  const std::array<ScheduleRequest, 1> batch{no_json};
+  EXPECT_EQ(client_.schedule_batch(batch).error().field, "payload");
+  EXPECT_TRUE(prompt_.asked.empty());
+}
+
+TEST_F(ClientTest, ABatchGivesAResultEach) {
+  const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
+  const std::array<Result<TaskView>, 2> results{example_view(), refused};
+  answer(200, json::render_schedule_results(results));
+  const std::array<ScheduleRequest, 2> requests{
+      ScheduleRequest{.queue = "a", .payload = {}, .rules = {}, .due = {}},
+      ScheduleRequest{.queue = "b", .payload = {}, .rules = {}, .due = {}}};
+  const auto accepted = client_.schedule_batch(requests);
+  ASSERT_TRUE(accepted);
+  ASSERT_EQ(accepted->size(), 2U);
+  EXPECT_EQ((*accepted)[0]->id, TaskId{512});
+  EXPECT_EQ((*accepted)[1].error(), refused);
+  EXPECT_EQ(asked().target, "/v1/tasks/batch");
+}
+
+TEST_F(ClientTest, GetReadsTheWholeTask) {
+  answer(200, json::render_task(example_view()));
+  const auto view = client_.get(TaskId{512});
+  ASSERT_TRUE(view) << view.error().message;
+  EXPECT_EQ(view->task.payload.data, "{ \"n\": 1.0 }");
+  EXPECT_EQ(asked().method, "GET");
+  EXPECT_EQ(asked().target, "/v1/tasks/512");
+}
+
+TEST_F(ClientTest, CancelNeedsNoBody) {
+  answer(204, "");
+  EXPECT_TRUE(client_.cancel(TaskId{512}));
+  EXPECT_EQ(asked().method, "DELETE");
+  EXPECT_EQ(asked().target, "/v1/tasks/512");
+}
+
+TEST_F(ClientTest, ALeaseThatMayWaitGoesOverThePatientConnection) {
+  answer(200, json::render_leased_tasks({}));
+  LeaseRequest request;
+  request.queue = "a/b;$(x)";
+  ASSERT_TRUE(client_.lease(request, milliseconds{20'000}));
+  EXPECT_TRUE(prompt_.asked.empty());
+  ASSERT_EQ(patient_.asked.size(), 1U);
+  EXPECT_EQ(patient_.asked[0].target, "/v1/queues/a%2Fb%3B%24%28x%29/lease");
+  EXPECT_EQ(json::parse_lease("q", patient_.asked[0].body)->wait, milliseconds{20'000});
+
+  ASSERT_TRUE(client_.lease(request, milliseconds{0}));
+  EXPECT_EQ(prompt_.asked.size(), 1U);
+}
+
+TEST_F(ClientTest, LeasedTasksComeWithTheirLeases) {
+  detent::LeasedTask leased;
+  leased.task = example_view().task;
+  leased.lease = {1, 2};
+  const std::array<detent::LeasedTask, 1> tasks{leased};
+  answer(200, json::render_leased_tasks(tasks));
+  LeaseRequest request;
+  request.queue = "q";
+  const auto read = client_.lease(request, milliseconds{0});
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 1U);
+  EXPECT_EQ((*read)[0].lease, to_string(LeaseToken{1, 2}));
+  EXPECT_EQ((*read)[0].payload.data, "{ \"n\": 1.0 }");
+}
+
+TEST_F(ClientTest, CompleteAndFailTellWhatBecameOfEachLease) {
+  const std::array<Result<LeaseOutcome>, 2> results{LeaseOutcome::done, LeaseOutcome::conflict};
+  answer(200, json::render_lease_results(results));
+  const std::array<std::string, 2> leases{"1-2", "gone"};
+  const auto completed = client_.complete(leases);
+  ASSERT_TRUE(completed);
+  EXPECT_EQ((*completed)[0], LeaseOutcome::done);
+  EXPECT_EQ((*completed)[1], LeaseOutcome::conflict);
+  EXPECT_EQ(asked().target, "/v1/leases/complete");
+
+  ASSERT_TRUE(client_.fail(leases, {milliseconds{5}, "why"}));
+  EXPECT_EQ(prompt_.asked[1].target, "/v1/leases/fail");
+  EXPECT_EQ(json::parse_fail(prompt_.asked[1].body)->error, "why");
+}
+
+TEST_F(ClientTest, StatsAreRead) {
+  json::ServerStats stats;
+  stats.version = "0.1.0";
+  stats.queues = {{.queue = "a", .ready = 3}};
+  answer(200, json::render_stats(stats));
+  EXPECT_EQ(client_.stats(), stats);
+  EXPECT_EQ(asked().target, "/v1/stats");
+}
+
+TEST_F(ClientTest, TheServersErrorComesThroughAsItIs) {
+  const Error conflict{ErrorCode::conflict, "task 512 is leased", "id"};
+  answer(409, json::render_problem(conflict));
+  EXPECT_EQ(client_.cancel(TaskId{512}).error(), conflict);
+  answer(503, "starting");
+  EXPECT_EQ(client_.ready().error().code, ErrorCode::unavailable);
+}
+
+TEST_F(ClientTest, ALostConnectionComesThroughAsItIs) {
+  const Error lost{ErrorCode::unavailable, "connect to 127.0.0.1:1: refused", ""};
+  prompt_.answer = lost;
+  EXPECT_EQ(client_.stats().error(), lost);
+  EXPECT_EQ(client_.get(TaskId{1}).error(), lost);
+}
+
+TEST_F(ClientTest, AnAnswerThatCannotBeReadIsInternal) {
+  answer(200, "<html>");
+  EXPECT_EQ(client_.stats().error().code, ErrorCode::internal);
+  EXPECT_EQ(client_.get(TaskId{1}).error().code, ErrorCode::internal);
+}
+
+TEST_F(ClientTest, TheLastAnswerIsKeptAsItCame) {
+  answer(200, " {\"version\": 1}");
+  EXPECT_FALSE(client_.stats());
+  EXPECT_EQ(client_.last_answer(), " {\"version\": 1}");
+  prompt_.answer = Error{ErrorCode::unavailable, "gone", ""};
+  EXPECT_FALSE(client_.stats());
+  EXPECT_EQ(client_.last_answer(), "");
+}
+
+TEST(PayloadFromText, IsJsonWhenItIsOneValueElseBytes) {
+  EXPECT_EQ(payload_from_text(" {\"n\": 1.0}\n"), (Payload{Payload::Kind::json, "{\"n\": 1.0}"}));
+  EXPECT_EQ(payload_from_text("1e400"), (Payload{Payload::Kind::json, "1e400"}));
+  for (const char* text : {"", " ", "hello\n", "{", "1 2", "\xFF"}) {
+    EXPECT_EQ(payload_from_text(text), (Payload{Payload::Kind::bytes, text}));
+  }
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,44 @@
+#include "server/http_reply.h"
+
+#include "protocol/json/problem.h"
+
+namespace detent::server {
+
+void HttpMetrics::record(std::string_view route, std::chrono::nanoseconds duration) {
+  const MutexLock lock(mutex_);
+  auto it = by_route_.find(route);
+  if (it == by_route_.end()) it = by_route_.emplace(std::string(route), Histogram()).first;
+  it->second.record(duration);
+}
+
+std::vector<std::pair<std::string, HistogramSnapshot>> HttpMetrics::snapshot() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::pair<std::string, HistogramSnapshot>> all;
+  for (const auto& [route, histogram] : by_route_) all.emplace_back(route, histogram.snapshot());
+  return all;
+}
+
+void HttpReply::send(net::HttpResponse response) const {
+  metrics_->record(route_, metrics_->now() - start_);
+  responder_.send(std::move(response));
+}
+
+void HttpReply::send_json(int status, std::string body) const {
+  send({.status = status, .body = std::move(body)});
+}
+
+void HttpReply::send_error(const Error& error) const {
+  net::HttpResponse response{.status = json::http_status(error.code),
+                             .content_type = std::string(json::kProblemContentType),
+                             .body = json::render_problem(error)};
+  if (error.code == ErrorCode::unavailable) response.headers.emplace_back("retry-after", "1");
+  send(std::move(response));
+}
+
+net::HttpResponse http_problem(int status, std::string_view detail) {
+  return {.status = status,
+          .content_type = std::string(json::kProblemContentType),
+          .body = json::render_http_problem(status, detail)};
+}
+
+}  // namespace detent::server

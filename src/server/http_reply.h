@@ -1,0 +1,62 @@
+// The answer to one HTTP request on its way out: knows the route and the start, so that every
+// answer is measured, and turns errors into problem+json.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "detent/clock.h"
+#include "net/http_server.h"
+
+namespace detent::server {
+
+/// How long requests took, by route. Thread-safe.
+class HttpMetrics {
+ public:
+  explicit HttpMetrics(const Clock& clock) : clock_(clock) {}
+
+  MonotonicTime now() const noexcept { return clock_.now(); }
+  void record(std::string_view route, std::chrono::nanoseconds duration) DETENT_EXCLUDES(mutex_);
+  std::vector<std::pair<std::string, HistogramSnapshot>> snapshot() const DETENT_EXCLUDES(mutex_);
+
+ private:
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<std::string, Histogram, std::less<>> by_route_ DETENT_GUARDED_BY(mutex_);
+};
+
+/// Copyable; all copies answer the same request, and only the first answer counts. Thread-safe.
+class HttpReply {
+ public:
+  /// `route` is a pattern of the route table, so it outlives every request.
+  HttpReply(net::Responder responder, std::string_view route, HttpMetrics& metrics)
+      : responder_(std::move(responder)),
+        route_(route),
+        metrics_(&metrics),
+        start_(metrics.now()) {}
+
+  void send(net::HttpResponse response) const;
+  void send_json(int status, std::string body) const;
+  void send_error(const Error& error) const;
+  /// See net::Responder::on_gone.
+  void on_gone(UniqueFunction<void()> gone) const { responder_.on_gone(std::move(gone)); }
+
+ private:
+  net::Responder responder_;
+  std::string_view route_;
+  HttpMetrics* metrics_;
+  MonotonicTime start_;
+};
+
+/// problem+json for what HTTP itself refuses; see json::render_http_problem.
+net::HttpResponse http_problem(int status, std::string_view detail);
+
+}  // namespace detent::server

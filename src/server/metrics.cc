@@ -1,0 +1,159 @@
+#include "server/metrics.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "server/version.h"
+
+namespace detent::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+MetricFamily family(std::string name, std::string help, MetricType type) {
+  MetricFamily made;
+  made.name = std::move(name);
+  made.help = std::move(help);
+  made.type = type;
+  return made;
+}
+
+MetricFamily counter(std::string name, std::string help, std::uint64_t value) {
+  MetricFamily made = family(std::move(name), std::move(help), MetricType::Counter);
+  made.metric.emplace_back().counter.value = static_cast<double>(value);
+  return made;
+}
+
+MetricFamily gauge(std::string name, std::string help, std::uint64_t value) {
+  MetricFamily made = family(std::move(name), std::move(help), MetricType::Gauge);
+  made.metric.emplace_back().gauge.value = static_cast<double>(value);
+  return made;
+}
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+ClientMetric histogram_metric(const HistogramSnapshot& snapshot) {
+  ClientMetric metric;
+  metric.histogram.sample_count = snapshot.count;
+  metric.histogram.sample_sum = static_cast<double>(snapshot.sum_ns) * 1e-9;
+  std::uint64_t cumulative = 0;
+  for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
+    cumulative += snapshot.counts[i];
+    const bool is_last = i == snapshot.bounds.size();
+    metric.histogram.bucket.push_back({.cumulative_count = cumulative,
+                                       .upper_bound = is_last
+                                                          ? std::numeric_limits<double>::infinity()
+                                                          : seconds(snapshot.bounds[i])});
+  }
+  return metric;
+}
+
+MetricFamily histogram(std::string name, std::string help, const HistogramSnapshot& snapshot) {
+  MetricFamily made = family(std::move(name), std::move(help), MetricType::Histogram);
+  made.metric.push_back(histogram_metric(snapshot));
+  return made;
+}
+
+std::uint64_t total(const QueueStats& queue) {
+  return queue.scheduled + queue.ready + queue.leased + queue.dead;
+}
+
+/// The largest queues one by one, and what is left of the others as one.
+std::vector<QueueStats> largest(std::vector<QueueStats> queues) {
+  if (queues.size() <= kMaxQueueSeries) return queues;
+  std::ranges::sort(queues, std::greater{}, total);
+  QueueStats other{.queue = "other"};
+  for (std::size_t i = kMaxQueueSeries; i < queues.size(); ++i) {
+    other.scheduled += queues[i].scheduled;
+    other.ready += queues[i].ready;
+    other.leased += queues[i].leased;
+    other.dead += queues[i].dead;
+  }
+  queues.resize(kMaxQueueSeries);
+  queues.push_back(std::move(other));
+  return queues;
+}
+
+MetricFamily tasks_by_queue(const std::vector<QueueStats>& queues) {
+  MetricFamily made = family("detent_tasks", "Tasks by queue and state.", MetricType::Gauge);
+  const auto add = [&made](const std::string& queue, const char* state, std::uint64_t count) {
+    ClientMetric& metric = made.metric.emplace_back();
+    metric.label = {{"queue", queue}, {"state", state}};
+    metric.gauge.value = static_cast<double>(count);
+  };
+  for (const QueueStats& queue : largest(queues)) {
+    add(queue.queue, "scheduled", queue.scheduled);
+    add(queue.queue, "ready", queue.ready);
+    add(queue.queue, "leased", queue.leased);
+    add(queue.queue, "dead", queue.dead);
+  }
+  return made;
+}
+
+/// Commits and the tasks they changed: a summary without quantiles.
+MetricFamily batch_size(const EngineCounters& counters) {
+  MetricFamily made = family("detent_store_batch_size", "Tasks changed by one write to the store.",
+                             MetricType::Summary);
+  ClientMetric& metric = made.metric.emplace_back();
+  metric.summary.sample_count = counters.commits;
+  metric.summary.sample_sum = static_cast<double>(counters.committed_tasks);
+  return made;
+}
+
+MetricFamily http_durations(
+    const std::vector<std::pair<std::string, HistogramSnapshot>>& by_route) {
+  MetricFamily made = family("detent_http_request_seconds",
+                             "From a request read to its answer given out, long polls included.",
+                             MetricType::Histogram);
+  for (const auto& [route, snapshot] : by_route) {
+    ClientMetric metric = histogram_metric(snapshot);
+    metric.label = {{"route", route}};
+    made.metric.push_back(std::move(metric));
+  }
+  return made;
+}
+
+MetricFamily build_info() {
+  MetricFamily made = gauge("detent_build_info", "Always 1; the labels name the build.", 1);
+  made.metric.front().label = {{"version", kVersion}};
+  return made;
+}
+
+}  // namespace
+
+std::string render_metrics(const EngineStats& engine,
+                           const std::vector<std::pair<std::string, HistogramSnapshot>>& http) {
+  const EngineCounters& counts = engine.counters;
+  const std::vector<MetricFamily> families{
+      tasks_by_queue(engine.queues),
+      gauge("detent_window_tasks", "Tasks of the load window, held in memory.", engine.loaded),
+      gauge("detent_waiting_workers", "Workers that wait for a task.", engine.waiting_workers),
+      counter("detent_scheduled_total", "Tasks accepted.", counts.scheduled),
+      counter("detent_fired_total", "Tasks that became due, retries included.", counts.fired),
+      counter("detent_leased_total", "Tasks handed out.", counts.leased),
+      counter("detent_completed_total", "Tasks completed.", counts.completed),
+      counter("detent_failed_total", "Attempts that a worker said had failed.", counts.failed),
+      counter("detent_cancelled_total", "Tasks cancelled.", counts.cancelled),
+      counter("detent_dead_total", "Tasks out of attempts.", counts.dead),
+      counter("detent_lease_expired_total", "Leases that ran out.", counts.leases_expired),
+      counter("detent_lease_conflicts_total", "Leases used that were no longer held.",
+              counts.conflicts),
+      counter("detent_quarantined_total", "Damaged records set aside.", counts.quarantined),
+      histogram("detent_lateness_seconds", "From a task's due time to its firing.",
+                engine.lateness),
+      histogram("detent_store_commit_seconds", "One write to the store.", engine.commit_time),
+      batch_size(counts),
+      http_durations(http),
+      build_info()};
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace detent::server

@@ -1,0 +1,37 @@
+#include "server/metrics.h"
+
+#include <gtest/gtest.h>
+
+namespace detent::server {
+namespace {
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST(Metrics, AHistogramsBucketsAreCumulativeAndInSeconds) {
+  Histogram lateness({.first = std::chrono::milliseconds{1}, .count = 2});
+  lateness.record(std::chrono::microseconds{500});
+  lateness.record(std::chrono::milliseconds{2});
+  lateness.record(std::chrono::seconds{5});
+  const std::string text = render_metrics({.lateness = lateness.snapshot()}, {});
+  EXPECT_TRUE(has_line(text, R"(detent_lateness_seconds_bucket{le="0.001"} 1)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_lateness_seconds_bucket{le="0.002"} 2)"));
+  EXPECT_TRUE(has_line(text, R"(detent_lateness_seconds_bucket{le="+Inf"} 3)"));
+  EXPECT_TRUE(has_line(text, "detent_lateness_seconds_count 3"));
+}
+
+TEST(Metrics, BeyondAHundredQueuesTheSmallestAreOther) {
+  EngineStats stats;
+  for (std::uint64_t i = 1; i <= 103; ++i) {
+    stats.queues.push_back({.queue = "q" + std::to_string(i), .ready = i});
+  }
+  const std::string text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="q103",state="ready"} 103)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="q4",state="ready"} 4)"));
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 6)"));
+  EXPECT_EQ(text.find(R"(queue="q3")"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace detent::server

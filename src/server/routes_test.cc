@@ -1,0 +1,281 @@
+// The HTTP interface from outside: a real socket, the real routes and engine, a store in memory and
+// a clock that only the test moves.
+#include "server/routes.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "net/http_client.h"
+#include "protocol/json/answer_parser.h"
+#include "protocol/json/stats_parser.h"
+#include "store/memory_store.h"
+#include "tests/support/raw_socket.h"
+
+namespace detent::server {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using net::HttpResponse;
+
+class RoutesTest : public ::testing::Test {
+ protected:
+  RoutesTest() {
+    store_ = MemoryStore::open(disk_).value();
+    engine_ = std::make_unique<EngineThread>(Engine::open(*store_, clock_, {}).value(), clock_,
+                                             [](const Error&) {});
+    routes_ = std::make_unique<Routes>(*engine_, clock_);
+    http_ = net::HttpServer::start(
+                {.read_timeout = 200ms},
+                [this](net::HttpRequest request, net::Responder responder) {
+                  routes_->handle(std::move(request), std::move(responder));
+                },
+                http_problem)
+                .value();
+    client_ = new_client();
+  }
+  ~RoutesTest() override {
+    http_->stop(0ms);
+    engine_->stop();
+  }
+
+  std::unique_ptr<net::HttpClient> new_client() {
+    return net::HttpClient::create("http://127.0.0.1:" + std::to_string(http_->port()), 30s)
+        .value();
+  }
+  HttpResponse send(const std::string& method, const std::string& target, std::string body = "") {
+    return client_
+        ->send({.method = method, .target = target, .headers = {}, .body = std::move(body)})
+        .value();
+  }
+  HttpResponse post(const std::string& target, std::string body) {
+    return send("POST", target, std::move(body));
+  }
+  /// Schedules a task and returns its id as text.
+  std::string schedule(const std::string& body) {
+    return to_string(json::parse_accepted(post("/v1/tasks", body).body).value().id);
+  }
+  std::vector<json::LeasedTaskAnswer> lease(const std::string& queue,
+                                            const std::string& body = "") {
+    return json::parse_leased_tasks(post("/v1/queues/" + queue + "/lease", body).body).value();
+  }
+  /// Moves time, once the engine has nothing left to do.
+  void advance(std::chrono::milliseconds by) {
+    clock_.await_waiters(1);
+    clock_.advance(by);
+    clock_.await_waiters(1);
+  }
+  json::ServerStats engine_stats() {
+    return json::parse_stats(send("GET", "/v1/stats").body).value();
+  }
+  /// Expects a problem of this status that mentions all of `words`.
+  void expect_problem(const HttpResponse& response, int status, std::vector<std::string> words) {
+    EXPECT_EQ(response.status, status) << response.body;
+    EXPECT_EQ(response.content_type, "application/problem+json");
+    for (const std::string& word : words) {
+      EXPECT_NE(response.body.find(word), std::string::npos) << word << " in " << response.body;
+    }
+  }
+
+  ManualClock clock_;
+  MemoryDisk disk_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<EngineThread> engine_;
+  std::unique_ptr<Routes> routes_;
+  std::unique_ptr<net::HttpServer> http_;
+  std::unique_ptr<net::HttpClient> client_;
+};
+
+TEST_F(RoutesTest, ATaskGoesThroughItsLife) {
+  const HttpResponse created =
+      post("/v1/tasks", R"({"queue":"mail","payload":{"to": "ada"},"delay":"3s"})");
+  EXPECT_EQ(created.status, 201);
+  const std::string id = to_string(json::parse_accepted(created.body).value().id);
+  EXPECT_NE(created.body.find(R"("state":"scheduled")"), std::string::npos);
+  EXPECT_TRUE(lease("mail").empty());
+  advance(3s);
+  const auto tasks = lease("mail");
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(to_string(tasks[0].id), id);
+  EXPECT_EQ(tasks[0].payload.data, R"({"to": "ada"})");
+  EXPECT_EQ(tasks[0].attempt, 1u);
+  EXPECT_EQ(tasks[0].lateness, 0ms);
+  const std::string leases = R"({"leases":[")" + tasks[0].lease + R"("]})";
+  EXPECT_EQ(post("/v1/leases/complete", leases).body, R"({"results":[{"status":"done"}]})");
+  EXPECT_EQ(send("GET", "/v1/tasks/" + id).status, 404);
+}
+
+TEST_F(RoutesTest, AStaleLeaseIsAConflictAndChangesNothing) {
+  schedule(R"({"queue":"q"})");
+  const auto tasks = lease("q");
+  const std::string leases = R"({"leases":[")" + tasks.at(0).lease + R"(","no lease"]})";
+  EXPECT_EQ(post("/v1/leases/complete", leases).body,
+            R"({"results":[{"status":"done"},{"status":"conflict"}]})");
+  EXPECT_EQ(post("/v1/leases/complete", leases).body,
+            R"({"results":[{"status":"conflict"},{"status":"conflict"}]})");
+}
+
+TEST_F(RoutesTest, AFailedTaskComesBackAndIsDeadAtTheEnd) {
+  const std::string id = schedule(R"({"queue":"q","max_attempts":2})");
+  const auto fail = [&] {
+    const std::string token = lease("q").at(0).lease;
+    return post("/v1/leases/fail", R"({"leases":[")" + token + R"("],"delay":"5s","error":"x"})");
+  };
+  EXPECT_EQ(fail().body, R"({"results":[{"status":"done"}]})");
+  advance(5s);
+  EXPECT_EQ(fail().body, R"({"results":[{"status":"dead"}]})");
+  EXPECT_NE(send("GET", "/v1/tasks/" + id).body.find(R"("state":"dead")"), std::string::npos);
+}
+
+TEST_F(RoutesTest, ATaskIsCancelledOnceAndNotWhileLeased) {
+  const std::string path = "/v1/tasks/" + schedule(R"({"queue":"q","delay":"1h"})");
+  EXPECT_EQ(send("DELETE", path).status, 200);
+  expect_problem(send("DELETE", path), 404, {"there is no task"});
+  const std::string leased = "/v1/tasks/" + schedule(R"({"queue":"q"})");
+  lease("q");
+  expect_problem(send("DELETE", leased), 409, {"leased"});
+}
+
+TEST_F(RoutesTest, ABatchAnswersEachTaskInOrder) {
+  const HttpResponse answer = post(
+      "/v1/tasks/batch", R"([{"queue":"q"},{"queue":"no spaces"},{"queue":"q","delay":"1h"}])");
+  EXPECT_EQ(answer.status, 200);
+  const auto results = json::parse_schedule_results(answer.body).value();
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_TRUE(results[0]);
+  EXPECT_EQ(results[1].error().field, "queue");
+  EXPECT_EQ(results[2].value().state, TaskState::scheduled);
+}
+
+TEST_F(RoutesTest, ALongPollIsAnsweredTheMomentATaskIsDue) {
+  schedule(R"({"queue":"q","delay":"250ms"})");
+  test::RawSocket poll(http_->port());
+  poll.send(
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "14\r\n\r\n{\"wait\":\"20s\"}");
+  while (send("GET", "/v1/stats").body.find(R"("waiting_workers":1)") == std::string::npos) {
+  }
+  advance(250ms);
+  EXPECT_NE(poll.read_response().find(R"("lateness_ms":0)"), std::string::npos);
+}
+
+TEST_F(RoutesTest, AClientGoneInTheMiddleOfALongPollGetsNoTask) {
+  {
+    test::RawSocket poll(http_->port());
+    poll.send(
+        "POST /v1/queues/q/lease HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        "14\r\n\r\n{\"wait\":\"20s\"}");
+    while (send("GET", "/v1/stats").body.find(R"("waiting_workers":1)") == std::string::npos) {
+    }
+  }
+  while (send("GET", "/v1/stats").body.find(R"("waiting_workers":0)") == std::string::npos) {
+  }
+  schedule(R"({"queue":"q"})");
+  EXPECT_EQ(lease("q").size(), 1u);
+}
+
+TEST_F(RoutesTest, HalfARequestAndThenSilenceIsAnsweredAndClosed) {
+  test::RawSocket half(http_->port());
+  half.send("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"queue\":");
+  EXPECT_TRUE(half.read_to_end().starts_with("HTTP/1.1 408 "));
+  EXPECT_EQ(send("GET", "/healthz").status, 200);
+}
+
+TEST_F(RoutesTest, BadTasksAreRefusedWithTheFieldNamed) {
+  const struct {
+    const char* body;
+    std::vector<std::string> words;
+  } kCases[] = {
+      {"", {"JSON"}},
+      {"{", {"JSON"}},
+      {"{\"queue\":\"q\"} x", {"JSON"}},
+      {"[]", {"object"}},
+      {R"({})", {"queue"}},
+      {R"({"queue":7})", {"queue"}},
+      {R"({"queue":""})", {"queue"}},
+      {R"({"queue":"q","colour":"red"})", {"colour"}},
+      {R"({"queue":"q","delay":"-1s"})", {"delay"}},
+      {R"({"queue":"q","delay_ms":-1})", {"delay_ms"}},
+      {R"({"queue":"q","delay":"soon"})", {"delay"}},
+      {R"({"queue":"q","delay":"4294967296s"})", {"delay"}},
+      {R"({"queue":"q","delay_ms":18446744073709551617})", {"delay_ms"}},
+      {R"({"queue":"q","delay":"P1Y"})", {"delay"}},
+      {R"({"queue":"q","delay":"1s","due_at":0})", {"delay"}},
+      {R"({"queue":"q","due_at":"yesterday"})", {"due_at"}},
+      {R"({"queue":"q","due_at":"10000-01-01T00:00:00Z"})", {"due_at"}},
+      {R"({"queue":"q","priority":4294967296})", {"priority"}},
+      {R"({"queue":"q","max_attempts":0})", {"max_attempts"}},
+      {R"({"queue":"q","payload":1,"payload_base64":"AA=="})", {"payload"}},
+      {R"({"queue":"q","payload_base64":"A"})", {"payload_base64"}},
+  };
+  for (const auto& bad : kCases) {
+    SCOPED_TRACE(bad.body);
+    expect_problem(post("/v1/tasks", bad.body), 400, bad.words);
+  }
+  EXPECT_EQ(engine_stats().counters.scheduled, 0u);
+}
+
+TEST_F(RoutesTest, APayloadMayHave65535BytesAndNotOneMore) {
+  const auto task_of = [](std::size_t bytes) {
+    return R"({"queue":"q","payload":")" + std::string(bytes - 2, 'x') + R"("})";
+  };
+  EXPECT_EQ(post("/v1/tasks", task_of(65'535)).status, 201);
+  expect_problem(post("/v1/tasks", task_of(65'536)), 413, {"payload", "65535"});
+}
+
+TEST_F(RoutesTest, ABatchMayHave10000TasksAndNotOneMore) {
+  const auto batch_of = [](int tasks) {
+    std::string body;
+    for (int i = 0; i < tasks; ++i) body += "{\"queue\":\"q\"}\n";
+    return body;
+  };
+  EXPECT_EQ(post("/v1/tasks/batch", batch_of(10'000)).status, 200);
+  expect_problem(post("/v1/tasks/batch", batch_of(10'001)), 413, {"10000"});
+  EXPECT_EQ(engine_stats().counters.scheduled, 10'000u);
+}
+
+TEST_F(RoutesTest, WrongMethodsPathsAndIdsAreToldApart) {
+  const HttpResponse wrong_method = send("PUT", "/v1/tasks/1");
+  expect_problem(wrong_method, 405, {"GET, DELETE"});
+  expect_problem(send("GET", "/v2/tasks"), 404, {"/v2/tasks"});
+  expect_problem(send("GET", "/v1/tasks/12345"), 404, {"there is no task 12345"});
+  for (const char* id : {"x", "-1", "01", "9007199254740992", "18446744073709551617"}) {
+    expect_problem(send("GET", "/v1/tasks/" + std::string(id)), 404, {"id"});
+  }
+}
+
+TEST_F(RoutesTest, BadLeasesAreRefused) {
+  for (const char* body : {R"({"max":0})", R"({"max":1001})", R"({"wait":"61s"})",
+                           R"({"visibility_timeout":"0s"})", R"({"wat":1})", "[1]", "nonsense"}) {
+    SCOPED_TRACE(body);
+    expect_problem(post("/v1/queues/q/lease", body), 400, {"detail"});
+  }
+  expect_problem(post("/v1/queues/no%20spaces/lease", ""), 400, {"queue"});
+  expect_problem(post("/v1/leases/complete", "{}"), 400, {"leases"});
+  expect_problem(post("/v1/leases/fail", R"({"leases":["x"],"delay":"never"})"), 400, {"delay"});
+}
+
+TEST_F(RoutesTest, HealthReadinessAndMetricsAnswer) {
+  schedule(R"({"queue":"q","delay":"1h"})");
+  EXPECT_EQ(send("GET", "/healthz").status, 200);
+  EXPECT_EQ(send("GET", "/readyz").status, 200);
+  EXPECT_EQ(send("GET", "/").status, 200);
+  const HttpResponse metrics = send("GET", "/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  for (const char* line :
+       {"detent_tasks{queue=\"q\",state=\"scheduled\"} 1", "detent_scheduled_total 1",
+        "detent_http_request_seconds_count{route=\"/v1/tasks\"} 1"}) {
+    EXPECT_NE(metrics.body.find(line), std::string::npos) << line << " in\n" << metrics.body;
+  }
+}
+
+TEST_F(RoutesTest, AStoppingEngineIsToldAsUnavailable) {
+  engine_->stop();
+  expect_problem(send("GET", "/readyz"), 503, {"retry"});
+  expect_problem(post("/v1/tasks", R"({"queue":"q"})"), 503, {"retry"});
+  EXPECT_EQ(send("GET", "/healthz").status, 200);
+}
+
+}  // namespace
+}  // namespace detent::server
