@@ -1,0 +1,36 @@
+// The runtime: give it a delay and a job. This one runs on a clock that the program moves by hand,
+// so an hour passes at once; without `.clock` it is the machine's.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "detent/scheduler.h"
+
+using namespace std::chrono_literals;
+
+int main() {
+  detent::ManualClock clock;
+  detent::Scheduler scheduler({.clock = &clock});
+
+  std::atomic<int> reminders = 0;  // written by the scheduler's thread, read here at the end
+  std::atomic<int> beats = 0;
+  auto message = std::make_unique<int>(42);  // jobs may own what cannot be copied
+  auto reminder = scheduler.schedule_after(30min, [&reminders, m = std::move(message)] {
+    std::printf("after 30 minutes: reminder %d\n", *m);
+    ++reminders;
+  });
+  auto cancelled = scheduler.schedule_after(40min, [] { std::puts("never printed"); });
+  auto beat = scheduler.schedule_every({.period = 10min}, [&beats] { ++beats; });
+
+  cancelled.cancel();
+  for (int minute = 0; minute < 60; ++minute) {
+    clock.await_waiters(1);  // the scheduler sleeps: all that is due has run
+    clock.advance(1min);
+  }
+  clock.await_waiters(1);
+  scheduler.stop();
+  std::printf("%d reminder, %d beats in an hour\n", reminders.load(), beats.load());
+  return reminders == 1 && beats == 6 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,64 @@
+// What became of each order, written down by loader and workers and added up at the end.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "detent/clock.h"
+#include "task/task.h"
+
+namespace orders {
+
+/// One order, numbered by its place in the file.
+struct Entry {
+  detent::TaskId task;  // 0 until the server has acknowledged it
+  detent::WallTime due_at{};
+  int deliveries = 0;
+  bool completed = false;  // and the server has acknowledged that
+  // The server died over a completion: the order is done, or it will be delivered again.
+  bool outcome_unknown = false;
+};
+
+/// Thread-safe.
+class Ledger {
+ public:
+  explicit Ledger(std::size_t orders) : entries_(orders) {}
+
+  void loaded(std::size_t order, detent::TaskId task, detent::WallTime due_at)
+      DETENT_EXCLUDES(mutex_);
+  void delivered(std::size_t order, detent::WallTime now) DETENT_EXCLUDES(mutex_);
+  void completed(std::size_t order) DETENT_EXCLUDES(mutex_);
+  /// The server died before it answered the completion of a lease that a worker held.
+  void answer_lost(std::size_t order) DETENT_EXCLUDES(mutex_);
+  /// A lease ended without its worker: by a kill before the worker came to complete it.
+  void lease_lost() DETENT_EXCLUDES(mutex_);
+
+  /// Orders due by `until` that wait for a worker, or are with one.
+  std::size_t open_count(detent::WallTime until) const DETENT_EXCLUDES(mutex_);
+  std::vector<Entry> entries() const DETENT_EXCLUDES(mutex_);
+
+  struct Sums {
+    std::size_t loaded = 0;
+    std::size_t fired = 0;  // delivered at least once
+    std::size_t completed = 0;
+    std::size_t early = 0;       // deliveries before the due time
+    std::size_t duplicates = 0;  // deliveries beyond an order's first
+    std::size_t open_leases = 0;
+    std::chrono::milliseconds lateness_p50{0};
+    std::chrono::milliseconds lateness_p99{0};
+  };
+  Sums sums() const DETENT_EXCLUDES(mutex_);
+
+ private:
+  mutable detent::Mutex mutex_;
+  std::vector<Entry> entries_ DETENT_GUARDED_BY(mutex_);
+  std::vector<std::chrono::milliseconds> lateness_ DETENT_GUARDED_BY(mutex_);  // first deliveries
+  std::size_t early_ DETENT_GUARDED_BY(mutex_) = 0;
+  std::size_t open_leases_ DETENT_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace orders

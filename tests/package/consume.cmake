@@ -1,0 +1,28 @@
+# Run by ctest (CMakeLists.txt here): installs when WAY is find_package, then configures, builds and
+# runs consumer/ in WORK. Any step that fails fails the test. WORK is made anew each time.
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+set(arguments -DWAY=${WAY})
+if(WAY STREQUAL "find_package")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+  list(APPEND arguments -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+  # Nothing of ours may come from anywhere else, and no private header may be among the installed.
+  file(GLOB_RECURSE headers RELATIVE ${WORK}/prefix/include ${WORK}/prefix/include/*)
+  list(FILTER headers EXCLUDE REGEX "^detent/")
+  if(headers)
+    message(FATAL_ERROR "installed outside include/detent: ${headers}")
+  endif()
+else()
+  list(APPEND arguments -DDETENT_SOURCE=${SOURCE} -DDETENT_SANITIZE=${SANITIZE})
+endif()
+if(SANITIZE)
+  list(APPEND arguments -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+endif()
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G ${GENERATOR}
+  -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}
+  -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${arguments})
+run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer)
+run(${WORK}/build/consumer)

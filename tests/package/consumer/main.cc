@@ -1,0 +1,22 @@
+// What a user of the library writes first: a timer on a wheel, and one on the threaded scheduler.
+// Exit status 0 when both fired.
+#include <chrono>
+#include <semaphore>
+
+#include "detent/scheduler.h"
+#include "detent/timer_wheel.h"
+
+int main() {
+  detent::TimerWheel wheel;
+  detent::Timer timer;
+  int fired = 0;
+  wheel.schedule(timer, 10);
+  wheel.advance(9, [&](detent::Timer&) noexcept { fired += 100; });
+  wheel.advance(10, [&](detent::Timer&) noexcept { fired += 1; });
+
+  detent::Scheduler scheduler;
+  std::binary_semaphore ran{0};
+  auto handle = scheduler.schedule_after(std::chrono::milliseconds(1), [&] { ran.release(); });
+  ran.acquire();
+  return fired == 1 ? 0 : 1;
+}
