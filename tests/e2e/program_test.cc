@@ -1,0 +1,170 @@
+// The program as a process: what it says and how it exits when it cannot start, that it stops when
+// told to, and that kill -9 loses nothing it acknowledged.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "client/client.h"
+#include "examples/orders/server_process.h"
+#include "store/rocksdb/test_folder.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+struct Outcome {
+  int status = -1;
+  std::string said;  // on both streams
+};
+
+/// Runs `detent ARGUMENTS` to its end.
+Outcome run(const std::string& arguments) {
+  const std::string command = std::string(DETENT_BINARY) + " " + arguments + " 2>&1";
+  std::FILE* out = ::popen(command.c_str(), "r");
+  Outcome outcome;
+  std::array<char, 4096> part{};
+  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), out)) > 0;) {
+    outcome.said.append(part.data(), n);
+  }
+  const int status = ::pclose(out);
+  if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+  return outcome;
+}
+
+bool says(const Outcome& outcome, const std::string& words) {
+  return outcome.said.find(words) != std::string::npos;
+}
+
+class Program : public ::testing::Test {
+ protected:
+  std::string data() const { return folder_ / "data"; }
+  Client client() const { return Client::create(server_.url()).value(); }
+
+  TestFolder folder_;
+  orders::ServerProcess server_{DETENT_BINARY, data()};
+};
+
+TEST_F(Program, AStopExitsWith0AndKeepsEveryTask) {
+  ASSERT_TRUE(server_.start());
+  const auto task = client().schedule({.queue = "q", .due = 1h});
+  ASSERT_TRUE(task);
+  EXPECT_EQ(server_.stop(), 0);
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(client().get(task->id).value().state, TaskState::scheduled);
+}
+
+TEST_F(Program, AStopAnswersAWorkerThatWaits) {
+  ASSERT_TRUE(server_.start());
+  Client waiting = client();
+  ASSERT_TRUE(waiting.ready());
+  Result<std::vector<Client::LeasedTask>> tasks;
+  std::thread worker([&] { tasks = waiting.lease({.queue = "q"}, 60s); });
+  Client looking = client();
+  while (looking.stats().value().waiting_workers == 0) {
+  }
+  EXPECT_EQ(server_.stop(), 0);
+  worker.join();
+  ASSERT_TRUE(tasks);
+  EXPECT_TRUE(tasks->empty());
+}
+
+TEST_F(Program, Kill9LosesNoAcknowledgedTaskAndBringsBackNoCompletedOne) {
+  ASSERT_TRUE(server_.start());
+  std::vector<TaskId> kept;
+  TaskId completed;
+  for (int round = 0; round < 5; ++round) {
+    Client now = client();
+    for (int i = 0; i < 20; ++i) {
+      kept.push_back(now.schedule({.queue = "far", .due = 24h}).value().id);
+    }
+    completed = now.schedule({.queue = "near", .due = 0ms}).value().id;
+    const auto leased = now.lease({.queue = "near"}, 10s).value();
+    ASSERT_EQ(leased.size(), 1u);
+    EXPECT_EQ(leased[0].id, completed);
+    const std::vector leases{leased[0].lease};
+    ASSERT_EQ(now.complete(leases).value().at(0).value(), LeaseOutcome::done);
+    server_.kill();
+    ASSERT_TRUE(server_.start());
+    EXPECT_EQ(client().get(completed).error().code, ErrorCode::not_found);
+    EXPECT_EQ(client().complete(leases).value().at(0).value(), LeaseOutcome::conflict);
+  }
+  Client after = client();
+  for (const TaskId id : kept) EXPECT_TRUE(after.get(id)) << to_string(id);
+  EXPECT_EQ(after.stats().value().queues.at(0).scheduled, kept.size());
+}
+
+TEST_F(Program, ADataFolderInUseIsSaid) {
+  ASSERT_TRUE(server_.start());
+  const Outcome second = run("serve --http 127.0.0.1:0 --data " + data());
+  EXPECT_EQ(second.status, 1);
+  EXPECT_TRUE(says(second, data()) && says(second, "in use")) << second.said;
+  EXPECT_TRUE(client().ready());
+}
+
+TEST_F(Program, APortTakenIsSaid) {
+  ASSERT_TRUE(server_.start());
+  const std::string address = server_.url().substr(std::string("http://").size());
+  const Outcome second = run("serve --http " + address + " --data " + (folder_ / "other"));
+  EXPECT_EQ(second.status, 1);
+  EXPECT_TRUE(says(second, address) && says(second, "in use")) << second.said;
+}
+
+TEST_F(Program, APathThatIsNoFolderIsSaid) {
+  std::ofstream(data()) << "a file";
+  const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + data());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(says(outcome, data()) && says(outcome, "not a folder")) << outcome.said;
+}
+
+TEST_F(Program, ADamagedFolderIsRefusedAndSaid) {
+  ASSERT_TRUE(server_.start());
+  ASSERT_TRUE(client().schedule({.queue = "q", .due = 1h}));
+  ASSERT_EQ(server_.stop(), 0);
+  for (const auto& file : std::filesystem::directory_iterator(data())) {
+    const std::string name = file.path().filename().string();
+    if (name.starts_with("MANIFEST")) std::ofstream(file.path()) << "not a manifest";
+  }
+  const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + data());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(says(outcome, data()) && says(outcome, "damaged")) << outcome.said;
+}
+
+TEST_F(Program, AnAddressThatOthersReachIsRefused) {
+  const Outcome outcome = run("serve --http 0.0.0.0:0 --data " + data());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(says(outcome, "no access control")) << outcome.said;
+  EXPECT_FALSE(std::filesystem::exists(data()));
+}
+
+TEST_F(Program, WrongUsageExitsWith2AndAnUnknownTaskWith3) {
+  EXPECT_EQ(run("serve --colour red").status, 2);
+  EXPECT_EQ(run("frobnicate").status, 2);
+  EXPECT_EQ(run("--help").status, 0);
+  EXPECT_EQ(run("get 256 --server http://127.0.0.1:9").status, 1);
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(run("get 256 --server " + server_.url()).status, 3);
+}
+
+TEST_F(Program, TheCommandsOfTheReadmeWork) {
+  ASSERT_TRUE(server_.start());
+  const std::string server = " --server " + server_.url();
+  EXPECT_EQ(run("put mail '{\"to\":\"ada\"}' --delay 10ms" + server).status, 0);
+  const Outcome leased = run("lease mail --wait 20s --json" + server);
+  EXPECT_EQ(leased.status, 0);
+  EXPECT_TRUE(says(leased, R"("payload":{"to":"ada"})")) << leased.said;
+  EXPECT_EQ(run("stats" + server).status, 0);
+}
+
+}  // namespace
+}  // namespace detent
