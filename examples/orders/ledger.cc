@@ -7,10 +7,14 @@ namespace orders {
 using detent::MutexLock;
 using std::chrono::milliseconds;
 
-void Ledger::loaded(std::size_t order, detent::TaskId task, detent::WallTime due_at) {
+void Ledger::offered(std::size_t order, detent::WallTime due_at) {
+  const MutexLock lock(mutex_);
+  entries_.at(order).due_at = due_at;
+}
+
+void Ledger::loaded(std::size_t order, detent::TaskId task) {
   const MutexLock lock(mutex_);
   entries_.at(order).task = task;
-  entries_.at(order).due_at = due_at;
 }
 
 void Ledger::delivered(std::size_t order, detent::WallTime now) {

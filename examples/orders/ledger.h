@@ -28,8 +28,9 @@ class Ledger {
  public:
   explicit Ledger(std::size_t orders) : entries_(orders) {}
 
-  void loaded(std::size_t order, detent::TaskId task, detent::WallTime due_at)
-      DETENT_EXCLUDES(mutex_);
+  /// The order is about to be loaded. A worker may have it before the loader has its answer.
+  void offered(std::size_t order, detent::WallTime due_at) DETENT_EXCLUDES(mutex_);
+  void loaded(std::size_t order, detent::TaskId task) DETENT_EXCLUDES(mutex_);
   void delivered(std::size_t order, detent::WallTime now) DETENT_EXCLUDES(mutex_);
   void completed(std::size_t order) DETENT_EXCLUDES(mutex_);
   /// The server died before it answered the completion of a lease that a worker held.

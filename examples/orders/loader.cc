@@ -16,16 +16,18 @@ detent::Result<void> Loader::load_batch(detent::Client& client, detent::WallTime
   std::vector<detent::ScheduleRequest> batch;
   for (std::size_t i = next_; i < orders_.size() && batch.size() < kBatch; ++i) {
     if (start_ + orders_[i].created > now) break;
+    const detent::WallTime due_at = start_ + orders_[i].pay_by;
+    ledger_.offered(i, due_at);
     // The payload is the order's number in the ledger; a real shop would put its id here.
     batch.push_back({.queue = orders_[i].queue,
                      .payload = {.data = std::to_string(i)},
                      .rules = {},
-                     .due = start_ + orders_[i].pay_by});
+                     .due = due_at});
   }
   ASSIGN_OR_RETURN(const auto results, client.schedule_batch(batch));
   for (const auto& result : results) {
     if (!result) return result.error();
-    ledger_.loaded(next_, result->id, result->due_at);
+    ledger_.loaded(next_, result->id);
     ++next_;
   }
   return detent::ok();

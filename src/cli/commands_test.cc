@@ -1,5 +1,6 @@
 // Commands over a client whose connection is scripted: what is asked, shown and returned.
 #include "cli/commands.h"
+#include "tests/support/scripted_http.h"
 
 #include <gtest/gtest.h>
 
@@ -15,26 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// What the server was asked and what it answers.
-struct Script {
-  std::vector<net::HttpRequest> asked;
-  Result<net::HttpResponse> answer = net::HttpResponse{};
-};
-
-class ScriptedHttp final : public net::HttpClient {
- public:
-  explicit ScriptedHttp(Script& script) : script_(script) {}
-  Result<net::HttpResponse> send(const net::HttpRequest& request) override {
-    script_.asked.push_back(request);
-    return script_.answer;
-  }
-  Result<std::vector<net::HttpResponse>> send_all(const std::vector<net::HttpRequest>&) override {
-    return Error{ErrorCode::internal, "not scripted", ""};
-  }
-
- private:
-  Script& script_;
-};
+using test::Script;
+using test::ScriptedHttp;
 
 constexpr const char* kAccepted =
     R"({"id":"256","queue":"q","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})";

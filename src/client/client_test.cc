@@ -13,32 +13,15 @@
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/request_parser.h"
+#include "tests/support/scripted_http.h"
 
 namespace detent {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// What one scripted connection was asked, and what it answers next.
-struct Script {
-  std::vector<net::HttpRequest> asked;
-  Result<net::HttpResponse> answer = net::HttpResponse{};
-};
-
-class ScriptedHttp final : public net::HttpClient {
- public:
-  explicit ScriptedHttp(Script& script) : script_(script) {}
-  Result<net::HttpResponse> send(const net::HttpRequest& request) override {
-    script_.asked.push_back(request);
-    return script_.answer;
-  }
-  Result<std::vector<net::HttpResponse>> send_all(const std::vector<net::HttpRequest>&) override {
-    return Error{ErrorCode::internal, "not scripted", ""};
-  }
-
- private:
-  Script& script_;
-};
+using test::Script;
+using test::ScriptedHttp;
 
 class ClientTest : public testing::Test {
  protected:

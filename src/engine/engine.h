@@ -203,7 +203,9 @@ class Engine {
   Staging staging_;
   std::vector<Queue*> changed_counts_;
   std::vector<Committed> after_commit_;
-  EngineCounters counters_;
+  TaskCounters counters_;
+  std::uint64_t commits_ = 0;
+  std::uint64_t committed_tasks_ = 0;
   Histogram lateness_;
   Histogram commit_time_;
 };

@@ -133,13 +133,13 @@ TEST_F(EngineTest, NobodyIsToldBeforeTheCommit) {
 TEST_F(EngineTest, ManyVerbsInOneTurnAreOneWrite) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(engine_->schedule(request("q", 1h)));
   settle();
-  EXPECT_EQ(engine_->stats().counters.commits, 1u);
-  EXPECT_EQ(engine_->stats().counters.committed_tasks, 100u);
+  EXPECT_EQ(engine_->stats().commits, 1u);
+  EXPECT_EQ(engine_->stats().committed_tasks, 100u);
 }
 
 TEST_F(EngineTest, AnIdleEngineWritesNothing) {
   advance(1h);
-  EXPECT_EQ(engine_->stats().counters.commits, 0u);
+  EXPECT_EQ(engine_->stats().commits, 0u);
 }
 
 TEST_F(EngineTest, AFailedWriteIsToldAndNothingIsAcceptedAfterIt) {

@@ -188,8 +188,8 @@ Result<void> Engine::write_staged() {
     return stop_acknowledging(std::move(written).error());
   }
   commit_time_.record(clock_.now() - start);
-  ++counters_.commits;
-  counters_.committed_tasks += batch.puts.size() + batch.erases.size();
+  ++commits_;
+  committed_tasks_ += batch.puts.size() + batch.erases.size();
   return ok();
 }
 
@@ -255,6 +255,8 @@ EngineStats Engine::stats() const {
                     .queues = {},
                     .loaded = loaded_.size(),
                     .waiting_workers = waits_.size(),
+                    .commits = commits_,
+                    .committed_tasks = committed_tasks_,
                     .lateness = lateness_.snapshot(),
                     .commit_time = commit_time_.snapshot()};
   for (const auto& [name, queue] : queues_) {

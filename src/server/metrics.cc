@@ -99,12 +99,12 @@ MetricFamily tasks_by_queue(const std::vector<QueueStats>& queues) {
 }
 
 /// Commits and the tasks they changed: a summary without quantiles.
-MetricFamily batch_size(const EngineCounters& counters) {
+MetricFamily batch_size(const EngineStats& engine) {
   MetricFamily made = family("detent_store_batch_size", "Tasks changed by one write to the store.",
                              MetricType::Summary);
   ClientMetric& metric = made.metric.emplace_back();
-  metric.summary.sample_count = counters.commits;
-  metric.summary.sample_sum = static_cast<double>(counters.committed_tasks);
+  metric.summary.sample_count = engine.commits;
+  metric.summary.sample_sum = static_cast<double>(engine.committed_tasks);
   return made;
 }
 
@@ -131,7 +131,7 @@ MetricFamily build_info() {
 
 std::string render_metrics(const EngineStats& engine,
                            const std::vector<std::pair<std::string, HistogramSnapshot>>& http) {
-  const EngineCounters& counts = engine.counters;
+  const TaskCounters& counts = engine.counters;
   const std::vector<MetricFamily> families{
       tasks_by_queue(engine.queues),
       gauge("detent_window_tasks", "Tasks of the load window, held in memory.", engine.loaded),
@@ -150,7 +150,7 @@ std::string render_metrics(const EngineStats& engine,
       histogram("detent_lateness_seconds", "From a task's due time to its firing.",
                 engine.lateness),
       histogram("detent_store_commit_seconds", "One write to the store.", engine.commit_time),
-      batch_size(counts),
+      batch_size(engine),
       http_durations(http),
       build_info()};
   return prometheus::TextSerializer().Serialize(families);

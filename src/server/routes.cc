@@ -27,35 +27,6 @@ Error overloaded() {
   return {ErrorCode::unavailable, "too many requests wait, or the server is stopping; retry"};
 }
 
-json::QueueTasks to_json(const QueueStats& queue) {
-  return {.queue = queue.queue,
-          .scheduled = queue.scheduled,
-          .ready = queue.ready,
-          .leased = queue.leased,
-          .dead = queue.dead,
-          .oldest_ready_age = queue.oldest_ready_age};
-}
-
-json::ServerStats to_json(const EngineStats& stats, std::chrono::nanoseconds uptime) {
-  const EngineCounters& counts = stats.counters;
-  json::ServerStats answer{.version = kVersion,
-                           .uptime = std::chrono::floor<std::chrono::milliseconds>(uptime),
-                           .loaded = stats.loaded,
-                           .waiting_workers = stats.waiting_workers,
-                           .counters = {.scheduled = counts.scheduled,
-                                        .fired = counts.fired,
-                                        .leased = counts.leased,
-                                        .completed = counts.completed,
-                                        .failed = counts.failed,
-                                        .cancelled = counts.cancelled,
-                                        .dead = counts.dead,
-                                        .leases_expired = counts.leases_expired,
-                                        .conflicts = counts.conflicts,
-                                        .quarantined = counts.quarantined}};
-  for (const QueueStats& queue : stats.queues) answer.queues.push_back(to_json(queue));
-  return answer;
-}
-
 /// One call of `end_one` for each lease that is one, a conflict for each that is not.
 template <class EndOne>
 std::vector<Result<LeaseOutcome>> end_leases(const json::LeaseList& leases, EndOne end_one) {
@@ -229,8 +200,14 @@ void Routes::fail(Call call) {
 
 void Routes::stats(Call call) {
   const auto read = [](Engine& engine) -> Result<EngineStats> { return engine.stats(); };
-  run(call.reply, read, [this](const HttpReply& reply, const EngineStats& stats) {
-    reply.send_json(200, json::render_stats(to_json(stats, http_metrics_.now() - start_)));
+  run(call.reply, read, [this](const HttpReply& reply, EngineStats& stats) {
+    const auto uptime = std::chrono::floor<std::chrono::milliseconds>(http_metrics_.now() - start_);
+    reply.send_json(200, json::render_stats({.version = kVersion,
+                                             .uptime = uptime,
+                                             .loaded = stats.loaded,
+                                             .waiting_workers = stats.waiting_workers,
+                                             .counters = stats.counters,
+                                             .queues = std::move(stats.queues)}));
   });
 }
 

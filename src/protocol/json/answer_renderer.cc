@@ -67,7 +67,7 @@ void write_error(JsonWriter& writer, const Error& error) {
   writer.end_object();
 }
 
-void write_queue(JsonWriter& writer, const QueueTasks& queue) {
+void write_queue(JsonWriter& writer, const QueueStats& queue) {
   writer.begin_object();
   writer.name("queue").string(queue.queue);
   writer.name("scheduled").number(queue.scheduled);
@@ -83,7 +83,7 @@ void write_queue(JsonWriter& writer, const QueueTasks& queue) {
   writer.end_object();
 }
 
-void write_counters(JsonWriter& writer, const ServerCounters& counters) {
+void write_counters(JsonWriter& writer, const TaskCounters& counters) {
   writer.begin_object();
   writer.name("scheduled").number(counters.scheduled);
   writer.name("fired").number(counters.fired);
@@ -182,7 +182,7 @@ std::string render_stats(const ServerStats& stats) {
   writer.name("counters");
   write_counters(writer, stats.counters);
   writer.name("queues").begin_array();
-  for (const QueueTasks& queue : stats.queues) write_queue(writer, queue);
+  for (const QueueStats& queue : stats.queues) write_queue(writer, queue);
   writer.end_array().end_object();
   return body;
 }

@@ -36,8 +36,8 @@ Result<void> read_counts(std::string_view json, std::span<Count> counts,
   return ok();
 }
 
-Result<ServerCounters> read_counters(std::string_view json) {
-  ServerCounters counters;
+Result<TaskCounters> read_counters(std::string_view json) {
+  TaskCounters counters;
   std::array<Count, 10> counts{{{{"scheduled"}, &counters.scheduled},
                                 {{"fired"}, &counters.fired},
                                 {{"leased"}, &counters.leased},
@@ -52,8 +52,8 @@ Result<ServerCounters> read_counters(std::string_view json) {
   return counters;
 }
 
-Result<QueueTasks> read_queue(std::string_view json) {
-  QueueTasks queue;
+Result<QueueStats> read_queue(std::string_view json) {
+  QueueStats queue;
   JsonField name{"queue"};
   JsonField age{"oldest_ready_age_ms"};
   std::array<Count, 4> counts{{{{"scheduled"}, &queue.scheduled},
@@ -89,7 +89,7 @@ Result<ServerStats> read_stats(std::string_view json) {
   ASSIGN_OR_RETURN(const auto elements,
                    take_elements(queues.text, std::numeric_limits<std::size_t>::max()));
   for (const std::string_view element : elements) {
-    ASSIGN_OR_RETURN(QueueTasks queue, read_queue(element));
+    ASSIGN_OR_RETURN(QueueStats queue, read_queue(element));
     stats.queues.push_back(std::move(queue));
   }
   return stats;

@@ -1,0 +1,40 @@
+// How many tasks there are and what became of them: counted by the engine, shown by every protocol.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace detent {
+
+/// Tasks of one queue by state. A task that is overdue but still waits for room in memory counts
+/// as scheduled.
+struct QueueStats {
+  std::string queue;
+  std::uint64_t scheduled = 0;
+  std::uint64_t ready = 0;
+  std::uint64_t leased = 0;
+  std::uint64_t dead = 0;
+  std::optional<std::chrono::milliseconds> oldest_ready_age;  // of the most urgent ready task
+
+  friend bool operator==(const QueueStats&, const QueueStats&) = default;
+};
+
+/// Counts since the server started.
+struct TaskCounters {
+  std::uint64_t scheduled = 0;
+  std::uint64_t fired = 0;  // became due; again after each retry
+  std::uint64_t leased = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t leases_expired = 0;
+  std::uint64_t conflicts = 0;    // completions and failures with a lease no longer held
+  std::uint64_t quarantined = 0;  // damaged records set aside
+
+  friend bool operator==(const TaskCounters&, const TaskCounters&) = default;
+};
+
+}  // namespace detent
