@@ -20,7 +20,6 @@ using detent::Client;
 using detent::Error;
 using detent::ErrorCode;
 using detent::Result;
-using detent::TaskState;
 using detent::WallTime;
 using std::chrono::milliseconds;
 

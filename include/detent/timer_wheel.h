@@ -125,7 +125,7 @@ class TimerWheel {
   ///   postpone, cancel and destroy any timer, its own included. It must not throw.
   /// - Inside a callback now() is the tick this pass goes to. What a callback schedules at or
   /// before
-  ///   it waits for the next call; what a callback cancels does not fire.
+  ///   that tick waits for the next call; what a callback cancels does not fire.
   /// - At most `limit` timers are fired or moved between slots. If that was not enough, `more` is
   ///   true (`fired` may be 0), now() is the last tick that is finished, and the next call goes on
   ///   where this one stopped, to the same tick, before it begins a pass of its own. So callbacks
@@ -148,7 +148,7 @@ class TimerWheel {
 
   // What one call of `advance` may still do, and what it has done.
   struct Work {
-    std::size_t left;
+    std::size_t left = 0;
     std::size_t fired = 0;
   };
 

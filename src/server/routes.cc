@@ -1,5 +1,6 @@
 #include "server/routes.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -42,9 +43,10 @@ std::vector<Result<LeaseOutcome>> end_leases(const json::LeaseList& leases, EndO
 
 Routes::Routes(EngineThread& engine, const Clock& clock)
     : engine_(engine), http_metrics_(clock), start_(clock.now()) {
-  const auto add = [this](std::string_view method, std::string_view pattern,
-                          void (Routes::*handler)(Call)) {
-    table_.add(method, pattern, [this, handler](Call call) { (this->*handler)(std::move(call)); });
+  using Method = void (Routes::*)(const Call&);
+  const auto add = [this](std::string_view method, std::string_view pattern, Method handler) {
+    table_.add(method, pattern,
+               [this, handler](const Call& call) { std::invoke(handler, this, call); });
   };
   add("POST", "/v1/tasks", &Routes::schedule);
   add("POST", "/v1/tasks/batch", &Routes::schedule_batch);
@@ -66,7 +68,7 @@ Routes::Routes(EngineThread& engine, const Clock& clock)
 
 void Routes::handle(net::HttpRequest request, net::Responder responder) {
   const std::string_view method =
-      request.method == "HEAD" ? "GET" : std::string_view(request.method);
+      request.method == "HEAD" ? "GET" : std::string_view{request.method};
   auto match = table_.find(method, request.target);
   HttpReply reply(std::move(responder), match ? match->pattern : "other", http_metrics_);
   if (!match) {
@@ -99,7 +101,7 @@ void Routes::run(HttpReply reply, Verb verb, Answer answer) {
   if (!posted) reply.send_error(overloaded());
 }
 
-void Routes::schedule(Call call) {
+void Routes::schedule(const Call& call) {
   Result<ScheduleRequest> request = json::parse_schedule(call.request.body);
   if (!request) return call.reply.send_error(request.error());
   run(
@@ -112,7 +114,7 @@ void Routes::schedule(Call call) {
       });
 }
 
-void Routes::schedule_batch(Call call) {
+void Routes::schedule_batch(const Call& call) {
   auto requests =
       json::parse_schedule_batch(call.request.body, call.request.header("content-type"));
   if (!requests) return call.reply.send_error(requests.error());
@@ -131,7 +133,7 @@ void Routes::schedule_batch(Call call) {
       });
 }
 
-void Routes::get_task(Call call) {
+void Routes::get_task(const Call& call) {
   const std::optional<TaskId> id = parse_task_id(call.parameters.front());
   if (!id) return call.reply.send(http_problem(404, "no task has such an id"));
   run(
@@ -141,7 +143,7 @@ void Routes::get_task(Call call) {
       });
 }
 
-void Routes::cancel_task(Call call) {
+void Routes::cancel_task(const Call& call) {
   const std::optional<TaskId> id = parse_task_id(call.parameters.front());
   if (!id) return call.reply.send(http_problem(404, "no task has such an id"));
   const auto cancel = [id = *id](Engine& engine) -> Result<TaskId> {
@@ -153,7 +155,7 @@ void Routes::cancel_task(Call call) {
   });
 }
 
-void Routes::lease(Call call) {
+void Routes::lease(const Call& call) {
   Result<json::LeaseCall> request = json::parse_lease(call.parameters.front(), call.request.body);
   if (!request) return call.reply.send_error(request.error());
   const HttpReply reply = call.reply;
@@ -170,7 +172,7 @@ void Routes::lease(Call call) {
   if (!posted) reply.send_error(overloaded());
 }
 
-void Routes::complete(Call call) {
+void Routes::complete(const Call& call) {
   Result<json::LeaseList> leases = json::parse_complete(call.request.body);
   if (!leases) return call.reply.send_error(leases.error());
   const auto complete_all =
@@ -183,7 +185,7 @@ void Routes::complete(Call call) {
       });
 }
 
-void Routes::fail(Call call) {
+void Routes::fail(const Call& call) {
   Result<json::FailCall> request = json::parse_fail(call.request.body);
   if (!request) return call.reply.send_error(request.error());
   const auto fail_all =
@@ -198,7 +200,7 @@ void Routes::fail(Call call) {
       });
 }
 
-void Routes::stats(Call call) {
+void Routes::stats(const Call& call) {
   const auto read = [](Engine& engine) -> Result<EngineStats> { return engine.stats(); };
   run(call.reply, read, [this](const HttpReply& reply, EngineStats& stats) {
     const auto uptime = std::chrono::floor<std::chrono::milliseconds>(http_metrics_.now() - start_);
@@ -211,7 +213,7 @@ void Routes::stats(Call call) {
   });
 }
 
-void Routes::metrics(Call call) {
+void Routes::metrics(const Call& call) {
   // Not through run(): the figures matter most when the store has failed.
   const HttpReply reply = call.reply;
   const bool posted = engine_.post([this, reply](Engine& engine) {
@@ -222,7 +224,7 @@ void Routes::metrics(Call call) {
   if (!posted) reply.send_error(overloaded());
 }
 
-void Routes::ready(Call call) {
+void Routes::ready(const Call& call) {
   const auto look = [](Engine& engine) -> Result<bool> {
     if (engine.stopped_by()) return *engine.stopped_by();
     return true;

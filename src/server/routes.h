@@ -31,18 +31,18 @@ class Routes {
     std::vector<std::string> parameters;
     HttpReply reply;
   };
-  using Handler = std::function<void(Call)>;
+  using Handler = std::function<void(const Call&)>;
 
-  void schedule(Call call);
-  void schedule_batch(Call call);
-  void get_task(Call call);
-  void cancel_task(Call call);
-  void lease(Call call);
-  void complete(Call call);
-  void fail(Call call);
-  void stats(Call call);
-  void metrics(Call call);
-  void ready(Call call);
+  void schedule(const Call& call);
+  void schedule_batch(const Call& call);
+  void get_task(const Call& call);
+  void cancel_task(const Call& call);
+  void lease(const Call& call);
+  void complete(const Call& call);
+  void fail(const Call& call);
+  void stats(const Call& call);
+  void metrics(const Call& call);
+  void ready(const Call& call);
 
   /// Runs `verb` on the engine's thread and hands its result, once it is durable, to `answer`; an
   /// error on either way is answered as a problem.
