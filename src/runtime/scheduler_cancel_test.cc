@@ -50,9 +50,9 @@ TEST(TimerHandle, CancelInsideItsOwnJobAnswersRunning) {
 }
 
 TEST(TimerHandle, CancelFromAnotherThreadWhileItRunsAnswersRunning) {
-  SchedulerRig rig;
   Gate began;
   Gate may_end;
+  SchedulerRig rig;
   TimerHandle timer = rig.scheduler().schedule_after(1ms, [&] {
     began.open();
     may_end.wait();
@@ -71,9 +71,9 @@ TEST(TimerHandle, CancelFromAnotherThreadWhileItRunsAnswersRunning) {
 TEST(TimerHandle, CancelAndWaitReturnsWhenTheJobIsOverAndDestroyed) {
   CancelResult answer = CancelResult::not_pending;
   while (answer != CancelResult::running) {
-    SchedulerRig rig;
     Gate began;
     Gate may_end;
+    SchedulerRig rig;
     bool alive = true;
     bool ended = false;
     // What the job captured takes its time to die, so that whoever does not wait for it is caught.

@@ -115,9 +115,9 @@ TEST(SchedulerStop, RefusesWhatIsScheduledAfterwards) {
 }
 
 TEST(SchedulerStop, WaitsForTheJobThatRuns) {
-  SchedulerRig rig;
   Gate began;
   Gate may_end;
+  SchedulerRig rig;
   bool ended = false;
   rig.scheduler()
       .schedule_after(1ms,
@@ -137,9 +137,9 @@ TEST(SchedulerStop, WaitsForTheJobThatRuns) {
 
 TEST(SchedulerStop, SeveralThreadsMayStopAtOnceAndAllOfThemWait) {
   for (int round = 0; round < 20; ++round) {
-    SchedulerRig rig;
     Gate began;
     Gate may_end;
+    SchedulerRig rig;
     bool ended = false;
     rig.scheduler()
         .schedule_after(1ms,
@@ -167,8 +167,8 @@ TEST(SchedulerStop, SeveralThreadsMayStopAtOnceAndAllOfThemWait) {
 }
 
 TEST(SchedulerStop, InsideAJobDoesNotWaitForItself) {
-  SchedulerRig rig;
   Gate stopped;
+  SchedulerRig rig;
   int alive = 0;
   int fired = 0;
   rig.scheduler()
@@ -188,9 +188,9 @@ TEST(SchedulerStop, InsideAJobDoesNotWaitForItself) {
 }
 
 TEST(SchedulerStop, APeriodicJobThatRunsMeanwhileIsNotArmedAgain) {
-  SchedulerRig rig;
   Gate began;
   Gate may_end;
+  SchedulerRig rig;
   int runs = 0;
   rig.scheduler()
       .schedule_every({.period = 1ms},

@@ -254,8 +254,8 @@ TEST(Scheduler, RunsAStormOfTheSameInstant) {
 }
 
 TEST(Scheduler, WorksOnTheMachinesClock) {
-  Scheduler scheduler;
   Gate fired;
+  Scheduler scheduler;
   const SystemClock clock;
   const MonotonicTime earliest = clock.now() + 1ms;
   MonotonicTime at;

@@ -34,10 +34,10 @@ TEST(ThreadPool, RunsEveryJobOnceAndFinishesThemWhenDestroyed) {
 }
 
 TEST(ThreadPool, RunsJobsSideBySide) {
-  ThreadPool pool({.threads = 2});
   Gate first;
   Gate second;
   Gate done;
+  ThreadPool pool({.threads = 2});
   pool.execute([&] {
     first.open();
     second.wait();
@@ -51,15 +51,15 @@ TEST(ThreadPool, RunsJobsSideBySide) {
 }
 
 TEST(ThreadPool, RunsAJobOnTheCallersThreadWhenItsQueueIsFull) {
-  ThreadPool pool({.threads = 1, .capacity = 2});
   Gate busy;
   Gate go_on;
+  std::atomic<int> queued = 0;
+  ThreadPool pool({.threads = 1, .capacity = 2});  // ends first, so its jobs may use the others
   pool.execute([&] {
     busy.open();
     go_on.wait();
   });
   busy.wait();
-  std::atomic<int> queued = 0;
   pool.execute([&] { ++queued; });
   pool.execute([&] { ++queued; });
   std::thread::id ran_on;
@@ -80,12 +80,12 @@ TEST(ThreadPoolDeathTest, AnExceptionFromAPlainJobEndsTheProcess) {
 }
 
 TEST(SchedulerOnAPool, JobsLeaveTheDriverThread) {
-  ManualClock clock;
-  ThreadPool pool({.threads = 2});
-  Scheduler scheduler({.clock = &clock, .executor = &pool});
   Gate began;
   Gate may_end;
   Gate other;
+  ManualClock clock;
+  ThreadPool pool({.threads = 2});
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
   const TimerHandle slow = scheduler.schedule_after(1ms, [&] {
     began.open();
     may_end.wait();
@@ -101,11 +101,11 @@ TEST(SchedulerOnAPool, JobsLeaveTheDriverThread) {
 }
 
 TEST(SchedulerOnAPool, CancelReachesAJobThatWaitsInTheQueue) {
+  Gate began;
+  Gate may_end;
   ManualClock clock;
   ThreadPool pool({.threads = 1});
   Scheduler scheduler({.clock = &clock, .executor = &pool});
-  Gate began;
-  Gate may_end;
   int fired = 0;
   int alive = 0;
   const TimerHandle first = scheduler.schedule_after(1ms, [&] {
