@@ -28,8 +28,12 @@ if(TARGET detent)
   install(TARGETS detent RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/docs/reference/detent.1
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  # /usr/lib/systemd/system for the prefix /usr; the unit names the program where it is installed.
-  configure_file(${PROJECT_SOURCE_DIR}/packaging/detent.service.in
-    ${PROJECT_BINARY_DIR}/detent.service @ONLY)
+  # The unit names the program where it is installed, which is known only then. With the prefix /usr
+  # it comes to lie where systemd looks.
+  install(CODE "
+    get_filename_component(DETENT_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+    set(DETENT_PROGRAM \"\${DETENT_PREFIX}/${CMAKE_INSTALL_BINDIR}/detent\")
+    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/detent.service.in\"
+      \"${PROJECT_BINARY_DIR}/detent.service\" @ONLY)")
   install(FILES ${PROJECT_BINARY_DIR}/detent.service DESTINATION lib/systemd/system)
 endif()

@@ -130,6 +130,7 @@ std::vector<RefusedCase> bad_start_lines() {
       {"version 0.9", "GET / HTTP/0.9\r\nHost: a\r\n\r\n"},
       {"lower-case version", "GET / http/1.1\r\nHost: a\r\n\r\n"},
       {"space after version", "GET / HTTP/1.1 \r\nHost: a\r\n\r\n"},
+      {"empty line, line feed alone", "\r\n\nGET /"},
       {"two empty lines first", "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"},
   };
 }

@@ -2,6 +2,8 @@
 //
 // A back end is a medium that outlives the stores opened on it, one after another. What only one of
 // them can show (killed processes, torn logs, failing disks) is tested beside it.
+#include "tests/contract/store_media.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,10 +16,6 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "store/memory_store.h"
-#include "store/rocksdb/planted_damage.h"
-#include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 #include "store/store.h"
 
 namespace detent {
@@ -30,59 +28,6 @@ void PrintTo(const Task& task, std::ostream* out) { *out << "task " << task.id.v
 namespace {
 
 using std::chrono::milliseconds;
-
-class MemoryMedium {
- public:
-  Result<std::unique_ptr<Store>> open() { return MemoryStore::open(disk_); }
-  /// Requires: no store is open.
-  void flip_bit(DueKey place, std::size_t bit) { disk_.flip_bit(place, bit); }
-
- private:
-  MemoryDisk disk_;
-};
-
-class RocksDbMedium {
- public:
-  Result<std::unique_ptr<Store>> open() { return RocksDbStore::open({.path = folder_ / "data"}); }
-  void flip_bit(DueKey place, std::size_t bit) { flip_stored_bit(folder_ / "data", place, bit); }
-
- private:
-  TestFolder folder_;
-};
-
-WallTime at_ms(std::int64_t ms) { return WallTime{milliseconds{ms}}; }
-/// Places in tests: the n-th id, at an instant.
-DueKey place_of(std::int64_t ms, std::uint64_t n) {
-  return {at_ms(ms), TaskId{n << TaskId::kShardBits}};
-}
-
-StoredTask task_at(DueKey place, std::string payload = "1") {
-  Task task;
-  task.id = place.id;
-  task.queue = "mail";
-  task.payload.data = std::move(payload);
-  task.due_at = place.at;
-  task.created_at = at_ms(1);
-  return {place, std::move(task)};
-}
-
-WriteBatch& add(WriteBatch& batch, DueKey place, std::string payload = "1") {
-  batch.puts.push_back({.from = std::nullopt, .to = task_at(place, std::move(payload))});
-  return batch;
-}
-WriteBatch& move(WriteBatch& batch, DueKey from, DueKey to, std::string payload = "1") {
-  batch.puts.push_back({.from = from, .to = task_at(to, std::move(payload))});
-  return batch;
-}
-WriteBatch new_task(DueKey place, std::string payload = "1") {
-  WriteBatch batch;
-  return std::move(add(batch, place, std::move(payload)));
-}
-WriteBatch removal(DueKey place) {
-  WriteBatch batch;
-  batch.erases.push_back(place);
-  return batch;
-}
 
 std::vector<DueKey> places_of(const DuePage& page) {
   std::vector<DueKey> places;

@@ -32,16 +32,6 @@ std::string first_key_after(DueKey place) { return due_key(place).append(1, '\0'
 /// What RocksDB says of a batch that is only filled in memory: it can't fail, the status is a form.
 void must(const rocksdb::Status& status) { DETENT_CHECK(status.ok()); }
 
-std::vector<const WriteBatch::Put*> in_due_order(const std::vector<WriteBatch::Put>& puts) {
-  std::vector<const WriteBatch::Put*> sorted;
-  sorted.reserve(puts.size());
-  for (const WriteBatch::Put& put : puts) sorted.push_back(&put);
-  std::sort(sorted.begin(), sorted.end(), [](const WriteBatch::Put* a, const WriteBatch::Put* b) {
-    return a->to.place < b->to.place;
-  });
-  return sorted;
-}
-
 }  // namespace
 
 struct RocksDbStore::Changes {
@@ -105,8 +95,7 @@ Result<void> RocksDbStore::write(const WriteBatch& batch, Durability durability)
   Changes changes(*db_);
   TaskId last_id = std::max(last_id_, batch.last_id);
   std::size_t removals = batch.erases.size();
-  for (const WriteBatch::Put* each : in_due_order(batch.puts)) {
-    const WriteBatch::Put& put = *each;
+  for (const WriteBatch::Put& put : batch.puts) {
     changes.put(put);
     low_water_->put(put.to.place);
     last_id = std::max(last_id, put.to.place.id);

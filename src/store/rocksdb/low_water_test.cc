@@ -1,0 +1,78 @@
+// rocksdb_store_test.cc shows that no task is ever hidden; this, that the mark is worth having.
+#include "store/rocksdb/low_water.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/test_folder.h"
+
+namespace detent {
+namespace {
+
+DueKey place_of(std::uint64_t n) {
+  return {WallTime{std::chrono::milliseconds{static_cast<std::int64_t>(n)}}, TaskId{n << 8}};
+}
+DueKey right_before(std::uint64_t n) { return {place_of(n).at, TaskId{(n << 8) - 1}}; }
+
+struct LowWaterTest : testing::Test {
+  void put(std::uint64_t n) {
+    ASSERT_TRUE(db->db().Put({}, db->due(), due_key(place_of(n)), "").ok());
+  }
+  void remove(std::uint64_t n) {
+    ASSERT_TRUE(db->db().Delete({}, db->due(), due_key(place_of(n))).ok());
+  }
+
+  TestFolder folder;
+  std::unique_ptr<OpenDb> db = OpenDb::open({.path = folder / "data"}).value();
+  LowWater mark = LowWater::read(*db).value();
+};
+
+TEST_F(LowWaterTest, RisesToTheFirstRecordAndToTheEndWithoutOne) {
+  EXPECT_EQ(mark.place(), kFirstDueKey);
+  put(5);
+  put(9);
+  mark.raise(*db);
+  EXPECT_EQ(mark.place(), right_before(5));
+  remove(5);
+  mark.raise(*db);
+  EXPECT_EQ(mark.place(), right_before(9));
+  remove(9);
+  mark.raise(*db);
+  EXPECT_EQ(mark.place().at, kNeverDue);
+}
+
+TEST_F(LowWaterTest, PutGetsItBelowTheRecordAndNeverRaisesIt) {
+  put(9);
+  mark.raise(*db);
+  mark.put(place_of(20));
+  EXPECT_EQ(mark.place(), right_before(9));
+  mark.put(place_of(9));
+  EXPECT_EQ(mark.place(), right_before(9));
+  mark.put(place_of(3));
+  EXPECT_EQ(mark.place(), right_before(3));
+}
+
+TEST_F(LowWaterTest, FollowsAThousandRemovals) {
+  put(9);
+  mark.removed(999, *db);
+  EXPECT_EQ(mark.place(), kFirstDueKey);
+  mark.removed(1, *db);
+  EXPECT_EQ(mark.place(), right_before(9));
+  EXPECT_TRUE(mark.is_changed());
+  mark.stored();
+  EXPECT_FALSE(mark.is_changed());
+}
+
+TEST_F(LowWaterTest, GivesUpBehindTooManyTombstones) {
+  for (std::uint64_t n = 1; n <= 30'000; ++n) put(n);
+  for (std::uint64_t n = 1; n < 30'000; ++n) remove(n);
+  mark.raise(*db);
+  EXPECT_EQ(mark.place(), kFirstDueKey);
+  mark.removed(99'999, *db);  // and does not try again soon
+  EXPECT_EQ(mark.place(), kFirstDueKey);
+}
+
+}  // namespace
+}  // namespace detent
