@@ -1,6 +1,6 @@
 // store_bench: how fast the RocksDB store accepts, reads back, finds and removes tasks.
 //
-//     store_bench [--tasks 512k] [--folder DIR]
+//     store_bench [--tasks 512k] [--folder DIR] [--csv FILE]
 //
 // Varies the batch size: every write is synced, so small batches show the disk and large ones the
 // processor. The tasks are those of a busy server: ids rise, due times are uniform in the next
@@ -138,7 +138,7 @@ std::unique_ptr<Store> open_store(const std::string& path) {
   return *std::move(store);
 }
 
-void run(const std::string& folder, std::size_t tasks, std::size_t batch_tasks) {
+void run(const std::string& folder, std::size_t tasks, std::size_t batch_tasks, std::FILE* csv) {
   const std::vector<WriteBatch> batches = sample_batches(tasks, batch_tasks);
   const double count = static_cast<double>(batches.size() * batch_tasks);
   const auto rate = [count](double seconds) { return count / seconds / 1'000; };
@@ -163,6 +163,10 @@ void run(const std::string& folder, std::size_t tasks, std::size_t batch_tasks) 
   std::printf("%6zu %8.0f %9.1f %9.1f %8.2f %8.1f %8.1f %8.1f %8.1f %9.1f %9.2f\n", batch_tasks,
               count / 1'000, rate(disk), rate(accept), cpu / count * 1e6, open * 1e3, rate(page),
               rate(by_place), rate(find), rate(remove), empty * 1e3);
+  if (csv == nullptr) return;
+  std::fprintf(csv, "%zu,%.0f,%.2f,%.2f,%.3f,%.2f,%.2f,%.2f,%.2f,%.2f,%.3f\n", batch_tasks, count,
+               rate(disk), rate(accept), cpu / count * 1e6, open * 1e3, rate(page), rate(by_place),
+               rate(find), rate(remove), empty * 1e3);
 }
 
 /// "512k" → 512 000.
@@ -176,9 +180,16 @@ std::size_t parse_count(std::string_view text) {
 int main(int argc, char** argv) {
   std::size_t tasks = 512'000;
   std::string parent = std::filesystem::temp_directory_path();
+  std::FILE* csv = nullptr;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::string_view(argv[i]) == "--tasks") tasks = parse_count(argv[i + 1]);
     if (std::string_view(argv[i]) == "--folder") parent = argv[i + 1];
+    if (std::string_view(argv[i]) == "--csv") csv = std::fopen(argv[i + 1], "w");
+  }
+  if (csv != nullptr) {
+    std::fputs("batch,tasks,disk_k,accept_k,cpu_us,open_ms,page_k,by_place_k,find_k,remove_k,",
+               csv);
+    std::fputs("empty_page_ms\n", csv);
   }
   std::printf(
       "thousands of tasks a second; open and empty page in milliseconds\n"
@@ -188,9 +199,10 @@ int main(int argc, char** argv) {
     std::string folder = parent + "/detent-bench-XXXXXX";
     DETENT_CHECK(::mkdtemp(folder.data()) != nullptr);
     // One sync a task: a hundredth of the tasks takes as long.
-    run(folder, batch_tasks == 1 ? std::max<std::size_t>(1, tasks / 100) : tasks, batch_tasks);
+    run(folder, batch_tasks == 1 ? std::max<std::size_t>(1, tasks / 100) : tasks, batch_tasks, csv);
     std::filesystem::remove_all(folder);
   }
+  if (csv != nullptr) std::fclose(csv);
   return 0;
 }
 

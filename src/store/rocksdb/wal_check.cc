@@ -53,8 +53,8 @@ bool all_zero(std::string_view bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
 }
 
-/// Where the first record begins that is not intact or breaks off; nothing when all is well.
-/// `whole` logs end with a whole write.
+/// Where the first record that is not intact begins, or the write that breaks off at the end;
+/// nothing when all is well.
 std::optional<std::size_t> first_bad(std::string_view log) noexcept {
   bool in_write = false;  // between a first and its last
   std::size_t write_begin = 0;
