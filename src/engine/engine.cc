@@ -247,8 +247,9 @@ Engine::Deadline Engine::dated(WallTime due_at) const {
 void Engine::place(Task task, std::optional<DueKey> from, Deadline deadline) {
   task.due_at = deadline.due_at;
   DueKey place{.at = deadline.due_at, .id = task.id};
-  if (is_loaded_place(place) && loaded_.size() >= options_.max_loaded) {
-    // Memory is full: behind the window it waits on disk, and is loaded once there is room.
+  if (is_loaded_place(place) && is_full()) shrink_window();
+  if (is_loaded_place(place) && is_full()) {
+    // Full of what is due: behind the window it waits on disk, and is loaded once there is room.
     place.at = loaded_to_.at + milliseconds{1};
     more_stored_ = true;
   }

@@ -8,8 +8,9 @@
 //
 // Memory holds the tasks of the **load window** only: every stored task whose place in the due
 // order is at or before `loaded_to_`, and no other (invariant 1). Their payloads stay in the store.
-// Far tasks cost no memory until the window reaches them; with `max_loaded` tasks in memory the
-// window stands still until there is room, and new tasks get a place behind it.
+// Far tasks cost no memory until the window reaches them. When `max_loaded` tasks are in memory the
+// window shrinks, so what is due first stays; only when due tasks alone fill the memory does a new
+// one get a place behind the window, and waits on disk until workers have made room.
 //
 // Invariants, tested by check_invariants():
 //  1. A live task is in memory exactly when its place is ≤ loaded_to_. Dead tasks never are.
@@ -174,6 +175,9 @@ class Engine {
   void answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer);
   Result<void> write_staged();
   bool wants_page() const;
+  bool is_full() const noexcept { return loaded_.size() >= options_.max_loaded; }
+  std::size_t room_for_pages() const noexcept;
+  void shrink_window();
   Result<void> load_page();
   Error stop_acknowledging(Error error);
 
@@ -189,6 +193,7 @@ class Engine {
   TaskId last_id_;
   DueKey loaded_to_ = kFirstDueKey;  // invariant 1
   bool more_stored_ = true;  // a page was cut short or a task was placed behind a full memory
+  Tick next_shrink_ = 0;     // not before: looking at all tasks in memory is not for every call
   std::optional<Error> stopped_by_;
 
   TimerWheel due_wheel_;   // LoadedTask: due, or lease run out

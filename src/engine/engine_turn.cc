@@ -19,6 +19,9 @@ constexpr std::size_t kFireLimit = 10'000;
 constexpr std::size_t kPageTasks = 1'000;
 /// How long a lease that ran out waits when the store could not be read.
 constexpr milliseconds kReadRetry{1'000};
+/// How often the window may shrink, and by which part of what is scheduled in it.
+constexpr milliseconds kShrinkPause{1'000};
+constexpr std::size_t kShrinkPart = 4;
 constexpr TaskId kLastId{~std::uint64_t{0}};
 
 }  // namespace
@@ -75,7 +78,7 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
     if (tick && (!next || *tick < *next)) next = tick;
   };
   take_earlier(wait_wheel_.next_wakeup());
-  if (loaded_.size() < options_.max_loaded) {
+  if (room_for_pages() > 0) {
     take_earlier(time_.tick_at(loaded_to_.at - options_.window / 2));
   }
   if (!next) return std::nullopt;
@@ -220,14 +223,45 @@ void Engine::set_aside(LoadedTask& task) {
 bool Engine::wants_page() const {
   // What is staged is not in the store yet: a page read now would miss it and move past it.
   if (stopped_by_ || !staging_.empty()) return false;
-  if (loaded_.size() >= options_.max_loaded) return false;
+  if (room_for_pages() == 0) return false;
   return more_stored_ || time_.wall_now() + options_.window / 2 >= loaded_to_.at;
+}
+
+/// Pages leave a part of the memory to new tasks, which may be due before anything on disk.
+std::size_t Engine::room_for_pages() const noexcept {
+  const std::size_t most = options_.max_loaded - options_.max_loaded / kShrinkPart;
+  return most - std::min(most, loaded_.size());
+}
+
+/// Gives the scheduled tasks that are due last back to the disk, so that new ones that are due
+/// before them have room. What is ready or leased stays, and with it the window up to its places.
+void Engine::shrink_window() {
+  if (time_.now() < next_shrink_) return;
+  next_shrink_ = time_.tick_after(kShrinkPause);
+  DueKey kept = kFirstDueKey;  // the window reaches at least so far
+  std::vector<DueKey> scheduled;
+  for (const auto& [id, task] : loaded_) {
+    if (task->state == TaskState::scheduled) {
+      scheduled.push_back(task->place);
+    } else {
+      kept = std::max(kept, task->place);
+    }
+  }
+  std::erase_if(scheduled, [kept](DueKey place) { return place <= kept; });
+  if (scheduled.empty()) return;
+  const auto first_out = scheduled.end() - static_cast<std::ptrdiff_t>(
+                                               (scheduled.size() + kShrinkPart - 1) / kShrinkPart);
+  std::ranges::nth_element(scheduled, first_out);
+  for (auto out = first_out; out != scheduled.end(); ++out) unload(*find_loaded(out->id));
+  for (auto in = scheduled.begin(); in != first_out; ++in) kept = std::max(kept, *in);
+  loaded_to_ = kept;
+  more_stored_ = true;
 }
 
 Result<void> Engine::load_page() {
   const WallTime until =
       std::max(time_.wall_now() + options_.window, loaded_to_.at + milliseconds{1});
-  const std::size_t limit = std::min(kPageTasks, options_.max_loaded - loaded_.size());
+  const std::size_t limit = std::min(kPageTasks, room_for_pages());
   Result<DuePage> page = store_.read_due(loaded_to_, until, limit);
   if (!page) return stop_acknowledging(std::move(page).error());
   for (const DueKey& damaged : page->damaged) {
