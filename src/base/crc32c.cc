@@ -49,7 +49,7 @@ namespace internal {
 std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t before) noexcept {
   std::uint32_t crc = ~before;
   while (bytes.size() >= kStride) {
-    std::array<unsigned char, kStride> block;
+    std::array<unsigned char, kStride> block{};
     std::memcpy(block.data(), bytes.data(), kStride);
     for (std::size_t i = 0; i < 4; ++i) {
       block[i] = static_cast<unsigned char>(block[i] ^ ((crc >> (8 * i)) & 0xFFu));

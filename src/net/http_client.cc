@@ -165,7 +165,7 @@ class Round {
   std::string output_;
   bool is_written_ = false;
   ResponseParser parser_;
-  std::array<char, 64 * 1024> buffer_;
+  std::array<char, 64 * 1024> buffer_{};
   std::string input_;
   bool saw_any_byte_ = false;
   bool keeps_alive_ = true;

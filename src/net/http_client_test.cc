@@ -89,8 +89,8 @@ class RudeServer {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    ::listen(listener_, 8);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
     socklen_t size = sizeof address;
     ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);
@@ -105,7 +105,7 @@ class RudeServer {
   void serve(const std::vector<std::string_view>& answers) const {
     const int client = ::accept(listener_, nullptr, nullptr);
     for (const std::string_view answer : answers) {
-      std::array<char, 4096> buffer;
+      std::array<char, 4096> buffer{};
       if (::recv(client, buffer.data(), buffer.size(), 0) <= 0) break;
       ::send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
     }

@@ -75,7 +75,7 @@ std::string_view reason_phrase(int status) {
 }
 
 void append_number(std::uint64_t value, std::string& out) {
-  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> digits;
+  std::array<char, std::numeric_limits<std::uint64_t>::digits10 + 1> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   out.append(digits.data(), end);
 }

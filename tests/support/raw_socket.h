@@ -122,7 +122,7 @@ class RawSocket {
 
  private:
   bool read_some() {
-    std::array<char, 16 * 1024> buffer;
+    std::array<char, 16 * 1024> buffer{};
     const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), 0);
     if (size < 0 && errno == ECONNRESET) was_reset_ = true;
     if (size < 0 && errno == EAGAIN) gave_up_ = true;
