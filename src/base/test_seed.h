@@ -13,7 +13,6 @@
 namespace detent {
 
 inline std::uint64_t test_seed() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): no test changes the environment
   const char* text = std::getenv("DETENT_SEED");
   return text != nullptr ? std::strtoull(text, nullptr, 0) : random_seed();
 }

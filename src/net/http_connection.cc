@@ -18,7 +18,7 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-// ---- life ---------------------------------------------------------------------------
+// ---- life ---------------------------------------------------------------------------------------
 
 HttpConnection::HttpConnection(ConnectionContext& context, tcp::socket socket)
     : context_(context),
@@ -55,7 +55,7 @@ void HttpConnection::abort() {
   close();
 }
 
-// ---- reading ------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 void HttpConnection::watch() {
   if (is_watching_) return;
@@ -156,7 +156,7 @@ void HttpConnection::deliver() {
   if (link_->is_waiting()) watch();
 }
 
-// ---- writing ------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------------------
 
 void HttpConnection::post_answer(std::optional<HttpResponse> response) {
   asio::post(context_.io, [self = shared_from_this(), response = std::move(response)]() mutable {
@@ -253,7 +253,7 @@ void HttpConnection::linger() {
   watch();
 }
 
-// ---- deadlines ----------------------------------------------------------------------
+// ---- deadlines ----------------------------------------------------------------------------------
 
 void HttpConnection::set_deadline(milliseconds delay) {
   deadline_ = context_.clock.now() + delay;

@@ -52,9 +52,12 @@ struct ConnectionContext {
   std::array<char, kReadBytes> read_buffer = {};
 };
 
-/// One client's connection. Invariants: at most one wait for readability is outstanding; a request
-/// is handed out only in phase `held`, and only there is an answer taken; the registry
-/// holds the connection exactly until phase `closed`.
+/// Confined to the I/O thread, post_answer apart. Invariants:
+/// 1. At most one wait for readability is outstanding (is_watching_).
+/// 2. The link waits for an answer only in phase `held`, and only there is one taken.
+/// 3. The registry holds the connection exactly until phase `closed`.
+/// 4. A deadline is set in the phases idle, reading and lingering, and in writing while the client
+///    takes nothing; the timer, if it runs, ends no later than the deadline.
 class HttpConnection final : public AnswerTarget,
                              public std::enable_shared_from_this<HttpConnection> {
  public:

@@ -12,7 +12,7 @@
 namespace detent::net {
 
 /// What was read from a client and not taken by the parser: the begin of a request, or requests
-/// sent ahead. Thread-compatible. As long as what the parser leaves at most.
+/// sent ahead. Holds no more than one read and one unfinished header. Thread-compatible.
 class InputBuffer {
  public:
   bool empty() const noexcept { return begin_ == kept_.size(); }
@@ -21,7 +21,7 @@ class InputBuffer {
   std::string_view join(std::string_view fresh) {
     if (empty()) return fresh;
     if (!fresh.empty()) kept_.erase(0, std::exchange(begin_, 0)).append(fresh);
-    return std::string_view(kept_).substr(begin_);
+    return std::string_view{kept_}.substr(begin_);
   }
 
   /// Keeps what follows the first `taken` bytes of `joined`, which is what join() returned.
