@@ -107,14 +107,19 @@ Result<std::vector<LeasedTask>> Engine::lease(const LeaseRequest& request) {
   TRY(validate(request));
   const auto it = queues_.find(request.queue);
   if (it == queues_.end()) return std::vector<LeasedTask>{};
-  return take_ready(*it->second, request);
+  serve_waits();  // who waits came first
+  Queue& queue = *it->second;
+  Result<std::vector<LeasedTask>> tasks = take_ready(queue, request);
+  // What could not be read is set aside now: what is behind it may be sound.
+  while (tasks && tasks->empty() && !queue.ready.empty()) tasks = take_ready(queue, request);
+  return tasks;
 }
 
 Engine::WaitId Engine::lease_or_wait(const LeaseRequest& request, milliseconds wait,
                                      LeaseDone done) {
   const WaitId id = ++last_wait_;
   Result<std::vector<LeasedTask>> ready = lease(request);
-  if (!ready || !ready->empty() || wait <= milliseconds{0}) {
+  if (!ready || !ready->empty() || wait <= milliseconds{0} || waits_ended_) {
     answer_after_commit(std::move(done), std::move(ready));
     return id;
   }
@@ -131,10 +136,14 @@ Engine::WaitId Engine::lease_or_wait(const LeaseRequest& request, milliseconds w
 
 void Engine::abandon_wait(WaitId id) {
   const auto it = waits_.find(id);
-  if (it != waits_.end()) finish_wait(*it->second, std::vector<LeasedTask>{});
+  if (it == waits_.end()) return;
+  Queue& queue = *it->second->queue;
+  finish_wait(*it->second, std::vector<LeasedTask>{});
+  forget_if_unused(queue);
 }
 
-void Engine::abandon_all_waits() {
+void Engine::end_waits() {
+  waits_ended_ = true;
   while (!waits_.empty()) finish_wait(*waits_.begin()->second, std::vector<LeasedTask>{});
 }
 
@@ -251,7 +260,7 @@ void Engine::place(Task task, std::optional<DueKey> from, Deadline deadline) {
   if (is_loaded_place(place) && is_full()) {
     // Full of what is due: behind the window it waits on disk, and is loaded once there is room.
     place.at = loaded_to_.at + milliseconds{1};
-    more_stored_ = true;
+    behind_to_ = std::max(behind_to_, place.at);
   }
   if (is_loaded_place(place)) load(task, place, deadline);
   staging_.put(from, {.place = place, .task = std::move(task)});
@@ -350,6 +359,7 @@ Engine::Queue& Engine::queue_of(const std::string& name) {
 }
 
 void Engine::note_counts(Queue& queue) {
+  queue.had_tasks = true;
   if (!std::exchange(queue.counts_changed, true)) changed_counts_.push_back(&queue);
 }
 

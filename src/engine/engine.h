@@ -12,6 +12,11 @@
 // window shrinks, so what is due first stays; only when due tasks alone fill the memory does a new
 // one get a place behind the window, and waits on disk until workers have made room.
 //
+// Three times belong to a task. Its **due time** (`due_at`) is what the user asked for, in the
+// record. Its **tick** is when the wheel fires it, on steady time. Its **place** is where it lies
+// in the store's due order: at its due time, but for a task put behind a full memory and a dead
+// one.
+//
 // Invariants, tested by check_invariants():
 //  1. A live task is in memory exactly when its place is ≤ loaded_to_. Dead tasks never are.
 //  2. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
@@ -92,8 +97,8 @@ class Engine {
   WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
   /// Ends a wait without a task, for a worker that has gone; one that is over is no matter.
   void abandon_wait(WaitId id);
-  /// Ends every wait, for a stop.
-  void abandon_all_waits();
+  /// Ends every wait and lets none begin, for a stop.
+  void end_waits();
 
   /// The work is done: the task is removed.
   Result<LeaseOutcome> complete(LeaseToken lease);
@@ -105,6 +110,9 @@ class Engine {
   /// Writes what is staged, then runs what waits for it.
   Result<void> commit();
 
+  /// Looks whether the wall clock was stepped. turn() does, too; who calls verbs after a long sleep
+  /// calls it first, because a date is turned into a tick at once.
+  void notice_clock();
   /// One round: fires what is due, ends leases that ran out, serves waiting workers, commits, and
   /// loads a page of the window if there is room. Work is bounded: next_wakeup() is now when some
   /// is left. Returns the error that stopped the engine, if one has.
@@ -168,14 +176,15 @@ class Engine {
   // Steps of a turn.
   void fire_due();
   void end_leases(const std::vector<LoadedTask*>& ran_out);
-  void retime_after_step();
   void want_serving(Queue& queue);
   void serve_waits();
   void finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer);
+  void forget_if_unused(Queue& queue);
   void answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer);
   Result<void> write_staged();
   bool wants_page() const;
   bool is_full() const noexcept { return loaded_.size() >= options_.max_loaded; }
+  bool has_placed_behind() const noexcept { return behind_to_ > loaded_to_.at; }
   std::size_t room_for_pages() const noexcept;
   void shrink_window();
   Result<void> load_page();
@@ -192,8 +201,9 @@ class Engine {
   std::uint64_t last_lease_ = 0;
   TaskId last_id_;
   DueKey loaded_to_ = kFirstDueKey;  // invariant 1
-  bool more_stored_ = true;  // a page was cut short or a task was placed behind a full memory
-  Tick next_shrink_ = 0;     // not before: looking at all tasks in memory is not for every call
+  bool more_stored_ = true;          // a page was cut short, or the window has shrunk
+  WallTime behind_to_{};             // the farthest place given to a task behind a full memory
+  Tick next_shrink_ = 0;             // not before: the last attempt looked at all tasks in vain
   std::optional<Error> stopped_by_;
 
   TimerWheel due_wheel_;   // LoadedTask: due, or lease run out
@@ -203,6 +213,7 @@ class Engine {
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
   std::unordered_map<WaitId, std::unique_ptr<Wait>> waits_;
   WaitId last_wait_ = 0;
+  bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;  // have ready tasks and waiting workers
 
   Staging staging_;

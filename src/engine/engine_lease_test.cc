@@ -197,9 +197,78 @@ TEST_F(EngineLease, AStoreThatFailsIsToldToThoseWhoWait) {
   store_->fail_write(1, WriteFault::not_applied);
   ASSERT_TRUE(engine_->schedule(request("other", 0ms)));
   EXPECT_FALSE(engine_->turn());
+  ASSERT_EQ(waiting.answers, 1);
+  EXPECT_EQ(waiting.tasks.error().code, ErrorCode::unavailable);
+}
+
+TEST_F(EngineLease, AQuarantineThatFailsAnswersWhoeverWaitsOnce) {
+  const TaskId damaged = schedule("q", 1s);
+  schedule("q", 1s);
+  disk_->flip_bit(DueKey{wall_now() + 1s, damaged}, 100);
+  Waiting waiting;
+  waiting.id = engine_->lease_or_wait({.queue = "q", .max = 2}, 20s,
+                                      [&waiting](Result<std::vector<LeasedTask>> tasks) {
+                                        ++waiting.answers;
+                                        waiting.tasks = std::move(tasks);
+                                      });
+  settle();
+  store_->fail_write(1, WriteFault::not_applied);
+  clock_.advance(1s);
   EXPECT_FALSE(engine_->turn());
   ASSERT_EQ(waiting.answers, 1);
   EXPECT_EQ(waiting.tasks.error().code, ErrorCode::unavailable);
+  Waiting late;
+  late.id = engine_->lease_or_wait({.queue = "q"}, 20s,
+                                   [&late](Result<std::vector<LeasedTask>>) { ++late.answers; });
+  EXPECT_FALSE(engine_->turn());
+  EXPECT_EQ(late.answers, 1);
+}
+
+TEST_F(EngineLease, ADamagedTaskDoesNotHideTheSoundOneBehindIt) {
+  const TaskId damaged = schedule("q", 1s);
+  const TaskId sound = schedule("q", 1s);
+  disk_->flip_bit(DueKey{wall_now() + 1s, damaged}, 100);
+  advance(1s);
+  EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
+}
+
+TEST_F(EngineLease, AWorkerThatWaitsComesBeforeOneThatComesLater) {
+  Waiting first;
+  wait_for(first, "q", 20s);
+  ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
+  EXPECT_TRUE(lease("q").empty());
+  EXPECT_EQ(first.answers, 1);
+  EXPECT_EQ(first.tasks.value().size(), 1u);
+}
+
+TEST_F(EngineLease, AQueueThatOnlyWorkersNamedIsForgotten) {
+  Waiting waiting;
+  wait_for(waiting, "made-up", 1s);
+  EXPECT_EQ(engine_->stats().queues.size(), 1u);
+  advance(1s);
+  EXPECT_EQ(waiting.answers, 1);
+  EXPECT_TRUE(engine_->stats().queues.empty());
+}
+
+TEST_F(EngineLease, OnceWaitsHaveEndedNoneBegins) {
+  Waiting before;
+  Waiting after;
+  wait_for(before, "q", 20s);
+  engine_->end_waits();
+  wait_for(after, "q", 20s);
+  EXPECT_EQ(before.answers, 1);
+  EXPECT_EQ(after.answers, 1);
+}
+
+TEST_F(EngineLease, AThousandLeasesThatRunOutTogetherAllComeBack) {
+  for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
+  settle();
+  EXPECT_EQ(lease("q", 1'000).size(), 1'000u);
+  advance(60s);
+  EXPECT_EQ(engine_->stats().counters.leases_expired, 1'000u);
+  advance(2s);
+  EXPECT_EQ(lease("q", 1'000).size(), 1'000u);
+  engine_->check_invariants();
 }
 
 TEST_F(EngineLease, ATaskScheduledAndLeasedInOneTurnHasItsPayload) {

@@ -30,6 +30,7 @@ struct Engine::Queue {
 
   QueueCounts counts;           // as staged
   bool counts_changed = false;  // is in changed_counts_
+  bool had_tasks = false;       // the store knows it, or will
   bool to_serve = false;        // is in to_serve_
   std::uint64_t leased = 0;
   std::set<LoadedTask*, ReadyOrder> ready;

@@ -1,5 +1,6 @@
 #include "engine/engine_thread.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace detent {
@@ -40,16 +41,23 @@ bool EngineThread::take_commands(std::vector<Command>& commands) {
   return !stopping_;
 }
 
+/// The wall clock may be stepped, or the machine suspended, while we sleep, and nothing rings then.
+void EngineThread::sleep() {
+  const MonotonicTime look_at_clock = clock_.now() + kLongestSleep;
+  clock_.wait(bell_, std::min(engine_->next_wakeup().value_or(look_at_clock), look_at_clock));
+}
+
 void EngineThread::run() {
   for (bool going_on = true; going_on;) {
     std::vector<Command> commands;
     going_on = take_commands(commands);  // once it is false nothing more can be posted
+    engine_->notice_clock();
     for (Command& command : commands) command(*engine_);
     const Result<void> turned = engine_->turn();
     if (!turned && on_stopped_) std::exchange(on_stopped_, {})(turned.error());
-    if (going_on) clock_.wait(bell_, engine_->next_wakeup());
+    if (going_on) sleep();
   }
-  engine_->abandon_all_waits();
+  engine_->end_waits();
   (void)engine_->commit();  // whoever waits for it is told how it went
 }
 

@@ -5,6 +5,7 @@
 // after one. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <thread>
@@ -23,6 +24,8 @@ class EngineThread {
   using Command = UniqueFunction<void(Engine&)>;
   /// Most commands that may wait; further ones are refused.
   static constexpr std::size_t kMaxCommands = 100'000;
+  /// An idle engine wakes so often to look whether the wall clock was stepped.
+  static constexpr std::chrono::seconds kLongestSleep{1};
 
   /// Starts the thread. `clock` is the engine's and must outlive this. `on_stopped` runs once, on
   /// the engine's thread, if the store fails and the engine stops acknowledging.
@@ -43,6 +46,7 @@ class EngineThread {
 
  private:
   void run();
+  void sleep();
   /// Gives what was posted; returns false when the thread is to stop.
   bool take_commands(std::vector<Command>& commands) DETENT_EXCLUDES(mutex_);
 

@@ -61,6 +61,30 @@ TEST_F(EngineThreadTest, WakesForADueTaskAndServesAWaitingWorker) {
   EXPECT_EQ(served.get(), 1u);
 }
 
+TEST_F(EngineThreadTest, ADateIsNotEarlyWhenTheClockWasSteppedBackWhileTheEngineSlept) {
+  start();
+  clock_.await_waiters(1);
+  const WallTime before = wall_now();
+  clock_.step_wall(-1h);
+  EXPECT_EQ(schedule_by_thread(before - 30min).value().state, TaskState::scheduled);
+}
+
+TEST_F(EngineThreadTest, ADateIsNotMissedWhenTheClockIsSteppedForwardWhileTheEngineSleeps) {
+  start();
+  ASSERT_TRUE(schedule_by_thread(WallTime{wall_now() + 4min}));
+  std::promise<std::size_t> promise;
+  std::future<std::size_t> served = promise.get_future();
+  ASSERT_TRUE(thread_->post([&promise](Engine& engine) {
+    engine.lease_or_wait({.queue = "q"}, 60s, [&promise](Result<std::vector<LeasedTask>> tasks) {
+      promise.set_value(tasks.value().size());
+    });
+  }));
+  clock_.await_waiters(1);
+  clock_.step_wall(1h);
+  clock_.advance(EngineThread::kLongestSleep);
+  EXPECT_EQ(served.get(), 1u);
+}
+
 TEST_F(EngineThreadTest, AStopAnswersWaitsAndRefusesCommands) {
   start();
   std::promise<std::size_t> promise;

@@ -15,11 +15,14 @@ using std::chrono::milliseconds;
 
 /// Timers fired or moved in one turn, so that requests and commits come between in a storm.
 constexpr std::size_t kFireLimit = 10'000;
+/// Leases ended in one turn: their records are read and written whole.
+constexpr std::size_t kLeaseEndLimit = 256;
 /// Tasks loaded in one turn.
 constexpr std::size_t kPageTasks = 1'000;
 /// How long a lease that ran out waits when the store could not be read.
 constexpr milliseconds kReadRetry{1'000};
-/// How often the window may shrink, and by which part of what is scheduled in it.
+/// How long after an attempt in vain the window may try to shrink again, and by which part of what
+/// is scheduled in it it does.
 constexpr milliseconds kShrinkPause{1'000};
 constexpr std::size_t kShrinkPart = 4;
 constexpr TaskId kLastId{~std::uint64_t{0}};
@@ -51,7 +54,11 @@ Result<std::unique_ptr<Engine>> Engine::open(Store& store, Clock& clock, EngineO
 Result<void> Engine::recover() {
   ASSIGN_OR_RETURN(epoch_, store_.begin_epoch());
   ASSIGN_OR_RETURN(const std::vector<QueueCounts> counts, store_.queue_counts());
-  for (const QueueCounts& of_queue : counts) queue_of(of_queue.queue).counts = of_queue;
+  for (const QueueCounts& of_queue : counts) {
+    Queue& queue = queue_of(of_queue.queue);
+    queue.counts = of_queue;
+    queue.had_tasks = true;
+  }
   while (wants_page()) TRY(load_page());
   return ok();
 }
@@ -60,7 +67,7 @@ Result<void> Engine::recover() {
 
 Result<void> Engine::turn() {
   if (!stopped_by_) {
-    if (time_.notice_step()) retime_after_step();
+    notice_clock();
     fire_due();
     serve_waits();
   }
@@ -97,12 +104,16 @@ void Engine::fire_due() {
     }
   };
   due_wheel_.advance(now, fire_task, kFireLimit);
+  while (ran_out.size() > kLeaseEndLimit) {
+    due_wheel_.schedule(*ran_out.back(), now);  // in the next turn
+    ran_out.pop_back();
+  }
   end_leases(ran_out);
 
   std::vector<Wait*> over;
   const auto end_wait = [&over](Timer& timer) { over.push_back(&static_cast<Wait&>(timer)); };
   wait_wheel_.advance(now, end_wait, kFireLimit);
-  for (Wait* wait : over) finish_wait(*wait, std::vector<LeasedTask>{});
+  for (const Wait* wait : over) abandon_wait(wait->id);
 }
 
 void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
@@ -124,7 +135,8 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
   }
 }
 
-void Engine::retime_after_step() {
+void Engine::notice_clock() {
+  if (!time_.notice_step()) return;
   for (const auto& [id, task] : loaded_) {
     if (task->state != TaskState::scheduled || !task->follows_wall) continue;
     due_wheel_.schedule(*task, time_.tick_at(task->due_at));
@@ -156,6 +168,13 @@ void Engine::finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer) {
   waits_.erase(wait.id);
 }
 
+/// A queue that workers ask for and that never had a task is not kept: names cost nothing to make
+/// up.
+void Engine::forget_if_unused(Queue& queue) {
+  if (queue.had_tasks || queue.to_serve || !queue.waits.empty()) return;
+  queues_.erase(queue.counts.queue);
+}
+
 void Engine::answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer) {
   after_commit(
       [done = std::move(done), answer = std::move(answer)](const Result<void>& committed) mutable {
@@ -173,6 +192,7 @@ void Engine::after_commit(Committed committed) { after_commit_.push_back(std::mo
 
 Result<void> Engine::commit() {
   Result<void> result = write_staged();
+  while (stopped_by_ && !waits_.empty()) finish_wait(*waits_.begin()->second, *stopped_by_);
   for (Committed& committed : std::exchange(after_commit_, {})) committed(result);
   return result;
 }
@@ -200,10 +220,6 @@ Error Engine::stop_acknowledging(Error error) {
   error.code = ErrorCode::unavailable;
   stopped_by_ =
       with_context("the store failed, nothing more is accepted until a restart", std::move(error));
-  for (auto& [id, wait] : std::exchange(waits_, {})) {
-    wait->queue->waits.erase(id);
-    answer_after_commit(std::move(wait->done), *stopped_by_);
-  }
   return *stopped_by_;
 }
 
@@ -224,12 +240,15 @@ bool Engine::wants_page() const {
   // What is staged is not in the store yet: a page read now would miss it and move past it.
   if (stopped_by_ || !staging_.empty()) return false;
   if (room_for_pages() == 0) return false;
-  return more_stored_ || time_.wall_now() + options_.window / 2 >= loaded_to_.at;
+  return more_stored_ || has_placed_behind() ||
+         time_.wall_now() + options_.window / 2 >= loaded_to_.at;
 }
 
-/// Pages leave a part of the memory to new tasks, which may be due before anything on disk.
+/// Pages leave a part of the memory to new tasks, which may be due before anything on disk; but
+/// what was placed behind the window has waited long enough.
 std::size_t Engine::room_for_pages() const noexcept {
-  const std::size_t most = options_.max_loaded - options_.max_loaded / kShrinkPart;
+  const std::size_t reserve = has_placed_behind() ? 0 : options_.max_loaded / kShrinkPart;
+  const std::size_t most = options_.max_loaded - reserve;
   return most - std::min(most, loaded_.size());
 }
 
@@ -237,7 +256,6 @@ std::size_t Engine::room_for_pages() const noexcept {
 /// before them have room. What is ready or leased stays, and with it the window up to its places.
 void Engine::shrink_window() {
   if (time_.now() < next_shrink_) return;
-  next_shrink_ = time_.tick_after(kShrinkPause);
   DueKey kept = kFirstDueKey;  // the window reaches at least so far
   std::vector<DueKey> scheduled;
   for (const auto& [id, task] : loaded_) {
@@ -248,7 +266,10 @@ void Engine::shrink_window() {
     }
   }
   std::erase_if(scheduled, [kept](DueKey place) { return place <= kept; });
-  if (scheduled.empty()) return;
+  if (scheduled.empty()) {
+    next_shrink_ = time_.tick_after(kShrinkPause);
+    return;
+  }
   const auto first_out = scheduled.end() - static_cast<std::ptrdiff_t>(
                                                (scheduled.size() + kShrinkPart - 1) / kShrinkPart);
   std::ranges::nth_element(scheduled, first_out);
@@ -259,8 +280,8 @@ void Engine::shrink_window() {
 }
 
 Result<void> Engine::load_page() {
-  const WallTime until =
-      std::max(time_.wall_now() + options_.window, loaded_to_.at + milliseconds{1});
+  const WallTime until = std::max(
+      {WallTime{time_.wall_now() + options_.window}, loaded_to_.at + milliseconds{1}, behind_to_});
   const std::size_t limit = std::min(kPageTasks, room_for_pages());
   Result<DuePage> page = store_.read_due(loaded_to_, until, limit);
   if (!page) return stop_acknowledging(std::move(page).error());

@@ -112,6 +112,15 @@ TEST_F(EngineWindow, ATaskDueAtOnceIsNotHeldUpByAMemoryFullOfLaterOnes) {
   EXPECT_LE(loaded(), 40u);
 }
 
+TEST_F(EngineWindow, ATaskDueAtOnceIsNotHeldUpAlsoWhenTheMemoryFillsAgainAtOnce) {
+  reopen_with({.max_loaded = 40});
+  for (int i = 0; i < 41; ++i) schedule("later", 5min);
+  for (int i = 0; i < 10; ++i) schedule("later", 1min);
+  const TaskId now = schedule("q", 0ms);
+  EXPECT_EQ(lease_ids("q", 1), std::vector{now});
+  engine_->check_invariants();
+}
+
 TEST_F(EngineWindow, AFullMemoryKeepsTheInvariantsUnderRandomLoad) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -89,8 +89,8 @@ class HeaderScan {
 };
 
 /// What requests and responses have in common: Beast calls the on_… functions while it parses.
-template <bool is_request>
-class MessageSink : public http::basic_parser<is_request> {
+template <bool IsRequest>
+class MessageSink : public http::basic_parser<IsRequest> {
  public:
   explicit MessageSink(ParseLimits limits) : limits_(limits) {
     // The scan has checked the size before Beast sees a header; Beast's own limit must not be less.

@@ -62,7 +62,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
   announce(options, http->port());
 
   log_info("stopping", {{"signal", stop_signal.wait()}});
-  (void)engine_thread.post([](Engine& stopping) { stopping.abandon_all_waits(); });
+  (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
   http->stop(kStopGrace);
   engine_thread.stop();
   log_info("stopped");
