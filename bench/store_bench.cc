@@ -140,7 +140,7 @@ std::unique_ptr<Store> open_store(const std::string& path) {
 
 void run(const std::string& folder, std::size_t tasks, std::size_t batch_tasks, std::FILE* csv) {
   const std::vector<WriteBatch> batches = sample_batches(tasks, batch_tasks);
-  const double count = static_cast<double>(batches.size() * batch_tasks);
+  const auto count = static_cast<double>(batches.size() * batch_tasks);
   const auto rate = [count](double seconds) { return count / seconds / 1'000; };
   const double disk = append_to_file(folder + "/baseline", batches);
   auto store = open_store(folder + "/data");
