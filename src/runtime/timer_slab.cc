@@ -31,7 +31,7 @@ TimerEntry& TimerSlab::allocate() {
   return entry;
 }
 
-TimerEntry* TimerSlab::find(TimerId id) noexcept {
+TimerEntry* TimerSlab::find(TimerId id) const noexcept {
   const std::size_t index = id.index / kChunkSize;
   if (id.generation == 0 || index >= chunks_.size() || chunks_[index] == nullptr) return nullptr;
   TimerEntry& entry = chunks_[index]->entries[id.index % kChunkSize];

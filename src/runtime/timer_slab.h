@@ -51,20 +51,17 @@ class TimerSlab {
   /// An entry with a new id, state free. O(1); allocates every 64th time at most.
   TimerEntry& allocate();
   /// The entry of that name, or null when it was released.
-  TimerEntry* find(TimerId id) noexcept;
-  const TimerEntry* find(TimerId id) const noexcept {
-    return const_cast<TimerSlab*>(this)->find(id);
-  }
+  TimerEntry* find(TimerId id) const noexcept;
   /// Ends the name. Requires: not pending on a wheel, its job taken out, `entry` is of this slab.
   void release(TimerEntry& entry) noexcept;
 
   /// Calls `visit(TimerEntry&)` with each entry in use; it may release that one.
   template <class Visit>
   void for_each(Visit&& visit) {
-    for (std::size_t index = 0; index < chunks_.size(); ++index) {
+    for (const std::unique_ptr<Chunk>& chunk : chunks_) {
       for (std::size_t i = 0; i < kChunkSize; ++i) {
-        if (chunks_[index] == nullptr) break;  // the visit before released its last
-        TimerEntry& entry = chunks_[index]->entries[i];
+        if (chunk == nullptr) break;  // the visit before released its last
+        TimerEntry& entry = chunk->entries[i];
         if (entry.id.generation != 0) visit(entry);
       }
     }

@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 /// A count and where it goes.
 struct Count {
   JsonField field;
-  std::uint64_t* value;
+  std::uint64_t* value = nullptr;
 };
 
 /// Reads the counts of an object and takes the `others` beside them.
