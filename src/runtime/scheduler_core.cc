@@ -13,9 +13,9 @@ namespace {
 
 /// A job that the current thread is inside of, and the one outside that, if any.
 struct RunningJob {
-  const SchedulerCore* core;
+  const SchedulerCore* core = nullptr;
   TimerId id;
-  const RunningJob* outer;
+  const RunningJob* outer = nullptr;
 };
 // Lets a job's thread be recognised, so that it does not wait for itself.
 thread_local const RunningJob* innermost_job = nullptr;

@@ -97,9 +97,9 @@ TEST(Scheduler, AJobMaySchedule) {
       .schedule_after(
           1ms,
           [&] {
-            order.push_back("outer");
-            rig.scheduler().schedule_after(0s, [&] { order.push_back("now"); }).release();
-            rig.scheduler().schedule_after(1ms, [&] { order.push_back("later"); }).release();
+            order.emplace_back("outer");
+            rig.scheduler().schedule_after(0s, [&] { order.emplace_back("now"); }).release();
+            rig.scheduler().schedule_after(1ms, [&] { order.emplace_back("later"); }).release();
           })
       .release();
   rig.advance(1ms);

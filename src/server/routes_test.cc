@@ -20,7 +20,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 using net::HttpResponse;
 
 class RoutesTest : public ::testing::Test {
- protected:
+ public:
   RoutesTest() {
     store_ = MemoryStore::open(disk_).value();
     engine_ = std::make_unique<EngineThread>(Engine::open(*store_, clock_, {}).value(), clock_,
@@ -40,6 +40,7 @@ class RoutesTest : public ::testing::Test {
     engine_->stop();
   }
 
+ protected:
   std::unique_ptr<net::HttpClient> new_client() {
     return net::HttpClient::create("http://127.0.0.1:" + std::to_string(http_->port()), 30s)
         .value();

@@ -11,24 +11,19 @@ using Cell = std::optional<TaskState>;
 using Row = std::array<Cell, 7>;
 constexpr std::size_t kStateCount = 6;
 
-constexpr Cell no = std::nullopt;
-constexpr Cell ready = TaskState::ready;
-constexpr Cell leased = TaskState::leased;
-constexpr Cell scheduled = TaskState::scheduled;
-constexpr Cell dead = TaskState::dead;
-constexpr Cell completed = TaskState::completed;
-constexpr Cell cancelled = TaskState::cancelled;
+using enum TaskState;
+constexpr Cell kNo = std::nullopt;
 
 // The table of lifecycle.h. Rows are in the order of TaskState, columns in that of TaskVerb.
 // clang-format off
 constexpr std::array<Row, kStateCount> kNext{{
   // become_due lease   complete   fail       fail_last release cancel
-    {ready,     no,     no,        no,        no,       no,     cancelled},  // scheduled
-    {no,        leased, no,        no,        no,       no,     cancelled},  // ready
-    {no,        no,     completed, scheduled, dead,     ready,  no},         // leased
-    {no,        no,     no,        no,        no,       no,     cancelled},  // dead
-    {no,        no,     no,        no,        no,       no,     no},         // completed
-    {no,        no,     no,        no,        no,       no,     no},         // cancelled
+    {ready,     kNo,    kNo,       kNo,       kNo,      kNo,    cancelled},  // scheduled
+    {kNo,       leased, kNo,       kNo,       kNo,      kNo,    cancelled},  // ready
+    {kNo,       kNo,    completed, scheduled, dead,     ready,  kNo},        // leased
+    {kNo,       kNo,    kNo,       kNo,       kNo,      kNo,    cancelled},  // dead
+    {kNo,       kNo,    kNo,       kNo,       kNo,      kNo,    kNo},        // completed
+    {kNo,       kNo,    kNo,       kNo,       kNo,      kNo,    kNo},        // cancelled
 }};
 // clang-format on
 

@@ -118,7 +118,7 @@ class RocksDbStoreTest : public testing::Test {
 
 /// The folder is the parent's in a child.
 class RocksDbStoreDeathTest : public testing::Test {
- protected:
+ public:
   RocksDbStoreDeathTest() {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     if (const char* const inherited = std::getenv("DETENT_TEST_DATA")) {
@@ -130,6 +130,7 @@ class RocksDbStoreDeathTest : public testing::Test {
   }
   ~RocksDbStoreDeathTest() override { ::unsetenv("DETENT_TEST_DATA"); }
 
+ protected:
   std::optional<TestFolder> folder_;
   std::string path_;
 };
