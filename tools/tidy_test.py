@@ -122,6 +122,7 @@ VIOLATIONS = [
     ("clock", "tests/e2e/t.cc", cpp("void f() { usleep(10); }\n"), 2),
     ("clock", "tests/e2e/t.cc", cpp("void f() { nanosleep(&t, nullptr); }\n"), 2),
     ("clock", "tests/e2e/t.cc", cpp("void f() { sleep(1); }\n"), 2),
+    ("clock", "tests/e2e/t.cc", cpp("void f() { ::sleep(seconds); }\n"), 2),
     ("random", "src/task/t.cc", cpp("std::random_device device;\n"), 2),
     ("random", "src/task/t_test.cc", cpp("std::mt19937_64 engine(1);\n"), 2),
     ("random", "src/task/t.cc", cpp("int r = rand();\n"), 2),
@@ -179,7 +180,8 @@ HARMLESS = [
     ("an allowance with a reason", "src/task/t.cc",
      cpp("// tidy-ok(random): the reason\nint a = rand();\n")),
     ("a member that is called like a function of C", "src/task/t.cc",
-     cpp("auto a = record.time(0) + clock->sleep(1) + Rng::rand();\n")),
+     cpp("auto a = record.time(0) + clock->sleep(1) + Rng::rand();\n"
+         "class A {\n  void sleep();\n  void b() { sleep(); }\n};\nvoid A::sleep() {}\n")),
     ("70 lines", "src/task/t.cc", cpp("void f() " + SEVENTY)),
     ("a long class of short functions", "src/task/t.cc",
      cpp("class A {\n" + "  int f() { return 1; }\n" * 100 + "};\n")),

@@ -89,7 +89,10 @@ std::optional<TimerId> SchedulerCore::schedule(NewTimer timer) {
 CancelResult SchedulerCore::cancel(TimerId id) noexcept {
   Job job;  // destroyed after the lock
   MutexLock lock(mu_);
-  return shard_.cancel(id, job);
+  const CancelResult result = shard_.cancel(id, job);
+  // It may have been the last one queued, and nothing else tells a stop() that waits for those.
+  if (stopping_ && result == CancelResult::cancelled) changed_.notify_all();
+  return result;
 }
 
 CancelResult SchedulerCore::cancel_and_wait(TimerId id) noexcept {

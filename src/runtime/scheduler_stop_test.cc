@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "detent/scheduler.h"
@@ -68,6 +70,44 @@ TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
   EXPECT_EQ(scheduler.stats().dropped, 2u);
   EXPECT_EQ(scheduler.stats().completed, 1u);
   opener.join();
+}
+
+struct OpensWhenDestroyed {
+  void operator()(Gate* gate) const { gate->open(); }
+};
+
+// The job that is dropped opens a gate when the driver thread ends: from then on only the queued
+// timer keeps stop() waiting.
+void cancel_the_last_queued_timer_while_stop_waits(int yields) {
+  ManualClock clock;
+  Gate busy;
+  Gate go_on;
+  Gate driver_ends;
+  ThreadPool pool({.threads = 1});
+  pool.execute([&] {
+    busy.open();
+    go_on.wait();
+  });
+  busy.wait();
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
+  TimerHandle queued = scheduler.schedule_after(1ms, [] { FAIL() << "it was cancelled"; });
+  std::unique_ptr<Gate, OpensWhenDestroyed> token(&driver_ends);
+  scheduler.schedule_after(1h, [token = std::move(token)] {}).release();
+  clock.await_waiters(1);
+  clock.advance(1ms);
+  std::thread stopper([&] { scheduler.stop(Drain::run_due); });
+  driver_ends.wait();
+  for (int i = 0; i < yields; ++i) std::this_thread::yield();
+  EXPECT_EQ(queued.cancel(), CancelResult::cancelled);
+  stopper.join();
+  go_on.open();
+}
+
+// Whether stop() has looked again by then can't be seen from outside, so many moments are tried.
+TEST(SchedulerStop, CancellingTheLastQueuedTimerLetsStopReturn) {
+  for (int yields = 0; yields < 200; ++yields) {
+    cancel_the_last_queued_timer_while_stop_waits(yields);
+  }
 }
 
 TEST(SchedulerStop, HandBackReturnsJobsThatStillWork) {

@@ -20,10 +20,12 @@
 
 namespace detent {
 
+// NOLINTBEGIN(readability-identifier-naming): the names GoogleTest looks for
 void PrintTo(const DueKey& place, std::ostream* out) {
   *out << place.at.time_since_epoch().count() << " ms, id " << place.id.value;
 }
 void PrintTo(const Task& task, std::ostream* out) { *out << "task " << task.id.value; }
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 
@@ -63,7 +65,7 @@ using Media = testing::Types<MemoryMedium, RocksDbMedium>;
 class MediumNames {
  public:
   template <class Medium>
-  static std::string GetName(int) {
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): GoogleTest's
     return std::is_same_v<Medium, MemoryMedium> ? "Memory" : "RocksDb";
   }
 };

@@ -23,7 +23,7 @@ CLOCK = re.compile(r"""
   | \b(?:clock_gettime|gettimeofday|timespec_get|clock_nanosleep|nanosleep|usleep)\b
   | \bsleep_(?:for|until)\s*\(
   | (?<![\w.>:])(?:std\s*::\s*|::\s*)?time\s*\(\s*(?:nullptr|NULL|0|&\s*\w+)\s*\)
-  | (?<![\w.>:])(?:::\s*)?sleep\s*\(
+  | (?<![\w.>:])(?:::\s*sleep\s*\(|sleep\s*\(\s*\d)
 """, re.VERBOSE)
 RANDOM = re.compile(r"""
     \b(?:random_device|mt19937(?:_64)?|minstd_rand0?|default_random_engine|ranlux\d+\w*|knuth_b)\b
