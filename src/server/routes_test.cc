@@ -26,14 +26,7 @@ class RoutesTest : public ::testing::Test {
     engine_ = std::make_unique<EngineThread>(Engine::open(*store_, clock_, {}).value(), clock_,
                                              [](const Error&) {});
     routes_ = std::make_unique<Routes>(*engine_, clock_);
-    http_ = net::HttpServer::start(
-                {.read_timeout = 200ms},
-                [this](net::HttpRequest request, net::Responder responder) {
-                  routes_->handle(std::move(request), std::move(responder));
-                },
-                http_problem)
-                .value();
-    client_ = new_client();
+    listen(10s);
   }
   ~RoutesTest() override {
     http_->stop(0ms);
@@ -41,6 +34,16 @@ class RoutesTest : public ::testing::Test {
   }
 
  protected:
+  void listen(std::chrono::milliseconds read_timeout) {
+    http_ = net::HttpServer::start(
+                {.read_timeout = read_timeout},
+                [this](net::HttpRequest request, net::Responder responder) {
+                  routes_->handle(std::move(request), std::move(responder));
+                },
+                http_problem)
+                .value();
+    client_ = new_client();
+  }
   std::unique_ptr<net::HttpClient> new_client() {
     return net::HttpClient::create("http://127.0.0.1:" + std::to_string(http_->port()), 30s)
         .value();
@@ -177,6 +180,7 @@ TEST_F(RoutesTest, AClientGoneInTheMiddleOfALongPollGetsNoTask) {
 }
 
 TEST_F(RoutesTest, HalfARequestAndThenSilenceIsAnsweredAndClosed) {
+  listen(200ms);
   test::RawSocket half(http_->port());
   half.send("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"queue\":");
   EXPECT_TRUE(half.read_to_end().starts_with("HTTP/1.1 408 "));
