@@ -62,7 +62,7 @@ class Run {
     if (!orders_.empty()) end_ = std::max(end_, start_ + orders_.back().created);
     start_workers();
     TRY(load_and_kill());
-    TRY(settle());
+    settle();
     workers_.clear();
     ASSIGN_OR_RETURN(const Remainder remainder, ask_for_the_rest());
     const int status = server_.stop();
@@ -120,12 +120,11 @@ class Run {
   }
 
   /// Waits until everything that was due at the end is completed.
-  Result<void> settle() {
+  void settle() {
     const WallTime give_up = wall_now() + kSettleTime;
     while (ledger_.open_count(end_) > 0 && wall_now() < give_up) {
       wait_until(wall_now() + milliseconds{50});
     }
-    return detent::ok();
   }
 
   /// What the server says of the orders whose completion it has not acknowledged.

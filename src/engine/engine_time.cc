@@ -62,11 +62,6 @@ Tick EngineTime::tick_at(WallTime at) const noexcept {
   return tick_of(at.time_since_epoch() - std::chrono::floor<milliseconds>(shift_));
 }
 
-WallTime EngineTime::wall_at(Tick tick) const noexcept {
-  return WallTime{milliseconds{static_cast<std::int64_t>(tick)} +
-                  std::chrono::ceil<milliseconds>(shift_)};
-}
-
 MonotonicTime EngineTime::when(Tick tick) const noexcept {
   constexpr Tick kLatest = static_cast<Tick>(nanoseconds::max() / milliseconds{1}) / 2;
   const nanoseconds since_1970 = milliseconds{static_cast<std::int64_t>(std::min(tick, kLatest))};

@@ -30,8 +30,6 @@ class EngineTime {
   WallTime wall_after(std::chrono::milliseconds delay) const noexcept;
   /// The first tick at which the wall clock, if it is not stepped again, shows `at` or later.
   Tick tick_at(WallTime at) const noexcept;
-  /// The wall instant that belongs to a tick under the present shift.
-  WallTime wall_at(Tick tick) const noexcept;
   /// The first instant at which now() is `tick`.
   MonotonicTime when(Tick tick) const noexcept;
 
