@@ -1,44 +1,52 @@
-// What is scheduled on a TimerWheel: a base class that links the user's object into the wheel.
+// What is scheduled on a TimerWheel: a base class of the user's object.
 //
-// Make your type a Timer, or give it one as a member. Include detent/timer_wheel.h to use it: the
-// destructor is defined there.
+// Make your type a Timer, or give it one as a member. Include detent/timer_wheel.h to use it: what
+// needs the wheel is defined there.
 #pragma once
 
-#include <type_traits>
+#include <cstdint>
 
-#include "detent/internal/link_list.h"
+#include "detent/internal/cell_lists.h"
 #include "detent/tick.h"
 
 namespace detent {
 
 class TimerWheel;
 
-/// One timer: 32 bytes, no allocation. The user owns it; the wheel only links it. Destroying it
-/// cancels it. Neither copyable nor movable, because the wheel points at it. Belongs to the wheel
-/// on which it is pending, and to the thread that uses that wheel.
+namespace internal {
+struct TimerOwners;
+}
+
+/// One timer: 16 bytes in the user's object, 16 in the wheel while it is pending. The user owns it;
+/// the wheel only points at it. Destroying it cancels it. Neither copyable nor movable, because the
+/// wheel points at it. Belongs to the wheel on which it is pending, and to the thread that uses
+/// that wheel.
 class Timer {
  public:
-  Timer() noexcept = default;
+  Timer() noexcept : deadline_(0) {}
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
   /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
   /// own callback until scheduled again.
-  bool is_pending() const noexcept { return wheel_ != nullptr; }
+  bool is_pending() const noexcept { return cell_ != internal::kNoCell; }
 
-  /// Returns: the deadline it was last given; 0 before the first.
-  Tick deadline() const noexcept { return deadline_; }
+  /// Returns: while it is pending, its deadline; once it has fired, the deadline it fired for; 0
+  /// when it was cancelled or never scheduled.
+  Tick deadline() const noexcept;
 
  private:
   friend class TimerWheel;
+  friend struct internal::TimerOwners;
 
-  internal::Link link_;  // first, so that a link's address is its timer's
-  Tick deadline_ = 0;
-  TimerWheel* wheel_ = nullptr;  // where it is pending; null when it is not
+  internal::CellNumber cell_ = internal::kNoCell;  // in the wheel where it is pending
+  union {
+    TimerWheel* wheel_;  // while it is pending: where
+    Tick deadline_;      // else: what deadline() says
+  };
 };
 
-static_assert(std::is_standard_layout_v<Timer>, "a pointer to link_ must convert to its Timer");
-static_assert(sizeof(Timer) == 32, "a timer is two links, a deadline and its wheel");
+static_assert(sizeof(Timer) == 16, "a timer is the number of its cell, and its wheel or deadline");
 
 }  // namespace detent

@@ -69,47 +69,5 @@ TEST(LinkList, UnlinkNamesTheListThatItLeavesEmpty) {
   EXPECT_TRUE(list.empty());
 }
 
-TEST(LinkChains, AreEmptiedInTurn) {
-  std::array<Link, 5> links;
-  LinkList list;
-  LinkChains chains;
-  EXPECT_EQ(chains.pop(), nullptr);
-  list.push_back(links[0]);
-  list.push_back(links[1]);
-  chains.append(0, list);
-  list.push_back(links[2]);
-  chains.append(3, list);
-  list.push_back(links[3]);
-  list.push_back(links[4]);
-  chains.append(7, list);
-
-  for (const std::size_t expected : {0u, 2u, 3u, 1u, 4u}) {
-    EXPECT_FALSE(chains.empty());
-    EXPECT_EQ(chains.pop(), &links[expected]);
-  }
-  EXPECT_TRUE(chains.empty());
-  EXPECT_EQ(chains.pop(), nullptr);
-}
-
-TEST(LinkChains, ChainEmptiedByUnlinkingIsSkipped) {
-  std::array<Link, 2> links;
-  LinkList list;
-  LinkChains chains;
-  list.push_back(links[0]);
-  chains.append(2, list);
-  list.push_back(links[1]);
-  chains.append(5, list);
-
-  unlink(links[0]);
-  EXPECT_FALSE(chains.empty());
-  EXPECT_EQ(chains.pop(), &links[1]);
-  EXPECT_EQ(chains.pop(), nullptr);
-
-  list.push_back(links[0]);
-  chains.append(2, list);
-  unlink(links[0]);
-  EXPECT_TRUE(chains.empty());
-}
-
 }  // namespace
 }  // namespace detent::internal

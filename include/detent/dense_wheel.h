@@ -1,0 +1,228 @@
+// DenseWheel: TimerWheel for timers that have a number anyway, and the fastest of the family.
+//
+// A connection has its number, an entry of a slab its index, an entity its id. A DenseWheel names
+// timers by such numbers instead of living in the user's objects: it then never touches an object,
+// so that scheduling, cancelling, cascading and firing stay within the wheel's own dense memory.
+//
+//     detent::DenseWheel wheel;                            // let a tick be a millisecond
+//     wheel.schedule(connection, wheel.now() + 30'000);    // arm, or move
+//     wheel.postpone(connection, wheel.now() + 60'000);    // there was traffic: later
+//     wheel.advance(60'000, [&](std::uint32_t number) {    // time has passed
+//       close(sockets[number]);
+//     });
+//
+// Numbers should be dense: the wheel keeps four bytes for every number up to the largest it was
+// given. Otherwise it is TimerWheel: the same contract, levels and cells, the same code.
+//
+// Cost (docs/internals/wheel.md has nanoseconds): as TimerWheel, with one cache miss less each;
+// 18 bytes a pending timer and 4 a number; 17 KB a wheel, and 64 KiB from its first timer on.
+//
+// Timers as rows of flat arrays: Agrona's DeadlineTimerWheel. Read first: detent/timer_wheel.h.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "detent/advance.h"
+#include "detent/check.h"
+#include "detent/internal/cell_lists.h"
+#include "detent/internal/level_store.h"
+#include "detent/internal/queue_passes.h"
+#include "detent/tick.h"
+
+namespace detent {
+
+/// Something to call with the number of each timer that is due. It must not throw.
+template <class F>
+concept IndexCallback = std::invocable<F&, std::uint32_t>;
+
+namespace internal {
+
+/// The cells of timers that are numbers.
+class IndexOwners {
+ public:
+  using Name = std::uint32_t;
+
+  CellNumber& cell_of(Name index) noexcept { return cells_[index]; }
+  Name release(Name index, Tick) noexcept {
+    cells_[index] = kNoCell;
+    return index;
+  }
+
+  /// Returns: the number of the timer's cell, or kNoCell.
+  CellNumber find(Name index) const noexcept {
+    return index < cells_.size() ? cells_[index] : kNoCell;
+  }
+
+  /// Says that the timer will be named soon.
+  void fetch(Name index) const noexcept {
+    if (index < cells_.size()) __builtin_prefetch(&cells_[index], /*for writing:*/ 1);
+  }
+
+  /// How many numbers there is room for.
+  std::size_t size() const noexcept { return cells_.size(); }
+  /// O(count).
+  void resize(std::size_t count) { cells_.resize(count, kNoCell); }
+
+ private:
+  std::vector<CellNumber> cells_;
+};
+
+}  // namespace internal
+
+/// A hierarchical timing wheel whose timers are numbers 0, 1, 2 … that the caller chooses.
+/// Thread-compatible. Neither copyable nor movable. It must not be destroyed, nor advanced, from
+/// inside a callback of its own. Running out of memory ends the process.
+class DenseWheel {
+ public:
+  /// What `schedule` takes for many timers at once.
+  struct Timer {
+    std::uint32_t index;
+    Tick deadline;
+  };
+
+  /// No limit to what one `advance` does.
+  static constexpr std::size_t npos = kNoLimit;
+
+  explicit DenseWheel(Tick now = 0) noexcept : passes_(now), store_(now) {}
+  ~DenseWheel() { DETENT_CHECK(!passes_.advancing()); }
+  DenseWheel(const DenseWheel&) = delete;
+  DenseWheel& operator=(const DenseWheel&) = delete;
+
+  /// Arms the timer, or moves it if it is pending; what TimerWheel::schedule says holds here.
+  /// Amortised O(1). Returns: true always.
+  bool schedule(std::uint32_t index, Tick deadline) noexcept;
+
+  /// As `schedule`, and cheaper when it moves a pending timer to later: one store.
+  bool postpone(std::uint32_t index, Tick deadline) noexcept;
+
+  /// Disarms the timer.
+  /// Returns: true when it was pending and so will not fire; false when there was nothing to do.
+  bool cancel(std::uint32_t index) noexcept;
+
+  /// The same for many timers, one after the other. What one needs is fetched while those before it
+  /// are worked on, so that cache misses overlap. Returns: how many were pending.
+  std::size_t cancel(std::span<const std::uint32_t> indices) noexcept;
+  /// Schedules many timers, likewise.
+  void schedule(std::span<const Timer> timers) noexcept;
+
+  /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
+  /// own callback until scheduled again.
+  bool is_pending(std::uint32_t index) const noexcept {
+    return owners().find(index) != internal::kNoCell;
+  }
+
+  /// Returns: its deadline. Requires: is_pending(index).
+  Tick deadline_of(std::uint32_t index) const noexcept {
+    DETENT_CHECK(is_pending(index));
+    return store_.lists().at(owners().find(index)).deadline;
+  }
+
+  /// Makes room for `count` pending timers numbered below `count`, which is kept: scheduling them
+  /// then allocates nothing. O(count).
+  void reserve(std::size_t count) {
+    if (count > owners().size()) owners().resize(count);
+    store_.lists().reserve(count);
+  }
+
+  /// As TimerWheel::next_wakeup.
+  std::optional<Tick> next_wakeup() const noexcept;
+
+  /// As TimerWheel::advance, with `on_fire(std::uint32_t index)`.
+  template <IndexCallback OnFire>
+  AdvanceResult advance(Tick now, OnFire&& on_fire, std::size_t limit = npos) noexcept {
+    return passes_.advance(store_, now, on_fire, limit);
+  }
+
+  /// Returns: the last tick that is finished; inside a callback the tick the pass goes to.
+  Tick now() const noexcept { return passes_.now(); }
+
+  /// Returns: how many timers are pending.
+  std::size_t size() const noexcept { return store_.size(); }
+  bool empty() const noexcept { return size() == 0; }
+
+  /// Stops the process unless every invariant of its parts holds. For tests: O(size() + slots).
+  void check_invariants() const noexcept;
+
+ private:
+  static constexpr unsigned kDigitBits = 8;
+  static constexpr std::size_t kFetchAhead = 16;  // timers, by the calls that take many
+  template <unsigned kListCount>
+  using Lists = internal::CellLists<internal::IndexOwners, kListCount>;
+
+  internal::IndexOwners& owners() noexcept { return store_.lists().owners(); }
+  const internal::IndexOwners& owners() const noexcept { return store_.lists().owners(); }
+
+  // Not inlined, like all that is rare: it would make the callers save their registers.
+  [[gnu::noinline]] bool reschedule(std::uint32_t index, Tick deadline) noexcept {
+    return schedule(index, deadline);
+  }
+  [[gnu::noinline]] void make_idle(std::uint32_t index) noexcept {
+    if (!cancel(index)) owners().resize(std::max(std::size_t{index} + 1, 2 * owners().size()));
+  }
+
+  internal::QueuePasses passes_;
+  internal::LevelStore<Lists, kDigitBits> store_;
+};
+
+inline bool DenseWheel::schedule(std::uint32_t index, Tick deadline) noexcept {
+  const bool is_idle = index < owners().size() && owners().cell_of(index) == internal::kNoCell;
+  if (!is_idle) [[unlikely]]
+    make_idle(index);
+  if (deadline > passes_.end()) [[likely]] {
+    store_.insert({deadline, index});
+  } else {
+    store_.insert_waiting({deadline, index});
+  }
+  return true;
+}
+
+inline bool DenseWheel::postpone(std::uint32_t index, Tick deadline) noexcept {
+  const internal::CellNumber cell = owners().find(index);
+  if (cell != internal::kNoCell && deadline > passes_.end()) [[likely]] {
+    if (store_.move_in_place(cell, deadline)) return true;
+  }
+  return reschedule(index, deadline);
+}
+
+inline bool DenseWheel::cancel(std::uint32_t index) noexcept {
+  const internal::CellNumber cell = owners().find(index);
+  if (cell == internal::kNoCell) return false;
+  owners().release(index, 0);
+  return store_.remove(cell);
+}
+
+inline std::size_t DenseWheel::cancel(std::span<const std::uint32_t> indices) noexcept {
+  const std::size_t before = size();
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (i + kFetchAhead < indices.size()) owners().fetch(indices[i + kFetchAhead]);
+    cancel(indices[i]);
+  }
+  return before - size();
+}
+
+inline void DenseWheel::schedule(std::span<const Timer> timers) noexcept {
+  for (std::size_t i = 0; i < timers.size(); ++i) {
+    if (i + kFetchAhead < timers.size()) owners().fetch(timers[i + kFetchAhead].index);
+    schedule(timers[i].index, timers[i].deadline);
+  }
+}
+
+inline std::optional<Tick> DenseWheel::next_wakeup() const noexcept {
+  if (empty()) return std::nullopt;
+  if (passes_.in_pass() || !store_.nothing_waits()) return now();
+  return store_.next_wakeup();
+}
+
+inline void DenseWheel::check_invariants() const noexcept {
+  store_.check_invariants();
+  passes_.check_invariants(store_);
+  if (!passes_.in_pass()) store_.check_no_pass();
+}
+
+}  // namespace detent

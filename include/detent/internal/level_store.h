@@ -1,0 +1,272 @@
+// What keeps a hierarchical wheel's timers: a list for each slot of each level, and how timers move
+// between them. TimerWheel, DenseWheel and FifoTimerWheel are this, with different lists.
+//
+//     schedule ──► waiting ──► admitted ─┐ to_place         ┌─► slots of one tick ──► to_fire
+//          │                             ├────────► place ──┤                            │
+//          └───────► slots (future) ─────┘  (a coarse slot  └─► overdue slots            ▼
+//                                            cascades)                                on_fire
+//
+// The batch that is worked on stays in the list it was in: nothing can be added to a slot that the
+// base has entered, so a slot is taken by noting its number. Read first: level_map.h (which slot),
+// queue_passes.h (who calls this).
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "detent/check.h"
+#include "detent/internal/level_map.h"
+#include "detent/internal/queue_passes.h"
+#include "detent/tick.h"
+
+namespace detent::internal {
+
+/// A PassStore of levels with 2^kDigitBits slots each. `ListsOf<n>` keeps timers in n lists, as
+/// CellLists and LinkLists do. Owns no timer. Thread-compatible. Every operation is O(1) besides
+/// what it hands out, unless it says otherwise.
+///
+/// Invariants:
+///  1. A slot's bit in its map is set exactly when its list is not empty, but for the batch: its
+///     bit is clear.
+///  2. Timers in a slot have deadlines at or after its start. (move_in_place may have set a
+///     deadline beyond its end.)
+///  3. Outside a pass the overdue slots, the batch and what is admitted are empty.
+template <template <unsigned kListCount> class ListsOf, unsigned kDigitBits>
+class LevelStore {
+  using Map = LevelMap<kDigitBits>;
+  // List numbers: a future slot's own, an overdue slot's behind those, and three that take turns.
+  static constexpr unsigned kOverdue = Map::kSlotCount;
+  static constexpr unsigned kRoles = 2 * Map::kSlotCount;
+  static constexpr unsigned kListCount = kRoles + 3;
+
+ public:
+  using Lists = ListsOf<kListCount>;
+  using Entry = typename Lists::Entry;
+  using Name = typename Lists::Name;
+  using Place = typename Lists::Place;
+
+  explicit LevelStore(Tick now) noexcept : future_(now) {}
+
+  // ---- For the wheel.
+
+  std::size_t size() const noexcept { return size_; }
+
+  /// Adds a timer that is due after the running pass. Requires: deadline > base().
+  void insert(Entry entry) noexcept {
+    ++size_;
+    if constexpr (Lists::kKeepsOrder) {
+      // Behind the timers of its own tick that are still to be placed.
+      if (batch_ == Batch::to_place && !batch_empty()) {
+        lists_.push(batch_list_, entry);
+        return;
+      }
+    }
+    insert_in(future_, 0, entry);
+  }
+
+  /// Adds a timer that is for the next pass whatever its deadline.
+  [[gnu::noinline]] void insert_waiting(Entry entry) noexcept {
+    ++size_;
+    quiet_until_ = 0;
+    lists_.push(waiting_, entry);
+  }
+
+  /// Takes a timer out, wherever it is. Returns: true.
+  bool remove(Place place) noexcept {
+    --size_;
+    if (lists_.remove(place)) [[unlikely]]
+      return settle(place);
+    return true;
+  }
+
+  /// Gives a timer another deadline where it lies, if its slot is reached no later: it is placed
+  /// anew then. Touches nothing but its cell, which it only writes. Requires: deadline is after the
+  /// running pass. Returns: whether it could.
+  bool move_in_place(Place place, Tick deadline) noexcept {
+    const unsigned list = lists_.list_of(place);
+    if (list >= kOverdue || list == batch_list_ || deadline < future_.slot(list).start)
+      return false;
+    lists_.at(place).deadline = deadline;
+    return true;
+  }
+
+  bool nothing_waits() const noexcept { return lists_.empty(waiting_); }
+
+  /// Returns: the tick until which nothing in the future needs doing. It is early when a coarse
+  /// slot holds several timers or one was postponed. Requires: a timer is in the future.
+  /// (Not inlined, so that its callers are: g++ returns an optional through memory.)
+  [[gnu::noinline]] Tick next_wakeup() const noexcept {
+    const typename Map::Slot slot = *future_.next();
+    if (slot.level == 0) return slot.start;
+    const auto only = lists_.only_deadline(slot.number);
+    return only ? std::min(*only, slot.last()) : slot.start;
+  }
+
+  Lists& lists() noexcept { return lists_; }
+  const Lists& lists() const noexcept { return lists_; }
+
+  /// Stops the process unless the invariants hold. O(slots + timers).
+  void check_invariants() const noexcept {
+    lists_.check_invariants();
+    future_.check_invariants();
+    overdue_.check_invariants();
+    for (unsigned slot = 0; slot < Map::kSlotCount; ++slot) {
+      check_slot(future_, slot, slot);
+      check_slot(overdue_, slot, slot + kOverdue);
+    }
+    std::size_t count = 0;
+    lists_.for_each([this, &count](unsigned list, auto, const Entry& entry) {
+      ++count;
+      if (list >= kRoles || list == batch_list_) return;
+      const Tick start =
+          list < kOverdue ? future_.slot(list).start : overdue_.slot(list - kOverdue).start;
+      DETENT_CHECK(entry.deadline >= start);
+    });
+    DETENT_CHECK(count == size_);
+  }
+  void check_no_pass() const noexcept {
+    DETENT_CHECK(overdue_.empty() && batch_empty() && lists_.empty(admitted_));
+  }
+
+  // ---- For QueuePasses; PassStore says what each does.
+
+  Tick base() const noexcept { return future_.base(); }
+  /// Ends the pass too: what the batch's slot gets from now on belongs to a later one.
+  void set_base(Tick base) noexcept {
+    future_.set_base(base);
+    batch_list_ = placed_;
+  }
+
+  void admit() noexcept {
+    if (lists_.empty(waiting_)) return;
+    if (lists_.empty(admitted_)) return std::swap(waiting_, admitted_);
+    lists_.append(admitted_, waiting_);
+  }
+
+  void begin_pass() noexcept {
+    if (lists_.empty(admitted_)) return;
+    overdue_.set_base(0);
+    std::swap(admitted_, placed_);
+    start_batch(Batch::to_place, placed_);
+  }
+
+  Batch batch() const noexcept { return batch_; }
+  bool batch_empty() const noexcept { return lists_.empty(batch_list_); }
+
+  template <class Visit>
+  std::size_t drain(std::size_t limit, Visit&& visit) {
+    return lists_.drain(batch_list_, limit, visit);
+  }
+
+  void place(const Entry& entry) noexcept {
+    if (entry.deadline >= future_.base()) {
+      insert_in(future_, 0, entry);
+    } else {
+      insert_in(overdue_, kOverdue, entry);
+    }
+  }
+
+  decltype(auto) release(const Entry& entry) noexcept {
+    --size_;
+    return lists_.release(entry);
+  }
+
+  std::optional<Tick> next_start() const noexcept {
+    const auto slot = future_.next();
+    return slot ? std::optional(slot->start) : std::nullopt;
+  }
+
+  bool nothing_due(Tick end) noexcept {
+    if (end < quiet_until_) return true;
+    if (!lists_.empty(waiting_)) return false;
+    return note_quiet(future_.next(), end);
+  }
+
+  bool has_next(Tick end) noexcept {
+    const bool is_overdue = !overdue_.empty();
+    const auto slot = is_overdue ? overdue_.next() : future_.next();
+    if (!is_overdue && note_quiet(slot, end)) return false;
+    next_ = *slot;
+    next_list_ = slot->number + (is_overdue ? kOverdue : 0);
+    return true;
+  }
+
+  // A slot of one tick fires, a coarser one is placed in finer ones. If it holds one timer only,
+  // that one fires at once: nothing else is due before it.
+  void take_next(Tick end) noexcept {
+    Map& map = next_list_ < kOverdue ? future_ : overdue_;
+    map.clear_occupied(next_.number);
+    map.set_base(next_.start);
+    if (next_.level == 0) return start_batch(Batch::to_fire, next_list_);
+    const auto only = lists_.only_deadline(next_list_);
+    if (!only || *only > std::min(next_.last(), end)) {
+      return start_batch(Batch::to_place, next_list_);
+    }
+    map.set_base(*only);
+    start_batch(Batch::to_fire, next_list_);
+  }
+
+ private:
+  void insert_in(const Map& map, unsigned first_list, const Entry& entry) noexcept {
+    const unsigned list = first_list + map.slot_of(entry.deadline);
+    if (!lists_.try_push(list, entry)) [[unlikely]]
+      grow(list, entry);
+  }
+
+  // These are not inlined: they are rare, and would make each caller save its registers.
+  [[gnu::noinline]] void grow(unsigned list, Entry entry) noexcept {
+    if (!lists_.push(list, entry)) return;
+    quiet_until_ = 0;
+    if (list < kOverdue) {
+      future_.set_occupied(list);
+    } else {
+      overdue_.set_occupied(list - kOverdue);
+    }
+  }
+  [[gnu::noinline]] bool settle(Place place) noexcept {
+    const unsigned emptied = lists_.settle(place);
+    if (emptied < kOverdue) {
+      future_.clear_occupied(emptied);
+    } else if (emptied < kRoles) {
+      overdue_.clear_occupied(emptied - kOverdue);
+    }
+    return true;
+  }
+
+  // Returns: whether `slot`, the future's next, starts after `end`; if so, remembers when.
+  bool note_quiet(const std::optional<typename Map::Slot>& slot, Tick end) noexcept {
+    if (slot && slot->start <= end) return false;
+    quiet_until_ = slot && nothing_waits() ? slot->start : 0;
+    return true;
+  }
+
+  void start_batch(Batch batch, unsigned list) noexcept {
+    batch_ = batch;
+    batch_list_ = list;
+    lists_.prefetch(list);
+  }
+
+  void check_slot(const Map& map, unsigned slot, unsigned list) const noexcept {
+    const bool holds_timers = !lists_.empty(list) && list != batch_list_;
+    DETENT_CHECK(map.is_occupied(slot) == holds_timers);
+  }
+
+  std::size_t size_ = 0;
+  Map future_;
+  Map overdue_{0};  // in a pass: due before the future's base, to be sorted
+  Lists lists_;
+  // No timer waits and no slot starts before this tick; 0: not known.
+  Tick quiet_until_ = 0;
+  // What has_next() found.
+  typename Map::Slot next_{};
+  unsigned next_list_ = 0;
+  Batch batch_ = Batch::to_place;
+  unsigned batch_list_ = kRoles;  // what is worked on; a slot's list, or placed_
+  unsigned placed_ = kRoles;
+  unsigned admitted_ = kRoles + 1;  // due when scheduled, before the last call began
+  unsigned waiting_ = kRoles + 2;   // due when scheduled, since then
+};
+
+}  // namespace detent::internal

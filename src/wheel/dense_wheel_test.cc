@@ -1,0 +1,105 @@
+// What is DenseWheel's own; the contract it shares with the family is tested by timer_queue_*.
+#include "detent/dense_wheel.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace detent {
+namespace {
+
+std::vector<std::uint32_t> fired_at(DenseWheel& wheel, Tick now) {
+  std::vector<std::uint32_t> fired;
+  wheel.advance(now, [&](std::uint32_t index) { fired.push_back(index); });
+  return fired;
+}
+
+TEST(DenseWheel, NumberNeverNamedIsNotPending) {
+  DenseWheel wheel;
+  EXPECT_FALSE(wheel.is_pending(0));
+  EXPECT_FALSE(wheel.is_pending(4'000'000'000));
+  EXPECT_FALSE(wheel.cancel(4'000'000'000));
+}
+
+TEST(DenseWheel, GrowsToTheLargestNumber) {
+  DenseWheel wheel;
+  wheel.schedule(1'000'000, 5);
+  wheel.postpone(2'000'000, 6);
+  EXPECT_TRUE(wheel.is_pending(1'000'000));
+  EXPECT_FALSE(wheel.is_pending(999'999));
+  EXPECT_EQ(fired_at(wheel, 6), (std::vector<std::uint32_t>{1'000'000, 2'000'000}));
+}
+
+TEST(DenseWheel, DeadlineOfIsTheLatestGiven) {
+  DenseWheel wheel;
+  wheel.schedule(3, 100);
+  EXPECT_EQ(wheel.deadline_of(3), 100u);
+  wheel.postpone(3, 70'000);
+  EXPECT_EQ(wheel.deadline_of(3), 70'000u);
+  wheel.schedule(3, 50);
+  EXPECT_EQ(wheel.deadline_of(3), 50u);
+}
+
+TEST(DenseWheelDeathTest, DeadlineOfATimerThatIsNotPendingIsABug) {
+  const DenseWheel wheel;
+  EXPECT_DEATH(static_cast<void>(wheel.deadline_of(3)), "is_pending");
+}
+
+TEST(DenseWheel, PostponeToEarlierMovesItThere) {
+  DenseWheel wheel;
+  for (const Tick later : {Tick{101}, Tick{300}, Tick{70'000}, Tick{1} << 40}) {
+    wheel.schedule(1, wheel.now() + later);
+    wheel.postpone(1, wheel.now() + 100);
+    EXPECT_TRUE(fired_at(wheel, wheel.now() + 99).empty());
+    EXPECT_EQ(fired_at(wheel, wheel.now() + 1).size(), 1u);
+  }
+}
+
+TEST(DenseWheel, ManyAtOnceAreTheSameAsOneByOne) {
+  DenseWheel wheel;
+  std::vector<DenseWheel::Timer> timers;
+  std::vector<std::uint32_t> even;
+  for (std::uint32_t index = 0; index < 500; ++index) {
+    timers.push_back({.index = index, .deadline = index * 7 % 300 + Tick{1}});
+    if (index % 2 == 0) even.push_back(index);
+  }
+  wheel.schedule(timers);
+  EXPECT_EQ(wheel.size(), 500u);
+  EXPECT_EQ(wheel.deadline_of(499), 499u * 7 % 300 + 1);
+
+  EXPECT_EQ(wheel.cancel(even), 250u);
+  EXPECT_EQ(wheel.cancel(even), 0u);
+  even.push_back(1);
+  even.push_back(1);
+  even.push_back(100'000);
+  EXPECT_EQ(wheel.cancel(even), 1u) << "twice named, or never seen";
+  EXPECT_EQ(fired_at(wheel, 300).size(), 249u);
+}
+
+TEST(DenseWheel, ReserveMakesRoom) {
+  DenseWheel wheel;
+  wheel.reserve(10'000);
+  EXPECT_FALSE(wheel.is_pending(9'999));
+  for (std::uint32_t index = 0; index < 10'000; ++index) wheel.schedule(index, index + 1);
+  wheel.check_invariants();
+  EXPECT_EQ(fired_at(wheel, 10'000).size(), 10'000u);
+}
+
+TEST(DenseWheel, CallbackMayGrowTheWheel) {
+  DenseWheel wheel;
+  for (std::uint32_t index = 0; index < 100; ++index) wheel.schedule(index, 10);
+  std::uint32_t next = 1'000;
+  std::size_t fired = 0;
+  wheel.advance(10, [&](std::uint32_t) {
+    ++fired;
+    for (int i = 0; i < 100; ++i) wheel.schedule(next++ * 5, 11);
+  });
+  EXPECT_EQ(fired, 100u);
+  EXPECT_EQ(fired_at(wheel, 11).size(), 10'000u);
+  wheel.check_invariants();
+}
+
+}  // namespace
+}  // namespace detent

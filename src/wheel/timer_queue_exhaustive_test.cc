@@ -1,0 +1,156 @@
+// Every small case: every start, every delay, every tick at which a timer is left alone, cancelled
+// or moved, in queues so small that a few ticks go round all their levels. It must fire on its tick
+// or not at all: none early, none late.
+//
+// DETENT_SMALL_TICKS sets how many starts and delays there are.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "wheel/test_queues.h"
+
+namespace detent {
+namespace {
+
+Tick tick_count() {
+  const char* text = std::getenv("DETENT_SMALL_TICKS");
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : 68;  // 4 × 4 × 4, and round once more
+}
+
+// One queue serves for all cases, each so many ticks after the last: whole turns of all its levels.
+constexpr Tick kTurns = 64 * 80;
+
+enum class Deed { none, cancel, postpone, advance_it };
+
+/// One timer's life: scheduled at `start`, and something is done to it at `stop`.
+struct SmallCase {
+  Tick start;
+  Tick delay;
+  Tick stop;  // after start
+  Deed deed;
+  bool alone;  // or with a neighbour one tick later, which no deed concerns
+
+  // When it must fire; empty: never.
+  std::optional<Tick> fires_at() const {
+    switch (deed) {
+      case Deed::none:
+        return start + delay;
+      case Deed::cancel:
+        return std::nullopt;
+      case Deed::postpone:
+        return start + delay + stop;
+      case Deed::advance_it:
+        return start + stop + (delay - stop) / 2;
+    }
+    return std::nullopt;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const SmallCase& small) {
+  return out << "start " << small.start << ", delay " << small.delay << ", stop " << small.stop
+             << ", deed " << static_cast<int>(small.deed) << (small.alone ? "" : ", a neighbour");
+}
+
+template <class Queue>
+class SmallLife {
+ public:
+  /// `queue` is empty, and before small.start.
+  SmallLife(Queue& queue, const SmallCase& small) : queue_(queue), small_(small) {
+    queue_.advance(small.start, kIgnore);
+  }
+
+  // Returns: what was wrong; null when nothing.
+  const char* run() {
+    queue_.schedule(timer_, small_.start + small_.delay);
+    if (!small_.alone) queue_.schedule(neighbour_, neighbours_deadline());
+    if (small_.deed != Deed::none) {
+      if (fires(small_.start + small_.stop)) return "early, before the deed";
+      act();
+    }
+    if (const std::optional<Tick> expected = small_.fires_at()) {
+      if (*expected > queue_.now() && fires(*expected - 1)) return "early";
+      if (!fires(*expected)) return "late";
+    }
+    if (fires(small_.start + 4 * small_.delay + 2)) return "again";
+    return queue_.empty() ? nullptr : "the neighbour is late";
+  }
+
+ private:
+  Tick neighbours_deadline() const { return small_.start + small_.delay + 1; }
+
+  void act() {
+    if (small_.deed == Deed::cancel) {
+      queue_.cancel(timer_);
+    } else if (small_.deed == Deed::postpone) {
+      queue_.postpone(timer_, *small_.fires_at());
+    } else {
+      queue_.schedule(timer_, *small_.fires_at());
+    }
+  }
+
+  // Whether the timer fires on the way to `tick`.
+  bool fires(Tick tick) {
+    bool fired = false;
+    queue_.advance(tick, [&](const auto& timer) { fired = fired || &timer == &timer_; });
+    return fired;
+  }
+
+  Queue& queue_;
+  SmallCase small_;
+  typename Queue::Timer timer_;
+  typename Queue::Timer neighbour_;
+};
+
+template <class Case>
+class TimerQueueExhaustive : public testing::Test {};
+TYPED_TEST_SUITE(TimerQueueExhaustive, SmallQueues, QueueNames);
+
+TYPED_TEST(TimerQueueExhaustive, EveryStartDelayAndDeedFiresOnItsTick) {
+  std::uint64_t cases = 0;
+  auto queue = TypeParam::make(0);
+  const auto check = [&](SmallCase small) {
+    ++cases;
+    small.start += cases * kTurns;
+    const char* const wrong = SmallLife(*queue, small).run();
+    ASSERT_EQ(wrong, nullptr) << wrong << ": " << small;
+  };
+  for (Tick start = 0; start < tick_count(); ++start) {
+    for (Tick delay = 0; delay < tick_count(); ++delay) {
+      for (const bool alone : {true, false}) {
+        if (!can_hold<TypeParam>(start, start + delay + 1)) continue;
+        ASSERT_NO_FATAL_FAILURE(check({start, delay, 0, Deed::none, alone}));
+        for (Tick stop = 0; stop < delay; ++stop) {
+          for (const Deed deed : {Deed::cancel, Deed::postpone, Deed::advance_it}) {
+            if (!can_hold<TypeParam>(start + stop, start + delay + stop)) continue;
+            ASSERT_NO_FATAL_FAILURE(check({start, delay, stop, deed, alone}));
+          }
+        }
+      }
+    }
+  }
+  std::cout << cases << " cases\n";
+  EXPECT_GT(cases, 100'000u);
+}
+
+// Tick by tick instead of in jumps: the wheel turns as slowly as it can.
+TYPED_TEST(TimerQueueExhaustive, EveryStartAndDelayFiresOnItsTickWhenTimeCreeps) {
+  for (Tick start = 0; start < tick_count(); ++start) {
+    for (Tick delay = 1; delay < tick_count() && can_hold<TypeParam>(start, start + delay);
+         ++delay) {
+      auto queue = TypeParam::make(start);
+      TimerOf<TypeParam> timer;
+      ASSERT_TRUE(queue->schedule(timer, start + delay));
+      for (Tick now = start; now < start + delay; ++now) {
+        ASSERT_EQ(count_fired(*queue, now), 0u) << "start " << start << ", delay " << delay;
+        ASSERT_LE(queue->next_wakeup(), start + delay);
+      }
+      ASSERT_EQ(count_fired(*queue, start + delay), 1u) << "start " << start << ", delay " << delay;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace detent
