@@ -123,20 +123,20 @@ Engine::WaitId Engine::lease_or_wait(const LeaseRequest& request, milliseconds w
     answer_after_commit(std::move(done), std::move(ready));
     return id;
   }
-  auto parked = std::make_unique<Wait>();
-  parked->id = id;
-  parked->queue = &queue_of(request.queue);
-  parked->request = request;
-  parked->done = std::move(done);
-  parked->queue->waits.emplace(id, parked.get());
-  wait_wheel_.schedule(*parked, time_.tick_after(wait));
-  waits_.emplace(id, std::move(parked));
+  Wait& parked = waits_.emplace();
+  parked.id = id;
+  parked.queue = &queue_of(request.queue);
+  parked.request = request;
+  parked.done = std::move(done);
+  parked.queue->waits.emplace(id, &parked);
+  waits_by_id_.emplace(id, &parked);
+  wait_wheel_.schedule(parked.index, time_.tick_after(wait));
   return id;
 }
 
 void Engine::abandon_wait(WaitId id) {
-  const auto it = waits_.find(id);
-  if (it == waits_.end()) return;
+  const auto it = waits_by_id_.find(id);
+  if (it == waits_by_id_.end()) return;
   Queue& queue = *it->second->queue;
   finish_wait(*it->second, std::vector<LeasedTask>{});
   forget_if_unused(queue);
@@ -144,7 +144,7 @@ void Engine::abandon_wait(WaitId id) {
 
 void Engine::end_waits() {
   waits_ended_ = true;
-  while (!waits_.empty()) finish_wait(*waits_.begin()->second, std::vector<LeasedTask>{});
+  waits_.for_each([this](Wait& wait) { finish_wait(wait, std::vector<LeasedTask>{}); });
 }
 
 Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, const LeaseRequest& request) {
@@ -178,7 +178,7 @@ LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& r
   ++counters_.leased;
   const milliseconds timeout = request.visibility_timeout.value_or(
       task.rules.visibility_timeout.value_or(kDefaultVisibilityTimeout));
-  due_wheel_.schedule(loaded, time_.tick_after(timeout));
+  due_wheel_.schedule(loaded.index, time_.tick_after(timeout));
   const milliseconds lateness = time_.wall_now() - loaded.due_at;
   return LeasedTask{.task = std::move(task),
                     .lease = {.epoch = epoch_, .number = loaded.lease},
@@ -267,30 +267,30 @@ void Engine::place(Task task, std::optional<DueKey> from, Deadline deadline) {
 }
 
 void Engine::load(const Task& task, DueKey place, Deadline deadline) {
-  auto owned = std::make_unique<LoadedTask>();
-  LoadedTask& loaded = *owned;
-  const bool is_new = loaded_.emplace(place.id.value, std::move(owned)).second;
+  LoadedTask& loaded = loaded_.emplace();
+  const bool is_new = loaded_by_id_.emplace(place.id.value, &loaded).second;
   DETENT_CHECK(is_new);
   loaded.place = place;
   loaded.due_at = deadline.due_at;
+  loaded.tick = deadline.tick;
   loaded.queue = &queue_of(task.queue);
   loaded.priority = task.rules.priority;
   loaded.attempts = task.attempts;
   loaded.max_attempts = max_attempts_of(task.rules);
   loaded.follows_wall = deadline.follows_wall;
-  if (deadline.tick <= time_.now()) {
-    become_ready(loaded, deadline.tick);
+  if (loaded.tick <= time_.now()) {
+    become_ready(loaded);
   } else {
-    due_wheel_.schedule(loaded, deadline.tick);
+    due_wheel_.schedule(loaded.index, loaded.tick);
   }
 }
 
-void Engine::become_ready(LoadedTask& task, Tick due) {
+void Engine::become_ready(LoadedTask& task) {
   DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
   task.state = TaskState::ready;
   task.queue->ready.insert(&task);
   ++counters_.fired;
-  lateness_.record(clock_.now() - time_.when(due));
+  lateness_.record(clock_.now() - time_.when(task.tick));
   want_serving(*task.queue);
 }
 
@@ -301,7 +301,9 @@ void Engine::unload(LoadedTask& task) {
     --queue.leased;
     leases_.erase(task.lease);
   }
-  loaded_.erase(task.id().value);
+  due_wheel_.cancel(task.index);
+  loaded_by_id_.erase(task.id().value);
+  loaded_.erase(task.index);
 }
 
 void Engine::remove(LoadedTask& task) {
@@ -348,8 +350,8 @@ Result<std::optional<StoredTask>> Engine::find_stored(TaskId id) {
 }
 
 Engine::LoadedTask* Engine::find_loaded(TaskId id) noexcept {
-  const auto it = loaded_.find(id.value);
-  return it == loaded_.end() ? nullptr : it->second.get();
+  const auto it = loaded_by_id_.find(id.value);
+  return it == loaded_by_id_.end() ? nullptr : it->second;
 }
 
 Engine::Queue& Engine::queue_of(const std::string& name) {

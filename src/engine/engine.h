@@ -36,10 +36,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,8 +45,9 @@
 #include "base/histogram.h"
 #include "base/result.h"
 #include "base/rng.h"
+#include "base/slab.h"
 #include "detent/clock.h"
-#include "detent/timer_wheel.h"
+#include "detent/dense_wheel.h"
 #include "detent/unique_function.h"
 #include "engine/engine_stats.h"
 #include "engine/engine_time.h"
@@ -147,7 +146,7 @@ class Engine {
   // Tasks in memory.
   void load(const Task& task, DueKey place, Deadline deadline);
   void unload(LoadedTask& task);
-  void become_ready(LoadedTask& task, Tick due);
+  void become_ready(LoadedTask& task);
   LoadedTask* find_loaded(TaskId id) noexcept;
   LoadedTask* holder_of(LeaseToken lease) noexcept;
   Queue& queue_of(const std::string& name);
@@ -206,12 +205,15 @@ class Engine {
   Tick next_shrink_ = 0;             // not before: the last attempt looked at all tasks in vain
   std::optional<Error> stopped_by_;
 
-  TimerWheel due_wheel_;   // LoadedTask: due, or lease run out
-  TimerWheel wait_wheel_;  // Wait: waited long enough
-  std::unordered_map<std::uint64_t, std::unique_ptr<LoadedTask>> loaded_;  // by id
-  std::unordered_map<std::uint64_t, LoadedTask*> leases_;                  // by token number
+  // The timers of a wheel are the indices of the slab above it.
+  Slab<LoadedTask> loaded_;
+  DenseWheel due_wheel_;  // due, or lease run out
+  Slab<Wait> waits_;
+  DenseWheel wait_wheel_;  // waited long enough
+  std::unordered_map<std::uint64_t, LoadedTask*> loaded_by_id_;
+  std::unordered_map<std::uint64_t, LoadedTask*> leases_;  // by token number
+  std::unordered_map<WaitId, Wait*> waits_by_id_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
-  std::unordered_map<WaitId, std::unique_ptr<Wait>> waits_;
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;  // have ready tasks and waiting workers

@@ -154,6 +154,20 @@ TEST_F(EngineLease, AWaitingWorkerGetsATaskTheMomentItIsDue) {
   EXPECT_EQ(waiting.tasks.value().size(), 1u);
 }
 
+TEST_F(EngineLease, AWaitThatEndedEarlyHasNoTimerLeft) {
+  schedule("q", 1s);
+  Waiting served;
+  Waiting gone;
+  wait_for(served, "q", 20s);
+  wait_for(gone, "q", 20s);
+  engine_->abandon_wait(gone.id);
+  advance(1s);
+  engine_->check_invariants();
+  advance(20s);
+  EXPECT_EQ(served.answers, 1);
+  EXPECT_EQ(gone.answers, 1);
+}
+
 TEST_F(EngineLease, WaitingWorkersAreServedInTheOrderTheyCame) {
   Waiting first;
   Waiting second;

@@ -11,11 +11,13 @@
 namespace detent {
 
 /// A task of the load window. Its payload and rules stay in the store.
-struct Engine::LoadedTask final : Timer {
+struct Engine::LoadedTask {
+  std::uint32_t index;  // in loaded_, and its timer's in due_wheel_
+  std::uint32_t priority = 0;
   DueKey place;
   WallTime due_at{};
+  Tick tick = 0;  // when it becomes ready; not when its lease runs out
   Queue* queue = nullptr;
-  std::uint32_t priority = 0;
   std::uint32_t attempts = 0;  // that have ended
   std::uint32_t max_attempts = 0;
   TaskState state = TaskState::scheduled;
@@ -38,7 +40,8 @@ struct Engine::Queue {
 };
 
 /// A worker that waits for a task.
-struct Engine::Wait final : Timer {
+struct Engine::Wait {
+  std::uint32_t index;  // in waits_, and its timer's in wait_wheel_
   WaitId id = 0;
   Queue* queue = nullptr;
   LeaseRequest request;

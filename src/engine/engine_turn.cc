@@ -95,32 +95,31 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
 void Engine::fire_due() {
   const Tick now = time_.now();
   std::vector<LoadedTask*> ran_out;
-  const auto fire_task = [&](Timer& timer) {
-    auto& task = static_cast<LoadedTask&>(timer);
+  const auto fire_task = [&](std::uint32_t index) {
+    LoadedTask& task = loaded_[index];
     if (task.state == TaskState::leased) {
       ran_out.push_back(&task);
     } else {
-      become_ready(task, task.deadline());
+      become_ready(task);
     }
   };
   due_wheel_.advance(now, fire_task, kFireLimit);
   while (ran_out.size() > kLeaseEndLimit) {
-    due_wheel_.schedule(*ran_out.back(), now);  // in the next turn
+    due_wheel_.schedule(ran_out.back()->index, now);  // in the next turn
     ran_out.pop_back();
   }
   end_leases(ran_out);
 
-  std::vector<Wait*> over;
-  const auto end_wait = [&over](Timer& timer) { over.push_back(&static_cast<Wait&>(timer)); };
+  const auto end_wait = [this](std::uint32_t index) { abandon_wait(waits_[index].id); };
   wait_wheel_.advance(now, end_wait, kFireLimit);
-  for (const Wait* wait : over) abandon_wait(wait->id);
 }
 
 void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
   if (ran_out.empty()) return;
   Result<std::vector<Result<Task>>> records = read_all(ran_out);
   if (!records) {
-    for (LoadedTask* task : ran_out) due_wheel_.schedule(*task, time_.tick_after(kReadRetry));
+    const Tick retry = time_.tick_after(kReadRetry);
+    for (const LoadedTask* task : ran_out) due_wheel_.schedule(task->index, retry);
     return;
   }
   for (std::size_t i = 0; i < ran_out.size(); ++i) {
@@ -137,10 +136,11 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
 
 void Engine::notice_clock() {
   if (!time_.notice_step()) return;
-  for (const auto& [id, task] : loaded_) {
-    if (task->state != TaskState::scheduled || !task->follows_wall) continue;
-    due_wheel_.schedule(*task, time_.tick_at(task->due_at));
-  }
+  loaded_.for_each([this](LoadedTask& task) {
+    if (task.state != TaskState::scheduled || !task.follows_wall) return;
+    task.tick = time_.tick_at(task.due_at);
+    due_wheel_.schedule(task.index, task.tick);
+  });
 }
 
 // ---- waiting workers ----
@@ -164,8 +164,10 @@ void Engine::serve_waits() {
 
 void Engine::finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer) {
   answer_after_commit(std::move(wait.done), std::move(answer));
+  wait_wheel_.cancel(wait.index);
   wait.queue->waits.erase(wait.id);
-  waits_.erase(wait.id);
+  waits_by_id_.erase(wait.id);
+  waits_.erase(wait.index);
 }
 
 /// A queue that workers ask for and that never had a task is not kept: names cost nothing to make
@@ -192,7 +194,7 @@ void Engine::after_commit(Committed committed) { after_commit_.push_back(std::mo
 
 Result<void> Engine::commit() {
   Result<void> result = write_staged();
-  while (stopped_by_ && !waits_.empty()) finish_wait(*waits_.begin()->second, *stopped_by_);
+  if (stopped_by_) waits_.for_each([this](Wait& wait) { finish_wait(wait, *stopped_by_); });
   for (Committed& committed : std::exchange(after_commit_, {})) committed(result);
   return result;
 }
@@ -258,13 +260,13 @@ void Engine::shrink_window() {
   if (time_.now() < next_shrink_) return;
   DueKey kept = kFirstDueKey;  // the window reaches at least so far
   std::vector<DueKey> scheduled;
-  for (const auto& [id, task] : loaded_) {
-    if (task->state == TaskState::scheduled) {
-      scheduled.push_back(task->place);
+  loaded_.for_each([&](const LoadedTask& task) {
+    if (task.state == TaskState::scheduled) {
+      scheduled.push_back(task.place);
     } else {
-      kept = std::max(kept, task->place);
+      kept = std::max(kept, task.place);
     }
-  }
+  });
   std::erase_if(scheduled, [kept](DueKey place) { return place <= kept; });
   if (scheduled.empty()) {
     next_shrink_ = time_.tick_after(kShrinkPause);
@@ -334,7 +336,10 @@ void Engine::check_invariants() {
   DETENT_CHECK(staging_.empty());
   due_wheel_.check_invariants();
   wait_wheel_.check_invariants();
+  loaded_.check_invariants();
+  waits_.check_invariants();
   std::size_t in_memory = 0;
+  std::size_t timers = 0;
   std::unordered_map<std::string, QueueCounts> found;
   for (DueKey after = kFirstDueKey;;) {
     const DuePage page = store_.read_due(after, kNeverDue, kPageTasks).value();
@@ -346,12 +351,16 @@ void Engine::check_invariants() {
       if (loaded == nullptr) continue;
       ++in_memory;
       DETENT_CHECK(loaded->place == stored.place);
-      DETENT_CHECK(loaded->is_pending() == (loaded->state != TaskState::ready));
+      const bool has_timer = loaded->state != TaskState::ready;
+      DETENT_CHECK(due_wheel_.is_pending(loaded->index) == has_timer);
+      if (has_timer) ++timers;
     }
     if (!page.more) break;
     after = page.tasks.back().place;
   }
-  DETENT_CHECK(in_memory == loaded_.size());
+  DETENT_CHECK(in_memory == loaded_.size() && in_memory == loaded_by_id_.size());
+  DETENT_CHECK(timers == due_wheel_.size());
+  DETENT_CHECK(waits_.size() == wait_wheel_.size() && waits_.size() == waits_by_id_.size());
   for (const auto& [name, queue] : queues_) {
     DETENT_CHECK(queue->counts.waiting == found[name].waiting);
     DETENT_CHECK(queue->counts.dead == found[name].dead);

@@ -171,6 +171,15 @@ TEST_F(EngineWindow, ADateFollowsAWallClockSteppedBack) {
   EXPECT_EQ(state_of(id), TaskState::ready);
 }
 
+TEST_F(EngineWindow, ADateThatFollowedTheWallClockIsNotCountedAsLate) {
+  schedule("q", wall_now() + 5min);
+  clock_.step_wall(-1h);
+  advance(1h + 5min);
+  const EngineStats stats = engine_->stats();
+  EXPECT_EQ(stats.counters.fired, 1u);
+  EXPECT_LE(stats.lateness.quantile(1), 1ms);
+}
+
 TEST_F(EngineWindow, ADateFollowsAWallClockSteppedForward) {
   const TaskId near = schedule("q", wall_now() + 5min);
   const TaskId far = schedule("q", wall_now() + 2h);

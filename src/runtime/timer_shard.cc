@@ -43,19 +43,24 @@ nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
 }
 
 TimerId TimerShard::add(NewTimer& timer) {
-  TimerEntry& entry = slab_.allocate();
+  Entry& entry = slab_.emplace();
+  entry.generation = ++scheduled_;
   entry.job = std::move(timer.job);
   entry.due_at_wall = timer.due_at_wall;
   if (timer.periodic) entry.periodic = std::make_unique<PeriodicOptions>(*timer.periodic);
   arm(entry, timer.due_at);
-  ++scheduled_;
-  return entry.id;
+  return entry.id();
 }
 
-void TimerShard::arm(TimerEntry& entry, MonotonicTime due_at) noexcept {
-  entry.state = TimerState::pending;
+TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
+  Entry* const entry = slab_.find(id.index);
+  return entry != nullptr && entry->generation == id.generation ? entry : nullptr;
+}
+
+void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
+  entry.state = State::pending;
   entry.due_at = due_at;
-  wheel_.postpone(entry, scale_.tick_at_or_after(due_at));
+  wheel_.postpone(entry.index, scale_.tick_at_or_after(due_at));
 }
 
 std::optional<MonotonicTime> TimerShard::next_wakeup() const noexcept {
@@ -65,11 +70,11 @@ std::optional<MonotonicTime> TimerShard::next_wakeup() const noexcept {
 }
 
 bool TimerShard::collect(const ClockReading& clocks, std::vector<TimerId>& due) noexcept {
-  const auto on_fire = [&](Timer& timer) { on_due(static_cast<TimerEntry&>(timer), clocks, due); };
+  const auto on_fire = [&](std::uint32_t index) { on_due(slab_[index], clocks, due); };
   return wheel_.advance(scale_.tick_at_or_before(clocks.now), on_fire, kBatch).more;
 }
 
-void TimerShard::on_due(TimerEntry& entry, const ClockReading& clocks,
+void TimerShard::on_due(Entry& entry, const ClockReading& clocks,
                         std::vector<TimerId>& due) noexcept {
   DETENT_CHECK(entry.due_at <= clocks.now);
   if (entry.due_at_wall &&
@@ -80,27 +85,33 @@ void TimerShard::on_due(TimerEntry& entry, const ClockReading& clocks,
   if (entry.periodic != nullptr) {
     entry.due_at = last_tick(entry.due_at, entry.periodic->period, clocks.now);
   }
-  entry.state = TimerState::queued;
+  entry.state = State::queued;
   ++queued_;
-  due.push_back(entry.id);
+  due.push_back(entry.id());
 }
 
-Job TimerShard::take_out(TimerEntry& entry) noexcept {
-  if (entry.state == TimerState::pending) {
-    wheel_.cancel(entry);
+Job TimerShard::take_out(Entry& entry) noexcept {
+  if (entry.state == State::pending) {
+    wheel_.cancel(entry.index);
   } else {
-    DETENT_CHECK(entry.state == TimerState::queued);
+    DETENT_CHECK(entry.state == State::queued);
     --queued_;
   }
   Job job = std::move(entry.job);
-  slab_.release(entry);
+  end(entry);
   return job;
 }
 
+void TimerShard::end(Entry& entry) noexcept {
+  DETENT_CHECK(!wheel_.is_pending(entry.index));
+  DETENT_CHECK(!entry.job);
+  slab_.erase(entry.index);
+}
+
 CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
-  TimerEntry* const entry = slab_.find(id);
+  Entry* const entry = find(id);
   if (entry == nullptr) return CancelResult::not_pending;
-  if (entry->state == TimerState::running) {
+  if (entry->state == State::running) {
     entry->cancelled = true;
     return CancelResult::running;
   }
@@ -110,9 +121,9 @@ CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
 }
 
 bool TimerShard::begin_run(TimerId id, Job& job) noexcept {
-  TimerEntry* const entry = slab_.find(id);
-  if (entry == nullptr || entry->state != TimerState::queued) return false;
-  entry->state = TimerState::running;
+  Entry* const entry = find(id);
+  if (entry == nullptr || entry->state != State::queued) return false;
+  entry->state = State::running;
   --queued_;
   ++running_;
   ++runs_;
@@ -121,9 +132,9 @@ bool TimerShard::begin_run(TimerId id, Job& job) noexcept {
 }
 
 bool TimerShard::rearm(TimerId id, Job& job, MonotonicTime now) noexcept {
-  TimerEntry* const entry = slab_.find(id);
+  Entry* const entry = find(id);
   DETENT_CHECK(entry != nullptr);
-  DETENT_CHECK(entry->state == TimerState::running);
+  DETENT_CHECK(entry->state == State::running);
   if (entry->periodic == nullptr || entry->cancelled) return false;
   PeriodicOptions& periodic = *entry->periodic;
   if (periodic.count == 1) return false;
@@ -135,9 +146,9 @@ bool TimerShard::rearm(TimerId id, Job& job, MonotonicTime now) noexcept {
 }
 
 void TimerShard::end_run(TimerId id) noexcept {
-  TimerEntry* const entry = slab_.find(id);
+  Entry* const entry = find(id);
   DETENT_CHECK(entry != nullptr);
-  DETENT_CHECK(entry->state == TimerState::running);
+  DETENT_CHECK(entry->state == State::running);
   --running_;
   if (entry->periodic == nullptr || entry->periodic->count == 1) {
     ++completed_;
@@ -146,35 +157,35 @@ void TimerShard::end_run(TimerId id) noexcept {
   } else {
     ++dropped_;  // there were runs to come, but the scheduler stopped
   }
-  slab_.release(*entry);
+  end(*entry);
 }
 
 bool TimerShard::move(TimerId id, MonotonicTime due_at) noexcept {
-  TimerEntry* const entry = slab_.find(id);
-  if (entry == nullptr || entry->state == TimerState::running) return false;
+  Entry* const entry = find(id);
+  if (entry == nullptr || entry->state == State::running) return false;
   // One that is queued goes back to the wheel; begin_run, called later for nothing, sees that.
-  if (entry->state == TimerState::queued) --queued_;
+  if (entry->state == State::queued) --queued_;
   entry->due_at_wall.reset();
   arm(*entry, due_at);
   return true;
 }
 
 bool TimerShard::is_pending(TimerId id) const noexcept {
-  const TimerEntry* const entry = slab_.find(id);
-  return entry != nullptr && entry->state != TimerState::running;
+  const Entry* const entry = find(id);
+  return entry != nullptr && entry->state != State::running;
 }
 
 bool TimerShard::is_running(TimerId id) const noexcept {
-  const TimerEntry* const entry = slab_.find(id);
-  return entry != nullptr && entry->state == TimerState::running;
+  const Entry* const entry = find(id);
+  return entry != nullptr && entry->state == State::running;
 }
 
 std::vector<PendingJob> TimerShard::take_all(TakeAll which) {
   std::vector<PendingJob> taken;
   taken.reserve(slab_.size());
-  slab_.for_each([&](TimerEntry& entry) {
-    const bool take = entry.state == TimerState::pending ||
-                      (entry.state == TimerState::queued && which == TakeAll::pending_and_queued);
+  slab_.for_each([&](Entry& entry) {
+    const bool take = entry.state == State::pending ||
+                      (entry.state == State::queued && which == TakeAll::pending_and_queued);
     if (!take) return;
     PendingJob& left = taken.emplace_back();
     left.deadline = entry.due_at;

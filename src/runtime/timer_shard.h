@@ -10,16 +10,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/slab.h"
 #include "detent/clock.h"
+#include "detent/dense_wheel.h"
 #include "detent/scheduler.h"
 #include "detent/timer_handle.h"
-#include "detent/timer_wheel.h"
 #include "detent/unique_function.h"
 #include "runtime/tick_scale.h"
-#include "runtime/timer_slab.h"
 
 namespace detent::internal {
 
@@ -43,6 +44,8 @@ struct NewTimer {
 /// Which timers `take_all` takes.
 enum class TakeAll : std::uint8_t { pending, pending_and_queued };
 
+/// A timer goes by the index of its entry, in the slab and in the wheel. Its id has a generation
+/// besides, so that an id finds nothing once its timer has ended, whoever has the index then.
 /// Thread-compatible.
 class TimerShard {
  public:
@@ -51,6 +54,7 @@ class TimerShard {
 
   explicit TimerShard(const TickScale& scale) : scale_(scale) {}
 
+  /// Returns: an id that no other timer has or had.
   TimerId add(NewTimer& timer);
   /// Counts a timer that was offered after the end.
   void count_refused() noexcept { ++scheduled_, ++dropped_; }
@@ -89,16 +93,39 @@ class TimerShard {
   SchedulerStats stats() const noexcept;
 
  private:
-  void arm(TimerEntry& entry, MonotonicTime due_at) noexcept;
-  void on_due(TimerEntry& entry, const ClockReading& clocks, std::vector<TimerId>& due) noexcept;
-  Job take_out(TimerEntry& entry) noexcept;
+  // Moves: pending → queued → running → the end, or back to pending for a periodic timer; queued →
+  // pending when it is moved; pending and queued → the end when it is cancelled.
+  enum class State : std::uint8_t {
+    pending,  // in the wheel
+    queued,   // due and handed to the executor, not begun
+    running,  // its job is being called; the job is not in the entry meanwhile
+  };
+
+  struct Entry {
+    std::uint32_t index;
+    State state = State::pending;
+    bool cancelled = false;  // while it runs: there is to be no other run
+    std::uint64_t generation = 0;
+    Job job;
+    MonotonicTime due_at;                       // exact; the tick in the wheel is this rounded up
+    std::optional<WallTime> due_at_wall;        // for a timer scheduled for a date
+    std::unique_ptr<PeriodicOptions> periodic;  // null for one shot; `count` is the runs left
+
+    TimerId id() const noexcept { return {.index = index, .generation = generation}; }
+  };
+
+  Entry* find(TimerId id) const noexcept;
+  void arm(Entry& entry, MonotonicTime due_at) noexcept;
+  void on_due(Entry& entry, const ClockReading& clocks, std::vector<TimerId>& due) noexcept;
+  Job take_out(Entry& entry) noexcept;
+  void end(Entry& entry) noexcept;
 
   TickScale scale_;
-  TimerWheel wheel_;  // before slab_: entries leave it when they are destroyed
-  TimerSlab slab_;
+  Slab<Entry> slab_;
+  DenseWheel wheel_;
   std::size_t queued_ = 0;
   std::size_t running_ = 0;
-  std::uint64_t scheduled_ = 0;
+  std::uint64_t scheduled_ = 0;  // the last generation, too
   std::uint64_t completed_ = 0;
   std::uint64_t cancelled_ = 0;
   std::uint64_t dropped_ = 0;

@@ -1,0 +1,226 @@
+// Where things live that go by small numbers: chunks of 64 values that never move.
+//
+// A value gets an index when it is made and keeps it; another value may get that index later. No
+// chunk is added while any has room, so indices stay below the most values there were at once,
+// rounded up to a chunk. That is dense enough to index arrays by them, or the timers of a
+// DenseWheel.
+//
+// A chunk whose last value is erased gives its memory back. One empty chunk is kept, so that a
+// single value made and erased over and over allocates nothing.
+//
+// Slab allocation: Bonwick, "The slab allocator" (USENIX 1994).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "detent/check.h"
+
+namespace detent {
+
+/// What a slab can hold: it is made from its index, and keeps it.
+template <class T>
+concept SlabValue = requires(const T& value, std::uint32_t index) {
+  T{.index = index};
+  { value.index } -> std::convertible_to<std::uint32_t>;
+};
+
+/// Owns its values. T is a SlabValue (it may be incomplete here) whose destructor leaves the slab
+/// alone. Thread-compatible. All is O(1) but what says otherwise.
+///
+/// Invariants:
+///  1. A chunk whose memory was given back is in bare_, one that has memory and room is in open_,
+///     each once; a full one is in neither.
+///  2. At most one chunk that has memory is empty; spare_ names it.
+///  3. size_ is the number of bits that are not set in the chunks' `free`.
+template <class T>
+class Slab {
+ public:
+  Slab() = default;
+  ~Slab();
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+
+  /// Makes a value, T{.index = …}. Its address and index stay. Allocates every 64th time at most.
+  T& emplace();
+
+  /// Ends the value. Requires: there is one of that index.
+  void erase(std::uint32_t index) noexcept;
+
+  /// Returns: the value of that index, which may be any number; null when there is none.
+  T* find(std::uint32_t index) const noexcept {
+    const std::size_t number = index / kChunkSize;
+    if (number >= chunks_.size() || (chunks_[number].free & bit_of(index)) != 0) return nullptr;
+    return &chunks_[number].values->slots[index % kChunkSize].value;
+  }
+
+  /// Requires: there is one of that index.
+  T& operator[](std::uint32_t index) const noexcept {
+    T* const value = find(index);
+    DETENT_CHECK(value != nullptr);
+    return *value;
+  }
+
+  /// Calls `visit(T&)` with each value, in the order of indices; it may erase that one, and no
+  /// other. O(size() + chunks).
+  template <std::invocable<T&> Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t number = 0; number < chunks_.size(); ++number) {
+      for (std::uint64_t used = ~chunks_[number].free; used != 0; used &= used - 1) {
+        visit(chunks_[number].values->slots[lowest(used)].value);
+      }
+    }
+  }
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+
+  /// Stops the process unless every invariant holds. For tests: O(chunks²).
+  void check_invariants() const noexcept;
+  /// How many chunks have memory. For tests.
+  std::size_t allocated_chunks() const noexcept { return chunks_.size() - bare_.size(); }
+
+  static constexpr std::uint32_t kChunkSize = 64;
+
+ private:
+  static constexpr std::uint64_t kAllFree = ~std::uint64_t{0};
+
+  // Room for a value that lives as long as the slab says. (Defaulted, both would be deleted.)
+  union Slot {
+    Slot() noexcept {}  // NOLINT(modernize-use-equals-default)
+    ~Slot() {}          // NOLINT(modernize-use-equals-default)
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+
+    T value;
+  };
+  struct Values {
+    std::array<Slot, kChunkSize> slots;
+  };
+  struct Chunk {
+    std::unique_ptr<Values> values;  // null: given back
+    std::uint64_t free = kAllFree;   // one bit a slot
+    std::uint32_t open_index = 0;    // where it is in open_, if it is
+  };
+
+  static std::uint64_t bit_of(std::uint32_t index) noexcept {
+    return std::uint64_t{1} << (index % kChunkSize);
+  }
+  static std::uint32_t lowest(std::uint64_t bits) noexcept {
+    return static_cast<std::uint32_t>(std::countr_zero(bits));
+  }
+
+  void add_chunk();
+  void add_open(std::uint32_t number) noexcept;
+  void remove_open(std::uint32_t number) noexcept;
+
+  std::vector<Chunk> chunks_;
+  std::vector<std::uint32_t> open_;
+  std::vector<std::uint32_t> bare_;
+  std::optional<std::uint32_t> spare_;
+  std::size_t size_ = 0;
+};
+
+template <class T>
+Slab<T>::~Slab() {
+  for_each([](T& value) { std::destroy_at(&value); });
+}
+
+template <class T>
+T& Slab<T>::emplace() {
+  static_assert(SlabValue<T>);
+  if (open_.empty()) add_chunk();
+  const std::uint32_t number = open_.back();
+  Chunk& chunk = chunks_[number];
+  const std::uint32_t place = lowest(chunk.free);
+  T* const value = new (&chunk.values->slots[place].value) T{.index = number * kChunkSize + place};
+  chunk.free &= chunk.free - 1;
+  if (chunk.free == 0) open_.pop_back();
+  if (spare_ == number) spare_.reset();
+  ++size_;
+  return *value;
+}
+
+template <class T>
+void Slab<T>::erase(std::uint32_t index) noexcept {
+  std::destroy_at(&(*this)[index]);
+  const std::uint32_t number = index / kChunkSize;
+  Chunk& chunk = chunks_[number];
+  if (chunk.free == 0) add_open(number);
+  chunk.free |= bit_of(index);
+  --size_;
+  if (chunk.free != kAllFree) return;
+  if (!spare_) {
+    spare_ = number;
+    return;
+  }
+  remove_open(number);
+  chunk.values.reset();
+  bare_.push_back(number);
+}
+
+/// Gives a chunk memory: one that had some before, or a new one.
+template <class T>
+void Slab<T>::add_chunk() {
+  if (bare_.empty()) {
+    const std::size_t count = chunks_.size() + 1;
+    DETENT_CHECK(count <= std::numeric_limits<std::uint32_t>::max() / kChunkSize);
+    if (open_.capacity() < count || bare_.capacity() < count) {
+      // Room for every chunk's number now, so that `erase` never allocates.
+      open_.reserve(2 * count);
+      bare_.reserve(2 * count);
+    }
+    chunks_.emplace_back();
+    bare_.push_back(static_cast<std::uint32_t>(count - 1));
+  }
+  chunks_[bare_.back()].values = std::make_unique<Values>();
+  add_open(bare_.back());
+  bare_.pop_back();
+}
+
+template <class T>
+void Slab<T>::add_open(std::uint32_t number) noexcept {
+  chunks_[number].open_index = static_cast<std::uint32_t>(open_.size());
+  open_.push_back(number);
+}
+
+template <class T>
+void Slab<T>::remove_open(std::uint32_t number) noexcept {
+  const std::uint32_t index = chunks_[number].open_index;
+  open_[index] = open_.back();
+  chunks_[open_[index]].open_index = index;
+  open_.pop_back();
+}
+
+template <class T>
+void Slab<T>::check_invariants() const noexcept {
+  std::size_t size = 0;
+  std::size_t open = 0;
+  std::size_t bare = 0;
+  for (std::uint32_t number = 0; number < chunks_.size(); ++number) {
+    const Chunk& chunk = chunks_[number];
+    size += kChunkSize - static_cast<std::size_t>(std::popcount(chunk.free));
+    if (chunk.values == nullptr) {
+      ++bare;
+      DETENT_CHECK(chunk.free == kAllFree);
+      DETENT_CHECK(std::ranges::count(bare_, number) == 1);
+      continue;
+    }
+    DETENT_CHECK((chunk.free == kAllFree) == (spare_ == number));
+    if (chunk.free == 0) continue;
+    ++open;
+    DETENT_CHECK(chunk.open_index < open_.size() && open_[chunk.open_index] == number);
+  }
+  DETENT_CHECK(size == size_ && open == open_.size() && bare == bare_.size());
+}
+
+}  // namespace detent

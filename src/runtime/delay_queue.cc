@@ -1,0 +1,301 @@
+// How the threads of a DelayQueue meet: elements in one heap, waiting threads in two lines, all of
+// it behind one mutex that is held for short steps only.
+//
+// Consumers that find nothing due get in line and keep their place until they leave; so do
+// producers that find no room. The first consumer in line is the leader: it sleeps until the head
+// of the heap is due, the others until somebody rings them or their own time is up. Everyone writes
+// into `wakes_at`, under the lock, when he will look at the queue again, and then does look.
+//
+// No wake-up is lost, because of invariants 3 and 4 below: they say that whoever can be served does
+// look in time, and every critical section that changes anything ends with `settle`, which makes
+// them true again by ringing at most one thread of each line. It matters not what the change was:
+// an earlier head, a leader that left, an element taken by a passer-by. A ring that comes between
+// the decision to sleep and the sleep is kept by the Doorbell.
+#include "detent/delay_queue.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/mutex.h"
+#include "detent/check.h"
+#include "detent/internal/indexed_heap.h"
+#include "detent/internal/link_list.h"
+
+namespace detent::internal {
+
+namespace {
+
+/// A thread that waits, on its own stack.
+struct Waiter : Link {
+  Doorbell bell;  // synchronises itself
+
+  // Touched by its thread only: until when it sleeps; max: until the bell rings.
+  MonotonicTime alarm;
+
+  // Guarded by the queue's lock. `wakes_at`: when it looks at the queue again, at the latest; min
+  // when it is awake or has been rung.
+  MonotonicTime wakes_at = MonotonicTime::min();
+  bool is_in_line = false;
+
+  bool is_awake() const noexcept { return wakes_at == MonotonicTime::min(); }
+
+  /// Sees to it that it looks by `time`. Under the lock, without which it cannot leave: so the bell
+  /// is there until the ring is over.
+  void wake_by(MonotonicTime time) noexcept {
+    if (wakes_at <= time) return;
+    wakes_at = MonotonicTime::min();
+    bell.ring();
+  }
+};
+
+/// Those who wait for the same, first come first. Owns none. Thread-compatible.
+class WaitingLine {
+ public:
+  /// Gets in line, or keeps its place there.
+  void enter(Waiter& waiter) noexcept {
+    if (!waiter.is_in_line) waiters_.push_back(waiter);
+    waiter.is_in_line = true;
+  }
+  void leave(Waiter& waiter) noexcept {
+    if (waiter.is_in_line) unlink(waiter);
+    waiter.is_in_line = false;
+  }
+  /// Null: nobody waits.
+  Waiter* first() const noexcept {
+    return waiters_.empty() ? nullptr : static_cast<Waiter*>(waiters_.sentinel().next);
+  }
+  bool are_all_awake() const noexcept {
+    bool all = true;
+    for_each_link(waiters_, [&](Link& link) { all &= static_cast<Waiter&>(link).is_awake(); });
+    return all;
+  }
+  void wake_first_by(MonotonicTime time) const noexcept {
+    if (Waiter* const waiter = first()) waiter->wake_by(time);
+  }
+  void wake_all() const noexcept {
+    for_each_link(waiters_,
+                  [](Link& link) { static_cast<Waiter&>(link).wake_by(MonotonicTime::min()); });
+  }
+
+ private:
+  LinkList waiters_;
+};
+
+/// An element in the heap: earliest deadline first, equal ones as they were pushed.
+struct Entry {
+  MonotonicTime deadline;
+  std::uint64_t sequence;
+  std::unique_ptr<DelayNode> node;
+
+  bool is_before(const Entry& other) const noexcept {
+    if (deadline != other.deadline) return deadline < other.deadline;
+    return sequence < other.sequence;
+  }
+  void moved_to(std::size_t /*index*/) const noexcept {}  // only the head is ever taken out
+};
+
+}  // namespace
+
+/// Thread-safe.
+///
+/// Invariants, whenever the lock is free:
+///  1. There are at most `capacity_` elements; none is added once closed_.
+///  2. Every entry has its node.
+///  3. If there is an element, the first consumer in line looks by its deadline. If there is none
+///     and none will come, every consumer looks at once.
+///  4. If there is room, the first producer in line looks at once. When closed, every one does.
+class DelayQueueCore::Impl {
+ public:
+  explicit Impl(const DelayQueueOptions& options)
+      : clock_(options.clock != nullptr ? *options.clock : machine_), capacity_(options.capacity) {
+    DETENT_CHECK(capacity_ >= 1);
+  }
+  ~Impl() {
+    DETENT_CHECK(consumers_.first() == nullptr);
+    DETENT_CHECK(producers_.first() == nullptr);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  const Clock& clock() const noexcept { return clock_; }
+
+  PushResult push(std::unique_ptr<DelayNode>& node, MonotonicTime deadline, MonotonicTime give_up) {
+    std::optional<Waiter> self;  // made when it turns out that there is a wait
+    for (;;) {
+      if (const auto result = look_for_room(node, deadline, give_up, self)) return *result;
+      sleep(self);
+    }
+  }
+
+  std::unique_ptr<DelayNode> pop(MonotonicTime give_up) {
+    std::optional<Waiter> self;
+    std::unique_ptr<DelayNode> node;
+    while (look_for_due(node, give_up, self) == Next::wait) sleep(self);
+    return node;
+  }
+
+  IndexedHeap<Entry> take_all() noexcept {
+    MutexLock lock(mu_);
+    IndexedHeap<Entry> taken = std::exchange(heap_, {});
+    settle();
+    return taken;
+  }
+
+  void close() noexcept {
+    MutexLock lock(mu_);
+    closed_ = true;
+    settle();
+  }
+
+  bool is_closed() const noexcept {
+    MutexLock lock(mu_);
+    return closed_;
+  }
+
+  std::size_t size() const noexcept {
+    MutexLock lock(mu_);
+    return heap_.size();
+  }
+
+  std::size_t allocated() const noexcept {
+    MutexLock lock(mu_);
+    return heap_.capacity();
+  }
+
+  void check_invariants() const noexcept {
+    MutexLock lock(mu_);
+    heap_.check_invariants();
+    DETENT_CHECK(heap_.size() <= capacity_);
+    for (const Entry& entry : heap_.elements()) DETENT_CHECK(entry.node != nullptr);
+    if (Waiter* const leader = consumers_.first(); leader != nullptr && !heap_.empty()) {
+      DETENT_CHECK(leader->wakes_at <= heap_.top().deadline);
+    }
+    if (Waiter* const next = producers_.first(); next != nullptr && heap_.size() < capacity_) {
+      DETENT_CHECK(next->is_awake());
+    }
+    if (!closed_) return;
+    if (heap_.empty()) DETENT_CHECK(consumers_.are_all_awake());
+    DETENT_CHECK(producers_.are_all_awake());
+  }
+
+ private:
+  enum class Next : std::uint8_t { wait, done };
+
+  // One look of a consumer. Without `self` it does not get in line, but comes back with one.
+  // Returns: `done` with the element in `node`, or without one when there is none to wait for.
+  Next look_for_due(std::unique_ptr<DelayNode>& node, MonotonicTime give_up,
+                    std::optional<Waiter>& self) noexcept {
+    MutexLock lock(mu_);
+    const MonotonicTime now = clock_.now();
+    const bool is_due = !heap_.empty() && heap_.top().deadline <= now;
+    const bool is_over = give_up <= now || (closed_ && heap_.empty());
+    const Next next = is_due || is_over ? Next::done : Next::wait;
+    if (is_due) node = heap_.pop().node;
+    if (self) stay_or_leave(consumers_, *self, next, give_up);
+    settle();
+    return next;
+  }
+
+  // One look of a producer. Returns: nothing when it has to wait.
+  std::optional<PushResult> look_for_room(std::unique_ptr<DelayNode>& node, MonotonicTime deadline,
+                                          MonotonicTime give_up,
+                                          std::optional<Waiter>& self) noexcept {
+    MutexLock lock(mu_);
+    std::optional<PushResult> result;
+    if (closed_) {
+      result = PushResult::closed;
+    } else if (heap_.size() < capacity_) {
+      heap_.push({deadline, next_sequence_++, std::move(node)});
+      result = PushResult::pushed;
+    } else if (give_up <= clock_.now()) {
+      result = PushResult::full;
+    }
+    if (self) stay_or_leave(producers_, *self, result ? Next::done : Next::wait, give_up);
+    settle();
+    return result;
+  }
+
+  // The end of a look: in line until the next one, or out of it.
+  void stay_or_leave(WaitingLine& line, Waiter& self, Next next, MonotonicTime give_up) noexcept
+      DETENT_REQUIRES(mu_) {
+    if (next == Next::done) return line.leave(self);
+    line.enter(self);
+    const bool is_leader = &line == &consumers_ && line.first() == &self && !heap_.empty();
+    self.alarm = is_leader ? std::min(give_up, heap_.top().deadline) : give_up;
+    self.wakes_at = self.alarm;
+  }
+
+  // Between two looks: the first time not at all, because there is nothing to sleep on yet.
+  void sleep(std::optional<Waiter>& self) {
+    if (!self) {
+      self.emplace();
+    } else if (self->alarm == MonotonicTime::max()) {
+      clock_.wait(self->bell, std::nullopt);
+    } else {
+      clock_.wait(self->bell, self->alarm);
+    }
+  }
+
+  // Makes invariants 3 and 4 true.
+  void settle() noexcept DETENT_REQUIRES(mu_) {
+    if (!heap_.empty()) {
+      consumers_.wake_first_by(heap_.top().deadline);
+    } else if (closed_) {
+      consumers_.wake_all();
+    }
+    if (closed_) {
+      producers_.wake_all();
+    } else if (heap_.size() < capacity_) {
+      producers_.wake_first_by(MonotonicTime::min());
+    }
+  }
+
+  // Constant after construction.
+  SystemClock machine_;
+  Clock& clock_;
+  const std::size_t capacity_;
+
+  mutable Mutex mu_;
+  IndexedHeap<Entry> heap_ DETENT_GUARDED_BY(mu_);
+  std::uint64_t next_sequence_ DETENT_GUARDED_BY(mu_) = 0;
+  bool closed_ DETENT_GUARDED_BY(mu_) = false;
+  WaitingLine consumers_ DETENT_GUARDED_BY(mu_);
+  WaitingLine producers_ DETENT_GUARDED_BY(mu_);
+};
+
+// ---- the class that the header knows ------------------------------------------------------------
+
+DelayQueueCore::DelayQueueCore(const DelayQueueOptions& options)
+    : impl_(std::make_unique<Impl>(options)) {}
+DelayQueueCore::~DelayQueueCore() = default;
+
+MonotonicTime DelayQueueCore::now() const noexcept { return impl_->clock().now(); }
+
+PushResult DelayQueueCore::push(std::unique_ptr<DelayNode>& node, MonotonicTime deadline,
+                                MonotonicTime give_up) {
+  return impl_->push(node, deadline, give_up);
+}
+
+std::unique_ptr<DelayNode> DelayQueueCore::pop(MonotonicTime give_up) {
+  return impl_->pop(give_up);
+}
+
+std::vector<Delayed<std::unique_ptr<DelayNode>>> DelayQueueCore::take_all() {
+  IndexedHeap<Entry> entries = impl_->take_all();
+  std::vector<Delayed<std::unique_ptr<DelayNode>>> taken;
+  taken.reserve(entries.size());
+  while (!entries.empty()) {
+    Entry entry = entries.pop();
+    taken.push_back({entry.deadline, std::move(entry.node)});
+  }
+  return taken;
+}
+
+void DelayQueueCore::close() noexcept { impl_->close(); }
+bool DelayQueueCore::is_closed() const noexcept { return impl_->is_closed(); }
+std::size_t DelayQueueCore::size() const noexcept { return impl_->size(); }
+std::size_t DelayQueueCore::allocated() const noexcept { return impl_->allocated(); }
+void DelayQueueCore::check_invariants() const noexcept { impl_->check_invariants(); }
+
+}  // namespace detent::internal

@@ -1,0 +1,98 @@
+// What the tests of DelayQueue are built on: a clock that lets a test act at the very moment
+// between a thread's decision to sleep and its sleep, and threads that consume and write down what
+// they got. Nothing sleeps in real time. Tests only.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "detent/clock.h"
+#include "detent/delay_queue.h"
+
+namespace detent {
+
+/// A clock moved by hand that tells of every wait. Thread-safe.
+class WatchedClock final : public Clock {
+ public:
+  /// `before_wait` runs on the thread that is about to sleep, each time.
+  explicit WatchedClock(std::function<void()> before_wait = nullptr)
+      : before_wait_(std::move(before_wait)) {}
+
+  MonotonicTime now() const noexcept override { return manual_.now(); }
+  WallInstant wall_now() const noexcept override { return manual_.wall_now(); }
+
+  bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept override {
+    if (before_wait_) before_wait_();
+    if (until) ++alarms_;
+    const bool took_ring = manual_.wait(bell, until);
+    if (until) --alarms_;
+    ++wakeups_;
+    return took_ring;
+  }
+
+  void advance(std::chrono::nanoseconds delta) { manual_.advance(delta); }
+  void await_waiters(int count) const { manual_.await_waiters(count); }
+
+  /// How many waits have ended so far.
+  int wakeups() const { return wakeups_; }
+  /// How many threads wait with an alarm set.
+  int alarms() const { return alarms_; }
+
+ private:
+  ManualClock manual_;
+  const std::function<void()> before_wait_;
+  std::atomic<int> wakeups_ = 0;
+  std::atomic<int> alarms_ = 0;
+};
+
+/// Threads that each run `pop` on a queue until it returns nothing for good, and what they got.
+/// Before it is destroyed the queue must be closed and have nothing left that is not due.
+template <class T>
+class Consumers {
+ public:
+  using Pop = std::function<std::optional<T>(DelayQueue<T>&)>;
+
+  Consumers(
+      DelayQueue<T>& queue, int count, Pop pop = [](DelayQueue<T>& from) { return from.pop(); })
+      : queue_(queue), pop_(std::move(pop)) {
+    for (int i = 0; i < count; ++i) threads_.emplace_back([this] { consume(); });
+  }
+  ~Consumers() { join(); }
+  Consumers(const Consumers&) = delete;
+  Consumers& operator=(const Consumers&) = delete;
+
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  /// What was taken out so far, in the order in which it was written down.
+  std::vector<T> taken() const {
+    MutexLock lock(mu_);
+    return taken_;
+  }
+
+ private:
+  void consume() {
+    for (;;) {
+      std::optional<T> value = pop_(queue_);
+      if (!value && queue_.is_closed() && queue_.empty()) return;
+      if (!value) continue;
+      MutexLock lock(mu_);
+      taken_.push_back(std::move(*value));
+    }
+  }
+
+  DelayQueue<T>& queue_;
+  const Pop pop_;
+  mutable Mutex mu_;
+  std::vector<T> taken_ DETENT_GUARDED_BY(mu_);
+  std::vector<std::thread> threads_;  // touched by the test's thread only
+};
+
+}  // namespace detent
