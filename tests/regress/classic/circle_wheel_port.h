@@ -1,0 +1,164 @@
+// A port of the hashed wheel with circles (the shape of nosixtools/timewheel and many Go and Java
+// delay queues of one ring) and its faults: what the regression cases LK_* are shown on. Tests
+// only.
+//
+// A task goes into slot (hand + whole ticks of its delay) % slots with one circle for each turn. At
+// each tick the hand's slot is walked: a task with circles left loses one, the others run, and
+// periodic ones are put in again. Then the hand moves. Tasks are named by keys; callers hand their
+// orders to the wheel's loop over a channel, here a list.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <list>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace detent::classic {
+
+class CircleWheelPort {
+ public:
+  using Job = std::function<void()>;
+
+  /// How often a task runs: once more after each time that is left, or without end.
+  static constexpr int kForEver = -1;
+  struct Timing {
+    std::int64_t delay_ms;
+    int times = 0;  // 0: once; then it is not put in again
+    std::int64_t created_ms_ago = 0;
+  };
+
+  CircleWheelPort(std::size_t slots, std::int64_t tick_ms)
+      : tick_seconds_(tick_ms / 1000), slots_(slots) {}
+
+  /// Says that it runs; whether a thread was started is another matter.
+  void start() { running_ = true; }
+  bool is_running() const { return running_; }
+  /// What the thread does that `start` should have started.
+  void start_thread() { has_thread_ = true; }
+
+  /// Returns: false when the key is taken, as far as the loop has got.
+  bool add(const std::string& key, const Timing& timing, Job job) {
+    if (records_.contains(key)) return false;
+    orders_.push_back([this, key, timing, job = std::move(job)]() mutable {
+      const Place place = choose(timing);
+      insert({key, timing, place, std::move(job)});
+    });
+    return true;
+  }
+
+  /// Returns: false when there is no such key, as far as the loop has got.
+  bool remove(const std::string& key) {
+    if (!records_.contains(key)) return false;
+    orders_.push_back([this, key] {
+      const auto record = records_.find(key);
+      if (record == records_.end()) throw std::logic_error("nil is not a list element");
+      slots_[record->second->place.slot].erase(record->second);
+      records_.erase(record);
+    });
+    return true;
+  }
+
+  /// Lets time pass up to `second`. Orders given until now are carried out first.
+  void run_until(std::int64_t second) {
+    if (!has_thread_) {
+      now_ = second;
+      return;
+    }
+    carry_out_orders();
+    while (now_ < second) {
+      ++now_;
+      tick();
+    }
+  }
+
+  std::int64_t now() const { return now_; }
+  /// Ticks that never ended.
+  int endless_ticks() const { return endless_ticks_; }
+
+  void carry_out_orders() {
+    for (const auto& order : std::exchange(orders_, {})) order();
+  }
+
+  struct Place {
+    std::size_t slot;
+    std::int64_t circle;
+  };
+  struct Task {
+    std::string key;
+    Timing timing;
+    Place place;
+    Job job;
+  };
+
+  // The two steps of an add that does not go through the loop, for interleaving ticks between them.
+
+  /// Throws std::domain_error where the original divides by zero.
+  Place choose(const Timing& timing) const {
+    if (tick_seconds_ == 0) throw std::domain_error("integer divide by zero");
+    const std::int64_t delay = timing.delay_ms / 1000;
+    const std::int64_t left = delay - timing.created_ms_ago / 1000 % delay;
+    const auto ticks = static_cast<std::size_t>(left / tick_seconds_);
+    const std::size_t slot = (hand_ + ticks) % slots_.size();
+    std::int64_t circle = delay / tick_seconds_ / static_cast<std::int64_t>(slots_.size());
+    if (slot == hand_ && circle != 0) --circle;  // "the hand has been here already": it has not
+    return {slot, circle};
+  }
+
+  void insert(Task task) {
+    std::list<Task>& slot = slots_[task.place.slot];
+    const std::string key = task.key;
+    slot.push_back(std::move(task));
+    records_[key] = std::prev(slot.end());
+  }
+
+ private:
+  void tick() {
+    constexpr int kForEverInOneTick = 1000;
+    std::list<Task>& slot = slots_[hand_];
+    int runs = 0;
+    for (auto at = slot.begin(); at != slot.end();) {
+      if (at->place.circle > 0) {
+        --at->place.circle;
+        ++at;
+        continue;
+      }
+      at->job();
+      const auto next = std::next(at);
+      Task task = std::move(*at);
+      records_.erase(task.key);
+      slot.erase(at);
+      at = next;
+      if (task.timing.times != 0) put_in_again(std::move(task));
+      if (++runs == kForEverInOneTick) {
+        ++endless_ticks_;
+        break;
+      }
+    }
+    hand_ = (hand_ + 1) % slots_.size();
+  }
+
+  void put_in_again(Task task) {
+    if (task.timing.times > 0) --task.timing.times;
+    task.timing.created_ms_ago = 0;
+    task.place = choose(task.timing);
+    insert(std::move(task));
+  }
+
+  std::int64_t tick_seconds_;
+  std::vector<std::list<Task>> slots_;
+  std::map<std::string, std::list<Task>::iterator> records_;
+  std::vector<std::function<void()>> orders_;
+  std::size_t hand_ = 0;
+  std::int64_t now_ = 0;
+  bool running_ = false;
+  bool has_thread_ = false;
+  int endless_ticks_ = 0;
+};
+
+}  // namespace detent::classic

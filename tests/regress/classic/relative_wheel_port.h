@@ -1,0 +1,82 @@
+// A port of the hierarchical wheel that places by the delay, as the extended wheel with a level for
+// years does, and its faults: what EW_* and KW_003_PARTIAL_SLOT are shown on. Tests only.
+//
+// A timer goes to the highest level whose unit fits into its delay, that many slots after the hand;
+// what is left of the delay is kept and placed when the hand arrives. Two things are forgotten:
+// that a part of the hand's slot has passed already, and that a unit of a level need not be what
+// one turn of the level below takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <utility>
+#include <vector>
+
+namespace detent::classic {
+
+class RelativeWheelPort {
+ public:
+  using Job = std::function<void()>;
+  struct LevelShape {
+    std::int64_t unit;  // ticks, as delays are divided
+    std::size_t slots;
+  };
+
+  explicit RelativeWheelPort(const std::vector<LevelShape>& shapes) {
+    for (const LevelShape& shape : shapes) {
+      levels_.push_back({.unit = shape.unit, .slots = std::vector<std::list<Task>>(shape.slots)});
+    }
+  }
+
+  void add(std::int64_t delay, Job job) { place({delay, std::move(job)}); }
+
+  void run_until(std::int64_t end) {
+    while (now_ < end) {
+      ++now_;
+      step(0);
+    }
+  }
+
+  std::int64_t now() const { return now_; }
+
+ private:
+  struct Task {
+    std::int64_t left;
+    Job job;
+  };
+
+  struct Level {
+    std::int64_t unit;
+    std::vector<std::list<Task>> slots;
+    std::size_t hand = 0;
+  };
+
+  void place(Task task) {
+    std::size_t at = levels_.size();
+    while (at > 0 && task.left < levels_[at - 1].unit) --at;
+    if (at == 0) {
+      task.job();
+      return;
+    }
+    Level& level = levels_[at - 1];
+    const auto units = static_cast<std::size_t>(task.left / level.unit);
+    task.left %= level.unit;
+    level.slots[(level.hand + units) % level.slots.size()].push_back(std::move(task));
+  }
+
+  // The hand of a level moves, and at the end of a turn that of the level above.
+  void step(std::size_t at) {
+    if (at == levels_.size()) return;
+    Level& level = levels_[at];
+    level.hand = (level.hand + 1) % level.slots.size();
+    if (level.hand == 0) step(at + 1);
+    for (Task& task : std::exchange(level.slots[level.hand], {})) place(std::move(task));
+  }
+
+  std::vector<Level> levels_;
+  std::int64_t now_ = 0;
+};
+
+}  // namespace detent::classic

@@ -1,0 +1,76 @@
+// A port of the simple wheel that many tutorials build: one ring of slots, a ticker, a hand. With
+// its faults: what the regression cases SW_* are shown on. Tests only.
+//
+// A timer goes into slot (hand + whole ticks of its delay) % slots. At each tick the hand's slot
+// runs, then the hand moves on. Ticks come over a channel that holds one; while a job keeps the
+// wheel busy the others are dropped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace detent::classic {
+
+class TickerWheelPort {
+ public:
+  /// Returns how long it takes, in milliseconds.
+  using Job = std::function<std::int64_t()>;
+
+  TickerWheelPort(std::size_t slots, std::int64_t tick_ms) : tick_ms_(tick_ms), slots_(slots) {}
+
+  void add(std::int64_t delay_ms, Job job) {
+    const auto ticks = static_cast<std::size_t>(delay_ms / tick_ms_);
+    slots_[(hand_ + ticks) % slots_.size()].push_back(std::move(job));
+  }
+
+  /// Lets time pass up to `end_ms`, a tick at most after another.
+  void run_until(std::int64_t end_ms) {
+    for (; next_tick_ms_ <= end_ms; next_tick_ms_ += tick_ms_) {
+      if (tick_held_ && free_at_ms_ <= next_tick_ms_) {
+        tick_held_ = false;
+        now_ms_ = free_at_ms_;
+        take_tick();
+      }
+      if (free_at_ms_ <= next_tick_ms_) {
+        now_ms_ = next_tick_ms_;
+        take_tick();
+      } else {
+        dropped_ += tick_held_ ? 1 : 0;
+        tick_held_ = true;
+      }
+    }
+    now_ms_ = end_ms;
+  }
+
+  std::int64_t now_ms() const { return now_ms_; }
+  int dropped_ticks() const { return dropped_; }
+
+  // The steps of a tick, for interleaving an add between them.
+
+  const std::vector<Job>& hands_slot() const { return slots_[hand_]; }
+  void clear_hands_slot_and_step() {
+    slots_[hand_].clear();
+    hand_ = (hand_ + 1) % slots_.size();
+  }
+
+ private:
+  void take_tick() {
+    const std::vector<Job> due = hands_slot();
+    for (const Job& job : due) free_at_ms_ = now_ms_ + job();
+    clear_hands_slot_and_step();
+  }
+
+  std::int64_t tick_ms_;
+  std::vector<std::vector<Job>> slots_;
+  std::size_t hand_ = 0;
+  std::int64_t now_ms_ = 0;
+  std::int64_t next_tick_ms_ = tick_ms_;
+  std::int64_t free_at_ms_ = 0;
+  bool tick_held_ = false;
+  int dropped_ = 0;
+};
+
+}  // namespace detent::classic

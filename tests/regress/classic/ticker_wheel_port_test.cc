@@ -1,0 +1,150 @@
+// The wrong answers of the simple wheel with a ticker, and ours. cases.md lists all cases.
+#include "tests/regress/classic/ticker_wheel_port.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "detent/queues/simple_wheel.h"
+#include "detent/scheduler.h"
+#include "tests/regress/classic/our_queues.h"
+
+namespace detent::classic {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Our wheel of the port's size.
+struct EightSlotsCase : RingCase<SimpleWheel, 8, QueueNature{.span = 8}> {
+  static constexpr const char* kName = "SimpleWheel of 8";
+};
+
+std::int64_t port_fires_after(std::int64_t delay_ms, std::int64_t added_at_ms = 0) {
+  TickerWheelPort port(8, 1'000);
+  port.run_until(added_at_ms);
+  std::int64_t fired = -1;
+  port.add(delay_ms, [&]() -> std::int64_t {
+    fired = port.now_ms();
+    return 0;
+  });
+  port.run_until(100'000);
+  return fired - added_at_ms;
+}
+
+TEST(TickerWheelPort, SW_ALIAS) {
+  EXPECT_EQ(port_fires_after(8'000), 1'000);
+  EXPECT_EQ(port_fires_after(9'000), 2'000);
+  EXPECT_EQ(port_fires_after(10'000), 3'000);
+  EXPECT_EQ(port_fires_after(16'000), 1'000);
+  EXPECT_EQ(port_fires_after(17'000), 2'000);
+
+  for (Tick start = 0; start < 10; ++start) {
+    const std::vector<Tick> deadlines{start + 8, start + 9, start + 10, start + 16, start + 17};
+    expect_on_time(start, deadlines);
+    expect_on_time<testing::Types<EightSlotsCase>>(start, deadlines);
+  }
+  // Of the same size as the port, ours takes one turn, and says that it takes no more.
+  auto wheel = SimpleWheel::make({.slot_count = 8});
+  SimpleWheel::Timer timer;
+  EXPECT_TRUE(wheel->schedule(timer, 8));
+  EXPECT_FALSE(wheel->schedule(timer, 9));
+  EXPECT_EQ(count_fired(*wheel, 7), 0u);
+  EXPECT_EQ(count_fired(*wheel, 8), 1u);
+}
+
+TEST(TickerWheelPort, SW_TRUNC) {
+  EXPECT_EQ(port_fires_after(1'900, 950), 1'050);
+
+  // Due at 2.85 s: at 3 s with ticks of a second, to the millisecond with finer ones.
+  EXPECT_EQ(worst_lateness(1s, 950ms, 950ms + 1'900ms), 150ms);
+  EXPECT_EQ(worst_lateness(1ms, 950ms, 950ms + 1'900ms), 0ms);
+}
+
+TEST(TickerWheelPort, SW_RACE) {
+  TickerWheelPort port(8, 1'000);
+  int fired = 0;
+  const TickerWheelPort::Job count = [&]() -> std::int64_t {
+    ++fired;
+    return 0;
+  };
+  port.add(0, count);
+  // The ticker's thread reads the slot; another adds to it; the ticker's thread empties the slot.
+  const std::vector<TickerWheelPort::Job> due = port.hands_slot();
+  port.add(0, count);
+  for (const TickerWheelPort::Job& job : due) job();
+  port.clear_hands_slot_and_step();
+  port.run_until(100'000);
+  EXPECT_EQ(fired, 1) << "the second was to be lost";
+
+  // In one thread the same step is a callback that schedules for the tick that is being fired.
+  for_each_queue([]<class Case>(Case) {
+    auto queue = Case::make(0);
+    TimerOf<Case> first;
+    TimerOf<Case> second;
+    ASSERT_TRUE(queue->schedule(first, 1));
+    queue->advance(1, [&](auto&) noexcept { queue->schedule(second, 1); });
+    EXPECT_TRUE(second.is_pending());
+    EXPECT_EQ(count_fired(*queue, 1), 1u);
+  });
+}
+
+// Jobs schedule for at once, and so do other threads, while time runs: none is lost.
+TEST(SchedulerUnderThreads, SW_RACE) {
+  constexpr int kTimers = 2'000;
+  ManualClock clock;
+  Scheduler scheduler({.clock = &clock});
+  std::atomic<int> fired = 0;
+  const auto add = [&] {
+    for (int n = 0; n < kTimers; ++n) {
+      scheduler
+          .schedule_after(0s,
+                          [&] {
+                            ++fired;
+                            scheduler.schedule_after(0s, [&] { ++fired; }).release();
+                          })
+          .release();
+      clock.advance(1us);
+    }
+  };
+  std::thread first(add);
+  std::thread second(add);
+  first.join();
+  second.join();
+  clock.advance(1ms);
+  clock.await_waiters(1);
+  EXPECT_EQ(fired, 4 * kTimers);
+}
+
+TEST(TickerWheelPort, SW_TICKER_DROP) {
+  TickerWheelPort port(8, 1'000);
+  std::int64_t fired = -1;
+  // Due at the tick of 2 s, and busy until 5.5 s: the tick of 3 s waits, those of 4 and 5 s go.
+  port.add(1'000, []() -> std::int64_t { return 3'500; });
+  port.add(6'000, [&]() -> std::int64_t {
+    fired = port.now_ms();
+    return 0;
+  });
+  port.run_until(100'000);
+  EXPECT_EQ(port.dropped_ticks(), 2);
+  EXPECT_EQ(port_fires_after(6'000), 7'000);
+  EXPECT_EQ(fired, 7'000 + 2 * 1'000) << "the wheel was to stay behind by the ticks dropped";
+
+  // Ours is told the time, not that a tick has passed: after the same pause it fires on time.
+  for_each_queue([]<class Case>(Case) {
+    auto queue = Case::make(0);
+    TimerOf<Case> slow;
+    TimerOf<Case> next;
+    ASSERT_TRUE(queue->schedule(slow, 1));
+    ASSERT_TRUE(queue->schedule(next, 6));
+    EXPECT_EQ(count_fired(*queue, 1), 1u);
+    EXPECT_EQ(count_fired(*queue, 5), 0u) << "ticks 2 to 4 were never called";
+    EXPECT_EQ(count_fired(*queue, 6), 1u);
+  });
+}
+
+}  // namespace
+}  // namespace detent::classic
