@@ -1,122 +1,61 @@
 // The workloads of timers_bench. Each fills a queue with n timers, works on it and records
-// nanoseconds an operation. Delays are in ticks:
+// nanoseconds an operation. Delays are in ticks: U60k is uniform in 1 … 60 000, LU36 is 2^(36 u)
+// with u uniform in [0, 1).
 //
-//     U60k   uniform in 1 … 60 000                     LU36   2^(36 u), u uniform in [0, 1)
-//     a      schedule timers 0 … n − 1                 b      cancel a random one, schedule it
-//     again b3     64 cancels, then 64 schedules             b1     cancel distinct random ones c
-//     keep-alive: postpone random ones to now + 60 000 while time goes on g      mixed: cancel and
-//     schedule random ones while time goes on; what fires is re-armed d      advance tick by tick
-//     until all have fired      dL   from wake-up to wake-up, LU36 e      one timer an hour or a
-//     century (of milliseconds) away f      the next wake-up, while ticking and with nothing due
-//     for 30 000 ticks
+//  - a: schedule timers 0 … n − 1, at U60k and at LU36
+//  - b: cancel a random one, schedule it again
+//  - b3: 64 cancels, then 64 schedules, in one call each where the queue has such
+//  - b1: cancel distinct random ones
+//  - c: keep-alive: postpone random ones to now + 60 000 while time goes on
+//  - g: mixed: cancel and schedule random ones while time goes on; what fires is armed again
+//  - d: advance tick by tick until all U60k have fired
+//  - dL: the same for LU36, from wake-up to wake-up
+//  - e: one timer an hour, or a century, of milliseconds away
+//  - f: the next wake-up, while ticking, and with nothing due for 30 000 ticks
 //
 // In c and g a tick holds n / 15 000 operations (at least one), as when each of n connections is
 // heard of every 15 seconds. A phase that takes longer than its box is cut short; the figure is
-// then over what was done.
+// then over what was done. What a queue cannot do (QueueLimits) is left out.
 #pragma once
-
-#include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <numeric>
-#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
+#include "bench/bench_queue.h"
+#include "bench/run_options.h"
 #include "bench/stopwatch.h"
-#include "bench/timer_queues.h"
 
 namespace detent::bench {
-
-struct WorkloadOptions {
-  std::uint32_t timer_count = 0;
-  std::uint64_t seed = 0;
-  double box_seconds = 3;
-  std::set<std::string> only;  // empty: all
-
-  bool wants(const std::string& name) const { return only.empty() || only.contains(name); }
-};
-
-/// Takes a measure's name and its value.
-using Record = std::function<void(const std::string&, double)>;
 
 inline Tick u60k(Rng& random) { return 1 + random.below(60'000); }
 inline Tick lu36(Rng& random) { return static_cast<Tick>(std::exp2(36.0 * random.unit())); }
 
-/// 150 000 ticks of random operations on 5 000 timers, each firing's tick checked.
-/// Returns: how many timers fired early, late or never.
-template <class Queue>
-std::uint64_t count_wrong_firings() {
-  constexpr std::uint32_t kTimers = 5'000;
-  constexpr Tick kIdle = 0;
-  Queue queue(kTimers);
-  Fired fired(kTimers);
-  Rng random(7);
-  std::vector<Tick> deadlines(kTimers);
-  std::uint64_t wrong = 0;
-  const auto arm = [&](std::uint32_t id, Tick deadline) {
-    deadlines[id] = deadline;
-    queue.schedule(id, deadline);
-  };
-  for (std::uint32_t id = 0; id < kTimers; ++id) arm(id, u60k(random));
-  for (Tick now = 1; now <= 150'000; ++now) {
-    const std::uint32_t moved = random.below(kTimers);
-    queue.cancel(moved);
-    arm(moved, now - 1 + (random.below(4) == 0 ? 1 + random.below(300) : u60k(random)));
-    const std::uint32_t kept_alive = random.below(kTimers);
-    deadlines[kept_alive] = now - 1 + 60'000;
-    queue.postpone(kept_alive, deadlines[kept_alive]);
-
-    fired.count = 0;
-    queue.advance(now, fired);
-    for (std::size_t i = 0; i < fired.count; ++i) {
-      const std::uint32_t id = fired.ids[i];
-      if (deadlines[id] != now) ++wrong;
-      deadlines[id] = kIdle;
-    }
-    for (std::size_t i = 0; i < fired.count; ++i) arm(fired.ids[i], now + u60k(random));
-    if (now % 5'000 == 0) {
-      wrong += static_cast<std::uint64_t>(
-          std::ranges::count_if(deadlines, [now](Tick deadline) { return deadline <= now; }));
-    }
-  }
-  return wrong;
-}
-
 template <class Queue>
 class Workloads {
  public:
-  Workloads(const WorkloadOptions& options, const Record& record)
-      : options_(options), record_(record), n_(options.timer_count), fired_(n_) {}
+  Workloads(const RunOptions& options, const Record& record)
+      : options_(options), record_(record), n_(options.capacity.timers), fired_(n_) {}
 
-  void run() {
-    if (wants_any({"a", "b", "b1", "b3", "d"})) schedule_churn_expire();
-    if (wants_any({"a", "dL"})) schedule_and_jump();
+  Outcome run() {
+    if (options_.wants_any({"a", "b", "b1", "b3", "d"})) schedule_churn_expire();
+    if (options_.wants_any({"a", "dL"}) && Queue::kLimits.span >= Tick{1} << 36) {
+      schedule_and_jump();
+    }
     if (options_.wants("c")) refresh();
-    if (wants_any({"g", "f"})) mixed();
-    if (options_.wants("f")) wakeup_of_far_timers();
-    if (options_.wants("e")) idle();
+    if (options_.wants_any({"g", "f"})) mixed();
+    if (options_.wants("f") && Queue::kLimits.has_next) wakeup_of_far_timers();
+    if (options_.wants("e") && Queue::kLimits.fires) idle();
+    return too_slow_ ? Outcome::too_slow : Outcome::measured;
   }
 
  private:
-  bool wants_any(std::initializer_list<const char*> names) const {
-    return std::ranges::any_of(names, [this](const char* name) { return options_.wants(name); });
-  }
-
-  bool over(const Stopwatch& watch, double boxes = 1) const {
-    return watch.seconds() > boxes * options_.box_seconds;
-  }
-
-  static std::size_t bytes_in_use() {
-    const struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-  }
-
   std::size_t advance(Queue& queue, Tick now) {
     fired_.count = 0;
     queue.advance(now, fired_);
@@ -125,31 +64,29 @@ class Workloads {
 
   std::uint32_t operations_per_tick() const { return std::max<std::uint32_t>(1, n_ / 15'000); }
 
-  // Schedules timers 0 … n − 1 at the deadlines given.
-  // Returns: whether there was time for all; if not, what would be measured on them is left out.
+  // Schedules timers 0 … n − 1 at the deadlines given; `measure` may be null.
+  // Returns: whether there was time for all; if not, this and all that follows is left out.
   template <class NextDeadline>
-  bool fill(Queue& queue, NextDeadline next_deadline, const std::string& measure = "") {
-    std::uint32_t id = 0;
+  bool fill(Queue& queue, const char* measure, NextDeadline next_deadline) {
     const Stopwatch watch;
-    while (id < n_) {
+    for (std::uint32_t id = 0; id < n_ && !too_slow_; ++id) {
       queue.schedule(id, next_deadline());
-      if (++id % 4'096 == 0 && over(watch, 4)) break;
+      if (id % 1'024 == 0) too_slow_ = options_.too_slow(watch);
     }
-    if (!measure.empty()) record_(measure, watch.nanoseconds_each(id));
-    return id == n_;
+    if (too_slow_) return false;
+    if (measure != nullptr) record_(measure, watch.nanoseconds_each(n_));
+    return true;
   }
 
   void schedule_churn_expire() {
     Rng random(1'000 + options_.seed);
-    const std::size_t bytes_before = bytes_in_use();
-    Queue queue(n_);
-    if (!fill(
-            queue, [&] { return u60k(random); }, "a U60k"))
-      return;
-    record_("bytes", static_cast<double>(bytes_in_use() - bytes_before) / n_);
+    const std::size_t allocated_before = bytes_allocated();
+    Queue queue(options_.capacity);
+    if (!fill(queue, "a U60k", [&] { return u60k(random); })) return;
+    record_("bytes", bytes_each<Queue>(bytes_allocated() - allocated_before, n_));
     if (options_.wants("b")) churn(queue, random);
-    if (wants_any({"b1", "b3"})) churn_distinct(queue, random);
-    if (options_.wants("d")) expire(queue);
+    if (options_.wants_any({"b1", "b3"})) churn_distinct(queue, random);
+    if (options_.wants("d") && Queue::kLimits.fires) expire(queue);
   }
 
   void churn(Queue& queue, Rng& random) {
@@ -161,7 +98,7 @@ class Workloads {
       const std::uint32_t id = random.below(n_);
       queue.cancel(id);
       queue.schedule(id, u60k(random));
-      if (++done % 4'096 == 0 && over(watch)) break;
+      if (++done % 1'024 == 0 && options_.over(watch)) break;
     }
     record_("b churn", watch.nanoseconds_each(static_cast<double>(done)));
   }
@@ -171,26 +108,36 @@ class Workloads {
     std::vector<std::uint32_t> ids(n_);
     std::iota(ids.begin(), ids.end(), 0);
     for (std::uint32_t i = 0; i < count; ++i) std::swap(ids[i], ids[i + random.below(n_ - i)]);
+    if (options_.wants("b3")) churn_in_batches(queue, random, {ids.data(), count});
+    if (options_.wants("b1")) cancel_and_rearm(queue, random, {ids.data(), count});
+  }
 
+  void churn_in_batches(Queue& queue, Rng& random, std::span<const std::uint32_t> ids) {
+    constexpr std::uint32_t kBatch = 64;
+    const std::uint32_t starts = static_cast<std::uint32_t>(ids.size()) - kBatch;
     std::uint64_t done = 0;
-    const Stopwatch batches;
+    std::vector<Armed> armed(kBatch);
+    const Stopwatch watch;
     while (done < 2'000'000) {
-      const std::uint32_t* const batch = &ids[random.below(count - 64)];
-      for (int i = 0; i < 64; ++i) queue.cancel(batch[i]);
-      for (int i = 0; i < 64; ++i) queue.schedule(batch[i], u60k(random));
-      done += 64;
-      if (done % 4'096 == 0 && over(batches)) break;
+      const std::span<const std::uint32_t> batch = ids.subspan(random.below(starts), kBatch);
+      queue.cancel_all(batch);
+      for (std::uint32_t i = 0; i < kBatch; ++i) armed[i] = {batch[i], u60k(random)};
+      queue.schedule_all(armed);
+      done += kBatch;
+      if (done % 1'024 == 0 && options_.over(watch)) break;
     }
-    record_("b3 batch", batches.nanoseconds_each(static_cast<double>(done)));
+    record_("b3 batch", watch.nanoseconds_each(static_cast<double>(done)));
+  }
 
-    const Stopwatch cancels;
+  void cancel_and_rearm(Queue& queue, Rng& random, std::span<const std::uint32_t> ids) {
+    const Stopwatch watch;
     std::uint32_t cancelled = 0;
-    while (cancelled < count) {
+    while (cancelled < ids.size()) {
       queue.cancel(ids[cancelled]);
-      if (++cancelled % 4'096 == 0 && over(cancels)) break;
+      if (++cancelled % 1'024 == 0 && options_.over(watch)) break;
     }
-    record_("b1 cancel", cancels.nanoseconds_each(cancelled));
-    for (std::uint32_t i = 0; i < cancelled; ++i) queue.schedule(ids[i], u60k(random));
+    record_("b1 cancel", watch.nanoseconds_each(cancelled));
+    for (const std::uint32_t id : ids.first(cancelled)) queue.schedule(id, u60k(random));
   }
 
   void expire(Queue& queue) {
@@ -198,36 +145,34 @@ class Workloads {
     const Stopwatch watch;
     for (Tick now = 1; now <= 60'000 && fired < n_; ++now) {
       fired += advance(queue, now);
-      if (now % 64 == 0 && over(watch, 2)) break;
+      if (now % 64 == 0 && options_.over(watch, 2)) break;
     }
     if (fired > 0) record_("d expire", watch.nanoseconds_each(static_cast<double>(fired)));
   }
 
   void schedule_and_jump() {
     Rng random(2'000 + options_.seed);
-    Queue queue(n_);
-    const bool filled = fill(
-        queue, [&] { return lu36(random); }, "a LU36");
-    if (!filled || !options_.wants("dL") || !Queue::kFires) return;
-
+    Queue queue(options_.capacity);
+    if (!fill(queue, "a LU36", [&] { return lu36(random); })) return;
+    if (!options_.wants("dL") || !Queue::kLimits.fires || !Queue::kLimits.has_next) return;
     std::size_t fired = 0;
     std::uint64_t wakeups = 0;
     const Stopwatch watch;
     while (fired < n_) {
-      fired += advance(queue, *queue.next());
-      if (++wakeups % 256 == 0 && over(watch, 2)) break;
+      fired += advance(queue, queue.next());
+      if (++wakeups % 256 == 0 && options_.over(watch, 2)) break;
     }
-    record_("dL jump", watch.nanoseconds_each(static_cast<double>(fired)));
+    if (fired > 0) record_("dL jump", watch.nanoseconds_each(static_cast<double>(fired)));
   }
 
   void refresh() {
     Rng random(3'000 + options_.seed);
-    Queue queue(n_);
+    Queue queue(options_.capacity);
     const auto heard_of_some_time_ago = [&random] {
       const double age = std::min(59'998.0, -15'000.0 * std::log(1.0 - random.unit()));
       return 60'000 - static_cast<Tick>(age);
     };
-    if (!fill(queue, heard_of_some_time_ago)) return;
+    if (!fill(queue, nullptr, heard_of_some_time_ago)) return;
     std::uint64_t operations = 0;
     const Stopwatch watch;
     for (Tick now = 0; now < 60'000;) {
@@ -238,15 +183,15 @@ class Workloads {
       ++now;
       const std::size_t fired = advance(queue, now);
       for (std::size_t i = 0; i < fired; ++i) queue.schedule(fired_.ids[i], now + 60'000);
-      if (now % 64 == 0 && over(watch)) break;
+      if (now % 64 == 0 && options_.over(watch)) break;
     }
     record_("c refresh", watch.nanoseconds_each(static_cast<double>(operations)));
   }
 
   void mixed() {
     Rng random(4'000 + options_.seed);
-    Queue queue(n_);
-    if (!fill(queue, [&] { return u60k(random); })) return;
+    Queue queue(options_.capacity);
+    if (!fill(queue, nullptr, [&] { return u60k(random); })) return;
     std::uint64_t operations = 0;
     Tick now = 0;
     const Stopwatch watch;
@@ -258,10 +203,10 @@ class Workloads {
       }
       ++now;
       operations += operations_per_tick() + tick_and_rearm(queue, random, now);
-      if (now % 64 == 0 && over(watch, 1.5)) break;
+      if (now % 64 == 0 && options_.over(watch, 1.5)) break;
     }
     record_("g mixed", watch.nanoseconds_each(static_cast<double>(operations)));
-    if (options_.wants("f")) wakeup_while_ticking(queue, random, now);
+    if (options_.wants("f") && Queue::kLimits.has_next) wakeup_while_ticking(queue, random, now);
   }
 
   std::size_t tick_and_rearm(Queue& queue, Rng& random, Tick now) {
@@ -271,66 +216,87 @@ class Workloads {
   }
 
   // Answers are summed up, so that the calls cannot be left out.
-  double seconds_of_wakeups(const Queue& queue, int count) {
-    const Stopwatch watch;
-    for (int i = 0; i < count; ++i) fired_.sum += queue.next().value_or(0);
-    return watch.seconds();
+  void ask_wakeup(const Queue& queue, int count) {
+    for (int i = 0; i < count; ++i) fired_.sum += queue.next();
   }
 
   void wakeup_while_ticking(Queue& queue, Rng& random, Tick now) {
-    constexpr int kTicks = 1'000;
     constexpr int kCallsPerTick = 64;
     double seconds = 0;
-    for (int tick = 0; tick < kTicks; ++tick) {
+    int ticks = 0;
+    while (ticks < 1'000 && seconds < options_.box_seconds) {
+      ++ticks;
       tick_and_rearm(queue, random, ++now);
-      seconds += seconds_of_wakeups(queue, kCallsPerTick);
+      const Stopwatch watch;
+      ask_wakeup(queue, kCallsPerTick);
+      seconds += watch.seconds();
     }
-    record_("f ticking", seconds * 1e9 / (kTicks * kCallsPerTick));
+    record_("f ticking", seconds * 1e9 / (ticks * kCallsPerTick));
   }
 
   void wakeup_of_far_timers() {
-    constexpr int kCalls = 100'000;
+    constexpr int kCalls = 1'000;
     Rng random(5'000 + options_.seed);
-    Queue queue(n_);
-    if (!fill(queue, [&] { return Tick{30'000} + random.below(30'001); })) return;
-    record_("f far", seconds_of_wakeups(queue, kCalls) * 1e9 / kCalls);
+    Queue queue(options_.capacity);
+    if (!fill(queue, nullptr, [&] { return Tick{30'000} + random.below(30'001); })) return;
+    int rounds = 0;
+    const Stopwatch watch;
+    do {
+      ask_wakeup(queue, kCalls);
+      ++rounds;
+    } while (rounds < 100 && !options_.over(watch));
+    record_("f far", watch.nanoseconds_each(rounds * kCalls));
   }
 
+  // A queue that goes through every tick or every slot on its way is not sent over a century.
   void idle() {
     constexpr Tick kHour = 3'600'000;
     constexpr Tick kCentury = 3'155'760'000'000;
-    if (!Queue::kFires) return;
-    idle_over(kHour, "1 h");
-    idle_over(kCentury, "100 y");
+    if (Queue::kLimits.span < 2 * kHour) return;
+    const double hour_seconds = jump_over(kHour, "1 h");
+    if (Queue::kLimits.has_next) wake_up_over(kHour, "1 h");
+    if (Queue::kLimits.span < 2 * kCentury || hour_seconds > 1e-5) return;
+    jump_over(kCentury, "100 y");
+    if (Queue::kLimits.has_next) wake_up_over(kCentury, "100 y");
   }
 
-  void idle_over(Tick delay, const std::string& name) {
-    constexpr int kTimes = 2'000;
-    Queue queue(16);
+  // Returns: CPU seconds a jump.
+  double jump_over(Tick delay, const std::string& name) {
+    Queue queue(Capacity{.timers = 16});
     Tick now = 0;
-    const Stopwatch jumps;
-    for (int i = 0; i < kTimes; ++i) {
+    int times = 0;
+    const Stopwatch watch;
+    while (times < 2'000 && !(times % 16 == 1 && options_.over(watch, 0.2))) {
+      ++times;
       queue.schedule(3, now + delay);
       now += delay;
       advance(queue, now);
     }
-    record_("e jump " + name, jumps.nanoseconds_each(kTimes));
+    record_("e jump " + name, watch.nanoseconds_each(times));
+    return watch.seconds() / times;
+  }
 
+  void wake_up_over(Tick delay, const std::string& name) {
+    constexpr int kTimes = 200;
+    Queue queue(Capacity{.timers = 16});
+    Tick now = 0;
     std::uint64_t wakeups = 0;
+    const Stopwatch watch;
     for (int i = 0; i < kTimes; ++i) {
       queue.schedule(3, now + delay + 12'345);
       do {
-        now = *queue.next();
-        ++wakeups;
+        now = queue.next();
+        if (++wakeups % 1'024 == 0 && options_.over(watch, 0.2)) return;  // too many to tell
       } while (advance(queue, now) == 0);
     }
     record_("e wake-ups " + name, static_cast<double>(wakeups) / kTimes);
   }
 
-  const WorkloadOptions& options_;
+  const RunOptions& options_;
   const Record& record_;
   std::uint32_t n_;
   Fired fired_;
+  bool too_slow_ = false;
 };
 
 }  // namespace detent::bench

@@ -1,0 +1,89 @@
+// instructions: what callgrind counts, so that a change of a few instructions shows on any machine,
+// however busy. bench/count_instructions runs it.
+//
+// For each flagship and an empty driver: fixed operations on 10 000 timers, the same in every run.
+// Each phase is one dump of callgrind's counters, named "QUEUE OPERATION COUNT"; what lies between
+// the phases is not counted. Without valgrind it does nothing useful.
+#include <valgrind/callgrind.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "bench/baseline_queues.h"
+#include "bench/own_queues.h"
+#include "bench/timer_workloads.h"
+
+namespace detent::bench {
+namespace {
+
+constexpr std::uint32_t kTimers = 10'000;
+
+/// Counts what happens between start() and finish().
+class Phase {
+ public:
+  explicit Phase(std::string queue) : queue_(std::move(queue)) {}
+  void start() { CALLGRIND_ZERO_STATS; }
+  void finish(const char* operation, std::size_t count) {
+    const std::string name = queue_ + " " + operation + " " + std::to_string(count);
+    CALLGRIND_DUMP_STATS_AT(name.c_str());
+  }
+
+ private:
+  std::string queue_;
+};
+
+std::vector<Armed> random_timers(Rng& random) {
+  std::vector<Armed> timers(kTimers);
+  for (std::uint32_t id = 0; id < kTimers; ++id) timers[id] = {id, u60k(random)};
+  for (std::uint32_t i = 0; i < kTimers; ++i) {
+    std::swap(timers[i].index, timers[i + random.below(kTimers - i)].index);
+  }
+  return timers;
+}
+
+// Every phase runs once before it is counted, so that memory that a queue keeps is there already.
+template <class Queue>
+void count_all(const char* name) {
+  Rng random(1);
+  const std::vector<Armed> timers = random_timers(random);
+  Phase phase(name);
+  Queue queue(Capacity{.timers = kTimers});
+  Fired fired(kTimers);
+  for (const Armed& timer : timers) queue.schedule(timer.index, timer.deadline);
+  for (const Armed& timer : timers) queue.cancel(timer.index);
+
+  phase.start();
+  for (const Armed& timer : timers) queue.schedule(timer.index, timer.deadline);
+  phase.finish("schedule", kTimers);
+
+  phase.start();
+  for (const Armed& timer : timers) queue.postpone(timer.index, timer.deadline + 60'000);
+  phase.finish("postpone", kTimers);
+
+  phase.start();
+  for (const Armed& timer : timers) queue.cancel(timer.index);
+  phase.finish("cancel", kTimers);
+
+  for (const Armed& timer : timers) queue.schedule(timer.index, timer.deadline);
+  phase.start();
+  for (std::uint32_t i = 0; i < kTimers; ++i) fired.sum += queue.next();
+  phase.finish("next_wakeup", kTimers);
+
+  phase.start();
+  for (Tick now = 1; now <= 60'000; ++now) queue.advance(now, fired);
+  phase.finish("fire", kTimers);
+}
+
+}  // namespace
+}  // namespace detent::bench
+
+int main() {
+  using namespace detent;
+  using namespace detent::bench;
+  count_all<Outlined<NullQueue>>("null");
+  count_all<Outlined<OwnQueue<TimerWheel>>>("TimerWheel");
+  count_all<Outlined<DenseWheelQueue>>("DenseWheel");
+  count_all<Outlined<OwnQueue<FifoTimerWheel>>>("FifoTimerWheel");
+}

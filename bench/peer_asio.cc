@@ -1,0 +1,86 @@
+// Boost.Asio's steady_timer behind the benchmark's shape: one timer object and one async_wait each.
+//
+// Asio lets the kernel count down to the next timer by a timerfd, which virtual time cannot move.
+// So it is compiled as for systems without timerfd, and then looks at its timers in every poll.
+// Were the timerfd due at once instead, the kernel's interrupts would cost Asio tens of
+// microseconds a tick.
+#include <boost/asio/detail/config.hpp>
+#undef BOOST_ASIO_HAS_TIMERFD
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "bench/contender.h"
+#include "bench/peers.h"
+#include "bench/virtual_clock.h"
+
+namespace detent::bench {
+namespace {
+
+namespace asio = boost::asio;
+using Steady = std::chrono::steady_clock;
+
+class AsioQueue {
+  using Timer = asio::basic_waitable_timer<Steady>;
+
+ public:
+  static constexpr QueueLimits kLimits{.has_next = false};
+  static constexpr std::size_t kObjectBytes = sizeof(Timer);
+
+  explicit AsioQueue(const Capacity& capacity) : timers_(capacity.timers, capacity.pages, loop_) {}
+
+  void schedule(std::uint32_t id, Tick deadline) {
+    Timer& timer = timers_[id];
+    timer.expires_at(kStart + std::chrono::milliseconds(deadline));
+    timer.async_wait([this, id](const boost::system::error_code& error) {
+      if (!error) (*fired_)(id);
+    });
+  }
+  void cancel(std::uint32_t id) {
+    timers_[id].cancel();
+    drop_cancelled_handlers();
+  }
+  void postpone(std::uint32_t id, Tick deadline) {
+    schedule(id, deadline);  // expires_at cancels the wait there was
+    drop_cancelled_handlers();
+  }
+  void advance(Tick now, Fired& fired) {
+    fired_ = &fired;
+    clock_.set(now);
+    loop_.poll();
+    cancelled_ = 0;
+  }
+  std::optional<Tick> next() const { return std::nullopt; }
+
+ private:
+  static constexpr Steady::time_point kStart{std::chrono::seconds(VirtualClock::kStartSeconds)};
+
+  // A cancelled wait's handler runs too, told so. A program's loop runs it soon; here
+  // after so many.
+  void drop_cancelled_handlers() {
+    constexpr int kHandlersAtOnce = 64;
+    if (++cancelled_ < kHandlersAtOnce) return;
+    cancelled_ = 0;
+    loop_.poll();
+  }
+
+  VirtualClock clock_;
+  asio::io_context loop_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> keep_running_{loop_.get_executor()};
+  int cancelled_ = 0;
+  Fired* fired_ = nullptr;
+  PageArray<Timer> timers_;  // destroyed first: they belong to the loop
+};
+
+}  // namespace
+
+Contender asio_contender() {
+  return contender<AsioQueue>(
+      "Boost.Asio", "steady_timer without timerfd; a poll of its loop a tick and every 64 cancels");
+}
+
+}  // namespace detent::bench

@@ -1,0 +1,68 @@
+#include "bench/results.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace detent::bench {
+namespace {
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+Results::Results(const std::string& csv) : csv_(std::fopen(csv.c_str(), "w")) {
+  if (csv_ == nullptr) {
+    std::perror(csv.c_str());
+    std::exit(1);
+  }
+  std::fprintf(csv_, "timers,queue,measure,repetition,value\n");
+}
+
+Results::~Results() { std::fclose(csv_); }
+
+void Results::add(const Measured& measured) {
+  if (std::ranges::find(measures_, measured.measure) == measures_.end()) {
+    measures_.push_back(measured.measure);
+  }
+  rows_[measured.timer_count][measured.measure][measured.queue].push_back(measured.value);
+  std::fprintf(csv_, "%u,%s,%s,%u,%.2f\n", measured.timer_count, measured.queue.c_str(),
+               measured.measure.c_str(), measured.repetition, measured.value);
+  std::fflush(csv_);
+}
+
+void Results::print(std::uint32_t timer_count, const std::vector<std::string>& queues) const {
+  constexpr std::ptrdiff_t kColumns = 8;
+  for (auto first = measures_.begin(); first != measures_.end();) {
+    const auto last = first + std::min(kColumns, measures_.end() - first);
+    print_block(timer_count, queues, {first, last});
+    first = last;
+  }
+  std::fflush(stdout);
+}
+
+void Results::print_block(std::uint32_t timer_count, const std::vector<std::string>& queues,
+                          const std::vector<std::string>& measures) const {
+  const auto& by_measure = rows_.at(timer_count);
+  std::printf("%-18s", "");
+  for (const std::string& measure : measures) std::printf(" %15s", measure.c_str());
+  std::printf("\n");
+  for (const std::string& queue : queues) {
+    std::printf("%-18s", queue.c_str());
+    for (const std::string& measure : measures) {
+      const auto row = by_measure.find(measure);
+      const bool has = row != by_measure.end() && row->second.contains(queue);
+      if (has) {
+        std::printf(" %15.1f", median(row->second.at(queue)));
+      } else {
+        std::printf(" %15s", "-");
+      }
+    }
+    std::printf("\n");
+  }
+  std::printf("\n");
+}
+
+}  // namespace detent::bench

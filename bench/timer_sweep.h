@@ -1,0 +1,139 @@
+// Cost against the number of timers, for the guide's charts: schedule, cancel and fire apart.
+//
+// With n timers pending at U60k, rounds of two steps: cancel distinct random timers, then schedule
+// them again (their objects are then warm, as in a program that has just handled a connection).
+// Fire: time goes from one deadline to the next until all have fired, as it does in a program that
+// sleeps in between. Each figure is the median of its rounds, so what else the machine did in some
+// rounds does not count. Short rounds are timed by the wall, since reading CPU time takes longer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "bench/bench_queue.h"
+#include "bench/run_options.h"
+#include "bench/stopwatch.h"
+#include "bench/timer_workloads.h"
+
+namespace detent::bench {
+
+template <class Queue>
+class Sweep {
+ public:
+  Sweep(const RunOptions& options, const Record& record)
+      : options_(options),
+        record_(record),
+        n_(options.capacity.timers),
+        random_(6'000 + options.seed),
+        fired_(n_),
+        order_(n_) {
+    std::iota(order_.begin(), order_.end(), 0);
+  }
+
+  Outcome run() {
+    const std::size_t allocated_before = bytes_allocated();
+    Queue queue(options_.capacity);
+    const Stopwatch watch;
+    for (std::uint32_t id = 0; id < n_; ++id) {
+      queue.schedule(id, u60k(random_));
+      if (id % 1'024 == 0 && options_.too_slow(watch)) return Outcome::too_slow;
+    }
+    record_("bytes", bytes_each<Queue>(bytes_allocated() - allocated_before, n_));
+    cancel_and_schedule(queue);
+    if (Queue::kLimits.fires) fire_all(queue);
+    return Outcome::measured;
+  }
+
+ private:
+  static double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
+  // CPU time where reading it does not matter.
+  static double seconds_of(const Stopwatch& watch) {
+    const double seconds = watch.wall_seconds();
+    return seconds < 1e-4 ? seconds : watch.seconds();
+  }
+
+  // What a Stopwatch by itself takes.
+  static double empty_seconds() {
+    std::vector<double> empty(101);
+    for (double& each : empty) each = Stopwatch().wall_seconds();
+    return median(empty);
+  }
+
+  static double nanoseconds_each(double seconds, std::size_t count) {
+    return std::max(0.0, seconds - empty_seconds()) * 1e9 / static_cast<double>(count);
+  }
+
+  // Distinct random timers, at the front of order_.
+  std::span<const std::uint32_t> choose(std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::swap(order_[i], order_[i + random_.below(n_ - i)]);
+    }
+    return {order_.data(), count};
+  }
+
+  void cancel_and_schedule(Queue& queue) {
+    constexpr std::uint32_t kOperations = 200'000;
+    const std::uint32_t round = std::min<std::uint32_t>(n_ / 2, 4'096);
+    std::vector<double> cancels;
+    std::vector<double> schedules;
+    std::vector<Tick> deadlines(round);
+    const Stopwatch box;
+    do {
+      const std::span<const std::uint32_t> ids = choose(round);
+      for (Tick& deadline : deadlines) deadline = u60k(random_);
+      const Stopwatch cancelling;
+      for (const std::uint32_t id : ids) queue.cancel(id);
+      cancels.push_back(seconds_of(cancelling));
+      const Stopwatch scheduling;
+      for (std::uint32_t i = 0; i < round; ++i) queue.schedule(ids[i], deadlines[i]);
+      schedules.push_back(seconds_of(scheduling));
+    } while (cancels.size() * round < kOperations && !options_.over(box));
+    record_("cancel", nanoseconds_each(median(cancels), round));
+    record_("schedule", nanoseconds_each(median(schedules), round));
+  }
+
+  // Arms all anew each round; when they fire is known beforehand, so no queue has to tell.
+  void fire_all(Queue& queue) {
+    constexpr std::size_t kTimers = 200'000;
+    std::vector<double> rounds;
+    std::vector<Tick> deadlines(n_);
+    Tick now = 0;
+    const Stopwatch box;
+    do {
+      for (std::uint32_t id = 0; id < n_; ++id) {
+        deadlines[id] = now + u60k(random_);
+        queue.schedule(id, deadlines[id]);
+      }
+      std::ranges::sort(deadlines);
+      fired_.count = 0;
+      const Stopwatch firing;
+      for (const Tick deadline : deadlines) {
+        if (deadline == now) continue;
+        now = deadline;
+        queue.advance(now, fired_);
+      }
+      rounds.push_back(seconds_of(firing));
+      DETENT_CHECK(fired_.count == n_);
+    } while (rounds.size() * n_ < kTimers && !options_.over(box));
+    record_("fire", nanoseconds_each(median(rounds), n_));
+  }
+
+  const RunOptions& options_;
+  const Record& record_;
+  std::uint32_t n_;
+  Rng random_;
+  Fired fired_;
+  std::vector<std::uint32_t> order_;
+};
+
+}  // namespace detent::bench
