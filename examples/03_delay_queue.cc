@@ -1,0 +1,56 @@
+// A queue whose elements come out when their delay has passed: orders that were not paid within
+// half an hour are cancelled by two workers. The clock is moved by hand, so half an hour passes at
+// once; without `.clock` it is the machine's.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "detent/delay_queue.h"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Order {
+  std::string name;
+};
+
+}  // namespace
+
+int main() {
+  detent::ManualClock clock;
+  detent::DelayQueue<Order> unpaid({.capacity = 1000, .clock = &clock});
+
+  std::atomic<int> cancelled = 0;
+  const auto work = [&] {
+    while (const std::optional<Order> order = unpaid.pop()) {
+      std::printf("cancelled %s\n", order->name.c_str());
+      ++cancelled;
+    }  // closed, and nothing is left to come
+  };
+  std::vector<std::thread> workers;
+  workers.emplace_back(work);
+  workers.emplace_back(work);
+
+  unpaid.push({.name = "order 1"}, 30min);
+  unpaid.push({.name = "order 2"}, 5min);  // earlier: the worker that sleeps wakes
+  unpaid.push({.name = "order 3"}, 45min);
+
+  clock.await_waiters(2);  // both workers sleep: all that is due has been taken
+  clock.advance(30min);
+  clock.await_waiters(2);
+  const int cancelled_in_time = cancelled;
+
+  unpaid.close();
+  const std::vector<detent::Delayed<Order>> left = unpaid.take_all();
+  for (std::thread& worker : workers) worker.join();
+  for (const detent::Delayed<Order>& order : left) {
+    std::printf("still open: %s\n", order.value.name.c_str());
+  }
+  return cancelled_in_time == 2 && left.size() == 1 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
