@@ -46,6 +46,7 @@ class LibeventQueue {
 
  private:
   // A timer's callback gets one pointer, which names the queue; the loop tells which event it is.
+  // NOLINTNEXTLINE(google-runtime-int): libevent's type.
   static void on_timer(evutil_socket_t, short, void* argument) {
     auto& queue = *static_cast<LibeventQueue*>(argument);
     const event& timer = *event_base_get_running_event(queue.loop_.get());

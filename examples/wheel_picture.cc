@@ -56,7 +56,7 @@ Point seat_point(const Seat& seat, std::size_t slot_count) {
 
 // One decimal at most, the same on every machine.
 std::string text(double value) {
-  const long tenths = std::lround(value * 10);
+  const auto tenths = static_cast<int>(std::lround(value * 10));
   std::string digits = std::to_string(std::abs(tenths) / 10);
   if (tenths % 10 != 0) digits += '.' + std::to_string(std::abs(tenths) % 10);
   return (tenths < 0 ? "-" : "") + digits;
@@ -281,9 +281,9 @@ text { fill: #e6edf3; }
     const std::string centre = ' ' + text(centre_of(level));
     Track angle(length_, text(angle_of(0, slot_count(level))) + centre);
     for (std::size_t tick = 0; tick < recording_.frames.size(); ++tick) {
-      const auto turns = static_cast<double>(tick / unit(level));
+      const std::size_t steps = tick / unit(level);
       angle.change(static_cast<double>(tick), kMove,
-                   text(angle_of(turns, slot_count(level))) + centre);
+                   text(angle_of(static_cast<double>(steps), slot_count(level))) + centre);
     }
     const Point from = centre_of(level);
     const Point to = on_dial(level, 0, kOuterRadius - 6);
@@ -356,8 +356,8 @@ text { fill: #e6edf3; }
 
   // Ticks; no `to`: to the end.
   struct Span {
-    std::size_t from;
-    std::optional<std::size_t> to;
+    std::size_t from = 0;
+    std::optional<std::size_t> to = std::nullopt;
   };
 
   void draw_while(const Span& shown, const std::string& kind, double y, const std::string& words) {

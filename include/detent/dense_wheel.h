@@ -15,7 +15,8 @@
 // given. Otherwise it is TimerWheel: the same contract, levels and cells, the same code.
 //
 // Cost (docs/internals/wheel.md has nanoseconds): as TimerWheel, with one cache miss less each;
-// 18 bytes a pending timer and 4 a number; 17 KB a wheel, and 64 KiB from its first timer on.
+// 18 bytes a timer in a full slot, 1 KiB at least for a slot that is not empty, 4 a number; 17 KB a
+// wheel.
 //
 // Timers as rows of flat arrays: Agrona's DeadlineTimerWheel. Read first: detent/timer_wheel.h.
 #pragma once
@@ -123,15 +124,15 @@ class DenseWheel {
     return store_.lists().at(owners().find(index)).deadline;
   }
 
-  /// Makes room for `count` pending timers numbered below `count`, which is kept: scheduling them
-  /// then allocates nothing. O(count).
+  /// Makes room for `count` pending timers in full slots, numbered below `count`, which is kept:
+  /// scheduling them allocates less, or nothing. O(count).
   void reserve(std::size_t count) {
     if (count > owners().size()) owners().resize(count);
     store_.lists().reserve(count);
   }
 
   /// As TimerWheel::next_wakeup.
-  std::optional<Tick> next_wakeup() const noexcept;
+  std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
   /// As TimerWheel::advance, with `on_fire(std::uint32_t index)`.
   template <IndexCallback OnFire>
@@ -147,7 +148,7 @@ class DenseWheel {
   bool empty() const noexcept { return size() == 0; }
 
   /// Stops the process unless every invariant of its parts holds. For tests: O(size() + slots).
-  void check_invariants() const noexcept;
+  void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  private:
   static constexpr unsigned kDigitBits = 8;
@@ -174,11 +175,7 @@ inline bool DenseWheel::schedule(std::uint32_t index, Tick deadline) noexcept {
   const bool is_idle = index < owners().size() && owners().cell_of(index) == internal::kNoCell;
   if (!is_idle) [[unlikely]]
     make_idle(index);
-  if (deadline > passes_.end()) [[likely]] {
-    store_.insert({deadline, index});
-  } else {
-    store_.insert_waiting({deadline, index});
-  }
+  store_.add({deadline, index}, passes_.end());
   return true;
 }
 
@@ -211,18 +208,6 @@ inline void DenseWheel::schedule(std::span<const Timer> timers) noexcept {
     if (i + kFetchAhead < timers.size()) owners().fetch(timers[i + kFetchAhead].index);
     schedule(timers[i].index, timers[i].deadline);
   }
-}
-
-inline std::optional<Tick> DenseWheel::next_wakeup() const noexcept {
-  if (empty()) return std::nullopt;
-  if (passes_.in_pass() || !store_.nothing_waits()) return now();
-  return store_.next_wakeup();
-}
-
-inline void DenseWheel::check_invariants() const noexcept {
-  store_.check_invariants();
-  passes_.check_invariants(store_);
-  if (!passes_.in_pass()) store_.check_no_pass();
 }
 
 }  // namespace detent

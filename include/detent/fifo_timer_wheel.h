@@ -149,11 +149,7 @@ class FifoStore : public LevelStore<LinkLists, 6> {
     cancel(timer);
     timer.queue_ = this;
     timer.deadline_ = deadline;
-    if (deadline > pass_end) {
-      insert({deadline, &timer});
-    } else {
-      insert_waiting({deadline, &timer});
-    }
+    add({deadline, &timer}, pass_end);
   }
 
   bool cancel(Timer& timer) noexcept {
@@ -170,9 +166,6 @@ class FifoStore : public LevelStore<LinkLists, 6> {
 /// scheduled. What the base class says of each operation holds; no deadline is refused.
 class FifoTimerWheel : public internal::StoreQueue<internal::FifoStore> {
  public:
-  /// No limit to what one `advance` does.
-  static constexpr std::size_t npos = kNoLimit;
-
   explicit FifoTimerWheel(Tick now = 0) noexcept : internal::StoreQueue<internal::FifoStore>(now) {}
 };
 

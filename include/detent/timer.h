@@ -23,6 +23,7 @@ struct TimerOwners;
 /// that wheel.
 class Timer {
  public:
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): one of the union is.
   Timer() noexcept : deadline_(0) {}
   ~Timer();
   Timer(const Timer&) = delete;

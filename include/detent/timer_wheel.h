@@ -34,8 +34,9 @@
 //     next_wakeup         O(1), a few bit scans
 //     advance             O(1) a timer fired or moved, and O(1) besides, however far it goes;
 //                         a timer is moved at most 8 times between two calls that name it
-//     memory              32 bytes a timer, half of them in the user's object;
-//                         17 KB a wheel, and 64 KiB from its first timer on
+//     memory              16 bytes a timer in the user's object and 18 in a full slot; a slot that
+//     is
+//                         not empty takes 1 KiB at least (2 MiB if all are); 17 KB a wheel
 //
 // Timers that have an index anyway (a connection's number, a slab's) are better off still on a
 // DenseWheel, and FifoTimerWheel keeps the order of equal deadlines: the same wheel, other lists.
@@ -117,15 +118,16 @@ class TimerWheel {
   /// Returns: true when it was pending and so will not fire; false when there was nothing to do.
   bool cancel(Timer& timer) noexcept;
 
-  /// Makes room for `count` pending timers, which is kept: scheduling them then allocates nothing.
-  /// O(count).
+  /// Makes room for `count` pending timers in full slots, which is kept: scheduling them allocates
+  /// less, or nothing. O(count).
   void reserve(std::size_t count) { store_.lists().reserve(count); }
 
   /// Returns: the tick until which nothing needs doing; empty when no timer is pending. It is never
   /// later than the earliest deadline, and now() when something waits for the next `advance`. It
   /// may be early: the start of a coarse slot that holds several timers, or the old place of one
-  /// that was postponed. Going from wake-up to wake-up takes at most 8 to reach a timer's deadline.
-  std::optional<Tick> next_wakeup() const noexcept;
+  /// that was postponed. Going from wake-up to wake-up takes at most 8 to reach a timer's deadline,
+  /// and one more when it was postponed.
+  std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
   /// Moves time forward to `now` (not backward: an earlier `now` counts as now()) and calls
   /// `on_fire(Timer&)` for every timer due, in the order of their deadlines; equal deadlines in an
@@ -152,7 +154,7 @@ class TimerWheel {
   bool empty() const noexcept { return size() == 0; }
 
   /// Stops the process unless every invariant of its parts holds. For tests: O(size() + slots).
-  void check_invariants() const noexcept;
+  void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  private:
   friend class detent::Timer;
@@ -184,20 +186,15 @@ inline Tick Timer::deadline() const noexcept {
 
 inline TimerWheel::~TimerWheel() {
   DETENT_CHECK(!passes_.advancing());
-  store_.lists().for_each([](unsigned, auto, const auto& entry) {
-    internal::TimerOwners::release(entry.name, entry.deadline);
-  });
+  store_.lists().for_each(
+      [](unsigned, auto, const auto& entry) { internal::TimerOwners::release(entry.name, 0); });
 }
 
 inline bool TimerWheel::schedule(Timer& timer, Tick deadline) noexcept {
   if (timer.is_pending()) [[unlikely]]
     cancel_first(timer);
   timer.wheel_ = this;
-  if (deadline > passes_.end()) [[likely]] {
-    store_.insert({deadline, &timer});
-  } else {
-    store_.insert_waiting({deadline, &timer});
-  }
+  store_.add({deadline, &timer}, passes_.end());
   return true;
 }
 
@@ -215,18 +212,6 @@ inline bool TimerWheel::cancel(Timer& timer) noexcept {
   const internal::CellNumber cell = timer.cell_;
   internal::TimerOwners::release(&timer, 0);
   return store_.remove(cell);
-}
-
-inline std::optional<Tick> TimerWheel::next_wakeup() const noexcept {
-  if (empty()) return std::nullopt;
-  if (passes_.in_pass() || !store_.nothing_waits()) return now();
-  return store_.next_wakeup();
-}
-
-inline void TimerWheel::check_invariants() const noexcept {
-  store_.check_invariants();
-  passes_.check_invariants(store_);
-  if (!passes_.in_pass()) store_.check_no_pass();
 }
 
 }  // namespace detent

@@ -183,6 +183,7 @@ void Slab<T>::add_chunk() {
     bare_.push_back(static_cast<std::uint32_t>(count - 1));
   }
   chunks_[bare_.back()].values = std::make_unique<Values>();
+  spare_ = bare_.back();  // until `emplace` puts a value there
   add_open(bare_.back());
   bare_.pop_back();
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -124,18 +125,18 @@ TEST(DelayQueue, CopiesAnLvalueAndConvertsAnArgument) {
 TEST(DelayQueue, LeavesARefusedRvalueToItsOwner) {
   ManualClock clock;
   DelayQueue<std::unique_ptr<int>> queue({.capacity = 1, .clock = &clock});
-  auto value = std::make_unique<int>(42);
+  std::array<std::unique_ptr<int>, 4> values;
+  for (std::unique_ptr<int>& value : values) value = std::make_unique<int>(42);
   queue.push(std::make_unique<int>(1), 0s);
-  EXPECT_EQ(queue.try_push(std::move(value), 0s), PushResult::full);
-  ASSERT_NE(value, nullptr);
-  EXPECT_EQ(queue.push_for(-1s, std::move(value), 0s), PushResult::full);
-  ASSERT_NE(value, nullptr);
+  EXPECT_EQ(queue.try_push(std::move(values[0]), 0s), PushResult::full);
+  EXPECT_EQ(queue.push_for(-1s, std::move(values[1]), 0s), PushResult::full);
   queue.close();
-  EXPECT_EQ(queue.push(std::move(value), 0s), PushResult::closed);
-  ASSERT_NE(value, nullptr);
-  EXPECT_EQ(queue.push_at(std::move(value), clock.now()), PushResult::closed);
-  ASSERT_NE(value, nullptr);
-  EXPECT_EQ(*value, 42);
+  EXPECT_EQ(queue.push(std::move(values[2]), 0s), PushResult::closed);
+  EXPECT_EQ(queue.push_at(std::move(values[3]), clock.now()), PushResult::closed);
+  for (const std::unique_ptr<int>& value : values) {
+    ASSERT_NE(value, nullptr);
+    EXPECT_EQ(*value, 42);
+  }
 }
 
 TEST(DelayQueue, KeepsNothingOfAnElementThatWasHandedOut) {
@@ -176,9 +177,10 @@ TEST(DelayQueue, GivesMemoryBackWhenAQuarterOfItIsUsed) {
 
 /// Throws from the copy or move that is counted down to.
 struct Fragile {
-  explicit Fragile(int& countdown_) : countdown(&countdown_) {}
+  explicit Fragile(int& counter) : countdown(&counter) {}
   Fragile(const Fragile& other) : countdown(other.countdown) { count(); }
   Fragile& operator=(const Fragile& other) {
+    if (this == &other) return *this;
     countdown = other.countdown;
     count();
     return *this;
@@ -215,7 +217,7 @@ TEST(DelayQueue, LosesOnlyTheElementThatThrowsOnItsWayOut) {
 
 /// Asks its queue for its size whenever it is moved or destroyed, as users' types may.
 struct Curious {
-  explicit Curious(const DelayQueue<Curious>& queue_) : queue(&queue_) {}
+  explicit Curious(const DelayQueue<Curious>& its_queue) : queue(&its_queue) {}
   Curious(Curious&& other) noexcept : queue(other.queue) { look(); }
   Curious& operator=(Curious&& other) noexcept {
     queue = other.queue;

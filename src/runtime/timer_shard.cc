@@ -43,11 +43,13 @@ nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
 }
 
 TimerId TimerShard::add(NewTimer& timer) {
+  std::unique_ptr<PeriodicOptions> periodic;  // made first: it may run out of memory
+  if (timer.periodic) periodic = std::make_unique<PeriodicOptions>(*timer.periodic);
   Entry& entry = slab_.emplace();
   entry.generation = ++scheduled_;
   entry.job = std::move(timer.job);
   entry.due_at_wall = timer.due_at_wall;
-  if (timer.periodic) entry.periodic = std::make_unique<PeriodicOptions>(*timer.periodic);
+  entry.periodic = std::move(periodic);
   arm(entry, timer.due_at);
   return entry.id();
 }

@@ -62,9 +62,9 @@ class TimerShard {
   /// When `collect` next has something to do; may be early, never late. Empty: never.
   std::optional<MonotonicTime> next_wakeup() const noexcept;
 
-  /// Appends the ids of timers that are due, at most kBatch, earliest first, and marks them queued.
-  /// Requires: `due` has that much room, so that nothing is allocated. Returns: whether it stopped
-  /// before it was through; ask again at once.
+  /// Appends the ids of timers that are due, at most kBatch, in the order of the wheel, and marks
+  /// them queued. Requires: `due` has that much room, so that nothing is allocated. Returns:
+  /// whether it stopped before it was through; ask again at once.
   bool collect(const ClockReading& clocks, std::vector<TimerId>& due) noexcept;
 
   /// Takes the timer out, its job to `job`, or, when it runs, sees to it that it runs no more.

@@ -145,6 +145,17 @@ TEST(CellLists, AppendMovesEverything) {
   lists.check_invariants();
 }
 
+TEST(CellLists, AppendOfManySmallListsFillsChunks) {
+  Lists lists;
+  for (std::uint32_t name = 0; name < 10'000; ++name) {
+    lists.push(0, {5, name});
+    lists.append(1, 0);
+  }
+  lists.check_invariants();
+  EXPECT_EQ(names_of(lists, 1).size(), 10'000u);
+  EXPECT_LE(lists.allocated_bytes(), 2 * 10'000 * sizeof(Lists::Entry));
+}
+
 TEST(CellLists, DrainStopsAtItsLimit) {
   Lists lists;
   push_range(lists, 0, 0, 300);

@@ -44,17 +44,13 @@ class SmallWheel {
 
   bool schedule(std::uint32_t index, Tick deadline) noexcept {
     cancel(index);
-    if (deadline > passes_.end()) {
-      store_.insert({deadline, index});
-    } else {
-      store_.insert_waiting({deadline, index});
-    }
+    store_.add({deadline, index}, passes_.end());
     return true;
   }
 
   bool postpone(std::uint32_t index, Tick deadline) noexcept {
-    if (is_pending(index) && deadline_of(index) > passes_.end() && deadline >= deadline_of(index)) {
-      store_.lists().at(cell_of(index)).deadline = deadline;
+    if (is_pending(index) && deadline > passes_.end() &&
+        store_.move_in_place(cell_of(index), deadline)) {
       return true;
     }
     return schedule(index, deadline);
@@ -79,19 +75,11 @@ class SmallWheel {
     return passes_.advance(store_, now, on_fire, limit);
   }
 
-  std::optional<Tick> next_wakeup() const noexcept {
-    if (empty()) return std::nullopt;
-    if (passes_.in_pass() || !store_.nothing_waits()) return now();
-    return store_.next_wakeup();
-  }
+  std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
   Tick now() const noexcept { return passes_.now(); }
   std::size_t size() const noexcept { return store_.size(); }
   bool empty() const noexcept { return size() == 0; }
-  void check_invariants() const noexcept {
-    store_.check_invariants();
-    passes_.check_invariants(store_);
-    if (!passes_.in_pass()) store_.check_no_pass();
-  }
+  void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  private:
   template <unsigned kListCount>

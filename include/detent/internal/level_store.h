@@ -44,7 +44,6 @@ class LevelStore {
  public:
   using Lists = ListsOf<kListCount>;
   using Entry = typename Lists::Entry;
-  using Name = typename Lists::Name;
   using Place = typename Lists::Place;
 
   explicit LevelStore(Tick now) noexcept : future_(now) {}
@@ -53,9 +52,11 @@ class LevelStore {
 
   std::size_t size() const noexcept { return size_; }
 
-  /// Adds a timer that is due after the running pass. Requires: deadline > base().
-  void insert(Entry entry) noexcept {
+  /// Adds a timer. One that is due when the running or last pass is over waits for the next.
+  void add(const Entry& entry, Tick pass_end) noexcept {
     ++size_;
+    if (entry.deadline <= pass_end) [[unlikely]]
+      return add_waiting(entry);
     if constexpr (Lists::kKeepsOrder) {
       // Behind the timers of its own tick that are still to be placed.
       if (batch_ == Batch::to_place && !batch_empty()) {
@@ -66,14 +67,7 @@ class LevelStore {
     insert_in(future_, 0, entry);
   }
 
-  /// Adds a timer that is for the next pass whatever its deadline.
-  [[gnu::noinline]] void insert_waiting(Entry entry) noexcept {
-    ++size_;
-    quiet_until_ = 0;
-    lists_.push(waiting_, entry);
-  }
-
-  /// Takes a timer out, wherever it is. Returns: true.
+  /// Takes a timer out, wherever it is. Returns: true (so that what is rare is a tail call).
   bool remove(Place place) noexcept {
     --size_;
     if (lists_.remove(place)) [[unlikely]]
@@ -216,6 +210,10 @@ class LevelStore {
   }
 
   // These are not inlined: they are rare, and would make each caller save its registers.
+  [[gnu::noinline]] void add_waiting(Entry entry) noexcept {
+    quiet_until_ = 0;
+    lists_.push(waiting_, entry);
+  }
   [[gnu::noinline]] void grow(unsigned list, Entry entry) noexcept {
     if (!lists_.push(list, entry)) return;
     quiet_until_ = 0;

@@ -1,7 +1,7 @@
 // The timer of every queue that keeps its timers in lists: a link, a deadline and its queue.
 //
-// A queue names it as its own: `using Timer = internal::LinkedTimer<FifoTimerWheel>;`. Users make
-// their type one, or give it one as a member.
+// A store names it as its own: `using Timer = LinkedTimer<SlotStore>;`. Users make their type one,
+// or give it one as a member.
 #pragma once
 
 #include <type_traits>
@@ -42,7 +42,9 @@ class LinkedTimer {
     static_assert(sizeof(LinkedTimer) == 32, "a timer is two links, a deadline and its queue");
     return reinterpret_cast<LinkedTimer&>(link);
   }
-  static const LinkedTimer& of(const Link& link) noexcept { return of(const_cast<Link&>(link)); }
+  static const LinkedTimer& of(const Link& link) noexcept {
+    return reinterpret_cast<const LinkedTimer&>(link);
+  }
 
   Link link_;  // first, so that a link's address is its timer's
   Tick deadline_ = 0;

@@ -38,7 +38,7 @@ enum class Batch { to_place, to_fire };
 ///                         visit(entry) with each, which may add and remove timers; how many
 ///   place(entry)          puts it where its deadline belongs; before base(): overdue
 ///   release(entry)        the timer is no longer pending; what on_fire is called with
-///   next_start()          the tick at which the next batch of the future starts
+///   next_start()          the tick at which the next batch starts, of those that are not overdue
 ///   nothing_due(t)        whether nothing waits and no batch starts at or before t
 ///   has_next(t)           whether a batch starts at or before t, overdue ones included
 ///   take_next(t)          makes the earliest such batch the current one, and moves the base to it;
@@ -87,7 +87,6 @@ class QueuePasses {
   template <PassStore Store, class OnFire>
   AdvanceResult advance(Store& store, Tick now, OnFire& on_fire, std::size_t limit) noexcept {
     if (!in_pass_ && now >= now_ && store.nothing_due(now)) [[likely]] {
-      DETENT_CHECK(!advancing_);
       now_ = end_ = now;
       store.set_base(now);
       return {};
@@ -95,10 +94,22 @@ class QueuePasses {
     return run_passes(store, now, on_fire, limit);
   }
 
+  /// TimerQueue's `next_wakeup`. Requires of the store besides: size(), nothing_waits() and
+  /// next_wakeup(), the tick until which nothing in the future needs doing.
+  template <PassStore Store>
+  std::optional<Tick> next_wakeup(const Store& store) const noexcept {
+    if (store.size() == 0) return std::nullopt;
+    if (in_pass_ || !store.nothing_waits()) return now_;
+    return store.next_wakeup();
+  }
+
+  /// Stops the process unless the invariants hold, here and in the store.
   template <PassStore Store>
   void check_invariants(const Store& store) const noexcept {
+    store.check_invariants();
     DETENT_CHECK(now_ <= end_ && store.base() <= end_);
     if (in_pass_) return;
+    store.check_no_pass();
     DETENT_CHECK(store.batch_empty());
     DETENT_CHECK(now_ == end_ && now_ == store.base());
   }

@@ -172,12 +172,8 @@ class SlotLevels {
 
   void note_emptied(const Link* sentinel) noexcept {
     for (Level& level : levels_) {
-      // Integers, because comparing pointers into different arrays with < has no meaning in C++.
-      const auto offset = reinterpret_cast<std::uintptr_t>(sentinel) -
-                          reinterpret_cast<std::uintptr_t>(level.slots.data());
-      if (offset < level.slots.size() * sizeof(Slot)) {
-        return vacate(level.slots[offset / sizeof(Slot)]);
-      }
+      const std::size_t index = index_of_list(level.slots, sentinel);
+      if (index < level.slots.size()) return vacate(level.slots[index]);
     }
   }
 

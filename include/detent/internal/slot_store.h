@@ -7,9 +7,9 @@
 //
 // Time is cut into spans of slot_width ticks, numbered from 0. Number k is due at tick
 // k × slot_width, so a deadline belongs to the first number that is not before it. `Slots` knows
-// numbers only: which slot one belongs to, and which slot comes next (slot_levels.h). This is the
-// rest: what waits for the next pass, what was due before a pass began, and the batch in hand.
-// Read first: queue_passes.h (who calls this).
+// numbers only: which slot one belongs to, and which slot comes next (slot_levels.h, ring_slots.h).
+// This is the rest: what waits for the next pass, what was due before a pass began or is passed by
+// a long jump, and the batch in hand. Read first: queue_passes.h (who calls this).
 #pragma once
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "detent/check.h"
 #include "detent/internal/link_levels.h"
@@ -65,12 +66,13 @@ class SlotWidth {
 ///
 ///   reached(), set_reached(n)   set_reached: every number held is above n, or nothing is held
 ///   insert(link, n)             puts a link into the slot of n, which is above reached()
-///   note_emptied(sentinel)      unlinking left the list of `sentinel` empty; it may not be a
-///   slot's nothing_within(n)           whether no batch starts at or before n next_start() the
-///   number at which the next batch starts, or an earlier one seek(n)                     whether a
-///   batch starts at or before n; may move reached() up to it take(n, into)               moves the
-///   links of that batch to `into`: its start, and what for.
-///                               Called only after seek(n) said yes
+///   note_emptied(sentinel)      unlinking left that list empty; it need not be a slot's
+///   nothing_within(n)           whether no batch starts at or before n
+///   next_start()                the number at which the next batch starts, or an earlier one
+///   seek(n)                     whether a batch starts at or before n; may move reached() up to it
+///   take(n, into)               moves that batch to `into`: its start, and what for. Batches that
+///                               start at or before n may be taken as one, to be placed. Called
+///                               only after seek(n) said yes
 ///   for_each(visit)             calls visit(Link&) for every link, in no order
 ///   check_invariants(number_of) number_of(link) tells a link's number
 template <class S>
@@ -88,6 +90,16 @@ concept TimerSlots = requires(S& slots, const S& unchanged, Link& link, LinkList
   unchanged.for_each([](Link&) {});
   unchanged.check_invariants([](const Link&) { return SlotNumber{}; });
 };
+
+/// Returns: which of `slots` has the list of `sentinel` as its first member; slots.size() or more
+/// when none has.
+template <class Slot>
+std::size_t index_of_list(const std::vector<Slot>& slots, const Link* sentinel) noexcept {
+  // Integers, because comparing pointers into different arrays with < has no meaning in C++.
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(sentinel) - reinterpret_cast<std::uintptr_t>(slots.data());
+  return offset / sizeof(Slot);
+}
 
 /// A PassStore of slots. Owns no timer. Not movable. Thread-compatible. Every operation is O(1)
 /// besides what it hands out and what the slots cost.
@@ -222,7 +234,8 @@ class SlotStore {
   }
 
   std::optional<Tick> next_start() const noexcept {
-    if (!sorted_.empty()) return sorted_.next_start();
+    // What is sorted coarsely may start before the base, but hold what is due at it.
+    if (!sorted_.empty()) return std::max(sorted_.next_start(), base_);
     const std::optional<SlotNumber> number = slots_.next_start();
     return number ? std::optional(width_.due_at(*number)) : std::nullopt;
   }
@@ -280,7 +293,7 @@ class SlotStore {
   Tick span_;
 
   Slots slots_;
-  LinkLevels sorted_;    // in a pass: was due before it began
+  LinkLevels sorted_;    // in a pass: overdue before it began, or passed by a long jump
   LinkList batch_list_;  // the batch that is worked on
   LinkList waiting_;     // due when scheduled, since the last call began
   LinkList admitted_;    // the same, from before the last call

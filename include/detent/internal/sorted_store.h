@@ -27,7 +27,8 @@ enum class SortedPlace : std::uint8_t { future, overdue, pile_0, pile_1, pile_2 
 ///
 ///   Timer    what is sorted. It lets SortedStore see its queue_, null when it is not pending
 ///   Sorted   insert(t), erase(t), first(), first_deadline(), empty(), for_each(visit),
-///            check_invariants(), and move(t, deadline): gives one it holds another deadline
+///            check_invariants(), and, where that is quicker than to erase and insert it,
+///            move(t, deadline): gives one it holds another deadline
 ///   Pile     the same without order: push(t), pop(), remove(t), append(pile, its place), empty(),
 ///            for_each(visit)
 ///
@@ -65,8 +66,10 @@ class SortedStore {
   void schedule(Timer& timer, Tick deadline, Tick pass_end) noexcept {
     if (timer.queue_ != nullptr) {
       DETENT_CHECK(timer.queue_ == this);
-      if (deadline > pass_end && Order::place_of(timer) == SortedPlace::future) {
-        return future_.move(timer, deadline);
+      if constexpr (requires { future_.move(timer, deadline); }) {
+        if (deadline > pass_end && Order::place_of(timer) == SortedPlace::future) {
+          return future_.move(timer, deadline);
+        }
       }
       take_out(timer);
     } else {

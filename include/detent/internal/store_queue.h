@@ -1,9 +1,9 @@
 // A TimerQueue made of a store and its passes: the public face that the classic queues share.
 //
-// The store keeps the timers in order (sorted_store.h, ring_store.h); QueuePasses decides when they
+// The store keeps the timers in order (sorted_store.h, slot_store.h); QueuePasses decides when they
 // are taken out of it. What is said here of an operation holds for every queue built on this; what
-// it costs is said by the queue. TimerWheel and its kin, which are built for speed, have faces of
-// their own.
+// it costs is said by the queue. TimerWheel and DenseWheel, which are built for speed, have faces
+// of their own.
 #pragma once
 
 #include <concepts>
@@ -46,6 +46,9 @@ class StoreQueue {
  public:
   using Timer = typename Store::Timer;
 
+  /// No limit to what one `advance` does.
+  static constexpr std::size_t npos = kNoLimit;
+
   StoreQueue(const StoreQueue&) = delete;
   StoreQueue& operator=(const StoreQueue&) = delete;
 
@@ -69,18 +72,14 @@ class StoreQueue {
   /// Returns: the tick until which nothing needs doing; empty when no timer is pending. It is never
   /// later than the earliest deadline (rounded up to a slot, where slots are wider than a tick),
   /// and now() when something waits for the next `advance`.
-  std::optional<Tick> next_wakeup() const noexcept {
-    if (empty()) return std::nullopt;
-    if (passes_.in_pass() || !store_.nothing_waits()) return now();
-    return store_.next_wakeup();
-  }
+  std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
   /// Moves time forward to `now` (not backward: an earlier `now` counts as now()) and calls
   /// `on_fire(Timer&)` for every timer due, in the order of their deadlines. It must not throw. It
   /// may schedule, postpone, cancel and destroy any timer, its own included. At most `limit` timers
   /// are fired or moved; `more` says that this was not enough. timer_wheel.h tells all of it.
   template <std::invocable<Timer&> OnFire>
-  AdvanceResult advance(Tick now, OnFire&& on_fire, std::size_t limit = kNoLimit) noexcept {
+  AdvanceResult advance(Tick now, OnFire&& on_fire, std::size_t limit = npos) noexcept {
     return passes_.advance(store_, now, on_fire, limit);
   }
 
@@ -92,11 +91,7 @@ class StoreQueue {
   bool empty() const noexcept { return size() == 0; }
 
   /// Stops the process unless every invariant of its parts holds. For tests: it visits everything.
-  void check_invariants() const noexcept {
-    store_.check_invariants();
-    passes_.check_invariants(store_);
-    if (!passes_.in_pass()) store_.check_no_pass();
-  }
+  void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  protected:
   template <class... Arguments>

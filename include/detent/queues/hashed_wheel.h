@@ -32,7 +32,7 @@
 //
 // Scheme 6 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN 1997).
 // Netty's HashedWheelTimer counts turns ("rounds") in each timer; here a timer keeps its deadline.
-// Read next: internal/ring_store.h (the ring), timer_wheel.h (levels instead of turns).
+// Read next: internal/ring_slots.h (the ring), timer_wheel.h (levels instead of turns).
 #pragma once
 
 #include <limits>
@@ -40,7 +40,8 @@
 #include <string>
 #include <utility>
 
-#include "detent/internal/ring_store.h"
+#include "detent/internal/ring_slots.h"
+#include "detent/internal/slot_store.h"
 #include "detent/internal/store_queue.h"
 #include "detent/queues/timer_queue.h"
 #include "detent/tick.h"
@@ -49,7 +50,7 @@ namespace detent {
 
 /// A wheel of many turns. Thread-compatible. internal/store_queue.h documents the operations; every
 /// deadline is accepted.
-class HashedWheel : public internal::StoreQueue<internal::RingStore> {
+class HashedWheel : public internal::StoreQueue<internal::SlotStore<internal::RingSlots>> {
   struct Passkey {};
 
  public:
@@ -68,7 +69,8 @@ class HashedWheel : public internal::StoreQueue<internal::RingStore> {
 
   /// For make().
   HashedWheel(Passkey, const Options& options)
-      : StoreQueue(options.now, options, std::numeric_limits<Tick>::max()) {}
+      : StoreQueue(options.now, internal::SlotWidth(options.slot_width),
+                   std::numeric_limits<Tick>::max(), options.slot_count) {}
 };
 
 static_assert(TimerQueue<HashedWheel>);

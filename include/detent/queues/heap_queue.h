@@ -150,7 +150,7 @@ struct HeapOrder {
         timer->place_ = place;
         push(*timer);
       }
-      other.timers_ = {};
+      other.timers_ = std::vector<Timer*>();
     }
     template <class Visit>
     void for_each(const Visit& visit) const {
@@ -162,7 +162,7 @@ struct HeapOrder {
     void drop_last() noexcept {
       constexpr std::size_t kKept = 64;
       timers_.pop_back();
-      if (timers_.empty() && timers_.capacity() > kKept) timers_ = {};
+      if (timers_.empty() && timers_.capacity() > kKept) timers_ = std::vector<Timer*>();
     }
 
     std::vector<Timer*> timers_;

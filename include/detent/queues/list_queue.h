@@ -69,11 +69,6 @@ struct ListOrder {
       insert_behind(*before, link_of(timer));
     }
     void erase(Timer& timer) noexcept { unlink(link_of(timer)); }
-    void move(Timer& timer, Tick deadline) noexcept {
-      erase(timer);
-      set_deadline(timer, deadline);
-      insert(timer);
-    }
     template <class Visit>
     void for_each(const Visit& visit) const {
       for_each_link(list_, [&visit](Link& link) { visit(timer_of(link)); });

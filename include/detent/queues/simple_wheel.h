@@ -21,7 +21,8 @@
 // Cost:
 //
 //     schedule, cancel    O(1), no allocation
-//     next_wakeup         exact; O(slots / 64), to find the next slot that is not empty
+//     next_wakeup         exact, unless timers were cancelled or moved; O(slots / 64), to find the
+//                         next slot that is not empty
 //     advance             O(1) a timer fired, and O(slots / 64) besides; a timer that was due
 //                         already is moved at most 16 times more, and so are those that a jump of
 //                         more than a turn passes
@@ -29,14 +30,15 @@
 //     equal deadlines     in an order that is unspecified but the same in every run
 //
 // Scheme 4 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN 1997).
-// Read next: internal/ring_store.h (the ring), hashed_wheel.h (the same without the limit).
+// Read next: internal/ring_slots.h (the ring), hashed_wheel.h (the same without the limit).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "detent/internal/ring_store.h"
+#include "detent/internal/ring_slots.h"
+#include "detent/internal/slot_store.h"
 #include "detent/internal/store_queue.h"
 #include "detent/queues/timer_queue.h"
 #include "detent/tick.h"
@@ -45,7 +47,7 @@ namespace detent {
 
 /// A wheel of one turn. Thread-compatible. internal/store_queue.h documents the operations:
 /// `schedule` and `postpone` refuse a deadline that is more than span() after now().
-class SimpleWheel : public internal::StoreQueue<internal::RingStore> {
+class SimpleWheel : public internal::StoreQueue<internal::SlotStore<internal::RingSlots>> {
   struct Passkey {};
 
  public:
@@ -63,7 +65,9 @@ class SimpleWheel : public internal::StoreQueue<internal::RingStore> {
   }
 
   /// For make().
-  SimpleWheel(Passkey, const Options& options) : StoreQueue(options.now, options, options.turn()) {}
+  SimpleWheel(Passkey, const Options& options)
+      : StoreQueue(options.now, internal::SlotWidth(options.slot_width), options.turn(),
+                   options.slot_count) {}
 
   /// Returns: the longest delay that is accepted, slot_width × slot_count ticks.
   Tick span() const noexcept { return store().span(); }

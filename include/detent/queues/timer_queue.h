@@ -44,7 +44,9 @@ struct AnyTimerCallback {
 // clang-format 14 would break the lines within `{ … } noexcept -> …`.
 // clang-format off
 
-/// A timer of a queue: lives in the user's object, not copyable, its destructor cancels it.
+/// A timer of a queue: lives in the user's object, not copyable, its destructor cancels it. Its
+/// deadline() is that for which it is pending or for which it fired; once it was cancelled, queues
+/// differ in what they remember.
 template <class T>
 concept QueueTimer = std::default_initializable<T> && !std::copyable<T> && !std::movable<T> &&
                      requires(const T& timer) {

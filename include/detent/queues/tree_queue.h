@@ -92,11 +92,6 @@ struct TreeOrder {
     Tick first_deadline() const noexcept { return tree_.first()->deadline; }
     void insert(Timer& timer) noexcept { tree_.insert(node_of(timer)); }
     void erase(Timer& timer) noexcept { tree_.erase(node_of(timer)); }
-    void move(Timer& timer, Tick deadline) noexcept {
-      erase(timer);
-      set_deadline(timer, deadline);
-      insert(timer);
-    }
     template <class Visit>
     void for_each(const Visit& visit) const {
       tree_.for_each([&visit](TreeNode& node) { visit(timer_of(node)); });

@@ -1,0 +1,205 @@
+// One ring of slots, many turns of time sharing each: SimpleWheel and HashedWheel.
+//
+// The ring has a list for each number modulo slot_count. For each slot it keeps the earliest number
+// in it, so that a slot is visited only when something in it is due:
+//
+//     slot_count 8   slot 3: timers of the numbers 11, 19 and 75, earliest 11;
+//                            visited at 11, 19 and 75
+//
+// A search meets the slots in the order of the ring, which within a turn is that of time. Where
+// more than a turn is left to go, all slots that have something to fire are emptied at once, and
+// what was in them is sorted once, so that it costs no more however many turns it is.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detent/check.h"
+#include "detent/internal/link_list.h"
+#include "detent/internal/queue_passes.h"
+#include "detent/internal/slot_store.h"
+#include "detent/tick.h"
+
+namespace detent::internal {
+
+/// The measures of a wheel of one ring.
+struct RingOptions {
+  std::size_t slot_count = 0;  ///< at least 1, at most 2^28; a slot takes 24 bytes
+  Tick slot_width = 1;         ///< ticks a slot, at least 1
+  Tick now = 0;                ///< where time starts
+
+  /// Returns: why no wheel can be made so; empty when one can.
+  std::optional<std::string> fault() const {
+    constexpr std::size_t kMostSlots = std::size_t{1} << 28;
+    if (slot_count == 0) return "slot_count is 0: a wheel has at least one slot";
+    if (slot_count > kMostSlots) {
+      return "slot_count is " + std::to_string(slot_count) + ": a wheel has at most " +
+             std::to_string(kMostSlots) + " slots";
+    }
+    if (slot_width == 0) return "slot_width is 0: a slot is at least one tick wide";
+    if (slot_width > std::numeric_limits<Tick>::max() / slot_count) {
+      return "slot_width × slot_count is " + std::to_string(slot_width) + " × " +
+             std::to_string(slot_count) + " ticks: more than 64 bits hold";
+    }
+    return std::nullopt;
+  }
+
+  /// One turn of the ring, in ticks.
+  Tick turn() const noexcept { return slot_width * slot_count; }
+};
+
+/// A ring of slots, as SlotStore wants it. Owns no link. Not movable. Thread-compatible. `insert`
+/// and `note_emptied` are O(1); a search is O(slots), and O(slots / 64) where they are empty.
+///
+/// Invariants:
+///  1. A link is in the slot of its number, which is above reached().
+///  2. A slot's bit in occupied_ is set exactly when its list is not empty. Its earliest is then a
+///     number of its, above reached(), and not above that of any link in it (it is below all of
+///     them after the earliest was cancelled).
+class RingSlots {
+ public:
+  struct Taken {
+    SlotNumber start;
+    Batch batch;
+  };
+
+  /// Requires: slot_count > 0.
+  explicit RingSlots(std::size_t slot_count)
+      : slots_(slot_count), occupied_((slot_count + kWordBits - 1) / kWordBits) {}
+  RingSlots(const RingSlots&) = delete;
+  RingSlots& operator=(const RingSlots&) = delete;
+
+  // ---- TimerSlots says what each of these does.
+
+  SlotNumber reached() const noexcept { return reached_; }
+  void set_reached(SlotNumber number) noexcept { reached_ = number; }
+
+  void insert(Link& link, SlotNumber number) noexcept {
+    const std::size_t index = number % slots_.size();
+    Slot& slot = slots_[index];
+    slot.earliest = slot.links.empty() ? number : std::min(slot.earliest, number);
+    slot.links.push_back(link);
+    occupied_[index / kWordBits] |= bit_of(index);
+  }
+
+  void note_emptied(const Link* sentinel) noexcept {
+    const std::size_t index = index_of_list(slots_, sentinel);
+    if (index < slots_.size()) clear_occupied(index);
+  }
+
+  bool nothing_within(SlotNumber last) const noexcept { return !first_within(last); }
+  std::optional<SlotNumber> next_start() const noexcept {
+    return first_within(std::numeric_limits<SlotNumber>::max());
+  }
+
+  bool seek(SlotNumber last) noexcept {
+    const std::optional<SlotNumber> found = first_within(last);
+    if (found) reached_ = *found - 1;
+    return found.has_value();
+  }
+
+  // Within a turn the slot that comes first fires; what is due in its later turns is put back. If
+  // there is more to go, slots hold what is due in several turns: all of it is to be sorted.
+  Taken take(SlotNumber last, LinkList& into) noexcept {
+    const SlotNumber start = reached_ + 1;
+    if (last - reached_ <= slots_.size()) {
+      take_slot(start % slots_.size(), into);
+      reached_ = start;
+      return {start, Batch::to_fire};
+    }
+    take_all_within(last, into);
+    reached_ = last;
+    return {start, Batch::to_place};
+  }
+
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const Slot& slot : slots_) for_each_link(slot.links, visit);
+  }
+
+  template <class NumberOf>
+  void check_invariants(const NumberOf& number_of) const noexcept {
+    for (std::size_t index = 0; index < slots_.size(); ++index) {
+      const Slot& slot = slots_[index];
+      DETENT_CHECK(is_occupied(index) == !slot.links.empty());
+      if (slot.links.empty()) continue;
+      DETENT_CHECK(slot.earliest > reached_ && slot.earliest % slots_.size() == index);
+      for_each_link(slot.links, [&](const Link& link) {
+        const SlotNumber number = number_of(link);
+        DETENT_CHECK(number >= slot.earliest && number % slots_.size() == index);
+      });
+    }
+  }
+
+ private:
+  static constexpr std::size_t kWordBits = 64;
+
+  struct Slot {
+    LinkList links;           // first, so that its address is the slot's
+    SlotNumber earliest = 0;  // means nothing when there are no links
+  };
+
+  static std::uint64_t bit_of(std::size_t index) noexcept {
+    return std::uint64_t{1} << (index % kWordBits);
+  }
+  bool is_occupied(std::size_t index) const noexcept {
+    return (occupied_[index / kWordBits] & bit_of(index)) != 0;
+  }
+  void clear_occupied(std::size_t index) noexcept {
+    occupied_[index / kWordBits] &= ~bit_of(index);
+  }
+
+  // Returns: the first occupied slot at or behind `index`; slots_.size() when there is none.
+  std::size_t next_occupied(std::size_t index) const noexcept {
+    std::uint64_t mask = ~std::uint64_t{0} << (index % kWordBits);
+    for (std::size_t word = index / kWordBits; word < occupied_.size(); ++word) {
+      const std::uint64_t bits = occupied_[word] & mask;
+      if (bits != 0) return word * kWordBits + static_cast<std::size_t>(std::countr_zero(bits));
+      mask = ~std::uint64_t{0};
+    }
+    return slots_.size();
+  }
+
+  // Returns: the first number up to `last` that is some slot's earliest. Slots are met in the order
+  // of their next turn, so the search ends where no later slot can have an earlier number.
+  std::optional<SlotNumber> first_within(SlotNumber last) const noexcept {
+    const std::uint64_t count = last - reached_;
+    if (count == 0) return std::nullopt;
+    const std::size_t start = (reached_ + 1) % slots_.size();
+    std::uint64_t best = count;  // how many numbers pass before the earliest one found
+    for (std::size_t passed = 0; passed < std::min<std::uint64_t>(best, slots_.size());) {
+      const std::size_t index = (start + passed) % slots_.size();
+      const std::size_t found = next_occupied(index);
+      passed += found - index;
+      if (found == slots_.size()) continue;  // on to the ring's first slot, or past its end
+      best = std::min(best, slots_[found].earliest - reached_ - 1);
+      ++passed;
+    }
+    return best < count ? std::optional(reached_ + 1 + best) : std::nullopt;
+  }
+
+  void take_slot(std::size_t index, LinkList& into) noexcept {
+    into.append(slots_[index].links);
+    clear_occupied(index);
+  }
+
+  // O(slots).
+  void take_all_within(SlotNumber last, LinkList& into) noexcept {
+    for (std::size_t index = next_occupied(0); index < slots_.size();
+         index = next_occupied(index + 1)) {
+      if (slots_[index].earliest <= last) take_slot(index, into);
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint64_t> occupied_;  // a bit a slot
+  SlotNumber reached_ = 0;               // the ring holds what has a number above this
+};
+
+}  // namespace detent::internal
