@@ -13,7 +13,7 @@
 //
 // Cost: schedule, cancel and postpone O(1), no allocation; advance O(1) a timer fired or moved, at
 // most 11 moves. 32 bytes a timer, in the user's object; 23 KB a wheel. Up to some ten thousand
-// timers it is as quick as TimerWheel; beyond, walking lists waits for memory
+// timers it is the quickest wheel; beyond, walking lists waits for memory
 // (docs/internals/wheel.md).
 //
 // Varghese and Lauck, scheme 7. Read first: detent/timer_wheel.h.
