@@ -216,7 +216,7 @@ using TimerOf = typename Case::Queue::Timer;
 
 struct QueueNames {
   template <class Case>
-  static std::string GetName(int) {
+  static std::string GetName(int) {  // NOLINT(readability-identifier-naming): gtest calls it so.
     static_assert(TimerQueue<typename Case::Queue>);
     return Case::kName;
   }

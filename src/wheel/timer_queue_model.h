@@ -35,19 +35,18 @@ class PassModel {
 
   bool operator==(const PassModel&) const = default;
 
-  bool is_pending(std::size_t id) const { return entries_[id].place != kNone; }
+  bool is_pending(std::size_t id) const { return entries_[id].place != none; }
   std::size_t size() const {
-    return sets_[kLater].size() + sets_[kWaiting].size() + sets_[kAdmitted].size() +
-           sets_[kDue].size();
+    return sets_[later].size() + sets_[waiting].size() + sets_[admitted].size() + sets_[due].size();
   }
   /// Whether next_wakeup() must be now().
-  bool wants_to_go_on() const { return in_pass_ || !sets_[kWaiting].empty(); }
+  bool wants_to_go_on() const { return in_pass_ || !sets_[waiting].empty(); }
   Tick now() const { return now_; }
   Tick pass_end() const { return pass_end_; }
   /// Returns: the earliest deadline of a later pass.
   std::optional<Tick> earliest_later() const {
-    if (sets_[kLater].empty()) return std::nullopt;
-    return sets_[kLater].begin()->deadline;
+    if (sets_[later].empty()) return std::nullopt;
+    return sets_[later].begin()->deadline;
   }
   /// What the queue did that it must not; null when nothing.
   const char* mismatch() const { return mismatch_; }
@@ -55,30 +54,30 @@ class PassModel {
   /// `order` grows from call to call.
   void schedule(std::size_t id, Tick deadline, std::uint64_t order) {
     forget(id);
-    put({deadline, order, id}, deadline > pass_end_ ? kLater : kWaiting);
+    put({deadline, order, id}, deadline > pass_end_ ? later : waiting);
   }
 
   void forget(std::size_t id) {
     Entry& entry = entries_[id];
-    if (entry.place != kNone) sets_[entry.place].erase(entry.key);
-    entry.place = kNone;
+    if (entry.place != none) sets_[entry.place].erase(entry.key);
+    entry.place = none;
   }
 
   void begin_call(Tick target) {
     target_ = target;
     own_pass_begun_ = false;
-    move_all(kWaiting, kAdmitted);
+    move_all(waiting, admitted);
     if (!in_pass_) begin_pass();
   }
 
   /// The queue calls back, and says that it is `now`.
   void fire(std::size_t id, Tick now) {
-    if (sets_[kDue].empty() && !own_pass_begun_) begin_pass();
+    if (sets_[due].empty() && !own_pass_begun_) begin_pass();
     const Entry& entry = entries_[id];
-    expect(entry.place == kDue, "fired a timer that is not due in this pass");
+    expect(entry.place == due, "fired a timer that is not due in this pass");
     expect(now == pass_end_, "now() in a callback is not the end of the pass");
     if (mismatch_ != nullptr) return;
-    const Key& first = *sets_[kDue].begin();
+    const Key& first = *sets_[due].begin();
     expect(entry.key.deadline == first.deadline, "fired out of order");
     if (equal_ == EqualDeadlines::in_schedule_order) {
       expect(entry.key == first, "equal deadlines fired in another order than scheduled");
@@ -91,14 +90,14 @@ class PassModel {
   std::optional<PassModel> end_call(const AdvanceResult& result, Tick now) {
     if (!result.more) {
       if (!own_pass_begun_) begin_pass();
-      expect(sets_[kDue].empty(), "a due timer did not fire");
+      expect(sets_[due].empty(), "a due timer did not fire");
       expect(now == pass_end_, "now() is not where advance went");
       now_ = now;
       in_pass_ = false;
       return std::nullopt;
     }
     std::optional<PassModel> other;
-    if (!own_pass_begun_ && sets_[kDue].empty()) {
+    if (!own_pass_begun_ && sets_[due].empty()) {
       other = *this;
       other->begin_pass();
       other->stop(now);
@@ -109,11 +108,11 @@ class PassModel {
 
  private:
   enum Place : std::uint8_t {
-    kLater,     // deadline after the pass's end
-    kWaiting,   // deadline at or before it, scheduled since the last call began
-    kAdmitted,  // the same, from before the last call
-    kDue,       // fires in this pass
-    kNone,      // not pending
+    later,     // deadline after the pass's end
+    waiting,   // deadline at or before it, scheduled since the last call began
+    admitted,  // the same, from before the last call
+    due,       // fires in this pass
+    none,      // not pending
   };
 
   struct Key {
@@ -124,7 +123,7 @@ class PassModel {
     auto operator<=>(const Key&) const = default;
   };
   struct Entry {
-    Place place = kNone;
+    Place place = none;
     Key key{};
 
     bool operator==(const Entry&) const = default;
@@ -136,24 +135,24 @@ class PassModel {
 
   // The pass before is over, so the tick that it went to is finished.
   void begin_pass() {
-    expect(sets_[kDue].empty(), "the next pass began before the last was finished");
+    expect(sets_[due].empty(), "the next pass began before the last was finished");
     own_pass_begun_ = true;
     in_pass_ = true;
     now_ = overdue_until_ = pass_end_;
     pass_end_ = std::max(target_, pass_end_);
-    move_all(kAdmitted, kDue);
-    while (!sets_[kLater].empty() && sets_[kLater].begin()->deadline <= pass_end_) {
-      move_first(kLater, kDue);
+    move_all(admitted, due);
+    while (!sets_[later].empty() && sets_[later].begin()->deadline <= pass_end_) {
+      move_first(later, due);
     }
   }
 
   // The limit ends a call. What was not overdue and still is to fire is after the queue's now().
   void stop(Tick now) {
     expect(now >= now_ && now <= pass_end_, "now() went back, or too far");
-    const auto next = std::find_if(sets_[kDue].begin(), sets_[kDue].end(), [this](const Key& key) {
+    const auto next = std::find_if(sets_[due].begin(), sets_[due].end(), [this](const Key& key) {
       return key.deadline > overdue_until_;
     });
-    expect(next == sets_[kDue].end() || next->deadline > now, "now() is not finished");
+    expect(next == sets_[due].end() || next->deadline > now, "now() is not finished");
     now_ = now;
   }
 
