@@ -45,7 +45,7 @@ class CircleWheelPort {
   /// Returns: false when the key is taken, as far as the loop has got.
   bool add(const std::string& key, const Timing& timing, Job job) {
     if (records_.contains(key)) return false;
-    orders_.push_back([this, key, timing, job = std::move(job)]() mutable {
+    orders_.emplace_back([this, key, timing, job = std::move(job)]() mutable {
       const Place place = choose(timing);
       insert({key, timing, place, std::move(job)});
     });
@@ -55,7 +55,7 @@ class CircleWheelPort {
   /// Returns: false when there is no such key, as far as the loop has got.
   bool remove(const std::string& key) {
     if (!records_.contains(key)) return false;
-    orders_.push_back([this, key] {
+    orders_.emplace_back([this, key] {
       const auto record = records_.find(key);
       if (record == records_.end()) throw std::logic_error("nil is not a list element");
       slots_[record->second->place.slot].erase(record->second);

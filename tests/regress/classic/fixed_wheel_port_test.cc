@@ -135,7 +135,8 @@ TEST(SchedulerUnderThreads, HW_POOL_RACE) {
     for (int i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {
         for (int n = 0; n < kRounds; ++n) {
-          std::atomic<int>& own = runs[static_cast<std::size_t>(i * kRounds + n)];
+          const int run = i * kRounds + n;
+          std::atomic<int>& own = runs[static_cast<std::size_t>(run)];
           TimerHandle timer = scheduler.schedule_after(10us, [&own] { ++own; });
           clock.advance(10us);
           const bool give_up = n % 2 == 0;
