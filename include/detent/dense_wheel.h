@@ -74,12 +74,13 @@ class IndexOwners {
   std::vector<CellNumber> cells_;
 };
 
-}  // namespace internal
-
 /// A hierarchical timing wheel whose timers are numbers 0, 1, 2 … that the caller chooses.
 /// Thread-compatible. Neither copyable nor movable. It must not be destroyed, nor advanced, from
 /// inside a callback of its own. Running out of memory ends the process.
-class DenseWheel {
+///
+/// Levels have 2^kDigitBits slots: DenseWheel's, or few, so that tests can try every case.
+template <unsigned kDigitBits>
+class IndexWheel {
  public:
   /// What `schedule` takes for many timers at once.
   struct Timer {
@@ -90,10 +91,10 @@ class DenseWheel {
   /// No limit to what one `advance` does.
   static constexpr std::size_t npos = kNoLimit;
 
-  explicit DenseWheel(Tick now = 0) noexcept : passes_(now), store_(now) {}
-  ~DenseWheel() { DETENT_CHECK(!passes_.advancing()); }
-  DenseWheel(const DenseWheel&) = delete;
-  DenseWheel& operator=(const DenseWheel&) = delete;
+  explicit IndexWheel(Tick now = 0) noexcept : passes_(now), store_(now) {}
+  ~IndexWheel() { DETENT_CHECK(!passes_.advancing()); }
+  IndexWheel(const IndexWheel&) = delete;
+  IndexWheel& operator=(const IndexWheel&) = delete;
 
   /// Arms the timer, or moves it if it is pending; what TimerWheel::schedule says holds here.
   /// Amortised O(1). Returns: true always.
@@ -114,9 +115,7 @@ class DenseWheel {
 
   /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
   /// own callback until scheduled again.
-  bool is_pending(std::uint32_t index) const noexcept {
-    return owners().find(index) != internal::kNoCell;
-  }
+  bool is_pending(std::uint32_t index) const noexcept { return owners().find(index) != kNoCell; }
 
   /// Returns: its deadline. Requires: is_pending(index).
   Tick deadline_of(std::uint32_t index) const noexcept {
@@ -151,13 +150,12 @@ class DenseWheel {
   void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  private:
-  static constexpr unsigned kDigitBits = 8;
   static constexpr std::size_t kFetchAhead = 16;  // timers, by the calls that take many
   template <unsigned kListCount>
-  using Lists = internal::CellLists<internal::IndexOwners, kListCount>;
+  using Lists = CellLists<IndexOwners, kListCount>;
 
-  internal::IndexOwners& owners() noexcept { return store_.lists().owners(); }
-  const internal::IndexOwners& owners() const noexcept { return store_.lists().owners(); }
+  IndexOwners& owners() noexcept { return store_.lists().owners(); }
+  const IndexOwners& owners() const noexcept { return store_.lists().owners(); }
 
   // Not inlined, like all that is rare: it would make the callers save their registers.
   [[gnu::noinline]] bool reschedule(std::uint32_t index, Tick deadline) noexcept {
@@ -167,34 +165,38 @@ class DenseWheel {
     if (!cancel(index)) owners().resize(std::max(std::size_t{index} + 1, 2 * owners().size()));
   }
 
-  internal::QueuePasses passes_;
-  internal::LevelStore<Lists, kDigitBits> store_;
+  QueuePasses passes_;
+  LevelStore<Lists, kDigitBits> store_;
 };
 
-inline bool DenseWheel::schedule(std::uint32_t index, Tick deadline) noexcept {
-  const bool is_idle = index < owners().size() && owners().cell_of(index) == internal::kNoCell;
+template <unsigned kDigitBits>
+bool IndexWheel<kDigitBits>::schedule(std::uint32_t index, Tick deadline) noexcept {
+  const bool is_idle = index < owners().size() && owners().cell_of(index) == kNoCell;
   if (!is_idle) [[unlikely]]
     make_idle(index);
   store_.add({deadline, index}, passes_.end());
   return true;
 }
 
-inline bool DenseWheel::postpone(std::uint32_t index, Tick deadline) noexcept {
-  const internal::CellNumber cell = owners().find(index);
-  if (cell != internal::kNoCell && deadline > passes_.end()) [[likely]] {
+template <unsigned kDigitBits>
+bool IndexWheel<kDigitBits>::postpone(std::uint32_t index, Tick deadline) noexcept {
+  const CellNumber cell = owners().find(index);
+  if (cell != kNoCell && deadline > passes_.end()) [[likely]] {
     if (store_.move_in_place(cell, deadline)) return true;
   }
   return reschedule(index, deadline);
 }
 
-inline bool DenseWheel::cancel(std::uint32_t index) noexcept {
-  const internal::CellNumber cell = owners().find(index);
-  if (cell == internal::kNoCell) return false;
+template <unsigned kDigitBits>
+bool IndexWheel<kDigitBits>::cancel(std::uint32_t index) noexcept {
+  const CellNumber cell = owners().find(index);
+  if (cell == kNoCell) return false;
   owners().release(index, 0);
   return store_.remove(cell);
 }
 
-inline std::size_t DenseWheel::cancel(std::span<const std::uint32_t> indices) noexcept {
+template <unsigned kDigitBits>
+std::size_t IndexWheel<kDigitBits>::cancel(std::span<const std::uint32_t> indices) noexcept {
   const std::size_t before = size();
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (i + kFetchAhead < indices.size()) owners().fetch(indices[i + kFetchAhead]);
@@ -203,11 +205,20 @@ inline std::size_t DenseWheel::cancel(std::span<const std::uint32_t> indices) no
   return before - size();
 }
 
-inline void DenseWheel::schedule(std::span<const Timer> timers) noexcept {
+template <unsigned kDigitBits>
+void IndexWheel<kDigitBits>::schedule(std::span<const Timer> timers) noexcept {
   for (std::size_t i = 0; i < timers.size(); ++i) {
     if (i + kFetchAhead < timers.size()) owners().fetch(timers[i + kFetchAhead].index);
     schedule(timers[i].index, timers[i].deadline);
   }
 }
+
+}  // namespace internal
+
+/// The wheel of numbers to use: levels of 256 slots. What IndexWheel says of each operation holds.
+class DenseWheel final : public internal::IndexWheel<8> {
+ public:
+  using IndexWheel::IndexWheel;
+};
 
 }  // namespace detent

@@ -32,7 +32,6 @@
 #include "detent/tick.h"
 #include "detent/timer_wheel.h"
 #include "wheel/test_dense_timers.h"
-#include "wheel/test_small_wheel.h"
 
 namespace detent {
 
@@ -151,7 +150,8 @@ using EveryQueue =
 using BoundedQueues = testing::Types<SimpleWheelCase, DayWheelCase, TickingDayWheelCase>;
 
 // The same with few slots a level, so that they are gone round often.
-struct SmallWheelCase : PlainCase<DenseTimers<SmallWheel<2>>, QueueNature{.most_wakeups = 32}> {
+struct SmallWheelCase
+    : PlainCase<DenseTimers<internal::IndexWheel<2>>, QueueNature{.most_wakeups = 32}> {
   static constexpr const char* kName = "SmallWheel";
 };
 struct SmallSimpleWheelCase : RingCase<SimpleWheel, 80, QueueNature{.span = 80}> {
