@@ -4,76 +4,63 @@
 //     detent::TimerHandle timer = scheduler.schedule_after(250ms, [b = std::move(buffer)] { … });
 //     timer.cancel();                                   // or let the handle go out of scope
 //     auto beat = scheduler.schedule_every({.period = 30s}, send_heartbeat);
+//     scheduler.schedule_keyed("inspect:7", {.period = 1min, .count = 3}, inspect);
 //
-// One driver thread owns a timing wheel behind a lock and sleeps until its next wake-up (no
-// ticking: idle costs nothing). Jobs run without the lock, on the driver thread or on the Executor
-// given.
+// Timers are kept in shards, each a timing wheel behind a lock; a thread schedules on one of them.
+// One driver thread sleeps until the earliest wake-up of them all (no ticking: idle costs nothing).
+// Jobs run without a lock, on the driver thread or on the Executor given.
 //
 // Promises. A job never runs before its deadline by the clock given. A timer ends exactly once: it
 // ran, was cancelled, or was dropped by stop. What a job captured is destroyed as soon as its timer
-// has ended. Runs of one periodic timer never overlap. After `stop` has returned (or the
-// destructor) no job runs. Jobs may throw; they may schedule, cancel and stop.
+// has ended, without a lock. Runs of one periodic timer never overlap. After `stop` has returned
+// (or the destructor) no job runs. Jobs may throw; they may schedule, cancel and stop.
 //
-// Time. Delays are measured on the monotonic clock and do not follow steps of the wall clock. For a
-// date (`schedule_at` with a WallTime) the delay is computed when it is scheduled, and the date is
-// checked again before the job runs: it is never early by the wall clock either, but a wall clock
-// stepped forward meanwhile makes it late by that step.
+// Time. Delays are measured on the monotonic clock and do not follow steps of the wall clock. A
+// timer for a date (WallTime) does: the driver compares the clocks (SchedulerOptions::wall_check)
+// and sets such timers anew when the wall clock was stepped; it is never early by the wall clock.
 //
-// Read next: src/runtime/scheduler_core.h (how the threads meet), detent/executor.h.
+// Read next: detent/scheduler_options.h, detent/periodic.h, detent/simulation.h (to test with), and
+// src/runtime/scheduler_core.h (how the threads meet).
 #pragma once
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "detent/clock.h"
-#include "detent/executor.h"
 #include "detent/internal/saturate.h"
+#include "detent/periodic.h"
+#include "detent/scheduler_options.h"
+#include "detent/scheduler_report.h"
+#include "detent/source_location.h"
 #include "detent/timer_handle.h"
 #include "detent/unique_function.h"
 
 namespace detent {
 
-struct SchedulerOptions {
-  /// Deadlines are rounded up to multiples of this. 10 us is below the noise of a sleeping thread
-  /// (tens of microseconds), so it costs no lateness to speak of, and coarse enough that a timer an
-  /// hour ahead wakes the driver at most four times before it is due. Requires: positive.
-  std::chrono::nanoseconds resolution = std::chrono::microseconds{10};
-  /// Null: the machine's clock. Otherwise it must outlive the scheduler.
-  Clock* clock = nullptr;
-  /// Where jobs run. Null: on the driver thread. Otherwise it must outlive the scheduler.
-  Executor* executor = nullptr;
-  /// Gets what a job throws, on the thread that ran it, perhaps on several at once. Must not throw.
-  /// Without one an exception that leaves a job ends the process, as it does for a std::thread.
-  std::function<void(std::exception_ptr)> error_handler = nullptr;
-};
+class Sleep;       // detent/coroutine.h
+class Simulation;  // detent/simulation.h
+class TimerGroup;  // detent/timer_group.h
 
-/// What happens to the ticks of a periodic timer that pass while its job still runs. (Ticks that
-/// pass while the clock jumps are made up for by the one run that is due then, either way.)
-enum class MissedTick : std::uint8_t {
-  run_once,  // run once at once for all of them, then go on in phase
-  skip,      // leave them out and go on in phase
-};
-
-struct PeriodicOptions {
-  /// Runs are due at multiples of this after the call, however late single runs are: no drift.
-  /// Requires: positive.
-  std::chrono::nanoseconds period{};
-  /// How many times it runs; 0: until it is cancelled.
-  std::uint64_t count = 0;
-  MissedTick missed = MissedTick::run_once;
-};
+namespace internal {
+class SchedulerImpl;
+}
 
 /// What `stop` does with timers that are pending.
 enum class Drain : std::uint8_t {
-  drop,       // destroys their jobs
-  run_due,    // runs those that are due, then drops the others
-  hand_back,  // returns them
+  drop,         // destroys their jobs
+  run_due,      // runs those that are due, then drops the others
+  run_pending,  // runs all but the periodic ones, each at its time; those are dropped
+  hand_back,    // returns them
 };
 
 /// A timer that `stop` handed back.
@@ -81,17 +68,38 @@ struct PendingJob {
   MonotonicTime deadline;
   Job job;
   std::optional<PeriodicOptions> periodic;  // with `count` as what is left of it
+  std::string name;
 };
 
-/// Counts since the start. scheduled == completed + cancelled + dropped + pending + running.
-struct SchedulerStats {
-  std::uint64_t scheduled = 0;  // timers, those refused after `stop` included
-  std::uint64_t completed = 0;  // timers whose last run is over
-  std::uint64_t cancelled = 0;
-  std::uint64_t dropped = 0;  // by `stop`: destroyed, handed back or refused
-  std::uint64_t pending = 0;  // now; due ones that wait for their executor included
-  std::uint64_t running = 0;  // now
-  std::uint64_t runs = 0;     // calls of jobs
+/// The job of a keyed timer: a callable of `void(std::string_view key)`, or of `void()`.
+class KeyedJob {
+ public:
+  template <class F>
+  requires(std::invocable<std::decay_t<F>&, std::string_view>)
+      KeyedJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
+      : call_(std::forward<F>(f)) {}
+  template <class F>
+  requires(std::invocable<std::decay_t<F>&> && !std::invocable<std::decay_t<F>&, std::string_view>)
+      KeyedJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
+      : call_([f = std::forward<F>(f)](std::string_view) mutable { f(); }) {}
+
+  void operator()(std::string_view key) { call_(key); }
+
+ private:
+  UniqueFunction<void(std::string_view)> call_;
+};
+
+/// What to do with a timer whose key another one has.
+enum class SameKey : std::uint8_t {
+  keep,     // leave the other one; the new one is not scheduled
+  replace,  // cancel the other one; a run of it that has begun goes on
+};
+
+enum class KeyedResult : std::uint8_t {
+  scheduled,
+  replaced,  // scheduled, and another one cancelled
+  kept,      // not scheduled: the key was taken
+  refused,   // the scheduler has stopped, or was full
 };
 
 /// Thread-safe; every operation may be called from inside a job unless it says otherwise.
@@ -105,36 +113,105 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   /// Runs `job` once, `delay` from now: at once (but not in this call) when that is not positive,
-  /// as late as the clock can tell when it is huge. O(1) and one allocation, for the job.
+  /// as late as the clock can tell when it is huge. O(1); allocates when the job is bigger than
+  /// four pointers, and amortised for room.
   /// Returns: the handle that cancels it when destroyed; an empty one, the job destroyed, when the
-  /// scheduler has stopped. Requires (all schedule_…): `job` is not empty.
+  /// scheduler has stopped or is full. Requires (all schedule_…): `job` is not empty.
   template <class Rep, class Period>
-  TimerHandle schedule_after(std::chrono::duration<Rep, Period> delay, Job job) {
-    return schedule_after_ns(internal::saturate_to_nanoseconds(delay), std::move(job));
+  TimerHandle schedule_after(std::chrono::duration<Rep, Period> delay, Job job,
+                             const TimerOptions& options = {},
+                             SourceLocation where = SourceLocation::current()) {
+    return schedule_after_ns(internal::saturate_to_nanoseconds(delay), std::move(job), options,
+                             where);
   }
 
   /// The same for an instant; one that has passed is due at once.
-  TimerHandle schedule_at(MonotonicTime deadline, Job job);
+  TimerHandle schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options = {},
+                          SourceLocation where = SourceLocation::current());
   /// The same for a date; see "Time" above.
-  TimerHandle schedule_at(WallTime due, Job job);
+  TimerHandle schedule_at(WallTime due, Job job, const TimerOptions& options = {},
+                          SourceLocation where = SourceLocation::current());
 
-  /// Runs `job` every period, the first time one period from now, at a fixed rate. A run that
-  /// throws does not end it.
-  TimerHandle schedule_every(const PeriodicOptions& options, Job job);
+  /// Runs `job` periodically (detent/periodic.h), the first time one period from now unless
+  /// `created` or `phase_key` say otherwise. A run that throws does not end it.
+  TimerHandle schedule_every(const PeriodicOptions& periodic, Job job,
+                             const TimerOptions& options = {},
+                             SourceLocation where = SourceLocation::current());
+
+  // ---- Keyed timers: they belong to the scheduler, one for each key -----------------------------
+
+  /// Runs `job` once, `delay` from now. The key is the timer's until it has ended; it also is its
+  /// name. O(1) average, under one lock for all keys; allocates.
+  template <class Rep, class Period>
+  KeyedResult schedule_keyed(std::string_view key, std::chrono::duration<Rep, Period> delay,
+                             KeyedJob job, SameKey same_key = SameKey::keep,
+                             SourceLocation where = SourceLocation::current()) {
+    return schedule_keyed_ns(key, internal::saturate_to_nanoseconds(delay), std::move(job),
+                             same_key, where);
+  }
+  /// Runs `job` periodically.
+  KeyedResult schedule_keyed(std::string_view key, const PeriodicOptions& periodic, KeyedJob job,
+                             SameKey same_key = SameKey::keep,
+                             SourceLocation where = SourceLocation::current());
+  /// Runs SchedulerOptions::default_job. Requires: there is one.
+  KeyedResult schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
+                             SameKey same_key = SameKey::keep,
+                             SourceLocation where = SourceLocation::current());
+
+  /// As TimerHandle::cancel; not_pending when no timer has the key. The key is free at once.
+  CancelResult cancel_key(std::string_view key);
+  /// Returns: the timer that has the key now, if one has.
+  std::optional<TimerInfo> find_key(std::string_view key) const;
+
+  // ---- Coroutines: include detent/coroutine.h to call these -------------------------------------
+
+  /// `co_await scheduler.sleep_for(100ms, token)` gives true when the time has passed, false when
+  /// it was stopped: by the token, or with the scheduler.
+  Sleep sleep_for(std::chrono::nanoseconds delay, std::stop_token token = {});
+  Sleep sleep_until(MonotonicTime deadline, std::stop_token token = {});
+
+  // ---- The end
+  // -----------------------------------------------------------------------------------
 
   /// Ends all timers and waits until no job runs; from inside a job it does not wait. Later calls,
   /// from whatever thread, only wait. What is scheduled from now on is refused.
   /// Returns: with Drain::hand_back the timers that had not run, in no order; a periodic one whose
   /// job is running is dropped. Otherwise nothing.
   std::vector<PendingJob> stop(Drain drain = Drain::drop);
+  /// Returns: whether `stop` has not been called.
+  bool is_running() const noexcept;
+
+  // ---- What it tells
+  // -----------------------------------------------------------------------------
 
   SchedulerStats stats() const;
+  LatenessReport lateness() const;
+  /// Returns: the timers there are, in no order, at most `limit`. Takes the locks for short times,
+  /// one after the other, so what changes meanwhile may be missing or stale.
+  std::vector<TimerInfo> pending_timers(
+      std::size_t limit = std::numeric_limits<std::size_t>::max()) const;
+  /// Returns: for each of `bins` spans of `width` from now on, how many timers are due in it;
+  /// overdue ones are in the first, periodic ones are counted once. O(timers), in short steps as
+  /// `pending_timers`. Requires: width > 0.
+  std::vector<std::uint64_t> forecast(std::chrono::nanoseconds width, std::size_t bins) const;
+
+  const Clock& clock() const noexcept;
 
  private:
-  TimerHandle schedule_after_ns(std::chrono::nanoseconds delay, Job job);
+  friend class Simulation;
+  friend class TimerGroup;
+  explicit Scheduler(std::unique_ptr<internal::SchedulerImpl> impl) noexcept;
 
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  TimerHandle schedule_after_ns(std::chrono::nanoseconds delay, Job job,
+                                const TimerOptions& options, SourceLocation where);
+  KeyedResult schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay, KeyedJob job,
+                                SameKey same_key, SourceLocation where);
+
+  std::unique_ptr<internal::SchedulerImpl> impl_;
 };
+
+/// A scheduler for the whole process, with default options, made when it is first asked for and
+/// stopped when the process exits. The library itself never uses it.
+Scheduler& default_scheduler();
 
 }  // namespace detent

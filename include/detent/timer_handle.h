@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "detent/clock.h"
 #include "detent/internal/saturate.h"
 
 namespace detent {
@@ -12,8 +13,9 @@ namespace detent {
 namespace internal {
 
 class SchedulerCore;
+class SchedulerShard;
 
-/// Names one timer of one scheduler for ever: the index may be used again, the generation never is.
+/// Names one timer of one shard for ever: the index may be used again, the generation never is.
 struct TimerId {
   std::uint32_t index = 0;
   std::uint64_t generation = 0;  // 0: no timer
@@ -53,12 +55,16 @@ class [[nodiscard]] TimerHandle {
 
   /// Moves the timer: it fires `delay` from now (at once when that is not positive), as late as the
   /// clock allows when `delay` is huge. A periodic one goes on from there in its period. Moving to
-  /// later costs no more than a store and the lock.
+  /// later costs no more than a store, the clock and the lock.
   /// Returns: true when it was pending; false when its job runs, or is over.
   template <class Rep, class Period>
   bool expires_after(std::chrono::duration<Rep, Period> delay) noexcept {
     return move_to(internal::saturate_to_nanoseconds(delay));
   }
+
+  /// The same for an instant, and for a date (Scheduler, "Time").
+  bool expires_at(MonotonicTime deadline) noexcept;
+  bool expires_at(WallTime due) noexcept;
 
   /// Whether the timer is still to fire. Another thread may have changed it by the time you look.
   bool is_pending() const noexcept;
@@ -67,15 +73,15 @@ class [[nodiscard]] TimerHandle {
   void release() noexcept;
 
   /// Whether it holds a timer, pending or not. False for one scheduled on a stopped scheduler.
-  explicit operator bool() const noexcept { return core_ != nullptr; }
+  explicit operator bool() const noexcept { return shard_ != nullptr; }
 
  private:
-  friend class Scheduler;
-  TimerHandle(std::shared_ptr<internal::SchedulerCore> core, internal::TimerId id) noexcept;
+  friend class internal::SchedulerCore;
+  TimerHandle(std::shared_ptr<internal::SchedulerShard> shard, internal::TimerId id) noexcept;
   bool move_to(std::chrono::nanoseconds delay) noexcept;
 
   // Owned by the scheduler and by its handles, so that a handle may outlive the scheduler.
-  std::shared_ptr<internal::SchedulerCore> core_;
+  std::shared_ptr<internal::SchedulerShard> shard_;
   internal::TimerId id_;
 };
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "detent/histogram.h"
+
 namespace detent {
 
 /// The buckets: bucket i holds what is above bound i − 1 and at most bound i = first · 2^i; a last
@@ -14,19 +16,6 @@ namespace detent {
 struct HistogramBuckets {
   std::chrono::nanoseconds first{1000};
   std::size_t count = 34;
-};
-
-/// What a histogram held at one moment.
-struct HistogramSnapshot {
-  std::vector<std::chrono::nanoseconds> bounds;  // upper bounds, inclusive
-  std::vector<std::uint64_t> counts;             // one more than bounds: above the last
-  std::uint64_t count = 0;
-  /// Sum of all values; saturates (after 584 years of recorded waiting) instead of wrapping.
-  std::uint64_t sum_ns = 0;
-
-  /// An upper bound of the q-quantile, at most twice its value (q in [0, 1]): the bound of the
-  /// bucket it falls in; nanoseconds::max() when that is the last one. Zero when empty.
-  std::chrono::nanoseconds quantile(double q) const;
 };
 
 /// Thread-compatible. 8 bytes a bucket; no allocation after construction but in `snapshot`.

@@ -81,6 +81,11 @@ class Slab {
     }
   }
 
+  /// Every index is below this.
+  std::uint32_t index_limit() const noexcept {
+    return static_cast<std::uint32_t>(chunks_.size()) * kChunkSize;
+  }
+
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 

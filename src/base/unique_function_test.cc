@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace detent {
@@ -53,10 +57,62 @@ TEST(UniqueFunction, DestroysItsCallableOnce) {
   EXPECT_TRUE(watch.expired());
 }
 
+/// A callable of `Size` bytes that counts how many of it exist.
+template <std::size_t Size>
+class Counted {
+ public:
+  explicit Counted(int& alive) : alive_(&alive) { ++alive; }
+  Counted(Counted&& other) noexcept : alive_(other.alive_) { ++*alive_; }
+  Counted& operator=(Counted&&) = delete;
+  ~Counted() { --*alive_; }
+  int operator()() const { return *alive_; }
+
+ private:
+  int* alive_;
+  std::array<std::byte, Size - sizeof(int*)> padding_{};
+};
+
+// Inside the object, at the limit, and allocated: moved about, assigned over, called.
+TEST(UniqueFunction, HoldsCallablesOfEverySizeOnce) {
+  const auto check = []<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
+    int alive = 0;
+    {
+      UniqueFunction<int()> first = Counted<Size>(alive);
+      EXPECT_EQ(alive, 1) << Size;
+      UniqueFunction<int()> second = std::move(first);
+      EXPECT_EQ(second(), 1) << Size;
+      UniqueFunction<int()> third = Counted<Size>(alive);
+      EXPECT_EQ(alive, 2) << Size;
+      third = std::move(second);
+      EXPECT_EQ(third(), 1) << Size;
+      EXPECT_FALSE(second);  // NOLINT(bugprone-use-after-move): the state after a move
+      third = UniqueFunction<int()>();
+      EXPECT_EQ(alive, 0) << Size;
+      EXPECT_FALSE(third);
+    }
+    EXPECT_EQ(alive, 0) << Size;
+  };
+  check(std::integral_constant<std::size_t, 16>());
+  check(std::integral_constant<std::size_t, UniqueFunction<int()>::kInlineSize>());
+  check(std::integral_constant<std::size_t, UniqueFunction<int()>::kInlineSize + 8>());
+  check(std::integral_constant<std::size_t, 1000>());
+}
+
+struct alignas(64) Aligned {
+  bool operator()() const { return reinterpret_cast<std::uintptr_t>(this) % 64 == 0; }
+};
+
+TEST(UniqueFunction, KeepsTheAlignmentOfItsCallable) {
+  UniqueFunction<bool()> function = Aligned();
+  EXPECT_TRUE(function());
+  UniqueFunction<bool()> moved = std::move(function);
+  EXPECT_TRUE(moved());
+}
+
 TEST(UniqueFunctionDeathTest, CallingAnEmptyOneStopsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   UniqueFunction<void()> empty;
-  EXPECT_DEATH(empty(), "check failed: target_ != nullptr");
+  EXPECT_DEATH(empty(), "check failed: verbs_ != nullptr");
 }
 
 }  // namespace

@@ -5,109 +5,201 @@
 #include <thread>
 #include <utility>
 
+#include "base/mutex.h"
 #include "detent/check.h"
-#include "runtime/scheduler_core.h"
+#include "runtime/scheduler_impl.h"
 
 namespace detent {
 
-using internal::NewTimer;
+using internal::KeyedTimers;
 using internal::SchedulerCore;
-using internal::TimerId;
+using internal::SchedulerShard;
+using internal::Step;
 
-// ---- Scheduler ----------------------------------------------------------------------------------
+namespace {
 
-class Scheduler::Impl {
+/// A thread that does nothing else: steps, and sleeps in between.
+class ThreadDriver final : public internal::Driver {
  public:
-  explicit Impl(SchedulerOptions options)
-      : core_(std::make_shared<SchedulerCore>(std::move(options))),
-        driver_([core = core_] { core->drive(); }) {}
-
-  ~Impl() {
-    DETENT_CHECK(!core_->is_inside_job());
-    core_->stop(Drain::drop);
-    driver_.join();
+  /// Starts the thread. Throws std::system_error when that fails.
+  void start(SchedulerCore& core) {
+    thread_ = std::thread([this, &core] { drive(core); });
+  }
+  /// Requires: the core has been stopped.
+  ~ThreadDriver() override {
+    if (thread_.joinable()) thread_.join();
   }
 
-  SchedulerCore& core() const noexcept { return *core_; }
+  void wake() noexcept override { bell_.ring(); }
 
-  /// Schedules; the handle is empty when the scheduler has stopped.
-  TimerHandle start(NewTimer timer) {
-    const std::optional<TimerId> id = core_->schedule(std::move(timer));
-    return id ? TimerHandle(core_, *id) : TimerHandle();
+  void await_end() override {
+    MutexLock lock(mu_);
+    while (!ended_) changed_.wait(mu_);
   }
 
  private:
-  const std::shared_ptr<SchedulerCore> core_;
-  std::thread driver_;
+  void drive(SchedulerCore& core) {
+    for (Step step; step.next != Step::Next::end;) {
+      step = core.step();
+      if (step.next == Step::Next::sleep) core.clock().wait(bell_, step.until);
+    }
+    MutexLock lock(mu_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  // Synchronises itself.
+  Doorbell bell_;
+
+  Mutex mu_;
+  CondVar changed_;
+  bool ended_ DETENT_GUARDED_BY(mu_) = false;
+
+  std::thread thread_;  // touched by who makes and destroys it only
 };
 
+/// A scheduler with a thread of its own.
+class ThreadedImpl final : public internal::SchedulerImpl {
+ public:
+  explicit ThreadedImpl(SchedulerOptions options, std::unique_ptr<ThreadDriver> driver)
+      : SchedulerImpl(std::move(options), *driver, SchedulerCore::Waiting::allowed),
+        driver_(std::move(driver)) {
+    driver_->start(core());
+  }
+  ~ThreadedImpl() override {
+    stop();
+    driver_.reset();
+  }
+
+ private:
+  std::unique_ptr<ThreadDriver> driver_;
+};
+
+}  // namespace
+
+// ---- Scheduler ----------------------------------------------------------------------------------
+
 Scheduler::Scheduler(SchedulerOptions options)
-    : impl_(std::make_unique<Impl>(std::move(options))) {}
+    : impl_(std::make_unique<ThreadedImpl>(std::move(options), std::make_unique<ThreadDriver>())) {}
+Scheduler::Scheduler(std::unique_ptr<internal::SchedulerImpl> impl) noexcept
+    : impl_(std::move(impl)) {}
 Scheduler::~Scheduler() = default;
 
-TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job job) {
-  return schedule_at(internal::saturating_add(impl_->core().clock().now(), delay), std::move(job));
+const Clock& Scheduler::clock() const noexcept { return impl_->core().clock(); }
+
+TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job job,
+                                         const TimerOptions& options, SourceLocation where) {
+  return schedule_at(internal::saturating_add(clock().now(), delay), std::move(job), options,
+                     where);
 }
 
-TimerHandle Scheduler::schedule_at(MonotonicTime deadline, Job job) {
-  return impl_->start({.job = std::move(job), .due_at = deadline});
+TimerHandle Scheduler::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,
+                                   SourceLocation where) {
+  return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
 }
 
-TimerHandle Scheduler::schedule_at(WallTime due, Job job) {
-  const Clock& clock = impl_->core().clock();
-  // The wall clock is read after the monotonic one: between the two the job can only get later.
-  const MonotonicTime now = clock.now();
-  const auto delay = internal::time_until(due, clock.wall_now());
-  return impl_->start(
-      {.job = std::move(job), .due_at = internal::saturating_add(now, delay), .due_at_wall = due});
+TimerHandle Scheduler::schedule_at(WallTime due, Job job, const TimerOptions& options,
+                                   SourceLocation where) {
+  return impl_->core().schedule(impl_->for_date(std::move(job), due, options, where));
 }
 
-TimerHandle Scheduler::schedule_every(const PeriodicOptions& options, Job job) {
-  DETENT_CHECK(options.period > std::chrono::nanoseconds::zero());
-  const MonotonicTime now = impl_->core().clock().now();
-  return impl_->start({.job = std::move(job),
-                       .due_at = internal::saturating_add(now, options.period),
-                       .periodic = options});
+TimerHandle Scheduler::schedule_every(const PeriodicOptions& periodic, Job job,
+                                      const TimerOptions& options, SourceLocation where) {
+  return impl_->core().schedule(impl_->periodic(std::move(job), periodic, options, where));
+}
+
+KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay,
+                                         KeyedJob job, SameKey same_key, SourceLocation where) {
+  const MonotonicTime due_at = internal::saturating_add(clock().now(), delay);
+  return impl_->keyed().schedule(impl_->core(), key, std::move(job),
+                                 impl_->one_shot({}, due_at, {.name = key}, where), same_key);
+}
+
+KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
+                                      KeyedJob job, SameKey same_key, SourceLocation where) {
+  return impl_->keyed().schedule(impl_->core(), key, std::move(job),
+                                 impl_->periodic({}, periodic, {.name = key}, where), same_key);
+}
+
+KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
+                                      SameKey same_key, SourceLocation where) {
+  const auto& job = impl_->core().options().default_job;
+  DETENT_CHECK(static_cast<bool>(job));
+  return schedule_keyed(key, periodic, KeyedJob(job), same_key, where);
+}
+
+CancelResult Scheduler::cancel_key(std::string_view key) { return impl_->keyed().cancel(key); }
+
+std::optional<TimerInfo> Scheduler::find_key(std::string_view key) const {
+  return impl_->keyed().find(key);
 }
 
 std::vector<PendingJob> Scheduler::stop(Drain drain) { return impl_->core().stop(drain); }
+bool Scheduler::is_running() const noexcept { return !impl_->core().is_stopping(); }
 
 SchedulerStats Scheduler::stats() const { return impl_->core().stats(); }
+LatenessReport Scheduler::lateness() const { return impl_->core().lateness(); }
+
+std::vector<TimerInfo> Scheduler::pending_timers(std::size_t limit) const {
+  return impl_->core().pending_timers(limit);
+}
+
+std::vector<std::uint64_t> Scheduler::forecast(std::chrono::nanoseconds width,
+                                               std::size_t bins) const {
+  return impl_->core().forecast(width, bins);
+}
+
+Scheduler& default_scheduler() {
+  static Scheduler scheduler;
+  return scheduler;
+}
 
 // ---- TimerHandle --------------------------------------------------------------------------------
 
-TimerHandle::TimerHandle(std::shared_ptr<SchedulerCore> core, TimerId id) noexcept
-    : core_(std::move(core)), id_(id) {}
+TimerHandle::TimerHandle(std::shared_ptr<SchedulerShard> shard, internal::TimerId id) noexcept
+    : shard_(std::move(shard)), id_(id) {}
 
-TimerHandle::~TimerHandle() { cancel(); }
+TimerHandle::~TimerHandle() {
+  if (shard_ != nullptr) shard_->cancel(id_);
+}
 
 TimerHandle::TimerHandle(TimerHandle&& other) noexcept
-    : core_(std::move(other.core_)), id_(std::exchange(other.id_, {})) {}
+    : shard_(std::move(other.shard_)), id_(std::exchange(other.id_, {})) {}
 
 TimerHandle& TimerHandle::operator=(TimerHandle&& other) noexcept {
   if (this == &other) return *this;
   TimerHandle old(std::move(*this));
-  core_ = std::move(other.core_);
+  shard_ = std::move(other.shard_);
   id_ = std::exchange(other.id_, {});
   return *this;
 }
 
 CancelResult TimerHandle::cancel() noexcept {
-  return core_ == nullptr ? CancelResult::not_pending : core_->cancel(id_);
+  return shard_ == nullptr ? CancelResult::not_pending : shard_->cancel(id_);
 }
 
 CancelResult TimerHandle::cancel_and_wait() noexcept {
-  return core_ == nullptr ? CancelResult::not_pending : core_->cancel_and_wait(id_);
+  return shard_ == nullptr ? CancelResult::not_pending : shard_->cancel_and_wait(id_);
 }
 
 bool TimerHandle::move_to(std::chrono::nanoseconds delay) noexcept {
-  return core_ != nullptr && core_->move(id_, delay);
+  return shard_ != nullptr && shard_->move_by(id_, delay);
 }
 
-bool TimerHandle::is_pending() const noexcept { return core_ != nullptr && core_->is_pending(id_); }
+bool TimerHandle::expires_at(MonotonicTime deadline) noexcept {
+  return shard_ != nullptr && shard_->move_to(id_, deadline);
+}
+
+bool TimerHandle::expires_at(WallTime due) noexcept {
+  return shard_ != nullptr && shard_->move_to(id_, due);
+}
+
+bool TimerHandle::is_pending() const noexcept {
+  return shard_ != nullptr && shard_->is_pending(id_);
+}
 
 void TimerHandle::release() noexcept {
-  core_.reset();
+  shard_.reset();
   id_ = {};
 }
 

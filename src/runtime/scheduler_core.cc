@@ -1,8 +1,11 @@
 #include "runtime/scheduler_core.h"
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <exception>
-#include <utility>
+#include <iterator>
+#include <thread>
 
 #include "detent/check.h"
 #include "detent/internal/saturate.h"
@@ -11,227 +14,296 @@ namespace detent::internal {
 
 namespace {
 
-/// A job that the current thread is inside of, and the one outside that, if any.
-struct RunningJob {
-  const SchedulerCore* core = nullptr;
-  TimerId id;
-  const RunningJob* outer = nullptr;
-};
-// Lets a job's thread be recognised, so that it does not wait for itself.
-thread_local const RunningJob* innermost_job = nullptr;
+using std::chrono::nanoseconds;
 
-/// Enters a job for a scope.
-class InsideJob {
- public:
-  InsideJob(const SchedulerCore& core, TimerId id) noexcept
-      : job_{.core = &core, .id = id, .outer = innermost_job} {
-    innermost_job = &job_;
+// The wall clock counts as stepped when it has gone this far from where the monotonic one puts it.
+// Less than what people notice, more than slewing (500 ppm) makes of a second.
+constexpr nanoseconds kWallStep = std::chrono::milliseconds{10};
+
+/// A small number that the calling thread keeps.
+std::size_t thread_number() noexcept {
+  // Written by each thread once, relaxed: all that matters is that numbers differ. A mutable global
+  // because a thread has its number whatever schedulers it uses.
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+SchedulerOptions complete(SchedulerOptions options) {
+  DETENT_CHECK(options.resolution > nanoseconds::zero());
+  DETENT_CHECK(options.wall_check >= nanoseconds::zero());
+  if (options.order == DueOrder::by_schedule) {
+    DETENT_CHECK(options.shards <= 1);
+    options.shards = 1;
   }
-  ~InsideJob() { innermost_job = job_.outer; }
-  InsideJob(const InsideJob&) = delete;
-  InsideJob& operator=(const InsideJob&) = delete;
-
- private:
-  const RunningJob job_;
-};
-
-bool is_inside(const SchedulerCore& core, TimerId id) noexcept {
-  for (const RunningJob* job = innermost_job; job != nullptr; job = job->outer) {
-    if (job->core == &core && job->id == id) return true;
+  if (options.shards == 0) {
+    const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
+    options.shards = std::min<std::size_t>(64, 4 * processors);
   }
-  return false;
+  if (!options.seed) options.seed = random_seed();
+  return options;
+}
+
+nanoseconds offset_of(const ClockReading& clocks) noexcept {
+  return clocks.wall.time_since_epoch() - clocks.now.time_since_epoch();
 }
 
 }  // namespace
 
-SchedulerCore::SchedulerCore(SchedulerOptions options)
-    : clock_(options.clock != nullptr ? *options.clock : machine_),
-      executor_(options.executor != nullptr ? *options.executor : inline_),
-      error_handler_(std::move(options.error_handler)),
-      shard_(TickScale(clock_.now(), options.resolution)) {}
-
-bool SchedulerCore::is_inside_job() const noexcept {
-  for (const RunningJob* job = innermost_job; job != nullptr; job = job->outer) {
-    if (job->core == this) return true;
+SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting)
+    : options_(complete(std::move(options))),
+      clock_(options_.clock != nullptr ? *options_.clock : machine_),
+      driver_(driver),
+      waiting_(waiting),
+      admission_(options_.capacity,
+                 options_.alerts.pending ? Admission::Watch::yes : Admission::Watch::no),
+      rng_(*options_.seed),
+      woke_at_(clock_.now()) {
+  const TickScale scale(clock_.now(), options_.resolution);
+  wall_offset_ = offset_of({.now = clock_.now(), .wall = clock_.wall_now()});
+  for (std::size_t i = 0; i < options_.shards; ++i) {
+    shards_.push_back(std::make_shared<SchedulerShard>(*this, scale, rng_.next()));
   }
-  return false;
+}
+
+std::uint64_t SchedulerCore::next_seed() noexcept {
+  MutexLock lock(mu_);
+  return rng_.next();
 }
 
 // ---- what callers do ----------------------------------------------------------------------------
 
-// Returns: whether the driver sleeps too long for what the wheel holds now. One ring is enough to
-// make it look again, so it counts as awake from then on.
-bool SchedulerCore::must_ring() noexcept {
-  if (!sleeps_until_) return false;
-  const std::optional<MonotonicTime> wakeup = shard_.next_wakeup();
-  if (!wakeup || *wakeup >= *sleeps_until_) return false;
-  sleeps_until_.reset();
-  return true;
+SchedulerShard& SchedulerCore::shard_of_this_thread() const noexcept {
+  return *shards_[thread_number() % shards_.size()];
 }
 
-std::optional<TimerId> SchedulerCore::schedule(NewTimer timer) {
+TimerHandle SchedulerCore::schedule(NewTimer timer) {
   DETENT_CHECK(static_cast<bool>(timer.job));
-  TimerId id;
-  bool ring = false;
-  {
-    MutexLock lock(mu_);
-    if (stopping_) {
-      shard_.count_refused();
-      return std::nullopt;  // the job goes with `timer`, after the lock
+  const std::optional<std::size_t> count = admission_.try_admit();
+  if (!count) return schedule_when_full(std::move(timer));
+  check_pending(*count);
+  return add(std::move(timer));
+}
+
+TimerHandle SchedulerCore::add(NewTimer timer) {
+  SchedulerShard& shard = shard_of_this_thread();
+  const std::optional<TimerId> id = shard.add(timer);
+  if (id) return TimerHandle(shard.shared_from_this(), *id);
+  admission_.release(1);
+  return {};
+}
+
+TimerHandle SchedulerCore::schedule_when_full(NewTimer timer) {
+  const bool may_wait = waiting_ == Waiting::allowed && !SchedulerShard::is_inside_job_of(*this);
+  const bool is_periodic = timer.details != nullptr && timer.details->periodic;
+  if (may_wait && options_.when_full == WhenFull::block) {
+    if (const std::optional<std::size_t> count = admission_.await_room()) {
+      check_pending(*count);
+      return add(std::move(timer));
     }
-    id = shard_.add(timer);
-    ring = must_ring();
+    return add(std::move(timer));  // the shards are closed, or will be: counted as refused
   }
-  if (ring) bell_.ring();
-  return id;
-}
-
-CancelResult SchedulerCore::cancel(TimerId id) noexcept {
-  Job job;  // destroyed after the lock
-  MutexLock lock(mu_);
-  const CancelResult result = shard_.cancel(id, job);
-  // It may have been the last one queued, and nothing else tells a stop() that waits for those.
-  if (stopping_ && result == CancelResult::cancelled) changed_.notify_all();
-  return result;
-}
-
-CancelResult SchedulerCore::cancel_and_wait(TimerId id) noexcept {
-  const CancelResult result = cancel(id);
-  if (result != CancelResult::running || is_inside(*this, id)) return result;
-  MutexLock lock(mu_);
-  while (shard_.is_running(id)) changed_.wait(mu_);
-  return result;
-}
-
-bool SchedulerCore::move(TimerId id, std::chrono::nanoseconds delay) noexcept {
-  bool ring = false;
-  {
-    MutexLock lock(mu_);
-    if (stopping_) return false;  // the clock may be gone
-    if (!shard_.move(id, saturating_add(clock_.now(), delay))) return false;
-    ring = must_ring();
+  shard_of_this_thread().count_rejected();
+  if (may_wait && options_.when_full == WhenFull::run_in_caller && !is_periodic) {
+    run_in_caller(std::move(timer));
   }
-  if (ring) bell_.ring();
-  return true;
+  return {};
 }
 
-bool SchedulerCore::is_pending(TimerId id) const noexcept {
-  MutexLock lock(mu_);
-  return shard_.is_pending(id);
+void SchedulerCore::run_in_caller(NewTimer timer) {
+  if (!admission_.wait_in_caller(clock_, timer.due_at)) return;
+  shard_of_this_thread().run_in_caller(std::move(timer.job));
+  admission_.leave_caller();
 }
 
-SchedulerStats SchedulerCore::stats() const {
+bool SchedulerCore::is_stopping() const noexcept {
   MutexLock lock(mu_);
-  return shard_.stats();
+  return stop_called_;
 }
 
 std::vector<PendingJob> SchedulerCore::stop(Drain drain) {
-  std::vector<PendingJob> left;
+  bool is_first = false;
   {
     MutexLock lock(mu_);
-    if (!stopping_) {
-      stopping_ = drain;
-      if (drain != Drain::run_due) left = shard_.take_all(TakeAll::pending_and_queued);
-    }
+    is_first = !std::exchange(stop_called_, true);
   }
-  bell_.ring();
+  std::vector<PendingJob> left;
+  if (is_first) {
+    admission_.close();
+    for (const auto& shard : shards_) {
+      std::vector<PendingJob> taken = shard->close(drain);
+      std::move(taken.begin(), taken.end(), std::back_inserter(left));
+    }
+    MutexLock lock(mu_);
+    stopping_ = drain;
+  }
+  driver_.wake();
   if (drain != Drain::hand_back) left.clear();
-  if (is_inside_job()) return left;
-  MutexLock lock(mu_);
-  while (!driver_ended_ || !shard_.is_quiet()) changed_.wait(mu_);
+  if (SchedulerShard::is_inside_job_of(*this)) return left;
+  driver_.await_end();
+  for (const auto& shard : shards_) shard->await_quiet();
+  admission_.await_callers();
   return left;
 }
 
-// ---- the driver ---------------------------------------------------------------------------------
+// ---- what the driver does -----------------------------------------------------------------------
 
-void SchedulerCore::drive() {
-  std::vector<TimerId> due;
-  due.reserve(TimerShard::kBatch);
-  std::optional<MonotonicTime> until;
-  for (Next next = Next::hand_out; next != Next::end;) {
-    next = look(due, until);
-    switch (next) {
-      case Next::hand_out:
-        hand_out(due);
-        break;
-      case Next::sleep:
-        clock_.wait(bell_, until);
-        break;
-      case Next::end:
-        break;
-    }
-  }
-  std::vector<PendingJob> dropped;  // destroyed after the lock
+Step SchedulerCore::step() {
+  const ClockReading clocks{.now = clock_.now(), .wall = clock_.wall_now()};
+  const bool woke = std::exchange(slept_, false);
+  if (woke) woke_at_ = clocks.now;
+  std::optional<Drain> stopping;
   {
     MutexLock lock(mu_);
-    dropped = shard_.take_all(TakeAll::pending);
+    if (woke) ++wakeups_;
+    stopping = stopping_;
   }
-  dropped.clear();
-  MutexLock lock(mu_);
-  driver_ended_ = true;
-  changed_.notify_all();
+  if (stopping == Drain::drop || stopping == Drain::hand_back) return end();
+  const bool wall_stepped = was_wall_stepped(clocks);
+  Step step{.next = Step::Next::sleep};
+  bool has_dates = false;
+  bool is_empty = true;
+  for (const auto& shard : shards_) {
+    due_.clear();
+    const Look look = shard->look(clocks, woke_at_, wall_stepped, due_);
+    hand_out(*shard);
+    if (look.again) step.next = Step::Next::again;
+    if (look.until) step.until = std::min(*look.until, step.until.value_or(MonotonicTime::max()));
+    has_dates |= look.has_dates;
+    is_empty &= look.is_empty;
+  }
+  if (step.next == Step::Next::again) return step;
+  if (stopping == Drain::run_due || (stopping == Drain::run_pending && is_empty)) return end();
+  if (has_dates && options_.wall_check > nanoseconds::zero()) {
+    const MonotonicTime check = saturating_add(clocks.now, options_.wall_check);
+    step.until = std::min(check, step.until.value_or(MonotonicTime::max()));
+  }
+  slept_ = true;
+  return step;
 }
 
-SchedulerCore::Next SchedulerCore::look(std::vector<TimerId>& due,
-                                        std::optional<MonotonicTime>& until) {
-  due.clear();
-  const ClockReading clocks{.now = clock_.now(), .wall = clock_.wall_now()};
-  MutexLock lock(mu_);
-  sleeps_until_.reset();
-  if (stopping_ && *stopping_ != Drain::run_due) return Next::end;
-  const bool more = shard_.collect(clocks, due);
-  if (!due.empty() || more) return Next::hand_out;
-  if (stopping_) return Next::end;
-  until = shard_.next_wakeup();
-  sleeps_until_ = until.value_or(MonotonicTime::max());
-  return Next::sleep;
+// What has not begun is dropped; its jobs are destroyed here, without a lock.
+Step SchedulerCore::end() noexcept {
+  for (const auto& shard : shards_) shard->drop_pending();
+  return {.next = Step::Next::end};
 }
 
-void SchedulerCore::hand_out(const std::vector<TimerId>& due) {
-  for (const TimerId id : due) {
-    executor_.execute([core = shared_from_this(), id] { core->run(id); });
+bool SchedulerCore::was_wall_stepped(const ClockReading& clocks) noexcept {
+  const nanoseconds offset = offset_of(clocks);
+  const nanoseconds moved = offset - wall_offset_;
+  if (moved > -kWallStep && moved < kWallStep) return false;
+  wall_offset_ = offset;
+  return true;
+}
+
+void SchedulerCore::hand_out(SchedulerShard& shard) noexcept {
+  for (const TimerId id : due_) {
+    if (options_.executor == nullptr) {
+      shard.run(id);
+    } else {
+      options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
+    }
   }
 }
 
 // ---- running a job ------------------------------------------------------------------------------
 
-void SchedulerCore::run(TimerId id) noexcept {
-  Job job;
-  {
-    MutexLock lock(mu_);
-    if (!shard_.begin_run(id, job)) return;
+bool SchedulerCore::call(Job& job) noexcept {
+  if (!options_.error_handler) {
+    job();  // what it throws ends the process
+    return true;
   }
-  InsideJob inside(*this, id);
-  call(job);
-  finish(id, std::move(job));
-}
-
-void SchedulerCore::call(Job& job) noexcept {
-  if (!error_handler_) return job();  // what it throws ends the process
   try {
     job();
+    return true;
   } catch (...) {
-    error_handler_(std::current_exception());
+    options_.error_handler(std::current_exception());
   }
-}
-
-void SchedulerCore::finish(TimerId id, Job job) noexcept {
-  const MonotonicTime now = clock_.now();
-  bool again = false;
-  bool ring = false;
+  std::uint64_t errors = 0;
   {
     MutexLock lock(mu_);
-    again = !stopping_ && shard_.rearm(id, job, now);
-    if (again) ring = must_ring();
+    errors = ++errors_;
   }
-  if (again) {
-    if (ring) bell_.ring();
-    return;
+  const AlertOptions& alerts = options_.alerts;
+  if (alerts.on_alert && alerts.errors && errors % *alerts.errors == 0) {
+    alerts.on_alert({.kind = Alert::Kind::errors, .value = errors});
   }
-  job = Job();  // before anybody learns that it is over
+  return false;
+}
+
+void SchedulerCore::check_lateness(const BegunRun& run) const noexcept {
+  const AlertOptions& alerts = options_.alerts;
+  if (!alerts.on_alert || !alerts.lateness) return;
+  if (run.lateness <= *alerts.lateness || run.was_last_late) return;
+  alerts.on_alert(
+      {.kind = Alert::Kind::lateness, .value = static_cast<std::uint64_t>(run.lateness.count())});
+}
+
+void SchedulerCore::check_pending(std::size_t count) const noexcept {
+  const AlertOptions& alerts = options_.alerts;
+  if (!alerts.on_alert || !alerts.pending || count != *alerts.pending) return;
+  alerts.on_alert({.kind = Alert::Kind::pending, .value = count});
+}
+
+// ---- what it tells ------------------------------------------------------------------------------
+
+SchedulerStats SchedulerCore::stats() const {
+  SchedulerStats sum;
+  for (const auto& shard : shards_) {
+    const SchedulerStats one = shard->stats();
+    sum.scheduled += one.scheduled;
+    sum.completed += one.completed;
+    sum.cancelled += one.cancelled;
+    sum.dropped += one.dropped;
+    sum.rejected += one.rejected;
+    sum.pending += one.pending;
+    sum.running += one.running;
+    sum.runs += one.runs;
+    sum.errors += one.errors;
+  }
   MutexLock lock(mu_);
-  shard_.end_run(id);
-  changed_.notify_all();
+  sum.wakeups = wakeups_;
+  return sum;
+}
+
+LatenessReport SchedulerCore::lateness() const {
+  LatenessLedger sum;
+  for (const auto& shard : shards_) shard->add_to(sum);
+  return sum.report();
+}
+
+std::vector<TimerInfo> SchedulerCore::pending_timers(std::size_t limit) const {
+  std::vector<TimerInfo> infos;
+  for (const auto& shard : shards_) {
+    shard->for_ranges([&](const TimerShard& timers, std::uint32_t first, std::uint32_t count) {
+      return infos.size() < limit && timers.describe(first, count, infos);
+    });
+  }
+  if (infos.size() > limit) infos.resize(limit);
+  return infos;
+}
+
+std::vector<std::uint64_t> SchedulerCore::forecast(nanoseconds width, std::size_t bins) const {
+  DETENT_CHECK(width > nanoseconds::zero());
+  std::vector<std::uint64_t> counts(bins);
+  std::vector<MonotonicTime> due;
+  const MonotonicTime now = clock_.now();
+  for (const auto& shard : shards_) {
+    shard->for_ranges([&](const TimerShard& timers, std::uint32_t first, std::uint32_t count) {
+      return timers.deadlines(first, count, due);
+    });
+    for (const MonotonicTime at : due) {
+      const auto bin = at <= now ? 0 : static_cast<std::uint64_t>((at - now) / width);
+      if (bin < bins) ++counts[bin];
+    }
+    due.clear();
+  }
+  return counts;
+}
+
+std::optional<TimerInfo> SchedulerCore::info_of(const TimerHandle& handle) {
+  if (!handle) return std::nullopt;
+  return handle.shard_->info_of(handle.id_);
 }
 
 }  // namespace detent::internal

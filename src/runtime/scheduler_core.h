@@ -1,90 +1,113 @@
-// How the threads of a Scheduler meet: callers, the driver, and the executor's threads that run
-// jobs.
+// A scheduler without its thread: shards, and the steps by which whoever drives it goes through
+// them.
 //
-// All timers are in one TimerShard behind one mutex, held for short steps only and never while a
-// job is called or destroyed. The path of a timer:
+// A step looks at each shard, hands what is due to the executor, and answers when the next one is
+// needed. Everything about one timer happens in its shard (scheduler_shard.h); the core knows where
+// jobs run, what becomes of what they throw, how many timers there may be, and how it all ends:
 //
-//   schedule ─ lock: into the wheel ─► driver ─ lock: collect what is due ─► executor ─► run
-//   run ─ lock: take the job ─► call it ─► lock: re-arm or end
-//
-// The driver sleeps until the wheel's next wake-up. Before it sleeps it publishes that instant in
-// `sleeps_until_`, in the same critical section in which it read it from the wheel; whoever makes
-// an earlier wake-up necessary sees it in his, and rings. The ring is kept if the driver is not
-// asleep yet (Doorbell). So no earlier timer is overslept, and nobody rings a driver that is awake.
-//
-// A timer is cancelled, moved or run under the lock, whichever comes first; the others then find
-// another state or, by the generation in its id, no timer. Who waits for a job to end waits until
-// the job is destroyed as well: that happens before the lock is taken that ends the timer.
+//   stop ─ close every shard ─► tell the driver ─► its last step drops what may not run
+//        ─► wait until no shard has a job that runs or is queued
 #pragma once
 
 #include <chrono>
-#include <functional>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/rng.h"
 #include "detent/clock.h"
 #include "detent/executor.h"
 #include "detent/scheduler.h"
 #include "detent/timer_handle.h"
+#include "runtime/admission.h"
+#include "runtime/driver.h"
+#include "runtime/scheduler_shard.h"
 #include "runtime/timer_shard.h"
 
 namespace detent::internal {
 
-/// Thread-safe. Owned by the Scheduler, by its handles, and by what is queued at the executor;
-/// after `stop` it holds no timers and touches neither clock nor executor, which may be gone.
-class SchedulerCore final : public std::enable_shared_from_this<SchedulerCore> {
+/// What is to be done after a step.
+struct Step {
+  enum class Next : std::uint8_t { again, sleep, end } next = Next::again;
+  std::optional<MonotonicTime> until = std::nullopt;  // of a sleep; empty: until it is woken
+};
+
+/// Thread-safe; `step` is for the driver only. Must outlive its last job; handles may outlive it.
+class SchedulerCore final {
  public:
-  explicit SchedulerCore(SchedulerOptions options);
+  /// Whether a caller may be made to wait for room.
+  enum class Waiting : std::uint8_t { allowed, never };
+
+  SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting);
   SchedulerCore(const SchedulerCore&) = delete;
   SchedulerCore& operator=(const SchedulerCore&) = delete;
 
-  const Clock& clock() const noexcept { return clock_; }
-
-  /// Returns: no id when the scheduler has stopped.
-  std::optional<TimerId> schedule(NewTimer timer);
-  CancelResult cancel(TimerId id) noexcept;
-  CancelResult cancel_and_wait(TimerId id) noexcept;
-  bool move(TimerId id, std::chrono::nanoseconds delay) noexcept;
-  bool is_pending(TimerId id) const noexcept;
+  // ---- What callers do ----
+  TimerHandle schedule(NewTimer timer);
   std::vector<PendingJob> stop(Drain drain);
+  bool is_stopping() const noexcept;
+  /// A number to seed something random with.
+  std::uint64_t next_seed() noexcept;
+
+  // ---- What the driver does ----
+  Step step();
+
+  // ---- What it tells ----
   SchedulerStats stats() const;
+  LatenessReport lateness() const;
+  std::vector<TimerInfo> pending_timers(std::size_t limit) const;
+  std::vector<std::uint64_t> forecast(std::chrono::nanoseconds width, std::size_t bins) const;
+  /// What a handle's timer is, if it has not ended.
+  static std::optional<TimerInfo> info_of(const TimerHandle& handle);
 
-  /// The driver thread's whole life; returns after `stop`.
-  void drive();
-
-  /// Whether the calling thread is inside a job of this scheduler.
-  bool is_inside_job() const noexcept;
+  // ---- What shards use ----
+  const SchedulerOptions& options() const noexcept { return options_; }
+  Clock& clock() const noexcept { return clock_; }
+  Driver& driver() const noexcept { return driver_; }
+  Admission& admission() noexcept { return admission_; }
+  /// Calls a job. Returns: false when it threw.
+  bool call(Job& job) noexcept;
+  void check_lateness(const BegunRun& run) const noexcept;
 
  private:
-  /// What the driver does after one look at the timers.
-  enum class Next : std::uint8_t { hand_out, sleep, end };
+  using Due = std::pair<SchedulerShard*, TimerId>;
 
-  Next look(std::vector<TimerId>& due, std::optional<MonotonicTime>& until);
-  void hand_out(const std::vector<TimerId>& due);
-  void run(TimerId id) noexcept;
-  void call(Job& job) noexcept;
-  void finish(TimerId id, Job job) noexcept;
-  bool must_ring() noexcept DETENT_REQUIRES(mu_);
+  SchedulerShard& shard_of_this_thread() const noexcept;
+  TimerHandle add(NewTimer timer);
+  TimerHandle schedule_when_full(NewTimer timer);
+  void run_in_caller(NewTimer timer);
+  void check_pending(std::size_t count) const noexcept;
+  bool was_wall_stepped(const ClockReading& clocks) noexcept;
+  void hand_out(SchedulerShard& shard) noexcept;
+  Step end() noexcept;
 
   // Constant after construction.
   SystemClock machine_;
-  InlineExecutor inline_;
+  const SchedulerOptions options_;
   Clock& clock_;
-  Executor& executor_;
-  const std::function<void(std::exception_ptr)> error_handler_;
+  Driver& driver_;
+  const Waiting waiting_;
+  std::vector<std::shared_ptr<SchedulerShard>> shards_;  // with their handles: timer_handle.h
 
-  // Synchronises itself.
-  Doorbell bell_;
+  // Synchronise themselves.
+  Admission admission_;
 
   mutable Mutex mu_;
-  CondVar changed_;  // a job ended, or the driver did
-  TimerShard shard_ DETENT_GUARDED_BY(mu_);
-  // What the driver sleeps until (max: a ring); empty while it is awake and will look by itself.
-  std::optional<MonotonicTime> sleeps_until_ DETENT_GUARDED_BY(mu_);
-  std::optional<Drain> stopping_ DETENT_GUARDED_BY(mu_);
-  bool driver_ended_ DETENT_GUARDED_BY(mu_) = false;
+  Rng rng_ DETENT_GUARDED_BY(mu_);
+  bool stop_called_ DETENT_GUARDED_BY(mu_) = false;
+  std::optional<Drain> stopping_ DETENT_GUARDED_BY(mu_);  // once all shards are closed
+  std::uint64_t errors_ DETENT_GUARDED_BY(mu_) = 0;
+  std::uint64_t wakeups_ DETENT_GUARDED_BY(mu_) = 0;
+
+  // Touched only by the driver.
+  std::vector<TimerId> due_;
+  MonotonicTime woke_at_;
+  bool slept_ = false;
+  std::chrono::nanoseconds wall_offset_{};
 };
 
 }  // namespace detent::internal

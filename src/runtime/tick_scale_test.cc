@@ -1,4 +1,4 @@
-#include "runtime/tick_scale.h"
+#include "detent/internal/tick_scale.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "runtime/timer_shard.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "detent/check.h"
@@ -11,23 +12,12 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// The last tick of the period at or before `now`, counted from `tick`. Requires: tick <= now.
-MonotonicTime last_tick(MonotonicTime tick, nanoseconds period, MonotonicTime now) {
-  return tick + (now - tick) / period * period;
-}
+// The width in which load is evened out where timers fill valleys.
+constexpr nanoseconds kValley = std::chrono::milliseconds{1};
 
-/// When the run after the one at `tick` is due, seen at `now`, when that one is over.
-MonotonicTime next_run(MonotonicTime tick, const PeriodicOptions& periodic, MonotonicTime now) {
-  const MonotonicTime next = saturating_add(tick, periodic.period);
-  if (next >= now) return next;
-  const MonotonicTime last = last_tick(next, periodic.period, now);
-  switch (periodic.missed) {
-    case MissedTick::run_once:
-      return last;
-    case MissedTick::skip:
-      return last == now ? last : saturating_add(last, periodic.period);
-  }
-  return last;
+/// How many whole ticks fit in `span`.
+Tick ticks_of(nanoseconds span, const TickScale& scale) noexcept {
+  return static_cast<Tick>(span / scale.resolution());
 }
 
 /// The wall clock in the unit of dates. A date compared in nanoseconds would overflow in 2262.
@@ -42,14 +32,21 @@ nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
   return until == nanoseconds::max() ? until : until - (wall - WallInstant{whole});
 }
 
+TimerShard::TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed)
+    : scale_(scale),
+      order_(order),
+      valleys_(std::max<Tick>(1, ticks_of(kValley, scale))),
+      rng_(seed) {}
+
 TimerId TimerShard::add(NewTimer& timer) {
-  std::unique_ptr<PeriodicOptions> periodic;  // made first: it may run out of memory
-  if (timer.periodic) periodic = std::make_unique<PeriodicOptions>(*timer.periodic);
   Entry& entry = slab_.emplace();
-  entry.generation = ++scheduled_;
+  entry.line = timer.where.line;
+  entry.file = timer.where.file;
+  entry.generation = ++generations_;
   entry.job = std::move(timer.job);
-  entry.due_at_wall = timer.due_at_wall;
-  entry.periodic = std::move(periodic);
+  entry.details = std::move(timer.details);
+  if (entry.is_dated()) ++dated_;
+  ++scheduled_;
   arm(entry, timer.due_at);
   return entry.id();
 }
@@ -59,10 +56,36 @@ TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
   return entry != nullptr && entry->generation == id.generation ? entry : nullptr;
 }
 
+// ---- into the wheel and out of it ---------------------------------------------------------------
+
 void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
+  Tick tick = scale_.tick_at_or_after(due_at);
+  if (entry.has_slack()) [[unlikely]] {
+    if (entry.state == State::pending) leave_valley(entry);
+    tick = tick_within_slack(entry, tick);
+  }
   entry.state = State::pending;
   entry.due_at = due_at;
-  wheel_.postpone(entry.index, scale_.tick_at_or_after(due_at));
+  wheel_.postpone(entry.index, tick);
+}
+
+Tick TimerShard::tick_within_slack(Entry& entry, Tick tick) noexcept {
+  const Tick slack = ticks_of(entry.details->slack, scale_);
+  entry.placed = entry.details->slack_use == SlackUse::coalesce ? coalesced_tick(tick, slack)
+                                                                : valleys_.place(tick, slack, rng_);
+  return entry.placed;
+}
+
+// A new timer's `placed` is 0, where nothing is counted.
+void TimerShard::leave_valley(const Entry& entry) noexcept {
+  if (!entry.has_slack() || entry.placed == 0) return;
+  if (entry.details->slack_use == SlackUse::fill_valleys) valleys_.remove(entry.placed);
+}
+
+void TimerShard::set_date(Entry& entry, std::optional<WallTime> date) noexcept {
+  if (entry.is_dated()) --dated_;
+  if (entry.details != nullptr) entry.details->date = date;
+  if (date) ++dated_;
 }
 
 std::optional<MonotonicTime> TimerShard::next_wakeup() const noexcept {
@@ -71,29 +94,51 @@ std::optional<MonotonicTime> TimerShard::next_wakeup() const noexcept {
   return scale_.time_of(*tick);
 }
 
-bool TimerShard::collect(const ClockReading& clocks, std::vector<TimerId>& due) noexcept {
-  const auto on_fire = [&](std::uint32_t index) { on_due(slab_[index], clocks, due); };
-  return wheel_.advance(scale_.tick_at_or_before(clocks.now), on_fire, kBatch).more;
+bool TimerShard::collect(const ClockReading& clocks, MonotonicTime woke_at,
+                         std::vector<TimerId>& due) {
+  const bool all = order_ == DueOrder::by_schedule;
+  due.reserve(due.size() + (all ? wheel_.size() : kBatch));  // nothing is allocated below
+  const auto on_fire = [&](std::uint32_t index) { on_due(slab_[index], clocks, woke_at, due); };
+  const Tick now = scale_.tick_at_or_before(clocks.now);
+  const bool more = wheel_.advance(now, on_fire, all ? DenseWheel::npos : kBatch).more;
+  if (all) sort_by_schedule(due);
+  return more;
 }
 
-void TimerShard::on_due(Entry& entry, const ClockReading& clocks,
+void TimerShard::sort_by_schedule(std::vector<TimerId>& due) const {
+  std::sort(due.begin(), due.end(), [this](TimerId a, TimerId b) {
+    return std::pair(slab_[a.index].due_at, a.generation) <
+           std::pair(slab_[b.index].due_at, b.generation);
+  });
+}
+
+void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime woke_at,
                         std::vector<TimerId>& due) noexcept {
   DETENT_CHECK(entry.due_at <= clocks.now);
-  if (entry.due_at_wall &&
-      *entry.due_at_wall > whole_ms(clocks.wall)) {  // the wall clock was stepped back
-    arm(entry, saturating_add(clocks.now, time_until(*entry.due_at_wall, clocks.wall)));
+  leave_valley(entry);
+  entry.state = State::queued;
+  if (entry.is_dated() && *entry.details->date > whole_ms(clocks.wall)) {
+    // The wall clock was stepped back.
+    arm(entry, saturating_add(clocks.now, time_until(*entry.details->date, clocks.wall)));
     return;
   }
-  if (entry.periodic != nullptr) {
-    entry.due_at = last_tick(entry.due_at, entry.periodic->period, clocks.now);
-  }
-  entry.state = State::queued;
   ++queued_;
+  entry.woke_at = woke_at;
+  entry.queued_at = clocks.now;
   due.push_back(entry.id());
+}
+
+void TimerShard::retime(const ClockReading& clocks) noexcept {
+  if (dated_ == 0) return;
+  slab_.for_each([&](Entry& entry) {
+    if (entry.state != State::pending || !entry.is_dated()) return;
+    arm(entry, saturating_add(clocks.now, time_until(*entry.details->date, clocks.wall)));
+  });
 }
 
 Job TimerShard::take_out(Entry& entry) noexcept {
   if (entry.state == State::pending) {
+    leave_valley(entry);
     wheel_.cancel(entry.index);
   } else {
     DETENT_CHECK(entry.state == State::queued);
@@ -107,8 +152,11 @@ Job TimerShard::take_out(Entry& entry) noexcept {
 void TimerShard::end(Entry& entry) noexcept {
   DETENT_CHECK(!wheel_.is_pending(entry.index));
   DETENT_CHECK(!entry.job);
+  if (entry.is_dated()) --dated_;
   slab_.erase(entry.index);
 }
+
+// ---- what callers do ----------------------------------------------------------------------------
 
 CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
   Entry* const entry = find(id);
@@ -122,52 +170,14 @@ CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
   return CancelResult::cancelled;
 }
 
-bool TimerShard::begin_run(TimerId id, Job& job) noexcept {
-  Entry* const entry = find(id);
-  if (entry == nullptr || entry->state != State::queued) return false;
-  entry->state = State::running;
-  --queued_;
-  ++running_;
-  ++runs_;
-  job = std::move(entry->job);
-  return true;
-}
-
-bool TimerShard::rearm(TimerId id, Job& job, MonotonicTime now) noexcept {
-  Entry* const entry = find(id);
-  DETENT_CHECK(entry != nullptr);
-  DETENT_CHECK(entry->state == State::running);
-  if (entry->periodic == nullptr || entry->cancelled) return false;
-  PeriodicOptions& periodic = *entry->periodic;
-  if (periodic.count == 1) return false;
-  if (periodic.count > 1) --periodic.count;
-  --running_;
-  entry->job = std::move(job);
-  arm(*entry, next_run(entry->due_at, periodic, now));
-  return true;
-}
-
-void TimerShard::end_run(TimerId id) noexcept {
-  Entry* const entry = find(id);
-  DETENT_CHECK(entry != nullptr);
-  DETENT_CHECK(entry->state == State::running);
-  --running_;
-  if (entry->periodic == nullptr || entry->periodic->count == 1) {
-    ++completed_;
-  } else if (entry->cancelled) {
-    ++cancelled_;
-  } else {
-    ++dropped_;  // there were runs to come, but the scheduler stopped
-  }
-  end(*entry);
-}
-
-bool TimerShard::move(TimerId id, MonotonicTime due_at) noexcept {
+bool TimerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) {
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state == State::running) return false;
+  if (date && entry->details == nullptr) entry->details = std::make_unique<TimerDetails>();
   // One that is queued goes back to the wheel; begin_run, called later for nothing, sees that.
   if (entry->state == State::queued) --queued_;
-  entry->due_at_wall.reset();
+  set_date(*entry, date);
+  if (entry->is_periodic()) entry->details->periodic->move(due_at);
   arm(*entry, due_at);
   return true;
 }
@@ -182,30 +192,121 @@ bool TimerShard::is_running(TimerId id) const noexcept {
   return entry != nullptr && entry->state == State::running;
 }
 
+// ---- running ------------------------------------------------------------------------------------
+
+std::optional<BegunRun> TimerShard::begin_run(TimerId id, MonotonicTime now, Job& job) noexcept {
+  Entry* const entry = find(id);
+  if (entry == nullptr || entry->state != State::queued) return std::nullopt;
+  entry->state = State::running;
+  --queued_;
+  ++running_;
+  ++runs_;
+  job = std::move(entry->job);
+  record(*entry, now);
+  const BegunRun begun{.is_periodic = entry->is_periodic(),
+                       .lateness = now - entry->due_at,
+                       .was_last_late = last_was_late_};
+  last_was_late_ = begun.lateness > late_threshold_;
+  if (begun.is_periodic) entry->details->periodic->begin(now);
+  return begun;
+}
+
+void TimerShard::record(const Entry& entry, MonotonicTime now) noexcept {
+  const MonotonicTime tick = scale_.time_of(scale_.tick_at_or_after(entry.due_at));
+  ledger_.record({.deadline = entry.due_at,
+                  .tick = tick,
+                  .chosen_tick = entry.has_slack() ? scale_.time_of(entry.placed) : tick,
+                  .woke_at = entry.woke_at,
+                  .queued_at = entry.queued_at,
+                  .began_at = now});
+}
+
+bool TimerShard::rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) noexcept {
+  Entry* const entry = find(id);
+  DETENT_CHECK(entry != nullptr);
+  DETENT_CHECK(entry->state == State::running);
+  if (!entry->is_periodic()) return false;
+  PeriodicTicks& ticks = *entry->details->periodic;
+  entry->exhausted = !ticks.end(now);
+  if (entry->exhausted || entry->cancelled || repeat == Repeat::must_not) return false;
+  --running_;
+  entry->job = std::move(job);
+  arm(*entry, ticks.due_at());
+  return true;
+}
+
+void TimerShard::end_run(TimerId id) noexcept {
+  Entry* const entry = find(id);
+  DETENT_CHECK(entry != nullptr);
+  DETENT_CHECK(entry->state == State::running);
+  --running_;
+  if (!entry->is_periodic() || entry->exhausted) {
+    ++completed_;
+  } else if (entry->cancelled) {
+    ++cancelled_;
+  } else {
+    ++dropped_;  // there were runs to come, but the scheduler stopped
+  }
+  end(*entry);
+}
+
 std::vector<PendingJob> TimerShard::take_all(TakeAll which) {
   std::vector<PendingJob> taken;
-  taken.reserve(slab_.size());
   slab_.for_each([&](Entry& entry) {
-    const bool take = entry.state == State::pending ||
-                      (entry.state == State::queued && which == TakeAll::pending_and_queued);
-    if (!take) return;
+    if (entry.state == State::running) return;
+    if (entry.state == State::queued && which == TakeAll::pending) return;
+    if (!entry.is_periodic() && which == TakeAll::periodic) return;
     PendingJob& left = taken.emplace_back();
     left.deadline = entry.due_at;
-    if (entry.periodic != nullptr) left.periodic = *entry.periodic;
+    if (entry.is_periodic()) left.periodic = entry.details->periodic->left();
+    if (entry.details != nullptr) left.name = std::move(entry.details->name);
     left.job = take_out(entry);
     ++dropped_;
   });
   return taken;
 }
 
+// ---- what it tells ------------------------------------------------------------------------------
+
 SchedulerStats TimerShard::stats() const noexcept {
   return {.scheduled = scheduled_,
           .completed = completed_,
           .cancelled = cancelled_,
           .dropped = dropped_,
+          .rejected = rejected_,
           .pending = slab_.size() - running_,
           .running = running_,
-          .runs = runs_};
+          .runs = runs_,
+          .errors = errors_};
+}
+
+TimerInfo TimerShard::describe(const Entry& entry) const {
+  TimerInfo info{.scheduled_at = {.file = entry.file, .line = entry.line},
+                 .state = static_cast<TimerState>(entry.state),
+                 .deadline = entry.due_at};
+  if (entry.details == nullptr) return info;
+  info.name = entry.details->name;
+  info.date = entry.details->date;
+  if (entry.is_periodic()) info.period = entry.details->periodic->left().period;
+  return info;
+}
+
+std::optional<TimerInfo> TimerShard::info_of(TimerId id) const {
+  const Entry* const entry = find(id);
+  if (entry == nullptr) return std::nullopt;
+  return describe(*entry);
+}
+
+bool TimerShard::describe(std::uint32_t first, std::uint32_t count,
+                          std::vector<TimerInfo>& infos) const {
+  return for_range(first, count, [&](const Entry& entry) { infos.push_back(describe(entry)); });
+}
+
+bool TimerShard::deadlines(std::uint32_t first, std::uint32_t count,
+                           std::vector<MonotonicTime>& due) const {
+  return for_range(first, count, [&](const Entry& entry) {
+    if (entry.state != State::running) due.push_back(entry.due_at);
+  });
 }
 
 }  // namespace detent::internal

@@ -1,26 +1,30 @@
-// The timers of a scheduler, without threads or clocks: what is pending, due, running, and what
-// each operation makes of that.
+// Some of a scheduler's timers, without threads, locks or clocks: what is pending, due, running,
+// and what each operation makes of that.
 //
-// All of it lives under one lock that the owner holds (scheduler_core.h). Times come in as
+// All of it lives under one lock that the owner holds (scheduler_shard.h). Times come in as
 // arguments. Jobs only pass through: they are never called and never destroyed here, because both
-// may run the user's code; whoever holds the lock gets them handed out. To shard the scheduler,
-// make several of these, each with its own lock and driver.
+// may run the user's code; whoever holds the lock gets them handed out.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/rng.h"
 #include "base/slab.h"
 #include "detent/clock.h"
 #include "detent/dense_wheel.h"
+#include "detent/internal/tick_scale.h"
 #include "detent/scheduler.h"
-#include "detent/timer_handle.h"
-#include "detent/unique_function.h"
-#include "runtime/tick_scale.h"
+#include "runtime/lateness_ledger.h"
+#include "runtime/periodic_ticks.h"
+#include "runtime/slack.h"
 
 namespace detent::internal {
 
@@ -33,16 +37,32 @@ struct ClockReading {
 /// How long until the wall clock shows `due`, seen at `wall`; zero when it has, saturating.
 std::chrono::nanoseconds time_until(WallTime due, WallInstant wall) noexcept;
 
+/// What only some timers have; null for a plain one-shot.
+struct TimerDetails {
+  std::optional<PeriodicTicks> periodic = std::nullopt;
+  std::optional<WallTime> date = std::nullopt;  // it is scheduled for a date
+  std::string name = {};
+  std::chrono::nanoseconds slack{};
+  SlackUse slack_use = SlackUse::coalesce;
+};
+
 /// What a new timer is.
 struct NewTimer {
   Job job;
   MonotonicTime due_at;
-  std::optional<WallTime> due_at_wall = std::nullopt;
-  std::optional<PeriodicOptions> periodic = std::nullopt;
+  SourceLocation where = {};
+  std::unique_ptr<TimerDetails> details = nullptr;
 };
 
 /// Which timers `take_all` takes.
-enum class TakeAll : std::uint8_t { pending, pending_and_queued };
+enum class TakeAll : std::uint8_t { pending, pending_and_queued, periodic };
+
+/// A run that begins.
+struct BegunRun {
+  bool is_periodic = false;
+  std::chrono::nanoseconds lateness{};
+  bool was_last_late = false;  // by more than the threshold, the run of this shard before it
+};
 
 /// A timer goes by the index of its entry, in the slab and in the wheel. Its id has a generation
 /// besides, so that an id finds nothing once its timer has ended, whoever has the index then.
@@ -52,45 +72,67 @@ class TimerShard {
   /// What one call of `collect` takes at most, so that the lock is never held for long.
   static constexpr std::size_t kBatch = 256;
 
-  explicit TimerShard(const TickScale& scale) : scale_(scale) {}
+  TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed);
 
   /// Returns: an id that no other timer has or had.
   TimerId add(NewTimer& timer);
-  /// Counts a timer that was offered after the end.
+  /// Count a timer that was offered after the end, or when there was no room.
   void count_refused() noexcept { ++scheduled_, ++dropped_; }
+  void count_rejected() noexcept { ++scheduled_, ++rejected_; }
+  void count_error() noexcept { ++errors_; }
 
   /// When `collect` next has something to do; may be early, never late. Empty: never.
   std::optional<MonotonicTime> next_wakeup() const noexcept;
 
-  /// Appends the ids of timers that are due, at most kBatch, in the order of the wheel, and marks
-  /// them queued. Requires: `due` has that much room, so that nothing is allocated. Returns:
-  /// whether it stopped before it was through; ask again at once.
-  bool collect(const ClockReading& clocks, std::vector<TimerId>& due) noexcept;
+  /// Appends the ids of timers that are due, in the order of DueOrder, and marks them queued. With
+  /// DueOrder::deadline at most kBatch. `woke_at`: when the driver woke. Returns: whether it
+  /// stopped before it was through; ask again at once.
+  bool collect(const ClockReading& clocks, MonotonicTime woke_at, std::vector<TimerId>& due);
+
+  /// Sets the pending timers that are for a date anew, after the wall clock was stepped. O(size()).
+  void retime(const ClockReading& clocks) noexcept;
+  bool has_dates() const noexcept { return dated_ != 0; }
 
   /// Takes the timer out, its job to `job`, or, when it runs, sees to it that it runs no more.
   CancelResult cancel(TimerId id, Job& job) noexcept;
 
-  /// Queued → running, with the job moved to `job`. Returns: false when it was cancelled or moved
-  /// meanwhile and must not run.
-  bool begin_run(TimerId id, Job& job) noexcept;
+  /// Queued → running at `now`, with the job moved to `job`. Returns: nothing when it was cancelled
+  /// or moved meanwhile and must not run.
+  std::optional<BegunRun> begin_run(TimerId id, MonotonicTime now, Job& job) noexcept;
   /// Running → pending at its next tick, with `job` moved back. Returns: false when there is no
-  /// next run; then the caller destroys the job and calls `end_run`.
-  bool rearm(TimerId id, Job& job, MonotonicTime now) noexcept;
+  /// next run, or there shall be none; then the caller destroys the job and calls `end_run`.
+  enum class Repeat : std::uint8_t { may, must_not };
+  bool rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) noexcept;
   /// Running → free.
   void end_run(TimerId id) noexcept;
 
   /// Gives a timer that has not begun another deadline. Returns: whether there was one.
-  bool move(TimerId id, MonotonicTime due_at) noexcept;
+  bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date);
 
   bool is_pending(TimerId id) const noexcept;
   bool is_running(TimerId id) const noexcept;
+  /// The tick it is in the wheel for. Requires: it is in the wheel.
+  MonotonicTime fires_at(TimerId id) const noexcept {
+    return scale_.time_of(wheel_.deadline_of(id.index));
+  }
   /// Whether no job is running or waits for its executor.
   bool is_quiet() const noexcept { return running_ == 0 && queued_ == 0; }
+  bool empty() const noexcept { return slab_.empty(); }
 
-  /// Takes out every timer that has not begun, and counts it as dropped.
+  /// Takes out timers that have not begun, and counts them as dropped.
   std::vector<PendingJob> take_all(TakeAll which);
 
   SchedulerStats stats() const noexcept;
+  const LatenessLedger& ledger() const noexcept { return ledger_; }
+  std::optional<TimerInfo> info_of(TimerId id) const;
+  /// Appends what there is to say about the timers of `count` indices from `first` on.
+  /// Returns: whether there are indices beyond.
+  bool describe(std::uint32_t first, std::uint32_t count, std::vector<TimerInfo>& infos) const;
+  /// The same, only when they are due: pending ones, running ones not.
+  bool deadlines(std::uint32_t first, std::uint32_t count, std::vector<MonotonicTime>& due) const;
+
+  /// The lateness above which `BegunRun::was_last_late` speaks.
+  void set_late_threshold(std::chrono::nanoseconds threshold) { late_threshold_ = threshold; }
 
  private:
   // Moves: pending → queued → running → the end, or back to pending for a periodic timer; queued →
@@ -103,33 +145,69 @@ class TimerShard {
 
   struct Entry {
     std::uint32_t index;
+    std::uint_least32_t line = 0;  // with `file`: where it was scheduled
+    std::uint64_t generation = 0;
+    Job job = {};
+    MonotonicTime due_at =
+        {};  // exact; the tick in the wheel is this rounded up, or later by slack
+    MonotonicTime woke_at = {};    // these two once it is queued
+    MonotonicTime queued_at = {};  //
+    const char* file = nullptr;
+    std::unique_ptr<TimerDetails> details = nullptr;
+    Tick placed = 0;  // with slack: the tick in the wheel
     State state = State::pending;
     bool cancelled = false;  // while it runs: there is to be no other run
-    std::uint64_t generation = 0;
-    Job job;
-    MonotonicTime due_at;                       // exact; the tick in the wheel is this rounded up
-    std::optional<WallTime> due_at_wall;        // for a timer scheduled for a date
-    std::unique_ptr<PeriodicOptions> periodic;  // null for one shot; `count` is the runs left
+    bool exhausted = false;  // a periodic one: that was its last run
 
     TimerId id() const noexcept { return {.index = index, .generation = generation}; }
+    bool is_periodic() const noexcept { return details != nullptr && details->periodic; }
+    bool is_dated() const noexcept { return details != nullptr && details->date; }
+    bool has_slack() const noexcept {
+      return details != nullptr && details->slack > std::chrono::nanoseconds::zero();
+    }
   };
 
   Entry* find(TimerId id) const noexcept;
   void arm(Entry& entry, MonotonicTime due_at) noexcept;
-  void on_due(Entry& entry, const ClockReading& clocks, std::vector<TimerId>& due) noexcept;
+  Tick tick_within_slack(Entry& entry, Tick tick) noexcept;
+  void leave_valley(const Entry& entry) noexcept;
+  void set_date(Entry& entry, std::optional<WallTime> date) noexcept;
+  void on_due(Entry& entry, const ClockReading& clocks, MonotonicTime woke_at,
+              std::vector<TimerId>& due) noexcept;
+  void sort_by_schedule(std::vector<TimerId>& due) const;
+  void record(const Entry& entry, MonotonicTime now) noexcept;
   Job take_out(Entry& entry) noexcept;
   void end(Entry& entry) noexcept;
+  TimerInfo describe(const Entry& entry) const;
+  template <std::invocable<const Entry&> Visit>
+  bool for_range(std::uint32_t first, std::uint32_t count, Visit&& visit) const {
+    const std::uint32_t end = std::min(slab_.index_limit(), first + count);
+    for (std::uint32_t index = first; index < end; ++index) {
+      if (const Entry* const entry = slab_.find(index)) visit(*entry);
+    }
+    return end < slab_.index_limit();
+  }
 
   TickScale scale_;
+  DueOrder order_;
   Slab<Entry> slab_;
   DenseWheel wheel_;
+  ValleyMap valleys_;
+  Rng rng_;
+  LatenessLedger ledger_;
+  std::chrono::nanoseconds late_threshold_ = std::chrono::nanoseconds::max();
+  bool last_was_late_ = false;
+  std::size_t dated_ = 0;
   std::size_t queued_ = 0;
   std::size_t running_ = 0;
-  std::uint64_t scheduled_ = 0;  // the last generation, too
+  std::uint64_t generations_ = 0;  // the last one given
+  std::uint64_t scheduled_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t cancelled_ = 0;
   std::uint64_t dropped_ = 0;
+  std::uint64_t rejected_ = 0;
   std::uint64_t runs_ = 0;
+  std::uint64_t errors_ = 0;
 };
 
 }  // namespace detent::internal

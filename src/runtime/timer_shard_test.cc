@@ -24,7 +24,7 @@ MonotonicTime after(std::uint32_t ms) { return kStart + milliseconds{ms}; }
 class TimerShardTest : public testing::Test {
  protected:
   TimerId add(std::uint32_t delay_ms) {
-    NewTimer timer{.job = [] {}, .due_at = after(delay_ms)};
+    NewTimer timer{.job = [] {}, .due_at = after(delay_ms), .where = {}};
     return shard_.add(timer);
   }
   CancelResult cancel(TimerId id) {
@@ -36,11 +36,10 @@ class TimerShardTest : public testing::Test {
     std::vector<TimerId> ran;
     for (bool more = true; more;) {
       std::vector<TimerId> due;
-      due.reserve(TimerShard::kBatch);
-      more = shard_.collect({.now = after(now_ms), .wall = {}}, due);
+      more = shard_.collect({.now = after(now_ms), .wall = {}}, after(now_ms), due);
       for (const TimerId id : due) {
         Job job;
-        EXPECT_TRUE(shard_.begin_run(id, job));
+        EXPECT_TRUE(shard_.begin_run(id, after(now_ms), job));
         job = Job();
         shard_.end_run(id);
         ran.push_back(id);
@@ -49,7 +48,7 @@ class TimerShardTest : public testing::Test {
     return ran;
   }
 
-  TimerShard shard_{TickScale(kStart, milliseconds{1})};
+  TimerShard shard_{TickScale(kStart, milliseconds{1}), DueOrder::deadline, 1};
 };
 
 TEST_F(TimerShardTest, AnIdIsFoundByItsWholeNameOnly) {
@@ -103,7 +102,7 @@ TEST_F(TimerShardTest, CollectsWhatAMapSaysIsDue) {
       const TimerId id = add(due_at);
       ASSERT_TRUE(model.try_emplace(id.generation, Pending{id, due_at}).second);
     } else if (verb == 2) {
-      ASSERT_TRUE(shard_.move(victim->second.id, after(due_at)));
+      ASSERT_TRUE(shard_.move(victim->second.id, after(due_at), std::nullopt));
       victim->second.due_at = due_at;
     } else {
       ASSERT_EQ(cancel(victim->second.id), CancelResult::cancelled);

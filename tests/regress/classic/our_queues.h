@@ -16,7 +16,7 @@
 #include "detent/queues/hierarchical_wheel.h"
 #include "detent/queues/timer_queue.h"
 #include "detent/tick.h"
-#include "runtime/tick_scale.h"
+#include "detent/internal/tick_scale.h"
 #include "wheel/test_queues.h"
 
 namespace detent::classic {

@@ -20,6 +20,8 @@ class TickScale {
     DETENT_CHECK(resolution > std::chrono::nanoseconds::zero());
   }
 
+  std::chrono::nanoseconds resolution() const noexcept { return resolution_; }
+
   /// The first tick at or after `deadline`; 0 for what lies before the start.
   Tick tick_at_or_after(MonotonicTime deadline) const noexcept {
     const Tick tick = tick_at_or_before(deadline);

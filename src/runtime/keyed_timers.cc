@@ -1,0 +1,119 @@
+#include "runtime/keyed_timers.h"
+
+#include <utility>
+
+namespace detent::internal {
+
+/// What the timer underneath runs. Owns the user's job.
+class KeyedTimers::Run {
+ public:
+  Run(std::shared_ptr<KeyedTimers> timers, std::string key, std::uint64_t generation, KeyedJob job)
+      : timers_(std::move(timers)),
+        key_(std::move(key)),
+        generation_(generation),
+        job_(std::move(job)) {}
+  ~Run() { timers_->release(key_, generation_); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void operator()() {
+    if (!timers_->begin_run(key_, generation_)) return;
+    const RunningSlot running(*this);
+    job_(key_);
+  }
+
+ private:
+  /// Ends a run, also one that throws.
+  class RunningSlot {
+   public:
+    explicit RunningSlot(Run& run) : run_(run) {}
+    ~RunningSlot() { run_.timers_->end_run(run_.key_, run_.generation_); }
+    RunningSlot(const RunningSlot&) = delete;
+    RunningSlot& operator=(const RunningSlot&) = delete;
+
+   private:
+    Run& run_;
+  };
+
+  // With the scheduler: it may be gone when a job that was handed back is destroyed.
+  const std::shared_ptr<KeyedTimers> timers_;
+  const std::string key_;
+  const std::uint64_t generation_;
+  KeyedJob job_;
+};
+
+KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, KeyedJob job,
+                                  NewTimer timer, SameKey same_key) {
+  TimerHandle replaced;  // cancelled after the lock
+  std::uint64_t generation = 0;
+  bool was_taken = false;
+  {
+    MutexLock lock(mu_);
+    const auto [slot, is_new] = slots_.try_emplace(std::string(key));
+    was_taken = !is_new;
+    if (was_taken && same_key == SameKey::keep) return KeyedResult::kept;
+    generation = ++generations_;
+    replaced = std::exchange(slot->second, Slot{.generation = generation}).timer;
+  }
+  replaced.cancel();
+  // May wait for room, so not under the lock. Meanwhile the slot may get another owner.
+  timer.job = [run = std::make_unique<Run>(shared_from_this(), std::string(key), generation,
+                                           std::move(job))] { (*run)(); };
+  TimerHandle handle = core.schedule(std::move(timer));
+  if (!handle) return KeyedResult::refused;
+  MutexLock lock(mu_);
+  const auto slot = find_slot(key, generation);
+  // Cancelled, replaced or over already; the handle cancels what there may be left of it, which
+  // must not happen under the lock: it destroys a job that takes the lock.
+  if (slot != slots_.end()) slot->second.timer = std::move(handle);
+  return was_taken ? KeyedResult::replaced : KeyedResult::scheduled;
+}
+
+CancelResult KeyedTimers::cancel(std::string_view key) {
+  Slot slot;  // with its handle, which cancels after the lock
+  MutexLock lock(mu_);
+  const auto it = slots_.find(key);
+  if (it == slots_.end()) return CancelResult::not_pending;
+  slot = std::move(it->second);
+  slots_.erase(it);
+  return slot.running ? CancelResult::running : CancelResult::cancelled;
+}
+
+std::optional<TimerInfo> KeyedTimers::find(std::string_view key) const {
+  MutexLock lock(mu_);
+  const auto it = slots_.find(key);
+  if (it == slots_.end()) return std::nullopt;
+  return SchedulerCore::info_of(it->second.timer);
+}
+
+KeyedTimers::Slots::iterator KeyedTimers::find_slot(std::string_view key,
+                                                    std::uint64_t generation) {
+  const auto it = slots_.find(key);
+  return it != slots_.end() && it->second.generation == generation ? it : slots_.end();
+}
+
+bool KeyedTimers::begin_run(std::string_view key, std::uint64_t generation) {
+  MutexLock lock(mu_);
+  const auto slot = find_slot(key, generation);
+  if (slot == slots_.end()) return false;
+  slot->second.running = true;
+  return true;
+}
+
+void KeyedTimers::end_run(std::string_view key, std::uint64_t generation) {
+  MutexLock lock(mu_);
+  const auto slot = find_slot(key, generation);
+  if (slot != slots_.end()) slot->second.running = false;
+}
+
+// The timer has ended, so nothing is left for its handle to cancel.
+void KeyedTimers::release(std::string_view key, std::uint64_t generation) {
+  TimerHandle timer;
+  MutexLock lock(mu_);
+  const auto slot = find_slot(key, generation);
+  if (slot == slots_.end()) return;
+  timer = std::move(slot->second.timer);
+  slots_.erase(slot);
+}
+
+}  // namespace detent::internal

@@ -1,0 +1,54 @@
+// Timers that go by keys: one for each key, owned by their scheduler.
+//
+// A key's slot names the timer that has the key by a generation. A run first looks whether the slot
+// still is its own, and marks it as running; so cancelling a key decides under this lock whether
+// the job runs (again), whatever the timer underneath has got to, and an old timer cannot touch
+// what a newer one with the same key has. The job takes its slot away when it is destroyed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "detent/scheduler.h"
+#include "runtime/scheduler_core.h"
+
+namespace detent::internal {
+
+/// Thread-safe. Owned by its scheduler and by the jobs of its timers, which may outlive that when
+/// `stop` hands them back.
+class KeyedTimers final : public std::enable_shared_from_this<KeyedTimers> {
+ public:
+  KeyedResult schedule(SchedulerCore& core, std::string_view key, KeyedJob job, NewTimer timer,
+                       SameKey same_key);
+  CancelResult cancel(std::string_view key);
+  std::optional<TimerInfo> find(std::string_view key) const;
+
+ private:
+  class Run;
+  struct Slot {
+    std::uint64_t generation = 0;
+    bool running = false;
+    TimerHandle timer = {};  // empty while it is being scheduled
+  };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Slots = std::unordered_map<std::string, Slot, Hash, std::equal_to<>>;
+
+  bool begin_run(std::string_view key, std::uint64_t generation);
+  void end_run(std::string_view key, std::uint64_t generation);
+  void release(std::string_view key, std::uint64_t generation);
+  Slots::iterator find_slot(std::string_view key, std::uint64_t generation) DETENT_REQUIRES(mu_);
+
+  mutable Mutex mu_;
+  Slots slots_ DETENT_GUARDED_BY(mu_);
+  std::uint64_t generations_ DETENT_GUARDED_BY(mu_) = 0;  // the last one given
+};
+
+}  // namespace detent::internal

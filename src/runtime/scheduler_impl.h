@@ -1,0 +1,89 @@
+// What is behind a Scheduler, however it is driven.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "detent/check.h"
+#include "detent/internal/saturate.h"
+#include "detent/scheduler.h"
+#include "runtime/driver.h"
+#include "runtime/keyed_timers.h"
+#include "runtime/scheduler_core.h"
+
+namespace detent::internal {
+
+/// Thread-safe.
+class SchedulerImpl {
+ public:
+  /// The driver must outlive it and know that the core is gone when this is.
+  SchedulerImpl(SchedulerOptions options, Driver& driver, SchedulerCore::Waiting waiting)
+      : core_(std::move(options), driver, waiting), keyed_(std::make_shared<KeyedTimers>()) {}
+  virtual ~SchedulerImpl() = default;
+  SchedulerImpl(const SchedulerImpl&) = delete;
+  SchedulerImpl& operator=(const SchedulerImpl&) = delete;
+
+  SchedulerCore& core() noexcept { return core_; }
+  KeyedTimers& keyed() noexcept { return *keyed_; }
+
+  NewTimer one_shot(Job job, MonotonicTime due_at, const TimerOptions& options,
+                    SourceLocation where) const {
+    return {.job = std::move(job),
+            .due_at = due_at,
+            .where = where,
+            .details = needs_details(options) ? details_of(options) : nullptr};
+  }
+
+  NewTimer for_date(Job job, WallTime date, const TimerOptions& options,
+                    SourceLocation where) const {
+    // The wall clock is read after the monotonic one: between the two the job can only get later.
+    const MonotonicTime now = core_.clock().now();
+    const auto delay = time_until(date, core_.clock().wall_now());
+    NewTimer timer{.job = std::move(job),
+                   .due_at = saturating_add(now, delay),
+                   .where = where,
+                   .details = details_of(options)};
+    timer.details->date = date;
+    return timer;
+  }
+
+  NewTimer periodic(Job job, const PeriodicOptions& periodic, const TimerOptions& options,
+                    SourceLocation where) {
+    const MonotonicTime now = core_.clock().now();
+    const WallInstant wall = core_.clock().wall_now();
+    NewTimer timer{
+        .job = std::move(job), .due_at = {}, .where = where, .details = details_of(options)};
+    timer.details->periodic.emplace(periodic, now, wall, core_.next_seed());
+    timer.due_at = timer.details->periodic->due_at();
+    return timer;
+  }
+
+ protected:
+  /// For the end of whoever drives it: no job runs any more.
+  void stop() {
+    DETENT_CHECK(!SchedulerShard::is_inside_job_of(core_));
+    core_.stop(Drain::drop);
+  }
+
+ private:
+  static bool needs_details(const TimerOptions& options) {
+    return !options.name.empty() || options.slack != std::chrono::nanoseconds::zero();
+  }
+  static std::unique_ptr<TimerDetails> details_of(const TimerOptions& options) {
+    DETENT_CHECK(options.slack >= std::chrono::nanoseconds::zero());
+    auto details = std::make_unique<TimerDetails>();
+    details->name = options.name;
+    details->slack = options.slack;
+    details->slack_use = options.slack_use;
+    return details;
+  }
+
+  SchedulerCore core_;
+  // With its timers' jobs, which `stop` may hand back: keyed_timers.h.
+  const std::shared_ptr<KeyedTimers> keyed_;
+};
+
+}  // namespace detent::internal

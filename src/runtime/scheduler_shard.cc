@@ -1,0 +1,253 @@
+#include "runtime/scheduler_shard.h"
+
+#include <utility>
+
+#include "detent/check.h"
+#include "detent/internal/saturate.h"
+#include "runtime/scheduler_core.h"
+
+namespace detent::internal {
+
+namespace {
+
+/// A job that the current thread is inside of, and the one outside that, if any.
+struct RunningJob {
+  const SchedulerShard* shard = nullptr;
+  TimerId id;
+  const RunningJob* outer = nullptr;
+};
+// Lets a job's thread be recognised, so that it does not wait for itself.
+thread_local const RunningJob* innermost_job = nullptr;
+
+/// Enters a job for a scope.
+class InsideJob {
+ public:
+  InsideJob(const SchedulerShard& shard, TimerId id) noexcept
+      : job_{.shard = &shard, .id = id, .outer = innermost_job} {
+    innermost_job = &job_;
+  }
+  ~InsideJob() { innermost_job = job_.outer; }
+  InsideJob(const InsideJob&) = delete;
+  InsideJob& operator=(const InsideJob&) = delete;
+
+ private:
+  const RunningJob job_;
+};
+
+bool is_inside(const SchedulerShard& shard, TimerId id) noexcept {
+  for (const RunningJob* job = innermost_job; job != nullptr; job = job->outer) {
+    if (job->shard == &shard && job->id == id) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+SchedulerShard::SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed)
+    : core_(core), timers_(scale, core.options().order, seed) {
+  if (core.options().alerts.lateness) timers_.set_late_threshold(*core.options().alerts.lateness);
+}
+
+bool SchedulerShard::is_inside_job_of(const SchedulerCore& core) noexcept {
+  for (const RunningJob* job = innermost_job; job != nullptr; job = job->outer) {
+    if (job->shard->core() == &core) return true;
+  }
+  return false;
+}
+
+// ---- what callers do ----------------------------------------------------------------------------
+
+// Under the lock, although that makes the driver wait for it: once it is released nothing keeps the
+// scheduler alive.
+void SchedulerShard::wake_driver_for(TimerId id) noexcept {
+  const MonotonicTime fires_at = timers_.fires_at(id);
+  if (fires_at >= looks_at_) return;
+  looks_at_ = fires_at;
+  core_.driver().wake();
+}
+
+// It may have been the last timer, for which stop() or the driver waits.
+void SchedulerShard::tell_stop() noexcept {
+  run_ended_.notify_all();
+  core_.driver().wake();
+}
+
+std::optional<TimerId> SchedulerShard::add(NewTimer& timer) {
+  MutexLock lock(mu_);
+  if (closed_) {
+    timers_.count_refused();
+    return std::nullopt;
+  }
+  const TimerId id = timers_.add(timer);
+  wake_driver_for(id);
+  return id;
+}
+
+void SchedulerShard::count_rejected() noexcept {
+  MutexLock lock(mu_);
+  timers_.count_rejected();
+}
+
+CancelResult SchedulerShard::cancel(TimerId id) noexcept {
+  Job job;  // destroyed after the lock
+  MutexLock lock(mu_);
+  const CancelResult result = timers_.cancel(id, job);
+  if (result != CancelResult::cancelled) return result;
+  core_.admission().release(1);
+  if (closed_) tell_stop();
+  return result;
+}
+
+CancelResult SchedulerShard::cancel_and_wait(TimerId id) noexcept {
+  const CancelResult result = cancel(id);
+  if (result != CancelResult::running || is_inside(*this, id)) return result;
+  MutexLock lock(mu_);
+  while (timers_.is_running(id)) run_ended_.wait(mu_);
+  return result;
+}
+
+bool SchedulerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) {
+  if (!timers_.move(id, due_at, date)) return false;
+  wake_driver_for(id);
+  return true;
+}
+
+// The clock is read inside the lock: before it, it may be gone.
+bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
+  MutexLock lock(mu_);
+  if (closed_ || !timers_.is_pending(id)) return false;
+  return move(id, saturating_add(core_.clock().now(), delay), std::nullopt);
+}
+
+bool SchedulerShard::move_to(TimerId id, MonotonicTime due_at) {
+  MutexLock lock(mu_);
+  return !closed_ && move(id, due_at, std::nullopt);
+}
+
+bool SchedulerShard::move_to(TimerId id, WallTime date) {
+  MutexLock lock(mu_);
+  if (closed_ || !timers_.is_pending(id)) return false;
+  const MonotonicTime now = core_.clock().now();
+  return move(id, saturating_add(now, time_until(date, core_.clock().wall_now())), date);
+}
+
+bool SchedulerShard::is_pending(TimerId id) const noexcept {
+  MutexLock lock(mu_);
+  return timers_.is_pending(id);
+}
+
+std::optional<TimerInfo> SchedulerShard::info_of(TimerId id) const {
+  MutexLock lock(mu_);
+  return timers_.info_of(id);
+}
+
+// ---- what the driver does -----------------------------------------------------------------------
+
+Look SchedulerShard::look(const ClockReading& clocks, MonotonicTime woke_at, bool wall_stepped,
+                          std::vector<TimerId>& due) {
+  MutexLock lock(mu_);
+  if (wall_stepped) timers_.retime(clocks);
+  const std::size_t before = due.size();
+  const bool more = timers_.collect(clocks, woke_at, due);
+  Look look{.again = more || due.size() != before,
+            .has_dates = timers_.has_dates(),
+            .is_empty = timers_.empty()};
+  if (look.again) {
+    looks_at_ = MonotonicTime::min();
+    return look;
+  }
+  look.until = timers_.next_wakeup();
+  looks_at_ = look.until.value_or(MonotonicTime::max());
+  return look;
+}
+
+void SchedulerShard::run(TimerId id) noexcept {
+  Job job;
+  std::optional<BegunRun> begun;
+  {
+    MutexLock lock(mu_);
+    // Nothing is touched once the timer has ended: the clock may be gone.
+    if (!timers_.is_pending(id)) return;
+    begun = timers_.begin_run(id, core_.clock().now(), job);
+    if (!begun) return;
+  }
+  InsideJob inside(*this, id);
+  core_.check_lateness(*begun);
+  if (!core_.call(job)) {
+    MutexLock lock(mu_);
+    timers_.count_error();
+  }
+  finish(id, std::move(job), begun->is_periodic);
+}
+
+void SchedulerShard::run_in_caller(Job job) noexcept {
+  InsideJob inside(*this, {});
+  if (core_.call(job)) return;
+  MutexLock lock(mu_);
+  timers_.count_error();
+}
+
+void SchedulerShard::finish(TimerId id, Job job, bool is_periodic) noexcept {
+  if (is_periodic) {
+    const MonotonicTime now = core_.clock().now();
+    MutexLock lock(mu_);
+    const auto repeat = closed_ ? TimerShard::Repeat::must_not : TimerShard::Repeat::may;
+    if (timers_.rearm(id, now, repeat, job)) {
+      wake_driver_for(id);
+      return;
+    }
+  }
+  job = Job();  // before anybody learns that it is over
+  MutexLock lock(mu_);
+  timers_.end_run(id);
+  core_.admission().release(1);
+  run_ended_.notify_all();
+  if (closed_) tell_stop();
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+std::vector<PendingJob> SchedulerShard::close(Drain drain) {
+  MutexLock lock(mu_);
+  closed_ = true;
+  std::vector<PendingJob> taken;
+  switch (drain) {
+    case Drain::drop:
+    case Drain::hand_back:
+      taken = timers_.take_all(TakeAll::pending_and_queued);
+      break;
+    case Drain::run_pending:
+      taken = timers_.take_all(TakeAll::periodic);
+      break;
+    case Drain::run_due:
+      break;
+  }
+  core_.admission().release(taken.size());
+  return taken;
+}
+
+std::vector<PendingJob> SchedulerShard::drop_pending() {
+  MutexLock lock(mu_);
+  std::vector<PendingJob> taken = timers_.take_all(TakeAll::pending);
+  core_.admission().release(taken.size());
+  return taken;
+}
+
+void SchedulerShard::await_quiet() noexcept {
+  MutexLock lock(mu_);
+  while (!timers_.is_quiet()) run_ended_.wait(mu_);
+}
+
+// ---- what it tells ------------------------------------------------------------------------------
+
+SchedulerStats SchedulerShard::stats() const {
+  MutexLock lock(mu_);
+  return timers_.stats();
+}
+
+void SchedulerShard::add_to(LatenessLedger& ledger) const {
+  MutexLock lock(mu_);
+  ledger.merge(timers_.ledger());
+}
+
+}  // namespace detent::internal

@@ -1,0 +1,111 @@
+// One shard of a scheduler: its timers behind a lock, and the path of a timer through it.
+//
+//   schedule ─ lock: into the wheel ─► driver ─ lock: collect what is due ─► executor ─► run
+//   run ─ lock: take the job ─► call it ─► destroy it ─► lock: end;  or lock: back into the wheel
+//
+// The lock is held for short steps only and never while a job is called or destroyed. A timer is
+// cancelled, moved or run under the lock, whichever comes first; the others then find another state
+// or, by the generation in its id, no timer. Who waits for a job to end waits until the job is
+// destroyed as well: that happens before the lock is taken that ends the timer.
+//
+// No wake-up is lost. Each time the driver has looked at a shard it leaves behind, in the same
+// critical section, when it will look again (`looks_at_`). Whoever makes an earlier look necessary
+// sees that in his, and wakes the driver; the wake-up is kept if the driver is not asleep yet
+// (Driver). Nobody wakes a driver that will come in time anyway.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/mutex.h"
+#include "detent/timer_handle.h"
+#include "runtime/timer_shard.h"
+
+namespace detent::internal {
+
+class SchedulerCore;
+
+/// What the driver learns from one look at a shard.
+struct Look {
+  bool again = false;  // it was not through; look again at once
+  bool has_dates = false;
+  bool is_empty = true;
+  std::optional<MonotonicTime> until = std::nullopt;  // otherwise, when; empty: never
+};
+
+/// Thread-safe. Owned by the scheduler, by its handles, and by what is queued at the executor. Once
+/// it is closed and quiet it holds no timers and touches its core no more, which may be gone.
+class alignas(64) SchedulerShard final : public std::enable_shared_from_this<SchedulerShard> {
+ public:
+  SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed);
+
+  const SchedulerCore* core() const noexcept { return &core_; }
+
+  // ---- What callers do ----
+  /// Returns: no id when it is closed.
+  std::optional<TimerId> add(NewTimer& timer);
+  void count_rejected() noexcept;
+  CancelResult cancel(TimerId id) noexcept;
+  CancelResult cancel_and_wait(TimerId id) noexcept;
+  bool move_by(TimerId id, std::chrono::nanoseconds delay);
+  bool move_to(TimerId id, MonotonicTime due_at);
+  bool move_to(TimerId id, WallTime date);
+  bool is_pending(TimerId id) const noexcept;
+  std::optional<TimerInfo> info_of(TimerId id) const;
+
+  // ---- What the driver does ----
+  /// Appends what is due to `due`. `wall_stepped`: the wall clock was, since the last look.
+  Look look(const ClockReading& clocks, MonotonicTime woke_at, bool wall_stepped,
+            std::vector<TimerId>& due);
+  /// Runs the job of a timer that is queued; does nothing if it was cancelled or moved meanwhile.
+  void run(TimerId id) noexcept;
+  /// Runs a job that has no timer, for the caller that brought it.
+  void run_in_caller(Job job) noexcept;
+
+  // ---- The end ----
+  /// Refuses what is added from now on. Returns: the timers that are taken out at once.
+  std::vector<PendingJob> close(Drain drain);
+  /// Takes out the timers that are still pending.
+  std::vector<PendingJob> drop_pending();
+  /// Waits until no job runs or is queued.
+  void await_quiet() noexcept;
+
+  // ---- What it tells ----
+  SchedulerStats stats() const;
+  void add_to(LatenessLedger& ledger) const;
+  /// Call `append(timers, first, count)` for one range of indices after the other, each under the
+  /// lock, as long as it answers true.
+  template <class Append>
+  void for_ranges(Append&& append) const {
+    constexpr std::uint32_t kRange = 1024;
+    bool more = true;
+    for (std::uint32_t first = 0; more; first += kRange) {
+      MutexLock lock(mu_);
+      more = append(timers_, first, kRange);
+    }
+  }
+
+  /// Whether the calling thread is inside a job of that scheduler.
+  static bool is_inside_job_of(const SchedulerCore& core) noexcept;
+
+ private:
+  bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
+  void wake_driver_for(TimerId id) noexcept DETENT_REQUIRES(mu_);
+  void tell_stop() noexcept DETENT_REQUIRES(mu_);
+  void finish(TimerId id, Job job, bool is_periodic) noexcept;
+
+  // Constant after construction.
+  SchedulerCore& core_;
+
+  mutable Mutex mu_;
+  CondVar run_ended_;  // or the last queued timer is gone
+  TimerShard timers_ DETENT_GUARDED_BY(mu_);
+  // The driver looks at this shard no later than then, unless it is woken.
+  MonotonicTime looks_at_ DETENT_GUARDED_BY(mu_) = MonotonicTime::min();
+  bool closed_ DETENT_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace detent::internal
