@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "detent/unique_function.h"
@@ -25,16 +26,22 @@ class InlineExecutor final : public Executor {
   void execute(Job job) override { job(); }
 };
 
+/// What happens to a job for which the queue of a ThreadPool has no room. Either way nothing is lost
+/// and memory stays bounded; under a Scheduler the timers behind it are late until the pool catches
+/// up.
+enum class WhenPoolFull : std::uint8_t {
+  run_in_caller,  // it runs at once on the thread that hands it over
+  block,          // that thread waits until there is room; not one of the pool's: there it runs
+};
+
 struct ThreadPoolOptions {
   std::size_t threads = 0;      // 0: as many as the machine has processors
   std::size_t capacity = 4096;  // jobs waiting; Requires: at least 1
+  WhenPoolFull when_full = WhenPoolFull::run_in_caller;
 };
 
 /// A fixed number of threads that take jobs from one bounded queue, first in first out.
 /// Thread-safe.
-///
-/// When the queue is full the job runs on the thread that hands it over: nothing is lost and memory
-/// stays bounded; under a Scheduler the timers behind it are late until the pool catches up.
 class ThreadPool final : public Executor {
  public:
   /// Throws std::system_error when the threads cannot be started.

@@ -14,7 +14,8 @@ namespace detent {
 /// Thread-safe. The queue holds at most `capacity` jobs.
 class ThreadPool::Impl {
  public:
-  explicit Impl(ThreadPoolOptions options) : capacity_(options.capacity) {
+  explicit Impl(ThreadPoolOptions options)
+      : capacity_(options.capacity), when_full_(options.when_full) {
     DETENT_CHECK(options.capacity >= 1);
     const std::size_t processors = std::max(1u, std::thread::hardware_concurrency());
     const std::size_t count = options.threads != 0 ? options.threads : processors;
@@ -40,9 +41,11 @@ class ThreadPool::Impl {
   }
 
  private:
-  /// Takes `job` unless the queue is full.
+  /// Takes `job` if there is room, or will be and the caller may wait for it.
   bool enqueue(Job& job) {
+    const bool may_wait = when_full_ == WhenPoolFull::block && pool_of_this_thread != this;
     MutexLock lock(mu_);
+    while (queue_.size() == capacity_ && may_wait) taken_.wait(mu_);
     if (queue_.size() == capacity_) return false;
     queue_.push_back(std::move(job));
     return true;
@@ -55,11 +58,13 @@ class ThreadPool::Impl {
     if (queue_.empty()) return {};
     Job job = std::move(queue_.front());
     queue_.pop_front();
+    taken_.notify_one();
     return job;
   }
 
   // A job that throws ends the process: the executor's contract.
   void work() noexcept {
+    pool_of_this_thread = this;
     while (Job job = take()) job();
   }
 
@@ -72,13 +77,20 @@ class ThreadPool::Impl {
     for (std::thread& thread : threads_) thread.join();
   }
 
+  // The pool that the current thread works for: it does not wait for itself.
+  static thread_local const Impl* pool_of_this_thread;
+
   const std::size_t capacity_;
+  const WhenPoolFull when_full_;
   Mutex mu_;
   CondVar available_;
+  CondVar taken_;
   std::deque<Job> queue_ DETENT_GUARDED_BY(mu_);
   bool finishing_ DETENT_GUARDED_BY(mu_) = false;
   std::vector<std::thread> threads_;  // touched by the constructor's and destructor's thread only
 };
+
+thread_local const ThreadPool::Impl* ThreadPool::Impl::pool_of_this_thread = nullptr;
 
 ThreadPool::ThreadPool(ThreadPoolOptions options) : impl_(std::make_unique<Impl>(options)) {}
 ThreadPool::~ThreadPool() = default;

@@ -69,6 +69,46 @@ TEST(ThreadPool, RunsAJobOnTheCallersThreadWhenItsQueueIsFull) {
   go_on.open();
 }
 
+// The caller is seen to wait because what it does next has not happened when the pool is let go on;
+// that it would run the job itself instead is seen by the thread that ran it.
+TEST(ThreadPool, WaitsForRoomWhenAskedTo) {
+  Gate busy;
+  Gate go_on;
+  std::atomic<bool> handed_over = false;
+  std::thread::id ran_on;
+  std::thread caller;
+  {
+    ThreadPool pool({.threads = 1, .capacity = 1, .when_full = WhenPoolFull::block});
+    pool.execute([&] {
+      busy.open();
+      go_on.wait();
+      EXPECT_FALSE(handed_over);
+    });
+    busy.wait();
+    pool.execute([] {});  // fills the queue
+    caller = std::thread([&] {
+      pool.execute([&] { ran_on = std::this_thread::get_id(); });
+      handed_over = true;
+    });
+    go_on.open();
+    while (!handed_over) std::this_thread::yield();
+  }
+  EXPECT_NE(ran_on, caller.get_id());
+  EXPECT_NE(ran_on, std::thread::id());
+  caller.join();
+}
+
+TEST(ThreadPool, AJobDoesNotWaitForRoomInItsOwnPool) {
+  std::atomic<int> ran = 0;
+  {
+    ThreadPool pool({.threads = 1, .capacity = 1, .when_full = WhenPoolFull::block});
+    pool.execute([&] {
+      for (int i = 0; i < 10; ++i) pool.execute([&] { ++ran; });
+    });
+  }
+  EXPECT_EQ(ran, 10);
+}
+
 TEST(ThreadPoolDeathTest, AnExceptionFromAPlainJobEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(

@@ -71,6 +71,7 @@ void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
 
 Tick TimerShard::tick_within_slack(Entry& entry, Tick tick) noexcept {
   const Tick slack = ticks_of(entry.details->slack, scale_);
+  tick = std::max<Tick>(tick, 1);  // 0 stands for one that is in no valley
   entry.placed = entry.details->slack_use == SlackUse::coalesce ? coalesced_tick(tick, slack)
                                                                 : valleys_.place(tick, slack, rng_);
   return entry.placed;
