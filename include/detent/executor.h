@@ -26,9 +26,9 @@ class InlineExecutor final : public Executor {
   void execute(Job job) override { job(); }
 };
 
-/// What happens to a job for which the queue of a ThreadPool has no room. Either way nothing is lost
-/// and memory stays bounded; under a Scheduler the timers behind it are late until the pool catches
-/// up.
+/// What happens to a job when the queue of a ThreadPool has no room for it. Nothing is lost either
+/// way and memory stays bounded; under a Scheduler the timers behind it are late until the pool has
+/// caught up.
 enum class WhenPoolFull : std::uint8_t {
   run_in_caller,  // it runs at once on the thread that hands it over
   block,          // that thread waits until there is room; not one of the pool's: there it runs

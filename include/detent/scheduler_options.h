@@ -30,7 +30,7 @@ enum class DueOrder : std::uint8_t {
 
 /// Told when a threshold is crossed; see AlertOptions.
 struct Alert {
-  enum class Kind : std::uint8_t { pending, errors, lateness } kind;
+  enum class Kind : std::uint8_t { pending, errors, lateness } kind = Kind::pending;
   /// How many timers there are, how many errors there were, or how many nanoseconds late.
   std::uint64_t value = 0;
 };

@@ -37,7 +37,7 @@ class UniqueFunction<R(Args...)> {
       UniqueFunction(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
   {
     using Target = std::decay_t<F>;
-    if constexpr (fits_inline<Target>) {
+    if constexpr (kFitsInline<Target>) {
       new (storage_.data()) Target(std::forward<F>(f));
       verbs_ = &kVerbs<Inline<Target>>;
     } else {
@@ -71,10 +71,19 @@ class UniqueFunction<R(Args...)> {
     void (*destroy)(std::byte*) noexcept;
   };
 
+  /// Room for a small callable, or for a pointer to a big one; made empty, not zeroed.
+  struct Storage {
+    Storage() noexcept {}  // NOLINT(modernize-use-equals-default,*-member-init)
+    std::byte* data() noexcept { return bytes.data(); }
+    alignas(void*) std::array<std::byte, kInlineSize> bytes;
+  };
+
   template <class Target>
-  static constexpr bool fits_inline =
-      sizeof(Target) <= kInlineSize && alignof(Target) <= alignof(void*) &&
-      std::is_nothrow_move_constructible_v<Target>;
+  static constexpr bool kIsSmall = sizeof(Target) <= sizeof(Storage) &&
+                                   std::alignment_of_v<Target> <= std::alignment_of_v<Storage>;
+  template <class Target>
+  static constexpr bool kFitsInline =
+      kIsSmall<Target>&& std::is_nothrow_move_constructible_v<Target>;
 
   /// The storage is the callable.
   template <class Target>
@@ -95,9 +104,7 @@ class UniqueFunction<R(Args...)> {
       return *std::launder(reinterpret_cast<Target**>(storage));
     }
     static Target& at(std::byte* storage) noexcept { return *owner(storage); }
-    static void relocate(std::byte* to, std::byte* from) noexcept {
-      new (to) Target*(owner(from));
-    }
+    static void relocate(std::byte* to, std::byte* from) noexcept { new (to) Target*(owner(from)); }
     static void destroy(std::byte* storage) noexcept { delete owner(storage); }
   };
 
@@ -123,7 +130,7 @@ class UniqueFunction<R(Args...)> {
   }
 
   const Verbs* verbs_ = nullptr;
-  alignas(void*) std::array<std::byte, kInlineSize> storage_;
+  Storage storage_;
 };
 
 /// What a runtime timer runs.

@@ -11,7 +11,6 @@
 
 namespace detent {
 
-using internal::KeyedTimers;
 using internal::SchedulerCore;
 using internal::SchedulerShard;
 using internal::Step;

@@ -21,7 +21,7 @@ RULES = {
 CLOCK = re.compile(r"""
     \b\w+_clock\s*::\s*now\b
   | \b(?:clock_gettime|gettimeofday|timespec_get|clock_nanosleep|nanosleep|usleep)\b
-  | \bsleep_(?:for|until)\s*\(
+  | \bthis_thread\s*::\s*sleep_(?:for|until)\b
   | (?<![\w.>:])(?:std\s*::\s*|::\s*)?time\s*\(\s*(?:nullptr|NULL|0|&\s*\w+)\s*\)
   | (?<![\w.>:])(?:::\s*sleep\s*\(|sleep\s*\(\s*\d)
 """, re.VERBOSE)
@@ -39,7 +39,8 @@ MUTEX = re.compile(r"\bstd\s*::\s*(?:(?:recursive_|shared_|timed_|recursive_time
 BANNED = (
     ("clock", CLOCK, ("src/base/clock.cc", "bench/"),
      "take a Clock& (detent/clock.h), in tests a ManualClock"),
-    ("random", RANDOM, ("src/base/rng.cc", "bench/"), "use Rng (src/base/rng.h) with a seed"),
+    ("random", RANDOM, ("src/base/rng.cc", "bench/", "examples/"),
+     "use Rng (src/base/rng.h) with a seed"),
     ("mutex", MUTEX, ("src/base/mutex.h", "src/base/clock.cc", "bench/", "examples/"),
      "use Mutex, MutexLock and CondVar (src/base/mutex.h)"),
 )
