@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 namespace detent::bench {
 namespace {
@@ -33,10 +34,14 @@ void Results::add(const Measured& measured) {
   std::fflush(csv_);
 }
 
-void Results::print(std::uint32_t timer_count, const std::vector<std::string>& queues) const {
+void Results::print(std::uint32_t timer_count, const std::vector<std::string>& queues,
+                    const std::string& prefix) const {
   constexpr std::ptrdiff_t kColumns = 8;
-  for (auto first = measures_.begin(); first != measures_.end();) {
-    const auto last = first + std::min(kColumns, measures_.end() - first);
+  std::vector<std::string> measures;
+  std::ranges::copy_if(measures_, std::back_inserter(measures),
+                       [&](const std::string& measure) { return measure.starts_with(prefix); });
+  for (auto first = measures.begin(); first != measures.end();) {
+    const auto last = first + std::min(kColumns, measures.end() - first);
     print_block(timer_count, queues, {first, last});
     first = last;
   }

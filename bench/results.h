@@ -30,8 +30,10 @@ class Results {
   void add(const Measured& measured);
 
   /// Prints the medians for one timer count: a row a queue, in the order given, a column a measure,
-  /// in the order first seen. "-" is what a queue could not do.
-  void print(std::uint32_t timer_count, const std::vector<std::string>& queues) const;
+  /// in the order first seen. "-" is what a queue could not do. Only measures whose names begin
+  /// with `prefix`.
+  void print(std::uint32_t timer_count, const std::vector<std::string>& queues,
+             const std::string& prefix = "") const;
 
  private:
   // Values by queue, one for each repetition.

@@ -2,11 +2,16 @@
 //
 // Use these instead of std::mutex. With clang's -Wthread-safety, reading a DETENT_GUARDED_BY member
 // without its lock does not compile. g++ ignores the annotations.
+// In an exploration of schedules they are made of the explorer's types (base/explore.h).
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+
+#if defined(DETENT_EXPLORE)
+#include "base/explore.h"
+#endif
 
 #if defined(__clang__)
 #define DETENT_THREAD_ANNOTATION(x) __attribute__((x))
@@ -19,6 +24,16 @@
 
 namespace detent {
 
+namespace internal {
+#if defined(DETENT_EXPLORE)
+using BasicMutex = explore::ExploredMutex;
+using BasicCondVar = explore::ExploredCondVar;
+#else
+using BasicMutex = std::mutex;
+using BasicCondVar = std::condition_variable;
+#endif
+}  // namespace internal
+
 class DETENT_THREAD_ANNOTATION(capability("mutex")) Mutex {
  public:
   void lock() DETENT_THREAD_ANNOTATION(acquire_capability()) { mutex_.lock(); }
@@ -26,7 +41,7 @@ class DETENT_THREAD_ANNOTATION(capability("mutex")) Mutex {
 
  private:
   friend class CondVar;
-  std::mutex mutex_;
+  internal::BasicMutex mutex_;
 };
 
 /// Holds a Mutex for a scope.
@@ -50,14 +65,14 @@ class CondVar {
  public:
   /// Requires: the caller holds `mutex`; it is released while waiting and held again on return.
   void wait(Mutex& mutex) DETENT_REQUIRES(mutex) {
-    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    std::unique_lock<internal::BasicMutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
   /// The same, and ends when the steady clock (CLOCK_MONOTONIC) reaches `until`.
   void wait_until(Mutex& mutex, std::chrono::steady_clock::time_point until)
       DETENT_REQUIRES(mutex) {
-    std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+    std::unique_lock<internal::BasicMutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait_until(lock, until);
     lock.release();
   }
@@ -65,7 +80,7 @@ class CondVar {
   void notify_all() noexcept { condition_.notify_all(); }
 
  private:
-  std::condition_variable condition_;
+  internal::BasicCondVar condition_;
 };
 
 }  // namespace detent

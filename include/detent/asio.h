@@ -1,0 +1,158 @@
+// Boost.Asio and a Scheduler together: jobs that run on an io_context, and sleeps for completion
+// tokens (callbacks, use_future, use_awaitable, deferred, …). Needs Boost 1.81; link detent::asio.
+//
+//     boost::asio::io_context io;
+//     detent::AsioExecutor on_io(io.get_executor());
+//     detent::Scheduler scheduler({.executor = &on_io});
+//     auto timer = scheduler.schedule_after(250ms, [] { … });          // runs in io.run()
+//     detent::async_sleep_for(scheduler, 5ms, [](boost::system::error_code error) { … });
+//     co_await (read_all(socket) || detent::async_sleep_for(scheduler, 5s, use_awaitable));
+//
+// Unlike a boost::asio::steady_timer, sleeps share the scheduler's wheel and clock, so that tests
+// run them on a ManualClock.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/system/error_code.hpp>
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "detent/clock.h"
+#include "detent/executor.h"
+#include "detent/internal/saturate.h"
+#include "detent/internal/sleep_timer.h"
+#include "detent/scheduler.h"
+
+namespace detent {
+
+/// Posts jobs to an executor of Asio's: an io_context's, a strand's, a thread_pool's. Thread-safe.
+/// Pending timers are no work that keeps io_context::run from returning; jobs that are due are.
+/// Requires: somebody runs the context. Otherwise what is due waits; jobs that wait when the
+/// context is destroyed never run, and Scheduler::stop(Drain::run_due) waits for them.
+class AsioExecutor final : public Executor {
+ public:
+  explicit AsioExecutor(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+  void execute(Job job) override { boost::asio::post(executor_, std::move(job)); }
+
+ private:
+  const boost::asio::any_io_executor executor_;
+};
+
+namespace internal {
+
+/// A sleep that calls a completion handler. Owns itself from `start` on, until it is woken.
+template <class Handler>
+class AsyncSleep final : private Sleeper {
+ public:
+  static void start(Handler handler, Scheduler& scheduler, const WakeTime& until) {
+    auto owner = std::unique_ptr<AsyncSleep>(new AsyncSleep(std::move(handler)));
+    std::stop_token stop = owner->stop_on_cancellation();
+    AsyncSleep* const sleep = owner.release();
+    if (sleep->timer_.start(scheduler, until, std::move(stop), *sleep)) return;
+    owner.reset(sleep);
+    // Not from inside the initiating function, hence posted.
+    boost::asio::post(owner->work_.get_executor(), owner->completion(false));
+  }
+
+ private:
+  explicit AsyncSleep(Handler handler)
+      : work_(boost::asio::make_work_guard(handler)), handler_(std::move(handler)) {}
+
+  // The slot may be used at any time, also when the sleep is over: it gets a stop source of its
+  // own.
+  std::stop_token stop_on_cancellation() {
+    auto slot = boost::asio::get_associated_cancellation_slot(handler_);
+    if (!slot.is_connected()) return {};
+    const std::stop_source source;
+    slot.assign([source](boost::asio::cancellation_type type) {
+      if (type != boost::asio::cancellation_type::none) source.request_stop();
+    });
+    return source.get_token();
+  }
+
+  auto completion(bool slept) {
+    const boost::system::error_code error =
+        slept ? boost::system::error_code() : boost::asio::error::operation_aborted;
+    return boost::asio::append(std::move(handler_), error);
+  }
+
+  void wake(bool slept) override {
+    const auto work = std::move(work_);
+    auto completion = this->completion(slept);
+    delete this;  // before the handler is called, as Asio promises
+    boost::asio::dispatch(work.get_executor(), std::move(completion));
+  }
+
+  boost::asio::executor_work_guard<boost::asio::associated_executor_t<Handler>> work_;
+  Handler handler_;
+  SleepTimer timer_;
+};
+
+/// Starts an AsyncSleep when the completion token says so.
+class InitiateSleep {
+ public:
+  InitiateSleep(Scheduler& scheduler, WakeTime until) noexcept
+      : scheduler_(&scheduler), until_(until) {}
+
+  template <class Handler>
+  void operator()(Handler&& handler) const {
+    AsyncSleep<std::decay_t<Handler>>::start(std::forward<Handler>(handler), *scheduler_, until_);
+  }
+
+ private:
+  Scheduler* scheduler_;
+  WakeTime until_;
+};
+
+template <class Token>
+auto async_sleep(Scheduler& scheduler, const WakeTime& until, Token&& token) {
+  return boost::asio::async_initiate<Token, void(boost::system::error_code)>(
+      InitiateSleep(scheduler, until), token);
+}
+
+}  // namespace internal
+
+template <class Token>
+concept SleepToken = boost::asio::completion_token_for<Token, void(boost::system::error_code)>;
+
+/// Completes with no error after `delay`, counted from when the token starts the operation; with
+/// boost::asio::error::operation_aborted when the token's cancellation slot is used before that
+/// (any type of cancellation), or the scheduler stops. One allocation, and one for the sleep.
+///
+/// The handler is dispatched to its associated executor, of which it is outstanding work meanwhile.
+/// Without one it runs on the scheduler's executor, or the thread that stops the scheduler. Run in
+/// place, what it throws is thrown by a job. A slot is used as Asio asks: not on two threads at
+/// once.
+///
+/// Requires: `scheduler` outlives the operation's start; the handler's context outlives the sleep,
+/// so stop the scheduler before its end. Returns: what the token makes of it.
+template <class Rep, class Period, SleepToken Token>
+auto async_sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
+                     Token&& token) {
+  return internal::async_sleep(scheduler, internal::saturate_to_nanoseconds(delay),
+                               std::forward<Token>(token));
+}
+
+/// The same until an instant, or a date as Scheduler::schedule_at understands it.
+template <SleepToken Token>
+auto async_sleep_until(Scheduler& scheduler, MonotonicTime until, Token&& token) {
+  return internal::async_sleep(scheduler, until, std::forward<Token>(token));
+}
+template <SleepToken Token>
+auto async_sleep_until(Scheduler& scheduler, WallTime until, Token&& token) {
+  return internal::async_sleep(scheduler, until, std::forward<Token>(token));
+}
+
+}  // namespace detent

@@ -1,0 +1,357 @@
+// Coroutines on a Scheduler: sleeping, time limits that stop what they limit, and the task type to
+// write them in.
+//
+//     detent::Task<int> fetch(detent::Scheduler& s, std::stop_token stop) {
+//       for (int attempt = 1; co_await detent::sleep_for(s, 100ms, stop); ++attempt) {
+//         if (is_there()) co_return attempt;
+//       }
+//       co_return 0;                                       // stopped
+//     }
+//     auto work = [&s](std::stop_token stop) { return fetch(s, std::move(stop)); };
+//     std::optional<int> attempt = co_await detent::timeout_after(s, 5s, work);
+//
+// Where a coroutine goes on after a sleep: on the scheduler's executor, by itself, whether the time
+// has come or the token was stopped. One exception: when the scheduler stops, its sleepers wake on
+// the thread that destroys their jobs (with Drain::drop the one that calls `stop`, before that
+// returns), because there is no executor any more; so does what sleeps after that, in place.
+//
+// Two things g++ 12 compiles wrongly, and that ASan shows. It destroys temporaries twice that are
+// lambdas with captures, aggregates or braced lists in an expression with co_await: give them a
+// name first, as above. And a coroutine that has no local variable at all crashes when a co_await
+// stands in the condition of its `if` or loop: `const bool slept = co_await …` first.
+//
+// Task awaits by symmetric transfer (L. Baker, P0913), so chains and loops of tasks use no stack in
+// optimised builds. Read next: detent/internal/sleep_timer.h (who wakes whom).
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <future>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "detent/check.h"
+#include "detent/clock.h"
+#include "detent/internal/saturate.h"
+#include "detent/internal/sleep_timer.h"
+#include "detent/scheduler.h"
+#include "detent/timer_handle.h"
+
+namespace detent {
+
+// ---- Sleeping -----------------------------------------------------------------------------------
+
+/// What sleep_for and sleep_until return, to be awaited once, in coroutines of any type. A
+/// coroutine may be destroyed while it sleeps, but not while it is being woken on another thread.
+class [[nodiscard]] Sleep final : private internal::Sleeper {
+ public:
+  Sleep(Scheduler& scheduler, internal::WakeTime until, std::stop_token stop) noexcept
+      : scheduler_(scheduler), until_(until), stop_(std::move(stop)) {}
+
+  bool await_ready() const noexcept { return stop_.stop_requested(); }
+  bool await_suspend(std::coroutine_handle<> sleeper) noexcept {
+    sleeper_ = sleeper;
+    return timer_.start(scheduler_, until_, stop_, *this);
+  }
+  /// Returns: true when the time has come; false when the token was stopped before it (at once, in
+  /// place, when it was already), or the scheduler has stopped.
+  bool await_resume() const noexcept { return slept_; }
+
+ private:
+  void wake(bool slept) override {
+    slept_ = slept;
+    sleeper_.resume();
+  }
+
+  Scheduler& scheduler_;
+  const internal::WakeTime until_;
+  const std::stop_token stop_;
+  std::coroutine_handle<> sleeper_;
+  bool slept_ = false;
+  internal::SleepTimer timer_;
+};
+
+/// `co_await sleep_for(scheduler, 100ms, stop_token)` suspends the coroutine for that long, counted
+/// from the co_await. A delay that is not positive goes through the executor, too. A loop must look
+/// at the answer: on a stopped scheduler every sleep is over at once.
+/// Requires: `scheduler` outlives the co_await's suspending (not the sleep).
+template <class Rep, class Period>
+Sleep sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
+                std::stop_token stop = {}) {
+  return Sleep(scheduler, internal::saturate_to_nanoseconds(delay), std::move(stop));
+}
+
+/// The same until an instant, or a date as Scheduler::schedule_at understands it.
+inline Sleep sleep_until(Scheduler& scheduler, MonotonicTime until, std::stop_token stop = {}) {
+  return Sleep(scheduler, until, std::move(stop));
+}
+inline Sleep sleep_until(Scheduler& scheduler, WallTime until, std::stop_token stop = {}) {
+  return Sleep(scheduler, until, std::move(stop));
+}
+
+inline Sleep Scheduler::sleep_for(std::chrono::nanoseconds delay, std::stop_token token) {
+  return detent::sleep_for(*this, delay, std::move(token));
+}
+inline Sleep Scheduler::sleep_until(MonotonicTime deadline, std::stop_token token) {
+  return detent::sleep_until(*this, deadline, std::move(token));
+}
+
+// ---- Task ---------------------------------------------------------------------------------------
+
+template <class T>
+concept TaskResult = std::is_void_v<T> ||(std::movable<T>&& std::is_object_v<T>);
+
+template <TaskResult T>
+class Task;
+
+namespace internal {
+
+/// What the promises of all tasks share: start suspended, and end by going on with who awaits.
+class TaskPromiseBase {
+ public:
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  auto final_suspend() const noexcept { return ToContinuation(); }
+  void continue_with(std::coroutine_handle<> continuation) noexcept {
+    continuation_ = continuation;
+  }
+
+ private:
+  struct ToContinuation {
+    bool await_ready() const noexcept { return false; }
+    template <std::derived_from<TaskPromiseBase> Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
+      return ended.promise().continuation_;
+    }
+    void await_resume() const noexcept {}
+  };
+
+  std::coroutine_handle<> continuation_;  // set before the task starts
+};
+
+template <class T>
+class TaskPromise final : public TaskPromiseBase {
+ public:
+  Task<T> get_return_object() noexcept;
+  template <std::convertible_to<T> Value>
+  void return_value(Value&& value) {
+    outcome_.template emplace<1>(std::forward<Value>(value));
+  }
+  void unhandled_exception() noexcept { outcome_.template emplace<2>(std::current_exception()); }
+  T take() {
+    if (outcome_.index() == 2) std::rethrow_exception(std::get<2>(std::move(outcome_)));
+    return std::get<1>(std::move(outcome_));
+  }
+
+ private:
+  std::variant<std::monostate, T, std::exception_ptr> outcome_;
+};
+
+template <>
+class TaskPromise<void> final : public TaskPromiseBase {
+ public:
+  Task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void unhandled_exception() noexcept { error_ = std::current_exception(); }
+  void take() {
+    if (error_) std::rethrow_exception(std::move(error_));
+  }
+
+ private:
+  std::exception_ptr error_;
+};
+
+}  // namespace internal
+
+/// A coroutine that returns T, or throws, to the one that awaits it: `co_await std::move(task)`,
+/// once. It does not begin before that. Owns the coroutine: destroying a task destroys its frame,
+/// wherever it stands. Movable; thread-compatible. One allocation, the frame.
+template <TaskResult T = void>
+class [[nodiscard]] Task {
+ public:
+  using promise_type = internal::TaskPromise<T>;
+  using Result = T;
+
+  /// Owns no coroutine.
+  Task() noexcept = default;
+  Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    Task old(std::move(other));
+    std::swap(frame_, old.frame_);
+    return *this;
+  }
+  ~Task() {
+    if (frame_) frame_.destroy();
+  }
+
+  /// Requires: it owns a coroutine that nobody has awaited. What it holds stays in its frame until
+  /// the task is destroyed.
+  auto operator co_await() && noexcept {
+    DETENT_CHECK(frame_ != nullptr);
+    DETENT_CHECK(!frame_.done());
+    return Awaiter(frame_);
+  }
+
+ private:
+  friend promise_type;
+  using Frame = std::coroutine_handle<promise_type>;
+
+  class Awaiter {
+   public:
+    explicit Awaiter(Frame frame) noexcept : frame_(frame) {}
+    bool await_ready() const noexcept { return false; }
+    Frame await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+      frame_.promise().continue_with(awaiting);
+      return frame_;
+    }
+    T await_resume() const { return frame_.promise().take(); }
+
+   private:
+    Frame frame_;
+  };
+
+  explicit Task(Frame frame) noexcept : frame_(frame) {}
+
+  Frame frame_;
+};
+
+namespace internal {
+
+template <class T>
+Task<T> TaskPromise<T>::get_return_object() noexcept {
+  return Task<T>(std::coroutine_handle<TaskPromise>::from_promise(*this));
+}
+
+inline Task<void> TaskPromise<void>::get_return_object() noexcept {
+  return Task<void>(std::coroutine_handle<TaskPromise>::from_promise(*this));
+}
+
+/// A coroutine that nobody awaits: starts at once, destroys its frame at its end.
+struct Detached {
+  struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
+    Detached get_return_object() const noexcept { return {}; }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+};
+
+template <class OnDone>
+Detached run_detached(Task<void> task, OnDone on_done) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(task);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  task = Task<void>();  // nothing of it is left when on_done hears of its end
+  on_done(std::move(error));
+}
+
+template <class T>
+Task<void> store_result(Task<T> task, std::optional<T>& result) {
+  T value = co_await std::move(task);
+  result.emplace(std::move(value));
+}
+
+}  // namespace internal
+
+// ---- Starting tasks -----------------------------------------------------------------------------
+
+/// Starts `task` from outside of coroutines: runs it on this thread as far as it goes without
+/// waiting. When it has ended and is destroyed, `on_done` gets what it threw, or null, on the
+/// thread where it ended. What on_done throws ends the process.
+template <std::invocable<std::exception_ptr> OnDone>
+void spawn(Task<void> task, OnDone on_done) {
+  internal::run_detached(std::move(task), std::move(on_done));
+}
+
+/// Starts `task` on this thread and blocks until it has ended and is destroyed.
+/// Returns: its result, or throws what it threw. Requires: this thread is not one the task needs to
+/// go on, such as the scheduler's executor.
+template <class T>
+T sync_wait(Task<T> task) {
+  std::promise<void> done;
+  std::future<void> ended = done.get_future();
+  auto fulfil = [done = std::move(done)](const std::exception_ptr& error) mutable {
+    if (error) return done.set_exception(error);
+    done.set_value();
+  };
+  if constexpr (std::is_void_v<T>) {
+    spawn(std::move(task), std::move(fulfil));
+    ended.get();
+  } else {
+    std::optional<T> result;
+    spawn(internal::store_result(std::move(task), result), std::move(fulfil));
+    ended.get();
+    return std::move(*result);
+  }
+}
+
+// ---- Time limits --------------------------------------------------------------------------------
+
+namespace internal {
+
+/// A job that requests a stop when it runs or, at the latest, is destroyed.
+class StopRequest {
+ public:
+  explicit StopRequest(std::stop_source source) noexcept : source_(std::move(source)) {}
+  StopRequest(StopRequest&&) noexcept = default;
+  StopRequest& operator=(StopRequest&&) = delete;
+  ~StopRequest() { source_.request_stop(); }
+
+  // A stop callback may end the work, and with it all else that keeps the stop state.
+  void operator()() const noexcept { std::stop_source(source_).request_stop(); }
+
+ private:
+  std::stop_source source_;
+};
+
+template <class Work>
+using WorkTask = std::invoke_result_t<Work&, std::stop_token>;
+template <class T>
+struct Limited {
+  using Result = std::optional<T>;
+};
+template <>
+struct Limited<void> {
+  using Result = bool;
+};
+
+}  // namespace internal
+
+/// What timeout_after runs: called with a stop token, returns a Task.
+template <class Work>
+concept LimitedWork = std::move_constructible<Work> && std::invocable<Work&, std::stop_token> &&
+    std::same_as<internal::WorkTask<Work>, Task<typename internal::WorkTask<Work>::Result>>;
+
+/// Runs `work(token)` for at most `limit`, counted from the co_await; then stops its token. It
+/// awaits the work in any case: nothing of the work runs on afterwards, and work that ignores its
+/// token makes the time-out late. `stop` stops the work as well; the work's answer counts then.
+/// Returns: the work's result (for Task<void>: true); nothing (false) when the limit, or the
+/// scheduler, ended before the work did. Throws what the work throws, limit or not.
+/// The idea is structured concurrency (N. J. Smith, "Timeouts and cancellation for humans", 2018).
+template <class Rep, class Period, LimitedWork Work>
+Task<typename internal::Limited<typename internal::WorkTask<Work>::Result>::Result> timeout_after(
+    Scheduler& scheduler, std::chrono::duration<Rep, Period> limit, Work work,
+    std::stop_token stop = {}) {
+  const std::stop_source source;
+  const std::stop_callback forward(std::move(stop), internal::StopRequest(source));
+  TimerHandle timer = scheduler.schedule_after(limit, internal::StopRequest(source));
+  auto task = work(source.get_token());
+  if constexpr (std::is_void_v<typename internal::WorkTask<Work>::Result>) {
+    co_await std::move(task);
+    co_return timer.cancel() == CancelResult::cancelled;
+  } else {
+    std::optional<typename internal::WorkTask<Work>::Result> result = co_await std::move(task);
+    if (timer.cancel() != CancelResult::cancelled) result.reset();
+    co_return result;
+  }
+}
+
+}  // namespace detent

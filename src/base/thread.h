@@ -1,0 +1,67 @@
+// A thread that is joined when its owner goes, and that tests can put under an explorer.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#if defined(DETENT_EXPLORE)
+#include "base/explore.h"
+#else
+#include <atomic>
+#include <thread>
+#endif
+
+namespace detent {
+
+namespace internal {
+#if defined(DETENT_EXPLORE)
+using BasicThread = explore::ExploredThread;
+#else
+using BasicThread = std::thread;
+#endif
+}  // namespace internal
+
+/// Owns at most one running thread. Destroying or replacing it waits for the thread to end, so what
+/// the thread uses must be told to end first. Thread-compatible.
+class Thread {
+ public:
+  /// Owns none.
+  Thread() noexcept = default;
+  /// Runs `body` in a new thread. Throws std::system_error when there can be no other.
+  template <std::invocable F>
+  requires(!std::same_as<std::remove_cvref_t<F>, Thread>) explicit Thread(F&& body)
+      : thread_(std::forward<F>(body)) {}
+  Thread(Thread&&) noexcept = default;
+  Thread& operator=(Thread&& other) noexcept {
+    join();
+    thread_ = std::move(other.thread_);
+    return *this;
+  }
+  ~Thread() { join(); }
+
+  /// Waits until the thread has ended; returns at once when there is none.
+  /// Requires: not called by the thread itself.
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  internal::BasicThread thread_;
+};
+
+/// A small number that the calling thread keeps, and that no other has.
+inline std::size_t thread_number() noexcept {
+#if defined(DETENT_EXPLORE)
+  return explore::thread_number();
+#else
+  // Written by each thread once, relaxed: all that matters is that numbers differ. A mutable global
+  // because a thread has its number whatever it uses.
+  static std::atomic<std::size_t> next{0};
+  thread_local const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
+  return number;
+#endif
+}
+
+}  // namespace detent

@@ -1,0 +1,83 @@
+// Coroutines that the tests watch. Tests only.
+// They keep the rules for g++ 12 at the head of detent/coroutine.h.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "detent/coroutine.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+
+/// What became of a sleep. Read it when nothing runs.
+struct Waking {
+  int count = 0;
+  bool slept = false;
+  std::thread::id thread;
+
+  void note(bool answer) {
+    ++count;
+    slept = answer;
+    thread = std::this_thread::get_id();
+  }
+};
+
+/// Ignores how a task ends; what it throws is a bug of the test.
+class Forget {
+ public:
+  void operator()(const std::exception_ptr& error) const noexcept {
+    if (error) std::terminate();
+  }
+};
+
+/// Sleeps once.
+template <class Rep, class Period>
+Task<void> sleep_once(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
+                      std::stop_token stop, Waking& waking) {
+  waking.note(co_await sleep_for(scheduler, delay, std::move(stop)));
+}
+template <class Timeline, class Duration>
+Task<void> sleep_once(Scheduler& scheduler, std::chrono::time_point<Timeline, Duration> until,
+                      std::stop_token stop, Waking& waking) {
+  waking.note(co_await sleep_until(scheduler, until, std::move(stop)));
+}
+
+/// Holds `life` in its frame for as long as `task` takes.
+inline Task<void> holding(LifeToken life, Task<void> task) {
+  co_await std::move(task);
+  static_cast<void>(life);
+}
+
+/// A coroutine that starts at once and is destroyed with this object, wherever it stands.
+class HeldCoroutine {
+ public:
+  struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
+    HeldCoroutine get_return_object() {
+      return HeldCoroutine(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+
+  HeldCoroutine(HeldCoroutine&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  HeldCoroutine& operator=(HeldCoroutine&&) = delete;
+  ~HeldCoroutine() {
+    if (frame_) frame_.destroy();
+  }
+
+ private:
+  explicit HeldCoroutine(std::coroutine_handle<promise_type> frame) : frame_(frame) {}
+
+  std::coroutine_handle<promise_type> frame_;
+};
+
+inline HeldCoroutine hold(Task<void> task) { co_await std::move(task); }
+
+}  // namespace detent
