@@ -202,7 +202,7 @@ class Scheduler {
   friend class TimerGroup;
   explicit Scheduler(std::unique_ptr<internal::SchedulerImpl> impl) noexcept;
 
-  TimerHandle schedule_after_ns(std::chrono::nanoseconds delay, Job job,
+  TimerHandle schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,
                                 const TimerOptions& options, SourceLocation where);
   KeyedResult schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay, KeyedJob job,
                                 SameKey same_key, SourceLocation where);

@@ -11,7 +11,6 @@ Admission::Admission(std::size_t capacity, Watch watch)
 }
 
 std::optional<std::size_t> Admission::try_admit() noexcept {
-  if (!counts_) return 0;
   MutexLock lock(mu_);
   if (count_ == capacity_ || closed_) return std::nullopt;
   return ++count_;
@@ -24,8 +23,7 @@ std::optional<std::size_t> Admission::await_room() noexcept {
   return ++count_;
 }
 
-void Admission::release(std::size_t count) noexcept {
-  if (!counts_ || count == 0) return;
+void Admission::give_back(std::size_t count) noexcept {
   MutexLock lock(mu_);
   DETENT_CHECK(count <= count_);
   count_ -= count;
@@ -60,6 +58,11 @@ void Admission::close() noexcept {
   closed_ = true;
   for (Doorbell* const bell : bells_) bell->ring();
   changed_.notify_all();
+}
+
+bool Admission::is_closed() const noexcept {
+  MutexLock lock(mu_);
+  return closed_;
 }
 
 void Admission::await_callers() noexcept {

@@ -21,13 +21,18 @@ class Admission {
   /// Requires: capacity >= 1.
   Admission(std::size_t capacity, Watch watch);
 
-  /// Takes room for one. Returns: how many there are with it (0 when nothing is counted); nothing
-  /// when there is no room.
+  /// Whether there is anything to ask: without, all are admitted.
+  bool counts() const noexcept { return counts_; }
+
+  /// Takes room for one. Returns: how many there are with it; nothing when there is no room.
+  /// Requires, as await_room: counts().
   std::optional<std::size_t> try_admit() noexcept;
   /// The same, waiting for room; nothing only after `close`.
   std::optional<std::size_t> await_room() noexcept;
-  /// Gives room back.
-  void release(std::size_t count) noexcept;
+  /// Gives room back, if that is counted.
+  void release(std::size_t count) noexcept {
+    if (counts_ && count != 0) give_back(count);
+  }
 
   /// Waits until `due` by the clock. Returns: false when it was closed before.
   bool wait_in_caller(Clock& clock, MonotonicTime due) noexcept;
@@ -36,15 +41,18 @@ class Admission {
 
   /// Wakes all who wait; from now on nobody gets room.
   void close() noexcept;
+  bool is_closed() const noexcept;
   /// After `close`: waits until nobody is between wait_in_caller and leave_caller.
   void await_callers() noexcept;
 
  private:
+  void give_back(std::size_t count) noexcept;
+
   // Constant after construction.
   const std::size_t capacity_;
   const bool counts_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
   CondVar changed_;
   std::size_t count_ DETENT_GUARDED_BY(mu_) = 0;
   std::size_t callers_ DETENT_GUARDED_BY(mu_) = 0;

@@ -7,11 +7,14 @@ namespace detent::internal {
 /// What the timer underneath runs. Owns the user's job.
 class KeyedTimers::Run {
  public:
-  Run(std::shared_ptr<KeyedTimers> timers, std::string key, std::uint64_t generation, KeyedJob job)
+  /// `count`: how many runs there will be; 0: no limit.
+  Run(std::shared_ptr<KeyedTimers> timers, std::string key, std::uint64_t generation, KeyedJob job,
+      std::uint64_t count)
       : timers_(std::move(timers)),
         key_(std::move(key)),
         generation_(generation),
-        job_(std::move(job)) {}
+        job_(std::move(job)),
+        count_(count) {}
   ~Run() { timers_->release(key_, generation_); }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -23,11 +26,16 @@ class KeyedTimers::Run {
   }
 
  private:
-  /// Ends a run, also one that throws.
+  /// Ends a run, also one that throws. The last one goes on until the job is destroyed: the timer
+  /// is not pending any more.
   class RunningSlot {
    public:
     explicit RunningSlot(Run& run) : run_(run) {}
-    ~RunningSlot() { run_.timers_->end_run(run_.key_, run_.generation_); }
+    ~RunningSlot() {
+      if (run_.count_ == 0 || --run_.count_ != 0) {
+        run_.timers_->end_run(run_.key_, run_.generation_);
+      }
+    }
     RunningSlot(const RunningSlot&) = delete;
     RunningSlot& operator=(const RunningSlot&) = delete;
 
@@ -40,6 +48,7 @@ class KeyedTimers::Run {
   const std::string key_;
   const std::uint64_t generation_;
   KeyedJob job_;
+  std::uint64_t count_;
 };
 
 KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, KeyedJob job,
@@ -51,14 +60,17 @@ KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, Key
     MutexLock lock(mu_);
     const auto [slot, is_new] = slots_.try_emplace(std::string(key));
     was_taken = !is_new;
+    if (is_handed_back(slot->second)) return KeyedResult::refused;
     if (was_taken && same_key == SameKey::keep) return KeyedResult::kept;
     generation = ++generations_;
     replaced = std::exchange(slot->second, Slot{.generation = generation}).timer;
   }
   replaced.cancel();
   // May wait for room, so not under the lock. Meanwhile the slot may get another owner.
+  const bool is_periodic = timer.details != nullptr && timer.details->periodic;
+  const std::uint64_t count = is_periodic ? timer.details->periodic->left().count : 1;
   timer.job = [run = std::make_unique<Run>(shared_from_this(), std::string(key), generation,
-                                           std::move(job))] { (*run)(); };
+                                           std::move(job), count)] { (*run)(); };
   TimerHandle handle = core.schedule(std::move(timer));
   if (!handle) return KeyedResult::refused;
   MutexLock lock(mu_);
@@ -73,7 +85,7 @@ CancelResult KeyedTimers::cancel(std::string_view key) {
   Slot slot;  // with its handle, which cancels after the lock
   MutexLock lock(mu_);
   const auto it = slots_.find(key);
-  if (it == slots_.end()) return CancelResult::not_pending;
+  if (it == slots_.end() || is_handed_back(it->second)) return CancelResult::not_pending;
   slot = std::move(it->second);
   slots_.erase(it);
   return slot.running ? CancelResult::running : CancelResult::cancelled;
@@ -92,6 +104,11 @@ KeyedTimers::Slots::iterator KeyedTimers::find_slot(std::string_view key,
   return it != slots_.end() && it->second.generation == generation ? it : slots_.end();
 }
 
+// Its timer has ended, but not its job.
+bool KeyedTimers::is_handed_back(const Slot& slot) {
+  return slot.timer && !SchedulerCore::info_of(slot.timer);
+}
+
 bool KeyedTimers::begin_run(std::string_view key, std::uint64_t generation) {
   MutexLock lock(mu_);
   const auto slot = find_slot(key, generation);
@@ -106,13 +123,12 @@ void KeyedTimers::end_run(std::string_view key, std::uint64_t generation) {
   if (slot != slots_.end()) slot->second.running = false;
 }
 
-// The timer has ended, so nothing is left for its handle to cancel.
+// Its timer ends, so there is nothing to cancel.
 void KeyedTimers::release(std::string_view key, std::uint64_t generation) {
-  TimerHandle timer;
   MutexLock lock(mu_);
   const auto slot = find_slot(key, generation);
   if (slot == slots_.end()) return;
-  timer = std::move(slot->second.timer);
+  slot->second.timer.release();
   slots_.erase(slot);
 }
 

@@ -41,6 +41,7 @@ class KeyedTimers final : public std::enable_shared_from_this<KeyedTimers> {
   };
   using Slots = std::unordered_map<std::string, Slot, Hash, std::equal_to<>>;
 
+  static bool is_handed_back(const Slot& slot);
   bool begin_run(std::string_view key, std::uint64_t generation);
   void end_run(std::string_view key, std::uint64_t generation);
   void release(std::string_view key, std::uint64_t generation);

@@ -2,10 +2,10 @@
 
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/thread.h"
 #include "detent/check.h"
 #include "runtime/scheduler_impl.h"
 
@@ -17,16 +17,13 @@ using internal::Step;
 
 namespace {
 
-/// A thread that does nothing else: steps, and sleeps in between.
+/// A thread that does nothing else: steps, and sleeps in between. Destroying it waits for its end,
+/// so the core must have been stopped.
 class ThreadDriver final : public internal::Driver {
  public:
   /// Starts the thread. Throws std::system_error when that fails.
   void start(SchedulerCore& core) {
-    thread_ = std::thread([this, &core] { drive(core); });
-  }
-  /// Requires: the core has been stopped.
-  ~ThreadDriver() override {
-    if (thread_.joinable()) thread_.join();
+    thread_ = Thread([this, &core] { drive(core); });
   }
 
   void wake() noexcept override { bell_.ring(); }
@@ -54,7 +51,7 @@ class ThreadDriver final : public internal::Driver {
   CondVar changed_;
   bool ended_ DETENT_GUARDED_BY(mu_) = false;
 
-  std::thread thread_;  // touched by who makes and destroys it only
+  Thread thread_;  // touched by who makes and destroys it only
 };
 
 /// A scheduler with a thread of its own.
@@ -86,10 +83,10 @@ Scheduler::~Scheduler() = default;
 
 const Clock& Scheduler::clock() const noexcept { return impl_->core().clock(); }
 
-TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job job,
+TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,
                                          const TimerOptions& options, SourceLocation where) {
-  return schedule_at(internal::saturating_add(clock().now(), delay), std::move(job), options,
-                     where);
+  const MonotonicTime deadline = internal::saturating_add(clock().now(), delay);
+  return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
 }
 
 TimerHandle Scheduler::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,
@@ -174,7 +171,10 @@ TimerHandle& TimerHandle::operator=(TimerHandle&& other) noexcept {
 }
 
 CancelResult TimerHandle::cancel() noexcept {
-  return shard_ == nullptr ? CancelResult::not_pending : shard_->cancel(id_);
+  if (shard_ == nullptr) return CancelResult::not_pending;
+  const CancelResult result = shard_->cancel(id_);
+  if (result != CancelResult::running) release();  // so that its destruction takes no lock
+  return result;
 }
 
 CancelResult TimerHandle::cancel_and_wait() noexcept {

@@ -1,12 +1,12 @@
 #include "runtime/scheduler_core.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <exception>
 #include <iterator>
 #include <thread>
 
+#include "base/thread.h"
 #include "detent/check.h"
 #include "detent/internal/saturate.h"
 
@@ -20,18 +20,10 @@ using std::chrono::nanoseconds;
 // Less than what people notice, more than slewing (500 ppm) makes of a second.
 constexpr nanoseconds kWallStep = std::chrono::milliseconds{10};
 
-/// A small number that the calling thread keeps.
-std::size_t thread_number() noexcept {
-  // Written by each thread once, relaxed: all that matters is that numbers differ. A mutable global
-  // because a thread has its number whatever schedulers it uses.
-  static std::atomic<std::size_t> next{0};
-  thread_local const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
-  return number;
-}
-
 SchedulerOptions complete(SchedulerOptions options) {
   DETENT_CHECK(options.resolution > nanoseconds::zero());
   DETENT_CHECK(options.wall_check >= nanoseconds::zero());
+  DETENT_CHECK(!options.alerts.errors || *options.alerts.errors >= 1);
   if (options.order == DueOrder::by_schedule) {
     DETENT_CHECK(options.shards <= 1);
     options.shards = 1;
@@ -73,27 +65,33 @@ std::uint64_t SchedulerCore::next_seed() noexcept {
 
 // ---- what callers do ----------------------------------------------------------------------------
 
-SchedulerShard& SchedulerCore::shard_of_this_thread() const noexcept {
-  return *shards_[thread_number() % shards_.size()];
+const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() const noexcept {
+  return shards_[thread_number() % shards_.size()];
 }
 
-TimerHandle SchedulerCore::schedule(NewTimer timer) {
+TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
   DETENT_CHECK(static_cast<bool>(timer.job));
+  if (admission_.counts()) [[unlikely]]
+    return schedule_counted(std::move(timer));
+  return add(std::move(timer));
+}
+
+TimerHandle SchedulerCore::schedule_counted(NewTimer&& timer) {
   const std::optional<std::size_t> count = admission_.try_admit();
   if (!count) return schedule_when_full(std::move(timer));
   check_pending(*count);
   return add(std::move(timer));
 }
 
-TimerHandle SchedulerCore::add(NewTimer timer) {
-  SchedulerShard& shard = shard_of_this_thread();
-  const std::optional<TimerId> id = shard.add(timer);
-  if (id) return TimerHandle(shard.shared_from_this(), *id);
+TimerHandle SchedulerCore::add(NewTimer&& timer) {
+  const std::shared_ptr<SchedulerShard>& shard = shard_of_this_thread();
+  const TimerId id = shard->add(std::move(timer));
+  if (id != TimerId{}) return TimerHandle(shard, id);
   admission_.release(1);
   return {};
 }
 
-TimerHandle SchedulerCore::schedule_when_full(NewTimer timer) {
+TimerHandle SchedulerCore::schedule_when_full(NewTimer&& timer) {
   const bool may_wait = waiting_ == Waiting::allowed && !SchedulerShard::is_inside_job_of(*this);
   const bool is_periodic = timer.details != nullptr && timer.details->periodic;
   if (may_wait && options_.when_full == WhenFull::block) {
@@ -101,19 +99,32 @@ TimerHandle SchedulerCore::schedule_when_full(NewTimer timer) {
       check_pending(*count);
       return add(std::move(timer));
     }
-    return add(std::move(timer));  // the shards are closed, or will be: counted as refused
   }
-  shard_of_this_thread().count_rejected();
+  if (admission_.is_closed()) {
+    shard_of_this_thread()->count_refused();
+    return {};
+  }
+  shard_of_this_thread()->count_rejected();
   if (may_wait && options_.when_full == WhenFull::run_in_caller && !is_periodic) {
     run_in_caller(std::move(timer));
   }
   return {};
 }
 
-void SchedulerCore::run_in_caller(NewTimer timer) {
+void SchedulerCore::run_in_caller(NewTimer&& timer) {
   if (!admission_.wait_in_caller(clock_, timer.due_at)) return;
-  shard_of_this_thread().run_in_caller(std::move(timer.job));
+  shard_of_this_thread()->run_in_caller(std::move(timer.job));
   admission_.leave_caller();
+}
+
+std::size_t SchedulerCore::cancel_all() {
+  std::size_t cancelled = 0;
+  for (const auto& shard : shards_) cancelled += shard->cancel_all();
+  return cancelled;
+}
+
+void SchedulerCore::move_next_run(const TimerHandle& handle, MonotonicTime due_at) {
+  if (handle) handle.shard_->move_next_run(handle.id_, due_at);
 }
 
 bool SchedulerCore::is_stopping() const noexcept {

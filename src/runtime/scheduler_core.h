@@ -47,7 +47,12 @@ class SchedulerCore final {
   SchedulerCore& operator=(const SchedulerCore&) = delete;
 
   // ---- What callers do ----
-  TimerHandle schedule(NewTimer timer);
+  TimerHandle schedule(NewTimer&& timer);
+  /// Returns: how many were cancelled; those that run go on.
+  std::size_t cancel_all();
+  /// Makes a periodic timer run next at `due_at`, also while its job is running; nothing once it
+  /// has ended.
+  static void move_next_run(const TimerHandle& handle, MonotonicTime due_at);
   std::vector<PendingJob> stop(Drain drain);
   bool is_stopping() const noexcept;
   /// A number to seed something random with.
@@ -76,10 +81,11 @@ class SchedulerCore final {
  private:
   using Due = std::pair<SchedulerShard*, TimerId>;
 
-  SchedulerShard& shard_of_this_thread() const noexcept;
-  TimerHandle add(NewTimer timer);
-  TimerHandle schedule_when_full(NewTimer timer);
-  void run_in_caller(NewTimer timer);
+  const std::shared_ptr<SchedulerShard>& shard_of_this_thread() const noexcept;
+  TimerHandle add(NewTimer&& timer);
+  TimerHandle schedule_counted(NewTimer&& timer);
+  TimerHandle schedule_when_full(NewTimer&& timer);
+  void run_in_caller(NewTimer&& timer);
   void check_pending(std::size_t count) const noexcept;
   bool was_wall_stepped(const ClockReading& clocks) noexcept;
   void hand_out(SchedulerShard& shard) noexcept;

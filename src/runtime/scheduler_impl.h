@@ -29,7 +29,7 @@ class SchedulerImpl {
   SchedulerCore& core() noexcept { return core_; }
   KeyedTimers& keyed() noexcept { return *keyed_; }
 
-  NewTimer one_shot(Job job, MonotonicTime due_at, const TimerOptions& options,
+  NewTimer one_shot(Job&& job, MonotonicTime due_at, const TimerOptions& options,
                     SourceLocation where) const {
     return {.job = std::move(job),
             .due_at = due_at,
@@ -37,7 +37,7 @@ class SchedulerImpl {
             .details = needs_details(options) ? details_of(options) : nullptr};
   }
 
-  NewTimer for_date(Job job, WallTime date, const TimerOptions& options,
+  NewTimer for_date(Job&& job, WallTime date, const TimerOptions& options,
                     SourceLocation where) const {
     // The wall clock is read after the monotonic one: between the two the job can only get later.
     const MonotonicTime now = core_.clock().now();
@@ -50,7 +50,7 @@ class SchedulerImpl {
     return timer;
   }
 
-  NewTimer periodic(Job job, const PeriodicOptions& periodic, const TimerOptions& options,
+  NewTimer periodic(Job&& job, const PeriodicOptions& periodic, const TimerOptions& options,
                     SourceLocation where) {
     const MonotonicTime now = core_.clock().now();
     const WallInstant wall = core_.clock().wall_now();

@@ -1,5 +1,6 @@
 #include "runtime/scheduler_shard.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "detent/check.h"
@@ -61,8 +62,9 @@ bool SchedulerShard::is_inside_job_of(const SchedulerCore& core) noexcept {
 // scheduler alive.
 void SchedulerShard::wake_driver_for(TimerId id) noexcept {
   const MonotonicTime fires_at = timers_.fires_at(id);
-  if (fires_at >= looks_at_) return;
-  looks_at_ = fires_at;
+  const bool is_first_date = timers_.has_dates() && !std::exchange(knows_dates_, true);
+  if (fires_at >= looks_at_ && !is_first_date) return;
+  looks_at_ = std::min(looks_at_, fires_at);
   core_.driver().wake();
 }
 
@@ -72,15 +74,20 @@ void SchedulerShard::tell_stop() noexcept {
   core_.driver().wake();
 }
 
-std::optional<TimerId> SchedulerShard::add(NewTimer& timer) {
+TimerId SchedulerShard::add(NewTimer&& timer) {
   MutexLock lock(mu_);
   if (closed_) {
     timers_.count_refused();
-    return std::nullopt;
+    return {};
   }
-  const TimerId id = timers_.add(timer);
+  const TimerId id = timers_.add(std::move(timer));
   wake_driver_for(id);
   return id;
+}
+
+void SchedulerShard::count_refused() noexcept {
+  MutexLock lock(mu_);
+  timers_.count_refused();
 }
 
 void SchedulerShard::count_rejected() noexcept {
@@ -131,6 +138,22 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
   return move(id, saturating_add(now, time_until(date, core_.clock().wall_now())), date);
 }
 
+bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
+  MutexLock lock(mu_);
+  if (closed_ || !timers_.move_next_run(id, due_at)) return false;
+  if (timers_.is_pending(id)) wake_driver_for(id);  // otherwise `finish` does
+  return true;
+}
+
+std::size_t SchedulerShard::cancel_all() {
+  std::vector<Job> jobs;  // destroyed after the lock
+  MutexLock lock(mu_);
+  timers_.cancel_all(jobs);
+  core_.admission().release(jobs.size());
+  if (closed_) tell_stop();
+  return jobs.size();
+}
+
 bool SchedulerShard::is_pending(TimerId id) const noexcept {
   MutexLock lock(mu_);
   return timers_.is_pending(id);
@@ -152,6 +175,7 @@ Look SchedulerShard::look(const ClockReading& clocks, MonotonicTime woke_at, boo
   Look look{.again = more || due.size() != before,
             .has_dates = timers_.has_dates(),
             .is_empty = timers_.empty()};
+  knows_dates_ = look.has_dates;
   if (look.again) {
     looks_at_ = MonotonicTime::min();
     return look;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,14 +46,19 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   const SchedulerCore* core() const noexcept { return &core_; }
 
   // ---- What callers do ----
-  /// Returns: no id when it is closed.
-  std::optional<TimerId> add(NewTimer& timer);
+  /// Returns: TimerId{}, and the timer left as it was, when it is closed.
+  TimerId add(NewTimer&& timer);
+  void count_refused() noexcept;
   void count_rejected() noexcept;
   CancelResult cancel(TimerId id) noexcept;
   CancelResult cancel_and_wait(TimerId id) noexcept;
   bool move_by(TimerId id, std::chrono::nanoseconds delay);
   bool move_to(TimerId id, MonotonicTime due_at);
   bool move_to(TimerId id, WallTime date);
+  /// Makes a periodic timer run next at `due_at`, also while its job is running.
+  bool move_next_run(TimerId id, MonotonicTime due_at);
+  /// Returns: how many were cancelled; those that run go on.
+  std::size_t cancel_all();
   bool is_pending(TimerId id) const noexcept;
   std::optional<TimerInfo> info_of(TimerId id) const;
 
@@ -105,6 +111,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   TimerShard timers_ DETENT_GUARDED_BY(mu_);
   // The driver looks at this shard no later than then, unless it is woken.
   MonotonicTime looks_at_ DETENT_GUARDED_BY(mu_) = MonotonicTime::min();
+  bool knows_dates_ DETENT_GUARDED_BY(mu_) = false;  // and compares the clocks, or is about to
   bool closed_ DETENT_GUARDED_BY(mu_) = false;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/thread.h"
 #include "detent/check.h"
 #include "detent/executor.h"
 
@@ -74,7 +75,7 @@ class ThreadPool::Impl {
       finishing_ = true;
     }
     available_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    for (Thread& thread : threads_) thread.join();
   }
 
   // The pool that the current thread works for: it does not wait for itself.
@@ -87,7 +88,7 @@ class ThreadPool::Impl {
   CondVar taken_;
   std::deque<Job> queue_ DETENT_GUARDED_BY(mu_);
   bool finishing_ DETENT_GUARDED_BY(mu_) = false;
-  std::vector<std::thread> threads_;  // touched by the constructor's and destructor's thread only
+  std::vector<Thread> threads_;  // touched by the constructor's and destructor's thread only
 };
 
 thread_local const ThreadPool::Impl* ThreadPool::Impl::pool_of_this_thread = nullptr;

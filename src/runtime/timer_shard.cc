@@ -38,10 +38,9 @@ TimerShard::TimerShard(const TickScale& scale, DueOrder order, std::uint64_t see
       valleys_(std::max<Tick>(1, ticks_of(kValley, scale))),
       rng_(seed) {}
 
-TimerId TimerShard::add(NewTimer& timer) {
+TimerId TimerShard::add(NewTimer&& timer) {
   Entry& entry = slab_.emplace();
-  entry.line = timer.where.line;
-  entry.file = timer.where.file;
+  entry.where = timer.where;
   entry.generation = ++generations_;
   entry.job = std::move(timer.job);
   entry.details = std::move(timer.details);
@@ -58,29 +57,38 @@ TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
 
 // ---- into the wheel and out of it ---------------------------------------------------------------
 
+// Postponing is lazy: a timer that gets later stays where it is in the wheel, and is put right when
+// the wheel comes to it. So moving a timer again and again touches its entry only (Varghese and
+// Lauck, 1987, and each wheel here).
 void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
+  // What was due before the first tick is due at it: no lateness is longer than time.
+  due_at = std::max(due_at, scale_.time_of(0));
   Tick tick = scale_.tick_at_or_after(due_at);
   if (entry.has_slack()) [[unlikely]] {
     if (entry.state == State::pending) leave_valley(entry);
     tick = tick_within_slack(entry, tick);
   }
+  const bool is_in_wheel = entry.state == State::pending;
   entry.state = State::pending;
   entry.due_at = due_at;
-  wheel_.postpone(entry.index, tick);
+  entry.tick = tick;
+  if (!is_in_wheel || tick < entry.wheel_tick) put_in_wheel(entry);
 }
 
-Tick TimerShard::tick_within_slack(Entry& entry, Tick tick) noexcept {
+void TimerShard::put_in_wheel(Entry& entry) noexcept {
+  entry.wheel_tick = entry.tick;
+  wheel_.schedule(entry.index, entry.tick);
+}
+
+Tick TimerShard::tick_within_slack(const Entry& entry, Tick tick) noexcept {
   const Tick slack = ticks_of(entry.details->slack, scale_);
-  tick = std::max<Tick>(tick, 1);  // 0 stands for one that is in no valley
-  entry.placed = entry.details->slack_use == SlackUse::coalesce ? coalesced_tick(tick, slack)
-                                                                : valleys_.place(tick, slack, rng_);
-  return entry.placed;
+  return entry.details->slack_use == SlackUse::coalesce ? coalesced_tick(tick, slack)
+                                                        : valleys_.place(tick, slack, rng_);
 }
 
-// A new timer's `placed` is 0, where nothing is counted.
 void TimerShard::leave_valley(const Entry& entry) noexcept {
-  if (!entry.has_slack() || entry.placed == 0) return;
-  if (entry.details->slack_use == SlackUse::fill_valleys) valleys_.remove(entry.placed);
+  if (!entry.has_slack()) return;
+  if (entry.details->slack_use == SlackUse::fill_valleys) valleys_.remove(entry.tick);
 }
 
 void TimerShard::set_date(Entry& entry, std::optional<WallTime> date) noexcept {
@@ -115,6 +123,7 @@ void TimerShard::sort_by_schedule(std::vector<TimerId>& due) const {
 
 void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime woke_at,
                         std::vector<TimerId>& due) noexcept {
+  if (entry.tick > wheel_.now()) return put_in_wheel(entry);  // it was postponed
   DETENT_CHECK(entry.due_at <= clocks.now);
   leave_valley(entry);
   entry.state = State::queued;
@@ -137,7 +146,7 @@ void TimerShard::retime(const ClockReading& clocks) noexcept {
   });
 }
 
-Job TimerShard::take_out(Entry& entry) noexcept {
+void TimerShard::take_out(Entry& entry, Job& job) noexcept {
   if (entry.state == State::pending) {
     leave_valley(entry);
     wheel_.cancel(entry.index);
@@ -145,9 +154,8 @@ Job TimerShard::take_out(Entry& entry) noexcept {
     DETENT_CHECK(entry.state == State::queued);
     --queued_;
   }
-  Job job = std::move(entry.job);
+  job = std::move(entry.job);
   end(entry);
-  return job;
 }
 
 void TimerShard::end(Entry& entry) noexcept {
@@ -166,7 +174,7 @@ CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
     entry->cancelled = true;
     return CancelResult::running;
   }
-  job = take_out(*entry);
+  take_out(*entry, job);
   ++cancelled_;
   return CancelResult::cancelled;
 }
@@ -181,6 +189,25 @@ bool TimerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> 
   if (entry->is_periodic()) entry->details->periodic->move(due_at);
   arm(*entry, due_at);
   return true;
+}
+
+bool TimerShard::move_next_run(TimerId id, MonotonicTime due_at) {
+  Entry* const entry = find(id);
+  if (entry == nullptr || entry->state != State::running) return move(id, due_at, std::nullopt);
+  DETENT_CHECK(entry->is_periodic());
+  entry->details->next_run = due_at;
+  return true;
+}
+
+void TimerShard::cancel_all(std::vector<Job>& jobs) {
+  slab_.for_each([&](Entry& entry) {
+    if (entry.state == State::running) {
+      entry.cancelled = true;
+      return;
+    }
+    take_out(entry, jobs.emplace_back());
+    ++cancelled_;
+  });
 }
 
 bool TimerShard::is_pending(TimerId id) const noexcept {
@@ -216,7 +243,7 @@ void TimerShard::record(const Entry& entry, MonotonicTime now) noexcept {
   const MonotonicTime tick = scale_.time_of(scale_.tick_at_or_after(entry.due_at));
   ledger_.record({.deadline = entry.due_at,
                   .tick = tick,
-                  .chosen_tick = entry.has_slack() ? scale_.time_of(entry.placed) : tick,
+                  .chosen_tick = entry.has_slack() ? scale_.time_of(entry.tick) : tick,
                   .woke_at = entry.woke_at,
                   .queued_at = entry.queued_at,
                   .began_at = now});
@@ -232,6 +259,9 @@ bool TimerShard::rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) n
   if (entry->exhausted || entry->cancelled || repeat == Repeat::must_not) return false;
   --running_;
   entry->job = std::move(job);
+  if (const auto next_run = std::exchange(entry->details->next_run, std::nullopt)) {
+    ticks.move(*next_run);
+  }
   arm(*entry, ticks.due_at());
   return true;
 }
@@ -261,7 +291,7 @@ std::vector<PendingJob> TimerShard::take_all(TakeAll which) {
     left.deadline = entry.due_at;
     if (entry.is_periodic()) left.periodic = entry.details->periodic->left();
     if (entry.details != nullptr) left.name = std::move(entry.details->name);
-    left.job = take_out(entry);
+    take_out(entry, left.job);
     ++dropped_;
   });
   return taken;
@@ -282,8 +312,10 @@ SchedulerStats TimerShard::stats() const noexcept {
 }
 
 TimerInfo TimerShard::describe(const Entry& entry) const {
-  TimerInfo info{.scheduled_at = {.file = entry.file, .line = entry.line},
-                 .state = static_cast<TimerState>(entry.state),
+  TimerInfo info{.scheduled_at = entry.where,
+                 .state = entry.state == State::running  ? TimerState::running
+                          : entry.state == State::queued ? TimerState::queued
+                                                         : TimerState::pending,
                  .deadline = entry.due_at};
   if (entry.details == nullptr) return info;
   info.name = entry.details->name;

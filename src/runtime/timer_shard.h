@@ -44,6 +44,7 @@ struct TimerDetails {
   std::string name = {};
   std::chrono::nanoseconds slack{};
   SlackUse slack_use = SlackUse::coalesce;
+  std::optional<MonotonicTime> next_run = std::nullopt;  // while it runs: see move_next_run
 };
 
 /// What a new timer is.
@@ -75,7 +76,7 @@ class TimerShard {
   TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed);
 
   /// Returns: an id that no other timer has or had.
-  TimerId add(NewTimer& timer);
+  TimerId add(NewTimer&& timer);
   /// Count a timer that was offered after the end, or when there was no room.
   void count_refused() noexcept { ++scheduled_, ++dropped_; }
   void count_rejected() noexcept { ++scheduled_, ++rejected_; }
@@ -108,13 +109,16 @@ class TimerShard {
 
   /// Gives a timer that has not begun another deadline. Returns: whether there was one.
   bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date);
+  /// The same for a periodic timer, and when it is running, for the run after that.
+  bool move_next_run(TimerId id, MonotonicTime due_at);
+
+  /// Cancels all timers: appends the jobs of those that have not begun.
+  void cancel_all(std::vector<Job>& jobs);
 
   bool is_pending(TimerId id) const noexcept;
   bool is_running(TimerId id) const noexcept;
-  /// The tick it is in the wheel for. Requires: it is in the wheel.
-  MonotonicTime fires_at(TimerId id) const noexcept {
-    return scale_.time_of(wheel_.deadline_of(id.index));
-  }
+  /// When it fires. Requires: it is pending.
+  MonotonicTime fires_at(TimerId id) const noexcept { return scale_.time_of(slab_[id.index].tick); }
   /// Whether no job is running or waits for its executor.
   bool is_quiet() const noexcept { return running_ == 0 && queued_ == 0; }
   bool empty() const noexcept { return slab_.empty(); }
@@ -141,23 +145,25 @@ class TimerShard {
     pending,  // in the wheel
     queued,   // due and handed to the executor, not begun
     running,  // its job is being called; the job is not in the entry meanwhile
+    unarmed,  // being added
   };
 
-  struct Entry {
+  // Two cache lines: all that moving a timer needs is in the first.
+  struct alignas(64) Entry {
     std::uint32_t index;
-    std::uint_least32_t line = 0;  // with `file`: where it was scheduled
-    std::uint64_t generation = 0;
-    Job job = {};
-    MonotonicTime due_at =
-        {};  // exact; the tick in the wheel is this rounded up, or later by slack
-    MonotonicTime woke_at = {};    // these two once it is queued
-    MonotonicTime queued_at = {};  //
-    const char* file = nullptr;
-    std::unique_ptr<TimerDetails> details = nullptr;
-    Tick placed = 0;  // with slack: the tick in the wheel
-    State state = State::pending;
+    State state = State::unarmed;
     bool cancelled = false;  // while it runs: there is to be no other run
     bool exhausted = false;  // a periodic one: that was its last run
+    std::uint64_t generation = 0;
+    MonotonicTime due_at = {};  // exact
+    Tick tick = 0;              // when it fires: due_at rounded up, or later by slack
+    Tick wheel_tick = 0;        // its deadline in the wheel: `tick`, or what that was before
+    std::unique_ptr<TimerDetails> details = nullptr;
+    SourceLocation where = {};
+
+    Job job = {};
+    MonotonicTime woke_at = {};  // these two once it is queued
+    MonotonicTime queued_at = {};
 
     TimerId id() const noexcept { return {.index = index, .generation = generation}; }
     bool is_periodic() const noexcept { return details != nullptr && details->periodic; }
@@ -169,14 +175,15 @@ class TimerShard {
 
   Entry* find(TimerId id) const noexcept;
   void arm(Entry& entry, MonotonicTime due_at) noexcept;
-  Tick tick_within_slack(Entry& entry, Tick tick) noexcept;
+  void put_in_wheel(Entry& entry) noexcept;
+  Tick tick_within_slack(const Entry& entry, Tick tick) noexcept;
   void leave_valley(const Entry& entry) noexcept;
   void set_date(Entry& entry, std::optional<WallTime> date) noexcept;
   void on_due(Entry& entry, const ClockReading& clocks, MonotonicTime woke_at,
               std::vector<TimerId>& due) noexcept;
   void sort_by_schedule(std::vector<TimerId>& due) const;
   void record(const Entry& entry, MonotonicTime now) noexcept;
-  Job take_out(Entry& entry) noexcept;
+  void take_out(Entry& entry, Job& job) noexcept;
   void end(Entry& entry) noexcept;
   TimerInfo describe(const Entry& entry) const;
   template <std::invocable<const Entry&> Visit>

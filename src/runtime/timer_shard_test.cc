@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/test_seed.h"
@@ -25,7 +26,7 @@ class TimerShardTest : public testing::Test {
  protected:
   TimerId add(std::uint32_t delay_ms) {
     NewTimer timer{.job = [] {}, .due_at = after(delay_ms), .where = {}};
-    return shard_.add(timer);
+    return shard_.add(std::move(timer));
   }
   CancelResult cancel(TimerId id) {
     Job job;
