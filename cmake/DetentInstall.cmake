@@ -14,6 +14,12 @@ foreach(layer IN LISTS DETENT_EXPORTED_LAYERS)
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endforeach()
 install(EXPORT detent-targets NAMESPACE detent:: DESTINATION ${package_dir})
+# find_package(detent COMPONENTS asio), for those who have Boost.
+if(TARGET detent_asio)
+  install(TARGETS detent_asio EXPORT detent-asio-targets
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT detent-asio-targets NAMESPACE detent:: DESTINATION ${package_dir})
+endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in
   ${PROJECT_BINARY_DIR}/detent-config.cmake INSTALL_DESTINATION ${package_dir}

@@ -1,0 +1,37 @@
+// A callable that is only borrowed for the length of a call: how templates hand a lambda to code
+// that is compiled once.
+//
+//     void visit(FunctionRef<void(Node&)> visitor);
+//     visit([&](Node& node) { … });                    // no allocation; the lambda lives on here
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace detent::internal {
+
+template <class Signature>
+class FunctionRef;
+
+/// Calls what it was made from, which must outlive it. Immutable.
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F>
+  requires(!std::same_as<F, FunctionRef> && std::is_invocable_r_v<R, const F&, Args...>)
+      FunctionRef(const F& f)
+  noexcept  // NOLINT(google-explicit-constructor): passed as a lambda
+      : target_(std::addressof(f)), call_([](const void* target, Args... args) -> R {
+          return (*static_cast<const F*>(target))(std::forward<Args>(args)...);
+        }) {}
+
+  R operator()(Args... args) const { return call_(target_, std::forward<Args>(args)...); }
+
+ private:
+  const void* target_;
+  R (*call_)(const void* target, Args... args);
+};
+
+}  // namespace detent::internal

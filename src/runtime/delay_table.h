@@ -1,0 +1,118 @@
+// The entries of a DelayMap, without threads, clocks or types: a hash table whose entries also have
+// a deadline in a wheel.
+//
+// All of it lives under one lock that the owner holds (delay_map.cc). The present comes in as an
+// argument. Entries only pass through: their keys and values are never destroyed here, because that
+// may run the user's code; whoever holds the lock gets them handed out.
+//
+// An entry leaves the wheel by expiring, and only so when its deadline has passed. Whoever meets
+// such an entry under its key before takes it out of its bucket at most, so that the key is free,
+// and leaves it to the wheel. So no entry that expired is lost or told of twice.
+//
+// Buckets are singly linked through the entries, and a bucket is chosen by the high bits of a
+// product (Knuth, The Art of Computer Programming 3, 6.4): std::hash of an integer is the integer.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/slab.h"
+#include "detent/clock.h"
+#include "detent/delay_map.h"
+#include "runtime/deadline_wheel.h"
+
+namespace detent::internal {
+
+/// Entries that were taken out, in order. Owns them.
+class DelayMapChain {
+ public:
+  DelayMapChain() = default;
+  ~DelayMapChain() {
+    while (pop() != nullptr) continue;
+  }
+  DelayMapChain(DelayMapChain&& other) noexcept;
+  DelayMapChain& operator=(DelayMapChain&&) = delete;
+
+  void push(std::unique_ptr<DelayMapNode> node) noexcept;
+  /// Null: there is none left.
+  std::unique_ptr<DelayMapNode> pop() noexcept;
+  bool empty() const noexcept { return first_ == nullptr; }
+
+ private:
+  DelayMapNode* first_ = nullptr;
+  DelayMapNode* last_ = nullptr;  // if there is a first
+};
+
+/// Owns its entries. An entry is *live* until its deadline, and *listed* while it is in its bucket.
+/// Thread-compatible.
+///
+/// Invariants:
+///  1. Every entry but those of `expired_` has its slot in slots_, by its index, and is pending in
+///     the wheel at its deadline.
+///  2. A listed entry is once in the bucket of its hash; listed_ counts them.
+///  3. An entry that is not listed has expired: its deadline has passed.
+///  4. The number of buckets is zero or a power of two, and at least listed_.
+class DelayTable {
+ public:
+  DelayTable(MonotonicTime start, std::chrono::nanoseconds resolution)
+      : wheel_(start, resolution) {}
+  ~DelayTable();
+  DelayTable(const DelayTable&) = delete;
+  DelayTable& operator=(const DelayTable&) = delete;
+
+  /// Returns: the live entry of that key; null when there is none. One that has expired is no
+  /// longer listed afterwards.
+  DelayMapNode* find(const DelayMapProbe& probe, MonotonicTime now);
+
+  /// Requires: there is no listed entry of its key; `find` sees to that.
+  void add(std::unique_ptr<DelayMapNode> node, std::size_t hash, MonotonicTime deadline);
+  /// Puts `fresh`, of the same key, in the place of `old`. Returns: the old one.
+  std::unique_ptr<DelayMapNode> replace(DelayMapNode& old, std::unique_ptr<DelayMapNode> fresh,
+                                        MonotonicTime deadline) noexcept;
+  void move(DelayMapNode& node, MonotonicTime deadline) noexcept;
+  /// Takes a live entry out.
+  std::unique_ptr<DelayMapNode> remove(DelayMapNode& node) noexcept;
+  /// Takes all live entries out. O(n).
+  DelayMapChain remove_live(MonotonicTime now);
+
+  /// Takes entries that have expired out of the table, earliest first, for `take_expired`. Does at
+  /// most `limit` steps. Returns: whether there is more to do.
+  bool expire(MonotonicTime now, std::size_t limit) noexcept;
+  DelayMapChain take_expired() noexcept { return std::move(expired_); }
+  bool has_expired() const noexcept { return !expired_.empty(); }
+
+  /// When `expire` next has something to do, rounded up; may be early.
+  std::optional<MonotonicTime> next_wakeup() const noexcept { return wheel_.next_wakeup(); }
+
+  /// How many entries are listed: the live ones, and some that have expired.
+  std::size_t listed() const noexcept { return listed_; }
+
+  /// Stops the process unless the invariants hold. O(n) and the length of the buckets, squared.
+  void check_invariants(MonotonicTime now) const noexcept;
+
+ private:
+  struct Slot {
+    std::uint32_t index;
+    DelayMapNode* node = nullptr;
+  };
+
+  std::size_t bucket_of(std::size_t hash) const noexcept;
+  void list(DelayMapNode& node) noexcept;
+  /// The pointer that points at `node`. Requires: it is listed.
+  DelayMapNode*& link_to(const DelayMapNode& node) noexcept;
+  void unlist(DelayMapNode& node) noexcept;
+  void grow();
+  std::unique_ptr<DelayMapNode> release(std::uint32_t index) noexcept;
+
+  std::vector<DelayMapNode*> buckets_;
+  std::size_t listed_ = 0;
+  Slab<Slot> slots_;
+  DeadlineWheel wheel_;
+  DelayMapChain expired_;
+};
+
+}  // namespace detent::internal

@@ -1,0 +1,110 @@
+// The clock of a timer group as pure arithmetic: a line through time that changes its slope.
+//
+// Group time is base + (parent's time − parent's base) × rate. When the rate changes, the bases
+// move to the present first. Nothing is rounded there, so nothing adds up: a rate from 2^-10 to
+// 2^10 is, as a double, a whole number of 2^-62, and group time is kept as whole nanoseconds and a
+// fraction in that unit. Whoever reads it gets it rounded down; when it will be read as something
+// is rounded up. Both are saturating.
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "detent/check.h"
+#include "detent/clock.h"
+#include "detent/timer_group.h"
+
+namespace detent::internal {
+
+/// Thread-compatible. The parent's time that is passed in never goes back.
+class GroupTime {
+ public:
+  /// Starts as the parent's time, at the rate 1.
+  explicit GroupTime(MonotonicTime parent) noexcept : parent_base_(parent), base_(parent) {}
+
+  double rate() const noexcept { return rate_; }
+  bool is_paused() const noexcept { return paused_; }
+
+  /// Group time when the parent's is `parent`.
+  MonotonicTime at(MonotonicTime parent) const noexcept { return read(parent).whole; }
+
+  /// The first instant of the parent's time, `parent` or later, at which group time is `time` or
+  /// later, if it goes on as it does; MonotonicTime::max() when that never comes.
+  MonotonicTime parent_time_of(MonotonicTime time, MonotonicTime parent) const noexcept {
+    if (time <= at(parent)) return parent;
+    if (paused_ || time == MonotonicTime::max()) return MonotonicTime::max();
+    const Wide missing = (Wide{distance(base_, time)} << kFractionBits) - fraction_;
+    const Wide rate = (Wide{rate_whole_} << kFractionBits) + rate_fraction_;
+    return later_by(parent_base_, (missing + rate - 1) / rate);
+  }
+
+  void pause(MonotonicTime parent) noexcept {
+    rebase(parent);
+    paused_ = true;
+  }
+  void resume(MonotonicTime parent) noexcept {
+    rebase(parent);
+    paused_ = false;
+  }
+  /// Requires: TimerGroup::kMinRate <= rate <= TimerGroup::kMaxRate.
+  void set_rate(MonotonicTime parent, double rate) noexcept {
+    DETENT_CHECK(rate >= TimerGroup::kMinRate && rate <= TimerGroup::kMaxRate);
+    rebase(parent);
+    rate_ = rate;
+    rate_whole_ = static_cast<std::uint64_t>(rate);
+    rate_fraction_ = static_cast<std::uint64_t>(
+        std::ldexp(rate - static_cast<double>(rate_whole_), kFractionBits));
+  }
+
+ private:
+  // 2^64 ns × (2^10 + 1) fits in one, and so does 2^64 ns × a fraction of 62 bits, plus another.
+  __extension__ using Wide = unsigned __int128;
+  static constexpr int kFractionBits = 62;
+
+  struct Reading {
+    MonotonicTime whole;
+    std::uint64_t fraction;  // of a nanosecond, in 2^-62
+  };
+
+  /// Unsigned, so that the distance between any two instants fits; zero when `to` is before `from`.
+  static std::uint64_t distance(MonotonicTime from, MonotonicTime to) noexcept {
+    if (to <= from) return 0;
+    return static_cast<std::uint64_t>(to.time_since_epoch().count()) -
+           static_cast<std::uint64_t>(from.time_since_epoch().count());
+  }
+
+  static MonotonicTime later_by(MonotonicTime from, Wide wait_ns) noexcept {
+    if (wait_ns > distance(from, MonotonicTime::max())) return MonotonicTime::max();
+    const std::uint64_t sum = static_cast<std::uint64_t>(from.time_since_epoch().count()) +
+                              static_cast<std::uint64_t>(wait_ns);
+    return MonotonicTime{std::chrono::nanoseconds{static_cast<std::int64_t>(sum)}};
+  }
+
+  Reading read(MonotonicTime parent) const noexcept {
+    if (paused_) return {.whole = base_, .fraction = fraction_};
+    const std::uint64_t elapsed = distance(parent_base_, parent);
+    const Wide parts = Wide{elapsed} * rate_fraction_ + fraction_;
+    const Wide whole = Wide{elapsed} * rate_whole_ + (parts >> kFractionBits);
+    return {
+        .whole = later_by(base_, whole),
+        .fraction = static_cast<std::uint64_t>(parts) & ((std::uint64_t{1} << kFractionBits) - 1)};
+  }
+
+  void rebase(MonotonicTime parent) noexcept {
+    const Reading now = read(parent);
+    parent_base_ = parent;
+    base_ = now.whole;
+    fraction_ = now.fraction;
+  }
+
+  MonotonicTime parent_base_;
+  MonotonicTime base_;
+  std::uint64_t fraction_ = 0;
+  double rate_ = 1;
+  std::uint64_t rate_whole_ = 1;
+  std::uint64_t rate_fraction_ = 0;
+  bool paused_ = false;
+};
+
+}  // namespace detent::internal
