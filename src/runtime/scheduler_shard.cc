@@ -1,6 +1,7 @@
 #include "runtime/scheduler_shard.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "detent/check.h"
@@ -60,11 +61,11 @@ bool SchedulerShard::is_inside_job_of(const SchedulerCore& core) noexcept {
 
 // Under the lock, although that makes the driver wait for it: once it is released nothing keeps the
 // scheduler alive.
-void SchedulerShard::wake_driver_for(TimerId id) noexcept {
-  const MonotonicTime fires_at = timers_.fires_at(id);
+void SchedulerShard::wake_driver_if_late() noexcept {
   const bool is_first_date = timers_.has_dates() && !std::exchange(knows_dates_, true);
-  if (fires_at >= looks_at_ && !is_first_date) return;
-  looks_at_ = std::min(looks_at_, fires_at);
+  if (timers_.armed_for() >= looks_at_ && !is_first_date) [[likely]]
+    return;
+  looks_at_ = std::min(looks_at_, timers_.armed_for());
   core_.driver().wake();
 }
 
@@ -81,7 +82,7 @@ TimerId SchedulerShard::add(NewTimer&& timer) {
     return {};
   }
   const TimerId id = timers_.add(std::move(timer));
-  wake_driver_for(id);
+  wake_driver_if_late();
   return id;
 }
 
@@ -115,7 +116,7 @@ CancelResult SchedulerShard::cancel_and_wait(TimerId id) noexcept {
 
 bool SchedulerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) {
   if (!timers_.move(id, due_at, date)) return false;
-  wake_driver_for(id);
+  wake_driver_if_late();
   return true;
 }
 
@@ -141,7 +142,7 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
   MutexLock lock(mu_);
   if (closed_ || !timers_.move_next_run(id, due_at)) return false;
-  if (timers_.is_pending(id)) wake_driver_for(id);  // otherwise `finish` does
+  if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `finish` does
   return true;
 }
 
@@ -177,11 +178,12 @@ Look SchedulerShard::look(const ClockReading& clocks, MonotonicTime woke_at, boo
             .is_empty = timers_.empty()};
   knows_dates_ = look.has_dates;
   if (look.again) {
-    looks_at_ = MonotonicTime::min();
+    looks_at_ = 0;
     return look;
   }
-  look.until = timers_.next_wakeup();
-  looks_at_ = look.until.value_or(MonotonicTime::max());
+  const std::optional<Tick> wakeup = timers_.next_wakeup();
+  if (wakeup) look.until = timers_.time_of(*wakeup);
+  looks_at_ = wakeup.value_or(std::numeric_limits<Tick>::max());
   return look;
 }
 
@@ -217,7 +219,7 @@ void SchedulerShard::finish(TimerId id, Job job, bool is_periodic) noexcept {
     MutexLock lock(mu_);
     const auto repeat = closed_ ? TimerShard::Repeat::must_not : TimerShard::Repeat::may;
     if (timers_.rearm(id, now, repeat, job)) {
-      wake_driver_for(id);
+      wake_driver_if_late();
       return;
     }
   }

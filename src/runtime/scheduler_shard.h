@@ -99,7 +99,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
 
  private:
   bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
-  void wake_driver_for(TimerId id) noexcept DETENT_REQUIRES(mu_);
+  void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
   void tell_stop() noexcept DETENT_REQUIRES(mu_);
   void finish(TimerId id, Job job, bool is_periodic) noexcept;
 
@@ -110,7 +110,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   CondVar run_ended_;  // or the last queued timer is gone
   TimerShard timers_ DETENT_GUARDED_BY(mu_);
   // The driver looks at this shard no later than then, unless it is woken.
-  MonotonicTime looks_at_ DETENT_GUARDED_BY(mu_) = MonotonicTime::min();
+  Tick looks_at_ DETENT_GUARDED_BY(mu_) = 0;
   bool knows_dates_ DETENT_GUARDED_BY(mu_) = false;  // and compares the clocks, or is about to
   bool closed_ DETENT_GUARDED_BY(mu_) = false;
 };

@@ -63,5 +63,28 @@ TEST(TickScaleDeathTest, RefusesAResolutionOfZero) {
   EXPECT_DEATH(TickScale(kStart, 0ns), "resolution > ");
 }
 
+// The division by a reciprocal, at and around multiples and at the ends of the range.
+TEST(TickScale, DividesAsDivisionDoes) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  for (int round = 0; round < 100'000; ++round) {
+    const auto unit = static_cast<std::int64_t>((rng.next() >> 1) >> rng.below(63)) | 1;
+    const std::int64_t units = [&] {
+      const std::int64_t most = std::numeric_limits<std::int64_t>::max() / unit;
+      return static_cast<std::int64_t>(rng.unit() * static_cast<double>(most / 2));
+    }();
+    const TickScale scale(MonotonicTime{}, std::chrono::nanoseconds{unit});
+    for (const std::int64_t off : {-1, 0, 1}) {
+      const std::int64_t at = std::max<std::int64_t>(0, units * unit + off);
+      ASSERT_EQ(scale.tick_at_or_before(MonotonicTime{std::chrono::nanoseconds{at}}),
+                static_cast<Tick>(at / unit))
+          << at << " / " << unit;
+    }
+    ASSERT_EQ(scale.tick_at_or_before(MonotonicTime::max()),
+              static_cast<Tick>(std::numeric_limits<std::int64_t>::max() / unit));
+  }
+}
+
 }  // namespace
 }  // namespace detent::internal

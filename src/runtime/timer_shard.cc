@@ -72,6 +72,7 @@ void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
   entry.state = State::pending;
   entry.due_at = due_at;
   entry.tick = tick;
+  armed_for_ = tick;
   if (!is_in_wheel || tick < entry.wheel_tick) put_in_wheel(entry);
 }
 
@@ -95,12 +96,6 @@ void TimerShard::set_date(Entry& entry, std::optional<WallTime> date) noexcept {
   if (entry.is_dated()) --dated_;
   if (entry.details != nullptr) entry.details->date = date;
   if (date) ++dated_;
-}
-
-std::optional<MonotonicTime> TimerShard::next_wakeup() const noexcept {
-  const std::optional<Tick> tick = wheel_.next_wakeup();
-  if (!tick) return std::nullopt;
-  return scale_.time_of(*tick);
 }
 
 bool TimerShard::collect(const ClockReading& clocks, MonotonicTime woke_at,

@@ -83,7 +83,7 @@ class TimerShard {
   void count_error() noexcept { ++errors_; }
 
   /// When `collect` next has something to do; may be early, never late. Empty: never.
-  std::optional<MonotonicTime> next_wakeup() const noexcept;
+  std::optional<Tick> next_wakeup() const noexcept { return wheel_.next_wakeup(); }
 
   /// Appends the ids of timers that are due, in the order of DueOrder, and marks them queued. With
   /// DueOrder::deadline at most kBatch. `woke_at`: when the driver woke. Returns: whether it
@@ -117,8 +117,10 @@ class TimerShard {
 
   bool is_pending(TimerId id) const noexcept;
   bool is_running(TimerId id) const noexcept;
-  /// When it fires. Requires: it is pending.
-  MonotonicTime fires_at(TimerId id) const noexcept { return scale_.time_of(slab_[id.index].tick); }
+  /// The tick for which a timer was scheduled or moved last.
+  Tick armed_for() const noexcept { return armed_for_; }
+  /// The wheel's tick `tick` as time.
+  MonotonicTime time_of(Tick tick) const noexcept { return scale_.time_of(tick); }
   /// Whether no job is running or waits for its executor.
   bool is_quiet() const noexcept { return running_ == 0 && queued_ == 0; }
   bool empty() const noexcept { return slab_.empty(); }
@@ -204,6 +206,7 @@ class TimerShard {
   LatenessLedger ledger_;
   std::chrono::nanoseconds late_threshold_ = std::chrono::nanoseconds::max();
   bool last_was_late_ = false;
+  Tick armed_for_ = 0;
   std::size_t dated_ = 0;
   std::size_t queued_ = 0;
   std::size_t running_ = 0;
