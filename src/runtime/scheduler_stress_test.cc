@@ -46,11 +46,16 @@ class Entry {
   Books* books_;
 };
 
-/// One thread's work: `steps` random operations on up to 64 timers of its own.
-void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t seed) {
+/// When a thread's work is done.
+enum class Until : std::uint8_t { enough, stopped };
+
+/// One thread's work: random operations on up to 64 timers of its own, thousands, or as many as it
+/// takes until the scheduler is stopped and has refused some.
+void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t seed, Until until) {
   Rng rng(seed);
   std::array<TimerHandle, 64> timers;
-  for (int step = 0; step < 4000; ++step) {
+  for (int left = 4000; left > 0; --left) {
+    if (until == Until::stopped && scheduler.is_running()) left = 100;
     TimerHandle& timer = timers.at(rng.below(64));
     const nanoseconds delay{rng.below(2'000'000)};
     switch (rng.below(4)) {
@@ -99,7 +104,8 @@ void stress(Executor* executor, std::uint64_t seed, std::optional<Drain> stop_ea
     });
     std::vector<std::thread> workers;
     for (std::uint64_t i = 1; i <= 4; ++i) {
-      workers.emplace_back([&, i] { work(scheduler, clock, books, seed + i); });
+      const Until until = stop_early ? Until::stopped : Until::enough;
+      workers.emplace_back([&, i, until] { work(scheduler, clock, books, seed + i, until); });
     }
     if (stop_early) {
       while (books.scheduled < 2000) std::this_thread::yield();
