@@ -15,7 +15,7 @@
 #include "detent/asio.h"
 
 namespace asio = boost::asio;
-using asio::experimental::awaitable_operators::operator||;
+using asio::experimental::awaitable_operators::operator||;  // NOLINT(misc-unused-using-decls)
 using namespace std::chrono_literals;
 
 namespace {

@@ -2,6 +2,7 @@
 // tokens (callbacks, use_future, use_awaitable, deferred, …). Needs Boost 1.81; link detent::asio.
 //
 //     boost::asio::io_context io;
+//     auto work = boost::asio::make_work_guard(io);  // timers alone do not keep io.run() going
 //     detent::AsioExecutor on_io(io.get_executor());
 //     detent::Scheduler scheduler({.executor = &on_io});
 //     auto timer = scheduler.schedule_after(250ms, [] { … });          // runs in io.run()

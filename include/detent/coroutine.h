@@ -94,11 +94,15 @@ inline Sleep sleep_until(Scheduler& scheduler, WallTime until, std::stop_token s
   return Sleep(scheduler, until, std::move(stop));
 }
 
-inline Sleep Scheduler::sleep_for(std::chrono::nanoseconds delay, std::stop_token token) {
+template <class Rep, class Period>
+Sleep Scheduler::sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token) {
   return detent::sleep_for(*this, delay, std::move(token));
 }
 inline Sleep Scheduler::sleep_until(MonotonicTime deadline, std::stop_token token) {
   return detent::sleep_until(*this, deadline, std::move(token));
+}
+inline Sleep Scheduler::sleep_until(WallTime due, std::stop_token token) {
+  return detent::sleep_until(*this, due, std::move(token));
 }
 
 // ---- Task ---------------------------------------------------------------------------------------
@@ -249,7 +253,8 @@ Detached run_detached(Task<void> task, OnDone on_done) {
   } catch (...) {
     error = std::current_exception();
   }
-  task = Task<void>();  // nothing of it is left when on_done hears of its end
+  // Awaiting leaves it its frame. Nothing of it is left when on_done hears of its end.
+  task = Task<void>();  // NOLINT(bugprone-use-after-move)
   on_done(std::move(error));
 }
 

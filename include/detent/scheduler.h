@@ -66,8 +66,8 @@ enum class Drain : std::uint8_t {
 /// A timer that `stop` handed back.
 struct PendingJob {
   MonotonicTime deadline;
-  Job job;
-  std::optional<PeriodicOptions> periodic;  // with `count` as what is left of it
+  Job job;                                  // a keyed one passes its key, which is the name
+  std::optional<PeriodicOptions> periodic;  // with `count` as what is left of it; 0 stays 0
   std::string name;
 };
 
@@ -99,7 +99,7 @@ enum class KeyedResult : std::uint8_t {
   scheduled,
   replaced,  // scheduled, and another one cancelled
   kept,      // not scheduled: the key was taken
-  refused,   // the scheduler has stopped, or was full
+  refused,   // the scheduler has stopped, or was full; with WhenFull::run_in_caller it may have run
 };
 
 /// Thread-safe; every operation may be called from inside a job unless it says otherwise.
@@ -128,9 +128,14 @@ class Scheduler {
   /// The same for an instant; one that has passed is due at once.
   TimerHandle schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
-  /// The same for a date; see "Time" above.
-  TimerHandle schedule_at(WallTime due, Job job, const TimerOptions& options = {},
-                          SourceLocation where = SourceLocation::current());
+  /// The same for a date, rounded up to milliseconds; see "Time" above.
+  template <class Duration>
+  TimerHandle schedule_at(std::chrono::sys_time<Duration> due, Job job,
+                          const TimerOptions& options = {},
+                          SourceLocation where = SourceLocation::current()) {
+    return schedule_at_date(std::chrono::ceil<std::chrono::milliseconds>(due), std::move(job),
+                            options, where);
+  }
 
   /// Runs `job` periodically (detent/periodic.h), the first time one period from now unless
   /// `created` or `phase_key` say otherwise. A run that throws does not end it.
@@ -141,7 +146,8 @@ class Scheduler {
   // ---- Keyed timers: they belong to the scheduler, one for each key -----------------------------
 
   /// Runs `job` once, `delay` from now. The key is the timer's until it has ended; it also is its
-  /// name. O(1) average, under one lock for all keys; allocates.
+  /// name. A job that schedules its own key anew passes SameKey::replace. O(1) average, under one
+  /// lock for all keys; allocates.
   template <class Rep, class Period>
   KeyedResult schedule_keyed(std::string_view key, std::chrono::duration<Rep, Period> delay,
                              KeyedJob job, SameKey same_key = SameKey::keep,
@@ -167,8 +173,10 @@ class Scheduler {
 
   /// `co_await scheduler.sleep_for(100ms, token)` gives true when the time has passed, false when
   /// it was stopped: by the token, or with the scheduler.
-  Sleep sleep_for(std::chrono::nanoseconds delay, std::stop_token token = {});
+  template <class Rep, class Period>
+  Sleep sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token = {});
   Sleep sleep_until(MonotonicTime deadline, std::stop_token token = {});
+  Sleep sleep_until(WallTime due, std::stop_token token = {});
 
   // ---- The end
   // -----------------------------------------------------------------------------------
@@ -190,9 +198,9 @@ class Scheduler {
   /// one after the other, so what changes meanwhile may be missing or stale.
   std::vector<TimerInfo> pending_timers(
       std::size_t limit = std::numeric_limits<std::size_t>::max()) const;
-  /// Returns: for each of `bins` spans of `width` from now on, how many timers are due in it;
-  /// overdue ones are in the first, periodic ones are counted once. O(timers), in short steps as
-  /// `pending_timers`. Requires: width > 0.
+  /// Returns: for each of `bins` spans [i × width, (i + 1) × width) from now, how many deadlines
+  /// are in it; overdue ones are in the first, periodic ones are counted once. O(timers), in short
+  /// steps as `pending_timers`. Requires: width > 0.
   std::vector<std::uint64_t> forecast(std::chrono::nanoseconds width, std::size_t bins) const;
 
   const Clock& clock() const noexcept;
@@ -204,6 +212,8 @@ class Scheduler {
 
   TimerHandle schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,
                                 const TimerOptions& options, SourceLocation where);
+  TimerHandle schedule_at_date(WallTime due, Job&& job, const TimerOptions& options,
+                               SourceLocation where);
   KeyedResult schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay, KeyedJob job,
                                 SameKey same_key, SourceLocation where);
 

@@ -19,13 +19,15 @@ namespace detent {
 enum class WhenFull : std::uint8_t {
   fail,           // it is refused: an empty handle
   block,          // the caller waits until there is room
-  run_in_caller,  // the caller waits until the timer is due, and runs the job itself
+  run_in_caller,  // the caller waits until the timer is due, and runs the job itself; an empty
+                  // handle; what the job throws goes to the error handler
 };
 
 /// In which order the jobs that are due together are handed out.
 enum class DueOrder : std::uint8_t {
-  deadline,     // by deadline, equal ticks in no order that is promised: the fastest
-  by_schedule,  // by deadline, equal ones in the order in which they were scheduled; one shard
+  deadline,     // by deadline in each shard, otherwise in no order that is promised: the fastest
+  by_schedule,  // by deadline, equal ones in the order in which they were scheduled. Requires:
+                // `shards` 0 or 1. On a pool of several threads they still run side by side.
 };
 
 /// Told when a threshold is crossed; see AlertOptions.
@@ -35,9 +37,10 @@ struct Alert {
   std::uint64_t value = 0;
 };
 
-/// Thresholds; those that are set are watched.
+/// Thresholds; those that are set are watched, if there is an `on_alert`.
 struct AlertOptions {
-  /// The number of timers has risen to this. Watching it costs a lock shared by all shards.
+  /// The number of timers has risen to this; told each time it does. Watching it costs a lock
+  /// shared by all shards.
   std::optional<std::size_t> pending = std::nullopt;
   /// Jobs have thrown this often, and each time as many times more.
   std::optional<std::uint64_t> errors = std::nullopt;
@@ -67,8 +70,8 @@ struct SchedulerOptions {
   /// Requires: at least 1.
   std::size_t capacity = std::numeric_limits<std::size_t>::max();
   /// `block` and `run_in_caller` act as `fail` where waiting would wait for itself: inside a job of
-  /// this scheduler, in a Simulation and in a TimerGroup. `run_in_caller` acts as `fail` for
-  /// periodic timers.
+  /// this scheduler and in a Simulation. `run_in_caller` acts as `fail` for periodic timers. Delays
+  /// count from the call, however long it waits.
   WhenFull when_full = WhenFull::fail;
   DueOrder order = DueOrder::deadline;
   AlertOptions alerts = {};

@@ -25,8 +25,8 @@ struct SchedulerStats {
   std::uint64_t rejected = 0;  // for want of room, those that ran in their caller included
   std::uint64_t pending = 0;   // now; due ones that wait for their executor included
   std::uint64_t running = 0;   // now
-  std::uint64_t runs = 0;      // calls of jobs
-  std::uint64_t errors = 0;    // calls of jobs that threw
+  std::uint64_t runs = 0;      // calls of timers' jobs; not of those that ran in their caller
+  std::uint64_t errors = 0;    // calls of jobs that threw, those in their caller included
   std::uint64_t wakeups = 0;   // of the driver, from sleep
 };
 

@@ -31,11 +31,14 @@ struct SimulationOptions {
   WallInstant start = WallInstant{std::chrono::seconds{1'577'836'800}};
   /// Each job waits for its executor a random time up to this. Requires: not negative.
   std::chrono::nanoseconds job_delay{};
-  /// The scheduler's options. `clock`, `executor` and `seed` are the simulation's; one shard.
+  /// The scheduler's options; `clock`, `executor`, `seed` and `shards` are the simulation's. With
+  /// DueOrder::by_schedule jobs that are ready run in that order, otherwise in one the seed
+  /// chooses.
   SchedulerOptions scheduler = {};
 };
 
-/// Confined to one thread; no operation but those of `scheduler()` from inside a job.
+/// Confined to one thread. Inside a job only `scheduler()`, `clock()` and `executor()` may be used.
+/// The scheduler's `stop(Drain::run_pending)` moves the clock itself, to the last timer.
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed, SimulationOptions options = {});

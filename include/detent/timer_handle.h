@@ -45,7 +45,8 @@ class [[nodiscard]] TimerHandle {
   /// Cancels what this one held.
   TimerHandle& operator=(TimerHandle&& other) noexcept;
 
-  /// Cancels the timer. When it answers `cancelled`, the job has been destroyed.
+  /// Cancels the timer. When it answers `cancelled`, the job has been destroyed. Unless it answers
+  /// `running` the handle is empty after it.
   CancelResult cancel() noexcept;
 
   /// The same, and when the job is running waits until it has returned and is destroyed: after it
@@ -72,7 +73,8 @@ class [[nodiscard]] TimerHandle {
   /// Lets the timer go its own way: nothing cancels it any more but the scheduler's stop.
   void release() noexcept;
 
-  /// Whether it holds a timer, pending or not. False for one scheduled on a stopped scheduler.
+  /// Whether it holds a timer, pending or over. False for one that the scheduler refused, and after
+  /// `cancel` or `release`.
   explicit operator bool() const noexcept { return shard_ != nullptr; }
 
  private:

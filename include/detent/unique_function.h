@@ -37,6 +37,9 @@ class UniqueFunction<R(Args...)> {
       UniqueFunction(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
   {
     using Target = std::decay_t<F>;
+    if constexpr (requires(const Target& target) { target == nullptr; }) {
+      if (f == nullptr) return;  // an empty std::function, a null pointer: empty as well
+    }
     if constexpr (kFitsInline<Target>) {
       new (storage_.data()) Target(std::forward<F>(f));
       verbs_ = &kVerbs<Inline<Target>>;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -96,6 +97,13 @@ TEST(UniqueFunction, HoldsCallablesOfEverySizeOnce) {
   check(std::integral_constant<std::size_t, UniqueFunction<int()>::kInlineSize>());
   check(std::integral_constant<std::size_t, UniqueFunction<int()>::kInlineSize + 8>());
   check(std::integral_constant<std::size_t, 1000>());
+}
+
+TEST(UniqueFunction, IsEmptyWhenMadeOfNothing) {
+  EXPECT_FALSE(UniqueFunction<void()>(std::function<void()>()));
+  void (*const none)() = nullptr;
+  EXPECT_FALSE(UniqueFunction<void()>(none));
+  EXPECT_TRUE(UniqueFunction<void()>(std::function<void()>([] {})));
 }
 
 struct alignas(64) Aligned {

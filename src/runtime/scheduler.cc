@@ -94,8 +94,8 @@ TimerHandle Scheduler::schedule_at(MonotonicTime deadline, Job job, const TimerO
   return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
 }
 
-TimerHandle Scheduler::schedule_at(WallTime due, Job job, const TimerOptions& options,
-                                   SourceLocation where) {
+TimerHandle Scheduler::schedule_at_date(WallTime due, Job&& job, const TimerOptions& options,
+                                        SourceLocation where) {
   return impl_->core().schedule(impl_->for_date(std::move(job), due, options, where));
 }
 
@@ -120,7 +120,8 @@ KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOption
 KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
                                       SameKey same_key, SourceLocation where) {
   const auto& job = impl_->core().options().default_job;
-  DETENT_CHECK(static_cast<bool>(job));
+  const bool has_default_job = static_cast<bool>(job);
+  DETENT_CHECK(has_default_job);
   return schedule_keyed(key, periodic, KeyedJob(job), same_key, where);
 }
 

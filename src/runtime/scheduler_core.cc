@@ -70,7 +70,8 @@ const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() con
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
-  DETENT_CHECK(static_cast<bool>(timer.job));
+  const bool job_is_callable = static_cast<bool>(timer.job);
+  DETENT_CHECK(job_is_callable);
   if (admission_.counts()) [[unlikely]]
     return schedule_counted(std::move(timer));
   return add(std::move(timer));

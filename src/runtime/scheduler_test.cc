@@ -155,7 +155,7 @@ TEST(SchedulerDeathTest, AnEmptyJobIsABug) {
         SchedulerRig rig;
         const TimerHandle timer = rig.scheduler().schedule_after(0s, Job());
       },
-      "check failed: static_cast<bool>\\(timer.job\\)");
+      "check failed: job_is_callable");
 }
 
 // ---- dates --------------------------------------------------------------------------------------

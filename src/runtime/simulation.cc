@@ -78,6 +78,7 @@ class Simulation::Impl final : public internal::Driver {
   Impl(std::uint64_t seed, SimulationOptions options)
       : rng_(seed),
         clock_(options.start),
+        in_order_(options.scheduler.order == DueOrder::by_schedule),
         executor_(clock_, rng_, options.job_delay),
         scheduler_(make_scheduler(std::move(options.scheduler))) {}
 
@@ -98,8 +99,11 @@ class Simulation::Impl final : public internal::Driver {
   }
 
   void run_until(MonotonicTime end) {
+    DETENT_CHECK(!inside_run_);
+    inside_run_ = true;
     while (turn(end)) {
     }
+    inside_run_ = false;
     if (clock_.now() < end) clock_.advance(end - clock_.now());
   }
 
@@ -133,7 +137,7 @@ class Simulation::Impl final : public internal::Driver {
     const std::size_t choices = ready + (needs_step() ? 1 : 0);
     if (choices != 0) {
       const std::size_t choice = rng_.below(static_cast<std::uint32_t>(choices));
-      choice < ready ? executor_.run(choice) : step();
+      choice < ready ? executor_.run(in_order_ ? 0 : choice) : step();
       return true;
     }
     std::optional<MonotonicTime> next = executor_.next_ready();
@@ -145,8 +149,10 @@ class Simulation::Impl final : public internal::Driver {
 
   Rng rng_;
   ManualClock clock_;
+  const bool in_order_;  // jobs run in the order in which they were handed out
   SimulatedExecutor executor_;
   SchedulerCore* core_ = nullptr;  // scheduler_'s
+  bool inside_run_ = false;
   // What the last step answered, until it is woken.
   bool asleep_ = false;
   bool ended_ = false;

@@ -21,8 +21,9 @@ class FunctionRef<R(Args...)> {
  public:
   template <class F>
   requires(!std::same_as<F, FunctionRef> && std::is_invocable_r_v<R, const F&, Args...>)
+      // A lambda is passed as one: NOLINTNEXTLINE(google-explicit-constructor)
       FunctionRef(const F& f)
-  noexcept  // NOLINT(google-explicit-constructor): passed as a lambda
+  noexcept
       : target_(std::addressof(f)), call_([](const void* target, Args... args) -> R {
           return (*static_cast<const F*>(target))(std::forward<Args>(args)...);
         }) {}

@@ -29,7 +29,7 @@ class Sleeper {
   virtual void wake(bool slept) = 0;
 
  protected:
-  ~Sleeper() = default;
+  virtual ~Sleeper() = default;
 };
 
 /// Thread-compatible. One allocation a sleep.
