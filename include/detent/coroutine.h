@@ -78,7 +78,7 @@ class [[nodiscard]] Sleep final : private internal::Sleeper {
 
 /// `co_await sleep_for(scheduler, 100ms, stop_token)` suspends the coroutine for that long, counted
 /// from the co_await. A delay that is not positive goes through the executor, too. A loop must look
-/// at the answer: on a stopped scheduler every sleep is over at once.
+/// at the answer: on a stopped or full scheduler every sleep is over at once.
 /// Requires: `scheduler` outlives the co_await's suspending (not the sleep).
 template <class Rep, class Period>
 Sleep sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
@@ -339,8 +339,9 @@ concept LimitedWork = std::move_constructible<Work> && std::invocable<Work&, std
 /// awaits the work in any case: nothing of the work runs on afterwards, and work that ignores its
 /// token makes the time-out late. `stop` stops the work as well; the work's answer counts then.
 /// Returns: the work's result (for Task<void>: true); nothing (false) when the limit, or the
-/// scheduler, ended before the work did. Throws what the work throws, limit or not.
-/// The idea is structured concurrency (N. J. Smith, "Timeouts and cancellation for humans", 2018).
+/// scheduler, ended before the work did, also when it had no room for the limit's timer. Throws
+/// what the work throws, limit or not. The idea is structured concurrency (N. J. Smith, "Timeouts
+/// and cancellation for humans", 2018).
 template <class Rep, class Period, LimitedWork Work>
 Task<typename internal::Limited<typename internal::WorkTask<Work>::Result>::Result> timeout_after(
     Scheduler& scheduler, std::chrono::duration<Rep, Period> limit, Work work,

@@ -4,8 +4,7 @@
 //     detent::IdleTimeouts idle(scheduler, {.timeout = 60s, .on_idle = close_connection});
 //     detent::IdleTimeouts::Connection c = idle.add(id);     // as long as this lives
 //     c.refresh();                                           // there was traffic
-//     c.refresh(now);                                        // the same, in a loop that knows
-//     `now`
+//     c.refresh(now);                                        // the same, the present being known
 //
 // Promises. on_idle(id) is called once, on the scheduler's executor, when the connection has not
 // been refreshed for its timeout, and never earlier. It is not called once `remove` has answered

@@ -66,6 +66,7 @@ enum class Drain : std::uint8_t {
 /// A timer that `stop` handed back.
 struct PendingJob {
   MonotonicTime deadline;
+  std::optional<WallTime> date;             // for one scheduled for a date
   Job job;                                  // a keyed one passes its key, which is the name
   std::optional<PeriodicOptions> periodic;  // with `count` as what is left of it; 0 stays 0
   std::string name;
@@ -81,12 +82,19 @@ class KeyedJob {
   template <class F>
   requires(std::invocable<std::decay_t<F>&> && !std::invocable<std::decay_t<F>&, std::string_view>)
       KeyedJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : call_([f = std::forward<F>(f)](std::string_view) mutable { f(); }) {}
+      : call_(without_key(UniqueFunction<void()>(std::forward<F>(f)))) {}
 
   void operator()(std::string_view key) { call_(key); }
+  explicit operator bool() const noexcept { return static_cast<bool>(call_); }
 
  private:
-  UniqueFunction<void(std::string_view)> call_;
+  using Call = UniqueFunction<void(std::string_view)>;
+  static Call without_key(UniqueFunction<void()> job) {
+    if (!job) return {};
+    return [job = std::move(job)](std::string_view) mutable { job(); };
+  }
+
+  Call call_;
 };
 
 /// What to do with a timer whose key another one has.
@@ -99,15 +107,18 @@ enum class KeyedResult : std::uint8_t {
   scheduled,
   replaced,  // scheduled, and another one cancelled
   kept,      // not scheduled: the key was taken
-  refused,   // the scheduler has stopped, or was full; with WhenFull::run_in_caller it may have run
+  refused,   // the scheduler has stopped, or was full (with WhenFull::run_in_caller it may have
+             // run); one that it was to replace is cancelled all the same
 };
 
-/// Thread-safe; every operation may be called from inside a job unless it says otherwise.
+/// Thread-safe; every operation may be called from inside a job unless it says otherwise. Running
+/// out of memory for a timer ends the process.
 class Scheduler {
  public:
   /// Starts the driver thread. Throws std::system_error when that fails.
   explicit Scheduler(SchedulerOptions options = {});
-  /// Stops with Drain::drop. Requires: not called from inside one of its own jobs.
+  /// Stops with Drain::drop; after an earlier `stop` only waits for that to be over.
+  /// Requires: not called from inside one of its own jobs.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -178,8 +189,7 @@ class Scheduler {
   Sleep sleep_until(MonotonicTime deadline, std::stop_token token = {});
   Sleep sleep_until(WallTime due, std::stop_token token = {});
 
-  // ---- The end
-  // -----------------------------------------------------------------------------------
+  // ---- The end ----------------------------------------------------------------------------------
 
   /// Ends all timers and waits until no job runs; from inside a job it does not wait. Later calls,
   /// from whatever thread, only wait. What is scheduled from now on is refused.
@@ -189,8 +199,7 @@ class Scheduler {
   /// Returns: whether `stop` has not been called.
   bool is_running() const noexcept;
 
-  // ---- What it tells
-  // -----------------------------------------------------------------------------
+  // ---- What it tells ----------------------------------------------------------------------------
 
   SchedulerStats stats() const;
   LatenessReport lateness() const;

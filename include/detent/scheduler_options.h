@@ -25,7 +25,8 @@ enum class WhenFull : std::uint8_t {
 
 /// In which order the jobs that are due together are handed out.
 enum class DueOrder : std::uint8_t {
-  deadline,     // by deadline in each shard, otherwise in no order that is promised: the fastest
+  deadline,     // by deadline in each shard, as far as the driver takes timers at once (256);
+                // otherwise in no order that is promised: the fastest
   by_schedule,  // by deadline, equal ones in the order in which they were scheduled. Requires:
                 // `shards` 0 or 1. On a pool of several threads they still run side by side.
 };
@@ -70,8 +71,8 @@ struct SchedulerOptions {
   /// Requires: at least 1.
   std::size_t capacity = std::numeric_limits<std::size_t>::max();
   /// `block` and `run_in_caller` act as `fail` where waiting would wait for itself: inside a job of
-  /// this scheduler and in a Simulation. `run_in_caller` acts as `fail` for periodic timers. Delays
-  /// count from the call, however long it waits.
+  /// this scheduler and in a Simulation. `run_in_caller` acts as `fail` for periodic timers and
+  /// dates. Delays count from the call, however long it waits.
   WhenFull when_full = WhenFull::fail;
   DueOrder order = DueOrder::deadline;
   AlertOptions alerts = {};

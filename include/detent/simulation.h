@@ -31,10 +31,11 @@ struct SimulationOptions {
   WallInstant start = WallInstant{std::chrono::seconds{1'577'836'800}};
   /// Each job waits for its executor a random time up to this. Requires: not negative.
   std::chrono::nanoseconds job_delay{};
-  /// The scheduler's options; `clock`, `executor`, `seed` and `shards` are the simulation's. With
+  /// The scheduler's options; `clock`, `executor`, `seed` and `shards` are the simulation's.
+  /// Without wall checks unless you set them: `step_wall` and `suspend` are noticed at once. With
   /// DueOrder::by_schedule jobs that are ready run in that order, otherwise in one the seed
   /// chooses.
-  SchedulerOptions scheduler = {};
+  SchedulerOptions scheduler = {.wall_check = std::chrono::nanoseconds::zero()};
 };
 
 /// Confined to one thread. Inside a job only `scheduler()`, `clock()` and `executor()` may be used.
@@ -59,7 +60,7 @@ class Simulation {
 
   /// The machine is suspended: the wall clock goes on, the monotonic one stands still.
   void suspend(std::chrono::nanoseconds duration);
-  /// Steps the wall clock, forward or back.
+  /// Steps the wall clock, forward or back; the scheduler notices at once.
   void step_wall(std::chrono::nanoseconds delta);
 
  private:

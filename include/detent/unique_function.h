@@ -1,7 +1,8 @@
 // A callable that can hold what cannot be copied: std::function for move-only captures.
 //
-// A small callable, such as a lambda that captures four pointers, lies inside the object; a bigger
-// one is allocated. The standard library has this as std::move_only_function from C++23 on.
+// What captures a few pointers and numbers lies inside the object; everything else is allocated.
+// Moving one moves bytes: it never runs the callable's own code. So one may be moved with a lock
+// held. The standard library has this as std::move_only_function from C++23 on.
 #pragma once
 
 #include <array>
@@ -22,8 +23,8 @@ class UniqueFunction;
 
 /// Owns one callable of signature `R(Args...)`. Movable, not copyable. An empty one (default
 /// constructed or moved from) converts to false, and calling it is a bug that stops the process.
-/// Thread-compatible. No allocation for callables of up to kInlineSize bytes that move without
-/// throwing, one for others.
+/// Thread-compatible. No allocation for trivially copyable callables of up to kInlineSize bytes,
+/// one for others.
 template <class R, class... Args>
 class UniqueFunction<R(Args...)> {
  public:
@@ -42,10 +43,10 @@ class UniqueFunction<R(Args...)> {
     }
     if constexpr (kFitsInline<Target>) {
       new (storage_.data()) Target(std::forward<F>(f));
-      verbs_ = &kVerbs<Inline<Target>>;
+      verbs_ = &kInlineVerbs<Target>;
     } else {
       new (storage_.data()) Target*(new Target(std::forward<F>(f)));
-      verbs_ = &kVerbs<Allocated<Target>>;
+      verbs_ = &kAllocatedVerbs<Target>;
     }
   }
 
@@ -66,70 +67,57 @@ class UniqueFunction<R(Args...)> {
   explicit operator bool() const noexcept { return verbs_ != nullptr; }
 
  private:
-  /// What can be done with the callable behind `storage_`, whatever its type.
-  struct Verbs {
-    R (*call)(std::byte*, Args&&...);
-    /// Moves it from one storage to another and destroys what is left.
-    void (*relocate)(std::byte* to, std::byte* from) noexcept;
-    void (*destroy)(std::byte*) noexcept;
+  /// Room for a small callable, or for the pointer that owns a big one.
+  struct alignas(void*) Storage {
+    std::byte* data() noexcept { return bytes.data(); }
+    std::array<std::byte, kInlineSize> bytes{};
   };
 
-  /// Room for a small callable, or for a pointer to a big one; made empty, not zeroed.
-  struct Storage {
-    Storage() noexcept {}  // NOLINT(modernize-use-equals-default,*-member-init)
-    std::byte* data() noexcept { return bytes.data(); }
-    alignas(void*) std::array<std::byte, kInlineSize> bytes;
+  /// What can be done with the callable behind a storage, whatever its type.
+  struct Verbs {
+    R (*call)(std::byte*, Args&&...);
+    void (*destroy)(std::byte*) noexcept;  // null: nothing to do
   };
 
   template <class Target>
   static constexpr bool kIsSmall = sizeof(Target) <= sizeof(Storage) &&
                                    std::alignment_of_v<Target> <= std::alignment_of_v<Storage>;
   template <class Target>
-  static constexpr bool kFitsInline =
-      kIsSmall<Target>&& std::is_nothrow_move_constructible_v<Target>;
+  static constexpr bool kFitsInline = kIsSmall<Target>&& std::is_trivially_copyable_v<Target>;
 
-  /// The storage is the callable.
   template <class Target>
-  struct Inline {
-    static Target& at(std::byte* storage) noexcept {
-      return *std::launder(reinterpret_cast<Target*>(storage));
-    }
-    static void relocate(std::byte* to, std::byte* from) noexcept {
-      new (to) Target(std::move(at(from)));
-      destroy(from);
-    }
-    static void destroy(std::byte* storage) noexcept { std::destroy_at(&at(storage)); }
-  };
-  /// The storage holds a pointer that owns the callable.
+  static Target& inline_target(std::byte* storage) noexcept {
+    return *std::launder(reinterpret_cast<Target*>(storage));
+  }
   template <class Target>
-  struct Allocated {
-    static Target*& owner(std::byte* storage) noexcept {
-      return *std::launder(reinterpret_cast<Target**>(storage));
-    }
-    static Target& at(std::byte* storage) noexcept { return *owner(storage); }
-    static void relocate(std::byte* to, std::byte* from) noexcept { new (to) Target*(owner(from)); }
-    static void destroy(std::byte* storage) noexcept { delete owner(storage); }
-  };
+  static Target* allocated_target(std::byte* storage) noexcept {
+    return *std::launder(reinterpret_cast<Target**>(storage));
+  }
 
-  template <class Place>
-  static constexpr Verbs kVerbs{
+  template <class Target>
+  static constexpr Verbs kInlineVerbs{
       .call = [](std::byte* storage, Args&&... args) -> R {
-        return std::invoke(Place::at(storage), std::forward<Args>(args)...);
+        return std::invoke(inline_target<Target>(storage), std::forward<Args>(args)...);
       },
-      .relocate = &Place::relocate,
-      .destroy = &Place::destroy,
+      .destroy = nullptr,
+  };
+  template <class Target>
+  static constexpr Verbs kAllocatedVerbs{
+      .call = [](std::byte* storage, Args&&... args) -> R {
+        return std::invoke(*allocated_target<Target>(storage), std::forward<Args>(args)...);
+      },
+      .destroy = [](std::byte* storage) noexcept { delete allocated_target<Target>(storage); },
   };
 
   void take(UniqueFunction& other) noexcept {
     if (other.verbs_ == nullptr) return;
-    other.verbs_->relocate(storage_.data(), other.storage_.data());
+    storage_ = other.storage_;
     verbs_ = std::exchange(other.verbs_, nullptr);
   }
   // Emptied first: the callable may hold what, when destroyed, comes back to this object.
   void reset() noexcept {
-    if (const Verbs* const verbs = std::exchange(verbs_, nullptr)) {
-      verbs->destroy(storage_.data());
-    }
+    const Verbs* const verbs = std::exchange(verbs_, nullptr);
+    if (verbs != nullptr && verbs->destroy != nullptr) verbs->destroy(storage_.data());
   }
 
   const Verbs* verbs_ = nullptr;

@@ -73,7 +73,7 @@ class Counted {
   std::array<std::byte, Size - sizeof(int*)> padding_{};
 };
 
-// Inside the object, at the limit, and allocated: moved about, assigned over, called.
+// Small and big ones: moved about, assigned over, called.
 TEST(UniqueFunction, HoldsCallablesOfEverySizeOnce) {
   const auto check = []<std::size_t Size>(std::integral_constant<std::size_t, Size>) {
     int alive = 0;

@@ -31,9 +31,9 @@ constexpr std::size_t kStepsPerWakeup = 1024;
 ///
 /// Invariants:
 ///  1. A connection is pending in the wheel if and only if it is `waiting`.
-///  2. A connection that is `due` is in due_, once. (An index in due_ whose connection is not, or
-///  is
-///     gone, is of one that was removed.)
+///  2. A connection that is `due` is in due_, once. (An index in due_ whose connection is not
+///  `due`,
+///     or is gone, is of one that was removed.)
 class IdleTable {
  public:
   IdleTable(MonotonicTime start, std::chrono::nanoseconds resolution) : wheel_(start, resolution) {}

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "detent/check.h"
+
 namespace detent::internal {
 
 /// What the timer underneath runs. Owns the user's job.
@@ -53,6 +55,8 @@ class KeyedTimers::Run {
 
 KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, KeyedJob job,
                                   NewTimer timer, SameKey same_key) {
+  const bool job_is_callable = static_cast<bool>(job);
+  DETENT_CHECK(job_is_callable);
   TimerHandle replaced;  // cancelled after the lock
   std::uint64_t generation = 0;
   bool was_taken = false;

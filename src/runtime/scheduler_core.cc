@@ -94,7 +94,8 @@ TimerHandle SchedulerCore::add(NewTimer&& timer) {
 
 TimerHandle SchedulerCore::schedule_when_full(NewTimer&& timer) {
   const bool may_wait = waiting_ == Waiting::allowed && !SchedulerShard::is_inside_job_of(*this);
-  const bool is_periodic = timer.details != nullptr && timer.details->periodic;
+  const bool is_plain =
+      timer.details == nullptr || (!timer.details->periodic && !timer.details->date);
   if (may_wait && options_.when_full == WhenFull::block) {
     if (const std::optional<std::size_t> count = admission_.await_room()) {
       check_pending(*count);
@@ -106,7 +107,7 @@ TimerHandle SchedulerCore::schedule_when_full(NewTimer&& timer) {
     return {};
   }
   shard_of_this_thread()->count_rejected();
-  if (may_wait && options_.when_full == WhenFull::run_in_caller && !is_periodic) {
+  if (may_wait && options_.when_full == WhenFull::run_in_caller && is_plain) {
     run_in_caller(std::move(timer));
   }
   return {};
@@ -185,7 +186,10 @@ Step SchedulerCore::step() {
     is_empty &= look.is_empty;
   }
   if (step.next == Step::Next::again) return step;
-  if (stopping == Drain::run_due || (stopping == Drain::run_pending && is_empty)) return end();
+  const bool none_is_due_ever = is_empty || !step.until || *step.until == MonotonicTime::max();
+  if (stopping == Drain::run_due || (stopping == Drain::run_pending && none_is_due_ever)) {
+    return end();
+  }
   if (has_dates && options_.wall_check > nanoseconds::zero()) {
     const MonotonicTime check = saturating_add(clocks.now, options_.wall_check);
     step.until = std::min(check, step.until.value_or(MonotonicTime::max()));
@@ -194,7 +198,7 @@ Step SchedulerCore::step() {
   return step;
 }
 
-// What has not begun is dropped; its jobs are destroyed here, without a lock.
+// What has not begun is dropped.
 Step SchedulerCore::end() noexcept {
   for (const auto& shard : shards_) shard->drop_pending();
   return {.next = Step::Next::end};

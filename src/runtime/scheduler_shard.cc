@@ -75,7 +75,7 @@ void SchedulerShard::tell_stop() noexcept {
   core_.driver().wake();
 }
 
-TimerId SchedulerShard::add(NewTimer&& timer) {
+TimerId SchedulerShard::add(NewTimer&& timer) noexcept {
   MutexLock lock(mu_);
   if (closed_) {
     timers_.count_refused();
@@ -120,21 +120,26 @@ bool SchedulerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTi
   return true;
 }
 
+// Once the scheduler is being stopped, what is queued stays so: stop() waits for it.
+bool SchedulerShard::can_move(TimerId id) const noexcept {
+  return closed_ ? timers_.is_in_wheel(id) : timers_.is_pending(id);
+}
+
 // The clock is read inside the lock: before it, it may be gone.
 bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
   MutexLock lock(mu_);
-  if (closed_ || !timers_.is_pending(id)) return false;
+  if (!can_move(id)) return false;
   return move(id, saturating_add(core_.clock().now(), delay), std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, MonotonicTime due_at) {
   MutexLock lock(mu_);
-  return !closed_ && move(id, due_at, std::nullopt);
+  return can_move(id) && move(id, due_at, std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, WallTime date) {
   MutexLock lock(mu_);
-  if (closed_ || !timers_.is_pending(id)) return false;
+  if (!can_move(id)) return false;
   const MonotonicTime now = core_.clock().now();
   return move(id, saturating_add(now, time_until(date, core_.clock().wall_now())), date);
 }
@@ -194,8 +199,13 @@ void SchedulerShard::run(TimerId id) noexcept {
     MutexLock lock(mu_);
     // Nothing is touched once the timer has ended: the clock may be gone.
     if (!timers_.is_pending(id)) return;
-    begun = timers_.begin_run(id, core_.clock().now(), job);
-    if (!begun) return;
+    ClockReading clocks{.now = core_.clock().now(), .wall = {}};
+    if (timers_.has_dates()) clocks.wall = core_.clock().wall_now();
+    begun = timers_.begin_run(id, clocks, job);
+    if (!begun) {
+      wake_driver_if_late();  // it may have gone back into the wheel
+      return;
+    }
   }
   InsideJob inside(*this, id);
   core_.check_lateness(*begun);
@@ -252,11 +262,15 @@ std::vector<PendingJob> SchedulerShard::close(Drain drain) {
   return taken;
 }
 
-std::vector<PendingJob> SchedulerShard::drop_pending() {
-  MutexLock lock(mu_);
-  std::vector<PendingJob> taken = timers_.take_all(TakeAll::pending);
-  core_.admission().release(taken.size());
-  return taken;
+void SchedulerShard::drop_pending() {
+  std::vector<PendingJob> taken;
+  {
+    MutexLock lock(mu_);
+    taken = timers_.take_all(TakeAll::pending);
+    core_.admission().release(taken.size());
+  }
+  InsideJob inside(*this, {});  // their destructors may stop the scheduler, as jobs may
+  taken.clear();
 }
 
 void SchedulerShard::await_quiet() noexcept {

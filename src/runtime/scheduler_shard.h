@@ -47,7 +47,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
 
   // ---- What callers do ----
   /// Returns: TimerId{}, and the timer left as it was, when it is closed.
-  TimerId add(NewTimer&& timer);
+  TimerId add(NewTimer&& timer) noexcept;
   void count_refused() noexcept;
   void count_rejected() noexcept;
   CancelResult cancel(TimerId id) noexcept;
@@ -74,8 +74,8 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   // ---- The end ----
   /// Refuses what is added from now on. Returns: the timers that are taken out at once.
   std::vector<PendingJob> close(Drain drain);
-  /// Takes out the timers that are still pending.
-  std::vector<PendingJob> drop_pending();
+  /// Takes out the timers that are still pending, and destroys their jobs.
+  void drop_pending();
   /// Waits until no job runs or is queued.
   void await_quiet() noexcept;
 
@@ -98,6 +98,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   static bool is_inside_job_of(const SchedulerCore& core) noexcept;
 
  private:
+  bool can_move(TimerId id) const noexcept DETENT_REQUIRES(mu_);
   bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
   void tell_stop() noexcept DETENT_REQUIRES(mu_);

@@ -86,7 +86,7 @@ void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t 
   for (TimerHandle& timer : timers) timer.release();
 }
 
-/// Four threads at work and one that moves time; stopped half-way when `stop_early`.
+/// Eight threads at work and one that moves time; stopped half-way when `stop_early`.
 void stress(Executor* executor, std::uint64_t seed, std::optional<Drain> stop_early) {
   ManualClock clock;
   Books books;
@@ -103,7 +103,7 @@ void stress(Executor* executor, std::uint64_t seed, std::optional<Drain> stop_ea
       }
     });
     std::vector<std::thread> workers;
-    for (std::uint64_t i = 1; i <= 4; ++i) {
+    for (std::uint64_t i = 1; i <= 8; ++i) {
       const Until until = stop_early ? Until::stopped : Until::enough;
       workers.emplace_back([&, i, until] { work(scheduler, clock, books, seed + i, until); });
     }

@@ -98,6 +98,11 @@ class Simulation::Impl final : public internal::Driver {
     while (!executor_.empty()) turn(MonotonicTime::max());
   }
 
+  void step_wall(nanoseconds delta) {
+    clock_.step_wall(delta);
+    wake();
+  }
+
   void run_until(MonotonicTime end) {
     DETENT_CHECK(!inside_run_);
     inside_run_ = true;
@@ -121,7 +126,11 @@ class Simulation::Impl final : public internal::Driver {
 
   SchedulerCore& core() noexcept { return *core_; }
 
-  bool needs_step() const { return !ended_ && (!asleep_ || (until_ && *until_ <= clock_.now())); }
+  /// Whether a step is due. The end of time is never.
+  bool needs_step() const {
+    if (ended_ || !asleep_) return !ended_;
+    return until_ && *until_ <= clock_.now() && *until_ != MonotonicTime::max();
+  }
 
   void step() {
     const Step step = core().step();
@@ -142,7 +151,7 @@ class Simulation::Impl final : public internal::Driver {
     }
     std::optional<MonotonicTime> next = executor_.next_ready();
     if (until_ && !ended_) next = std::min(*until_, next.value_or(MonotonicTime::max()));
-    if (!next || *next > end) return false;
+    if (!next || *next > end || *next == MonotonicTime::max()) return false;
     clock_.advance(*next - clock_.now());
     return true;
   }
@@ -175,9 +184,9 @@ void Simulation::run_for(nanoseconds duration) {
 
 void Simulation::suspend(nanoseconds duration) {
   DETENT_CHECK(duration >= nanoseconds::zero());
-  impl_->clock().step_wall(duration);
+  impl_->step_wall(duration);
 }
 
-void Simulation::step_wall(nanoseconds delta) { impl_->clock().step_wall(delta); }
+void Simulation::step_wall(nanoseconds delta) { impl_->step_wall(delta); }
 
 }  // namespace detent

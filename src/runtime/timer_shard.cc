@@ -105,11 +105,12 @@ bool TimerShard::collect(const ClockReading& clocks, MonotonicTime woke_at,
   const auto on_fire = [&](std::uint32_t index) { on_due(slab_[index], clocks, woke_at, due); };
   const Tick now = scale_.tick_at_or_before(clocks.now);
   const bool more = wheel_.advance(now, on_fire, all ? DenseWheel::npos : kBatch).more;
-  if (all) sort_by_schedule(due);
+  // The wheel takes timers in the order in which it holds them, postponed ones at their old place.
+  if (all || std::exchange(took_postponed_, false)) sort_by_deadline(due);
   return more;
 }
 
-void TimerShard::sort_by_schedule(std::vector<TimerId>& due) const {
+void TimerShard::sort_by_deadline(std::vector<TimerId>& due) const {
   std::sort(due.begin(), due.end(), [this](TimerId a, TimerId b) {
     return std::pair(slab_[a.index].due_at, a.generation) <
            std::pair(slab_[b.index].due_at, b.generation);
@@ -119,25 +120,33 @@ void TimerShard::sort_by_schedule(std::vector<TimerId>& due) const {
 void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime woke_at,
                         std::vector<TimerId>& due) noexcept {
   if (entry.tick > wheel_.now()) return put_in_wheel(entry);  // it was postponed
+  took_postponed_ |= entry.tick != entry.wheel_tick;
   DETENT_CHECK(entry.due_at <= clocks.now);
   leave_valley(entry);
   entry.state = State::queued;
-  if (entry.is_dated() && *entry.details->date > whole_ms(clocks.wall)) {
-    // The wall clock was stepped back.
-    arm(entry, saturating_add(clocks.now, time_until(*entry.details->date, clocks.wall)));
-    return;
-  }
+  if (is_before_date(entry, clocks)) return arm_for_date(entry, clocks);
   ++queued_;
   entry.woke_at = woke_at;
   entry.queued_at = clocks.now;
   due.push_back(entry.id());
 }
 
+/// Whether the wall clock does not show the date yet: it was stepped back.
+bool TimerShard::is_before_date(const Entry& entry, const ClockReading& clocks) noexcept {
+  return entry.is_dated() && *entry.details->date > whole_ms(clocks.wall);
+}
+
+void TimerShard::arm_for_date(Entry& entry, const ClockReading& clocks) noexcept {
+  const MonotonicTime due_at =
+      saturating_add(clocks.now, time_until(*entry.details->date, clocks.wall));
+  if (entry.is_periodic()) entry.details->periodic->move(due_at);
+  arm(entry, due_at);
+}
+
 void TimerShard::retime(const ClockReading& clocks) noexcept {
   if (dated_ == 0) return;
   slab_.for_each([&](Entry& entry) {
-    if (entry.state != State::pending || !entry.is_dated()) return;
-    arm(entry, saturating_add(clocks.now, time_until(*entry.details->date, clocks.wall)));
+    if (entry.state == State::pending && entry.is_dated()) arm_for_date(entry, clocks);
   });
 }
 
@@ -210,6 +219,11 @@ bool TimerShard::is_pending(TimerId id) const noexcept {
   return entry != nullptr && entry->state != State::running;
 }
 
+bool TimerShard::is_in_wheel(TimerId id) const noexcept {
+  const Entry* const entry = find(id);
+  return entry != nullptr && entry->state == State::pending;
+}
+
 bool TimerShard::is_running(TimerId id) const noexcept {
   const Entry* const entry = find(id);
   return entry != nullptr && entry->state == State::running;
@@ -217,11 +231,17 @@ bool TimerShard::is_running(TimerId id) const noexcept {
 
 // ---- running ------------------------------------------------------------------------------------
 
-std::optional<BegunRun> TimerShard::begin_run(TimerId id, MonotonicTime now, Job& job) noexcept {
+std::optional<BegunRun> TimerShard::begin_run(TimerId id, const ClockReading& clocks,
+                                              Job& job) noexcept {
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state != State::queued) return std::nullopt;
-  entry->state = State::running;
   --queued_;
+  if (is_before_date(*entry, clocks)) {
+    arm_for_date(*entry, clocks);
+    return std::nullopt;
+  }
+  const MonotonicTime now = clocks.now;
+  entry->state = State::running;
   ++running_;
   ++runs_;
   job = std::move(entry->job);
@@ -257,6 +277,7 @@ bool TimerShard::rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) n
   if (const auto next_run = std::exchange(entry->details->next_run, std::nullopt)) {
     ticks.move(*next_run);
   }
+  set_date(*entry, std::nullopt);  // it was for the run that is over
   arm(*entry, ticks.due_at());
   return true;
 }
@@ -285,7 +306,10 @@ std::vector<PendingJob> TimerShard::take_all(TakeAll which) {
     PendingJob& left = taken.emplace_back();
     left.deadline = entry.due_at;
     if (entry.is_periodic()) left.periodic = entry.details->periodic->left();
-    if (entry.details != nullptr) left.name = std::move(entry.details->name);
+    if (entry.details != nullptr) {
+      left.name = std::move(entry.details->name);
+      left.date = entry.details->date;
+    }
     take_out(entry, left.job);
     ++dropped_;
   });

@@ -99,7 +99,7 @@ class TimerShard {
 
   /// Queued → running at `now`, with the job moved to `job`. Returns: nothing when it was cancelled
   /// or moved meanwhile and must not run.
-  std::optional<BegunRun> begin_run(TimerId id, MonotonicTime now, Job& job) noexcept;
+  std::optional<BegunRun> begin_run(TimerId id, const ClockReading& clocks, Job& job) noexcept;
   /// Running → pending at its next tick, with `job` moved back. Returns: false when there is no
   /// next run, or there shall be none; then the caller destroys the job and calls `end_run`.
   enum class Repeat : std::uint8_t { may, must_not };
@@ -116,6 +116,8 @@ class TimerShard {
   void cancel_all(std::vector<Job>& jobs);
 
   bool is_pending(TimerId id) const noexcept;
+  /// Whether it is pending and not yet queued.
+  bool is_in_wheel(TimerId id) const noexcept;
   bool is_running(TimerId id) const noexcept;
   /// The tick for which a timer was scheduled or moved last.
   Tick armed_for() const noexcept { return armed_for_; }
@@ -183,7 +185,9 @@ class TimerShard {
   void set_date(Entry& entry, std::optional<WallTime> date) noexcept;
   void on_due(Entry& entry, const ClockReading& clocks, MonotonicTime woke_at,
               std::vector<TimerId>& due) noexcept;
-  void sort_by_schedule(std::vector<TimerId>& due) const;
+  static bool is_before_date(const Entry& entry, const ClockReading& clocks) noexcept;
+  void arm_for_date(Entry& entry, const ClockReading& clocks) noexcept;
+  void sort_by_deadline(std::vector<TimerId>& due) const;
   void record(const Entry& entry, MonotonicTime now) noexcept;
   void take_out(Entry& entry, Job& job) noexcept;
   void end(Entry& entry) noexcept;
@@ -206,6 +210,7 @@ class TimerShard {
   LatenessLedger ledger_;
   std::chrono::nanoseconds late_threshold_ = std::chrono::nanoseconds::max();
   bool last_was_late_ = false;
+  bool took_postponed_ = false;  // the batch being collected has some
   Tick armed_for_ = 0;
   std::size_t dated_ = 0;
   std::size_t queued_ = 0;

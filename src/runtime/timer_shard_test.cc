@@ -40,7 +40,7 @@ class TimerShardTest : public testing::Test {
       more = shard_.collect({.now = after(now_ms), .wall = {}}, after(now_ms), due);
       for (const TimerId id : due) {
         Job job;
-        EXPECT_TRUE(shard_.begin_run(id, after(now_ms), job));
+        EXPECT_TRUE(shard_.begin_run(id, {.now = after(now_ms), .wall = {}}, job));
         job = Job();
         shard_.end_run(id);
         ran.push_back(id);

@@ -45,9 +45,12 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
         closed_ = true;
         timer = std::exchange(timer_, {});
       }
-      if (!timer) return;
+      if (!timer) break;
       timer.cancel_and_wait();  // a run that ends may have scheduled the next: look again
     }
+    // A job that the scheduler's stop handed back may be running, and no timer tells of it.
+    MutexLock lock(mu_);
+    while (running_on_ != std::thread::id()) run_ended_.wait(mu_);
   }
 
  private:
@@ -65,6 +68,7 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
     {
       MutexLock lock(mu_);
       running_on_ = std::thread::id();
+      run_ended_.notify_all();
       wanted_ = std::min(wanted_, next.value_or(MonotonicTime::max()));
       to_schedule = settle();
     }
@@ -111,6 +115,7 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
   std::atomic<MonotonicTime> set_for_ = MonotonicTime::max();
 
   Mutex mu_;
+  CondVar run_ended_;
   MonotonicTime wanted_ DETENT_GUARDED_BY(mu_) = MonotonicTime::max();
   TimerHandle timer_ DETENT_GUARDED_BY(mu_);
   std::thread::id running_on_ DETENT_GUARDED_BY(mu_);  // none: on_wakeup does not run
