@@ -1,4 +1,5 @@
-// The verbs. What happens by itself as time passes is in engine_turn.cc.
+// Scheduling, cancelling and leasing, and how a task gets into memory. The other verbs are in
+// engine_lease.cc and engine_move.cc, what happens by itself as time passes in engine_turn.cc.
 #include "engine/engine.h"
 
 #include <algorithm>
@@ -17,16 +18,7 @@ using std::chrono::milliseconds;
 /// Most payload bytes in one answer to a lease, so that an answer stays within a few HTTP buffers.
 constexpr std::size_t kMaxLeaseBytes = 16 * 1024 * 1024;
 
-/// At most kMaxErrorBytes of `text`, not cut within a UTF-8 character.
-std::string cut_error(std::string text) {
-  if (text.size() <= kMaxErrorBytes) return text;
-  std::size_t end = kMaxErrorBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;
-  text.resize(end);
-  return text;
-}
-
-Error unknown_task(TaskId id) {
+Error no_task(TaskId id) {
   return Error{ErrorCode::not_found, "there is no task " + to_string(id), "id"};
 }
 
@@ -64,37 +56,19 @@ Result<TaskView> Engine::schedule(const ScheduleRequest& request) {
 
 Result<TaskView> Engine::get(TaskId id) {
   if (stopped_by_) return *stopped_by_;
-  if (LoadedTask* loaded = find_loaded(id)) {
-    ASSIGN_OR_RETURN(Task task, read(*loaded));
-    return TaskView{.task = std::move(task), .state = loaded->state};
-  }
-  ASSIGN_OR_RETURN(std::optional<StoredTask> stored, find_stored(id));
-  if (!stored) return unknown_task(id);
-  TaskState state = TaskState::scheduled;
-  if (stored->task.dead) {
-    state = TaskState::dead;
-  } else if (stored->task.due_at <= time_.wall_now()) {
-    state = TaskState::ready;  // overdue, and waits for room in memory
-  }
-  return TaskView{.task = std::move(stored->task), .state = state};
+  ASSIGN_OR_RETURN(Found found, find(id));
+  return TaskView{.task = std::move(found.stored.task), .state = found.state};
 }
 
 Result<void> Engine::cancel(TaskId id) {
   if (stopped_by_) return *stopped_by_;
   if (LoadedTask* loaded = find_loaded(id)) {
-    if (!next_state(loaded->state, TaskVerb::cancel)) {
-      return Error{
-          ErrorCode::conflict,
-          "task " + to_string(id) + " is leased: complete it, or wait for its lease to end", "id"};
-    }
+    if (!next_state(loaded->state, TaskVerb::cancel)) return is_leased(id);
     remove(*loaded);
   } else {
     ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, find_stored(id));
-    if (!stored) return unknown_task(id);
-    staging_.erase(stored->place);
-    Queue& queue = queue_of(stored->task.queue);
-    --(stored->task.dead ? queue.counts.dead : queue.counts.waiting);
-    note_counts(queue);
+    if (!stored) return no_task(id);
+    remove(*stored);
   }
   ++counters_.cancelled;
   return ok();
@@ -187,59 +161,6 @@ LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& r
                     .lateness = std::max(lateness, milliseconds{0})};
 }
 
-// ---- complete, fail ----
-
-Result<LeaseOutcome> Engine::complete(LeaseToken lease) {
-  if (stopped_by_) return *stopped_by_;
-  LoadedTask* task = holder_of(lease);
-  if (task == nullptr) return LeaseOutcome::conflict;
-  DETENT_CHECK(next_state(task->state, TaskVerb::complete) == TaskState::completed);
-  remove(*task);
-  ++counters_.completed;
-  return LeaseOutcome::done;
-}
-
-Result<LeaseOutcome> Engine::fail(const FailRequest& request) {
-  if (stopped_by_) return *stopped_by_;
-  LoadedTask* loaded = holder_of(request.lease);
-  if (loaded == nullptr) return LeaseOutcome::conflict;
-  ASSIGN_OR_RETURN(Task task, read(*loaded));
-  ++counters_.failed;
-  task.last_error = cut_error(request.error);
-  return end_attempt(*loaded, std::move(task), request.delay);
-}
-
-Engine::LoadedTask* Engine::holder_of(LeaseToken lease) noexcept {
-  const auto it = leases_.find(lease.number);
-  if (lease.epoch != epoch_ || it == leases_.end()) {
-    ++counters_.conflicts;
-    return nullptr;
-  }
-  return it->second;
-}
-
-LeaseOutcome Engine::end_attempt(LoadedTask& loaded, Task task, std::optional<milliseconds> delay) {
-  const DueKey from = loaded.place;
-  Queue& queue = *loaded.queue;
-  task.attempts = loaded.attempts + 1;
-  const bool is_last = task.attempts >= loaded.max_attempts;
-  DETENT_CHECK(next_state(loaded.state, is_last ? TaskVerb::fail_last : TaskVerb::fail));
-  unload(loaded);
-  if (is_last) {
-    task.dead = true;
-    const TaskId id = task.id;
-    staging_.put(from, {.place = {kNeverDue, id}, .task = std::move(task)});
-    --queue.counts.waiting;
-    ++queue.counts.dead;
-    note_counts(queue);
-    ++counters_.dead;
-    return LeaseOutcome::dead;
-  }
-  if (!delay) delay = retry_delay(task.rules.backoff.value_or(Backoff{}), task.attempts, rng_);
-  place(std::move(task), from, deadline_of(*delay));
-  return LeaseOutcome::done;
-}
-
 // ---- tasks in memory and where they are stored ----
 
 Engine::Deadline Engine::deadline_of(const Due& due) const {
@@ -314,6 +235,13 @@ void Engine::remove(LoadedTask& task) {
   unload(task);
 }
 
+void Engine::remove(const StoredTask& stored) {
+  Queue& queue = queue_of(stored.task.queue);
+  --(stored.task.dead ? queue.counts.dead : queue.counts.waiting);
+  note_counts(queue);
+  staging_.erase(stored.place);  // last: `stored` may be what is staged
+}
+
 Result<Task> Engine::read(LoadedTask& loaded) {
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, read_all({&loaded}));
   if (!records.front()) set_aside(loaded);
@@ -347,6 +275,24 @@ Result<std::vector<Result<Task>>> Engine::read_all(const std::vector<LoadedTask*
 Result<std::optional<StoredTask>> Engine::find_stored(TaskId id) {
   if (const Staging::Change* change = staging_.find(id)) return change->to;
   return store_.find(id);
+}
+
+Result<Engine::Found> Engine::find(TaskId id) {
+  if (LoadedTask* loaded = find_loaded(id)) {
+    const DueKey place = loaded->place;
+    ASSIGN_OR_RETURN(Task task, read(*loaded));
+    return Found{.stored = {place, std::move(task)}, .state = loaded->state, .loaded = loaded};
+  }
+  ASSIGN_OR_RETURN(std::optional<StoredTask> stored, find_stored(id));
+  if (!stored) return no_task(id);
+  const TaskState state = state_on_disk(stored->task);
+  return Found{.stored = *std::move(stored), .state = state};
+}
+
+TaskState Engine::state_on_disk(const Task& task) const {
+  if (task.dead) return TaskState::dead;
+  // An overdue one waits for room in memory.
+  return task.due_at <= time_.wall_now() ? TaskState::ready : TaskState::scheduled;
 }
 
 Engine::LoadedTask* Engine::find_loaded(TaskId id) noexcept {

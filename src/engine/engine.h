@@ -67,6 +67,18 @@ struct EngineOptions {
   std::uint64_t seed = 0;
 };
 
+/// Where a verb over a whole queue goes on: after this place, with tasks up to this id (0: all that
+/// have been accepted). A new one begins.
+struct QueueCursor {
+  DueKey after = kFirstDueKey;
+  TaskId last_id;
+};
+/// What one step of a verb over a whole queue did.
+struct QueueStep {
+  std::size_t count = 0;            // tasks changed
+  std::optional<QueueCursor> next;  // none: it is done
+};
+
 class Engine {
  public:
   using WaitId = std::uint64_t;
@@ -86,6 +98,29 @@ class Engine {
   Result<TaskView> get(TaskId id);
   /// Removes a task that is not leased. Errors: not_found; conflict when it is leased.
   Result<void> cancel(TaskId id);
+  /// Gives a task another due time; the answer shows it as moved. A dead one lives again and has
+  /// all its attempts before it, as redrive() does it. Durable: the new due time. Errors: as
+  /// validate(ScheduleRequest) for `due`; not_found; conflict when it is leased.
+  Result<TaskView> move(TaskId id, const Due& due);
+  /// Makes a task due now. One that is ready stays where it is in its queue's order; a dead one
+  /// lives again. Durable: the due time, where it changed. Errors: not_found; conflict when it is
+  /// leased.
+  Result<TaskView> run_now(TaskId id);
+  /// Puts a dead task back, due now: it has all its attempts before it, and keeps its last error
+  /// until the next. Durable: that it lives. Errors: not_found; conflict when it is not dead.
+  Result<TaskView> redrive(TaskId id);
+
+  /// One step of redrive() for the dead tasks of a queue, at most `limit`. A step reads at most
+  /// 1 000 records and changes as many, however many there are: while its answer has `next`, call
+  /// again with that, in a later turn. It reads the dead tasks of all queues from where it goes on.
+  /// A record that is damaged is passed over. Durable: each step of its own. Errors: not_found when
+  /// the queue never had a task.
+  Result<QueueStep> redrive(const std::string& queue, std::size_t limit, QueueCursor from = {});
+  /// Likewise removes the tasks of a queue that are not leased: scheduled, ready, dead. Tasks
+  /// accepted after the first step stay. It reads the due order of all queues from its start until
+  /// none of this queue is left, so a small queue among n tasks costs up to n reads, in steps.
+  /// A task that is moved, or whose lease ends, behind a purge under way may be left.
+  Result<QueueStep> purge(const std::string& queue, std::size_t limit, QueueCursor from = {});
 
   /// Hands out what is ready now, most urgent first (priority, then due time, then id); may be
   /// nothing. Answers at most kMaxLeaseBytes of payload at once.
@@ -103,6 +138,21 @@ class Engine {
   Result<LeaseOutcome> complete(LeaseToken lease);
   /// The attempt failed: the task comes back after a delay, or is dead after its last attempt.
   Result<LeaseOutcome> fail(const FailRequest& request);
+  /// The work takes longer: the lease runs out `by` from now, or when it did if that is later.
+  /// Nothing is durable: leases are memory. Errors: invalid_argument unless `by` is 1 ms … 30 days.
+  Result<LeaseOutcome> extend(LeaseToken lease, std::chrono::milliseconds by);
+  /// Gives the task back unharmed: the attempt does not count. It is ready again at its old place
+  /// in its queue's order, or scheduled when `delay` is more than nothing; `priority` is its new
+  /// one. Durable: delay and priority; without them nothing has changed on disk. Errors:
+  /// invalid_argument for `delay`.
+  Result<LeaseOutcome> release(LeaseToken lease,
+                               std::optional<std::chrono::milliseconds> delay = {},
+                               std::optional<std::uint32_t> priority = {});
+  /// The attempt failed and no other will do better: the task is dead at once. `priority` is its
+  /// new one, for when it lives again. Durable: the task as dead, this attempt counted. Answers
+  /// `dead`.
+  Result<LeaseOutcome> bury(LeaseToken lease, std::string error,
+                            std::optional<std::uint32_t> priority = {});
 
   /// Runs `committed` after the next commit, with its result; in the order of the calls.
   void after_commit(Committed committed);
@@ -129,6 +179,7 @@ class Engine {
   struct Queue;
   struct LoadedTask;
   struct Wait;
+  struct Found;
   struct ReadyOrder {
     bool operator()(const LoadedTask* a, const LoadedTask* b) const noexcept;
   };
@@ -159,16 +210,29 @@ class Engine {
   void place(Task task, std::optional<DueKey> from, Deadline deadline);
   /// The task has ended: stages its removal and forgets it.
   void remove(LoadedTask& task);
+  /// Likewise for one that is on disk only.
+  void remove(const StoredTask& stored);
   Result<std::vector<LeasedTask>> take_ready(Queue& queue, const LeaseRequest& request);
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
-  LeaseOutcome end_attempt(LoadedTask& loaded, Task task,
+  /// `verb` is fail or run_out.
+  LeaseOutcome end_attempt(LoadedTask& loaded, Task task, TaskVerb verb,
                            std::optional<std::chrono::milliseconds> delay);
+  void rest_dead(LoadedTask& loaded, Task task);
+  void give_back(LoadedTask& loaded);
+  /// A task that is not leased gets another due time, and lives if it was dead.
+  TaskView put_at(Found found, Deadline deadline);
+  template <class Visit>
+  Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Visit visit);
+  Result<Queue*> known_queue(const std::string& name);
   void note_counts(Queue& queue);
 
   // Records, as this turn has left them.
   Result<Task> read(LoadedTask& loaded);
   Result<std::vector<Result<Task>>> read_all(const std::vector<LoadedTask*>& tasks);
   Result<std::optional<StoredTask>> find_stored(TaskId id);
+  /// Errors: not_found.
+  Result<Found> find(TaskId id);
+  TaskState state_on_disk(const Task& task) const;
   /// A record that cannot be read leaves the queue for the quarantine.
   void set_aside(LoadedTask& task);
 

@@ -1,6 +1,8 @@
 // Crashes at every write, before and after it took effect: what was acknowledged is there, what
 // was removed stays away, and nothing is handed out twice but what was leased.
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/rng.h"
 #include "base/test_seed.h"
@@ -18,15 +20,17 @@ class EngineCrash : public EngineFixture {
 
   void step() {
     if (one_in(40)) plan_fault();
-    const std::uint32_t choice = rng_.below(10);
-    if (choice < 4) {
+    const std::uint32_t choice = rng_.below(15);
+    if (choice < 5) {
       do_schedule();
-    } else if (choice < 6) {
+    } else if (choice < 7) {
       do_lease();
-    } else if (choice < 8) {
-      do_end_lease();
-    } else if (choice < 9) {
-      do_cancel();
+    } else if (choice < 10) {
+      do_with_lease();
+    } else if (choice < 13) {
+      do_with_task();
+    } else if (choice < 14) {
+      do_with_queue();
     } else {
       clock_.advance(std::chrono::milliseconds{rng_.below(3'000)});
     }
@@ -35,11 +39,12 @@ class EngineCrash : public EngineFixture {
 
   /// Commits; a failed write ends the run of this engine, as a crash does.
   void finish_turn() {
-    if (engine_->turn() || !engine_->stopped_by()) return;
-    restart();
+    if (!engine_->turn() && engine_->stopped_by()) return restart();
+    engine_->check_invariants();
   }
   void restart() {
     leases_.clear();
+    removing_.clear();
     // Nobody was told of these: they may be there or not, and an id that was never told may come
     // again.
     std::erase_if(known_, [](const auto& entry) { return entry.second == Known::unknown; });
@@ -49,6 +54,8 @@ class EngineCrash : public EngineFixture {
   /// A run of random steps with crashes, on an empty disk.
   void run(std::uint64_t seed, int steps) {
     known_.clear();
+    leases_.clear();
+    removing_.clear();
     rng_ = Rng(seed);
     open_on_a_new_disk();
     for (int i = 0; i < steps && !HasFatalFailure(); ++i) step();
@@ -90,25 +97,68 @@ class EngineCrash : public EngineFixture {
       leases_.push_back(task);
     }
   }
-  void do_end_lease() {
+  void do_with_lease() {
     if (leases_.empty()) return;
     const LeasedTask task = leases_.back();
-    leases_.pop_back();
-    if (one_in(3)) {
-      (void)engine_->fail({.lease = task.lease, .delay = 10ms, .error = "again"});
+    if (one_in(5)) {
+      (void)engine_->extend(task.lease, 90s);
       return;
     }
-    const Result<LeaseOutcome> outcome = engine_->complete(task.lease);
-    if (outcome && *outcome == LeaseOutcome::done) forget_after_commit(task.task.id);
+    leases_.pop_back();
+    switch (rng_.below(4)) {
+      case 0:
+        (void)engine_->fail({.lease = task.lease, .delay = 10ms, .error = "again"});
+        return;
+      case 1:
+        (void)engine_->bury(task.lease, "hopeless", one_in(2) ? 7 : kDefaultPriority);
+        return;
+      case 2:
+        (void)engine_->release(task.lease, one_in(2) ? 10ms : 0ms, rng_.below(2'000));
+        return;
+      default:
+        const Result<LeaseOutcome> outcome = engine_->complete(task.lease);
+        if (outcome && *outcome == LeaseOutcome::done) forget_after_commit(task.task.id);
+    }
   }
-  void do_cancel() {
+  void do_with_task() {
     if (known_.empty()) return;
     const auto it =
         std::next(known_.begin(), rng_.below(static_cast<std::uint32_t>(known_.size())));
-    if (engine_->cancel(it->first)) forget_after_commit(it->first);
+    const TaskId id = it->first;
+    switch (rng_.below(4)) {
+      case 0:
+        (void)engine_->move(id, std::chrono::milliseconds{rng_.below(3'600'000)});
+        return;
+      case 1:
+        (void)engine_->run_now(id);
+        return;
+      case 2:
+        (void)engine_->redrive(id);
+        return;
+      default:
+        if (engine_->cancel(id)) forget_after_commit(id);
+    }
+  }
+  void do_with_queue() {
+    if (!one_in(10)) {
+      (void)engine_->redrive("q", 1 + rng_.below(3));
+      return;
+    }
+    const Result<QueueStep> step = engine_->purge("q", 1 + rng_.below(30));
+    if (!step) return;
+    std::size_t gone = 0;
+    for (const auto& [id, known] : known_) {
+      if (known == Known::removed || removing_.contains(id)) continue;
+      const Result<TaskView> view = engine_->get(id);
+      if (view || view.error().code != ErrorCode::not_found) continue;
+      ++gone;
+      forget_after_commit(id);
+    }
+    EXPECT_LE(gone, step->count) << "some the outside was never told of";
   }
   void forget_after_commit(TaskId id) {
     known_[id] = Known::unknown;
+    removing_.insert(id);
     engine_->after_commit([this, id](const Result<void>& committed) {
       if (committed) known_[id] = Known::removed;
     });
@@ -116,6 +166,7 @@ class EngineCrash : public EngineFixture {
 
   Rng rng_{0};
   std::map<TaskId, Known> known_;
+  std::set<TaskId> removing_;  // since the engine was opened
   std::vector<LeasedTask> leases_;
 };
 

@@ -1,4 +1,5 @@
-// What the engine keeps of a task, a queue and a waiting worker in memory. Private to engine*.cc.
+// What the engine keeps of a task, a queue and a waiting worker in memory, and what several of its
+// verbs refuse. Private to engine*.cc.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,13 @@ struct Engine::Queue {
   std::map<WaitId, Wait*> waits;  // in the order in which they came
 };
 
+/// A task wherever it is.
+struct Engine::Found {
+  StoredTask stored;  // as staged
+  TaskState state = TaskState::scheduled;
+  LoadedTask* loaded = nullptr;  // null: it is on disk only
+};
+
 /// A worker that waits for a task.
 struct Engine::Wait {
   std::uint32_t index;  // in waits_, and its timer's in wait_wheel_
@@ -47,5 +55,10 @@ struct Engine::Wait {
   LeaseRequest request;
   LeaseDone done;
 };
+
+/// A due time that a new task may not have is none for another either.
+Result<void> validate_due(const Due& due);
+/// The conflict of who is not the holder of its lease.
+Error is_leased(TaskId id);
 
 }  // namespace detent

@@ -130,7 +130,7 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
     }
     ++counters_.leases_expired;
     record->last_error = "the lease ran out";
-    end_attempt(*ran_out[i], *std::move(record), std::nullopt);
+    end_attempt(*ran_out[i], *std::move(record), TaskVerb::run_out, std::nullopt);
   }
 }
 
@@ -361,11 +361,14 @@ void Engine::check_invariants() {
   DETENT_CHECK(in_memory == loaded_.size() && in_memory == loaded_by_id_.size());
   DETENT_CHECK(timers == due_wheel_.size());
   DETENT_CHECK(waits_.size() == wait_wheel_.size() && waits_.size() == waits_by_id_.size());
+  std::size_t leased = 0;
   for (const auto& [name, queue] : queues_) {
+    leased += queue->leased;
     DETENT_CHECK(queue->counts.waiting == found[name].waiting);
     DETENT_CHECK(queue->counts.dead == found[name].dead);
     for (LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);
   }
+  DETENT_CHECK(leased == leases_.size());
   for (const auto& [number, task] : leases_) {
     DETENT_CHECK(task->state == TaskState::leased && task->lease == number);
   }

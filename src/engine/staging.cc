@@ -25,6 +25,14 @@ const Staging::Change* Staging::find(TaskId id) const noexcept {
   return it == index_by_id_.end() ? nullptr : &changes_[it->second];
 }
 
+std::vector<TaskId> Staging::tasks_of(std::string_view queue) const {
+  std::vector<TaskId> tasks;
+  for (const Change& change : changes_) {
+    if (change.to && change.to->task.queue == queue) tasks.push_back(change.to->place.id);
+  }
+  return tasks;
+}
+
 WriteBatch Staging::take() {
   WriteBatch batch;
   for (Change& change : changes_) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,8 @@ class Staging {
     std::optional<StoredTask> to;  // none: removed
   };
   const Change* find(TaskId id) const noexcept;
+  /// The tasks of a queue that this turn put and has not removed. O(changes of the turn).
+  std::vector<TaskId> tasks_of(std::string_view queue) const;
 
   bool empty() const noexcept { return changes_.empty(); }
   /// The batch of all changes, in the order in which their tasks were first touched; empties this.

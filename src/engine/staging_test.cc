@@ -62,5 +62,16 @@ TEST(Staging, TakeLeavesItEmptyAndKeepsTheOrderOfFirstTouch) {
   EXPECT_EQ(staging.find(TaskId{1}), nullptr);
 }
 
+TEST(Staging, TellsTheTasksOfAQueueThatWereNotRemoved) {
+  Staging staging;
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    StoredTask task = stored(id, 10);
+    task.task.queue = id == 2 ? "other" : "q";
+    staging.put(std::nullopt, task);
+  }
+  staging.erase(stored(3, 10).place);
+  EXPECT_EQ(staging.tasks_of("q"), std::vector{TaskId{1}});
+}
+
 }  // namespace
 }  // namespace detent

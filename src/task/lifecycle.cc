@@ -8,32 +8,46 @@ namespace detent {
 namespace {
 
 using Cell = std::optional<TaskState>;
-using Row = std::array<Cell, 7>;
-constexpr std::size_t kStateCount = 6;
+using Row = std::array<Cell, 5>;
+constexpr std::size_t kVerbCount = 17;
 
 using enum TaskState;
 constexpr Cell kNo = std::nullopt;
 
-// The table of lifecycle.h. Rows are in the order of TaskState, columns in that of TaskVerb.
+// The table of lifecycle.h. Rows are in the order of TaskVerb; columns are "no task", then the
+// states a task can be in, in the order of TaskState.
 // clang-format off
-constexpr std::array<Row, kStateCount> kNext{{
-  // become_due lease   complete   fail       fail_last release cancel
-    {ready,     kNo,    kNo,       kNo,       kNo,      kNo,    cancelled},  // scheduled
-    {kNo,       leased, kNo,       kNo,       kNo,      kNo,    cancelled},  // ready
-    {kNo,       kNo,    completed, scheduled, dead,     ready,  kNo},        // leased
-    {kNo,       kNo,    kNo,       kNo,       kNo,      kNo,    cancelled},  // dead
-    {kNo,       kNo,    kNo,       kNo,       kNo,      kNo,    kNo},        // completed
-    {kNo,       kNo,    kNo,       kNo,       kNo,      kNo,    kNo},        // cancelled
+constexpr std::array<Row, kVerbCount> kNext{{
+  // no task   scheduled  ready      leased     dead
+    {scheduled, kNo,       kNo,       kNo,       kNo},        // schedule
+    {kNo,       ready,     kNo,       kNo,       kNo},        // become_due
+    {kNo,       scheduled, scheduled, kNo,       scheduled},  // move
+    {kNo,       ready,     ready,     kNo,       ready},      // run_now
+    {kNo,       kNo,       leased,    kNo,       kNo},        // lease
+    {kNo,       kNo,       kNo,       completed, kNo},        // complete
+    {kNo,       kNo,       kNo,       scheduled, kNo},        // fail
+    {kNo,       kNo,       kNo,       dead,      kNo},        // fail_last
+    {kNo,       kNo,       kNo,       leased,    kNo},        // extend
+    {kNo,       kNo,       kNo,       ready,     kNo},        // release
+    {kNo,       kNo,       kNo,       scheduled, kNo},        // release_later
+    {kNo,       kNo,       kNo,       scheduled, kNo},        // run_out
+    {kNo,       kNo,       kNo,       dead,      kNo},        // run_out_last
+    {kNo,       kNo,       kNo,       dead,      kNo},        // bury
+    {kNo,       kNo,       kNo,       kNo,       ready},      // redrive
+    {kNo,       cancelled, cancelled, kNo,       cancelled},  // cancel
+    {kNo,       cancelled, cancelled, kNo,       cancelled},  // purge
 }};
 // clang-format on
 
-static_assert(static_cast<std::size_t>(TaskState::cancelled) + 1 == kStateCount);
-static_assert(static_cast<std::size_t>(TaskVerb::cancel) + 1 == std::tuple_size_v<Row>);
+static_assert(static_cast<std::size_t>(TaskVerb::purge) + 1 == kVerbCount);
+static_assert(static_cast<std::size_t>(dead) + 2 == std::tuple_size_v<Row>);
 
 }  // namespace
 
-std::optional<TaskState> next_state(TaskState state, TaskVerb verb) noexcept {
-  return kNext[static_cast<std::size_t>(state)][static_cast<std::size_t>(verb)];
+std::optional<TaskState> next_state(std::optional<TaskState> state, TaskVerb verb) noexcept {
+  if (state == completed || state == cancelled) return std::nullopt;
+  const std::size_t column = state ? static_cast<std::size_t>(*state) + 1 : 0;
+  return kNext[static_cast<std::size_t>(verb)][column];
 }
 
 std::string_view to_string(TaskState state) noexcept {

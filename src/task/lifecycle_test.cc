@@ -13,31 +13,54 @@ namespace {
 
 using S = TaskState;
 using V = TaskVerb;
+using From = std::optional<S>;
 
+constexpr From kNoTask = std::nullopt;
 constexpr S kStates[] = {S::scheduled, S::ready, S::leased, S::dead, S::completed, S::cancelled};
-constexpr V kVerbs[] = {V::become_due, V::lease,   V::complete, V::fail,
-                        V::fail_last,  V::release, V::cancel};
+constexpr From kFrom[] = {kNoTask, S::scheduled, S::ready,    S::leased,
+                          S::dead, S::completed, S::cancelled};
+constexpr V kVerbs[] = {V::schedule,      V::become_due, V::move,         V::run_now, V::lease,
+                        V::complete,      V::fail,       V::fail_last,    V::extend,  V::release,
+                        V::release_later, V::run_out,    V::run_out_last, V::bury,    V::redrive,
+                        V::cancel,        V::purge};
+static_assert(std::size(kVerbs) == static_cast<std::size_t>(V::purge) + 1);
 
-const std::map<std::pair<S, V>, S> kAllowed{
-    {{S::scheduled, V::become_due}, S::ready},  //
-    {{S::scheduled, V::cancel}, S::cancelled},  //
-    {{S::ready, V::lease}, S::leased},          //
-    {{S::ready, V::cancel}, S::cancelled},      //
-    {{S::leased, V::complete}, S::completed},   //
-    {{S::leased, V::fail}, S::scheduled},       //
-    {{S::leased, V::fail_last}, S::dead},       //
-    {{S::leased, V::release}, S::ready},        //
-    {{S::dead, V::cancel}, S::cancelled},       //
+const std::map<std::pair<From, V>, S> kAllowed{
+    {{kNoTask, V::schedule}, S::scheduled},         //
+    {{S::scheduled, V::become_due}, S::ready},      //
+    {{S::scheduled, V::move}, S::scheduled},        //
+    {{S::scheduled, V::run_now}, S::ready},         //
+    {{S::scheduled, V::cancel}, S::cancelled},      //
+    {{S::scheduled, V::purge}, S::cancelled},       //
+    {{S::ready, V::move}, S::scheduled},            //
+    {{S::ready, V::run_now}, S::ready},             //
+    {{S::ready, V::lease}, S::leased},              //
+    {{S::ready, V::cancel}, S::cancelled},          //
+    {{S::ready, V::purge}, S::cancelled},           //
+    {{S::leased, V::complete}, S::completed},       //
+    {{S::leased, V::fail}, S::scheduled},           //
+    {{S::leased, V::fail_last}, S::dead},           //
+    {{S::leased, V::extend}, S::leased},            //
+    {{S::leased, V::release}, S::ready},            //
+    {{S::leased, V::release_later}, S::scheduled},  //
+    {{S::leased, V::run_out}, S::scheduled},        //
+    {{S::leased, V::run_out_last}, S::dead},        //
+    {{S::leased, V::bury}, S::dead},                //
+    {{S::dead, V::move}, S::scheduled},             //
+    {{S::dead, V::run_now}, S::ready},              //
+    {{S::dead, V::redrive}, S::ready},              //
+    {{S::dead, V::cancel}, S::cancelled},           //
+    {{S::dead, V::purge}, S::cancelled},            //
 };
 
 TEST(Lifecycle, EveryCellIsAsWritten) {
-  for (const S state : kStates) {
+  for (const From& state : kFrom) {
     for (const V verb : kVerbs) {
       const auto cell = kAllowed.find({state, verb});
       const std::optional<S> expected =
           cell == kAllowed.end() ? std::nullopt : std::optional(cell->second);
       EXPECT_EQ(next_state(state, verb), expected)
-          << to_string(state) << ", verb " << static_cast<int>(verb);
+          << (state ? to_string(*state) : "no task") << ", verb " << static_cast<int>(verb);
     }
   }
 }
@@ -49,17 +72,24 @@ TEST(Lifecycle, NothingLeadsOutOfAnEnd) {
   }
 }
 
-TEST(Lifecycle, EveryStateIsReachedFromScheduled) {
-  std::set<S> reached{S::scheduled};
+TEST(Lifecycle, OnlyTheHolderOfALeaseChangesALeasedTask) {
+  for (const V verb : {V::schedule, V::become_due, V::move, V::run_now, V::lease, V::redrive,
+                       V::cancel, V::purge}) {
+    EXPECT_EQ(next_state(S::leased, verb), std::nullopt) << static_cast<int>(verb);
+  }
+}
+
+TEST(Lifecycle, EveryStateIsReachedFromNoTask) {
+  std::set<From> reached{kNoTask};
   for (std::size_t before = 0; before != reached.size();) {
     before = reached.size();
-    for (const S state : std::set<S>(reached)) {
+    for (const From& state : std::set<From>(reached)) {
       for (const V verb : kVerbs) {
         if (const auto next = next_state(state, verb)) reached.insert(*next);
       }
     }
   }
-  EXPECT_EQ(reached.size(), std::size(kStates));
+  EXPECT_EQ(reached.size(), std::size(kFrom));
 }
 
 TEST(Lifecycle, StatesHaveTheirNamesOfTheGlossary) {
