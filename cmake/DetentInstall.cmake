@@ -5,7 +5,7 @@
 # stands in src/ only is private and stays here.
 include(CMakePackageConfigHelpers)
 
-set(DETENT_EXPORTED_LAYERS wheel base runtime)
+set(DETENT_EXPORTED_LAYERS wheel base calendar runtime)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/detent)
 
 foreach(layer IN LISTS DETENT_EXPORTED_LAYERS)

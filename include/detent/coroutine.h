@@ -249,12 +249,12 @@ template <class OnDone>
 Detached run_detached(Task<void> task, OnDone on_done) {
   std::exception_ptr error;
   try {
-    co_await std::move(task);
+    co_await std::move(task);  // NOLINT(bugprone-use-after-move): it is evaluated once
   } catch (...) {
     error = std::current_exception();
   }
-  // Awaiting leaves it its frame. Nothing of it is left when on_done hears of its end.
-  task = Task<void>();  // NOLINT(bugprone-use-after-move)
+  // Awaiting it left it its frame; nothing of that is left when on_done hears of its end.
+  task = Task<void>();
   on_done(std::move(error));
 }
 

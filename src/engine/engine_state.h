@@ -13,7 +13,7 @@ namespace detent {
 
 /// A task of the load window. Its payload and rules stay in the store.
 struct Engine::LoadedTask {
-  std::uint32_t index;  // in loaded_, and its timer's in due_wheel_
+  std::uint32_t index = 0;  // in loaded_, and its timer's in due_wheel_
   std::uint32_t priority = 0;
   DueKey place;
   WallTime due_at{};
@@ -49,7 +49,7 @@ struct Engine::Found {
 
 /// A worker that waits for a task.
 struct Engine::Wait {
-  std::uint32_t index;  // in waits_, and its timer's in wait_wheel_
+  std::uint32_t index = 0;  // in waits_, and its timer's in wait_wheel_
   WaitId id = 0;
   Queue* queue = nullptr;
   LeaseRequest request;

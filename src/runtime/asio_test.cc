@@ -32,7 +32,7 @@ namespace detent {
 namespace {
 
 namespace asio = boost::asio;
-using asio::experimental::awaitable_operators::operator||;
+using asio::experimental::awaitable_operators::operator||;  // NOLINT(misc-unused-using-decls)
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
@@ -231,6 +231,7 @@ TEST(AsyncSleep, DeferredStartsWhenItIsCalled) {
   auto sleep = async_sleep_for(rig.scheduler(), 5ms, asio::deferred);
   rig.advance(5ms);
   EXPECT_EQ(rig.scheduler().stats().scheduled, 0U);
+  // Asio wants an rvalue: NOLINTNEXTLINE(performance-move-const-arg)
   std::move(sleep)(asio::bind_executor(io, done.handler()));
   rig.advance(5ms);
   io.run();

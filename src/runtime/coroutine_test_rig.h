@@ -39,12 +39,14 @@ class Forget {
 template <class Rep, class Period>
 Task<void> sleep_once(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
                       std::stop_token stop, Waking& waking) {
-  waking.note(co_await sleep_for(scheduler, delay, std::move(stop)));
+  waking.note(
+      co_await sleep_for(scheduler, delay, std::move(stop)));  // NOLINT(bugprone-use-after-move)
 }
 template <class Timeline, class Duration>
 Task<void> sleep_once(Scheduler& scheduler, std::chrono::time_point<Timeline, Duration> until,
                       std::stop_token stop, Waking& waking) {
-  waking.note(co_await sleep_until(scheduler, until, std::move(stop)));
+  waking.note(
+      co_await sleep_until(scheduler, until, std::move(stop)));  // NOLINT(bugprone-use-after-move)
 }
 
 /// Holds `life` in its frame for as long as `task` takes.

@@ -23,13 +23,11 @@ using WakeTime = std::variant<std::chrono::nanoseconds, MonotonicTime, WallTime>
 /// Who sleeps.
 class Sleeper {
  public:
+  virtual ~Sleeper() = default;
   /// `slept`: the time has come; otherwise the sleep was stopped. Called without any lock, on the
   /// scheduler's executor, or on the thread that destroys the job of a timer the scheduler dropped.
   /// May destroy the sleeper and its SleepTimer.
   virtual void wake(bool slept) = 0;
-
- protected:
-  virtual ~Sleeper() = default;
 };
 
 /// Thread-compatible. One allocation a sleep.

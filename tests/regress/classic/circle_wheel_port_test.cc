@@ -110,7 +110,8 @@ TEST(CircleWheelPort, LK_TIMES_PLUS1) {
   EXPECT_FALSE(timer.is_pending());
 }
 
-// Ours has no creation time yet; a deadline computed from it is as good, also when it has passed.
+// A periodic timer takes the creation time; for a single run the deadline is computed from it, also
+// when it has passed.
 TEST(CircleWheelPort, LK_CREATED_CIRCLE) {
   EXPECT_EQ(port_fires_at({.delay_ms = 25'000, .created_ms_ago = 20'000}), 26);
 
@@ -121,12 +122,15 @@ TEST(CircleWheelPort, LK_CREATED_CIRCLE) {
   int fired = 0;
   const TimerHandle timer = rig.scheduler().schedule_at(created + 25s, [&] { ++fired; });
   const TimerHandle passed = rig.scheduler().schedule_at(created + 15s, [&] { fired += 10; });
+  const auto wall = std::chrono::floor<std::chrono::milliseconds>(rig.clock().wall_now());
+  const TimerHandle periodic = rig.scheduler().schedule_every(
+      {.period = 25s, .count = 1, .created = wall - 20s}, [&] { fired += 100; });
   rig.settle();
   EXPECT_EQ(fired, 10) << "what is due already runs at once";
   rig.advance(5s - 1ns);
   EXPECT_EQ(fired, 10);
   rig.advance(1ns);
-  EXPECT_EQ(fired, 11);
+  EXPECT_EQ(fired, 111);
 }
 
 TEST(CircleWheelPort, LK_SUBSEC_DIV0) {

@@ -1,0 +1,57 @@
+// A cron expression as sets of bits, and the search for the next local time that fits them.
+//
+// Nothing here knows of zones: local time is a line without gaps. A month's fitting days are one
+// word of bits, so a search looks at each month once and takes the first bit. The patterns of days
+// repeat every 400 years, so one that fits no day of 400 years fits none.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace detent {
+
+/// Bit n of a set stands for the value n.
+struct CronFields {
+  std::uint64_t seconds = 1;
+  std::uint64_t minutes = 0;
+  std::uint32_t hours = 0;
+  std::uint32_t months = 0;  // bits 1-12
+
+  // Day of month: a day fits when any of these has it.
+  std::uint32_t days = 0;          // bits 1-31
+  std::uint32_t days_to_last = 0;  // bit n: n days before the month's last one, `L-n`; bit 0: `L`
+  std::uint32_t nearest_to = 0;    // bit n: the weekday nearest to day n, `nW`
+  bool has_last_weekday = false;   // `LW`
+  bool is_day_starred = false;
+
+  // Day of week: as above.
+  std::uint32_t weekdays = 0;                      // bits 0-6, Sunday is 0
+  std::array<std::uint32_t, 6> nth_weekdays = {};  // [k] bit n: the k-th n of a month, `n#k`
+  std::uint32_t last_weekdays = 0;                 // bit n: the last n of a month, `nL`
+  bool is_weekday_starred = false;
+
+  bool has_every_hour() const noexcept { return hours == (1U << 24) - 1; }
+};
+
+/// The days of a month that fit, bits 1-31. Vixie's rule: both fields when one of them is starred,
+/// otherwise either.
+std::uint32_t days_of(const CronFields& fields, std::chrono::year_month month);
+
+/// What a search cost, for tests.
+struct SearchCost {
+  unsigned months = 0;  // months whose days were worked out
+  unsigned spans = 0;   // spans of equal offset that were searched
+};
+
+/// The first local time at or after `from` that fits; std::nullopt when there is none before the
+/// year 10002, which is after the end of all zones' 9999.
+std::optional<std::chrono::local_seconds> next_match(const CronFields& fields,
+                                                     std::chrono::local_seconds from,
+                                                     SearchCost& cost);
+
+/// Whether any day of the calendar fits.
+bool is_possible(const CronFields& fields);
+
+}  // namespace detent

@@ -1,0 +1,353 @@
+#include "calendar/cron_parser.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/wall_time.h"
+
+namespace detent {
+namespace {
+
+constexpr std::size_t kLongestExpression = 1000;
+
+constexpr std::array<std::string_view, 12> kMonths = {"JAN", "FEB", "MAR", "APR", "MAY", "JUN",
+                                                      "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"};
+constexpr std::array<std::string_view, 7> kWeekdays = {"SUN", "MON", "TUE", "WED",
+                                                       "THU", "FRI", "SAT"};
+
+/// What one field may hold.
+struct FieldKind {
+  std::string_view name;
+  std::string_view allowed;
+  unsigned low;
+  unsigned high;
+  std::span<const std::string_view> names = {};  // of low, low + 1, …
+};
+
+constexpr FieldKind kSecond{"second", "0-59, *, ranges a-b, steps */n and lists a,b", 0, 59};
+constexpr FieldKind kMinute{"minute", kSecond.allowed, 0, 59};
+constexpr FieldKind kHour{"hour", "0-23, *, ranges a-b, steps */n and lists a,b", 0, 23};
+constexpr FieldKind kDay{"day of month",
+                         "1-31, *, ?, ranges a-b, steps */n, lists a,b, L, L-n, nW and LW", 1, 31};
+constexpr FieldKind kMonth{"month", "1-12 or JAN-DEC, *, ranges a-b, steps */n and lists a,b", 1,
+                           12, kMonths};
+constexpr FieldKind kWeekday{"day of week",
+                             "0-7 or SUN-SAT, *, ?, ranges a-b, steps */n, lists a,b, n#k and nL",
+                             0, 7, kWeekdays};
+
+constexpr char to_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
+
+bool is_equal(std::string_view text, std::string_view upper) {
+  if (text.size() != upper.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (to_upper(text[i]) != upper[i]) return false;
+  }
+  return true;
+}
+
+constexpr std::uint64_t bit(unsigned n) { return std::uint64_t{1} << n; }
+
+/// The expression and a place in it. The first failure stays; what is read after it is ignored.
+class Cursor {
+ public:
+  Cursor(std::string_view text, std::size_t begin, std::size_t end)
+      : text_(text.substr(0, end)), at_(begin) {}
+
+  std::size_t at() const { return at_; }
+  bool at_end() const { return at_ >= text_.size(); }
+  char peek() const { return at_end() ? '\0' : to_upper(text_[at_]); }
+  bool failed() const { return error_.has_value(); }
+  CalendarError error() const { return *error_; }
+
+  bool take(char wanted) {
+    if (peek() != wanted || at_end()) return false;
+    ++at_;
+    return true;
+  }
+
+  std::nullopt_t fail(std::size_t at, std::string message) {
+    if (!error_) error_ = CalendarError{std::move(message), at + 1};
+    return std::nullopt;
+  }
+
+  /// "'61' is not allowed as minute: 0-59, …": for what stands from `begin` to the next separator.
+  std::nullopt_t refuse(std::size_t begin, const FieldKind& kind) {
+    const std::size_t end = text_.find(',', begin);
+    const std::string_view piece = text_.substr(begin, end == text_.npos ? end : end - begin);
+    return fail(begin, (piece.empty() ? "something is missing in"
+                                      : "'" + std::string(piece) + "' is not allowed as") +
+                           std::string(" ") + std::string(kind.name) + "; allowed are " +
+                           std::string(kind.allowed));
+  }
+
+  std::optional<unsigned> number() {
+    const std::size_t begin = at_;
+    unsigned value = 0;
+    while (peek() >= '0' && peek() <= '9' && at_ < begin + 4) {
+      value = value * 10 + static_cast<unsigned>(text_[at_++] - '0');
+    }
+    return at_ == begin ? std::nullopt : std::optional(value);
+  }
+
+  /// A number or a name of the field, within its bounds.
+  std::optional<unsigned> value(const FieldKind& kind, std::size_t item) {
+    if (const auto found = number()) {
+      if (*found >= kind.low && *found <= kind.high) return found;
+      return refuse(item, kind);
+    }
+    for (unsigned i = 0; i < kind.names.size(); ++i) {
+      if (is_equal(text_.substr(at_, 3), kind.names[i])) {
+        at_ += 3;
+        return kind.low + i;
+      }
+    }
+    return refuse(item, kind);
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t at_;
+  std::optional<CalendarError> error_;
+};
+
+/// After a range's bounds: "/n" and the values it leaves. `item` is where the item begins.
+std::uint64_t read_steps(Cursor& cursor, const FieldKind& kind, std::uint64_t low,
+                         std::uint64_t high) {
+  unsigned step = 1;
+  const std::size_t slash = cursor.at();
+  if (cursor.take('/')) {
+    const auto number = cursor.number();
+    const unsigned most = kind.high == 7 ? 6 : kind.high;
+    if (!number || *number < 1 || *number > most) {
+      cursor.fail(slash + 1, "a step of the field " + std::string(kind.name) +
+                                 " is a number from 1 to " + std::to_string(most));
+      return 0;
+    }
+    step = *number;
+  }
+  std::uint64_t set = 0;
+  for (std::uint64_t value = low; value <= high; value += step) {
+    set |= bit(static_cast<unsigned>(value));
+  }
+  return set;
+}
+
+/// The rest of an item that begins with `first`: "", "-b", "/n", "-b/n".
+std::uint64_t read_range(Cursor& cursor, const FieldKind& kind, std::size_t item, unsigned first) {
+  unsigned last = first;
+  if (cursor.take('-')) {
+    const auto value = cursor.value(kind, item);
+    if (!value) return 0;
+    // SAT-SUN and FRI-SUN end with the seventh day.
+    last = kind.high == 7 && *value == 0 && first > 0 ? 7 : *value;
+    if (last < first) {
+      cursor.fail(item, "a range of the field " + std::string(kind.name) +
+                            " goes upwards; write one that wraps round as two, a-" +
+                            std::to_string(kind.high == 7 ? 6 : kind.high) + "," +
+                            std::to_string(kind.low) + "-b");
+      return 0;
+    }
+  } else if (cursor.peek() == '/') {
+    last = kind.high == 7 ? 6 : kind.high;
+  }
+  return read_steps(cursor, kind, first, last);
+}
+
+/// "*", "*/n" and what begins with a value.
+std::uint64_t read_plain_item(Cursor& cursor, const FieldKind& kind, std::size_t item) {
+  if (cursor.take('*')) {
+    return read_steps(cursor, kind, kind.low, kind.high == 7 ? 6 : kind.high);
+  }
+  const auto first = cursor.value(kind, item);
+  return first ? read_range(cursor, kind, item, *first) : 0;
+}
+
+void read_day_item(Cursor& cursor, CronFields& fields, std::size_t item) {
+  if (cursor.take('?')) {
+    fields.days = ~1U;
+  } else if (cursor.take('L')) {
+    if (cursor.take('W')) {
+      fields.has_last_weekday = true;
+    } else if (cursor.take('-')) {
+      const auto before = cursor.number();
+      if (!before || *before < 1 || *before > 30) {
+        cursor.fail(item, "L-n is n days before the month's last one, n from 1 to 30");
+        return;
+      }
+      fields.days_to_last |= 1U << *before;
+    } else {
+      fields.days_to_last |= 1;
+    }
+  } else if (cursor.peek() == '*') {
+    fields.days |= static_cast<std::uint32_t>(read_plain_item(cursor, kDay, item));
+  } else if (const auto first = cursor.value(kDay, item)) {
+    if (cursor.take('W')) {
+      fields.nearest_to |= 1U << *first;
+    } else {
+      fields.days |= static_cast<std::uint32_t>(read_range(cursor, kDay, item, *first));
+    }
+  }
+}
+
+void read_weekday_item(Cursor& cursor, CronFields& fields, std::size_t item) {
+  if (cursor.take('?')) {
+    fields.weekdays = 0x7F;
+    return;
+  }
+  if (cursor.peek() == '*') {
+    fields.weekdays |= static_cast<std::uint32_t>(read_plain_item(cursor, kWeekday, item));
+    return;
+  }
+  if (cursor.peek() == 'L') {
+    cursor.fail(item, "L in the field day of week follows a day: FRIL or 5L is the last Friday");
+    return;
+  }
+  const auto first = cursor.value(kWeekday, item);
+  if (!first) return;
+  const std::uint32_t day = 1U << (*first % 7);
+  if (cursor.take('L')) {
+    fields.last_weekdays |= day;
+  } else if (cursor.take('#')) {
+    const auto nth = cursor.number();
+    if (!nth || *nth < 1 || *nth > 5) {
+      cursor.fail(item, "n#k is the month's k-th such day, k from 1 to 5; the last one is nL");
+      return;
+    }
+    fields.nth_weekdays.at(*nth) |= day;
+  } else {
+    const std::uint64_t days = read_range(cursor, kWeekday, item, *first);
+    fields.weekdays |= static_cast<std::uint32_t>((days | days >> 7) & 0x7F);
+  }
+}
+
+struct Word {
+  std::size_t begin;
+  std::size_t end;
+};
+
+std::vector<Word> words_of(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  std::vector<Word> words;
+  for (std::size_t at = text.find_first_not_of(kBlanks); at != text.npos;) {
+    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.push_back({at, end});
+    at = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+/// Reads one field's list, item by item, with `read_item(cursor, item's begin)`.
+template <class ReadItem>
+std::optional<CalendarError> read_list(std::string_view text, Word word, const FieldKind& kind,
+                                       ReadItem&& read_item) {
+  Cursor cursor(text, word.begin, word.end);
+  do {
+    const std::size_t item = cursor.at();
+    read_item(cursor, item);
+    if (!cursor.at_end() && cursor.peek() != ',') cursor.refuse(item, kind);
+  } while (!cursor.failed() && cursor.take(','));
+  return cursor.failed() ? std::optional(cursor.error()) : std::nullopt;
+}
+
+Parsed<CronRule> parse_fields(std::string_view text, std::span<const Word> words) {
+  CronFields fields;
+  const auto read_set = [&](Word word, const FieldKind& kind, auto& set) {
+    set = 0;
+    return read_list(text, word, kind, [&](Cursor& cursor, std::size_t item) {
+      set |=
+          static_cast<std::remove_reference_t<decltype(set)>>(read_plain_item(cursor, kind, item));
+    });
+  };
+  const auto is_starred = [&](Word word) {
+    return text[word.begin] == '*' || text[word.begin] == '?';
+  };
+  std::optional<CalendarError> error;
+  if (words.size() == 6) {
+    error = read_set(words[0], kSecond, fields.seconds);
+    words = words.subspan(1);
+  }
+  if (!error) error = read_set(words[0], kMinute, fields.minutes);
+  if (!error) error = read_set(words[1], kHour, fields.hours);
+  if (!error) {
+    error = read_list(text, words[2], kDay, [&](Cursor& cursor, std::size_t item) {
+      read_day_item(cursor, fields, item);
+    });
+  }
+  if (!error) error = read_set(words[3], kMonth, fields.months);
+  if (!error) {
+    error = read_list(text, words[4], kWeekday, [&](Cursor& cursor, std::size_t item) {
+      read_weekday_item(cursor, fields, item);
+    });
+  }
+  if (error) return *std::move(error);
+  fields.is_day_starred = is_starred(words[2]);
+  fields.is_weekday_starred = is_starred(words[4]);
+  if (!is_possible(fields)) {
+    return CalendarError{"no month of these has such a day, so it would never happen",
+                         words[2].begin + 1};
+  }
+  return CronRule(fields);
+}
+
+struct Nickname {
+  std::string_view name;
+  std::string_view expression;
+};
+constexpr std::array<Nickname, 7> kNicknames = {{{"@YEARLY", "0 0 1 1 *"},
+                                                 {"@ANNUALLY", "0 0 1 1 *"},
+                                                 {"@MONTHLY", "0 0 1 * *"},
+                                                 {"@WEEKLY", "0 0 * * 0"},
+                                                 {"@DAILY", "0 0 * * *"},
+                                                 {"@MIDNIGHT", "0 0 * * *"},
+                                                 {"@HOURLY", "0 * * * *"}}};
+
+Parsed<CronRule> parse_nickname(std::string_view text, std::span<const Word> words) {
+  const auto word = [&](std::size_t index) {
+    return text.substr(words[index].begin, words[index].end - words[index].begin);
+  };
+  if (is_equal(word(0), "@EVERY")) {
+    if (words.size() != 2) {
+      return CalendarError{"@every takes one duration, as in '@every 90s'",
+                           (words.size() < 2 ? words[0].end : words[2].begin) + 1};
+    }
+    const auto period = parse_duration(word(1));
+    if (!period) return CalendarError{period.error().message, words[1].begin + 1};
+    if (period->count() > 0) return CronRule(*period);
+    return CalendarError{"@every takes a duration above zero", words[1].begin + 1};
+  }
+  for (const Nickname& nickname : kNicknames) {
+    if (!is_equal(word(0), nickname.name)) continue;
+    if (words.size() == 1) return parse_cron(nickname.expression);
+    return CalendarError{"nothing follows " + std::string(word(0)), words[1].begin + 1};
+  }
+  return CalendarError{
+      "'" + std::string(word(0)) +
+          "' is not known; known are @yearly @annually @monthly @weekly @daily @midnight @hourly "
+          "and @every",
+      words[0].begin + 1};
+}
+
+}  // namespace
+
+Parsed<CronRule> parse_cron(std::string_view expression) {
+  if (expression.size() > kLongestExpression) {
+    return CalendarError{"an expression has at most 1000 characters", kLongestExpression + 1};
+  }
+  const std::vector<Word> words = words_of(expression);
+  if (!words.empty() && expression[words[0].begin] == '@') {
+    return parse_nickname(expression, words);
+  }
+  if (words.size() == 5 || words.size() == 6) return parse_fields(expression, words);
+  return CalendarError{
+      "an expression has five fields (minute, hour, day of month, month, day of week) or six, with "
+      "the second in front; here are " +
+          std::to_string(words.size()),
+      (words.size() > 6 ? words[6].begin : expression.size()) + 1};
+}
+
+}  // namespace detent

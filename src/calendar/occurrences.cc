@@ -1,0 +1,60 @@
+#include "calendar/occurrences.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::local_seconds;
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
+
+constexpr sys_seconds kEnd{std::chrono::floor<seconds>(kWallTimeEnd)};
+
+/// Where to begin in `span`, at or after `from`, when the second of two equal times is not wanted.
+local_seconds first_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
+                           sys_seconds from) {
+  const local_seconds begin = span.to_local(from);
+  if (schedule.repeat != Repeat::first || span.begin == kBeginOfTime) return begin;
+  const OffsetSpan before = schedule.zone.span_at(span.begin - seconds{1});
+  return std::max(begin, before.to_local(span.begin));
+}
+
+/// Where to end in `span` when the first of two equal times is not wanted.
+local_seconds end_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
+                         const OffsetSpan& after) {
+  const local_seconds end = span.to_local(span.end);
+  if (schedule.repeat != Repeat::second) return end;
+  return std::min(end, after.to_local(span.end));
+}
+
+}  // namespace
+
+std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_seconds from,
+                                           SearchCost& cost) {
+  while (from < kEnd) {
+    ++cost.spans;
+    const OffsetSpan span = schedule.zone.span_at(from);
+    const OffsetSpan after = schedule.zone.span_at(span.end);
+    const local_seconds begin = first_wanted(schedule, span, from);
+    const auto match = next_match(schedule.fields, begin, cost);
+    if (!match) return std::nullopt;
+
+    sys_seconds found = kEnd;
+    if (*match < end_wanted(schedule, span, after)) {
+      found = span.to_utc(*match);
+    } else if (schedule.gap == Gap::run_after && *match >= span.to_local(span.end) &&
+               *match < after.to_local(span.end)) {
+      found = span.end;
+    }
+    if (found < kEnd) return found;
+
+    // No local time from `begin` to the match fits. When the span is long, all that follows it has
+    // local times after `begin`, so up to shortly before the match there is nothing to look at.
+    from = span.end;
+    if (span.end - span.to_utc(begin) >= kMostOffsetDifference) {
+      from = std::max(from, sys_seconds{match->time_since_epoch()} - kMostOffsetDifference);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace detent

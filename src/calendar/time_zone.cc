@@ -1,0 +1,191 @@
+#include "calendar/time_zone.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace detent {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
+
+constexpr std::size_t kHeaderSize = 44;
+constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+
+/// Big-endian integers from the front of a span that is known to be long enough.
+std::int64_t read_integer(std::span<const std::byte> bytes, std::size_t offset, std::size_t size) {
+  std::uint64_t value = (std::to_integer<unsigned>(bytes[offset]) & 0x80U) != 0 ? ~0ULL : 0;
+  for (const std::byte byte : bytes.subspan(offset, size)) {
+    value = value << 8 | std::to_integer<std::uint64_t>(byte);
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+/// How many entries each part of a block has, from the header before it.
+struct Counts {
+  std::size_t utc_marks, standard_marks, leap_seconds, changes, types, characters;
+
+  std::size_t block_size(std::size_t time_size) const noexcept {
+    return changes * (time_size + 1) + types * 6 + characters + leap_seconds * (time_size + 4) +
+           standard_marks + utc_marks;
+  }
+};
+
+std::optional<Counts> read_header(std::span<const std::byte> bytes) {
+  constexpr std::string_view kMagic = "TZif";
+  if (bytes.size() < kHeaderSize) return std::nullopt;
+  for (std::size_t i = 0; i < kMagic.size(); ++i) {
+    if (std::to_integer<char>(bytes[i]) != kMagic[i]) return std::nullopt;
+  }
+  if (std::to_integer<char>(bytes[4]) < '2') return std::nullopt;
+  const auto count = [&](std::size_t index) {
+    return static_cast<std::size_t>(read_integer(bytes, 20 + index * 4, 4) & 0xFFFFFFFF);
+  };
+  const Counts counts{count(0), count(1), count(2), count(3), count(4), count(5)};
+  const std::size_t most = std::max({counts.utc_marks, counts.standard_marks, counts.leap_seconds,
+                                     counts.changes, counts.types, counts.characters});
+  if (most > kLargestFile || counts.types == 0) return std::nullopt;
+  return counts;
+}
+
+/// What follows the second block: a line feed, the rule, a line feed.
+std::optional<ZoneRule> read_footer(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) text.push_back(std::to_integer<char>(byte));
+  if (text.size() < 2 || text.front() != '\n' || text.back() != '\n') return std::nullopt;
+  return parse_zone_rule(std::string_view(text).substr(1, text.size() - 2));
+}
+
+Error not_usable(std::string_view why) {
+  return Error{ErrorCode::invalid_argument, "not a usable time zone file: " + std::string(why)};
+}
+
+/// A name cannot lead out of the directory.
+bool is_zone_name(std::string_view name) {
+  const auto is_allowed = [](char c) {
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' ||
+           c == '-' || c == '+' || c == '/';
+  };
+  return !name.empty() && name.size() <= 64 && name.front() != '/' && name.back() != '/' &&
+         std::all_of(name.begin(), name.end(), is_allowed);
+}
+
+}  // namespace
+
+Result<TimeZone> TimeZone::load(std::string_view name, std::string_view directory) {
+  if (name == "UTC") return utc();
+  const Error unknown{ErrorCode::invalid_argument,
+                      "no time zone '" + std::string(name) + "' in " + std::string(directory) +
+                          "; names are those of the tz database, as Europe/Berlin"};
+  if (!is_zone_name(name)) return unknown;
+  std::ifstream file(std::string(directory) + "/" + std::string(name), std::ios::binary);
+  std::string content;
+  content.resize(kLargestFile);
+  // Reading a directory fails as well: it is part of many a zone's name and none itself.
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (file.gcount() <= 0) return unknown;
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  auto zone = parse(std::as_bytes(std::span(content)));
+  if (!zone) return with_context(name, std::move(zone).error());
+  return zone;
+}
+
+Result<TimeZone> TimeZone::parse(std::span<const std::byte> bytes) {
+  const auto narrow = read_header(bytes);
+  if (!narrow) return not_usable("no header of version 2 or later");
+  const std::size_t second = kHeaderSize + narrow->block_size(4);
+  if (bytes.size() < second) return not_usable("cut off");
+  bytes = bytes.subspan(second);
+  const auto counts = read_header(bytes);
+  if (!counts) return not_usable("no second header");
+  if (counts->leap_seconds != 0) return not_usable("it counts leap seconds");
+  bytes = bytes.subspan(kHeaderSize);
+  if (bytes.size() < counts->block_size(8)) return not_usable("cut off");
+  const auto rule = read_footer(bytes.subspan(counts->block_size(8)));
+  if (!rule) return not_usable("no rule at its end");
+
+  const std::size_t types = counts->changes * 9;
+  const auto offset_of = [&](std::size_t type) {
+    return seconds{read_integer(bytes, types + type * 6, 4)};
+  };
+  TimeZone zone;
+  zone.rule_ = *rule;
+  zone.first_offset_ = offset_of(0);
+  for (std::size_t i = 0; i < counts->changes; ++i) {
+    const auto type = std::to_integer<std::size_t>(bytes[counts->changes * 8 + i]);
+    const sys_seconds at{seconds{read_integer(bytes, i * 8, 8)}};
+    const bool is_ordered = zone.changes_.empty() || at > zone.changes_.back().at;
+    if (type >= counts->types || !is_ordered) return not_usable("its table is damaged");
+    zone.add_change({at, offset_of(type)});
+  }
+  return zone;
+}
+
+/// Leaves out changes of the name only, and those before all dates.
+void TimeZone::add_change(OffsetChange change) {
+  const seconds offset = changes_.empty() ? first_offset_ : changes_.back().offset;
+  if (change.at <= kBeginOfTime) {
+    first_offset_ = change.offset;
+  } else if (change.offset != offset) {
+    changes_.push_back(change);
+  }
+}
+
+OffsetSpan TimeZone::span_at(sys_seconds time) const {
+  const auto next =
+      std::upper_bound(changes_.begin(), changes_.end(), time,
+                       [](sys_seconds value, const OffsetChange& c) { return value < c.at; });
+  if (next == changes_.end()) return rule_span_at(time);
+  if (next == changes_.begin()) return {kBeginOfTime, next->at, first_offset_};
+  return {std::prev(next)->at, next->at, std::prev(next)->offset};
+}
+
+/// After the table's last change; the rule's own changes before that one don't count.
+OffsetSpan TimeZone::rule_span_at(sys_seconds time) const {
+  const sys_seconds table_end = changes_.empty() ? kBeginOfTime : changes_.back().at;
+  const seconds table_offset = changes_.empty() ? first_offset_ : changes_.back().offset;
+  OffsetSpan span{table_end, kEndOfTime, table_offset};
+  if (!rule_.saving) return span;
+  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(time)};
+  for (int years = -1; years <= 1; ++years) {
+    for (const OffsetChange& change : rule_.changes_in(date.year() + std::chrono::years{years})) {
+      if (change.at <= table_end || change.offset == span.offset) continue;
+      if (change.at > time) {
+        span.end = change.at;
+        return span;
+      }
+      span.begin = change.at;
+      span.offset = change.offset;
+    }
+  }
+  return span;
+}
+
+std::vector<sys_seconds> TimeZone::instants_of(std::chrono::local_seconds local, Gap gap,
+                                               Repeat repeat) const {
+  const sys_seconds as_utc{local.time_since_epoch()};
+  std::vector<sys_seconds> found;
+  std::optional<sys_seconds> after_gap;
+  OffsetSpan span = span_at(as_utc - kMostOffsetDifference);
+  for (;;) {
+    const sys_seconds time = span.to_utc(local);
+    if (time >= span.begin && time < span.end) found.push_back(time);
+    if (span.end > as_utc + kMostOffsetDifference) break;
+    const OffsetSpan next = span_at(span.end);
+    if (time >= span.end && next.to_utc(local) < span.end) after_gap = span.end;
+    span = next;
+  }
+  if (found.empty()) {
+    if (gap == Gap::run_after && after_gap) found.push_back(*after_gap);
+    return found;
+  }
+  if (repeat == Repeat::first) found.resize(1);
+  if (repeat == Repeat::second) found = {found.back()};
+  return found;
+}
+
+}  // namespace detent
