@@ -53,7 +53,8 @@ struct TimerGroupOptions {
 /// Once the scheduler has stopped, no timer of the group fires; Drain::hand_back returns the
 /// group's timer as well, whose job lets what is due in the group run, or does nothing when the
 /// group is gone. Jobs that the group has given to the executor run after `stop` too, until the
-/// group is destroyed.
+/// group is destroyed. A job of the group must not call the scheduler's `stop` with run_due or
+/// run_pending: that waits for the group's timer, which may wait for the job's thread.
 ///
 /// Cost: 26 KB a group in 22 allocations, two thirds of it its wheel (detent/dense_wheel.h); with
 /// the first timer 74 KB more, the wheel's first block of cells. `pause`, `resume` and `set_rate`

@@ -42,7 +42,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
       timer_.emplace(*options.scheduler, static_cast<WakeupTimer::Owner&>(*this));
   }
   ~Impl() override {
-    timer_.reset();
+    if (timer_) timer_->close();  // a callback that runs still asks for the timer
     DETENT_CHECK(handing_out_ == 0);
   }
   Impl(const Impl&) = delete;

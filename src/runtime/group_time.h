@@ -64,7 +64,7 @@ class GroupTime {
 
   struct Reading {
     MonotonicTime whole;
-    std::uint64_t fraction;  // of a nanosecond, in 2^-62
+    std::uint64_t fraction = 0;  // of a nanosecond, in 2^-62
   };
 
   /// Unsigned, so that the distance between any two instants fits; zero when `to` is before `from`.

@@ -31,9 +31,8 @@ constexpr std::size_t kStepsPerWakeup = 1024;
 ///
 /// Invariants:
 ///  1. A connection is pending in the wheel if and only if it is `waiting`.
-///  2. A connection that is `due` is in due_, once. (An index in due_ whose connection is not
-///  `due`,
-///     or is gone, is of one that was removed.)
+///  2. A connection that is `due` is in due_, once. (An index in due_ whose connection is another's
+///     or gone is of one that was removed.)
 class IdleTable {
  public:
   IdleTable(MonotonicTime start, std::chrono::nanoseconds resolution) : wheel_(start, resolution) {}
@@ -117,7 +116,7 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
       : on_idle_(std::move(options.on_idle)),
         clock_(scheduler.clock()),
         table_(clock_.now(), options.resolution),
-        timer_(std::in_place, scheduler, static_cast<WakeupTimer::Owner&>(*this)) {
+        timer_(scheduler, static_cast<WakeupTimer::Owner&>(*this)) {
     DETENT_CHECK(static_cast<bool>(on_idle_));
   }
   IdleTimeoutsCore(const IdleTimeoutsCore&) = delete;
@@ -132,41 +131,30 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
       MutexLock lock(mu_);
       added = &table_.add(id, timeout, clock_.now());
       wake_by = table_.next_wakeup();
-      if (wake_by && timer_->is_set_by(*wake_by)) wake_by.reset();
+      if (wake_by && timer_.is_set_by(*wake_by)) wake_by.reset();
     }
     IdleTimeouts::Connection connection(shared_from_this(), *added);
-    if (wake_by) timer_->wake_by(*wake_by);
+    if (wake_by) timer_.wake_by(*wake_by);
     return connection;
   }
 
   CancelResult remove(IdleConnection& connection) noexcept {
     MutexLock lock(mu_);
-    if (is_closed_) {
-      table_.remove(connection);
-      return CancelResult::not_pending;
-    }
-    const bool is_running = running_ == &connection;
-    if (is_running) running_ = nullptr;  // its place may be another's soon
-    if (table_.remove(connection)) return CancelResult::cancelled;
-    return is_running ? CancelResult::running : CancelResult::not_pending;
+    return take_out(connection);
   }
 
   CancelResult remove_and_wait(IdleConnection& connection) noexcept {
-    {
-      MutexLock lock(mu_);
-      const bool is_running = running_ == &connection;
-      if (is_running && running_on_ != std::this_thread::get_id()) {
-        while (running_ == &connection) ended_.wait(mu_);
-        table_.remove(connection);
-        return CancelResult::running;
-      }
-    }
-    return remove(connection);
+    MutexLock lock(mu_);
+    const bool may_wait = !is_closed_ && running_on_ != std::this_thread::get_id();
+    if (running_ != &connection || !may_wait) return take_out(connection);
+    while (running_ == &connection) ended_.wait(mu_);
+    table_.remove(connection);
+    return CancelResult::running;
   }
 
   /// Waits until on_idle does not run. Nothing is told of afterwards.
   void close() noexcept {
-    timer_.reset();
+    timer_.close();
     MutexLock lock(mu_);
     is_closed_ = true;
   }
@@ -193,6 +181,17 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
     return more ? clock_.now() : table_.next_wakeup();
   }
 
+  CancelResult take_out(IdleConnection& connection) noexcept DETENT_REQUIRES(mu_) {
+    if (is_closed_) {
+      table_.remove(connection);
+      return CancelResult::not_pending;
+    }
+    const bool is_running = running_ == &connection;
+    if (is_running) running_ = nullptr;  // its place may be another's soon
+    if (table_.remove(connection)) return CancelResult::cancelled;
+    return is_running ? CancelResult::running : CancelResult::not_pending;
+  }
+
   /// Ends the call of on_idle that was made, and begins the next. Empty: there is none.
   std::optional<std::uint64_t> next_idle() noexcept {
     MutexLock lock(mu_);
@@ -215,8 +214,8 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
   std::thread::id running_on_ DETENT_GUARDED_BY(mu_);
   bool is_closed_ DETENT_GUARDED_BY(mu_) = false;
 
-  // Synchronises itself. Empty once closed.
-  std::optional<WakeupTimer> timer_;
+  // Synchronises itself.
+  WakeupTimer timer_;
 };
 
 }  // namespace detent::internal

@@ -125,7 +125,9 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
 
 WakeupTimer::WakeupTimer(Scheduler& scheduler, Owner& owner)
     : state_(std::make_shared<State>(scheduler, owner)) {}
-WakeupTimer::~WakeupTimer() { state_->close(); }
+WakeupTimer::~WakeupTimer() { close(); }
+
+void WakeupTimer::close() noexcept { state_->close(); }
 
 bool WakeupTimer::is_set_by(MonotonicTime time) const noexcept { return state_->is_set_by(time); }
 void WakeupTimer::wake_by(MonotonicTime time) { state_->wake_by(time); }

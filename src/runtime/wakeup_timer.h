@@ -35,8 +35,7 @@ class WakeupTimer {
   };
 
   WakeupTimer(Scheduler& scheduler, Owner& owner);
-  /// Waits until `on_wakeup` does not run, and calls it no more.
-  /// Requires: not called from inside `on_wakeup`; no thread is inside `wake_by`.
+  /// Closes.
   ~WakeupTimer();
   WakeupTimer(const WakeupTimer&) = delete;
   WakeupTimer& operator=(const WakeupTimer&) = delete;
@@ -49,6 +48,11 @@ class WakeupTimer {
   /// Sees to it that the owner is woken by `time`, or as soon as it does not run any more.
   /// Requires: the owner's lock is not held.
   void wake_by(MonotonicTime time);
+
+  /// Waits until `on_wakeup` does not run, and calls it no more. What it calls may still use this,
+  /// for nothing. Requires: not called from inside `on_wakeup`; no other thread is inside
+  /// `wake_by`.
+  void close() noexcept;
 
  private:
   class State;

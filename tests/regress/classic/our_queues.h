@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/internal/tick_scale.h"
 #include "detent/queues/hierarchical_wheel.h"
 #include "detent/queues/timer_queue.h"
 #include "detent/tick.h"
-#include "detent/internal/tick_scale.h"
 #include "wheel/test_queues.h"
 
 namespace detent::classic {
