@@ -14,18 +14,12 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "runtime/delay_map_test_rig.h"
 
 namespace detent {
 namespace {
 
 using namespace std::chrono_literals;
-
-using Expired = std::vector<std::pair<int, int>>;
-
-/// An on_expire that writes down what it gets.
-auto write_to(Expired& expired) {
-  return [&expired](int key, int value) { expired.emplace_back(key, value); };
-}
 
 // ---- what is visible ----------------------------------------------------------------------------
 

@@ -175,7 +175,6 @@ Step SchedulerCore::step() {
   const bool wall_stepped = was_wall_stepped(clocks);
   Step step{.next = Step::Next::sleep};
   bool has_dates = false;
-  bool is_empty = true;
   for (const auto& shard : shards_) {
     due_.clear();
     const Look look = shard->look(clocks, woke_at_, wall_stepped, due_);
@@ -183,10 +182,9 @@ Step SchedulerCore::step() {
     if (look.again) step.next = Step::Next::again;
     if (look.until) step.until = std::min(*look.until, step.until.value_or(MonotonicTime::max()));
     has_dates |= look.has_dates;
-    is_empty &= look.is_empty;
   }
   if (step.next == Step::Next::again) return step;
-  const bool none_is_due_ever = is_empty || !step.until || *step.until == MonotonicTime::max();
+  const bool none_is_due_ever = step.until.value_or(MonotonicTime::max()) == MonotonicTime::max();
   if (stopping == Drain::run_due || (stopping == Drain::run_pending && none_is_due_ever)) {
     return end();
   }

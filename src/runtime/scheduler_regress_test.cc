@@ -101,6 +101,21 @@ TEST(SchedulerRegress, ADateThatWaitsForItsExecutorIsNotEarly) {
   EXPECT_GE(ran, date);
 }
 
+// The same while the scheduler is being stopped: its driver may have ended.
+TEST(SchedulerRegress, ADateThatWaitsForItsExecutorIsDroppedWhenItIsTooEarlyAtTheEnd) {
+  for (const Drain drain : {Drain::run_due, Drain::run_pending}) {
+    Simulation simulation(1, {.job_delay = 1min});
+    TimerHandle timer = simulation.scheduler().schedule_at(start_of(simulation.clock()) + 1h,
+                                                           [] { FAIL() << "it would be early"; });
+    simulation.run_for(1h);
+    simulation.step_wall(-30min);
+    simulation.scheduler().stop(drain);
+    EXPECT_EQ(simulation.scheduler().stats().pending, 0u);
+    EXPECT_EQ(simulation.scheduler().stats().dropped, 1u);
+    EXPECT_FALSE(timer.expires_after(1s));
+  }
+}
+
 TEST(SchedulerRegress, ADateIsNotRunInTheCaller) {
   SchedulerRig rig({.capacity = 1, .when_full = WhenFull::run_in_caller});
   const TimerHandle only = rig.scheduler().schedule_after(1h, [] {});

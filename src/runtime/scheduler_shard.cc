@@ -178,9 +178,7 @@ Look SchedulerShard::look(const ClockReading& clocks, MonotonicTime woke_at, boo
   if (wall_stepped) timers_.retime(clocks);
   const std::size_t before = due.size();
   const bool more = timers_.collect(clocks, woke_at, due);
-  Look look{.again = more || due.size() != before,
-            .has_dates = timers_.has_dates(),
-            .is_empty = timers_.empty()};
+  Look look{.again = more || due.size() != before, .has_dates = timers_.has_dates()};
   knows_dates_ = look.has_dates;
   if (look.again) {
     looks_at_ = 0;
@@ -202,10 +200,7 @@ void SchedulerShard::run(TimerId id) noexcept {
     ClockReading clocks{.now = core_.clock().now(), .wall = {}};
     if (timers_.has_dates()) clocks.wall = core_.clock().wall_now();
     begun = timers_.begin_run(id, clocks, job);
-    if (!begun) {
-      wake_driver_if_late();  // it may have gone back into the wheel
-      return;
-    }
+    if (!begun) return after_no_run(id, job);
   }
   InsideJob inside(*this, id);
   core_.check_lateness(*begun);
@@ -214,6 +209,15 @@ void SchedulerShard::run(TimerId id) noexcept {
     timers_.count_error();
   }
   finish(id, std::move(job), begun->is_periodic);
+}
+
+// It was moved, or it is for a date and went back into the wheel, where the driver must find it.
+// Once the scheduler is being stopped there may be no driver any more.
+void SchedulerShard::after_no_run(TimerId id, Job& job) noexcept {
+  if (!closed_) return wake_driver_if_late();
+  if (!timers_.drop(id, job)) return;
+  core_.admission().release(1);
+  tell_stop();
 }
 
 void SchedulerShard::run_in_caller(Job job) noexcept {

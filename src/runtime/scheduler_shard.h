@@ -33,7 +33,6 @@ class SchedulerCore;
 struct Look {
   bool again = false;  // it was not through; look again at once
   bool has_dates = false;
-  bool is_empty = true;
   std::optional<MonotonicTime> until = std::nullopt;  // otherwise, when; empty: never
 };
 
@@ -102,6 +101,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
   void tell_stop() noexcept DETENT_REQUIRES(mu_);
+  void after_no_run(TimerId id, Job& job) noexcept DETENT_REQUIRES(mu_);
   void finish(TimerId id, Job job, bool is_periodic) noexcept;
 
   // Constant after construction.

@@ -183,6 +183,13 @@ CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
   return CancelResult::cancelled;
 }
 
+bool TimerShard::drop(TimerId id, Job& job) noexcept {
+  if (!is_in_wheel(id)) return false;
+  take_out(slab_[id.index], job);
+  ++dropped_;
+  return true;
+}
+
 bool TimerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) {
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state == State::running) return false;

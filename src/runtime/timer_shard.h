@@ -97,6 +97,10 @@ class TimerShard {
   /// Takes the timer out, its job to `job`, or, when it runs, sees to it that it runs no more.
   CancelResult cancel(TimerId id, Job& job) noexcept;
 
+  /// Takes a timer that is in the wheel out for good, its job to `job`. Returns: whether it was
+  /// there.
+  bool drop(TimerId id, Job& job) noexcept;
+
   /// Queued → running at `now`, with the job moved to `job`. Returns: nothing when it was cancelled
   /// or moved meanwhile and must not run.
   std::optional<BegunRun> begin_run(TimerId id, const ClockReading& clocks, Job& job) noexcept;
@@ -125,7 +129,6 @@ class TimerShard {
   MonotonicTime time_of(Tick tick) const noexcept { return scale_.time_of(tick); }
   /// Whether no job is running or waits for its executor.
   bool is_quiet() const noexcept { return running_ == 0 && queued_ == 0; }
-  bool empty() const noexcept { return slab_.empty(); }
 
   /// Takes out timers that have not begun, and counts them as dropped.
   std::vector<PendingJob> take_all(TakeAll which);
