@@ -20,6 +20,14 @@ if(TARGET detent_asio)
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT detent-asio-targets NAMESPACE detent:: DESTINATION ${package_dir})
 endif()
+# find_package(detent COMPONENTS durable), with the layers below it and RocksDB.
+if(TARGET detent_durable)
+  install(TARGETS detent_task detent_store detent_store_rocksdb detent_engine detent_durable
+    EXPORT detent-durable-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT detent-durable-targets NAMESPACE detent:: DESTINATION ${package_dir})
+endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in
   ${PROJECT_BINARY_DIR}/detent-config.cmake INSTALL_DESTINATION ${package_dir}

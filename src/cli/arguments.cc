@@ -1,83 +1,20 @@
 #include "cli/arguments.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
+#include <algorithm>
+#include <filesystem>
 #include <sstream>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/wall_time.h"
+#include "cli/argument_values.h"
+#include "task/forecast.h"
 
 namespace detent::cli {
 
 namespace {
 
 using std::chrono::milliseconds;
-
-/// Reads all of `text` as a decimal number.
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) noexcept {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
-Result<WallTime> parse_due_at(const std::string& text) {
-  constexpr std::int64_t kEnd = kWallTimeEnd.time_since_epoch().count();
-  const auto count = parse_number<std::int64_t>(text);
-  if (!count) return parse_rfc3339(text);
-  if (*count >= 0 && *count < kEnd) return WallTime{milliseconds{*count}};
-  return Error{ErrorCode::invalid_argument, "not a time in the years 1970 to 9999", ""};
-}
-
-Result<milliseconds> parse_positive_duration(const std::string& text) {
-  ASSIGN_OR_RETURN(const milliseconds duration, parse_duration(text));
-  if (duration > milliseconds{0}) return duration;
-  return Error{ErrorCode::invalid_argument, "must be longer than nothing", ""};
-}
-
-Result<TaskId> parse_id(const std::string& text) {
-  if (const auto id = parse_task_id(text)) return *id;
-  return Error{ErrorCode::invalid_argument, "not a task's id: " + text, ""};
-}
-
-Result<LogFormat> parse_log_format(const std::string& text) {
-  if (text == "text") return LogFormat::text;
-  if (text == "json") return LogFormat::json;
-  return Error{ErrorCode::invalid_argument, "must be text or json", ""};
-}
-
-Result<LogLevel> parse_log_level(const std::string& text) {
-  if (text == "debug") return LogLevel::debug;
-  if (text == "info") return LogLevel::info;
-  if (text == "warning") return LogLevel::warning;
-  if (text == "error") return LogLevel::error;
-  return Error{ErrorCode::invalid_argument, "must be debug, info, warning or error", ""};
-}
-
-struct HostAndPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-/// Reads "127.0.0.1:7070" or "[::1]:7070".
-Result<HostAndPort> parse_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  const Error wrong{ErrorCode::invalid_argument, "must be HOST:PORT, such as 127.0.0.1:7070", ""};
-  if (colon == std::string::npos) return wrong;
-  std::string host = text.substr(0, colon);
-  const auto port = parse_number<std::uint16_t>(std::string_view(text).substr(colon + 1));
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return wrong;
-  }
-  if (host.empty() || !port) return wrong;
-  return HostAndPort{std::move(host), *port};
-}
 
 /// An option whose text `parse` reads: CLI11 tells its error with the option's name, and `take`
 /// gets the value.
@@ -95,8 +32,6 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name,
       },
       "");
 }
-
-Result<milliseconds> parse_any_duration(const std::string& text) { return parse_duration(text); }
 
 CLI::Option* add_duration(CLI::App& app, const std::string& name, milliseconds& duration) {
   return add_parsed<milliseconds>(app, name, parse_any_duration,
@@ -118,9 +53,20 @@ struct Parsed {
   PutCommand put;
   GetCommand get;
   CancelCommand cancel;
+  MoveCommand move;
+  RunCommand run;
   LeaseCommand lease;
   CompleteCommand complete;
   FailCommand fail;
+  QueuesCommand queues;
+  PauseCommand pause;
+  ResumeCommand resume;
+  PurgeCommand purge;
+  RedriveCommand redrive;
+  ForecastCommand forecast;
+  DumpCommand dump;
+  RestoreCommand restore;
+  CheckOptions check;
 };
 
 void add_call_options(CLI::App& app, ClientCall& call) {
@@ -138,12 +84,16 @@ CLI::App* add_client_command(CLI::App& app, ClientCall& call, const char* name, 
   return command;
 }
 
-void add_serve(CLI::App& app, ServeOptions& options) {
-  CLI::App* serve = app.add_subcommand("serve", "run a server");
-  serve->add_option("--data", options.data, "folder of the server's data; made if it is not there")
+void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
+  app.add_option("--data", data, what)
       ->envname("DETENT_DATA")
       ->type_name("DIR")
       ->capture_default_str();
+}
+
+void add_serve(CLI::App& app, ServeOptions& options) {
+  CLI::App* serve = app.add_subcommand("serve", "run a server");
+  add_data(*serve, options.data, "folder of the server's data; made if it is not there");
   add_parsed<HostAndPort>(*serve, "--http", parse_address,
                           [&options](const HostAndPort& address) {
                             options.http_host = address.host;
@@ -153,14 +103,12 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description("address to listen on for HTTP; loopback only")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:7070");
-  serve->add_option_function<std::string>("--sync", [](const std::string&) {})
+  add_parsed<milliseconds>(*serve, "--sync", parse_sync,
+                           [&options](milliseconds interval) { options.sync_interval = interval; })
       ->envname("DETENT_SYNC")
-      ->description("when an accepted task is on disk: `always` before the answer")
-      ->check(
-          [](const std::string& text) {
-            return text == "always" ? "" : "this version knows only --sync always";
-          },
-          "")
+      ->description(
+          "when an accepted task is on disk: `always` before the answer, or `interval=10ms` at "
+          "the latest so long after it")
       ->type_name("WHEN")
       ->default_str("always");
   add_parsed<milliseconds>(*serve, "--window", parse_positive_duration,
@@ -169,11 +117,21 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description("how far ahead tasks are held in memory")
       ->type_name("DURATION")
       ->default_str("10m");
-  serve->add_option("--max-loaded", options.max_loaded, "most tasks held in memory")
-      ->envname("DETENT_MAX_LOADED")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
-      ->type_name("N")
-      ->capture_default_str();
+  add_parsed<std::size_t>(*serve, "--memory", parse_memory,
+                          [&options](std::size_t bytes) { options.memory_bytes = bytes; })
+      ->envname("DETENT_MEMORY")
+      ->description("memory for tasks and the store together, from 64M")
+      ->type_name("SIZE")
+      ->default_str("512M");
+  serve->add_option("--external", options.external, "a Redis that keeps tasks while they are far")
+      ->envname("DETENT_EXTERNAL")
+      ->type_name("URL");
+  add_parsed<milliseconds>(*serve, "--external-after", parse_positive_duration,
+                           [&options](milliseconds after) { options.external_after = after; })
+      ->envname("DETENT_EXTERNAL_AFTER")
+      ->description("tasks due later than this are far; at least twice the window")
+      ->type_name("DURATION")
+      ->default_str("24h");
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
       ->envname("DETENT_LOG_FORMAT")
@@ -189,21 +147,65 @@ void add_serve(CLI::App& app, ServeOptions& options) {
   serve->footer("Example:\n  detent serve --data /var/lib/detent --log-format json");
 }
 
+/// Options of which a command line must have one.
+struct Choice {
+  std::vector<const CLI::Option*> options;
+  const char* names;
+};
+
+void require(CLI::App& command, std::vector<Choice> choices) {
+  command.callback([choices = std::move(choices)] {
+    for (const Choice& choice : choices) {
+      const bool is_made =
+          std::any_of(choice.options.begin(), choice.options.end(),
+                      [](const CLI::Option* option) { return option->count() > 0; });
+      if (!is_made) throw CLI::RequiredError(choice.names);
+    }
+  });
+}
+
+Choice add_due(CLI::App& command, Due& due) {
+  CLI::Option* delay = add_parsed<milliseconds>(command, "--delay", parse_any_duration,
+                                                [&due](milliseconds value) { due = value; });
+  delay->type_name("DURATION")->description("due so long from now: 1500ms, 30s, 5m, 2h, 30d, PT1H");
+  CLI::Option* due_at =
+      add_parsed<WallTime>(command, "--due-at", parse_due_at, [&due](WallTime at) { due = at; });
+  due_at->type_name("TIME")
+      ->description("due then: RFC 3339, or milliseconds since 1970")
+      ->excludes(delay);
+  return {{delay, due_at}, "--delay or --due-at"};
+}
+
+/// By its id, or by its queue and key.
+Choice add_task_name(CLI::App& command, TaskName& task) {
+  const auto as_key = [&task]() -> TaskKey& {
+    if (!std::holds_alternative<TaskKey>(task)) task = TaskKey{};
+    return std::get<TaskKey>(task);
+  };
+  CLI::Option* id =
+      add_parsed<TaskId>(command, "ID", parse_id, [&task](TaskId value) { task = value; });
+  id->description("the task's id");
+  CLI::Option* queue = command.add_option_function<std::string>(
+      "--queue", [as_key](const std::string& name) { as_key().queue = name; },
+      "the task's queue, with --key instead of ID");
+  CLI::Option* key = command.add_option_function<std::string>(
+      "--key", [as_key](const std::string& text) { as_key().key = text; }, "its key there");
+  queue->type_name("QUEUE")->needs(key)->excludes(id);
+  key->type_name("KEY")->needs(queue);
+  return {{id, queue}, "ID, or --queue and --key,"};
+}
+
 void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   CLI::App* command = add_client_command(app, call, "put", "schedule a task");
   command->add_option("QUEUE", put.request.queue, "name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
                       "the payload: JSON if it reads as JSON, else bytes; - reads standard input");
   command->add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
-  CLI::Option* delay =
-      add_parsed<milliseconds>(*command, "--delay", parse_any_duration,
-                               [&put](milliseconds value) { put.request.due = value; });
-  delay->type_name("DURATION")->description("due so long from now: 1500ms, 30s, 5m, 2h, 30d, PT1H");
-  add_parsed<WallTime>(*command, "--due-at", parse_due_at,
-                       [&put](WallTime at) { put.request.due = at; })
-      ->type_name("TIME")
-      ->description("due then: RFC 3339, or milliseconds since 1970")
-      ->excludes(delay);
+  add_due(*command, put.request.due);
+  command
+      ->add_option("--key", put.request.key,
+                   "stands for the task in its queue: put again it is the same task")
+      ->type_name("KEY");
   command->add_option("--priority", put.request.rules.priority, "lower is more urgent")
       ->type_name("N")
       ->capture_default_str();
@@ -216,21 +218,32 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
       "Examples:\n"
       "  detent put mail '{\"to\":\"ada@example.org\"}' --delay 30s\n"
       "  detent put reports --due-at 2030-01-01T09:00:00Z --max-attempts 5\n"
+      "  detent put orders '{\"cancel\":1001}' --delay 30m --key o-1001\n"
       "  head -c 32 /dev/urandom | detent put blobs - --bytes");
 }
 
-void add_by_id(CLI::App& app, Parsed& parsed) {
+void add_of_a_task(CLI::App& app, Parsed& parsed) {
   CLI::App* get = add_client_command(app, parsed.call, "get", "show a task");
-  add_parsed<TaskId>(*get, "ID", parse_id, [&parsed](TaskId id) { parsed.get.id = id; })
-      ->description("the task's id")
-      ->required();
-  get->footer("Example:\n  detent get 1024 --json");
+  require(*get, {add_task_name(*get, parsed.get.task)});
+  get->footer("Examples:\n  detent get 1024 --json\n  detent get --queue orders --key o-1001");
 
   CLI::App* cancel = add_client_command(app, parsed.call, "cancel", "remove a task not leased");
-  add_parsed<TaskId>(*cancel, "ID", parse_id, [&parsed](TaskId id) { parsed.cancel.id = id; })
+  require(*cancel, {add_task_name(*cancel, parsed.cancel.task)});
+  cancel->footer("Examples:\n  detent cancel 1024\n  detent cancel --queue orders --key o-1001");
+
+  CLI::App* move = add_client_command(app, parsed.call, "move", "give a task another due time");
+  require(*move, {add_task_name(*move, parsed.move.task), add_due(*move, parsed.move.due)});
+  move->footer(
+      "A dead task lives again.\n"
+      "Examples:\n"
+      "  detent move 1024 --delay 2h\n"
+      "  detent move --queue orders --key o-1001 --due-at 2030-01-01T09:00:00Z");
+
+  CLI::App* run = add_client_command(app, parsed.call, "run", "make a task due now");
+  add_parsed<TaskId>(*run, "ID", parse_id, [&parsed](TaskId id) { parsed.run.id = id; })
       ->description("the task's id")
       ->required();
-  cancel->footer("Example:\n  detent cancel 1024");
+  run->footer("A dead task lives again.\nExample:\n  detent run 1024");
 }
 
 void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
@@ -272,6 +285,62 @@ void add_by_lease(CLI::App& app, Parsed& parsed) {
   fail->footer("Example:\n  detent fail 3-17 --error 'no route to host' --delay 5m");
 }
 
+void add_of_queues(CLI::App& app, Parsed& parsed) {
+  const auto add = [&](const char* name, const char* what, std::string& queue) {
+    CLI::App* command = add_client_command(app, parsed.call, name, what);
+    command->add_option("QUEUE", queue, "name of the queue")->required();
+    return command;
+  };
+  CLI::App* queues =
+      add_client_command(app, parsed.call, "queues", "show all queues, or one with its settings");
+  queues->add_option("QUEUE", parsed.queues.queue, "name of the queue; left out: all");
+  queues->footer("Examples:\n  detent queues\n  detent queues mail");
+  add("pause", "hand out nothing of a queue", parsed.pause.queue)
+      ->footer("Example:\n  detent pause mail");
+  add("resume", "hand out what is ready again", parsed.resume.queue)
+      ->footer("Example:\n  detent resume mail");
+  CLI::App* purge = add("purge", "remove all tasks of a queue not leased", parsed.purge.queue);
+  purge->add_flag("--yes", parsed.purge.yes, "do not ask whether that is meant");
+  purge->footer("Example:\n  detent purge mail --yes");
+  add("redrive", "make all dead tasks of a queue due now", parsed.redrive.queue)
+      ->footer("Example:\n  detent redrive mail");
+}
+
+void add_forecast(CLI::App& app, ClientCall& call, ForecastCommand& forecast) {
+  CLI::App* command = add_client_command(app, call, "forecast", "show when tasks are due");
+  add_duration(*command, "--span", forecast.span)
+      ->description("how far from now on; at least a minute")
+      ->default_str("1d");
+  command->add_option("--bins", forecast.bins, "parts the time is divided into")
+      ->check(CLI::Range(std::size_t{1}, kMaxForecastBins))
+      ->type_name("N")
+      ->capture_default_str();
+  command->footer("Example:\n  detent forecast --span 7d --bins 28");
+}
+
+void add_copies(CLI::App& app, Parsed& parsed) {
+  CLI::App* dump =
+      add_client_command(app, parsed.call, "dump", "copy all queues and tasks to a file");
+  dump->add_option("FILE", parsed.dump.file, "where to; - is standard output")
+      ->capture_default_str();
+  dump->footer("Examples:\n  detent dump tasks.ndjson\n  detent dump | zstd > tasks.ndjson.zst");
+
+  CLI::App* restore =
+      add_client_command(app, parsed.call, "restore", "bring queues and tasks back from a dump");
+  restore->add_option("FILE", parsed.restore.file, "a dump; - reads standard input")->required();
+  restore->add_flag("--partial", parsed.restore.partial, "also a dump that was cut off");
+  restore->footer(
+      "Tasks that are there already stay as they are: a restore may be repeated.\n"
+      "Examples:\n  detent restore tasks.ndjson\n  zstd -dc tasks.ndjson.zst | detent restore -");
+}
+
+void add_check(CLI::App& app, CheckOptions& options) {
+  CLI::App* check =
+      app.add_subcommand("check", "look whether the data of a server that does not run is sound");
+  add_data(*check, options.data, "folder of the server's data");
+  check->footer("Example:\n  detent check --data /var/lib/detent");
+}
+
 void add_all(CLI::App& app, Parsed& parsed) {
   app.description("Detent keeps delayed tasks durable and hands them out on time.");
   app.set_version_flag("--version", std::string("detent ") + DETENT_VERSION);
@@ -281,11 +350,15 @@ void add_all(CLI::App& app, Parsed& parsed) {
   app.get_option("--server")->envname("DETENT_URL")->description("the server's address");
   add_serve(app, parsed.serve);
   add_put(app, parsed.call, parsed.put);
-  add_by_id(app, parsed);
+  add_of_a_task(app, parsed);
   add_lease(app, parsed.call, parsed.lease);
   add_by_lease(app, parsed);
+  add_of_queues(app, parsed);
   add_client_command(app, parsed.call, "stats", "show the server's counts")
       ->footer("Example:\n  detent stats --server http://127.0.0.1:7070");
+  add_forecast(app, parsed.call, parsed.forecast);
+  add_copies(app, parsed);
+  add_check(app, parsed.check);
   app.footer(
       "Examples:\n"
       "  detent serve\n"
@@ -295,14 +368,24 @@ void add_all(CLI::App& app, Parsed& parsed) {
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found.");
 }
 
-/// The command that was chosen. Requires: exactly one was, and it is not serve.
+/// The command that was chosen. Requires: exactly one was, and it is neither serve nor check.
 ClientCommand chosen(const std::string& name, Parsed& parsed) {
   if (name == "put") return std::move(parsed.put);
-  if (name == "get") return parsed.get;
-  if (name == "cancel") return parsed.cancel;
+  if (name == "get") return std::move(parsed.get);
+  if (name == "cancel") return std::move(parsed.cancel);
+  if (name == "move") return std::move(parsed.move);
+  if (name == "run") return parsed.run;
   if (name == "lease") return std::move(parsed.lease);
   if (name == "complete") return std::move(parsed.complete);
   if (name == "fail") return std::move(parsed.fail);
+  if (name == "queues") return std::move(parsed.queues);
+  if (name == "pause") return std::move(parsed.pause);
+  if (name == "resume") return std::move(parsed.resume);
+  if (name == "purge") return std::move(parsed.purge);
+  if (name == "redrive") return std::move(parsed.redrive);
+  if (name == "forecast") return parsed.forecast;
+  if (name == "dump") return std::move(parsed.dump);
+  if (name == "restore") return std::move(parsed.restore);
   return StatsCommand{};
 }
 
@@ -327,6 +410,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   }
   const std::string name = app.get_subcommands().front()->get_name();
   if (name == "serve") return std::move(parsed.serve);
+  if (name == "check") return std::move(parsed.check);
   parsed.call.command = chosen(name, parsed);
   return std::move(parsed.call);
 }

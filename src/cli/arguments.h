@@ -12,7 +12,9 @@
 #include <variant>
 #include <vector>
 
+#include "cli/check_options.h"
 #include "cli/serve_options.h"
+#include "client/task_name.h"
 #include "task/request.h"
 
 namespace detent::cli {
@@ -25,9 +27,16 @@ struct PutCommand {
   bool bytes = false;                  // the payload is bytes, even if it could be JSON
 };
 struct GetCommand {
-  TaskId id;
+  TaskName task;
 };
 struct CancelCommand {
+  TaskName task;
+};
+struct MoveCommand {
+  TaskName task;
+  Due due;
+};
+struct RunCommand {
   TaskId id;
 };
 struct LeaseCommand {
@@ -42,10 +51,39 @@ struct FailCommand {
   std::optional<std::chrono::milliseconds> delay;
   std::string error;
 };
+struct QueuesCommand {
+  std::string queue;  // empty: all
+};
+struct PauseCommand {
+  std::string queue;
+};
+struct ResumeCommand {
+  std::string queue;
+};
+struct PurgeCommand {
+  std::string queue;
+  bool yes = false;  // nobody is asked
+};
+struct RedriveCommand {
+  std::string queue;
+};
 struct StatsCommand {};
+struct ForecastCommand {
+  std::chrono::milliseconds span = std::chrono::hours{24};
+  std::size_t bins = 24;
+};
+struct DumpCommand {
+  std::string file = "-";  // "-": standard output
+};
+struct RestoreCommand {
+  std::string file;      // "-": standard input
+  bool partial = false;  // also what was cut off
+};
 
-using ClientCommand = std::variant<PutCommand, GetCommand, CancelCommand, LeaseCommand,
-                                   CompleteCommand, FailCommand, StatsCommand>;
+using ClientCommand = std::variant<PutCommand, GetCommand, CancelCommand, MoveCommand, RunCommand,
+                                   LeaseCommand, CompleteCommand, FailCommand, QueuesCommand,
+                                   PauseCommand, ResumeCommand, PurgeCommand, RedriveCommand,
+                                   StatsCommand, ForecastCommand, DumpCommand, RestoreCommand>;
 
 enum class OutputFormat : std::uint8_t { people, json };
 
@@ -62,7 +100,7 @@ struct NothingToRun {
   std::string text;  // for standard output when done, else for standard error
 };
 
-using Invocation = std::variant<ServeOptions, ClientCall, NothingToRun>;
+using Invocation = std::variant<ServeOptions, CheckOptions, ClientCall, NothingToRun>;
 
 /// Reads a command line as main() gets it, program name first, and DETENT_… from the environment
 /// for what it leaves out.

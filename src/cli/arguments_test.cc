@@ -78,8 +78,8 @@ TEST(Arguments, HelpAndVersionAreNoFailure) {
 }
 
 TEST(Arguments, EveryCommandHasHelpWithAnExample) {
-  for (const char* command :
-       {"serve", "put", "get", "cancel", "lease", "complete", "fail", "stats"}) {
+  for (const char* command : {"serve", "put", "get", "cancel", "move", "run", "lease", "complete",
+                              "fail", "queues", "pause", "resume", "purge", "redrive", "stats"}) {
     const Invocation invocation = parse({command, "--help"});
     const std::string& text = std::get<NothingToRun>(invocation).text;
     EXPECT_NE(text.find(std::string("\n  detent ") + command), std::string::npos) << text;
@@ -97,8 +97,10 @@ TEST(Arguments, WhatIsNoCommandIsWrongUsage) {
 }
 
 TEST(Arguments, PutReadsEveryOption) {
-  const auto put = command_of<PutCommand>(
-      {"put", "mail", "{\"n\":1.0}", "--delay", "30s", "--priority", "7", "--max-attempts", "3"});
+  const auto put =
+      command_of<PutCommand>({"put", "mail", "{\"n\":1.0}", "--delay", "30s", "--priority", "7",
+                              "--max-attempts", "3", "--key", "o-1"});
+  EXPECT_EQ(put.request.key, "o-1");
   EXPECT_EQ(put.request.queue, "mail");
   EXPECT_EQ(put.payload, "{\"n\":1.0}");
   EXPECT_FALSE(put.bytes);
@@ -145,6 +147,17 @@ TEST(Arguments, AWrongValueIsToldWithItsOption) {
       {{"get", "x"}, "ID"},
       {{"get", "-1"}, ""},
       {{"cancel", "9007199254740992"}, "ID"},
+      {{"get"}, "ID"},
+      {{"get", "--queue", "q"}, "--key"},
+      {{"cancel", "--key", "k"}, "--queue"},
+      {{"cancel", "1", "--queue", "q", "--key", "k"}, "ID"},
+      {{"move", "1"}, "--delay"},
+      {{"move", "--delay", "1s"}, "ID"},
+      {{"move", "1", "--delay", "1s", "--due-at", "0"}, "--delay"},
+      {{"run"}, "ID"},
+      {{"pause"}, "QUEUE"},
+      {{"purge"}, "QUEUE"},
+      {{"redrive", "q", "--yes"}, "--yes"},
       {{"lease", "q", "--max", "0"}, "--max"},
       {{"lease", "q", "--max", "1001"}, "--max"},
       {{"lease", "q", "--wait", "61s"}, "--wait"},
@@ -157,8 +170,11 @@ TEST(Arguments, AWrongValueIsToldWithItsOption) {
       {{"serve", "--http", "127.0.0.1:65536"}, "--http"},
       {{"serve", "--http", "127.0.0.1:"}, "--http"},
       {{"serve", "--window", "0s"}, "--window"},
-      {{"serve", "--max-loaded", "0"}, "--max-loaded"},
-      {{"serve", "--sync", "interval=10ms"}, "--sync"},
+      {{"serve", "--memory", "63M"}, "--memory"},
+      {{"serve", "--memory", "512"}, "--memory"},
+      {{"serve", "--memory", "4000000000G"}, "--memory"},
+      {{"serve", "--sync", "interval=0s"}, "--sync"},
+      {{"serve", "--sync", "never"}, "--sync"},
       {{"serve", "--log-format", "xml"}, "--log-format"},
       {{"serve", "--log-level", "loud"}, "--log-level"},
   };
@@ -169,9 +185,45 @@ TEST(Arguments, AWrongValueIsToldWithItsOption) {
   }
 }
 
-TEST(Arguments, GetAndCancelTakeAnId) {
-  EXPECT_EQ(command_of<GetCommand>({"get", "9007199254740991"}).id, TaskId{9'007'199'254'740'991});
-  EXPECT_EQ(command_of<CancelCommand>({"cancel", "256"}).id, TaskId{256});
+TEST(Arguments, ATaskIsNamedByItsIdOrItsKey) {
+  EXPECT_EQ(command_of<GetCommand>({"get", "9007199254740991"}).task,
+            TaskName{TaskId{9'007'199'254'740'991}});
+  EXPECT_EQ(command_of<CancelCommand>({"cancel", "256"}).task, TaskName{TaskId{256}});
+  const TaskName by_key = TaskKey{"orders", "o 1"};
+  EXPECT_EQ(command_of<GetCommand>({"get", "--queue", "orders", "--key", "o 1"}).task, by_key);
+  EXPECT_EQ(command_of<CancelCommand>({"cancel", "--key", "o 1", "--queue", "orders"}).task,
+            by_key);
+  const auto move = command_of<MoveCommand>(
+      {"move", "--queue", "orders", "--key", "o 1", "--due-at", "1767323045678"});
+  EXPECT_EQ(move.task, by_key);
+  EXPECT_EQ(move.due, Due{WallTime{milliseconds{1'767'323'045'678}}});
+}
+
+TEST(Arguments, MoveAndRunTakeATask) {
+  const auto move = command_of<MoveCommand>({"move", "256", "--delay", "2h"});
+  EXPECT_EQ(move.task, TaskName{TaskId{256}});
+  EXPECT_EQ(move.due, Due{milliseconds{7'200'000}});
+  EXPECT_EQ(command_of<RunCommand>({"run", "256"}).id, TaskId{256});
+}
+
+TEST(Arguments, FarTasksStayUnlessToldOtherwise) {
+  EXPECT_EQ(serve_of({"serve"}).external, "");
+  EXPECT_EQ(serve_of({"serve"}).external_after, milliseconds{86'400'000});
+  const ScopedVariable external("DETENT_EXTERNAL", "redis://:secret@db:6379");
+  const ServeOptions options = serve_of({"serve", "--external-after", "2h"});
+  EXPECT_EQ(options.external, "redis://:secret@db:6379");
+  EXPECT_EQ(options.external_after, milliseconds{7'200'000});
+}
+
+TEST(Arguments, QueuesAreNamed) {
+  EXPECT_EQ(command_of<QueuesCommand>({"queues"}).queue, "");
+  EXPECT_EQ(command_of<QueuesCommand>({"queues", "mail"}).queue, "mail");
+  EXPECT_EQ(command_of<PauseCommand>({"pause", "mail"}).queue, "mail");
+  EXPECT_EQ(command_of<ResumeCommand>({"resume", "mail"}).queue, "mail");
+  EXPECT_EQ(command_of<RedriveCommand>({"redrive", "mail"}).queue, "mail");
+  EXPECT_EQ(command_of<PurgeCommand>({"purge", "mail"}).queue, "mail");
+  EXPECT_FALSE(command_of<PurgeCommand>({"purge", "mail"}).yes);
+  EXPECT_TRUE(command_of<PurgeCommand>({"purge", "mail", "--yes"}).yes);
 }
 
 TEST(Arguments, LeaseReadsEveryOption) {
@@ -227,15 +279,45 @@ TEST(Arguments, ServeHasTheDefaultsOfItsOptions) { EXPECT_EQ(serve_of({"serve"})
 
 TEST(Arguments, ServeReadsEveryOption) {
   EXPECT_EQ(
-      serve_of({"serve", "--data", "/tmp/d", "--http", "[::1]:0", "--sync", "always", "--window",
-                "2h", "--max-loaded", "5000", "--log-format", "json", "--log-level", "warning"}),
+      serve_of({"serve", "--data", "/tmp/d", "--http", "[::1]:0", "--window", "2h", "--memory",
+                "2G", "--sync", "interval=10ms", "--log-format", "json", "--log-level", "warning"}),
       (ServeOptions{.data = "/tmp/d",
                     .http_host = "::1",
                     .http_port = 0,
                     .window = milliseconds{7'200'000},
-                    .max_loaded = 5000,
+                    .memory_bytes = std::size_t{2} << 30,
+                    .sync_interval = milliseconds{10},
                     .log_format = LogFormat::json,
                     .log_level = LogLevel::warning}));
+}
+
+TEST(Arguments, AForecastIsADayInHoursUnlessAskedOtherwise) {
+  const auto usual = command_of<ForecastCommand>({"forecast"});
+  EXPECT_EQ(usual.span, std::chrono::hours{24});
+  EXPECT_EQ(usual.bins, 24U);
+  const auto other = command_of<ForecastCommand>({"forecast", "--span", "7d", "--bins", "7"});
+  EXPECT_EQ(other.span, std::chrono::hours{24 * 7});
+  EXPECT_EQ(other.bins, 7U);
+  EXPECT_NE(complaint_about({"forecast", "--bins", "0"}), "");
+  EXPECT_NE(complaint_about({"forecast", "--span", "soon"}), "");
+}
+
+TEST(Arguments, DumpsGoToStandardOutputUnlessThereIsAFile) {
+  EXPECT_EQ(command_of<DumpCommand>({"dump"}).file, "-");
+  EXPECT_EQ(command_of<DumpCommand>({"dump", "-"}).file, "-");
+  EXPECT_EQ(command_of<DumpCommand>({"dump", "f"}).file, "f");
+  EXPECT_EQ(command_of<RestoreCommand>({"restore", "-"}).file, "-");
+  EXPECT_FALSE(command_of<RestoreCommand>({"restore", "f"}).partial);
+  EXPECT_TRUE(command_of<RestoreCommand>({"restore", "f", "--partial"}).partial);
+  EXPECT_NE(complaint_about({"restore"}), "");
+}
+
+TEST(Arguments, ACheckTakesTheFolderOfServe) {
+  EXPECT_EQ(std::get<CheckOptions>(parse({"check"})).data, "data");
+  EXPECT_EQ(std::get<CheckOptions>(parse({"check", "--data", "d"})).data, "d");
+  const ScopedVariable variable("DETENT_DATA", "from-variable");
+  EXPECT_EQ(std::get<CheckOptions>(parse({"check"})).data, "from-variable");
+  EXPECT_NE(complaint_about({"check", "--json"}), "");
 }
 
 }  // namespace

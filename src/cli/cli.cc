@@ -25,9 +25,10 @@ ExitCode say(const NothingToRun& nothing, const Streams& streams) {
 
 }  // namespace
 
-int run(int argc, const char* const* argv, const Streams& streams, const ServeFunction& serve) {
+int run(int argc, const char* const* argv, const Streams& streams, const LocalCommands& local) {
   const Invocation invocation = parse_arguments(argc, argv);
-  if (const auto* options = std::get_if<ServeOptions>(&invocation)) return serve(*options);
+  if (const auto* options = std::get_if<ServeOptions>(&invocation)) return local.serve(*options);
+  if (const auto* options = std::get_if<CheckOptions>(&invocation)) return local.check(*options);
   const ExitCode exit_code = std::holds_alternative<ClientCall>(invocation)
                                  ? call_server(std::get<ClientCall>(invocation), streams)
                                  : say(std::get<NothingToRun>(invocation), streams);

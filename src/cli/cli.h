@@ -1,19 +1,26 @@
-// The command line: reads it, then serves (the caller's function) or speaks to a server elsewhere.
+// The command line: reads it, then serves or checks (the caller's functions), or speaks to a server
+// elsewhere.
 // Start reading at arguments.h, which lists the commands; docs/reference/cli.md describes them.
 #pragma once
 
 #include <functional>
 
+#include "cli/check_options.h"
 #include "cli/commands.h"
 #include "cli/serve_options.h"
 
 namespace detent::cli {
 
-/// Runs a server until it is told to stop; returns the exit code of the program.
-using ServeFunction = std::function<int(const ServeOptions&)>;
+/// What is done in this process and not by a server elsewhere. Both return the program's exit code.
+struct LocalCommands {
+  /// Runs a server until it is told to stop.
+  std::function<int(const ServeOptions&)> serve;
+  /// Looks whether the data of a server that does not run is sound.
+  std::function<int(const CheckOptions&)> check;
+};
 
-/// The whole program but for the server: `return run(argc, argv, {std::cin, std::cout, std::cerr},
-/// serve);`. Returns: an ExitCode as a number, or what `serve` returned.
-int run(int argc, const char* const* argv, const Streams& streams, const ServeFunction& serve);
+/// The whole program but for these: `return run(argc, argv, {std::cin, std::cout, std::cerr},
+/// {serve, check});`. Returns: an ExitCode as a number, or what one of them returned.
+int run(int argc, const char* const* argv, const Streams& streams, const LocalCommands& local);
 
 }  // namespace detent::cli

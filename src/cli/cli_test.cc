@@ -55,14 +55,14 @@ struct Ended {
   std::string err;
 };
 
-Ended run_program(std::vector<std::string> words, const ServeFunction& serve = {}) {
+Ended run_program(std::vector<std::string> words, const LocalCommands& local = {}) {
   words.insert(words.begin(), "detent");
   std::vector<const char*> argv;
   for (const std::string& word : words) argv.push_back(word.c_str());
   std::istringstream in;
   std::ostringstream out;
   std::ostringstream err;
-  const int exit_code = run(static_cast<int>(argv.size()), argv.data(), {in, out, err}, serve);
+  const int exit_code = run(static_cast<int>(argv.size()), argv.data(), {in, out, err}, local);
   return {exit_code, out.str(), err.str()};
 }
 
@@ -118,11 +118,23 @@ TEST(Cli, HelpGoesToStandardOutput) {
 
 TEST(Cli, ServeReturnsWhatTheServerReturned) {
   ServeOptions seen;
-  const Ended ended = run_program({"serve", "--data", "d"}, [&seen](const ServeOptions& options) {
+  const auto serve = [&seen](const ServeOptions& options) {
     seen = options;
     return 7;
-  });
+  };
+  const Ended ended = run_program({"serve", "--data", "d"}, {.serve = serve, .check = {}});
   EXPECT_EQ(ended.exit_code, 7);
+  EXPECT_EQ(seen.data, "d");
+}
+
+TEST(Cli, CheckReturnsWhatTheCheckReturned) {
+  CheckOptions seen;
+  const auto check = [&seen](const CheckOptions& options) {
+    seen = options;
+    return 1;
+  };
+  const Ended ended = run_program({"check", "--data", "d"}, {.serve = {}, .check = check});
+  EXPECT_EQ(ended.exit_code, 1);
   EXPECT_EQ(seen.data, "d");
 }
 

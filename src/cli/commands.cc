@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "cli/confirm.h"
+#include "cli/copy_commands.h"
 #include "cli/display.h"
 
 namespace detent::cli {
@@ -29,6 +32,16 @@ Payload payload_of(const PutCommand& put, std::istream& in) {
   return payload_from_text(text);
 }
 
+std::string text_of(const TaskName& task) {
+  if (const TaskId* id = std::get_if<TaskId>(&task)) return to_string(*id);
+  return printable(std::get<TaskKey>(task).key);
+}
+
+std::string purge_question(const QueueStats& queue) {
+  return "Remove " + std::to_string(queue.scheduled + queue.ready + queue.dead) + " tasks of " +
+         printable(queue.queue) + "?";
+}
+
 /// Runs one command: a call operator for each.
 class Runner {
  public:
@@ -41,13 +54,21 @@ class Runner {
     return show(client_.schedule(request), show_accepted);
   }
 
-  ExitCode operator()(const GetCommand& get) { return show(client_.get(get.id), show_task); }
+  ExitCode operator()(const GetCommand& get) { return show(client_.get(get.task), show_task); }
 
   ExitCode operator()(const CancelCommand& cancel) {
-    const Result<void> done = client_.cancel(cancel.id);
+    const Result<void> done = client_.cancel(cancel.task);
     if (!done) return fail_with(done.error());
-    if (!pass_on()) streams_.out << "cancelled " << to_string(cancel.id) << '\n';
+    if (!pass_on()) streams_.out << "cancelled " << text_of(cancel.task) << '\n';
     return ExitCode::done;
+  }
+
+  ExitCode operator()(const MoveCommand& move) {
+    return show(client_.move(move.task, move.due), show_accepted);
+  }
+
+  ExitCode operator()(const RunCommand& run) {
+    return show(client_.run_now(run.id), show_accepted);
   }
 
   ExitCode operator()(const LeaseCommand& lease) {
@@ -62,7 +83,57 @@ class Runner {
     return show_each(fail.leases, client_.fail(fail.leases, {fail.delay, fail.error}));
   }
 
+  ExitCode operator()(const QueuesCommand& command) {
+    if (!command.queue.empty()) return show(client_.queue(command.queue), show_queue);
+    return show(client_.queues(), [this](std::ostream& out, const std::vector<QueueView>& queues) {
+      show_queues(out, queues, streams_.terminal.columns);
+    });
+  }
+
+  ExitCode operator()(const PauseCommand& pause) {
+    return show(client_.pause(pause.queue), [&pause](std::ostream& out, const QueueView&) {
+      out << "paused " << printable(pause.queue) << '\n';
+    });
+  }
+
+  ExitCode operator()(const ResumeCommand& resume) {
+    return show(client_.resume(resume.queue), [&resume](std::ostream& out, const QueueView&) {
+      out << "resumed " << printable(resume.queue) << '\n';
+    });
+  }
+
+  ExitCode operator()(const PurgeCommand& purge) {
+    if (!purge.yes && streams_.terminal.is_input_terminal) {
+      const Result<QueueView> queue = client_.queue(purge.queue);
+      if (!queue) return fail_with(queue.error());
+      if (!confirm(streams_, purge_question(queue->stats))) {
+        return fail_with({ErrorCode::conflict, "nothing was removed", ""});
+      }
+    }
+    return show(client_.purge(purge.queue), [](std::ostream& out, std::uint64_t count) {
+      out << "removed " << count << " tasks\n";
+    });
+  }
+
+  ExitCode operator()(const RedriveCommand& redrive) {
+    return show(client_.redrive(redrive.queue), [](std::ostream& out, std::uint64_t count) {
+      out << count << " dead tasks are due now\n";
+    });
+  }
+
   ExitCode operator()(const StatsCommand&) { return show(client_.stats(), show_stats); }
+
+  ExitCode operator()(const ForecastCommand& forecast) {
+    return show(client_.forecast(forecast.span, forecast.bins),
+                [this](std::ostream& out, const Forecast& told) {
+                  show_forecast(out, told, streams_.terminal.columns);
+                });
+  }
+
+  ExitCode operator()(const DumpCommand& command) { return dump(command, client_, streams_); }
+  ExitCode operator()(const RestoreCommand& command) {
+    return restore(command, format_, client_, streams_);
+  }
 
  private:
   /// The server's own answer when that was asked for; false when it is to be shown to people.

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "cli/arguments.h"
+#include "cli/terminal.h"
 #include "client/client.h"
 
 namespace detent::cli {
@@ -14,6 +15,7 @@ struct Streams {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
+  Terminal terminal = {};
 };
 
 /// Runs the command of `call` over `client`, which speaks to call.server.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "base/wall_time.h"
 #include "detent/check.h"
+#include "task/retry.h"
 
 namespace detent::cli {
 
@@ -17,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using Row = std::vector<std::string>;
 
-/// Rows of equal length, the first one the heads; two blanks between columns, none at the end.
+/// Rows, the first one the heads; two blanks between columns, none at the end.
 void show_table(std::ostream& out, const std::vector<Row>& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {
@@ -30,6 +32,22 @@ void show_table(std::ostream& out, const std::vector<Row>& rows) {
       if (i + 1 < row.size()) out << std::string(widths[i] + 2 - row[i].size(), ' ');
     }
     out << '\n';
+  }
+}
+
+/// Cuts what is in the first column, so that the table is no wider than `columns` if it can be.
+void cut_first_column(std::vector<Row>& rows, std::size_t columns) {
+  constexpr std::size_t kLeast = 8;
+  constexpr std::string_view kCut = "...";
+  std::size_t others = 0;
+  for (std::size_t i = 1; i < rows.front().size(); ++i) {
+    std::size_t width = 0;
+    for (const Row& row : rows) width = std::max(width, row[i].size());
+    others += width + 2;
+  }
+  const std::size_t room = columns > others + kLeast ? columns - others : kLeast;
+  for (Row& row : rows) {
+    if (row.front().size() > room) row.front().replace(room - kCut.size(), std::string::npos, kCut);
   }
 }
 
@@ -65,6 +83,13 @@ std::string show_age(milliseconds age) {
   return show_duration(age);
 }
 
+/// As much of `room` as `count` is of `most`, rounded up: what is not nothing is seen.
+std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
+  const double part = static_cast<double>(count) / static_cast<double>(most);
+  const auto length = static_cast<std::size_t>(std::ceil(part * static_cast<double>(room)));
+  return std::string(std::min(length, room), '#');
+}
+
 }  // namespace
 
 std::string printable(const Payload& payload) {
@@ -92,10 +117,10 @@ std::string printable(std::string_view text) {
 
 void show_accepted(std::ostream& out, const Client::AcceptedTask& task) {
   out << to_string(task.id) << "  " << to_string(task.state) << "  " << format_rfc3339(task.due_at)
-      << '\n';
+      << (task.was_there ? "  was there already" : "") << '\n';
 }
 
-void show_task(std::ostream& out, const TaskView& view) {
+void show_task(std::ostream& out, const TaskSnapshot& view) {
   const Task& task = view.task;
   std::vector<Row> rows{{"id", to_string(task.id)},
                         {"queue", task.queue},
@@ -103,6 +128,7 @@ void show_task(std::ostream& out, const TaskView& view) {
                         {"due at", format_rfc3339(task.due_at)},
                         {"created at", format_rfc3339(task.created_at)},
                         {"priority", std::to_string(task.rules.priority)}};
+  if (!task.key.empty()) rows.push_back({"key", printable(task.key)});
   std::string attempts = std::to_string(task.attempts);
   if (task.rules.max_attempts) attempts += " of " + std::to_string(*task.rules.max_attempts);
   rows.push_back({"attempts", std::move(attempts)});
@@ -113,7 +139,7 @@ void show_task(std::ostream& out, const TaskView& view) {
     rows.push_back(
         {"backoff", show_duration(backoff->initial) + " to " + show_duration(backoff->max)});
   }
-  if (!task.last_error.empty()) rows.push_back({"last error", printable(task.last_error)});
+  if (!last_error(task).empty()) rows.push_back({"last error", printable(last_error(task))});
   rows.push_back({"payload", printable(task.payload)});
   show_table(out, rows);
 }
@@ -162,6 +188,68 @@ void show_stats(std::ostream& out, const Client::Stats& stats) {
   }
   out << '\n';
   show_table(out, rows);
+}
+
+void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size_t columns) {
+  std::vector<Row> rows{
+      {"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "OLDEST READY", "BYTES", "STATE"}};
+  for (const auto& [stats, bytes, settings] : queues) {
+    rows.push_back({printable(stats.queue), std::to_string(stats.scheduled),
+                    std::to_string(stats.ready), std::to_string(stats.leased),
+                    std::to_string(stats.dead),
+                    stats.oldest_ready_age ? show_age(*stats.oldest_ready_age) : "-",
+                    std::to_string(bytes), settings.paused ? "paused" : "open"});
+  }
+  if (columns > 0) cut_first_column(rows, columns);
+  show_table(out, rows);
+}
+
+void show_queue(std::ostream& out, const QueueView& view) {
+  const auto& [stats, bytes, settings] = view;
+  const auto limit = [](const auto& most) { return most ? std::to_string(*most) : "none"; };
+  const Backoff backoff = settings.backoff.value_or(Backoff{});
+  const milliseconds timeout = settings.visibility_timeout.value_or(kDefaultVisibilityTimeout);
+  show_table(out,
+             {{"queue", printable(stats.queue)},
+              {"scheduled", std::to_string(stats.scheduled)},
+              {"ready", std::to_string(stats.ready)},
+              {"leased", std::to_string(stats.leased)},
+              {"dead", std::to_string(stats.dead)},
+              {"oldest ready", stats.oldest_ready_age ? show_age(*stats.oldest_ready_age) : "-"},
+              {"bytes", std::to_string(bytes)},
+              {"paused", settings.paused ? "yes" : "no"},
+              {"max attempts", std::to_string(settings.max_attempts.value_or(kDefaultMaxAttempts))},
+              {"backoff", show_duration(backoff.initial) + " to " + show_duration(backoff.max)},
+              {"visibility timeout", show_duration(timeout)},
+              {"retention", show_duration(settings.retention)},
+              {"key retention", show_duration(settings.key_retention)},
+              {"max tasks", limit(settings.max_tasks)},
+              {"max bytes", limit(settings.max_bytes)},
+              {"rate", settings.rate ? std::to_string(*settings.rate) + " a second" : "none"},
+              {"concurrency", limit(settings.concurrency)}});
+}
+
+void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns) {
+  constexpr std::size_t kMinuteText = sizeof("2026-01-02T03:04") - 1;
+  const std::uint64_t most =
+      forecast.counts.empty() ? 0
+                              : *std::max_element(forecast.counts.begin(), forecast.counts.end());
+  std::vector<Row> rows{{"FROM", "TASKS"}};
+  const std::size_t text =
+      kMinuteText + 1 + 2 + std::max<std::size_t>(5, std::to_string(most).size());
+  const std::size_t room = columns > text + 2 && most > 0 ? columns - text - 2 : 0;
+  WallTime from = forecast.from;
+  for (const std::uint64_t count : forecast.counts) {
+    rows.push_back({format_rfc3339(from).substr(0, kMinuteText) + "Z", std::to_string(count)});
+    if (room > 0 && count > 0) rows.back().push_back(bar(count, most, room));
+    from += forecast.bin;
+  }
+  show_table(out, rows);
+  out << '\n' << forecast.overdue << " tasks are overdue, " << forecast.later << " are due later\n";
+  if (forecast.coarse > 0) {
+    out << forecast.coarse
+        << " of those above are known by the day only, and spread evenly over it\n";
+  }
 }
 
 void show_error(std::ostream& err, const Error& error) {

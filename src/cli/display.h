@@ -2,6 +2,7 @@
 // an error holds, a terminal gets printable ones on one line.
 #pragma once
 
+#include <cstddef>
 #include <ostream>
 #include <span>
 #include <string>
@@ -18,11 +19,17 @@ std::string printable(const Payload& payload);
 std::string printable(std::string_view text);
 
 void show_accepted(std::ostream& out, const Client::AcceptedTask& task);
-void show_task(std::ostream& out, const TaskView& view);
+void show_task(std::ostream& out, const TaskSnapshot& view);
 void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks);
 void show_outcomes(std::ostream& out, std::span<const std::string> leases,
                    std::span<const Result<LeaseOutcome>> outcomes);
+/// A row a queue, in at most `columns` where that can be: names that are too long are cut; 0: not.
+void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size_t columns);
+/// With the settings in force, whether they are its own or defaults.
+void show_queue(std::ostream& out, const QueueView& view);
 void show_stats(std::ostream& out, const Client::Stats& stats);
+/// A row a bin; with a bar each where a terminal is `columns` wide, without any for 0.
+void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns);
 /// "detent: <what went wrong> (<field>)".
 void show_error(std::ostream& err, const Error& error);
 

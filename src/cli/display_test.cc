@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <sstream>
@@ -28,7 +29,7 @@ TEST(Display, AnAcceptedTaskIsOneLineThatBeginsWithItsId) {
 }
 
 TEST(Display, ATaskIsALineForEachThingKnown) {
-  TaskView view;
+  TaskSnapshot view;
   view.state = TaskState::dead;
   view.task.id = TaskId{256};
   view.task.queue = "mail";
@@ -40,7 +41,8 @@ TEST(Display, ATaskIsALineForEachThingKnown) {
   view.task.due_at = kAt;
   view.task.created_at = kAt;
   view.task.attempts = 3;
-  view.task.last_error = "no\nroute";
+  view.task.key = "order 7";
+  add_attempt(view.task, {.error = "no\nroute"});
   std::ostringstream out;
   show_task(out, view);
   EXPECT_EQ(out.str(),
@@ -50,6 +52,7 @@ TEST(Display, ATaskIsALineForEachThingKnown) {
             "due at              2026-01-02T03:04:05.678Z\n"
             "created at          2026-01-02T03:04:05.678Z\n"
             "priority            5\n"
+            "key                 order 7\n"
             "attempts            3 of 3\n"
             "visibility timeout  90s\n"
             "backoff             250ms to 2h\n"
@@ -106,6 +109,48 @@ TEST(Display, StatsAreTables) {
             "QUEUE  SCHEDULED  READY  LEASED  DEAD  OLDEST READY\n"
             "mail   5          2      0       0     1s 500ms\n"
             "b      0          0      0       0     -\n");
+}
+
+TEST(Display, AForecastHasARowABin) {
+  const Forecast forecast{.from = WallTime{milliseconds{1'767'323'040'000}},
+                          .bin = milliseconds{3'600'000},
+                          .counts = {3, 0, 1'000'000},
+                          .overdue = 7,
+                          .later = 8};
+  std::ostringstream out;
+  show_forecast(out, forecast, 0);
+  EXPECT_EQ(out.str(),
+            "FROM               TASKS\n"
+            "2026-01-02T03:04Z  3\n"
+            "2026-01-02T04:04Z  0\n"
+            "2026-01-02T05:04Z  1000000\n"
+            "\n7 tasks are overdue, 8 are due later\n");
+}
+
+TEST(Display, AForecastOnATerminalHasBarsThatFillIt) {
+  Forecast forecast{.bin = milliseconds{60'000}, .counts = {1, 50, 100}, .coarse = 2};
+  std::ostringstream out;
+  show_forecast(out, forecast, 36);
+  EXPECT_EQ(out.str(),
+            "FROM               TASKS\n"
+            "1970-01-01T00:00Z  1      #\n"
+            "1970-01-01T00:01Z  50     #####\n"
+            "1970-01-01T00:02Z  100    ##########\n"
+            "\n0 tasks are overdue, 0 are due later\n"
+            "2 of those above are known by the day only, and spread evenly over it\n");
+  for (const std::size_t columns : {1U, 25U, 26U, 27U, 40U, 200U}) {
+    for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+      forecast.counts = {most, 0};
+      std::istringstream lines;
+      std::ostringstream some;
+      show_forecast(some, forecast, columns);
+      lines.str(some.str());
+      for (std::string line; std::getline(lines, line) && !line.empty();) {
+        EXPECT_LE(line.size(), std::max<std::size_t>(columns, 40)) << line;
+        EXPECT_FALSE(line.ends_with(' ')) << line;
+      }
+    }
+  }
 }
 
 TEST(Display, AnErrorNamesItsField) {

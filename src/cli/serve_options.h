@@ -12,14 +12,18 @@
 namespace detent::cli {
 
 /// Every value has been read and is in its range; whether the address is allowed and the folder can
-/// be used is the server's to find out. Durability is no option yet: an acknowledged task is on
-/// disk.
+/// be used is the server's to find out.
 struct ServeOptions {
   std::filesystem::path data = "data";
   std::string http_host = "127.0.0.1";  // an IP address, without brackets
   std::uint16_t http_port = 7070;       // 0: the system chooses
   std::chrono::milliseconds window = std::chrono::minutes{10};
-  std::size_t max_loaded = 1'000'000;
+  std::size_t memory_bytes = std::size_t{512} << 20;
+  /// How long what was acknowledged may wait for its sync; 0: synced before it is acknowledged.
+  std::chrono::milliseconds sync_interval{0};
+  /// Where far tasks are kept, as an address; empty: here. The server reads it.
+  std::string external;
+  std::chrono::milliseconds external_after = std::chrono::hours{24};
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 

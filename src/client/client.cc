@@ -2,10 +2,14 @@
 
 #include <cstdint>
 #include <utility>
+#include <variant>
 
 #include "protocol/json/answer_parser.h"
+#include "protocol/json/dump_parser.h"
 #include "protocol/json/json_reader.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
 #include "protocol/json/stats_parser.h"
 
 namespace detent {
@@ -14,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A queue's name as one segment of a path (RFC 3986): it may hold a slash.
+/// A queue's name or a key as one segment of a path (RFC 3986): it may hold a slash.
 std::string percent_encode(std::string_view text) {
   constexpr std::string_view kUnreserved =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -44,7 +48,27 @@ net::HttpRequest post_request(std::string target, std::string body) {
           .body = std::move(body)};
 }
 
-std::string task_path(TaskId id) { return "/v1/tasks/" + to_string(id); }
+net::HttpRequest patch_request(std::string target, std::string body) {
+  net::HttpRequest request = post_request(std::move(target), std::move(body));
+  request.method = "PATCH";
+  return request;
+}
+
+net::HttpRequest delete_request(std::string target) {
+  net::HttpRequest request = get_request(std::move(target));
+  request.method = "DELETE";
+  return request;
+}
+
+std::string queue_path(const std::string& name, const char* rest = "") {
+  return "/v1/queues/" + percent_encode(name) + rest;
+}
+
+std::string task_path(const TaskName& task) {
+  if (const TaskId* id = std::get_if<TaskId>(&task)) return "/v1/tasks/" + to_string(*id);
+  const auto& [queue, key] = std::get<TaskKey>(task);
+  return queue_path(queue, "/keys/") + percent_encode(key);
+}
 
 /// A payload that calls itself JSON but is none would make the whole body something else.
 Result<void> check_payload(const Payload& payload) {
@@ -54,6 +78,34 @@ Result<void> check_payload(const Payload& payload) {
   Error error = std::move(value).error();
   error.field = "payload";
   return error;
+}
+
+Error bad_page(const std::string& why) {
+  return {ErrorCode::internal, "read the server's dump: " + why, ""};
+}
+
+/// Takes the last line off and counts the others, each of which must be a whole one.
+Result<Client::DumpPage> read_dump_page(std::string_view body, TaskId after) {
+  if (!body.ends_with('\n')) return bad_page("the page was cut off");
+  const std::size_t last = body.substr(0, body.size() - 1).rfind('\n') + 1;
+  Client::DumpPage page{.lines = body.substr(0, last)};
+  for (std::string_view rest = page.lines; !rest.empty();) {
+    const std::size_t size = rest.find('\n') + 1;
+    const auto kind = json::kind_of_dump_line(rest.substr(0, size));
+    if (!kind) return bad_page(kind.error().message);
+    if (*kind == json::DumpLineKind::task) ++page.tasks;
+    if (*kind == json::DumpLineKind::damaged) ++page.damaged;
+    rest.remove_prefix(size);
+  }
+  const Result<json::DumpLine> end = json::parse_dump_line(body.substr(last));
+  if (!end) return bad_page(end.error().message);
+  if (const auto* next = std::get_if<json::DumpNext>(&*end); next && next->after > after) {
+    page.next = next->after;
+    return page;
+  }
+  const auto* whole = std::get_if<json::DumpEnd>(&*end);
+  if (whole == nullptr || whole->tasks != page.tasks) return bad_page("the page is not whole");
+  return page;
 }
 
 }  // namespace
@@ -81,22 +133,33 @@ Result<std::vector<Result<Client::AcceptedTask>>> Client::schedule_batch(
   return json::parse_schedule_results(body);
 }
 
-Result<TaskView> Client::get(TaskId id) {
-  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request(task_path(id))));
+Result<TaskSnapshot> Client::get(const TaskName& task) {
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request(task_path(task))));
   return json::parse_task(body);
 }
 
-Result<void> Client::cancel(TaskId id) {
-  net::HttpRequest request = get_request(task_path(id));
-  request.method = "DELETE";
-  TRY(call(*prompt_, request));
+Result<void> Client::cancel(const TaskName& task) {
+  TRY(call(*prompt_, delete_request(task_path(task))));
   return ok();
+}
+
+Result<Client::AcceptedTask> Client::move(const TaskName& task, const Due& due) {
+  TRY(validate(due));
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*prompt_, patch_request(task_path(task), json::render_move(due))));
+  return json::parse_accepted(body);
+}
+
+Result<Client::AcceptedTask> Client::run_now(TaskId id) {
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*prompt_, post_request(task_path(id) + "/run", "")));
+  return json::parse_accepted(body);
 }
 
 Result<std::vector<Client::LeasedTask>> Client::lease(const LeaseRequest& request,
                                                       milliseconds wait) {
   TRY(validate(request));
-  const std::string path = "/v1/queues/" + percent_encode(request.queue) + "/lease";
+  const std::string path = queue_path(request.queue, "/lease");
   net::HttpClient& http = wait > milliseconds{0} ? *patient_ : *prompt_;
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(http, post_request(path, json::render_lease({request, wait}))));
@@ -104,18 +167,56 @@ Result<std::vector<Client::LeasedTask>> Client::lease(const LeaseRequest& reques
 }
 
 Result<std::vector<Result<LeaseOutcome>>> Client::complete(std::span<const std::string> leases) {
-  ASSIGN_OR_RETURN(
-      const std::string_view body,
-      call(*prompt_, post_request("/v1/leases/complete", json::render_complete(leases))));
-  return json::parse_lease_results(body);
+  return call_leases("complete", json::render_complete(leases));
 }
 
 Result<std::vector<Result<LeaseOutcome>>> Client::fail(std::span<const std::string> leases,
                                                        const Failure& failure) {
-  ASSIGN_OR_RETURN(
-      const std::string_view body,
-      call(*prompt_, post_request("/v1/leases/fail", json::render_fail(leases, failure))));
-  return json::parse_lease_results(body);
+  return call_leases("fail", json::render_fail(leases, failure));
+}
+
+Result<std::vector<Result<LeaseOutcome>>> Client::extend(std::span<const std::string> leases,
+                                                         milliseconds by) {
+  return call_leases("extend", json::render_extend(leases, by));
+}
+
+Result<std::vector<Result<LeaseOutcome>>> Client::release(std::span<const std::string> leases,
+                                                          const Release& release) {
+  return call_leases("release", json::render_release(leases, release));
+}
+
+Result<std::vector<QueueView>> Client::queues() {
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/queues")));
+  return json::parse_queues(body);
+}
+
+Result<QueueView> Client::queue(const std::string& name) {
+  return call_queue(get_request(queue_path(name)));
+}
+
+Result<QueueView> Client::change_queue(const std::string& name, const QueuePatch& patch) {
+  return call_queue(patch_request(queue_path(name), json::render_queue_patch(patch)));
+}
+
+Result<void> Client::remove_queue(const std::string& name) {
+  TRY(call(*prompt_, delete_request(queue_path(name))));
+  return ok();
+}
+
+Result<QueueView> Client::pause(const std::string& name) {
+  return call_queue(post_request(queue_path(name, "/pause"), ""));
+}
+
+Result<QueueView> Client::resume(const std::string& name) {
+  return call_queue(post_request(queue_path(name, "/resume"), ""));
+}
+
+Result<std::uint64_t> Client::purge(const std::string& name) {
+  return call_count(post_request(queue_path(name, "/purge"), ""));
+}
+
+Result<std::uint64_t> Client::redrive(const std::string& name) {
+  return call_count(post_request(queue_path(name, "/redrive"), ""));
 }
 
 Result<Client::Stats> Client::stats() {
@@ -123,9 +224,47 @@ Result<Client::Stats> Client::stats() {
   return json::parse_stats(body);
 }
 
+Result<Forecast> Client::forecast(milliseconds span, std::size_t bins) {
+  TRY(validate_forecast(span, bins));
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*prompt_, get_request("/v1/forecast?bins=" + std::to_string(bins) +
+                                              "&span=" + std::to_string(span.count()) + "ms")));
+  return json::parse_forecast(body);
+}
+
+Result<Client::DumpPage> Client::dump(TaskId after) {
+  const std::string from = after == TaskId{} ? "" : "?after=" + to_string(after);
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/dump" + from)));
+  return read_dump_page(body, after);
+}
+
+Result<json::RestoreAnswer> Client::restore(std::string lines) {
+  net::HttpRequest request = post_request("/v1/restore", std::move(lines));
+  request.headers = {{"content-type", std::string(json::kDumpContentType)}};
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
+  return json::parse_restored(body);
+}
+
 Result<void> Client::ready() {
   TRY(call(*prompt_, get_request("/readyz")));
   return ok();
+}
+
+Result<QueueView> Client::call_queue(const net::HttpRequest& request) {
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
+  return json::parse_queue(body);
+}
+
+Result<std::uint64_t> Client::call_count(const net::HttpRequest& request) {
+  ASSIGN_OR_RETURN(const std::string_view body, call(*patient_, request));
+  return json::parse_count(body);
+}
+
+Result<std::vector<Result<LeaseOutcome>>> Client::call_leases(const char* verb, std::string body) {
+  ASSIGN_OR_RETURN(
+      const std::string_view answer,
+      call(*prompt_, post_request(std::string("/v1/leases/") + verb, std::move(body))));
+  return json::parse_lease_results(answer);
 }
 
 /// The body of a 2xx answer; any other is the error it describes.

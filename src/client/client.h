@@ -6,7 +6,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,10 +17,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "client/task_name.h"
 #include "net/http_client.h"
 #include "protocol/json/answer.h"
+#include "protocol/json/dump.h"
+#include "protocol/json/queue_patch.h"
 #include "protocol/json/request_renderer.h"
+#include "task/forecast.h"
 #include "task/request.h"
+#include "task/task_stats.h"
 
 namespace detent {
 
@@ -27,6 +35,8 @@ class Client {
   using AcceptedTask = json::AcceptedTask;
   using LeasedTask = json::LeasedTaskAnswer;
   using Failure = json::Failure;
+  using Release = json::Release;
+  using QueuePatch = json::QueuePatch;
   using Stats = json::ServerStats;
 
   /// `url` is "http://HOST[:PORT]". Does not connect yet. A call gives up after `timeout`; lease()
@@ -36,11 +46,12 @@ class Client {
                                std::chrono::milliseconds timeout = std::chrono::seconds{30});
 
   /// Two connections, so that a time-out fits what it waits for: one for calls that are answered at
-  /// once, one for those that may wait for a task.
+  /// once, one for those that may take longer.
   Client(std::unique_ptr<net::HttpClient> prompt, std::unique_ptr<net::HttpClient> patient) noexcept
       : prompt_(std::move(prompt)), patient_(std::move(patient)) {}
 
-  /// Once it has returned, the task is on the server's disk. A payload of kind json is sent as it
+  /// Once it has returned, the task is on the server's disk; `was_there` when that was so before,
+  /// because its key stood for it. A payload of kind json is sent as it
   /// stands. Errors: those of validate(), found here; those of the server.
   Result<AcceptedTask> schedule(const ScheduleRequest& request);
   /// A result each, in order; at most kMaxBatchTasks. Fails as a whole when the call does, and for
@@ -49,9 +60,14 @@ class Client {
       std::span<const ScheduleRequest> requests);
 
   /// Errors: not_found.
-  Result<TaskView> get(TaskId id);
+  Result<TaskSnapshot> get(const TaskName& task);
   /// Errors: not_found; conflict when the task is leased.
-  Result<void> cancel(TaskId id);
+  Result<void> cancel(const TaskName& task);
+  /// Gives a task another due time; a dead one lives again. Errors: as validate() for `due`, found
+  /// here; not_found; conflict when the task is leased.
+  Result<AcceptedTask> move(const TaskName& task, const Due& due);
+  /// Makes a task due now; a dead one lives again. Errors: not_found; conflict when it is leased.
+  Result<AcceptedTask> run_now(TaskId id);
 
   /// Takes what is ready, most urgent first; waits up to `wait` (≤ kMaxLeaseWait) for the first
   /// task when nothing is. May return none.
@@ -61,8 +77,45 @@ class Client {
   Result<std::vector<Result<LeaseOutcome>>> complete(std::span<const std::string> leases);
   Result<std::vector<Result<LeaseOutcome>>> fail(std::span<const std::string> leases,
                                                  const Failure& failure);
+  /// The leases run out `by` from now, or when they did if that is later.
+  Result<std::vector<Result<LeaseOutcome>>> extend(std::span<const std::string> leases,
+                                                   std::chrono::milliseconds by);
+  /// Gives tasks back unharmed: the attempt does not count.
+  Result<std::vector<Result<LeaseOutcome>>> release(std::span<const std::string> leases,
+                                                    const Release& release);
+
+  /// All queues, by name.
+  Result<std::vector<QueueView>> queues();
+  /// Errors: not_found, as those below but change_queue.
+  Result<QueueView> queue(const std::string& name);
+  /// Changes settings of a queue, which is made when it is not there. Answers it as it is then.
+  Result<QueueView> change_queue(const std::string& name, const QueuePatch& patch);
+  /// Errors: conflict while the queue has tasks.
+  Result<void> remove_queue(const std::string& name);
+  Result<QueueView> pause(const std::string& name);
+  Result<QueueView> resume(const std::string& name);
+  /// Removes all tasks of a queue that are not leased; answers how many. Takes long for a large
+  /// queue: when the time-out ends the wait, the server goes on.
+  Result<std::uint64_t> purge(const std::string& name);
+  /// Likewise makes all its dead tasks due now.
+  Result<std::uint64_t> redrive(const std::string& name);
 
   Result<Stats> stats();
+  /// How many tasks are due in each part of the time from now on. Errors: as validate_forecast().
+  Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins);
+
+  /// Part of a dump: the lines of queues (on the first page) and tasks.
+  struct DumpPage {
+    std::string_view lines;      // in last_answer(); each with its line feed
+    std::uint64_t tasks = 0;     // among them
+    std::uint64_t damaged = 0;   // tasks that could not be read, likewise a line each
+    std::optional<TaskId> next;  // after which the next page begins; none: this was the last
+  };
+  /// The page of tasks after `after`, or the first one. Errors: `internal` for a page that is not
+  /// whole.
+  Result<DumpPage> dump(TaskId after);
+  /// Restores up to kMaxBatchTasks lines of a dump, each with its line feed.
+  Result<json::RestoreAnswer> restore(std::string lines);
   /// Ok when the server serves requests. Errors: `unavailable` while it starts, stops or is not
   /// there.
   Result<void> ready();
@@ -72,6 +125,9 @@ class Client {
   const std::string& last_answer() const noexcept { return last_answer_; }
 
  private:
+  Result<QueueView> call_queue(const net::HttpRequest& request);
+  Result<std::uint64_t> call_count(const net::HttpRequest& request);
+  Result<std::vector<Result<LeaseOutcome>>> call_leases(const char* verb, std::string body);
   /// Returns: a view of last_answer_.
   Result<std::string_view> call(net::HttpClient& http, const net::HttpRequest& request);
 

@@ -11,7 +11,9 @@
 
 #include "detent/check.h"
 #include "protocol/json/answer_renderer.h"
+#include "protocol/json/dump_renderer.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/queue_renderer.h"
 #include "protocol/json/request_parser.h"
 #include "tests/support/scripted_http.h"
 
@@ -39,8 +41,8 @@ class ClientTest : public testing::Test {
   Client client_{std::make_unique<ScriptedHttp>(prompt_), std::make_unique<ScriptedHttp>(patient_)};
 };
 
-TaskView example_view() {
-  TaskView view;
+TaskSnapshot example_view() {
+  TaskSnapshot view;
   view.task.id = TaskId{512};
   view.task.queue = "a/b";
   view.task.payload.data = "{ \"n\": 1.0 }";
@@ -72,9 +74,75 @@ TEST_F(ClientTest, ScheduleFindsWhatIsWrongBeforeItAsks) {
   EXPECT_TRUE(prompt_.asked.empty());
 }
 
+TEST_F(ClientTest, ATaskIsMovedOrRunByItsNameAndTellsItsNewDueTime) {
+  answer(200, json::render_accepted(example_view()));
+  const auto moved = client_.move(TaskId{512}, milliseconds{5});
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_EQ(moved->due_at, example_view().task.due_at);
+  EXPECT_EQ(asked().method, "PATCH");
+  EXPECT_EQ(asked().target, "/v1/tasks/512");
+  EXPECT_EQ(json::parse_move(asked().body).value(), Due{milliseconds{5}});
+  prompt_.asked.clear();
+  EXPECT_TRUE(client_.move(TaskKey{"a/b", "k/1"}, WallTime{milliseconds{7}}));
+  EXPECT_EQ(asked().target, "/v1/queues/a%2Fb/keys/k%2F1");
+  EXPECT_EQ(json::parse_move(asked().body).value(), Due{WallTime{milliseconds{7}}});
+  prompt_.asked.clear();
+  EXPECT_TRUE(client_.run_now(TaskId{512}));
+  EXPECT_EQ(asked().target, "/v1/tasks/512/run");
+  EXPECT_EQ(asked().method, "POST");
+  prompt_.asked.clear();
+  EXPECT_EQ(client_.move(TaskId{512}, milliseconds{-1}).error().code, ErrorCode::invalid_argument);
+  EXPECT_TRUE(prompt_.asked.empty());
+}
+
+TEST_F(ClientTest, LeasesAreExtendedAndReleased) {
+  const std::array<Result<LeaseOutcome>, 1> outcomes{LeaseOutcome::done};
+  answer(200, json::render_lease_results(outcomes));
+  const std::array<std::string, 1> leases{"3-17"};
+  EXPECT_EQ(client_.extend(leases, milliseconds{60'000})->at(0), LeaseOutcome::done);
+  EXPECT_EQ(asked().target, "/v1/leases/extend");
+  EXPECT_EQ(json::parse_extend(asked().body)->by, milliseconds{60'000});
+  prompt_.asked.clear();
+  EXPECT_EQ(client_.release(leases, {.priority = 3})->at(0), LeaseOutcome::done);
+  EXPECT_EQ(asked().target, "/v1/leases/release");
+  EXPECT_EQ(json::parse_release(asked().body)->priority, 3U);
+}
+
+TEST_F(ClientTest, QueuesAreReadAndChanged) {
+  const QueueView view{.stats = {.queue = "a/b", .dead = 1}, .bytes = 2, .settings = {.rate = 5}};
+  answer(200, json::render_queue(view));
+  EXPECT_EQ(client_.queue("a/b").value(), view);
+  json::QueuePatch patch;
+  patch.rate.emplace();
+  EXPECT_EQ(client_.change_queue("a/b", patch).value(), view);
+  EXPECT_EQ(client_.pause("a/b").value(), view);
+  EXPECT_EQ(client_.resume("a/b").value(), view);
+  EXPECT_TRUE(client_.remove_queue("a/b"));
+  answer(200, json::render_queues(std::array{view}));
+  EXPECT_EQ(client_.queues().value(), std::vector{view});
+  std::vector<std::string> asked;
+  for (const auto& request : prompt_.asked) {
+    asked.push_back(request.method + " " + request.target + " " + request.body);
+  }
+  EXPECT_EQ(asked, (std::vector<std::string>{
+                       "GET /v1/queues/a%2Fb ", R"(PATCH /v1/queues/a%2Fb {"rate":null})",
+                       "POST /v1/queues/a%2Fb/pause ", "POST /v1/queues/a%2Fb/resume ",
+                       "DELETE /v1/queues/a%2Fb ", "GET /v1/queues "}));
+}
+
+TEST_F(ClientTest, VerbsOverAWholeQueueMayTakeLonger) {
+  answer(200, json::render_count(7));
+  EXPECT_EQ(client_.purge("a/b").value(), 7U);
+  EXPECT_EQ(client_.redrive("a/b").value(), 7U);
+  EXPECT_TRUE(prompt_.asked.empty());
+  ASSERT_EQ(patient_.asked.size(), 2U);
+  EXPECT_EQ(patient_.asked[0].target, "/v1/queues/a%2Fb/purge");
+  EXPECT_EQ(patient_.asked[1].target, "/v1/queues/a%2Fb/redrive");
+}
+
 TEST_F(ClientTest, ABatchGivesAResultEach) {
   const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
-  const std::array<Result<TaskView>, 2> results{example_view(), refused};
+  const std::array<Result<TaskSnapshot>, 2> results{example_view(), refused};
   answer(200, json::render_schedule_results(results));
   const std::array<ScheduleRequest, 2> requests{
       ScheduleRequest{.queue = "a", .payload = {}, .rules = {}, .due = {}},
@@ -154,6 +222,57 @@ TEST_F(ClientTest, StatsAreRead) {
   answer(200, json::render_stats(stats));
   EXPECT_EQ(client_.stats(), stats);
   EXPECT_EQ(asked().target, "/v1/stats");
+}
+
+TEST_F(ClientTest, AForecastIsAskedForAndRead) {
+  const Forecast forecast{.bin = milliseconds{60'000}, .counts = {1, 2}};
+  answer(200, json::render_forecast(forecast));
+  EXPECT_EQ(client_.forecast(milliseconds{120'000}, 2), forecast);
+  EXPECT_EQ(asked().target, "/v1/forecast?bins=2&span=120000ms");
+  EXPECT_EQ(client_.forecast(milliseconds{1}, 2).error().field, "span");
+}
+
+TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
+  const std::string lines =
+      "{\"queue\":{\"queue\":\"q\"}}\n{\"task\":{\"id\":1}}\n{\"damaged\":\"512\"}\n";
+  answer(200, lines + "{\"next\":\"512\"}\n");
+  const auto page = client_.dump(TaskId{256});
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->lines, lines);
+  EXPECT_EQ(page->tasks, 1U);
+  EXPECT_EQ(page->damaged, 1U);
+  EXPECT_EQ(page->next, TaskId{512});
+  EXPECT_EQ(asked().target, "/v1/dump?after=256");
+
+  answer(200, "{\"end\":true,\"tasks\":0}\n");
+  const auto last = client_.dump(TaskId{});
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->lines, "");
+  EXPECT_FALSE(last->next);
+  EXPECT_EQ(prompt_.asked[1].target, "/v1/dump");
+}
+
+TEST_F(ClientTest, APageOfADumpThatIsNotWholeIsAnError) {
+  for (const char* body : {
+           "",
+           "{\"end\":true,\"tasks\":0}",           // no line feed
+           "{\"task\":{}}\n",                      // no last line
+           "{\"end\":true,\"tasks\":1}\n",         // another count
+           "{\"ta\n{\"end\":true,\"tasks\":0}\n",  // a line that is none
+           "{\"next\":\"256\"}\n",                 // back to where it began
+       }) {
+    answer(200, body);
+    EXPECT_EQ(client_.dump(TaskId{256}).error().code, ErrorCode::internal) << body;
+  }
+}
+
+TEST_F(ClientTest, ARestoreSendsItsLinesAndReadsWhatBecameOfThem) {
+  const json::RestoreAnswer told{.restored = 1, .errors = {{2, {ErrorCode::conflict, "no", ""}}}};
+  answer(200, json::render_restored(told));
+  EXPECT_EQ(client_.restore("a\nb\n"), told);
+  EXPECT_EQ(asked().target, "/v1/restore");
+  EXPECT_EQ(asked().body, "a\nb\n");
+  EXPECT_EQ(asked().header("content-type"), "application/x-ndjson");
 }
 
 TEST_F(ClientTest, TheServersErrorComesThroughAsItIs) {

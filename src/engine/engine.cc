@@ -1,8 +1,10 @@
-// Scheduling, cancelling and leasing, and how a task gets into memory. The other verbs are in
-// engine_lease.cc and engine_move.cc, what happens by itself as time passes in engine_turn.cc.
+// Scheduling, reading, cancelling and leasing. The other verbs are in engine_lease.cc,
+// engine_move.cc and engine_queue.cc; how tasks lie in memory and in the store is in
+// engine_tasks.cc, what happens by itself as time passes in engine_turn.cc and engine_window.cc.
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "detent/check.h"
@@ -18,57 +20,160 @@ using std::chrono::milliseconds;
 /// Most payload bytes in one answer to a lease, so that an answer stays within a few HTTP buffers.
 constexpr std::size_t kMaxLeaseBytes = 16 * 1024 * 1024;
 
-Error no_task(TaskId id) {
-  return Error{ErrorCode::not_found, "there is no task " + to_string(id), "id"};
-}
-
 }  // namespace
-
-bool Engine::ReadyOrder::operator()(const LoadedTask* a, const LoadedTask* b) const noexcept {
-  if (a->priority != b->priority) return a->priority < b->priority;
-  if (a->due_at != b->due_at) return a->due_at < b->due_at;
-  return a->id() < b->id();
-}
 
 // ---- schedule, get, cancel ----
 
-Result<TaskView> Engine::schedule(const ScheduleRequest& request) {
+Result<TaskSnapshot> Engine::schedule(ScheduleRequest request) {
   if (stopped_by_) return *stopped_by_;
   TRY(validate(request));
-  DETENT_CHECK(last_id_.next().value < TaskId::kEnd);
+  Queue& queue = queue_of(request.queue);
+  if (!request.key.empty()) {
+    ASSIGN_OR_RETURN(std::optional<TaskSnapshot> first, find_by_key(request, queue));
+    if (first) return *std::move(first);
+  }
+  if (Result<void> allowed = check_quota(queue, request.payload.data.size()); !allowed) {
+    forget_if_unused(queue);
+    return std::move(allowed).error();
+  }
+  if (last_id_.next().value >= TaskId::kEnd) {
+    return Error{ErrorCode::resource_exhausted, "every id has been given out", ""};
+  }
   last_id_ = last_id_.next();
+  note_change(queue);
+  ++queue.record.waiting;
+  queue.record.bytes += request.payload.data.size();
+  ++counters_.scheduled;
+  if (!request.key.empty()) {
+    keys_.put({.queue = queue.record.number,
+               .key = request.key,
+               .id = last_id_,
+               .content = content_hash(request),
+               .expires_at = std::nullopt});
+  }
   const Deadline deadline = deadline_of(request.due);
   Task task{.id = last_id_,
-            .queue = request.queue,
-            .payload = request.payload,
+            .queue = std::move(request.queue),
+            .payload = std::move(request.payload),
             .rules = request.rules,
             .due_at = deadline.due_at,
-            .created_at = time_.wall_now()};
-  ++counters_.scheduled;
-  Queue& queue = queue_of(task.queue);
-  ++queue.counts.waiting;
-  note_counts(queue);
-  TaskView view{.task = task, .state = TaskState::scheduled};
-  place(std::move(task), std::nullopt, deadline);
-  if (const LoadedTask* loaded = find_loaded(view.task.id)) view.state = loaded->state;
+            .created_at = time_.wall_now(),
+            .key = std::move(request.key)};
+  TaskSnapshot view{.task = {.id = task.id,
+                             .queue = task.queue,
+                             .payload = {},
+                             .rules = task.rules,
+                             .due_at = task.due_at,
+                             .created_at = task.created_at,
+                             .key = task.key}};
+  place(queue, std::move(task), std::nullopt, deadline);
+  const LoadedTask* const loaded = find_loaded(view.task.id);
+  view.state = loaded != nullptr ? loaded->state : state_on_disk(view.task);
   return view;
 }
 
-Result<TaskView> Engine::get(TaskId id) {
+Result<std::optional<TaskSnapshot>> Engine::find_by_key(const ScheduleRequest& request,
+                                                        Queue& queue) {
+  if (queue.record.number == 0) return std::optional<TaskSnapshot>();
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
+                   keys_.find(queue.record.number, request.key, time_.wall_now()));
+  if (!record) return std::optional<TaskSnapshot>();
+  Result<Found> found = find(record->id);
+  const bool is_gone = !found && found.error().code == ErrorCode::not_found;
+  // One that was set aside as damaged leaves its key free.
+  if (is_gone && !record->expires_at) return std::optional<TaskSnapshot>();
+  // A restored task's key has no content: nobody knows any more what was asked.
+  if (record->content != 0 && record->content != content_hash(request)) {
+    return Error{ErrorCode::conflict,
+                 "the key stands for task " + to_string(record->id) +
+                     ", which was scheduled with another content",
+                 "key"};
+  }
+  TaskSnapshot first{.state = TaskState::completed, .was_there = true};
+  if (found) {
+    first.task = std::move(found->stored.task);
+    first.task.payload = {};
+    first.state = found->state;
+  } else if (is_gone) {
+    // It has ended and was not kept; the key still stands for it.
+    first.task = {.id = record->id,
+                  .queue = request.queue,
+                  .payload = {},
+                  .rules = request.rules,
+                  .due_at = deadline_of(request.due).due_at,
+                  .standing = Standing::completed,
+                  .key = request.key};
+  } else {
+    return std::move(found).error();
+  }
+  return std::optional<TaskSnapshot>(std::move(first));
+}
+
+Result<bool> Engine::restore(Task task) {
+  if (stopped_by_) return *stopped_by_;
+  TRY(validate(task));
+  if (task.standing != Standing::live && task.standing != Standing::dead) {
+    return Error{ErrorCode::invalid_argument, "a task that has ended is not restored", "state"};
+  }
+  if (find_loaded(task.id) != nullptr) return false;
+  ASSIGN_OR_RETURN(const std::optional<StoredTask> there, find_stored(task.id));
+  if (there) return false;
+  Queue& queue = queue_of(task.queue);
+  if (!task.key.empty() && queue.record.number != 0) {
+    ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken,
+                     keys_.find(queue.record.number, task.key, time_.wall_now()));
+    if (taken) task.key.clear();
+  }
+  note_change(queue);
+  queue.record.bytes += task.payload.data.size();
+  if (!task.key.empty()) {
+    keys_.put({.queue = queue.record.number,
+               .key = task.key,
+               .id = task.id,
+               .content = 0,
+               .expires_at = std::nullopt});
+  }
+  last_id_ = std::max(last_id_, task.id.on_shard(kShard));
+  if (task.standing == Standing::dead) {
+    ++queue.record.dead;
+    const Place rest{
+        .lane = Lane::dead, .queue = queue.record.number, .at = time_.wall_now(), .id = task.id};
+    stage_put(queue, std::nullopt, {.place = rest, .task = std::move(task)});
+  } else {
+    ++queue.record.waiting;
+    const Deadline deadline = dated(task.due_at);
+    place(queue, std::move(task), std::nullopt, deadline);
+  }
+  return true;
+}
+
+Result<TaskSnapshot> Engine::get(TaskId id) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Found found, find(id));
-  return TaskView{.task = std::move(found.stored.task), .state = found.state};
+  return TaskSnapshot{.task = std::move(found.stored.task), .state = found.state};
+}
+
+Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key) {
+  if (stopped_by_) return *stopped_by_;
+  ASSIGN_OR_RETURN(const Queue* const known, known_queue(queue));
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
+                   keys_.find(known->record.number, key, time_.wall_now()));
+  const Error no_key{ErrorCode::not_found, "the key stands for no task of this queue", "key"};
+  if (!record || record->expires_at) return no_key;
+  const Result<Found> found = find(record->id);  // it may have been set aside as damaged
+  if (!found && found.error().code == ErrorCode::not_found) return no_key;
+  return record->id;
 }
 
 Result<void> Engine::cancel(TaskId id) {
   if (stopped_by_) return *stopped_by_;
   if (LoadedTask* loaded = find_loaded(id)) {
-    if (!next_state(loaded->state, TaskVerb::cancel)) return is_leased(id);
-    remove(*loaded);
+    if (!next_state(loaded->state, TaskVerb::cancel)) return not_allowed(id, loaded->state);
+    TRY(remove(*loaded, End::cancelled));
   } else {
-    ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, find_stored(id));
-    if (!stored) return no_task(id);
-    remove(*stored);
+    ASSIGN_OR_RETURN(Found found, find(id));
+    if (!next_state(found.state, TaskVerb::cancel)) return not_allowed(id, found.state);
+    TRY(remove(std::move(found), End::cancelled));
   }
   ++counters_.cancelled;
   return ok();
@@ -83,9 +188,13 @@ Result<std::vector<LeasedTask>> Engine::lease(const LeaseRequest& request) {
   if (it == queues_.end()) return std::vector<LeasedTask>{};
   serve_waits();  // who waits came first
   Queue& queue = *it->second;
+  if (queue.to_serve) return std::vector<LeasedTask>{};  // and comes first in the next turn, too
   Result<std::vector<LeasedTask>> tasks = take_ready(queue, request);
   // What could not be read is set aside now: what is behind it may be sound.
-  while (tasks && tasks->empty() && !queue.ready.empty()) tasks = take_ready(queue, request);
+  while (tasks && tasks->empty() && allowance(queue) > 0 &&
+         (!queue.ready.empty() || is_spilled(queue))) {
+    tasks = take_ready(queue, request);
+  }
   return tasks;
 }
 
@@ -105,6 +214,7 @@ Engine::WaitId Engine::lease_or_wait(const LeaseRequest& request, milliseconds w
   parked.queue->waits.emplace(id, &parked);
   waits_by_id_.emplace(id, &parked);
   wait_wheel_.schedule(parked.index, time_.tick_after(wait));
+  want_serving(*parked.queue);  // what is ready may be held back by a limit
   return id;
 }
 
@@ -122,13 +232,21 @@ void Engine::end_waits() {
 }
 
 Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, const LeaseRequest& request) {
+  const std::size_t most = std::min(request.max, allowance(queue));
   std::vector<LoadedTask*> picked;
-  for (auto it = queue.ready.begin(); it != queue.ready.end() && picked.size() < request.max;
-       ++it) {
-    picked.push_back(*it);
+  auto it = queue.ready.begin();
+  while (picked.size() < most) {
+    if (it != queue.ready.end() && is_at_head(queue, **it)) {
+      picked.push_back(*it++);
+      continue;
+    }
+    if (!is_spilled(queue)) break;
+    TRY(load_head(queue));  // what it loads may come before `it`
+    it = picked.empty() ? queue.ready.begin() : std::next(queue.ready.find(picked.back()));
   }
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, read_all(picked));
   std::vector<LeasedTask> leased;
+  leased.reserve(picked.size());
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < picked.size(); ++i) {
     if (!records[i]) {
@@ -139,176 +257,28 @@ Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, const LeaseRequ
     if (bytes > kMaxLeaseBytes && !leased.empty()) break;
     leased.push_back(hand_out(*picked[i], *std::move(records[i]), request));
   }
+  queue.rate.note(leased.size(), time_.now());
   return leased;
 }
 
 LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
   DETENT_CHECK(next_state(loaded.state, TaskVerb::lease) == TaskState::leased);
-  loaded.queue->ready.erase(&loaded);
+  leave_ready(loaded);
   loaded.state = TaskState::leased;
   loaded.lease = ++last_lease_;
-  leases_.emplace(loaded.lease, &loaded);
+  const WallTime now = time_.wall_now();
+  leases_.emplace(loaded.lease, Lease{.task = &loaded, .since = now, .worker = request.worker});
   ++loaded.queue->leased;
   ++counters_.leased;
-  const milliseconds timeout = request.visibility_timeout.value_or(
-      task.rules.visibility_timeout.value_or(kDefaultVisibilityTimeout));
+  const milliseconds timeout =
+      request.visibility_timeout.value_or(task.rules.visibility_timeout.value_or(
+          loaded.queue->record.settings.visibility_timeout.value_or(kDefaultVisibilityTimeout)));
   due_wheel_.schedule(loaded.index, time_.tick_after(timeout));
-  const milliseconds lateness = time_.wall_now() - loaded.due_at;
   return LeasedTask{.task = std::move(task),
                     .lease = {.epoch = epoch_, .number = loaded.lease},
                     .attempt = loaded.attempts + 1,
                     .lease_until = time_.wall_after(timeout),
-                    .lateness = std::max(lateness, milliseconds{0})};
-}
-
-// ---- tasks in memory and where they are stored ----
-
-Engine::Deadline Engine::deadline_of(const Due& due) const {
-  if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    return {.due_at = time_.wall_after(*delay), .tick = time_.tick_after(*delay)};
-  }
-  return dated(std::get<WallTime>(due));
-}
-
-Engine::Deadline Engine::dated(WallTime due_at) const {
-  return {.due_at = due_at, .tick = time_.tick_at(due_at), .follows_wall = true};
-}
-
-void Engine::place(Task task, std::optional<DueKey> from, Deadline deadline) {
-  task.due_at = deadline.due_at;
-  DueKey place{.at = deadline.due_at, .id = task.id};
-  if (is_loaded_place(place) && is_full()) shrink_window();
-  if (is_loaded_place(place) && is_full()) {
-    // Full of what is due: behind the window it waits on disk, and is loaded once there is room.
-    place.at = loaded_to_.at + milliseconds{1};
-    behind_to_ = std::max(behind_to_, place.at);
-  }
-  if (is_loaded_place(place)) load(task, place, deadline);
-  staging_.put(from, {.place = place, .task = std::move(task)});
-}
-
-void Engine::load(const Task& task, DueKey place, Deadline deadline) {
-  LoadedTask& loaded = loaded_.emplace();
-  const bool is_new = loaded_by_id_.emplace(place.id.value, &loaded).second;
-  DETENT_CHECK(is_new);
-  loaded.place = place;
-  loaded.due_at = deadline.due_at;
-  loaded.tick = deadline.tick;
-  loaded.queue = &queue_of(task.queue);
-  loaded.priority = task.rules.priority;
-  loaded.attempts = task.attempts;
-  loaded.max_attempts = max_attempts_of(task.rules);
-  loaded.follows_wall = deadline.follows_wall;
-  if (loaded.tick <= time_.now()) {
-    become_ready(loaded);
-  } else {
-    due_wheel_.schedule(loaded.index, loaded.tick);
-  }
-}
-
-void Engine::become_ready(LoadedTask& task) {
-  DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
-  task.state = TaskState::ready;
-  task.queue->ready.insert(&task);
-  ++counters_.fired;
-  lateness_.record(clock_.now() - time_.when(task.tick));
-  want_serving(*task.queue);
-}
-
-void Engine::unload(LoadedTask& task) {
-  Queue& queue = *task.queue;
-  if (task.state == TaskState::ready) queue.ready.erase(&task);
-  if (task.state == TaskState::leased) {
-    --queue.leased;
-    leases_.erase(task.lease);
-  }
-  due_wheel_.cancel(task.index);
-  loaded_by_id_.erase(task.id().value);
-  loaded_.erase(task.index);
-}
-
-void Engine::remove(LoadedTask& task) {
-  staging_.erase(task.place);
-  Queue& queue = *task.queue;
-  --queue.counts.waiting;
-  note_counts(queue);
-  unload(task);
-}
-
-void Engine::remove(const StoredTask& stored) {
-  Queue& queue = queue_of(stored.task.queue);
-  --(stored.task.dead ? queue.counts.dead : queue.counts.waiting);
-  note_counts(queue);
-  staging_.erase(stored.place);  // last: `stored` may be what is staged
-}
-
-Result<Task> Engine::read(LoadedTask& loaded) {
-  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, read_all({&loaded}));
-  if (!records.front()) set_aside(loaded);
-  return std::move(records.front());
-}
-
-Result<std::vector<Result<Task>>> Engine::read_all(const std::vector<LoadedTask*>& tasks) {
-  std::vector<DueKey> places;
-  for (const LoadedTask* task : tasks) {
-    if (staging_.find(task->id()) == nullptr) places.push_back(task->place);
-  }
-  std::vector<Result<Task>> stored;
-  if (!places.empty()) {
-    ASSIGN_OR_RETURN(stored, store_.read_at(places));
-    DETENT_CHECK(stored.size() == places.size());
-  }
-  std::vector<Result<Task>> records;
-  records.reserve(tasks.size());
-  auto next_stored = stored.begin();
-  for (const LoadedTask* task : tasks) {
-    if (const Staging::Change* change = staging_.find(task->id())) {
-      DETENT_CHECK(change->to.has_value());
-      records.emplace_back(change->to->task);
-    } else {
-      records.push_back(std::move(*next_stored++));
-    }
-  }
-  return records;
-}
-
-Result<std::optional<StoredTask>> Engine::find_stored(TaskId id) {
-  if (const Staging::Change* change = staging_.find(id)) return change->to;
-  return store_.find(id);
-}
-
-Result<Engine::Found> Engine::find(TaskId id) {
-  if (LoadedTask* loaded = find_loaded(id)) {
-    const DueKey place = loaded->place;
-    ASSIGN_OR_RETURN(Task task, read(*loaded));
-    return Found{.stored = {place, std::move(task)}, .state = loaded->state, .loaded = loaded};
-  }
-  ASSIGN_OR_RETURN(std::optional<StoredTask> stored, find_stored(id));
-  if (!stored) return no_task(id);
-  const TaskState state = state_on_disk(stored->task);
-  return Found{.stored = *std::move(stored), .state = state};
-}
-
-TaskState Engine::state_on_disk(const Task& task) const {
-  if (task.dead) return TaskState::dead;
-  // An overdue one waits for room in memory.
-  return task.due_at <= time_.wall_now() ? TaskState::ready : TaskState::scheduled;
-}
-
-Engine::LoadedTask* Engine::find_loaded(TaskId id) noexcept {
-  const auto it = loaded_by_id_.find(id.value);
-  return it == loaded_by_id_.end() ? nullptr : it->second;
-}
-
-Engine::Queue& Engine::queue_of(const std::string& name) {
-  std::unique_ptr<Queue>& queue = queues_[name];
-  if (queue == nullptr) queue = std::make_unique<Queue>(name);
-  return *queue;
-}
-
-void Engine::note_counts(Queue& queue) {
-  queue.had_tasks = true;
-  if (!std::exchange(queue.counts_changed, true)) changed_counts_.push_back(&queue);
+                    .lateness = std::max(now - loaded.due_at, milliseconds{0})};
 }
 
 }  // namespace detent

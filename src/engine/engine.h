@@ -6,22 +6,28 @@
 // after_commit(). turn() does the rest: what has become due, leases that ran out, workers that
 // wait, the commit, and the load window.
 //
-// Memory holds the tasks of the **load window** only: every stored task whose place in the due
-// order is at or before `loaded_to_`, and no other (invariant 1). Their payloads stay in the store.
-// Far tasks cost no memory until the window reaches them. When `max_loaded` tasks are in memory the
-// window shrinks, so what is due first stays; only when due tasks alone fill the memory does a new
-// one get a place behind the window, and waits on disk until workers have made room.
+// Memory holds the tasks of the **load window** only: every live task whose place in the due order
+// is at or before `loaded_to_`, and no other. Their payloads stay in the store. Far tasks cost no
+// memory until the window reaches them. When `max_loaded` tasks are in memory the window shrinks,
+// so what is due first stays.
+//
+// What is ready and more than its part of the memory **spills**: the least urgent tasks of the
+// queue that has most of them move to that queue's ready lane on disk. Memory holds only the head
+// of the lane, everything up to `head_to`, so the most urgent task is always at hand, and a backlog
+// in one queue leaves the due order, and the memory, to the others.
 //
 // Three times belong to a task. Its **due time** (`due_at`) is what the user asked for, in the
-// record. Its **tick** is when the wheel fires it, on steady time. Its **place** is where it lies
-// in the store's due order: at its due time, but for a task put behind a full memory and a dead
-// one.
+// record. Its **tick** is when the wheel fires it, on steady time. Its **place** is where its
+// record lies in the store: in the due order at its due time, in a ready lane, among the dead, or
+// among those kept after their end.
 //
 // Invariants, tested by check_invariants():
-//  1. A live task is in memory exactly when its place is ≤ loaded_to_. Dead tasks never are.
+//  1. A live task of the due order is in memory exactly when its place is ≤ loaded_to_, one of a
+//     ready lane when its place is ≤ its queue's head_to, and maybe when it was leased since.
+//     Dead and ended ones never are.
 //  2. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
 //     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
-//  3. A queue's counts are those of the store after the next commit.
+//  3. A queue's counts, and those of the forecast, are those of the store after the next commit.
 //
 // What a crash leaves: everything up to the last commit. Leases are memory, so their tasks are
 // handed out again with the same attempt number, and tokens of the earlier run are stale because
@@ -38,8 +44,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/histogram.h"
@@ -49,10 +59,13 @@
 #include "detent/clock.h"
 #include "detent/dense_wheel.h"
 #include "detent/unique_function.h"
+#include "engine/due_histogram.h"
 #include "engine/engine_stats.h"
 #include "engine/engine_time.h"
+#include "engine/key_book.h"
 #include "engine/staging.h"
 #include "store/store.h"
+#include "task/forecast.h"
 #include "task/request.h"
 
 namespace detent {
@@ -60,9 +73,13 @@ namespace detent {
 struct EngineOptions {
   /// How far ahead of now tasks are loaded.
   std::chrono::milliseconds window = std::chrono::minutes{10};
-  /// Most tasks held in memory; about 300 bytes each.
+  /// Most tasks held in memory, give or take those of one turn; about 300 bytes each. At most a
+  /// quarter of them may be leased at a time.
   std::size_t max_loaded = 1'000'000;
-  Durability durability = Durability::synced;
+  /// How long a commit may wait to be synced, for syncs that are shared by many: what was
+  /// acknowledged in that time is lost with the power, though not with the process. 0: never; each
+  /// commit is synced before it is acknowledged.
+  std::chrono::milliseconds sync_interval{0};
   /// Seeds the jitter of retries.
   std::uint64_t seed = 0;
 };
@@ -70,7 +87,7 @@ struct EngineOptions {
 /// Where a verb over a whole queue goes on: after this place, with tasks up to this id (0: all that
 /// have been accepted). A new one begins.
 struct QueueCursor {
-  DueKey after = kFirstDueKey;
+  Place after = begin_of(Lane::due);
   TaskId last_id;
 };
 /// What one step of a verb over a whole queue did.
@@ -92,35 +109,53 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Accepts a task and gives it its id. Errors: as validate(ScheduleRequest).
-  Result<TaskView> schedule(const ScheduleRequest& request);
+  /// Accepts a task and gives it its id. With a key that stands for a task already, the answer is
+  /// that task, as it is now; nothing is added. The answer is without the payload. Errors: as
+  /// validate(ScheduleRequest); conflict when the key stands for a task that was asked for with
+  /// another content; resource_exhausted when the queue is at its quota.
+  Result<TaskSnapshot> schedule(ScheduleRequest request);
+  /// Takes over a task as it stands in another store, under its own id; does nothing when there is
+  /// a task of this id. Answers whether there was none. A key that stands for another task here is
+  /// left to that one. Errors: as validate(ScheduleRequest); invalid_argument for an id that no
+  /// task can have, or a task that has ended.
+  Result<bool> restore(Task task);
   /// Errors: not_found.
-  Result<TaskView> get(TaskId id);
-  /// Removes a task that is not leased. Errors: not_found; conflict when it is leased.
+  Result<TaskSnapshot> get(TaskId id);
+  /// The live or dead task that a key stands for. Errors: not_found.
+  Result<TaskId> id_of_key(const std::string& queue, std::string_view key);
+  /// Removes a task that is not leased. Errors: not_found; conflict when it is leased, or ended.
   Result<void> cancel(TaskId id);
   /// Gives a task another due time; the answer shows it as moved. A dead one lives again and has
   /// all its attempts before it, as redrive() does it. Durable: the new due time. Errors: as
   /// validate(ScheduleRequest) for `due`; not_found; conflict when it is leased.
-  Result<TaskView> move(TaskId id, const Due& due);
+  Result<TaskSnapshot> move(TaskId id, const Due& due);
   /// Makes a task due now. One that is ready stays where it is in its queue's order; a dead one
   /// lives again. Durable: the due time, where it changed. Errors: not_found; conflict when it is
   /// leased.
-  Result<TaskView> run_now(TaskId id);
+  Result<TaskSnapshot> run_now(TaskId id);
   /// Puts a dead task back, due now: it has all its attempts before it, and keeps its last error
   /// until the next. Durable: that it lives. Errors: not_found; conflict when it is not dead.
-  Result<TaskView> redrive(TaskId id);
+  Result<TaskSnapshot> redrive(TaskId id);
 
-  /// One step of redrive() for the dead tasks of a queue, at most `limit`. A step reads at most
-  /// 1 000 records and changes as many, however many there are: while its answer has `next`, call
-  /// again with that, in a later turn. It reads the dead tasks of all queues from where it goes on.
-  /// A record that is damaged is passed over. Durable: each step of its own. Errors: not_found when
-  /// the queue never had a task.
+  /// One step of redrive() for the dead tasks of a queue, oldest first, at most `limit`. A step
+  /// changes at most 1 000 tasks, however many there are: while its answer has `next`, call again
+  /// with that, in a later turn. A record that is damaged is passed over. Durable: each step of its
+  /// own. Errors: not_found when the queue never had a task.
   Result<QueueStep> redrive(const std::string& queue, std::size_t limit, QueueCursor from = {});
-  /// Likewise removes the tasks of a queue that are not leased: scheduled, ready, dead. Tasks
+  /// Likewise removes the tasks of a queue that are not leased: dead, scheduled, ready. Tasks
   /// accepted after the first step stay. It reads the due order of all queues from its start until
   /// none of this queue is left, so a small queue among n tasks costs up to n reads, in steps.
   /// A task that is moved, or whose lease ends, behind a purge under way may be left.
   Result<QueueStep> purge(const std::string& queue, std::size_t limit, QueueCursor from = {});
+
+  /// A queue's settings and counts. Errors: not_found when it has neither.
+  Result<QueueView> queue(const std::string& name) const;
+  /// Sets all settings of a queue, which is made if it is not there. They hold from now on, for the
+  /// tasks it has, too; key retention and retention for those that end from now on. Durable.
+  /// Errors: as validate(QueueSettings), or for the name.
+  Result<void> set_queue(const std::string& name, const QueueSettings& settings);
+  /// Forgets an empty queue and its settings. Errors: not_found; conflict while it has tasks.
+  Result<void> remove_queue(const std::string& name);
 
   /// Hands out what is ready now, most urgent first (priority, then due time, then id); may be
   /// nothing. Answers at most kMaxLeaseBytes of payload at once.
@@ -154,6 +189,26 @@ class Engine {
   Result<LeaseOutcome> bury(LeaseToken lease, std::string error,
                             std::optional<std::uint32_t> priority = {});
 
+  // Tasks that another system keeps while they are far (external/far_tasks.h): engine_far.cc. One
+  // that is there is not here in any sense: no verb finds it, no count has it in it. A mark on an
+  // id says that a copy there does not count. All but unmark() is synced with the next commit,
+  // whatever `sync_interval` is: the other system may keep what the power takes from here.
+
+  /// Tasks after `after` in the due order that are on disk only, as the last commit left them.
+  Result<TaskPage> far_tasks(Place after, std::size_t limit);
+  void mark(std::span<const TaskId> ids);
+  void unmark(std::span<const TaskId> ids);
+  /// At most `limit` > 0, as the last commit left them; none only when there is none.
+  Result<std::vector<TaskId>> marked(std::size_t limit);
+  /// Removes, with its mark, every task that is stored just as it is given, on disk only, and has
+  /// no key: a key stands for tasks that are here. Answers how many.
+  Result<std::size_t> hand_over(std::span<const Task> tasks);
+  /// Restores and marks these tasks; those that are marked are passed over, those that are here
+  /// only marked. Answers how many were restored. After an error of one, as of restore(), it goes
+  /// on with the others.
+  Result<std::size_t> put_back(std::span<const Task> tasks);
+  Result<bool> is_here_or_marked(TaskId id);
+
   /// Runs `committed` after the next commit, with its result; in the order of the calls.
   void after_commit(Committed committed);
   /// Writes what is staged, then runs what waits for it.
@@ -170,6 +225,12 @@ class Engine {
   std::optional<MonotonicTime> next_wakeup() const;
 
   EngineStats stats() const;
+  /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes
+  /// that have tasks). Errors: as validate_forecast().
+  Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins) const;
+  /// Tasks of all states by id, for a copy of everything while it is at work: one that is there
+  /// all the time is met once. As the last commit left them; leased ones as before their lease.
+  Result<TaskPage> tasks_after(TaskId after, std::size_t limit);
   /// The error after which this engine acknowledges nothing; none while it works.
   const std::optional<Error>& stopped_by() const noexcept { return stopped_by_; }
   /// Brute-force check of the invariants above; stops the process when one is broken. For tests.
@@ -178,6 +239,7 @@ class Engine {
  private:
   struct Queue;
   struct LoadedTask;
+  struct Lease;
   struct Wait;
   struct Found;
   struct ReadyOrder {
@@ -190,41 +252,60 @@ class Engine {
     Tick tick = 0;
     bool follows_wall = false;
   };
+  /// Why a task is removed.
+  enum class End : std::uint8_t { completed, cancelled };
 
   Engine(Store& store, Clock& clock, EngineOptions options);
   Result<void> recover();
 
   // Tasks in memory.
-  void load(const Task& task, DueKey place, Deadline deadline);
+  LoadedTask& load(const Task& task, Place place, Deadline deadline);
   void unload(LoadedTask& task);
   void become_ready(LoadedTask& task);
+  void enter_ready(LoadedTask& task);
+  void leave_ready(LoadedTask& task);
   LoadedTask* find_loaded(TaskId id) noexcept;
-  LoadedTask* holder_of(LeaseToken lease) noexcept;
+  Lease* holder_of(LeaseToken lease) noexcept;
+  bool is_loaded_place(Place place) const noexcept {
+    return place.lane == Lane::due && place <= loaded_to_;
+  }
+
+  // Queues.
   Queue& queue_of(const std::string& name);
-  bool is_loaded_place(DueKey place) const noexcept { return place <= loaded_to_; }
+  Result<Queue*> known_queue(const std::string& name);
+  void note_change(Queue& queue);
+  QueueStats stats_of(const Queue& queue) const;
+  /// How many tasks of the queue may be handed out at this moment.
+  std::size_t allowance(Queue& queue) const;
+  Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
+
+  // What becomes durable: every change of a record goes through these, which keep the counts.
+  void stage_put(Queue& queue, std::optional<Place> from, StoredTask to);
+  void stage_erase(Queue& queue, Place from);
 
   // Steps of the verbs.
   Deadline deadline_of(const Due& due) const;
   Deadline dated(WallTime due_at) const;
-  /// Gives a task its place, in memory if that is within the window, and stages it.
-  void place(Task task, std::optional<DueKey> from, Deadline deadline);
-  /// The task has ended: stages its removal and forgets it.
-  void remove(LoadedTask& task);
-  /// Likewise for one that is on disk only.
-  void remove(const StoredTask& stored);
+  Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);
+  /// Gives a live task its place in the due order, in memory if that is within the window, and
+  /// stages it.
+  void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);
+  /// The task has ended: stages its removal, or that it is kept, and forgets it.
+  Result<void> remove(Found found, End end);
+  Result<void> remove(LoadedTask& loaded, End end);
   Result<std::vector<LeasedTask>> take_ready(Queue& queue, const LeaseRequest& request);
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
   /// `verb` is fail or run_out.
-  LeaseOutcome end_attempt(LoadedTask& loaded, Task task, TaskVerb verb,
-                           std::optional<std::chrono::milliseconds> delay);
+  LeaseOutcome end_attempt(Lease& lease, Task task, TaskVerb verb,
+                           std::optional<std::chrono::milliseconds> delay, std::string error);
+  void note_attempt(const Lease& lease, Task& task, std::string error);
   void rest_dead(LoadedTask& loaded, Task task);
   void give_back(LoadedTask& loaded);
   /// A task that is not leased gets another due time, and lives if it was dead.
-  TaskView put_at(Found found, Deadline deadline);
+  TaskSnapshot put_at(Found found, Deadline deadline);
   template <class Visit>
-  Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Visit visit);
-  Result<Queue*> known_queue(const std::string& name);
-  void note_counts(Queue& queue);
+  Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
+                          Visit visit);
 
   // Records, as this turn has left them.
   Result<Task> read(LoadedTask& loaded);
@@ -235,23 +316,44 @@ class Engine {
   TaskState state_on_disk(const Task& task) const;
   /// A record that cannot be read leaves the queue for the quarantine.
   void set_aside(LoadedTask& task);
+  void set_aside(Place place);
 
   // Steps of a turn.
   void fire_due();
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void want_serving(Queue& queue);
+  void serve_later(Queue& queue);
   void serve_waits();
   void finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer);
   void forget_if_unused(Queue& queue);
   void answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer);
+  Result<void> forget_ended();
   Result<void> write_staged();
+  Result<void> sync_if_due();
+  Error stop_acknowledging(Error error);
+
+  // The load window and the ready lanes: engine_window.cc.
   bool wants_page() const;
   bool is_full() const noexcept { return loaded_.size() >= options_.max_loaded; }
-  bool has_placed_behind() const noexcept { return behind_to_ > loaded_to_.at; }
   std::size_t room_for_pages() const noexcept;
   void shrink_window();
   Result<void> load_page();
-  Error stop_acknowledging(Error error);
+  std::size_t ready_room() const noexcept;
+  void spill_ready();
+  void spill(Queue& queue, std::size_t count);
+  static bool is_spilled(const Queue& queue) noexcept;
+  bool is_at_head(const Queue& queue, const LoadedTask& task) const noexcept;
+  Result<void> load_head(Queue& queue);
+
+  // engine_far.cc.
+  Result<bool> is_marked(TaskId id);
+  Result<bool> put_back(const Task& task);
+
+  // engine_check.cc.
+  bool check_stored(const StoredTask& stored);
+  void check_memory();
+
+  static constexpr std::uint64_t kShard = 0;
 
   // Constant after construction.
   Store& store_;
@@ -263,10 +365,10 @@ class Engine {
   std::uint64_t epoch_ = 0;
   std::uint64_t last_lease_ = 0;
   TaskId last_id_;
-  DueKey loaded_to_ = kFirstDueKey;  // invariant 1
-  bool more_stored_ = true;          // a page was cut short, or the window has shrunk
-  WallTime behind_to_{};             // the farthest place given to a task behind a full memory
-  Tick next_shrink_ = 0;             // not before: the last attempt looked at all tasks in vain
+  std::uint32_t last_queue_number_ = 0;
+  Place loaded_to_ = begin_of(Lane::due);  // invariant 1
+  bool more_stored_ = true;                // a page was cut short, or the window has shrunk
+  Tick next_shrink_ = 0;                   // not before: the last attempt was in vain
   std::optional<Error> stopped_by_;
 
   // The timers of a wheel are the indices of the slab above it.
@@ -275,16 +377,26 @@ class Engine {
   Slab<Wait> waits_;
   DenseWheel wait_wheel_;  // waited long enough
   std::unordered_map<std::uint64_t, LoadedTask*> loaded_by_id_;
-  std::unordered_map<std::uint64_t, LoadedTask*> leases_;  // by token number
+  std::unordered_map<std::uint64_t, Lease> leases_;  // by token number
   std::unordered_map<WaitId, Wait*> waits_by_id_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
+  std::size_t ready_count_ = 0;  // of all queues, in memory
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
-  std::vector<Queue*> to_serve_;  // have ready tasks and waiting workers
+  std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers
+  std::set<std::pair<Tick, Queue*>> serve_at_;  // the same, held back by a limit
 
+  // Staged: durable with the next commit.
   Staging staging_;
-  std::vector<Queue*> changed_counts_;
+  KeyBook keys_;
+  DueHistogram due_counts_;
+  std::vector<Queue*> changed_queues_;
+  std::vector<std::string> removed_queues_;
   std::vector<Committed> after_commit_;
+
+  bool must_sync_ = false;                       // with the next commit
+  Tick next_forget_ = 0;                         // of what is kept for a time only
+  std::optional<MonotonicTime> unsynced_since_;  // the oldest commit that is not synced
   TaskCounters counters_;
   std::uint64_t commits_ = 0;
   std::uint64_t committed_tasks_ = 0;

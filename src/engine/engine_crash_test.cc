@@ -78,7 +78,7 @@ class EngineCrash : public EngineFixture {
   }
   void do_schedule() {
     const std::chrono::milliseconds delay{one_in(3) ? rng_.below(3'600'000) : rng_.below(5'000)};
-    const Result<TaskView> view = engine_->schedule(request("q", delay));
+    const Result<TaskSnapshot> view = engine_->schedule(request("q", delay));
     if (!view) return;
     const TaskId id = view->task.id;
     ASSERT_FALSE(known_.contains(id)) << "an id was used twice";
@@ -149,7 +149,7 @@ class EngineCrash : public EngineFixture {
     std::size_t gone = 0;
     for (const auto& [id, known] : known_) {
       if (known == Known::removed || removing_.contains(id)) continue;
-      const Result<TaskView> view = engine_->get(id);
+      const Result<TaskSnapshot> view = engine_->get(id);
       if (view || view.error().code != ErrorCode::not_found) continue;
       ++gone;
       forget_after_commit(id);
@@ -185,9 +185,10 @@ TEST_F(EngineCrash, ALostTaskIsFound) {
   const auto it =
       std::ranges::find(known_, Known::acknowledged, &decltype(known_)::value_type::second);
   ASSERT_NE(it, known_.end());
-  const DueKey place = store_->find(it->first).value().value().place;
-  ASSERT_TRUE(
-      memory_store_->write({.puts = {}, .erases = {place}, .counts = {}}, Durability::synced));
+  const Place place = store_->find(it->first).value().value().place;
+  WriteBatch batch;
+  batch.erases.push_back(place);
+  ASSERT_TRUE(memory_store_->write(batch, Durability::synced));
   crash_and_open();
   EXPECT_EQ(contradictions(), std::vector{"lost: " + to_string(it->first)});
 }

@@ -94,7 +94,7 @@ class EngineFixture : public ::testing::Test {
     return outcome;
   }
   std::optional<TaskState> state_of(TaskId id) {
-    const Result<TaskView> view = engine_->get(id);
+    const Result<TaskSnapshot> view = engine_->get(id);
     if (!view) return std::nullopt;
     return view->state;
   }

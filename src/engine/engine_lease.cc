@@ -24,117 +24,147 @@ std::string cut_error(std::string text) {
 
 }  // namespace
 
-Result<LeaseOutcome> Engine::complete(LeaseToken lease) {
+Result<LeaseOutcome> Engine::complete(LeaseToken token) {
   if (stopped_by_) return *stopped_by_;
-  LoadedTask* task = holder_of(lease);
-  if (task == nullptr) return LeaseOutcome::conflict;
-  DETENT_CHECK(next_state(task->state, TaskVerb::complete) == TaskState::completed);
-  remove(*task);
+  Lease* const lease = holder_of(token);
+  if (lease == nullptr) return LeaseOutcome::conflict;
+  LoadedTask& loaded = *lease->task;
+  DETENT_CHECK(next_state(loaded.state, TaskVerb::complete) == TaskState::completed);
+  if (loaded.queue->record.settings.retention > milliseconds{0}) {
+    ASSIGN_OR_RETURN(Task task, read(loaded));
+    note_attempt(*lease, task, "");
+    TRY(remove(
+        {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded},
+        End::completed));
+  } else {
+    TRY(remove(loaded, End::completed));
+  }
   ++counters_.completed;
   return LeaseOutcome::done;
 }
 
 Result<LeaseOutcome> Engine::fail(const FailRequest& request) {
   if (stopped_by_) return *stopped_by_;
-  LoadedTask* loaded = holder_of(request.lease);
-  if (loaded == nullptr) return LeaseOutcome::conflict;
-  ASSIGN_OR_RETURN(Task task, read(*loaded));
+  if (request.delay) TRY(validate(Due{*request.delay}));
+  Lease* const lease = holder_of(request.lease);
+  if (lease == nullptr) return LeaseOutcome::conflict;
+  ASSIGN_OR_RETURN(Task task, read(*lease->task));
   ++counters_.failed;
-  task.last_error = cut_error(request.error);
-  return end_attempt(*loaded, std::move(task), TaskVerb::fail, request.delay);
+  return end_attempt(*lease, std::move(task), TaskVerb::fail, request.delay, request.error);
 }
 
-Result<LeaseOutcome> Engine::extend(LeaseToken lease, milliseconds by) {
+Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
   if (stopped_by_) return *stopped_by_;
   if (by < milliseconds{1} || by > kMaxVisibilityTimeout) {
     return Error{ErrorCode::invalid_argument, "a lease is extended by 1 ms to 30 days", "by"};
   }
-  LoadedTask* task = holder_of(lease);
-  if (task == nullptr) return LeaseOutcome::conflict;
-  DETENT_CHECK(next_state(task->state, TaskVerb::extend) == TaskState::leased);
-  due_wheel_.schedule(task->index,
-                      std::max(due_wheel_.deadline_of(task->index), time_.tick_after(by)));
+  const Lease* const lease = holder_of(token);
+  if (lease == nullptr) return LeaseOutcome::conflict;
+  const LoadedTask& task = *lease->task;
+  DETENT_CHECK(next_state(task.state, TaskVerb::extend) == TaskState::leased);
+  due_wheel_.schedule(task.index,
+                      std::max(due_wheel_.deadline_of(task.index), time_.tick_after(by)));
   return LeaseOutcome::done;
 }
 
-Result<LeaseOutcome> Engine::release(LeaseToken lease, std::optional<milliseconds> delay,
+Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<milliseconds> delay,
                                      std::optional<std::uint32_t> priority) {
   if (stopped_by_) return *stopped_by_;
-  if (delay) TRY(validate_due(*delay));
-  LoadedTask* loaded = holder_of(lease);
-  if (loaded == nullptr) return LeaseOutcome::conflict;
+  if (delay) TRY(validate(Due{*delay}));
+  const Lease* const lease = holder_of(token);
+  if (lease == nullptr) return LeaseOutcome::conflict;
+  LoadedTask& loaded = *lease->task;
   const bool is_later = delay && *delay > milliseconds{0};
-  const bool is_other_priority = priority && *priority != loaded->priority;
+  const bool is_other_priority = priority && *priority != loaded.priority;
   if (!is_later && !is_other_priority) {
-    give_back(*loaded);
+    give_back(loaded);
     return LeaseOutcome::done;
   }
-  ASSIGN_OR_RETURN(Task task, read(*loaded));
+  ASSIGN_OR_RETURN(Task task, read(loaded));
   if (priority) task.rules.priority = *priority;
-  const DueKey from = loaded->place;
-  if (is_later) {
-    DETENT_CHECK(next_state(loaded->state, TaskVerb::release_later) == TaskState::scheduled);
-    unload(*loaded);
-    place(std::move(task), from, deadline_of(*delay));
-  } else {
-    loaded->priority = task.rules.priority;
-    give_back(*loaded);
-    staging_.put(from, {.place = from, .task = std::move(task)});
-  }
+  DETENT_CHECK(next_state(loaded.state, TaskVerb::release_later) == TaskState::scheduled);
+  Queue& queue = *loaded.queue;
+  const Place from = loaded.place;
+  const Deadline deadline = is_later ? deadline_of(*delay)
+                                     : Deadline{.due_at = loaded.due_at,
+                                                .tick = loaded.tick,
+                                                .follows_wall = loaded.follows_wall};
+  due_counts_.add(task.due_at, task.created_at, -1);
+  unload(loaded);
+  place(queue, std::move(task), from, deadline);
   return LeaseOutcome::done;
 }
 
-Result<LeaseOutcome> Engine::bury(LeaseToken lease, std::string error,
+Result<LeaseOutcome> Engine::bury(LeaseToken token, std::string error,
                                   std::optional<std::uint32_t> priority) {
   if (stopped_by_) return *stopped_by_;
-  LoadedTask* loaded = holder_of(lease);
-  if (loaded == nullptr) return LeaseOutcome::conflict;
-  ASSIGN_OR_RETURN(Task task, read(*loaded));
-  DETENT_CHECK(next_state(loaded->state, TaskVerb::bury) == TaskState::dead);
+  Lease* const lease = holder_of(token);
+  if (lease == nullptr) return LeaseOutcome::conflict;
+  LoadedTask& loaded = *lease->task;
+  ASSIGN_OR_RETURN(Task task, read(loaded));
+  DETENT_CHECK(next_state(loaded.state, TaskVerb::bury) == TaskState::dead);
   ++counters_.failed;
-  task.attempts = loaded->attempts + 1;
-  task.last_error = cut_error(std::move(error));
+  note_attempt(*lease, task, std::move(error));
   if (priority) task.rules.priority = *priority;
-  rest_dead(*loaded, std::move(task));
+  rest_dead(loaded, std::move(task));
   return LeaseOutcome::dead;
 }
 
-Engine::LoadedTask* Engine::holder_of(LeaseToken lease) noexcept {
-  const auto it = leases_.find(lease.number);
-  if (lease.epoch != epoch_ || it == leases_.end()) {
+Engine::Lease* Engine::holder_of(LeaseToken token) noexcept {
+  const auto it = leases_.find(token.number);
+  if (token.epoch != epoch_ || it == leases_.end()) {
     ++counters_.conflicts;
     return nullptr;
   }
-  return it->second;
+  return &it->second;
 }
 
-LeaseOutcome Engine::end_attempt(LoadedTask& loaded, Task task, TaskVerb verb,
-                                 std::optional<milliseconds> delay) {
-  task.attempts = loaded.attempts + 1;
-  if (task.attempts >= loaded.max_attempts) {
+void Engine::note_attempt(const Lease& lease, Task& task, std::string error) {
+  ++task.attempts;
+  add_attempt(task, {.started_at = lease.since,
+                     .ended_at = time_.wall_now(),
+                     .worker = lease.worker,
+                     .error = cut_error(std::move(error))});
+}
+
+LeaseOutcome Engine::end_attempt(Lease& lease, Task task, TaskVerb verb,
+                                 std::optional<milliseconds> delay, std::string error) {
+  LoadedTask& loaded = *lease.task;
+  Queue& queue = *loaded.queue;
+  const QueueSettings& settings = queue.record.settings;
+  note_attempt(lease, task, std::move(error));
+  const std::uint32_t max_attempts =
+      task.rules.max_attempts.value_or(settings.max_attempts.value_or(kDefaultMaxAttempts));
+  if (task.attempts >= max_attempts) {
     const TaskVerb last = verb == TaskVerb::fail ? TaskVerb::fail_last : TaskVerb::run_out_last;
     DETENT_CHECK(next_state(loaded.state, last) == TaskState::dead);
     rest_dead(loaded, std::move(task));
     return LeaseOutcome::dead;
   }
   DETENT_CHECK(next_state(loaded.state, verb) == TaskState::scheduled);
-  const DueKey from = loaded.place;
+  if (!delay) {
+    const Backoff backoff = task.rules.backoff.value_or(settings.backoff.value_or(Backoff{}));
+    delay = retry_delay(backoff, task.attempts, rng_);
+  }
+  const Place from = loaded.place;
+  due_counts_.add(task.due_at, task.created_at, -1);
   unload(loaded);
-  if (!delay) delay = retry_delay(task.rules.backoff.value_or(Backoff{}), task.attempts, rng_);
-  place(std::move(task), from, deadline_of(*delay));
+  place(queue, std::move(task), from, deadline_of(*delay));
   return LeaseOutcome::done;
 }
 
 void Engine::rest_dead(LoadedTask& loaded, Task task) {
-  const DueKey from = loaded.place;
+  const Place from = loaded.place;
   Queue& queue = *loaded.queue;
+  due_counts_.add(task.due_at, task.created_at, -1);
   unload(loaded);
-  task.dead = true;
-  staging_.put(from, {.place = {kNeverDue, from.id}, .task = std::move(task)});
-  --queue.counts.waiting;
-  ++queue.counts.dead;
-  note_counts(queue);
+  task.standing = Standing::dead;
+  const Place rest{
+      .lane = Lane::dead, .queue = queue.record.number, .at = time_.wall_now(), .id = from.id};
+  --queue.record.waiting;
+  ++queue.record.dead;
   ++counters_.dead;
+  stage_put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
 void Engine::give_back(LoadedTask& loaded) {
@@ -142,9 +172,7 @@ void Engine::give_back(LoadedTask& loaded) {
   due_wheel_.cancel(loaded.index);
   leases_.erase(loaded.lease);
   --loaded.queue->leased;
-  loaded.state = TaskState::ready;
-  loaded.queue->ready.insert(&loaded);
-  want_serving(*loaded.queue);
+  enter_ready(loaded);
 }
 
 }  // namespace detent

@@ -68,7 +68,7 @@ TEST_F(EngineLease, AFailedTaskComesBackAfterTheDelayAsked) {
   const std::vector<LeasedTask> again = lease("q");
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].attempt, 2u);
-  EXPECT_EQ(again[0].task.last_error, "it broke");
+  EXPECT_EQ(last_error(again[0].task), "it broke");
 }
 
 TEST_F(EngineLease, WithoutADelayAFailedTaskRestsForItsBackoff) {
@@ -129,7 +129,7 @@ TEST_F(EngineLease, ALongErrorIsCutBetweenCharacters) {
   for (int i = 0; i < 300; ++i) euros += "\xE2\x82\xAC";
   ASSERT_TRUE(engine_->fail({.lease = lease("q")[0].lease, .delay = 1h, .error = euros}));
   settle();
-  const std::string kept = engine_->get(id).value().task.last_error;
+  const std::string kept(last_error(engine_->get(id).value().task));
   EXPECT_EQ(kept.size(), 498u);
 }
 
@@ -218,7 +218,7 @@ TEST_F(EngineLease, AStoreThatFailsIsToldToThoseWhoWait) {
 TEST_F(EngineLease, AQuarantineThatFailsAnswersWhoeverWaitsOnce) {
   const TaskId damaged = schedule("q", 1s);
   schedule("q", 1s);
-  disk_->flip_bit(DueKey{wall_now() + 1s, damaged}, 100);
+  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
   Waiting waiting;
   waiting.id = engine_->lease_or_wait({.queue = "q", .max = 2}, 20s,
                                       [&waiting](Result<std::vector<LeasedTask>> tasks) {
@@ -241,7 +241,7 @@ TEST_F(EngineLease, AQuarantineThatFailsAnswersWhoeverWaitsOnce) {
 TEST_F(EngineLease, ADamagedTaskDoesNotHideTheSoundOneBehindIt) {
   const TaskId damaged = schedule("q", 1s);
   const TaskId sound = schedule("q", 1s);
-  disk_->flip_bit(DueKey{wall_now() + 1s, damaged}, 100);
+  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
   advance(1s);
   EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
 }

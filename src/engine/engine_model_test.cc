@@ -2,6 +2,7 @@
 // all tasks are compared and the engine's invariants are checked by brute force.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "base/rng.h"
 #include "base/test_seed.h"
@@ -54,7 +55,7 @@ class EngineModel : public EngineFixture {
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> counts;
     for (const auto& [id, task] : tasks_) {
       ++(task.dead ? counts[task.queue].second : counts[task.queue].first);
-      const Result<TaskView> view = engine_->get(id);
+      const Result<TaskSnapshot> view = engine_->get(id);
       ASSERT_TRUE(view) << "lost: " << to_string(id);
       ASSERT_EQ(to_string(view->state), to_string(state_of_model(task))) << to_string(id);
       ASSERT_EQ(view->task.due_at, task.due_at);
@@ -136,14 +137,40 @@ class EngineModel : public EngineFixture {
                    .max_attempts = kMostAttempts,
                    .visibility_timeout = 10s,
                    .backoff = Backoff{.initial = 0ms, .max = 0ms}};
-    const TaskView view = engine_->schedule(asked).value();
+    const TaskSnapshot view = engine_->schedule(asked).value();
     tasks_[view.task.id] = {.queue = asked.queue,
                             .due_at = wall_now() + std::get<milliseconds>(asked.due),
                             .priority = asked.rules.priority};
   }
+  /// The ready tasks of a queue, most urgent first.
+  std::vector<TaskId> ready_in_order(const std::string& of) const {
+    std::vector<std::tuple<std::uint32_t, WallTime, TaskId>> ready;
+    for (const auto& [id, task] : tasks_) {
+      if (task.queue != of || state_of_model(task) != TaskState::ready) continue;
+      ready.emplace_back(task.priority, task.due_at, id);
+    }
+    std::ranges::sort(ready);
+    std::vector<TaskId> ids;
+    for (const auto& [priority, due_at, id] : ready) ids.push_back(id);
+    return ids;
+  }
   void do_lease() {
     const std::string from = queue();
+    // At rest every due task is in memory or in its ready lane; in the middle of a turn one may
+    // still lie behind a full memory.
+    const bool is_at_rest = rng_.below(2) == 0;
+    if (is_at_rest) end_turn();
+    const std::vector<TaskId> ready = ready_in_order(from);
     const auto tasks = engine_->lease({.queue = from, .max = 1 + rng_.below(3)});
+    for (std::size_t i = 0; is_at_rest && i < tasks->size(); ++i) {
+      ASSERT_EQ(to_string((*tasks)[i].task.id), to_string(ready[i])) << "out of order";
+    }
+    const std::size_t leased_before = static_cast<std::size_t>(std::ranges::count_if(
+        tasks_, [](const Entry& entry) { return entry.second.lease.has_value(); }));
+    if (is_at_rest && !ready.empty() &&
+        leased_before < std::max<std::size_t>(1, options_.max_loaded / 4)) {
+      ASSERT_FALSE(tasks->empty());
+    }
     for (const LeasedTask& leased : *tasks) {
       ModelTask& task = tasks_.at(leased.task.id);
       ASSERT_EQ(task.queue, from);
@@ -159,7 +186,7 @@ class EngineModel : public EngineFixture {
     auto& [id, task] = *entry;
     const milliseconds by = delay();
     const Due due = rng_.below(2) == 0 ? Due(by) : Due(wall_now() + by - 1s);
-    const Result<TaskView> moved = engine_->move(id, due);
+    const Result<TaskSnapshot> moved = engine_->move(id, due);
     ASSERT_EQ(moved.has_value(), !task.lease);
     if (!moved) return;
     revive(task);

@@ -15,42 +15,37 @@ using std::chrono::milliseconds;
 
 /// Records read, and tasks changed, in one step of a verb over a whole queue.
 constexpr std::size_t kStepTasks = 1'000;
-/// Before every dead task and after every live one.
-constexpr DueKey kBeforeDead{kNeverDue - milliseconds{1}, TaskId{~std::uint64_t{0}}};
 
 }  // namespace
 
-Result<void> validate_due(const Due& due) {
-  return validate(ScheduleRequest{.queue = "any", .payload = {}, .rules = {}, .due = due});
-}
-
-Error is_leased(TaskId id) {
-  return Error{ErrorCode::conflict,
-               "task " + to_string(id) + " is leased: complete it, or wait for its lease to end",
-               "id"};
+Error not_allowed(TaskId id, TaskState state) {
+  const std::string what = state == TaskState::leased
+                               ? " is leased: complete it, or wait for its lease to end"
+                               : " has ended: it is " + std::string(to_string(state));
+  return Error{ErrorCode::conflict, "task " + to_string(id) + what, "id"};
 }
 
 // ---- one task ----
 
-Result<TaskView> Engine::move(TaskId id, const Due& due) {
+Result<TaskSnapshot> Engine::move(TaskId id, const Due& due) {
   if (stopped_by_) return *stopped_by_;
-  TRY(validate_due(due));
+  TRY(validate(due));
   ASSIGN_OR_RETURN(Found found, find(id));
-  if (!next_state(found.state, TaskVerb::move)) return is_leased(id);
+  if (!next_state(found.state, TaskVerb::move)) return not_allowed(id, found.state);
   return put_at(std::move(found), deadline_of(due));
 }
 
-Result<TaskView> Engine::run_now(TaskId id) {
+Result<TaskSnapshot> Engine::run_now(TaskId id) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Found found, find(id));
-  if (!next_state(found.state, TaskVerb::run_now)) return is_leased(id);
+  if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
   if (found.state == TaskState::ready) {
-    return TaskView{.task = std::move(found.stored.task), .state = found.state};
+    return TaskSnapshot{.task = std::move(found.stored.task), .state = found.state};
   }
   return put_at(std::move(found), deadline_of(milliseconds{0}));
 }
 
-Result<TaskView> Engine::redrive(TaskId id) {
+Result<TaskSnapshot> Engine::redrive(TaskId id) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Found found, find(id));
   if (!next_state(found.state, TaskVerb::redrive)) {
@@ -59,21 +54,24 @@ Result<TaskView> Engine::redrive(TaskId id) {
   return put_at(std::move(found), deadline_of(milliseconds{0}));
 }
 
-TaskView Engine::put_at(Found found, Deadline deadline) {
+TaskSnapshot Engine::put_at(Found found, Deadline deadline) {
   Task& task = found.stored.task;
+  Queue& queue = queue_of(task.queue);
   if (found.loaded != nullptr) unload(*found.loaded);
-  if (task.dead) {
-    task.dead = false;
+  if (task.standing == Standing::dead) {
+    task.standing = Standing::live;
     task.attempts = 0;
-    Queue& queue = queue_of(task.queue);
-    --queue.counts.dead;
-    ++queue.counts.waiting;
-    note_counts(queue);
+    --queue.record.dead;
+    ++queue.record.waiting;
+  } else {
+    due_counts_.add(task.due_at, task.created_at, -1);
   }
   task.due_at = deadline.due_at;
-  TaskView view{.task = task, .state = state_on_disk(task)};
-  place(std::move(task), found.stored.place, deadline);
-  if (const LoadedTask* loaded = find_loaded(view.task.id)) view.state = loaded->state;
+  const Place from = found.stored.place;
+  TaskSnapshot view{.task = task};
+  place(queue, std::move(task), from, deadline);
+  const LoadedTask* const loaded = find_loaded(view.task.id);
+  view.state = loaded != nullptr ? loaded->state : state_on_disk(view.task);
   return view;
 }
 
@@ -82,53 +80,75 @@ TaskView Engine::put_at(Found found, Deadline deadline) {
 Result<QueueStep> Engine::redrive(const std::string& name, std::size_t limit, QueueCursor from) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
-  if (queue->counts.dead == 0) return QueueStep{};
-  from.after = std::max(from.after, kBeforeDead);
-  const auto visit = [this](const StoredTask& stored) {
+  if (queue->record.dead == 0) return QueueStep{};
+  const auto visit = [this](const StoredTask& stored) -> Result<bool> {
     if (!next_state(state_on_disk(stored.task), TaskVerb::redrive)) return false;
     put_at({.stored = stored, .state = TaskState::dead}, deadline_of(milliseconds{0}));
     return true;
   };
-  ASSIGN_OR_RETURN(QueueStep step, sweep(*queue, limit, from, visit));
-  if (queue->counts.dead == 0) step.next.reset();
+  from.after = std::max(from.after, begin_of(Lane::dead, queue->record.number));
+  ASSIGN_OR_RETURN(QueueStep step,
+                   sweep(*queue, limit, from, end_of(Lane::dead, queue->record.number), visit));
+  if (queue->record.dead == 0) step.next.reset();
   return step;
 }
 
 Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, QueueCursor from) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
-  const auto is_done = [queue] {
-    return queue->counts.waiting == queue->leased && queue->counts.dead == 0;
-  };
+  const QueueRecord& record = queue->record;
+  const auto is_done = [&] { return record.waiting == queue->leased && record.dead == 0; };
   if (is_done()) return QueueStep{};
-  const auto visit = [this](const StoredTask& stored) {
+  const auto visit = [this](const StoredTask& stored) -> Result<bool> {
     LoadedTask* const loaded = find_loaded(stored.place.id);
     const TaskState state = loaded != nullptr ? loaded->state : state_on_disk(stored.task);
     if (!next_state(state, TaskVerb::purge)) return false;
-    loaded != nullptr ? remove(*loaded) : remove(stored);
+    TRY(loaded != nullptr ? remove(*loaded, End::cancelled)
+                          : remove({.stored = stored, .state = state}, End::cancelled));
     ++counters_.cancelled;
     return true;
   };
-  ASSIGN_OR_RETURN(QueueStep step, sweep(*queue, limit, from, visit));
+  // The dead, the due order, then the ready lane: tasks may spill from the one to the other on the
+  // way, and must not get behind the cursor.
+  if (from.last_id == TaskId{}) {
+    from.last_id = last_id_;
+    from.after = begin_of(Lane::dead, record.number);
+  }
+  if (from.after.lane == Lane::dead && record.dead == 0) from.after = begin_of(Lane::due);
+  if (from.after.lane == Lane::due && record.waiting == record.in_ready_lane) {
+    from.after = begin_of(Lane::ready, record.number);
+  }
+  const Lane lane = from.after.lane;
+  ASSIGN_OR_RETURN(QueueStep step,
+                   sweep(*queue, limit, from, end_of(lane, from.after.queue), visit));
+  if (!step.next && lane == Lane::dead) {
+    step.next = QueueCursor{.after = begin_of(Lane::due), .last_id = from.last_id};
+  } else if (!step.next && lane == Lane::due && record.in_ready_lane > 0) {
+    step.next = QueueCursor{.after = begin_of(Lane::ready, record.number), .last_id = from.last_id};
+  }
   if (is_done()) step.next.reset();
   return step;
 }
 
-/// Calls `visit` with tasks of the queue after `from`, until it has changed `limit` of them or the
-/// page is at its end. It returns whether it has changed the task.
+/// Calls `visit` with tasks of the queue at places after `from` up to `until`, in one lane, until
+/// it has changed `limit` of them or the page is at its end. It returns whether it has changed the
+/// task.
 template <class Visit>
-Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor from, Visit visit) {
+Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
+                                Visit visit) {
   limit = std::min(limit, kStepTasks);
   if (from.last_id == TaskId{}) from.last_id = last_id_;
-  ASSIGN_OR_RETURN(const DuePage page, store_.read_due(from.after, kNeverDue, kStepTasks));
+  ASSIGN_OR_RETURN(const TaskPage page, store_.read(from.after, until, kStepTasks));
   QueueStep step;
   // The page shows what this turn has changed as it was before, or not at all: that goes first.
-  for (const TaskId id : staging_.tasks_of(queue.counts.queue)) {
+  for (const TaskId id : staging_.tasks_of(queue.record.queue)) {
     if (step.count == limit) {
       step.next = from;
       return step;
     }
-    if (id <= from.last_id && visit(*staging_.find(id)->to)) ++step.count;
+    if (id > from.last_id) continue;
+    ASSIGN_OR_RETURN(const bool is_changed, visit(StoredTask(*staging_.find(id)->to)));
+    if (is_changed) ++step.count;
   }
   for (const StoredTask& stored : page.tasks) {
     if (step.count == limit) {
@@ -136,19 +156,13 @@ Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor fro
       return step;
     }
     from.after = stored.place;
-    if (stored.task.queue != queue.counts.queue || stored.place.id > from.last_id) continue;
-    if (staging_.find(stored.place.id) == nullptr && visit(stored)) ++step.count;
+    if (stored.task.queue != queue.record.queue || stored.place.id > from.last_id) continue;
+    if (staging_.find(stored.place.id) != nullptr) continue;
+    ASSIGN_OR_RETURN(const bool is_changed, visit(stored));
+    if (is_changed) ++step.count;
   }
   if (page.more) step.next = from;
   return step;
-}
-
-Result<Engine::Queue*> Engine::known_queue(const std::string& name) {
-  const auto it = queues_.find(name);
-  if (it == queues_.end() || !it->second->had_tasks) {
-    return Error{ErrorCode::not_found, "there is no such queue", "queue"};
-  }
-  return it->second.get();
 }
 
 }  // namespace detent

@@ -1,4 +1,4 @@
-// What the engine keeps of a task, a queue and a waiting worker in memory, and what several of its
+// What the engine keeps of a task, a queue, a lease and a waiting worker in memory, and what its
 // verbs refuse. Private to engine*.cc.
 #pragma once
 
@@ -6,38 +6,72 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "engine/engine.h"
+#include "engine/hand_out_rate.h"
 
 namespace detent {
 
-/// A task of the load window. Its payload and rules stay in the store.
+// The memory is shared out in eighths: pages fill it up to six, so that new tasks that are due soon
+// find room; ready tasks take at most three, or they spill; leased ones, which cannot leave it, at
+// most two. So however long the backlog, one eighth at least is left to go on with the due order.
+inline constexpr std::size_t kMemoryParts = 8;
+inline constexpr std::size_t kPageParts = 6;
+inline constexpr std::size_t kReadyParts = 3;
+inline constexpr std::size_t kLeasedParts = 2;
+static_assert(kReadyParts + kLeasedParts < kPageParts);
+
+/// A task of the load window, or at the head of a ready lane. Its payload and rules stay in the
+/// store.
 struct Engine::LoadedTask {
   std::uint32_t index = 0;  // in loaded_, and its timer's in due_wheel_
   std::uint32_t priority = 0;
-  DueKey place;
+  Place place = {};
   WallTime due_at{};
+  WallTime created_at{};
   Tick tick = 0;  // when it becomes ready; not when its lease runs out
   Queue* queue = nullptr;
+  std::uint64_t lease = 0;     // the token's number, while leased
   std::uint32_t attempts = 0;  // that have ended
-  std::uint32_t max_attempts = 0;
+  std::uint32_t payload_bytes = 0;
   TaskState state = TaskState::scheduled;
   bool follows_wall = false;  // was scheduled for a date, so moves when the wall clock is stepped
-  std::uint64_t lease = 0;    // the token's number, while leased
+  bool has_key = false;
 
   TaskId id() const noexcept { return place.id; }
+  /// Where it lies, or would lie, in its queue's ready lane.
+  Place ready_place() const noexcept;
 };
 
 struct Engine::Queue {
-  explicit Queue(std::string queue_name) : counts{.queue = std::move(queue_name)} {}
+  explicit Queue(std::string queue_name) { record.queue = std::move(queue_name); }
 
-  QueueCounts counts;           // as staged
-  bool counts_changed = false;  // is in changed_counts_
-  bool had_tasks = false;       // the store knows it, or will
-  bool to_serve = false;        // is in to_serve_
+  QueueRecord record;       // as staged; its number is 0 until there is something to store
+  bool is_changed = false;  // is in changed_queues_
+  bool to_serve = false;    // is in to_serve_
+  Tick serve_at = 0;        // is in serve_at_, unless 0
   std::uint64_t leased = 0;
+  HandOutRate rate;
   std::set<LoadedTask*, ReadyOrder> ready;
-  std::map<WaitId, Wait*> waits;  // in the order in which they came
+  Place head_to = {};                  // invariant 1; in the ready lane
+  std::uint64_t loaded_from_lane = 0;  // tasks in memory whose place is in the ready lane
+  std::map<WaitId, Wait*> waits;       // in the order in which they came
+};
+
+inline Place Engine::LoadedTask::ready_place() const noexcept {
+  return {.lane = Lane::ready,
+          .queue = queue->record.number,
+          .priority = priority,
+          .at = due_at,
+          .id = place.id};
+}
+
+/// An open lease.
+struct Engine::Lease {
+  LoadedTask* task = nullptr;
+  WallTime since{};
+  std::string worker;
 };
 
 /// A task wherever it is.
@@ -52,13 +86,11 @@ struct Engine::Wait {
   std::uint32_t index = 0;  // in waits_, and its timer's in wait_wheel_
   WaitId id = 0;
   Queue* queue = nullptr;
-  LeaseRequest request;
-  LeaseDone done;
+  LeaseRequest request = {};
+  LeaseDone done = {};
 };
 
-/// A due time that a new task may not have is none for another either.
-Result<void> validate_due(const Due& due);
-/// The conflict of who is not the holder of its lease.
-Error is_leased(TaskId id);
+/// The conflict of who may not do this to a task as it is: leased by somebody, or ended.
+Error not_allowed(TaskId id, TaskState state);
 
 }  // namespace detent

@@ -135,7 +135,7 @@ TEST_F(EngineSweep, ATaskMovedInTheSameTurnIsPurgedOnce) {
 TEST_F(EngineSweep, ADamagedRecordDoesNotStopAPurge) {
   const TaskId damaged = schedule("q", 24h);
   const TaskId sound = schedule("q", 25h);
-  disk_->flip_bit(DueKey{wall_now() + 24h, damaged}, 100);
+  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 24h, .id = damaged}, 100);
   EXPECT_EQ(purge_all("q", 10).count, 1u);
   EXPECT_EQ(state_of(sound), std::nullopt);
   EXPECT_EQ(stats_of("q").scheduled, 1u);

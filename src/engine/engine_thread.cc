@@ -5,11 +5,10 @@
 
 namespace detent {
 
-EngineThread::EngineThread(std::unique_ptr<Engine> engine, Clock& clock,
-                           UniqueFunction<void(const Error&)> on_stopped)
+EngineThread::EngineThread(OpenEngine opened, Clock& clock, EngineEvents events)
     : clock_(clock),
-      engine_(std::move(engine)),
-      on_stopped_(std::move(on_stopped)),
+      opened_(std::move(opened)),
+      events_(std::move(events)),
       thread_([this] { run(); }) {}
 
 EngineThread::~EngineThread() { stop(); }
@@ -44,21 +43,45 @@ bool EngineThread::take_commands(std::vector<Command>& commands) {
 /// The wall clock may be stepped, or the machine suspended, while we sleep, and nothing rings then.
 void EngineThread::sleep() {
   const MonotonicTime look_at_clock = clock_.now() + kLongestSleep;
-  clock_.wait(bell_, std::min(engine_->next_wakeup().value_or(look_at_clock), look_at_clock));
+  clock_.wait(bell_,
+              std::min(opened_.engine->next_wakeup().value_or(look_at_clock), look_at_clock));
 }
 
 void EngineThread::run() {
   for (bool going_on = true; going_on;) {
     std::vector<Command> commands;
     going_on = take_commands(commands);  // once it is false nothing more can be posted
-    engine_->notice_clock();
-    for (Command& command : commands) command(*engine_);
-    const Result<void> turned = engine_->turn();
-    if (!turned && on_stopped_) std::exchange(on_stopped_, {})(turned.error());
+    opened_.engine->notice_clock();
+    for (Command& command : commands) command(*opened_.engine);
+    if (const Result<void> turned = opened_.engine->turn(); !turned) note_failure(turned.error());
+    if (has_failed_) try_reopen();
     if (going_on) sleep();
   }
-  engine_->end_waits();
-  (void)engine_->commit();  // whoever waits for it is told how it went
+  opened_.engine->end_waits();
+  (void)opened_.engine->commit();  // whoever waits for it is told how it went
+  opened_.engine.reset();
+}
+
+void EngineThread::note_failure(const Error& error) {
+  if (std::exchange(has_failed_, true)) return;
+  if (events_.on_stopped) events_.on_stopped(error);
+}
+
+/// The failed engine goes on answering, always `unavailable` and without its store, until there is
+/// another.
+void EngineThread::try_reopen() {
+  if (!events_.reopen || clock_.now() < next_reopen_) return;
+  next_reopen_ = clock_.now() + kLongestSleep;
+  opened_.store.reset();
+  Result<OpenEngine> opened = events_.reopen();
+  if (!opened) {
+    if (events_.on_reopen_failed) events_.on_reopen_failed(opened.error());
+    return;
+  }
+  opened_.engine = std::move(opened->engine);
+  opened_.store = std::move(opened->store);
+  has_failed_ = false;
+  if (events_.on_reopened) events_.on_reopened();
 }
 
 }  // namespace detent

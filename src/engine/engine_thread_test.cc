@@ -14,7 +14,8 @@ class EngineThreadTest : public EngineFixture {
  protected:
   void start() {
     thread_ = std::make_unique<EngineThread>(
-        std::move(engine_), clock_, [this](const Error& error) { stopped_.set_value(error); });
+        OpenEngine{.store = nullptr, .engine = std::move(engine_)}, clock_,
+        EngineEvents{.on_stopped = [this](const Error& error) { stopped_.set_value(error); }});
   }
   /// Runs `verb` on the engine's thread and returns its answer after the commit.
   template <class T>
@@ -31,8 +32,8 @@ class EngineThreadTest : public EngineFixture {
     }));
     return answer.get();
   }
-  Result<TaskView> schedule_by_thread(Due due) {
-    return call<TaskView>([due](Engine& e) { return e.schedule(request("q", due)); });
+  Result<TaskSnapshot> schedule_by_thread(Due due) {
+    return call<TaskSnapshot>([due](Engine& e) { return e.schedule(request("q", due)); });
   }
 
   std::promise<Error> stopped_;
@@ -121,6 +122,78 @@ TEST_F(EngineThreadTest, AFailedStoreIsReportedOnce) {
   EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable);
   EXPECT_EQ(stopped_.get_future().get().code, ErrorCode::unavailable);
   EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable);
+}
+
+class EngineReopen : public EngineThreadTest {
+ protected:
+  /// Opens the disk anew; the next write fails as planned.
+  Result<OpenEngine> open_again(std::optional<WriteFault> fault) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Store> memory, MemoryStore::open(*disk_));
+    auto store = std::make_unique<FaultStore>(std::move(memory));
+    ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::open(*store, clock_, options_));
+    if (fault) store->fail_write(1, *fault);
+    faults_ = store.get();
+    return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
+  }
+  void start_with(std::optional<WriteFault> fault) {
+    crash();
+    thread_ = std::make_unique<EngineThread>(
+        open_again(fault).value(), clock_,
+        EngineEvents{.on_stopped = [this](const Error& error) { stopped_.set_value(error); },
+                     .on_reopen_failed = [this](const Error&) { failed_.set_value(); },
+                     .on_reopened = [this] { reopened_.set_value(); },
+                     .reopen = [this] { return reopen(); }});
+  }
+  Result<OpenEngine> reopen() {
+    if (std::exchange(refuse_once_, false)) return Error{ErrorCode::unavailable, "no space", ""};
+    return open_again({});
+  }
+
+  FaultStore* faults_ = nullptr;  // of the store that is open
+  bool refuse_once_ = false;
+  std::promise<void> failed_;
+  std::promise<void> reopened_;
+};
+
+TEST_F(EngineReopen, AFailedWriteIsNotAcknowledgedAndTheNextOneFindsTheStoreOpenAgain) {
+  for (const WriteFault fault : {WriteFault::not_applied, WriteFault::applied}) {
+    stopped_ = {};
+    reopened_ = {};
+    start_with(fault);
+    EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable);
+    reopened_.get_future().wait();
+    EXPECT_TRUE(schedule_by_thread(2h));
+    thread_.reset();
+  }
+  open();
+  EXPECT_EQ(engine_->stats().queues[0].scheduled, 3u) << "two acknowledged, one that was there";
+}
+
+TEST_F(EngineReopen, ALeaseOfTheFailedEngineIsStaleInTheNext) {
+  ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
+  settle();
+  start_with({});
+  const auto lease = [](Engine& engine) { return engine.lease({.queue = "q"}); };
+  const auto first = call<std::vector<LeasedTask>>(lease).value();  // writes nothing
+  ASSERT_EQ(first.size(), 1u);
+  ASSERT_TRUE(thread_->post([this](Engine&) { faults_->fail_write(1, WriteFault::not_applied); }));
+  EXPECT_FALSE(schedule_by_thread(1h));
+  reopened_.get_future().wait();
+  const auto complete = [token = first[0].lease](Engine& e) { return e.complete(token); };
+  EXPECT_EQ(call<LeaseOutcome>(complete), LeaseOutcome::conflict);
+  EXPECT_EQ(call<std::vector<LeasedTask>>(lease).value().size(), 1u) << "handed out again";
+}
+
+TEST_F(EngineReopen, AttemptsGoOnUntilTheStoreOpens) {
+  refuse_once_ = true;
+  start_with(WriteFault::not_applied);
+  EXPECT_FALSE(schedule_by_thread(1h));
+  failed_.get_future().wait();
+  EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable) << "in the meantime";
+  clock_.await_waiters(1);
+  clock_.advance(EngineThread::kLongestSleep);
+  reopened_.get_future().wait();
+  EXPECT_TRUE(schedule_by_thread(1h));
 }
 
 TEST_F(EngineThreadTest, ManyThreadsPostAtOnceAndEachIsAnsweredOnce) {

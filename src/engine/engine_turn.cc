@@ -17,15 +17,19 @@ using std::chrono::milliseconds;
 constexpr std::size_t kFireLimit = 10'000;
 /// Leases ended in one turn: their records are read and written whole.
 constexpr std::size_t kLeaseEndLimit = 256;
-/// Tasks loaded in one turn.
-constexpr std::size_t kPageTasks = 1'000;
 /// How long a lease that ran out waits when the store could not be read.
 constexpr milliseconds kReadRetry{1'000};
-/// How long after an attempt in vain the window may try to shrink again, and by which part of what
-/// is scheduled in it it does.
-constexpr milliseconds kShrinkPause{1'000};
-constexpr std::size_t kShrinkPart = 4;
-constexpr TaskId kLastId{~std::uint64_t{0}};
+/// Tasks handed to waiting workers in one turn; a KiB of payload counts as one, too.
+constexpr std::size_t kServeLimit = 2'000;
+/// Ids left out at a start whose commits are not synced at once: more than are given out between
+/// two syncs, so that none of those that a power cut made be forgotten is given out again.
+constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
+/// How often what is kept for a time only is looked through, and how much of it in one turn.
+constexpr Tick kForgetTicks = 1'000;
+constexpr std::size_t kForgetLimit = 1'000;
+/// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
+/// however long the backlog.
+constexpr int kFirstPages = 20;
 
 }  // namespace
 
@@ -37,9 +41,11 @@ Engine::Engine(Store& store, Clock& clock, EngineOptions options)
       options_(options),
       time_(clock),
       rng_(options.seed),
-      last_id_(store.last_id()),
+      last_id_(store.last_id().on_shard(kShard)),
+      last_queue_number_(store.last_queue_number()),
       due_wheel_(time_.now()),
-      wait_wheel_(time_.now()) {
+      wait_wheel_(time_.now()),
+      keys_(store) {
   DETENT_CHECK(options.max_loaded > 0);
 }
 
@@ -53,13 +59,21 @@ Result<std::unique_ptr<Engine>> Engine::open(Store& store, Clock& clock, EngineO
 
 Result<void> Engine::recover() {
   ASSIGN_OR_RETURN(epoch_, store_.begin_epoch());
-  ASSIGN_OR_RETURN(const std::vector<QueueCounts> counts, store_.queue_counts());
-  for (const QueueCounts& of_queue : counts) {
-    Queue& queue = queue_of(of_queue.queue);
-    queue.counts = of_queue;
-    queue.had_tasks = true;
+  last_wait_ =
+      epoch_ << 32;  // so that nobody ends a wait with the name of one of an earlier engine
+  if (options_.sync_interval > milliseconds{0}) {
+    last_id_.value += kIdsUnsynced << TaskId::kShardBits;
   }
-  while (wants_page()) TRY(load_page());
+  ASSIGN_OR_RETURN(const std::vector<QueueRecord> records, store_.queues());
+  for (const QueueRecord& record : records) {
+    Queue& queue = queue_of(record.queue);
+    queue.record = record;
+    queue.head_to = begin_of(Lane::ready, record.number);
+  }
+  ASSIGN_OR_RETURN(const std::vector<DueCount> due_counts, store_.due_counts());
+  due_counts_.restore(due_counts);
+  next_forget_ = time_.now() + kForgetTicks;
+  for (int page = 0; page < kFirstPages && wants_page(); ++page) TRY(load_page());
   return ok();
 }
 
@@ -70,16 +84,20 @@ Result<void> Engine::turn() {
     notice_clock();
     fire_due();
     serve_waits();
+    spill_ready();
   }
   TRY(commit());
+  TRY(sync_if_due());
   if (wants_page()) TRY(load_page());
-  return ok();
+  return forget_ended();
 }
 
 std::optional<MonotonicTime> Engine::next_wakeup() const {
   if (!after_commit_.empty()) return clock_.now();
   if (stopped_by_) return std::nullopt;
-  if (!staging_.empty() || !to_serve_.empty() || wants_page()) return clock_.now();
+  if (!staging_.empty() || !to_serve_.empty() || ready_count_ > ready_room() || wants_page()) {
+    return clock_.now();
+  }
   std::optional<Tick> next = due_wheel_.next_wakeup();
   const auto take_earlier = [&next](std::optional<Tick> tick) {
     if (tick && (!next || *tick < *next)) next = tick;
@@ -88,8 +106,14 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
   if (room_for_pages() > 0) {
     take_earlier(time_.tick_at(loaded_to_.at - options_.window / 2));
   }
-  if (!next) return std::nullopt;
-  return time_.when(*next);
+  if (!serve_at_.empty()) take_earlier(serve_at_.begin()->first);
+  std::optional<MonotonicTime> wakeup;
+  if (next) wakeup = time_.when(*next);
+  if (unsynced_since_) {
+    const MonotonicTime sync_at = *unsynced_since_ + options_.sync_interval;
+    wakeup = std::min(wakeup.value_or(sync_at), sync_at);
+  }
+  return wakeup;
 }
 
 void Engine::fire_due() {
@@ -110,6 +134,13 @@ void Engine::fire_due() {
   }
   end_leases(ran_out);
 
+  while (!serve_at_.empty() && serve_at_.begin()->first <= now) {
+    Queue& queue = *serve_at_.begin()->second;
+    serve_at_.erase(serve_at_.begin());
+    queue.serve_at = 0;
+    want_serving(queue);
+  }
+
   const auto end_wait = [this](std::uint32_t index) { abandon_wait(waits_[index].id); };
   wait_wheel_.advance(now, end_wait, kFireLimit);
 }
@@ -129,8 +160,8 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
       continue;
     }
     ++counters_.leases_expired;
-    record->last_error = "the lease ran out";
-    end_attempt(*ran_out[i], *std::move(record), TaskVerb::run_out, std::nullopt);
+    end_attempt(leases_.at(ran_out[i]->lease), *std::move(record), TaskVerb::run_out, std::nullopt,
+                "the lease ran out");
   }
 }
 
@@ -150,13 +181,34 @@ void Engine::want_serving(Queue& queue) {
   to_serve_.push_back(&queue);
 }
 
+/// A limit holds the queue's tasks back: looks again when the next second begins.
+void Engine::serve_later(Queue& queue) {
+  if (queue.serve_at != 0) return;
+  queue.serve_at = HandOutRate::next(time_.now());
+  serve_at_.emplace(queue.serve_at, &queue);
+}
+
 void Engine::serve_waits() {
+  std::size_t served = 0;
   for (Queue* queue : std::exchange(to_serve_, {})) {
     queue->to_serve = false;
-    while (!queue->waits.empty() && !queue->ready.empty()) {
+    while (!queue->waits.empty() && (!queue->ready.empty() || is_spilled(*queue))) {
+      if (served >= kServeLimit) {
+        want_serving(*queue);  // in the next turn
+        break;
+      }
+      if (allowance(*queue) == 0) {
+        const QueueSettings& settings = queue->record.settings;
+        const bool awaits_a_lease = settings.concurrency && queue->leased >= *settings.concurrency;
+        if (!settings.paused && !awaits_a_lease) serve_later(*queue);
+        break;
+      }
       Wait& wait = *queue->waits.begin()->second;
       Result<std::vector<LeasedTask>> tasks = take_ready(*queue, wait.request);
       if (tasks && tasks->empty()) continue;  // what was ready could not be read; it is set aside
+      if (tasks) {
+        for (const LeasedTask& task : *tasks) served += 1 + task.task.payload.data.size() / 1024;
+      }
       finish_wait(wait, std::move(tasks));
     }
   }
@@ -168,13 +220,6 @@ void Engine::finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer) {
   wait.queue->waits.erase(wait.id);
   waits_by_id_.erase(wait.id);
   waits_.erase(wait.index);
-}
-
-/// A queue that workers ask for and that never had a task is not kept: names cost nothing to make
-/// up.
-void Engine::forget_if_unused(Queue& queue) {
-  if (queue.had_tasks || queue.to_serve || !queue.waits.empty()) return;
-  queues_.erase(queue.counts.queue);
 }
 
 void Engine::answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer) {
@@ -201,177 +246,82 @@ Result<void> Engine::commit() {
 
 Result<void> Engine::write_staged() {
   if (stopped_by_) return *stopped_by_;
-  if (staging_.empty() && changed_counts_.empty()) return ok();
   WriteBatch batch = staging_.take();
-  for (Queue* queue : std::exchange(changed_counts_, {})) {
-    queue->counts_changed = false;
-    batch.counts.push_back(queue->counts);
+  for (Queue* queue : std::exchange(changed_queues_, {})) {
+    queue->is_changed = false;
+    batch.queues.push_back(queue->record);
   }
+  batch.removed_queues = std::exchange(removed_queues_, {});
+  batch.keys = keys_.take();
+  batch.due_counts = due_counts_.take_changes();
+  const bool must_sync = std::exchange(must_sync_, false);
+  // What must be synced may have been written before, but only buffered.
+  if (batch.empty() && !must_sync) return ok();
+  const bool is_synced = must_sync || options_.sync_interval == milliseconds{0};
   batch.last_id = last_id_;
   const MonotonicTime start = clock_.now();
-  if (Result<void> written = store_.write(batch, options_.durability); !written) {
+  if (Result<void> written =
+          store_.write(batch, is_synced ? Durability::synced : Durability::buffered);
+      !written) {
     return stop_acknowledging(std::move(written).error());
   }
+  if (!is_synced && !unsynced_since_) unsynced_since_ = start;
   commit_time_.record(clock_.now() - start);
   ++commits_;
   committed_tasks_ += batch.puts.size() + batch.erases.size();
   return ok();
 }
 
+Result<void> Engine::sync_if_due() {
+  if (!unsynced_since_ || clock_.now() - *unsynced_since_ < options_.sync_interval) return ok();
+  unsynced_since_.reset();
+  if (Result<void> synced = store_.write({}, Durability::synced); !synced) {
+    return stop_acknowledging(std::move(synced).error());
+  }
+  return ok();
+}
+
 Error Engine::stop_acknowledging(Error error) {
   error.code = ErrorCode::unavailable;
-  stopped_by_ =
-      with_context("the store failed, nothing more is accepted until a restart", std::move(error));
+  stopped_by_ = with_context("the store failed, nothing is accepted until it is open again",
+                             std::move(error));
   return *stopped_by_;
 }
 
 void Engine::set_aside(LoadedTask& task) {
-  const DueKey place = task.place;
-  --task.queue->counts.waiting;
-  note_counts(*task.queue);
+  const Place place = task.place;
+  Queue& queue = *task.queue;
+  due_counts_.add(task.due_at, task.created_at, -1);
+  --queue.record.waiting;
+  queue.record.bytes -= task.payload_bytes;
+  if (place.lane == Lane::ready) --queue.record.in_ready_lane;
+  note_change(queue);
   unload(task);
+  set_aside(place);
+}
+
+void Engine::set_aside(Place place) {
   ++counters_.quarantined;
   if (Result<void> moved = store_.quarantine(place); !moved) {
     stop_acknowledging(std::move(moved).error());
   }
 }
 
-// ---- the load window ----
-
-bool Engine::wants_page() const {
-  // What is staged is not in the store yet: a page read now would miss it and move past it.
-  if (stopped_by_ || !staging_.empty()) return false;
-  if (room_for_pages() == 0) return false;
-  return more_stored_ || has_placed_behind() ||
-         time_.wall_now() + options_.window / 2 >= loaded_to_.at;
-}
-
-/// Pages leave a part of the memory to new tasks, which may be due before anything on disk; but
-/// what was placed behind the window has waited long enough.
-std::size_t Engine::room_for_pages() const noexcept {
-  const std::size_t reserve = has_placed_behind() ? 0 : options_.max_loaded / kShrinkPart;
-  const std::size_t most = options_.max_loaded - reserve;
-  return most - std::min(most, loaded_.size());
-}
-
-/// Gives the scheduled tasks that are due last back to the disk, so that new ones that are due
-/// before them have room. What is ready or leased stays, and with it the window up to its places.
-void Engine::shrink_window() {
-  if (time_.now() < next_shrink_) return;
-  DueKey kept = kFirstDueKey;  // the window reaches at least so far
-  std::vector<DueKey> scheduled;
-  loaded_.for_each([&](const LoadedTask& task) {
-    if (task.state == TaskState::scheduled) {
-      scheduled.push_back(task.place);
-    } else {
-      kept = std::max(kept, task.place);
-    }
-  });
-  std::erase_if(scheduled, [kept](DueKey place) { return place <= kept; });
-  if (scheduled.empty()) {
-    next_shrink_ = time_.tick_after(kShrinkPause);
-    return;
-  }
-  const auto first_out = scheduled.end() - static_cast<std::ptrdiff_t>(
-                                               (scheduled.size() + kShrinkPart - 1) / kShrinkPart);
-  std::ranges::nth_element(scheduled, first_out);
-  for (auto out = first_out; out != scheduled.end(); ++out) unload(*find_loaded(out->id));
-  for (auto in = scheduled.begin(); in != first_out; ++in) kept = std::max(kept, *in);
-  loaded_to_ = kept;
-  more_stored_ = true;
-}
-
-Result<void> Engine::load_page() {
-  const WallTime until = std::max(
-      {WallTime{time_.wall_now() + options_.window}, loaded_to_.at + milliseconds{1}, behind_to_});
-  const std::size_t limit = std::min(kPageTasks, room_for_pages());
-  Result<DuePage> page = store_.read_due(loaded_to_, until, limit);
-  if (!page) return stop_acknowledging(std::move(page).error());
-  for (const DueKey& damaged : page->damaged) {
-    ++counters_.quarantined;
-    if (Result<void> moved = store_.quarantine(damaged); !moved) {
-      return stop_acknowledging(std::move(moved).error());
-    }
-  }
-  for (const StoredTask& stored : page->tasks) {
-    load(stored.task, stored.place, dated(stored.task.due_at));
-  }
-  more_stored_ = page->more;
-  if (!page->more) {
-    loaded_to_ = {.at = until, .id = kLastId};
-  } else if (!page->tasks.empty()) {
-    loaded_to_ = std::max(loaded_to_, page->tasks.back().place);
-  }
+/// Keys whose time is over, and tasks kept after their end. Looked for while the engine is at work
+/// anyway: nobody waits for it.
+Result<void> Engine::forget_ended() {
+  if (time_.now() < next_forget_) return ok();
+  next_forget_ = time_.now() + kForgetTicks;
+  const WallTime now = time_.wall_now();
+  const Result<std::size_t> trimmed = store_.trim_keys(now, kForgetLimit);
+  if (!trimmed) return stop_acknowledging(trimmed.error());
+  const Result<TaskPage> page =
+      store_.read(begin_of(Lane::ended), last_at(Lane::ended, now), kForgetLimit);
+  if (!page) return ok();  // in the next second
+  for (const StoredTask& stored : page->tasks) staging_.erase(stored.place);
+  for (const Place& damaged : page->damaged) set_aside(damaged);
+  if (*trimmed == kForgetLimit || page->more) next_forget_ = time_.now();
   return ok();
-}
-
-// ---- what can be seen from outside ----
-
-EngineStats Engine::stats() const {
-  EngineStats stats{.counters = counters_,
-                    .queues = {},
-                    .loaded = loaded_.size(),
-                    .waiting_workers = waits_.size(),
-                    .commits = commits_,
-                    .committed_tasks = committed_tasks_,
-                    .lateness = lateness_.snapshot(),
-                    .commit_time = commit_time_.snapshot()};
-  for (const auto& [name, queue] : queues_) {
-    QueueStats of_queue{.queue = name,
-                        .scheduled = queue->counts.waiting - queue->ready.size() - queue->leased,
-                        .ready = queue->ready.size(),
-                        .leased = queue->leased,
-                        .dead = queue->counts.dead,
-                        .oldest_ready_age = std::nullopt};
-    if (!queue->ready.empty()) {
-      of_queue.oldest_ready_age = time_.wall_now() - (*queue->ready.begin())->due_at;
-    }
-    stats.queues.push_back(std::move(of_queue));
-  }
-  std::ranges::sort(stats.queues, {}, &QueueStats::queue);
-  return stats;
-}
-
-void Engine::check_invariants() {
-  DETENT_CHECK(staging_.empty());
-  due_wheel_.check_invariants();
-  wait_wheel_.check_invariants();
-  loaded_.check_invariants();
-  waits_.check_invariants();
-  std::size_t in_memory = 0;
-  std::size_t timers = 0;
-  std::unordered_map<std::string, QueueCounts> found;
-  for (DueKey after = kFirstDueKey;;) {
-    const DuePage page = store_.read_due(after, kNeverDue, kPageTasks).value();
-    for (const StoredTask& stored : page.tasks) {
-      QueueCounts& counts = found[stored.task.queue];
-      ++(stored.task.dead ? counts.dead : counts.waiting);
-      const LoadedTask* loaded = find_loaded(stored.task.id);
-      DETENT_CHECK((loaded != nullptr) == (!stored.task.dead && is_loaded_place(stored.place)));
-      if (loaded == nullptr) continue;
-      ++in_memory;
-      DETENT_CHECK(loaded->place == stored.place);
-      const bool has_timer = loaded->state != TaskState::ready;
-      DETENT_CHECK(due_wheel_.is_pending(loaded->index) == has_timer);
-      if (has_timer) ++timers;
-    }
-    if (!page.more) break;
-    after = page.tasks.back().place;
-  }
-  DETENT_CHECK(in_memory == loaded_.size() && in_memory == loaded_by_id_.size());
-  DETENT_CHECK(timers == due_wheel_.size());
-  DETENT_CHECK(waits_.size() == wait_wheel_.size() && waits_.size() == waits_by_id_.size());
-  std::size_t leased = 0;
-  for (const auto& [name, queue] : queues_) {
-    leased += queue->leased;
-    DETENT_CHECK(queue->counts.waiting == found[name].waiting);
-    DETENT_CHECK(queue->counts.dead == found[name].dead);
-    for (LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);
-  }
-  DETENT_CHECK(leased == leases_.size());
-  for (const auto& [number, task] : leases_) {
-    DETENT_CHECK(task->state == TaskState::leased && task->lease == number);
-  }
 }
 
 }  // namespace detent

@@ -26,7 +26,7 @@ class EngineVerbs : public EngineFixture {
 
 TEST_F(EngineVerbs, AMovedTaskComesAtItsNewTimeAndNotAtItsOld) {
   const TaskId id = schedule("q", 10s);
-  const TaskView moved = engine_->move(id, 20s).value();
+  const TaskSnapshot moved = engine_->move(id, 20s).value();
   EXPECT_EQ(moved.task.due_at, wall_now() + 20s);
   EXPECT_EQ(moved.state, TaskState::scheduled);
   crash_and_check();
@@ -142,10 +142,10 @@ TEST_F(EngineVerbs, ABuriedTaskIsDeadAtOnceAlsoAfterACrash) {
   ASSERT_EQ(engine_->bury(token, "hopeless", 7), LeaseOutcome::dead);
   settle();
   crash_and_check();
-  const TaskView view = engine_->get(id).value();
+  const TaskSnapshot view = engine_->get(id).value();
   EXPECT_EQ(view.state, TaskState::dead);
   EXPECT_EQ(view.task.attempts, 1u);
-  EXPECT_EQ(view.task.last_error, "hopeless");
+  EXPECT_EQ(last_error(view.task), "hopeless");
   EXPECT_EQ(view.task.rules.priority, 7u);
   EXPECT_EQ(stats_of_queue().dead, 1u);
   EXPECT_EQ(stats_of_queue().leased, 0u);
@@ -168,7 +168,7 @@ TEST_F(EngineVerbs, ARedrivenTaskHasAllItsAttemptsBeforeIt) {
   crash_and_check();
   const LeasedTask again = lease("q").at(0);
   EXPECT_EQ(again.attempt, 1u);
-  EXPECT_EQ(again.task.last_error, "it broke");
+  EXPECT_EQ(last_error(again.task), "it broke");
   EXPECT_EQ(fail(again.lease, 0ms), LeaseOutcome::done);
   EXPECT_EQ(fail(lease("q")[0].lease, 0ms), LeaseOutcome::dead);
 }

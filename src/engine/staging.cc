@@ -6,19 +6,19 @@
 
 namespace detent {
 
-Staging::Change& Staging::change_of(TaskId id, std::optional<DueKey> from) {
+Staging::Change& Staging::change_of(TaskId id, std::optional<Place> from) {
   const auto [it, is_new] = index_by_id_.try_emplace(id.value, changes_.size());
   if (is_new) changes_.push_back(Change{.from = from, .to = std::nullopt});
   return changes_[it->second];
 }
 
-void Staging::put(std::optional<DueKey> from, StoredTask to) {
+void Staging::put(std::optional<Place> from, StoredTask to) {
   DETENT_CHECK(to.place.id == to.task.id);
   Change& change = change_of(to.place.id, from);
   change.to = std::move(to);
 }
 
-void Staging::erase(DueKey place) { change_of(place.id, place).to.reset(); }
+void Staging::erase(Place place) { change_of(place.id, place).to.reset(); }
 
 const Staging::Change* Staging::find(TaskId id) const noexcept {
   const auto it = index_by_id_.find(id.value);

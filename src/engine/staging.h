@@ -19,14 +19,14 @@ namespace detent {
 class Staging {
  public:
   /// A task gets this record at this place; `from` is the place it leaves (none for a new task).
-  void put(std::optional<DueKey> from, StoredTask to);
+  void put(std::optional<Place> from, StoredTask to);
   /// The task at `place` is removed.
-  void erase(DueKey place);
+  void erase(Place place);
 
   /// What this turn made of a task: nothing when it did not touch it, an empty optional inside when
   /// it removed it.
   struct Change {
-    std::optional<DueKey> from;    // where the store has it now
+    std::optional<Place> from;     // where the store has it now
     std::optional<StoredTask> to;  // none: removed
   };
   const Change* find(TaskId id) const noexcept;
@@ -38,7 +38,7 @@ class Staging {
   WriteBatch take();
 
  private:
-  Change& change_of(TaskId id, std::optional<DueKey> from);
+  Change& change_of(TaskId id, std::optional<Place> from);
 
   std::vector<Change> changes_;
   std::unordered_map<std::uint64_t, std::size_t> index_by_id_;

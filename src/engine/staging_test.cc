@@ -7,7 +7,7 @@ namespace {
 
 StoredTask stored(std::uint64_t id, std::int64_t at_ms) {
   const WallTime at{std::chrono::milliseconds{at_ms}};
-  StoredTask task{.place = {at, TaskId{id}}, .task = {}};
+  StoredTask task{.place = {.at = at, .id = TaskId{id}}, .task = {}};
   task.task.id = TaskId{id};
   task.task.due_at = at;
   return task;

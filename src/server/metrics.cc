@@ -127,12 +127,29 @@ MetricFamily build_info() {
   return made;
 }
 
+void add_external(std::vector<MetricFamily>& families, const OffloadStats& external) {
+  const FarTasksStats& moves = external.moves;
+  families.push_back(gauge("detent_external_tasks",
+                           "Far tasks that the external scheduler keeps; as of the last look.",
+                           external.away));
+  families.push_back(counter("detent_external_handed_over_total",
+                             "Far tasks given to the external scheduler.", moves.handed_over));
+  families.push_back(counter("detent_external_handed_back_total", "Tasks that came back from it.",
+                             moves.handed_back));
+  families.push_back(counter("detent_external_errors_total",
+                             "Attempts to give or take that failed.", moves.errors));
+  families.push_back(counter("detent_external_damaged_total",
+                             "Records that it set aside because they could not be read.",
+                             moves.damaged));
+}
+
 }  // namespace
 
 std::string render_metrics(const EngineStats& engine,
-                           const std::vector<std::pair<std::string, HistogramSnapshot>>& http) {
+                           const std::vector<std::pair<std::string, HistogramSnapshot>>& http,
+                           const std::optional<OffloadStats>& external) {
   const TaskCounters& counts = engine.counters;
-  const std::vector<MetricFamily> families{
+  std::vector<MetricFamily> families{
       tasks_by_queue(engine.queues),
       gauge("detent_window_tasks", "Tasks of the load window, held in memory.", engine.loaded),
       gauge("detent_waiting_workers", "Workers that wait for a task.", engine.waiting_workers),
@@ -153,6 +170,7 @@ std::string render_metrics(const EngineStats& engine,
       batch_size(engine),
       http_durations(http),
       build_info()};
+  if (external) add_external(families, *external);
   return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -2,20 +2,24 @@
 // them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/histogram.h"
 #include "engine/engine_stats.h"
+#include "external/offload_thread.h"
 
 namespace detent::server {
 
 /// The largest queues have series of their own; the rest is summed up as queue="other".
 inline constexpr std::size_t kMaxQueueSeries = 100;
 
-/// `http` are the durations of requests by route.
+/// `http` are the durations of requests by route; `external` is of far tasks, when another system
+/// keeps them.
 std::string render_metrics(const EngineStats& engine,
-                           const std::vector<std::pair<std::string, HistogramSnapshot>>& http);
+                           const std::vector<std::pair<std::string, HistogramSnapshot>>& http,
+                           const std::optional<OffloadStats>& external = {});
 
 }  // namespace detent::server

@@ -33,5 +33,17 @@ TEST(Metrics, BeyondAHundredQueuesTheSmallestAreOther) {
   EXPECT_EQ(text.find(R"(queue="q3")"), std::string::npos);
 }
 
+TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {
+  const OffloadStats external{
+      .away = 7, .moves = {.handed_over = 9, .handed_back = 2, .damaged = 4, .errors = 3}};
+  const std::string text = render_metrics({}, {}, external);
+  EXPECT_TRUE(has_line(text, "detent_external_tasks 7")) << text;
+  EXPECT_TRUE(has_line(text, "detent_external_handed_over_total 9"));
+  EXPECT_TRUE(has_line(text, "detent_external_handed_back_total 2"));
+  EXPECT_TRUE(has_line(text, "detent_external_errors_total 3"));
+  EXPECT_TRUE(has_line(text, "detent_external_damaged_total 4"));
+  EXPECT_EQ(render_metrics({}, {}).find("external"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -5,10 +5,13 @@
 #include <span>
 #include <utility>
 
+#include "external/offload_thread.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/queue_parser.h"
 #include "protocol/json/request_parser.h"
 #include "server/metrics.h"
+#include "server/routes_run.h"
 #include "server/version.h"
 
 namespace detent::server {
@@ -24,25 +27,50 @@ constexpr std::string_view kWelcome =
     "  POST /v1/leases/complete        say that it is done\n"
     "  GET  /v1/stats  /metrics  /healthz  /readyz\n";
 
-Error overloaded() {
-  return {ErrorCode::unavailable, "too many requests wait, or the server is stopping; retry"};
+/// The task that a path names, by its id or by its queue and key. Errors: not_found.
+Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path) {
+  if (path.size() == 2) return engine.id_of_key(path.front(), path.back());
+  if (const std::optional<TaskId> id = parse_task_id(path.front())) return *id;
+  return Error{ErrorCode::not_found, "no task has such an id", "id"};
 }
 
-/// One call of `end_one` for each lease that is one, a conflict for each that is not.
-template <class EndOne>
-std::vector<Result<LeaseOutcome>> end_leases(const json::LeaseList& leases, EndOne end_one) {
-  std::vector<Result<LeaseOutcome>> outcomes;
+/// A task with the rules in force: where it leaves one open, its queue's setting.
+Result<TaskSnapshot> view_task(Engine& engine, TaskId id) {
+  ASSIGN_OR_RETURN(TaskSnapshot view, engine.get(id));
+  ASSIGN_OR_RETURN(const QueueView queue, engine.queue(view.task.queue));
+  const QueueSettings& settings = queue.settings;
+  TaskRules& rules = view.task.rules;
+  if (!rules.max_attempts) rules.max_attempts = settings.max_attempts;
+  if (!rules.visibility_timeout) rules.visibility_timeout = settings.visibility_timeout;
+  if (!rules.backoff) rules.backoff = settings.backoff;
+  return view;
+}
+
+void answer_moved(const HttpReply& reply, const TaskSnapshot& view) {
+  reply.send_json(200, json::render_accepted(view));
+}
+
+using LeaseOutcomes = std::vector<Result<LeaseOutcome>>;
+
+/// One call of `verb` for each lease that is one, a conflict for each that is not.
+template <class Verb>
+Result<LeaseOutcomes> each_lease(const json::LeaseList& leases, Verb verb) {
+  LeaseOutcomes outcomes;
   outcomes.reserve(leases.size());
   for (const std::optional<LeaseToken>& lease : leases) {
-    outcomes.push_back(lease ? end_one(*lease) : Result<LeaseOutcome>(LeaseOutcome::conflict));
+    outcomes.push_back(lease ? verb(*lease) : Result<LeaseOutcome>(LeaseOutcome::conflict));
   }
   return outcomes;
 }
 
+void answer_outcomes(const HttpReply& reply, const LeaseOutcomes& outcomes) {
+  reply.send_json(200, json::render_lease_results(outcomes));
+}
+
 }  // namespace
 
-Routes::Routes(EngineThread& engine, const Clock& clock)
-    : engine_(engine), http_metrics_(clock), start_(clock.now()) {
+Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload)
+    : engine_(engine), offload_(offload), http_metrics_(clock), start_(clock.now()) {
   using Method = void (Routes::*)(const Call&);
   const auto add = [this](std::string_view method, std::string_view pattern, Method handler) {
     table_.add(method, pattern,
@@ -51,11 +79,29 @@ Routes::Routes(EngineThread& engine, const Clock& clock)
   add("POST", "/v1/tasks", &Routes::schedule);
   add("POST", "/v1/tasks/batch", &Routes::schedule_batch);
   add("GET", "/v1/tasks/{id}", &Routes::get_task);
+  add("PATCH", "/v1/tasks/{id}", &Routes::move_task);
   add("DELETE", "/v1/tasks/{id}", &Routes::cancel_task);
+  add("POST", "/v1/tasks/{id}/run", &Routes::run_task);
   add("POST", "/v1/queues/{queue}/lease", &Routes::lease);
   add("POST", "/v1/leases/complete", &Routes::complete);
   add("POST", "/v1/leases/fail", &Routes::fail);
+  add("POST", "/v1/leases/extend", &Routes::extend);
+  add("POST", "/v1/leases/release", &Routes::release);
+  add("GET", "/v1/queues", &Routes::list_queues);
+  add("GET", "/v1/queues/{queue}", &Routes::get_queue);
+  add("PATCH", "/v1/queues/{queue}", &Routes::change_queue);
+  add("DELETE", "/v1/queues/{queue}", &Routes::remove_queue);
+  add("POST", "/v1/queues/{queue}/pause", &Routes::pause_queue);
+  add("POST", "/v1/queues/{queue}/resume", &Routes::resume_queue);
+  add("POST", "/v1/queues/{queue}/purge", &Routes::purge_queue);
+  add("POST", "/v1/queues/{queue}/redrive", &Routes::redrive_queue);
+  add("GET", "/v1/queues/{queue}/keys/{key}", &Routes::get_task);
+  add("PATCH", "/v1/queues/{queue}/keys/{key}", &Routes::move_task);
+  add("DELETE", "/v1/queues/{queue}/keys/{key}", &Routes::cancel_task);
   add("GET", "/v1/stats", &Routes::stats);
+  add("GET", "/v1/forecast", &Routes::forecast);
+  add("GET", "/v1/dump", &Routes::dump);
+  add("POST", "/v1/restore", &Routes::restore);
   add("GET", "/metrics", &Routes::metrics);
   add("GET", "/readyz", &Routes::ready);
   table_.add("GET", "/healthz",
@@ -86,29 +132,14 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
                          .reply = std::move(reply)});
 }
 
-template <class Verb, class Answer>
-void Routes::run(HttpReply reply, Verb verb, Answer answer) {
-  const bool posted = engine_.post(
-      [reply, verb = std::move(verb), answer = std::move(answer)](Engine& engine) mutable {
-        auto result = verb(engine);
-        engine.after_commit([reply, result = std::move(result),
-                             answer = std::move(answer)](const Result<void>& committed) mutable {
-          if (!committed) return reply.send_error(committed.error());
-          if (!result) return reply.send_error(result.error());
-          answer(reply, *result);
-        });
-      });
-  if (!posted) reply.send_error(overloaded());
-}
-
 void Routes::schedule(const Call& call) {
   Result<ScheduleRequest> request = json::parse_schedule(call.request.body);
   if (!request) return call.reply.send_error(request.error());
   run(
       call.reply,
       [request = *std::move(request)](Engine& engine) { return engine.schedule(request); },
-      [](const HttpReply& reply, const TaskView& view) {
-        reply.send({.status = 201,
+      [](const HttpReply& reply, const TaskSnapshot& view) {
+        reply.send({.status = view.was_there ? 200 : 201,
                     .body = json::render_accepted(view),
                     .headers = {{"location", "/v1/tasks/" + to_string(view.task.id)}}});
       });
@@ -118,41 +149,63 @@ void Routes::schedule_batch(const Call& call) {
   auto requests =
       json::parse_schedule_batch(call.request.body, call.request.header("content-type"));
   if (!requests) return call.reply.send_error(requests.error());
-  const auto schedule_all =
-      [requests = *std::move(requests)](Engine& engine) -> Result<std::vector<Result<TaskView>>> {
-    std::vector<Result<TaskView>> results;
+  const auto schedule_all = [requests = *std::move(requests)](
+                                Engine& engine) -> Result<std::vector<Result<TaskSnapshot>>> {
+    std::vector<Result<TaskSnapshot>> results;
     results.reserve(requests.size());
     for (const Result<ScheduleRequest>& request : requests) {
-      results.push_back(request ? engine.schedule(*request) : Result<TaskView>(request.error()));
+      results.push_back(request ? engine.schedule(*request)
+                                : Result<TaskSnapshot>(request.error()));
     }
     return results;
   };
   run(call.reply, schedule_all,
-      [](const HttpReply& reply, const std::vector<Result<TaskView>>& results) {
+      [](const HttpReply& reply, const std::vector<Result<TaskSnapshot>>& results) {
         reply.send_json(200, json::render_schedule_results(results));
       });
 }
 
 void Routes::get_task(const Call& call) {
-  const std::optional<TaskId> id = parse_task_id(call.parameters.front());
-  if (!id) return call.reply.send(http_problem(404, "no task has such an id"));
-  run(
-      call.reply, [id = *id](Engine& engine) { return engine.get(id); },
-      [](const HttpReply& reply, const TaskView& view) {
-        reply.send_json(200, json::render_task(view));
-      });
+  const auto get = [path = call.parameters](Engine& engine) -> Result<TaskSnapshot> {
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+    return view_task(engine, id);
+  };
+  run_on_task(call, &Routes::show_far, get, [](const HttpReply& reply, const TaskSnapshot& view) {
+    reply.send_json(200, json::render_task(view));
+  });
+}
+
+void Routes::move_task(const Call& call) {
+  const Result<Due> due = json::parse_move(call.request.body);
+  if (!due) return call.reply.send_error(due.error());
+  const auto move = [path = call.parameters, due = *due](Engine& engine) -> Result<TaskSnapshot> {
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+    return engine.move(id, due);
+  };
+  run_on_task(call, &Routes::fetch_far, move, answer_moved);
+}
+
+void Routes::run_task(const Call& call) {
+  if (const auto plain = json::parse_nothing(call.request.body); !plain) {
+    return call.reply.send_error(plain.error());
+  }
+  const auto run_now = [path = call.parameters](Engine& engine) -> Result<TaskSnapshot> {
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+    return engine.run_now(id);
+  };
+  run_on_task(call, &Routes::fetch_far, run_now, answer_moved);
 }
 
 void Routes::cancel_task(const Call& call) {
-  const std::optional<TaskId> id = parse_task_id(call.parameters.front());
-  if (!id) return call.reply.send(http_problem(404, "no task has such an id"));
-  const auto cancel = [id = *id](Engine& engine) -> Result<TaskId> {
+  const auto cancel = [path = call.parameters](Engine& engine) -> Result<TaskId> {
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
     TRY(engine.cancel(id));
     return id;
   };
-  run(call.reply, cancel, [](const HttpReply& reply, TaskId cancelled) {
+  const auto answer = [](const HttpReply& reply, TaskId cancelled) {
     reply.send_json(200, R"({"id":")" + to_string(cancelled) + R"(","state":"cancelled"})");
-  });
+  };
+  run_on_task(call, &Routes::fetch_far, cancel, answer);
 }
 
 void Routes::lease(const Call& call) {
@@ -175,29 +228,42 @@ void Routes::lease(const Call& call) {
 void Routes::complete(const Call& call) {
   Result<json::LeaseList> leases = json::parse_complete(call.request.body);
   if (!leases) return call.reply.send_error(leases.error());
-  const auto complete_all =
-      [leases = *std::move(leases)](Engine& engine) -> Result<std::vector<Result<LeaseOutcome>>> {
-    return end_leases(leases, [&engine](LeaseToken lease) { return engine.complete(lease); });
+  const auto complete_all = [leases = *std::move(leases)](Engine& engine) {
+    return each_lease(leases, [&engine](LeaseToken lease) { return engine.complete(lease); });
   };
-  run(call.reply, complete_all,
-      [](const HttpReply& reply, const std::vector<Result<LeaseOutcome>>& outcomes) {
-        reply.send_json(200, json::render_lease_results(outcomes));
-      });
+  run(call.reply, complete_all, answer_outcomes);
 }
 
 void Routes::fail(const Call& call) {
   Result<json::FailCall> request = json::parse_fail(call.request.body);
   if (!request) return call.reply.send_error(request.error());
-  const auto fail_all =
-      [request = *std::move(request)](Engine& engine) -> Result<std::vector<Result<LeaseOutcome>>> {
-    return end_leases(request.leases, [&](LeaseToken lease) {
+  const auto fail_all = [request = *std::move(request)](Engine& engine) {
+    return each_lease(request.leases, [&](LeaseToken lease) {
       return engine.fail({.lease = lease, .delay = request.delay, .error = request.error});
     });
   };
-  run(call.reply, fail_all,
-      [](const HttpReply& reply, const std::vector<Result<LeaseOutcome>>& outcomes) {
-        reply.send_json(200, json::render_lease_results(outcomes));
-      });
+  run(call.reply, fail_all, answer_outcomes);
+}
+
+void Routes::extend(const Call& call) {
+  Result<json::ExtendCall> request = json::parse_extend(call.request.body);
+  if (!request) return call.reply.send_error(request.error());
+  const auto extend_all = [request = *std::move(request)](Engine& engine) {
+    return each_lease(request.leases,
+                      [&](LeaseToken lease) { return engine.extend(lease, request.by); });
+  };
+  run(call.reply, extend_all, answer_outcomes);
+}
+
+void Routes::release(const Call& call) {
+  Result<json::ReleaseCall> request = json::parse_release(call.request.body);
+  if (!request) return call.reply.send_error(request.error());
+  const auto release_all = [request = *std::move(request)](Engine& engine) {
+    return each_lease(request.leases, [&](LeaseToken lease) {
+      return engine.release(lease, request.delay, request.priority);
+    });
+  };
+  run(call.reply, release_all, answer_outcomes);
 }
 
 void Routes::stats(const Call& call) {
@@ -216,10 +282,12 @@ void Routes::stats(const Call& call) {
 void Routes::metrics(const Call& call) {
   // Not through run(): the figures matter most when the store has failed.
   const HttpReply reply = call.reply;
-  const bool posted = engine_.post([this, reply](Engine& engine) {
+  std::optional<OffloadStats> external;
+  if (offload_ != nullptr) external = offload_->stats();
+  const bool posted = engine_.post([this, reply, external](Engine& engine) {
     reply.send({.status = 200,
                 .content_type = std::string(kMetricsText),
-                .body = render_metrics(engine.stats(), http_metrics_.snapshot())});
+                .body = render_metrics(engine.stats(), http_metrics_.snapshot(), external)});
   });
   if (!posted) reply.send_error(overloaded());
 }

@@ -1,16 +1,26 @@
 // The HTTP API: each route turns a request into verbs of the engine and their answer into a reply.
-// docs/reference/http.md describes the routes; protocol/json knows the bodies.
+// docs/reference/http.md describes the routes; protocol/json knows the bodies. routes.cc has the
+// table and those of tasks and leases; those of queues are in routes_queues.cc, those that look at
+// everything at once in routes_whole.cc.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/unique_function.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
+#include "protocol/json/queue_patch.h"
 #include "server/http_reply.h"
 #include "server/route_table.h"
+
+namespace detent {
+class OffloadThread;
+}
 
 namespace detent::server {
 
@@ -18,7 +28,8 @@ namespace detent::server {
 /// it is destroyed, because requests under way refer to it.
 class Routes {
  public:
-  Routes(EngineThread& engine, const Clock& clock);
+  /// `offload` may be null: then tasks are here or nowhere.
+  Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload = nullptr);
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
@@ -32,24 +43,69 @@ class Routes {
     HttpReply reply;
   };
   using Handler = std::function<void(const Call&)>;
+  using QueueVerb = Result<QueueStep> (Engine::*)(const std::string&, std::size_t, QueueCursor);
+  /// A verb over a whole queue that is under way.
+  struct Sweep {
+    HttpReply reply;
+    QueueVerb verb;
+    std::string queue;
+    QueueCursor from = {};
+    std::uint64_t count = 0;  // tasks changed so far
+  };
 
   void schedule(const Call& call);
   void schedule_batch(const Call& call);
   void get_task(const Call& call);
+  void move_task(const Call& call);
+  void run_task(const Call& call);
   void cancel_task(const Call& call);
   void lease(const Call& call);
   void complete(const Call& call);
   void fail(const Call& call);
+  void extend(const Call& call);
+  void release(const Call& call);
+
+  void list_queues(const Call& call);
+  void get_queue(const Call& call);
+  void change_queue(const Call& call);
+  void remove_queue(const Call& call);
+  void pause_queue(const Call& call);
+  void resume_queue(const Call& call);
+  void purge_queue(const Call& call);
+  void redrive_queue(const Call& call);
+
   void stats(const Call& call);
+  void forecast(const Call& call);
+  void dump(const Call& call);
+  void restore(const Call& call);
   void metrics(const Call& call);
   void ready(const Call& call);
+
+  void set_paused(const Call& call, const json::QueuePatch& patch);
+  /// Begins a verb over a whole queue, whose answer comes with its last step.
+  void sweep(const Call& call, QueueVerb verb);
+  void step(const Sweep& sweep);
 
   /// Runs `verb` on the engine's thread and hands its result, once it is durable, to `answer`; an
   /// error on either way is answered as a problem.
   template <class Verb, class Answer>
   void run(HttpReply reply, Verb verb, Answer answer);
+  /// The same, but an error of `verb` goes to `otherwise`.
+  template <class Verb, class Answer, class Otherwise>
+  void run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise);
+
+  /// What is done about a task that is not here, and may be with the other system.
+  using FarVerb = void (Routes::*)(const HttpReply&, TaskId, UniqueFunction<void()>);
+  /// run() for a verb on the task that the path names; when it is not here, `far_verb` first.
+  template <class Verb, class Answer>
+  void run_on_task(const Call& call, FarVerb far_verb, Verb verb, Answer answer);
+  /// Answers with the task as it is there, or looks again here.
+  void show_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> look_again);
+  /// Has it put here, if it is there, then goes on.
+  void fetch_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> go_on);
 
   EngineThread& engine_;
+  OffloadThread* const offload_;
   HttpMetrics http_metrics_;
   const MonotonicTime start_;
   RouteTable<Handler> table_;

@@ -33,11 +33,15 @@ Result<void> FaultStore::write(const WriteBatch& batch, Durability durability) {
   return faulty_write([&] { return store_.write(batch, durability); });
 }
 
-Result<DuePage> FaultStore::read_due(DueKey after, WallTime until, std::size_t limit) {
-  return faulty_read([&] { return store_.read_due(after, until, limit); });
+Result<TaskPage> FaultStore::read(Place after, Place until, std::size_t limit) {
+  return faulty_read([&] { return store_.read(after, until, limit); });
 }
 
-Result<std::vector<Result<Task>>> FaultStore::read_at(std::span<const DueKey> places) {
+Result<TaskPage> FaultStore::read_by_id(TaskId after, std::size_t limit) {
+  return faulty_read([&] { return store_.read_by_id(after, limit); });
+}
+
+Result<std::vector<Result<Task>>> FaultStore::read_at(std::span<const Place> places) {
   return faulty_read([&] { return store_.read_at(places); });
 }
 
@@ -45,12 +49,29 @@ Result<std::optional<StoredTask>> FaultStore::find(TaskId id) {
   return faulty_read([&] { return store_.find(id); });
 }
 
-Result<void> FaultStore::quarantine(DueKey place) {
+Result<void> FaultStore::quarantine(Place place) {
   return faulty_write([&] { return store_.quarantine(place); });
 }
 
-Result<std::vector<QueueCounts>> FaultStore::queue_counts() {
-  return faulty_read([&] { return store_.queue_counts(); });
+Result<std::optional<KeyRecord>> FaultStore::find_key(std::uint32_t queue, std::string_view key) {
+  return faulty_read([&] { return store_.find_key(queue, key); });
+}
+
+Result<std::vector<KeyRecord>> FaultStore::read_keys(std::uint32_t queue, std::string_view after,
+                                                     std::size_t limit) {
+  return faulty_read([&] { return store_.read_keys(queue, after, limit); });
+}
+
+Result<std::size_t> FaultStore::trim_keys(WallTime now, std::size_t limit) {
+  return faulty_write([&] { return store_.trim_keys(now, limit); });
+}
+
+Result<std::vector<QueueRecord>> FaultStore::queues() {
+  return faulty_read([&] { return store_.queues(); });
+}
+
+Result<std::vector<DueCount>> FaultStore::due_counts() {
+  return faulty_read([&] { return store_.due_counts(); });
 }
 
 Result<std::uint64_t> FaultStore::quarantined() {
@@ -58,6 +79,8 @@ Result<std::uint64_t> FaultStore::quarantined() {
 }
 
 TaskId FaultStore::last_id() const noexcept { return store_.last_id(); }
+
+std::uint32_t FaultStore::last_queue_number() const noexcept { return store_.last_queue_number(); }
 
 Result<std::uint64_t> FaultStore::begin_epoch() {
   return faulty_write([&] { return store_.begin_epoch(); });

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "store/store.h"
 
@@ -20,9 +22,11 @@ class FaultStore final : public Store {
  public:
   /// `store` must outlive this.
   explicit FaultStore(Store& store) noexcept : store_(store) {}
+  explicit FaultStore(std::unique_ptr<Store> store) noexcept
+      : owned_(std::move(store)), store_(*owned_) {}
 
   /// Makes the n-th write from now fail (1 is the next) with `unavailable`. Whatever changes the
-  /// disk is a write: write(), quarantine() and begin_epoch(). Requires: n > 0.
+  /// disk is a write: write(), quarantine(), trim_keys() and begin_epoch(). Requires: n > 0.
   void fail_write(std::uint64_t n, WriteFault fault);
   /// Makes every read fail with `error` from now on, or none.
   void fail_reads(std::optional<Error> error) { read_error_ = std::move(error); }
@@ -31,13 +35,20 @@ class FaultStore final : public Store {
   std::uint64_t write_count() const noexcept { return write_count_; }
 
   Result<void> write(const WriteBatch& batch, Durability durability) override;
-  Result<DuePage> read_due(DueKey after, WallTime until, std::size_t limit) override;
-  Result<std::vector<Result<Task>>> read_at(std::span<const DueKey> places) override;
+  Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
+  Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
+  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
   Result<std::optional<StoredTask>> find(TaskId id) override;
-  Result<void> quarantine(DueKey place) override;
-  Result<std::vector<QueueCounts>> queue_counts() override;
+  Result<void> quarantine(Place place) override;
+  Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
+  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
+                                           std::size_t limit) override;
+  Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
+  Result<std::vector<QueueRecord>> queues() override;
+  Result<std::vector<DueCount>> due_counts() override;
   Result<std::uint64_t> quarantined() override;
   TaskId last_id() const noexcept override;
+  std::uint32_t last_queue_number() const noexcept override;
   Result<std::uint64_t> begin_epoch() override;
 
  private:
@@ -51,6 +62,7 @@ class FaultStore final : public Store {
   template <class Read>
   auto faulty_read(Read read) -> decltype(read());
 
+  std::unique_ptr<Store> owned_;  // may be null
   Store& store_;
   std::uint64_t write_count_ = 0;
   std::optional<PlannedFault> planned_;

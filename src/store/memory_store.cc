@@ -1,7 +1,6 @@
 #include "store/memory_store.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "detent/check.h"
 #include "store/record_format.h"
@@ -9,9 +8,42 @@
 
 namespace detent {
 
-void MemoryDisk::flip_bit(DueKey place, std::size_t bit) {
-  const auto found = due_.find(place);
-  DETENT_CHECK(found != due_.end());
+namespace {
+
+bool is_place_of_a_task(Place place) {
+  const bool has_queue = place.lane == Lane::ready || place.lane == Lane::dead;
+  return has_queue == (place.queue != 0) && (place.lane == Lane::ready || place.priority == 0) &&
+         place.at >= WallTime{} && place.at < kNeverDue && place.id != TaskId{};
+}
+
+template <class Name>
+bool all_differ(std::vector<Name> names) {
+  std::sort(names.begin(), names.end());
+  return std::adjacent_find(names.begin(), names.end()) == names.end();
+}
+
+/// What WriteBatch requires of itself; what it requires of the disk is checked as it is applied.
+void check_batch(const WriteBatch& batch) {
+  std::vector<TaskId> tasks;
+  for (const WriteBatch::Put& put : batch.puts) tasks.push_back(put.to.place.id);
+  for (const Place place : batch.erases) tasks.push_back(place.id);
+  DETENT_CHECK(all_differ(std::move(tasks)));
+
+  DETENT_CHECK(all_differ(batch.removed_queues));
+  std::vector<std::string> queues;
+  for (const QueueRecord& record : batch.queues) queues.push_back(record.queue);
+  DETENT_CHECK(all_differ(std::move(queues)));
+
+  std::vector<std::pair<std::uint32_t, std::string>> keys;
+  for (const KeyRecord& record : batch.keys) keys.emplace_back(record.queue, record.key);
+  DETENT_CHECK(all_differ(std::move(keys)));
+}
+
+}  // namespace
+
+void MemoryDisk::flip_bit(Place place, std::size_t bit) {
+  const auto found = records_.find(place);
+  DETENT_CHECK(found != records_.end());
   std::string& record = found->second;
   char& byte = record[bit / 8 % record.size()];
   byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1u << (bit % 8)));
@@ -30,53 +62,93 @@ Result<std::unique_ptr<Store>> MemoryStore::open(MemoryDisk& disk) {
 }
 
 Result<void> MemoryStore::write(const WriteBatch& batch, Durability /*durability*/) {
+  check_batch(batch);
   for (const WriteBatch::Put& change : batch.puts) put(change);
-  for (const DueKey place : batch.erases) erase(place);
-  for (const QueueCounts& counts : batch.counts) disk_.counts_[counts.queue] = counts;
+  for (const Place place : batch.erases) erase(place);
+  for (const std::string& queue : batch.removed_queues) disk_.queues_.erase(queue);
+  for (const QueueRecord& record : batch.queues) set_queue(record);
+  for (const KeyRecord& record : batch.keys) set_key(record);
+  for (const auto& [bin, change] : batch.due_counts) {
+    if ((disk_.due_counts_[bin] += change) == 0) disk_.due_counts_.erase(bin);
+  }
   disk_.last_id_ = std::max(disk_.last_id_, batch.last_id);
   return ok();
 }
 
 void MemoryStore::put(const WriteBatch::Put& put) {
-  const DueKey to = put.to.place;
+  const Place to = put.to.place;
+  DETENT_CHECK(is_place_of_a_task(to));
   DETENT_CHECK(to.id == put.to.task.id);
-  DETENT_CHECK(to > kFirstDueKey);
   if (put.from) {
     DETENT_CHECK(put.from->id == to.id);
     erase(*put.from);
   }
-  DETENT_CHECK(disk_.ids_.emplace(to.id, to.at).second);
-  disk_.due_.emplace(to, encode_record(put.to.task));
+  DETENT_CHECK(disk_.places_.emplace(to.id, to).second);
+  disk_.records_.emplace(to, encode_record(put.to.task));
   disk_.last_id_ = std::max(disk_.last_id_, to.id);
 }
 
-void MemoryStore::erase(DueKey place) {
-  DETENT_CHECK(disk_.due_.erase(place) == 1);
-  DETENT_CHECK(disk_.ids_.erase(place.id) == 1);
+void MemoryStore::erase(Place place) {
+  DETENT_CHECK(disk_.records_.erase(place) == 1);
+  DETENT_CHECK(disk_.places_.erase(place.id) == 1);
 }
 
-Result<DuePage> MemoryStore::read_due(DueKey after, WallTime until, std::size_t limit) {
+void MemoryStore::set_queue(const QueueRecord& record) {
+  DETENT_CHECK(record.number > 0);
+  DETENT_CHECK(disk_.queue_names_.emplace(record.number, record.queue).first->second ==
+               record.queue);
+  const auto& stored = disk_.queues_.emplace(record.queue, record).first->second;
+  DETENT_CHECK(stored.number == record.number);
+  disk_.queues_[record.queue] = record;
+}
+
+void MemoryStore::set_key(const KeyRecord& record) {
+  const MemoryDisk::KeyName name{record.queue, record.key};
+  KeyRecord& stored = disk_.keys_[name];
+  if (stored.expires_at) disk_.expiries_.erase({*stored.expires_at, name});
+  if (record.expires_at) disk_.expiries_.insert({*record.expires_at, name});
+  stored = record;
+}
+
+/// Requires: there is a record at `place`.
+void MemoryStore::add_to_page(TaskPage& page, Place place) const {
+  if (Result<Task> task = decode_record(place.id, disk_.records_.at(place))) {
+    page.tasks.push_back({place, *std::move(task)});
+  } else {
+    page.damaged.push_back(place);
+  }
+}
+
+Result<TaskPage> MemoryStore::read(Place after, Place until, std::size_t limit) {
   DETENT_CHECK(limit > 0);
-  DuePage page;
-  for (auto at = disk_.due_.upper_bound(after);
-       at != disk_.due_.end() && at->first.at <= until && page.tasks.size() < limit; ++at) {
-    const auto& [place, record] = *at;
-    if (Result<Task> task = decode_record(place.id, record)) {
-      page.tasks.push_back({place, *std::move(task)});
-    } else {
-      page.damaged.push_back(place);
-    }
+  DETENT_CHECK(after.lane == until.lane);
+  DETENT_CHECK(after.queue == until.queue);
+  TaskPage page;
+  for (auto at = disk_.records_.upper_bound(after);
+       at != disk_.records_.end() && at->first <= until && page.tasks.size() < limit; ++at) {
+    add_to_page(page, at->first);
   }
   page.more = page.tasks.size() == limit;
   return page;
 }
 
-Result<std::vector<Result<Task>>> MemoryStore::read_at(std::span<const DueKey> places) {
+Result<TaskPage> MemoryStore::read_by_id(TaskId after, std::size_t limit) {
+  DETENT_CHECK(limit > 0);
+  TaskPage page;
+  for (auto at = disk_.places_.upper_bound(after);
+       at != disk_.places_.end() && page.tasks.size() < limit; ++at) {
+    add_to_page(page, at->second);
+  }
+  page.more = page.tasks.size() == limit;
+  return page;
+}
+
+Result<std::vector<Result<Task>>> MemoryStore::read_at(std::span<const Place> places) {
   std::vector<Result<Task>> tasks;
   tasks.reserve(places.size());
-  for (const DueKey place : places) {
-    const auto found = disk_.due_.find(place);
-    if (found == disk_.due_.end()) {
+  for (const Place place : places) {
+    const auto found = disk_.records_.find(place);
+    if (found == disk_.records_.end()) {
       tasks.emplace_back(not_stored(place));
     } else {
       tasks.push_back(decode_record(place.id, found->second));
@@ -86,31 +158,69 @@ Result<std::vector<Result<Task>>> MemoryStore::read_at(std::span<const DueKey> p
 }
 
 Result<std::optional<StoredTask>> MemoryStore::find(TaskId id) {
-  const auto found = disk_.ids_.find(id);
-  if (found == disk_.ids_.end()) return std::optional<StoredTask>();
-  const DueKey place{found->second, id};
-  ASSIGN_OR_RETURN(Task task, decode_record(id, disk_.due_.at(place)));
+  const auto found = disk_.places_.find(id);
+  if (found == disk_.places_.end()) return std::optional<StoredTask>();
+  const Place place = found->second;
+  ASSIGN_OR_RETURN(Task task, decode_record(id, disk_.records_.at(place)));
   return std::optional<StoredTask>({place, std::move(task)});
 }
 
-Result<void> MemoryStore::quarantine(DueKey place) {
-  const auto found = disk_.due_.find(place);
-  if (found == disk_.due_.end()) return ok();
+Result<void> MemoryStore::quarantine(Place place) {
+  const auto found = disk_.records_.find(place);
+  if (found == disk_.records_.end()) return ok();
   disk_.quarantine_[place] = found->second;
   erase(place);
   return ok();
 }
 
-Result<std::vector<QueueCounts>> MemoryStore::queue_counts() {
-  std::vector<QueueCounts> all;
-  all.reserve(disk_.counts_.size());
-  for (const auto& [queue, counts] : disk_.counts_) all.push_back(counts);
+Result<std::optional<KeyRecord>> MemoryStore::find_key(std::uint32_t queue, std::string_view key) {
+  const auto found = disk_.keys_.find({queue, std::string(key)});
+  if (found == disk_.keys_.end()) return std::optional<KeyRecord>();
+  return std::optional<KeyRecord>(found->second);
+}
+
+Result<std::vector<KeyRecord>> MemoryStore::read_keys(std::uint32_t queue, std::string_view after,
+                                                      std::size_t limit) {
+  DETENT_CHECK(limit > 0);
+  std::vector<KeyRecord> records;
+  for (auto at = disk_.keys_.upper_bound({queue, std::string(after)});
+       at != disk_.keys_.end() && at->first.first == queue && records.size() < limit; ++at) {
+    records.push_back(at->second);
+  }
+  return records;
+}
+
+Result<std::size_t> MemoryStore::trim_keys(WallTime now, std::size_t limit) {
+  std::size_t trimmed = 0;
+  for (auto at = disk_.expiries_.begin();
+       at != disk_.expiries_.end() && at->first <= now && trimmed < limit; ++trimmed) {
+    disk_.keys_.erase(at->second);
+    at = disk_.expiries_.erase(at);
+  }
+  return trimmed;
+}
+
+Result<std::vector<QueueRecord>> MemoryStore::queues() {
+  std::vector<QueueRecord> all;
+  all.reserve(disk_.queues_.size());
+  for (const auto& [queue, record] : disk_.queues_) all.push_back(record);
+  return all;
+}
+
+Result<std::vector<DueCount>> MemoryStore::due_counts() {
+  std::vector<DueCount> all;
+  all.reserve(disk_.due_counts_.size());
+  for (const auto& [bin, count] : disk_.due_counts_) all.push_back({.bin = bin, .count = count});
   return all;
 }
 
 Result<std::uint64_t> MemoryStore::quarantined() { return disk_.quarantine_.size(); }
 
 TaskId MemoryStore::last_id() const noexcept { return disk_.last_id_; }
+
+std::uint32_t MemoryStore::last_queue_number() const noexcept {
+  return disk_.queue_names_.empty() ? 0 : disk_.queue_names_.rbegin()->first;
+}
 
 Result<std::uint64_t> MemoryStore::begin_epoch() { return ++disk_.epoch_; }
 

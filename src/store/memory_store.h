@@ -4,14 +4,17 @@
 // a test stops an engine, or drops one in mid-flight, and recovers another from the same disk. The
 // disk keeps encoded records, so that damage can be planted and every read checks what it reads.
 //
-// Stricter than the contract: a batch that moves or removes what is not there, or adds a task
-// twice, is a bug in the caller and stops the process.
+// Every read shows the last write, whatever its durability. Stricter than the contract: a batch
+// that breaks what WriteBatch requires is a bug in the caller and stops the process.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "store/store.h"
 
@@ -26,17 +29,23 @@ class MemoryDisk {
 
   /// Plants damage: flips one bit of the record at `place`; `bit` is taken modulo its length.
   /// Requires: there is a record.
-  void flip_bit(DueKey place, std::size_t bit);
-  std::size_t record_count() const noexcept { return due_.size(); }
+  void flip_bit(Place place, std::size_t bit);
+  /// In all lanes.
+  std::size_t record_count() const noexcept { return records_.size(); }
 
  private:
   friend class MemoryStore;
+  using KeyName = std::pair<std::uint32_t, std::string>;  // number of the queue, key
 
   bool is_open_ = false;
-  std::map<DueKey, std::string> due_;
-  std::map<TaskId, WallTime> ids_;  // the instant of each task's place
-  std::map<DueKey, std::string> quarantine_;
-  std::map<std::string, QueueCounts> counts_;
+  std::map<Place, std::string> records_;
+  std::map<TaskId, Place> places_;
+  std::map<Place, std::string> quarantine_;
+  std::map<std::string, QueueRecord> queues_;
+  std::map<std::uint32_t, std::string> queue_names_;  // also of those that were removed
+  std::map<KeyName, KeyRecord> keys_;
+  std::set<std::pair<WallTime, KeyName>> expiries_;  // of the keys that have one
+  std::map<DueBin, std::int64_t> due_counts_;        // without those that are 0
   TaskId last_id_;
   std::uint64_t epoch_ = 0;
 };
@@ -50,19 +59,29 @@ class MemoryStore final : public Store {
   MemoryStore& operator=(const MemoryStore&) = delete;
 
   Result<void> write(const WriteBatch& batch, Durability durability) override;
-  Result<DuePage> read_due(DueKey after, WallTime until, std::size_t limit) override;
-  Result<std::vector<Result<Task>>> read_at(std::span<const DueKey> places) override;
+  Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
+  Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
+  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
   Result<std::optional<StoredTask>> find(TaskId id) override;
-  Result<void> quarantine(DueKey place) override;
-  Result<std::vector<QueueCounts>> queue_counts() override;
+  Result<void> quarantine(Place place) override;
+  Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
+  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
+                                           std::size_t limit) override;
+  Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
+  Result<std::vector<QueueRecord>> queues() override;
+  Result<std::vector<DueCount>> due_counts() override;
   Result<std::uint64_t> quarantined() override;
   TaskId last_id() const noexcept override;
+  std::uint32_t last_queue_number() const noexcept override;
   Result<std::uint64_t> begin_epoch() override;
 
  private:
   explicit MemoryStore(MemoryDisk& disk);
   void put(const WriteBatch::Put& put);
-  void erase(DueKey place);
+  void erase(Place place);
+  void set_queue(const QueueRecord& record);
+  void set_key(const KeyRecord& record);
+  void add_to_page(TaskPage& page, Place place) const;
 
   MemoryDisk& disk_;
 };

@@ -6,7 +6,12 @@
 namespace detent {
 namespace {
 
-WriteBatch one_put(DueKey place) {
+constexpr WallTime kAt{std::chrono::milliseconds{1'000}};
+constexpr Place kPlace{.lane = Lane::due, .queue = 0, .priority = 0, .at = kAt, .id = TaskId{256}};
+constexpr Place kElsewhere{
+    .lane = Lane::dead, .queue = 1, .priority = 0, .at = kAt, .id = kPlace.id};
+
+WriteBatch one_put(Place place) {
   Task task;
   task.id = place.id;
   task.queue = "q";
@@ -16,38 +21,131 @@ WriteBatch one_put(DueKey place) {
   return batch;
 }
 
-constexpr DueKey kPlace{WallTime{std::chrono::milliseconds{1'000}}, TaskId{256}};
+QueueRecord queue_record(std::string name, std::uint32_t number) {
+  QueueRecord record;
+  record.queue = std::move(name);
+  record.number = number;
+  return record;
+}
 
-TEST(MemoryStore, DiskOutlivesTheStore) {
+WriteBatch one_queue(std::string name, std::uint32_t number) {
+  WriteBatch batch;
+  batch.queues.push_back(queue_record(std::move(name), number));
+  return batch;
+}
+
+struct MemoryStoreTest : testing::Test {
+  void write(const WriteBatch& batch) { ASSERT_TRUE(store->write(batch, Durability::synced)); }
+
   MemoryDisk disk;
-  ASSERT_TRUE(MemoryStore::open(disk).value()->write(one_put(kPlace), Durability::synced));
-  const auto store = MemoryStore::open(disk).value();
+  std::unique_ptr<Store> store = MemoryStore::open(disk).value();
+};
+using MemoryStoreDeathTest = MemoryStoreTest;
+
+TEST_F(MemoryStoreTest, DiskOutlivesTheStore) {
+  write(one_put(kPlace));
+  store.reset();
+  store = MemoryStore::open(disk).value();
   EXPECT_TRUE(store->find(kPlace.id).value().has_value());
   EXPECT_EQ(store->last_id(), kPlace.id);
+  EXPECT_EQ(disk.record_count(), 1u);
 }
 
-TEST(MemoryStoreDeathTest, MovingWhatIsNotThereIsABug) {
-  MemoryDisk disk;
-  const auto store = MemoryStore::open(disk).value();
+// Batches that WriteBatch does not allow.
+
+TEST_F(MemoryStoreDeathTest, MovingWhatIsNotThereIsABug) {
   WriteBatch move = one_put(kPlace);
-  move.puts[0].from = DueKey{WallTime{}, kPlace.id};
-  EXPECT_DEATH(static_cast<void>(store->write(move, Durability::synced)), "due_.erase");
+  move.puts[0].from = kElsewhere;
+  EXPECT_DEATH(write(move), "records_.erase");
 }
 
-TEST(MemoryStoreDeathTest, RemovingWhatIsNotThereIsABug) {
-  MemoryDisk disk;
-  const auto store = MemoryStore::open(disk).value();
+TEST_F(MemoryStoreDeathTest, MovingFromAnotherTasksPlaceIsABug) {
+  write(one_put(kPlace));
+  WriteBatch move = one_put({Lane::due, 0, 0, kAt, kPlace.id.next()});
+  move.puts[0].from = kPlace;
+  EXPECT_DEATH(write(move), "from->id");
+}
+
+TEST_F(MemoryStoreDeathTest, RemovingWhatIsNotThereIsABug) {
+  write(one_put(kPlace));
   WriteBatch batch;
-  batch.erases.push_back(kPlace);
-  EXPECT_DEATH(static_cast<void>(store->write(batch, Durability::synced)), "due_.erase");
+  batch.erases.push_back(kElsewhere);
+  EXPECT_DEATH(write(batch), "records_.erase");
 }
 
-TEST(MemoryStoreDeathTest, AddingATaskTwiceIsABug) {
-  MemoryDisk disk;
-  const auto store = MemoryStore::open(disk).value();
-  ASSERT_TRUE(store->write(one_put(kPlace), Durability::synced));
-  const WriteBatch again = one_put({WallTime{std::chrono::milliseconds{2'000}}, kPlace.id});
-  EXPECT_DEATH(static_cast<void>(store->write(again, Durability::synced)), "ids_.emplace");
+TEST_F(MemoryStoreDeathTest, AddingATaskTwiceIsABug) {
+  write(one_put(kPlace));
+  EXPECT_DEATH(write(one_put(kElsewhere)), "places_.emplace");
+}
+
+TEST_F(MemoryStoreDeathTest, ATaskTwiceInABatchIsABug) {
+  WriteBatch batch = one_put(kPlace);
+  batch.erases.push_back(kPlace);
+  EXPECT_DEATH(write(batch), "all_differ\\(std::move\\(tasks");
+}
+
+TEST_F(MemoryStoreDeathTest, APlaceThatIsNotOfItsLaneIsABug) {
+  for (const Place place :
+       {Place{Lane::due, 1, 0, kAt, kPlace.id}, Place{Lane::due, 0, 1, kAt, kPlace.id},
+        Place{Lane::ready, 0, 1, kAt, kPlace.id}, Place{Lane::dead, 0, 0, kAt, kPlace.id},
+        Place{Lane::dead, 1, 1, kAt, kPlace.id}, Place{Lane::ended, 1, 0, kAt, kPlace.id},
+        Place{Lane::due, 0, 0, kAt, TaskId{}}, Place{Lane::due, 0, 0, kNeverDue, kPlace.id},
+        Place{Lane::due, 0, 0, kAt - kAt.time_since_epoch() * 2, kPlace.id}}) {
+    EXPECT_DEATH(write(one_put(place)), "is_place_of_a_task");
+  }
+}
+
+TEST_F(MemoryStoreDeathTest, AQueueTwiceInABatchIsABug) {
+  WriteBatch batch = one_queue("a", 1);
+  batch.queues.push_back(batch.queues.front());
+  EXPECT_DEATH(write(batch), "all_differ\\(std::move\\(queues");
+  batch.queues.clear();
+  batch.removed_queues = {"a", "a"};
+  EXPECT_DEATH(write(batch), "all_differ\\(batch.removed_queues");
+}
+
+TEST_F(MemoryStoreDeathTest, AKeyTwiceInABatchIsABug) {
+  WriteBatch batch;
+  for (const std::uint32_t queue : {1u, 2u}) {
+    KeyRecord key;
+    key.queue = queue;
+    key.key = "k";
+    batch.keys.push_back(key);
+  }
+  write(batch);
+  batch.keys.push_back(batch.keys.front());
+  EXPECT_DEATH(write(batch), "all_differ\\(std::move\\(keys");
+}
+
+TEST_F(MemoryStoreDeathTest, AQueueNumberForTwoNamesIsABug) {
+  WriteBatch batch = one_queue("a", 1);
+  batch.queues.push_back(queue_record("b", 1));
+  EXPECT_DEATH(write(batch), "queue_names_.emplace");
+}
+
+TEST_F(MemoryStoreDeathTest, TheNumberOfARemovedQueueStaysItsOwn) {
+  write(one_queue("a", 1));
+  WriteBatch removal;
+  removal.removed_queues.emplace_back("a");
+  write(removal);
+  EXPECT_DEATH(write(one_queue("b", 1)), "queue_names_.emplace");
+  write(one_queue("a", 2));  // a new queue, by the same name
+}
+
+TEST_F(MemoryStoreDeathTest, ChangingAQueuesNumberIsABug) {
+  write(one_queue("a", 1));
+  EXPECT_DEATH(write(one_queue("a", 2)), "stored.number");
+}
+
+TEST_F(MemoryStoreDeathTest, AQueueWithoutANumberIsABug) {
+  EXPECT_DEATH(write(one_queue("a", 0)), "number > 0");
+}
+
+TEST_F(MemoryStoreDeathTest, APageOverTwoLanesIsABug) {
+  EXPECT_DEATH(static_cast<void>(store->read(begin_of(Lane::due), end_of(Lane::ended), 1)),
+               "after.lane");
+  EXPECT_DEATH(static_cast<void>(store->read(begin_of(Lane::dead, 1), end_of(Lane::dead, 2), 1)),
+               "after.queue");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -16,13 +17,22 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kChecksumBytes = 4;
 
-// The flags byte. A bit that is not named here must be 0.
+// The flags byte. Version 1 has the first five only; its other bits are 0.
 constexpr unsigned kPayloadIsBytes = 1u << 0;
-constexpr unsigned kDead = 1u << 1;
+constexpr unsigned kStandingLow = 1u << 1;
 constexpr unsigned kHasMaxAttempts = 1u << 2;
 constexpr unsigned kHasVisibilityTimeout = 1u << 3;
 constexpr unsigned kHasBackoff = 1u << 4;
-constexpr unsigned kKnownFlags = (1u << 5) - 1;
+constexpr unsigned kStandingHigh = 1u << 5;
+constexpr unsigned kHasKey = 1u << 6;
+constexpr unsigned kHasHistory = 1u << 7;
+constexpr unsigned kFlagsOfVersion1 = (1u << 5) - 1;
+
+// So that the low bit of the standing is what was the flag "dead" in version 1.
+static_assert(static_cast<unsigned>(Standing::live) == 0);
+static_assert(static_cast<unsigned>(Standing::dead) == 1);
+static_assert(static_cast<unsigned>(Standing::completed) == 2);
+static_assert(static_cast<unsigned>(Standing::cancelled) == 3);
 
 Error damaged(std::string message) {
   return {ErrorCode::data_loss, std::move(message), std::string()};
@@ -38,11 +48,20 @@ std::string seal_context(TaskId id) {
 unsigned flags_of(const Task& task) {
   unsigned flags = 0;
   if (task.payload.kind == Payload::Kind::bytes) flags |= kPayloadIsBytes;
-  if (task.dead) flags |= kDead;
+  const auto standing = static_cast<unsigned>(task.standing);
+  if ((standing & 1u) != 0) flags |= kStandingLow;
+  if ((standing & 2u) != 0) flags |= kStandingHigh;
   if (task.rules.max_attempts) flags |= kHasMaxAttempts;
   if (task.rules.visibility_timeout) flags |= kHasVisibilityTimeout;
   if (task.rules.backoff) flags |= kHasBackoff;
+  if (!task.key.empty()) flags |= kHasKey;
+  if (!task.history.empty()) flags |= kHasHistory;
   return flags;
+}
+
+Standing standing_of(unsigned flags) {
+  return static_cast<Standing>(((flags & kStandingLow) ? 1u : 0u) |
+                               ((flags & kStandingHigh) ? 2u : 0u));
 }
 
 /// Times and durations are varints of their two's complement: 6 bytes for the dates of this
@@ -63,6 +82,18 @@ Result<std::uint32_t> read_u32(ByteReader& reader) {
   return static_cast<std::uint32_t>(value);
 }
 
+/// Refuses what encode_record would not write again.
+Result<std::string> read_string(ByteReader& reader, std::size_t max_size) {
+  ASSIGN_OR_RETURN(const std::string_view bytes, reader.string());
+  if (bytes.size() > max_size) return damaged("a string is longer than its field may be");
+  return std::string(bytes);
+}
+
+Result<WallTime> read_time(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const milliseconds since_1970, read_milliseconds(reader));
+  return WallTime{since_1970};
+}
+
 Result<void> read_optional_rules(ByteReader& reader, unsigned flags, TaskRules& rules) {
   if (flags & kHasMaxAttempts) {
     ASSIGN_OR_RETURN(rules.max_attempts, read_u32(reader));
@@ -79,25 +110,65 @@ Result<void> read_optional_rules(ByteReader& reader, unsigned flags, TaskRules& 
   return ok();
 }
 
+Result<std::vector<Attempt>> read_history(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
+  if (count < 1 || count > kMaxHistory) {
+    return damaged("a history of " + std::to_string(count) + " attempts");
+  }
+  std::vector<Attempt> history(count);
+  for (Attempt& attempt : history) {
+    ASSIGN_OR_RETURN(attempt.started_at, read_time(reader));
+    ASSIGN_OR_RETURN(attempt.ended_at, read_time(reader));
+    ASSIGN_OR_RETURN(attempt.worker, read_string(reader, kMaxWorkerBytes));
+    ASSIGN_OR_RETURN(attempt.error, read_string(reader, kMaxErrorBytes));
+  }
+  return history;
+}
+
+/// Version 1 knew of the attempts only how the last one ended.
+Result<void> read_last_error(ByteReader& reader, Task& task) {
+  ASSIGN_OR_RETURN(std::string error, read_string(reader, kMaxErrorBytes));
+  if (error.empty()) return ok();
+  Attempt attempt;
+  attempt.error = std::move(error);
+  task.history.push_back(std::move(attempt));
+  return ok();
+}
+
+Result<void> read_key_and_history(ByteReader& reader, unsigned flags, Task& task) {
+  if (flags & kHasKey) {
+    ASSIGN_OR_RETURN(task.key, read_string(reader, kMaxKeyBytes));
+    if (task.key.empty()) return damaged("its key is empty");
+  }
+  if (flags & kHasHistory) {
+    ASSIGN_OR_RETURN(task.history, read_history(reader));
+  }
+  return ok();
+}
+
 /// The fields after the version, in the order in which encode_record writes them.
-Result<Task> read_fields(TaskId id, std::string_view fields) {
+Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
   ByteReader reader(fields);
   Task task;
   task.id = id;
   ASSIGN_OR_RETURN(const unsigned flags, reader.u8());
-  if ((flags & ~kKnownFlags) != 0) return damaged("a flag is set that version 1 does not have");
+  if (version == 1 && (flags & ~kFlagsOfVersion1) != 0) {
+    return damaged("a flag is set that version 1 does not have");
+  }
   task.payload.kind = (flags & kPayloadIsBytes) ? Payload::Kind::bytes : Payload::Kind::json;
-  task.dead = (flags & kDead) != 0;
-  ASSIGN_OR_RETURN(const milliseconds due_at, read_milliseconds(reader));
-  ASSIGN_OR_RETURN(const milliseconds created_at, read_milliseconds(reader));
-  task.due_at = WallTime{due_at};
-  task.created_at = WallTime{created_at};
+  task.standing = standing_of(flags);
+  ASSIGN_OR_RETURN(task.due_at, read_time(reader));
+  ASSIGN_OR_RETURN(task.created_at, read_time(reader));
   ASSIGN_OR_RETURN(task.rules.priority, read_u32(reader));
   ASSIGN_OR_RETURN(task.attempts, read_u32(reader));
   TRY(read_optional_rules(reader, flags, task.rules));
-  ASSIGN_OR_RETURN(task.queue, reader.string());
-  ASSIGN_OR_RETURN(task.last_error, reader.string());
-  ASSIGN_OR_RETURN(task.payload.data, reader.string());
+  ASSIGN_OR_RETURN(task.queue, read_string(reader, kMaxQueueNameBytes));
+  if (version == 1) {
+    TRY(read_last_error(reader, task));
+  } else {
+    TRY(read_key_and_history(reader, flags, task));
+  }
+  ASSIGN_OR_RETURN(task.payload.data, read_string(reader, kMaxPayloadBytes));
   TRY(reader.expect_end());
   return task;
 }
@@ -106,12 +177,33 @@ Result<Task> decode(TaskId id, std::string_view record) {
   ByteReader reader(record);
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
   // Before the checksum: another version may seal its records in another way.
-  if (version != kRecordVersion) {
-    return damaged("its version is " + std::to_string(version) + ", this program reads version " +
-                   std::to_string(kRecordVersion) + " only");
+  if (version < 1 || version > kRecordVersion) {
+    return damaged("its version is " + std::to_string(version) +
+                   ", this program reads versions 1 to " + std::to_string(kRecordVersion));
   }
   ASSIGN_OR_RETURN(const std::string_view bytes, unseal(record, seal_context(id)));
-  return read_fields(id, bytes.substr(1));
+  return read_fields(id, version, bytes.substr(1));
+}
+
+void write_history(ByteWriter& writer, const std::vector<Attempt>& history) {
+  writer.varint(history.size());
+  for (const Attempt& attempt : history) {
+    write_milliseconds(writer, attempt.started_at.time_since_epoch());
+    write_milliseconds(writer, attempt.ended_at.time_since_epoch());
+    writer.string(attempt.worker);
+    writer.string(attempt.error);
+  }
+}
+
+void check_limits(const Task& task) {
+  DETENT_CHECK(task.queue.size() <= kMaxQueueNameBytes);
+  DETENT_CHECK(task.payload.data.size() <= kMaxPayloadBytes);
+  DETENT_CHECK(task.key.size() <= kMaxKeyBytes);
+  DETENT_CHECK(task.history.size() <= kMaxHistory);
+  for (const Attempt& attempt : task.history) {
+    DETENT_CHECK(attempt.worker.size() <= kMaxWorkerBytes);
+    DETENT_CHECK(attempt.error.size() <= kMaxErrorBytes);
+  }
 }
 
 }  // namespace
@@ -131,11 +223,9 @@ Result<std::string_view> unseal(std::string_view sealed, std::string_view contex
 }
 
 std::string encode_record(const Task& task) {
-  DETENT_CHECK(task.queue.size() <= kMaxQueueNameBytes);
-  DETENT_CHECK(task.payload.data.size() <= kMaxPayloadBytes);
-  DETENT_CHECK(task.last_error.size() <= kMaxErrorBytes);
+  check_limits(task);
   std::string record;
-  record.reserve(64 + task.queue.size() + task.last_error.size() + task.payload.data.size());
+  record.reserve(64 + task.queue.size() + task.key.size() + task.payload.data.size());
   ByteWriter writer(record);
   writer.u8(kRecordVersion);
   writer.u8(static_cast<std::uint8_t>(flags_of(task)));
@@ -150,7 +240,8 @@ std::string encode_record(const Task& task) {
     write_milliseconds(writer, task.rules.backoff->max);
   }
   writer.string(task.queue);
-  writer.string(task.last_error);
+  if (!task.key.empty()) writer.string(task.key);
+  if (!task.history.empty()) write_history(writer, task.history);
   writer.string(task.payload.data);
   seal(record, seal_context(task.id));
   DETENT_DCHECK(decode(task.id, record).value() == task);

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/rng.h"
@@ -28,8 +30,15 @@ Task full_task() {
   task.due_at = WallTime{milliseconds{1'700'000'000'123}};
   task.created_at = WallTime{milliseconds{1'600'000'000'456}};
   task.attempts = 2;
-  task.dead = true;
-  task.last_error = "connection refused";
+  task.standing = Standing::dead;
+  task.key = "order 7";
+  add_attempt(task, {.started_at = WallTime{milliseconds{1'700'000'000'200}},
+                     .ended_at = WallTime{milliseconds{1'700'000'060'300}},
+                     .error = "the lease ran out"});
+  add_attempt(task, {.started_at = WallTime{milliseconds{1'700'000'070'400}},
+                     .ended_at = WallTime{milliseconds{1'700'000'070'500}},
+                     .worker = "host-1",
+                     .error = "connection refused"});
   return task;
 }
 
@@ -38,6 +47,38 @@ Task plain_task() {
   task.id = TaskId{256};
   task.queue = "q";
   return task;
+}
+
+std::string unhex(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16)));
+  }
+  return bytes;
+}
+
+// Two records as the program wrote them that knew version 1 only, checksums and all.
+const std::string kPlainVersion1 = unhex("0104AC020580080009017100027B7DEF678AD3");
+const std::string kFullVersion1 = unhex(
+    "011FFBD095FFBC31C883BABBC82E07020390BF050A46086D61696C2E6F757412636F6E6E656374696F6E20726566"
+    "757365640A00FF207061796C6F61642C903636");
+
+/// What kPlainVersion1 is a record of.
+Task example_task() {
+  Task task = plain_task();
+  task.payload = {Payload::Kind::json, "{}"};
+  task.due_at = WallTime{milliseconds{300}};
+  task.created_at = WallTime{milliseconds{5}};
+  task.rules.max_attempts = 9;
+  return task;
+}
+
+/// Seals any bytes as the record of a task.
+std::string sealed(TaskId id, std::string bytes) {
+  std::string context;
+  ByteWriter(context).u64(id.value);
+  seal(bytes, context);
+  return bytes;
 }
 
 std::string random_bytes(Rng& rng, std::size_t size) {
@@ -65,8 +106,15 @@ Task random_task(Rng& rng) {
   task.due_at = WallTime{duration()};
   task.created_at = WallTime{duration()};
   task.attempts = number32();
-  task.dead = rng.below(2) == 0;
-  task.last_error = random_bytes(rng, rng.below(100));
+  task.standing = static_cast<Standing>(rng.below(4));
+  if (rng.below(2) == 0) task.key = random_bytes(rng, rng.below(kMaxKeyBytes + 1));
+  const std::size_t attempts = rng.below(2) == 0 ? 0 : rng.below(kMaxHistory + 1);
+  for (std::size_t i = 0; i < attempts; ++i) {
+    add_attempt(task, {.started_at = WallTime{duration()},
+                       .ended_at = WallTime{duration()},
+                       .worker = random_bytes(rng, rng.below(30)),
+                       .error = random_bytes(rng, rng.below(100))});
+  }
   return task;
 }
 
@@ -90,7 +138,11 @@ TEST(Record, ReadsBackTheLimits) {
   Task task = full_task();
   task.queue.assign(kMaxQueueNameBytes, 'q');
   task.payload.data.assign(kMaxPayloadBytes, '\xEE');
-  task.last_error.assign(kMaxErrorBytes, 'e');
+  task.key.assign(kMaxKeyBytes, 'k');
+  task.history.assign(kMaxHistory, {.started_at = kNeverDue,
+                                    .ended_at = WallTime::min(),
+                                    .worker = std::string(kMaxWorkerBytes, 'w'),
+                                    .error = std::string(kMaxErrorBytes, 'e')});
   task.rules.priority = std::numeric_limits<std::uint32_t>::max();
   task.attempts = std::numeric_limits<std::uint32_t>::max();
   task.due_at = kNeverDue;
@@ -98,81 +150,192 @@ TEST(Record, ReadsBackTheLimits) {
   EXPECT_EQ(decode_record(task.id, encode_record(task)).value(), task);
 }
 
+TEST(Record, ReadsBackEveryStanding) {
+  for (const Standing standing :
+       {Standing::live, Standing::dead, Standing::completed, Standing::cancelled}) {
+    Task task = plain_task();
+    task.standing = standing;
+    EXPECT_EQ(decode_record(task.id, encode_record(task)).value(), task);
+  }
+}
+
 // Holds the format still: if this fails, stored records of earlier versions no longer read.
 TEST(Record, Version1IsTheseBytes) {
-  Task task = plain_task();
-  task.payload = {Payload::Kind::json, "{}"};
-  task.due_at = WallTime{milliseconds{300}};
-  task.created_at = WallTime{milliseconds{5}};
-  task.rules.max_attempts = 9;
+  EXPECT_EQ(decode_record(TaskId{256}, kPlainVersion1).value(), example_task());
+  Task full = full_task();
+  full.key.clear();
+  full.history = {{.error = "connection refused"}};  // with times of 0: nobody wrote them down
+  EXPECT_EQ(decode_record(full.id, kFullVersion1).value(), full);
+}
+
+TEST(Record, Version2IsTheseBytes) {
+  Task task = example_task();
+  task.standing = Standing::completed;
+  task.key = "k";
+  task.history = {{.started_at = WallTime{milliseconds{301}},
+                   .ended_at = WallTime{milliseconds{600}},
+                   .worker = "w",
+                   .error = "no"}};
   const std::string expected_fields(
-      "\x01"      // version
-      "\x04"      // flags: has max_attempts
+      "\x02"      // version
+      "\xE4"      // flags: has max_attempts, standing 2, has key, has history
       "\xAC\x02"  // due_at 300
       "\x05"      // created_at
       "\x80\x08"  // priority 1024
       "\x00"      // attempts
       "\x09"      // max_attempts
       "\x01q"     // queue
-      "\x00"      // last_error
-      "\x02{}",
-      15);  // payload
-  const std::string record = encode_record(task);
-  EXPECT_EQ(record.substr(0, record.size() - 4), expected_fields);
-  EXPECT_EQ(record.size(), 19u);
+      "\x01k"     // key
+      "\x01"      // attempts in the history
+      "\xAD\x02"  // started_at 301
+      "\xD8\x04"  // ended_at 600
+      "\x01w"     // worker
+      "\x02no"    // error
+      "\x02{}",   // payload
+      26);
+  EXPECT_EQ(encode_record(task), sealed(task.id, expected_fields));
+}
+
+TEST(Record, APlainTaskIsNoLargerThanInVersion1) {
+  EXPECT_EQ(encode_record(example_task()).size(), kPlainVersion1.size() - 1);
+}
+
+/// A record of each version, both of one task's id.
+std::array<std::string, 2> records_of_both_versions() {
+  return {kFullVersion1, encode_record(full_task())};
 }
 
 TEST(Record, EveryFlippedBitIsRefused) {
-  const Task task = full_task();
-  const std::string record = encode_record(task);
-  for (std::size_t bit = 0; bit < 8 * record.size(); ++bit) {
-    std::string damaged = record;
-    damaged[bit / 8] =
-        static_cast<char>(static_cast<unsigned char>(damaged[bit / 8]) ^ (1u << (bit % 8)));
-    const Result<Task> result = decode_record(task.id, damaged);
-    ASSERT_FALSE(result) << "bit " << bit;
-    ASSERT_EQ(result.error().code, ErrorCode::data_loss);
+  for (const std::string& record : records_of_both_versions()) {
+    for (std::size_t bit = 0; bit < 8 * record.size(); ++bit) {
+      std::string damaged = record;
+      damaged[bit / 8] =
+          static_cast<char>(static_cast<unsigned char>(damaged[bit / 8]) ^ (1u << (bit % 8)));
+      const Result<Task> result = decode_record(full_task().id, damaged);
+      ASSERT_FALSE(result) << "bit " << bit;
+      ASSERT_EQ(result.error().code, ErrorCode::data_loss);
+    }
   }
 }
 
 TEST(Record, EveryTruncationAndEveryAppendedByteIsRefused) {
-  const Task task = full_task();
-  const std::string record = encode_record(task);
-  for (std::size_t size = 0; size < record.size(); ++size) {
-    const Result<Task> result = decode_record(task.id, std::string_view(record).substr(0, size));
-    ASSERT_FALSE(result) << "size " << size;
-    ASSERT_EQ(result.error().code, ErrorCode::data_loss);
-  }
-  for (int byte = 0; byte < 256; ++byte) {
-    EXPECT_FALSE(decode_record(task.id, record + static_cast<char>(byte)));
+  const TaskId id = full_task().id;
+  for (const std::string& record : records_of_both_versions()) {
+    for (std::size_t size = 0; size < record.size(); ++size) {
+      const Result<Task> result = decode_record(id, std::string_view(record).substr(0, size));
+      ASSERT_FALSE(result) << "size " << size;
+      ASSERT_EQ(result.error().code, ErrorCode::data_loss);
+    }
+    for (int byte = 0; byte < 256; ++byte) {
+      EXPECT_FALSE(decode_record(id, record + static_cast<char>(byte)));
+    }
   }
 }
 
-TEST(Record, NoBytesThatPassTheChecksumCrashTheReader) {
+// What is read can be written again: it keeps the limits that encode_record insists on.
+TEST(Record, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
-  std::size_t readable = 0;
+  constexpr TaskId kId{77};
+  std::array<std::size_t, 3> readable{};  // by version
   for (int i = 0; i < 50'000; ++i) {
-    std::string bytes = encode_record(random_task(rng));
+    std::string bytes = rng.below(2) == 0 ? kFullVersion1 : encode_record(random_task(rng));
     bytes.resize(bytes.size() - 4);
     const std::size_t damages = 1 + rng.below(3);
     for (std::size_t n = 0; n < damages; ++n) {
       bytes[1 + rng.below(static_cast<std::uint32_t>(bytes.size() - 1))] =
           static_cast<char>(rng.below(256));
     }
-    const TaskId id{77};
-    std::string context;
-    ByteWriter(context).u64(id.value);
-    seal(bytes, context);
-    if (const Result<Task> task = decode_record(id, bytes)) {
-      ++readable;
+    if (const Result<Task> task = decode_record(kId, sealed(kId, bytes))) {
+      ++readable[static_cast<std::size_t>(bytes[0])];
+      ASSERT_EQ(decode_record(kId, encode_record(*task)).value(), *task);
     } else {
       ASSERT_EQ(task.error().code, ErrorCode::data_loss);
     }
   }
-  EXPECT_GT(readable, 0u);  // the seal was right, so the fields were reached
-  EXPECT_LT(readable, 50'000u);
+  EXPECT_GT(readable[1], 0u);  // the seal was right, so the fields were reached
+  EXPECT_GT(readable[2], 0u);
+  EXPECT_LT(readable[1] + readable[2], 50'000u);
+}
+
+/// Bytes of a record whose parts can be made to break a rule.
+struct RawRecord {
+  std::uint8_t version = 2;
+  std::uint8_t flags = 0;
+  std::string queue = "q";
+  std::string rest;  // what stands between queue and payload
+  std::string payload = "{}";
+
+  Result<Task> read() const {
+    std::string bytes;
+    ByteWriter writer(bytes);
+    writer.u8(version);
+    writer.u8(flags);
+    for (int i = 0; i < 4; ++i) writer.varint(0);  // due_at, created_at, priority, attempts
+    writer.string(queue);
+    writer.raw(rest);
+    writer.string(payload);
+    return decode_record(TaskId{1}, sealed(TaskId{1}, bytes));
+  }
+};
+
+std::string string_of(std::size_t size) {
+  std::string bytes;
+  ByteWriter(bytes).string(std::string(size, 's'));
+  return bytes;
+}
+
+std::string history_of(std::size_t count, std::size_t worker_size, std::size_t error_size) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.varint(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    writer.raw(std::string(2, '\0'));  // started_at, ended_at
+    writer.raw(string_of(worker_size) + string_of(error_size));
+  }
+  return bytes;
+}
+
+TEST(Record, AFieldAtItsLimitIsReadAndBeyondItRefused) {
+  constexpr std::uint8_t kKey = 1u << 6;
+  constexpr std::uint8_t kHistory = 1u << 7;
+  const RawRecord kept[] = {{.queue = std::string(kMaxQueueNameBytes, 'q')},
+                            {.payload = std::string(kMaxPayloadBytes, 'p')},
+                            {.flags = kKey, .rest = string_of(1)},
+                            {.flags = kKey, .rest = string_of(kMaxKeyBytes)},
+                            {.flags = kHistory, .rest = history_of(1, 0, 0)},
+                            {.flags = kHistory, .rest = history_of(kMaxHistory, 1, 1)},
+                            {.flags = kHistory, .rest = history_of(1, kMaxWorkerBytes, 0)},
+                            {.flags = kHistory, .rest = history_of(1, 0, kMaxErrorBytes)},
+                            {.version = 1, .rest = string_of(kMaxErrorBytes)}};
+  for (const RawRecord& record : kept) {
+    EXPECT_TRUE(record.read()) << "record " << &record - kept;
+  }
+  const RawRecord broken[] = {{.queue = std::string(kMaxQueueNameBytes + 1, 'q')},
+                              {.payload = std::string(kMaxPayloadBytes + 1, 'p')},
+                              {.flags = kKey, .rest = string_of(0)},
+                              {.flags = kKey, .rest = string_of(kMaxKeyBytes + 1)},
+                              {.flags = kHistory, .rest = history_of(0, 0, 0)},
+                              {.flags = kHistory, .rest = history_of(kMaxHistory + 1, 1, 1)},
+                              {.flags = kHistory, .rest = history_of(1, kMaxWorkerBytes + 1, 0)},
+                              {.flags = kHistory, .rest = history_of(1, 0, kMaxErrorBytes + 1)},
+                              {.version = 1, .rest = string_of(kMaxErrorBytes + 1)}};
+  for (const RawRecord& record : broken) {
+    const Result<Task> result = record.read();
+    ASSERT_FALSE(result) << "record " << &record - broken;
+    EXPECT_EQ(result.error().code, ErrorCode::data_loss);
+  }
+}
+
+TEST(Record, Version1HasNoneOfTheLaterFlags) {
+  for (unsigned bit = 5; bit < 8; ++bit) {
+    const RawRecord record{
+        .version = 1, .flags = static_cast<std::uint8_t>(1u << bit), .rest = string_of(0)};
+    const Result<Task> result = record.read();
+    ASSERT_FALSE(result) << "bit " << bit;
+    EXPECT_NE(result.error().message.find("flag"), std::string::npos) << result.error().message;
+  }
 }
 
 TEST(Record, IsRefusedUnderAnotherId) {
@@ -184,19 +347,26 @@ TEST(Record, IsRefusedUnderAnotherId) {
 
 TEST(Record, UnknownVersionIsSaidClearly) {
   std::string record = encode_record(plain_task());
-  record[0] = 2;
-  const Result<Task> result = decode_record(TaskId{256}, record);
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::data_loss);
-  EXPECT_NE(result.error().message.find("task 256"), std::string::npos) << result.error().message;
-  EXPECT_NE(result.error().message.find("version is 2"), std::string::npos)
-      << result.error().message;
+  for (const char version : {'\0', '\3'}) {
+    record[0] = version;
+    const Result<Task> result = decode_record(TaskId{256}, record);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::data_loss);
+    const std::string expected = "task 256: its version is " + std::to_string(int{version});
+    EXPECT_NE(result.error().message.find(expected), std::string::npos) << result.error().message;
+  }
 }
 
 TEST(RecordDeathTest, OversizeIsABugOfTheCaller) {
   Task task = plain_task();
   task.payload.data.assign(kMaxPayloadBytes + 1, 'x');
   EXPECT_DEATH(encode_record(task), "kMaxPayloadBytes");
+  task = plain_task();
+  task.key.assign(kMaxKeyBytes + 1, 'x');
+  EXPECT_DEATH(encode_record(task), "kMaxKeyBytes");
+  task = plain_task();
+  task.history.resize(kMaxHistory + 1);
+  EXPECT_DEATH(encode_record(task), "kMaxHistory");
 }
 
 TEST(Seal, ContextIsPartOfTheChecksum) {

@@ -1,9 +1,9 @@
 // The durable home of tasks: one interface, several back ends (memory here, rocksdb/ beside).
 //
-// A store keeps task records in **due order**: each record has a place (DueKey: instant, id), and
-// pages are read in that order by key, never by offset. The place is usually the task's due time,
-// but the engine decides: a task that must wait for room in memory gets a later place, a dead one
-// rests at the end of time. Reading removes nothing.
+// A store keeps each task's record at a **place**. Places lie in lanes, each a sorted order: all
+// live tasks of all queues by due time (the due order); of each queue, what became ready beyond the
+// memory budget, most urgent first; its dead tasks; and tasks kept after their end. Pages are read
+// by place, never by offset. Where a task lies is the engine's to decide; reading removes nothing.
 //
 // Contract, for every back end (tests/contract/store_contract_test.cc runs it over each):
 //  1. write() applies a batch as a whole or not at all. With Durability::synced it, and every batch
@@ -26,64 +26,126 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "task/due_bin.h"
+#include "task/queue_settings.h"
 #include "task/task.h"
 
 namespace detent {
 
-/// A place in the due order; places of different tasks differ, because ids do.
-struct DueKey {
+/// A sorted order of tasks. `due` and `ended` are one for all queues, the others one a queue.
+enum class Lane : std::uint8_t { due, ready, dead, ended };
+
+/// Where a record lies. Places of different tasks differ, because ids do. Sorted by lane, then as
+/// the lane is read.
+struct Place {
+  Lane lane = Lane::due;
+  std::uint32_t queue = 0;     // QueueRecord::number; 0 in `due` and `ended`
+  std::uint32_t priority = 0;  // in `ready` only
   WallTime at{};
   TaskId id;
 
-  friend auto operator<=>(const DueKey&, const DueKey&) = default;
+  friend auto operator<=>(const Place&, const Place&) = default;
 };
-/// Before every place.
-inline constexpr DueKey kFirstDueKey{WallTime{}, TaskId{0}};
-/// The instant at which dead tasks rest: after every due time, never reached.
+/// After every instant that a task may have.
 inline constexpr WallTime kNeverDue = WallTime::max();
+
+/// Before and after every place of a lane.
+constexpr Place begin_of(Lane lane, std::uint32_t queue = 0) noexcept {
+  return {.lane = lane, .queue = queue, .priority = 0, .at = WallTime{}, .id = {}};
+}
+constexpr Place end_of(Lane lane, std::uint32_t queue = 0) noexcept {
+  const bool has_priority = lane == Lane::ready;
+  return {.lane = lane,
+          .queue = queue,
+          .priority = has_priority ? ~std::uint32_t{0} : 0,
+          .at = kNeverDue,
+          .id = TaskId{~std::uint64_t{0}}};
+}
+/// The last place in the due order, or among the ended, whose instant is `at`.
+constexpr Place last_at(Lane lane, WallTime at) noexcept {
+  return {.lane = lane, .queue = 0, .priority = 0, .at = at, .id = TaskId{~std::uint64_t{0}}};
+}
 
 /// A record and its place.
 struct StoredTask {
-  DueKey place;
+  Place place;
   Task task;
+
+  friend bool operator==(const StoredTask&, const StoredTask&) = default;
 };
 
-/// How many tasks of a queue the store holds; written in the batch that changes them, so the
-/// figures are exact after a crash and cost no scan.
-struct QueueCounts {
+/// All that is durable of a queue but its tasks. The counts are written in the batch that changes
+/// them, so they are exact after a crash and cost no scan.
+struct QueueRecord {
   std::string queue;
+  std::uint32_t number = 0;   // from 1; its own for ever
   std::uint64_t waiting = 0;  // scheduled, ready or leased
   std::uint64_t dead = 0;
+  std::uint64_t bytes = 0;          // of the payloads of those two
+  std::uint64_t in_ready_lane = 0;  // of those that wait
+  QueueSettings settings = {};
 
-  friend bool operator==(const QueueCounts&, const QueueCounts&) = default;
+  friend bool operator==(const QueueRecord&, const QueueRecord&) = default;
+};
+
+/// The number that no queue has. The keys under it are the engine's own.
+inline constexpr std::uint32_t kNoQueue = 0;
+
+/// For which task a key stands in a queue, and what was asked for when it was made.
+struct KeyRecord {
+  std::uint32_t queue = 0;  // QueueRecord::number, or kNoQueue
+  std::string key;
+  TaskId id;
+  std::uint64_t content = 0;           // a hash of the request
+  std::optional<WallTime> expires_at;  // once the task has ended
+
+  friend bool operator==(const KeyRecord&, const KeyRecord&) = default;
+};
+
+/// How many live tasks are due in a bin: as a sum, or as a change.
+struct DueCount {
+  DueBin bin;
+  std::int64_t count = 0;
+
+  friend bool operator==(const DueCount&, const DueCount&) = default;
 };
 
 /// What one write() changes. Requires: a task appears at most once; `from` and `erases` name places
-/// where a record is; a put without `from` is of an id never put before; no place is before
-/// kFirstDueKey. (Back ends on disk do not look: that would cost a read a task. MemoryStore does.)
+/// where a record is; a put without `from` is of an id that has no record; no place is before or at
+/// the beginning of its lane; a key appears at most once, a queue too, among those that are removed
+/// and those that are put; the number of a queue put anew is above last_queue_number(). (Back ends
+/// on disk do not look: that would cost a read a task. MemoryStore does.)
 struct WriteBatch {
   struct Put {
-    std::optional<DueKey> from;  // the place it leaves; none for a new task
+    std::optional<Place> from;  // the place it leaves; none for a new task
     StoredTask to;
   };
   std::vector<Put> puts;
-  std::vector<DueKey> erases;
-  std::vector<QueueCounts> counts;  // the new figures of the queues that changed; kept at 0 too
-  TaskId last_id;                   // the highest id given out so far, if higher than any put
+  std::vector<Place> erases;
+  std::vector<QueueRecord> queues;          // as they are now
+  std::vector<std::string> removed_queues;  // first: one of `queues` may have the same name
+  std::vector<KeyRecord> keys;              // as they are now
+  std::vector<DueCount> due_counts;         // changes
+  TaskId last_id;  // the highest id given out so far, if higher than any put
 
-  bool empty() const noexcept { return puts.empty() && erases.empty() && counts.empty(); }
+  bool empty() const noexcept {
+    return puts.empty() && erases.empty() && queues.empty() && removed_queues.empty() &&
+           keys.empty() && due_counts.empty();
+  }
 };
 
 enum class Durability : std::uint8_t { synced, buffered };
 
-/// Part of the due order. A record that could not be read is left out and its place told, so that
-/// one bad record hides no other.
-struct DuePage {
-  std::vector<StoredTask> tasks;  // in due order
-  std::vector<DueKey> damaged;    // before the last of `tasks` when there is more
+/// Part of a lane, or of all tasks by id. A record that could not be read is left out and its place
+/// told, so that one bad record hides no other.
+struct TaskPage {
+  std::vector<StoredTask> tasks;  // in order
+  std::vector<Place> damaged;     // before the last of `tasks` when there is more
   bool more = false;              // the page was full: there may be more, after the last of `tasks`
 };
 
@@ -93,24 +155,42 @@ class Store {
 
   virtual Result<void> write(const WriteBatch& batch, Durability durability) = 0;
 
-  /// The records at places after `after`, up to and with instant `until`, at most `limit` of them
-  /// (damaged ones are not counted). Requires: limit > 0.
-  virtual Result<DuePage> read_due(DueKey after, WallTime until, std::size_t limit) = 0;
+  /// The records at places after `after`, up to and with `until`, at most `limit` of them (damaged
+  /// ones are not counted). Requires: both are of one lane (and queue); limit > 0.
+  virtual Result<TaskPage> read(Place after, Place until, std::size_t limit) = 0;
+  /// The records of all lanes with ids above `after`, by id. A task that is there while pages are
+  /// read one after another is met once, wherever it moves.
+  virtual Result<TaskPage> read_by_id(TaskId after, std::size_t limit) = 0;
   /// The records at these places, in the order asked; data_loss for one that is damaged, not_found
   /// for one that is not there.
-  virtual Result<std::vector<Result<Task>>> read_at(std::span<const DueKey> places) = 0;
+  virtual Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) = 0;
   /// The record of this id and its place, or nothing when there is none. Errors: data_loss when it
   /// is damaged.
   virtual Result<std::optional<StoredTask>> find(TaskId id) = 0;
-  /// Sets a damaged record aside: it leaves the due order and is kept, raw, in the quarantine.
-  /// Synced; a write in the sense of the contract. Does nothing when there is no record.
-  virtual Result<void> quarantine(DueKey place) = 0;
+  /// Sets a damaged record aside: it leaves its lane and is kept, raw, in the quarantine. Synced; a
+  /// write in the sense of the contract. Does nothing when there is no record.
+  virtual Result<void> quarantine(Place place) = 0;
+
+  /// Also one that has expired and was not trimmed yet.
+  virtual Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) = 0;
+  /// The records of a queue's keys after `after`, in byte order, at most `limit` > 0. Errors:
+  /// data_loss when one is damaged.
+  virtual Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
+                                                   std::size_t limit) = 0;
+  /// Removes keys that expired at or before `now`, the oldest first, at most `limit`; answers how
+  /// many. One that was put again with another expiry is not among them. Buffered; a write in the
+  /// sense of the contract.
+  virtual Result<std::size_t> trim_keys(WallTime now, std::size_t limit) = 0;
 
   /// By queue name.
-  virtual Result<std::vector<QueueCounts>> queue_counts() = 0;
+  virtual Result<std::vector<QueueRecord>> queues() = 0;
+  /// The sums of all changes, by bin, without those that are 0.
+  virtual Result<std::vector<DueCount>> due_counts() = 0;
   /// How many records the quarantine holds.
   virtual Result<std::uint64_t> quarantined() = 0;
   virtual TaskId last_id() const noexcept = 0;
+  /// The highest QueueRecord::number a batch ever named, whatever became of the queue.
+  virtual std::uint32_t last_queue_number() const noexcept = 0;
   virtual Result<std::uint64_t> begin_epoch() = 0;
 };
 

@@ -2,7 +2,7 @@
 
 namespace detent {
 
-Error not_stored(DueKey place) {
+Error not_stored(Place place) {
   return {ErrorCode::not_found, "read task " + to_string(place.id) + ": no record at its place",
           ""};
 }

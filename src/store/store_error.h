@@ -7,7 +7,7 @@
 namespace detent {
 
 /// There is no record at `place`.
-Error not_stored(DueKey place);
+Error not_stored(Place place);
 /// A write failed before, so whether it is there is unknown: nothing is written until the store is
 /// opened again (contract 2).
 Error earlier_write_failed();

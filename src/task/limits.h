@@ -12,6 +12,9 @@ inline constexpr std::size_t kMaxQueueNameBytes = 200;
 inline constexpr std::size_t kMaxBatchTasks = 10'000;
 inline constexpr std::size_t kMaxLeaseTasks = 1'000;
 inline constexpr std::size_t kMaxErrorBytes = 500;
+/// Attempts that a task remembers.
+inline constexpr std::size_t kMaxHistory = 10;
+inline constexpr std::size_t kMaxKeyBytes = 200;
 /// A worker's name, which is for people only.
 inline constexpr std::size_t kMaxWorkerBytes = 200;
 inline constexpr std::uint32_t kMaxAttempts = 1'000'000;
@@ -19,6 +22,11 @@ inline constexpr std::uint32_t kMaxAttempts = 1'000'000;
 inline constexpr std::chrono::seconds kMaxDelay{4'294'967'295};
 inline constexpr std::chrono::milliseconds kMaxVisibilityTimeout = std::chrono::hours{24 * 30};
 inline constexpr std::chrono::milliseconds kMaxLeaseWait{60'000};
+/// The longest that a queue keeps tasks that have ended, or their keys.
+inline constexpr std::chrono::milliseconds kMaxRetention = std::chrono::hours{24 * 365};
+/// Of a queue: the most that its limits of tasks a second, and of leases at a time, may be set to.
+inline constexpr std::uint32_t kMaxRate = 1'000'000;
+inline constexpr std::uint32_t kMaxConcurrency = 1'000'000;
 /// Lower is more urgent.
 inline constexpr std::uint32_t kDefaultPriority = 1024;
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/utf8.h"
 #include "task/limits.h"
 
 namespace detent {
@@ -16,6 +17,10 @@ using std::chrono::milliseconds;
 /// 10 000-01-01T00:00:00Z: the first instant whose year RFC 3339 cannot write.
 constexpr WallTime kDueEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
 
+/// The ids of another store end here, so that what it hands over leaves this one ids for ever: the
+/// other half of all, 10^13 for each shard.
+constexpr TaskId kEndOfForeignIds{TaskId::kEnd / 2};
+
 Error invalid(std::string_view field, std::string message) {
   return {ErrorCode::invalid_argument, std::move(message), std::string(field)};
 }
@@ -26,18 +31,6 @@ Result<void> validate_queue(std::string_view name) {
   return invalid("queue",
                  "a queue name is 1 to 200 bytes of letters, digits and -+/;.$_(), and does not "
                  "start with a hyphen");
-}
-
-Result<void> validate_due(const Due& due) {
-  if (const milliseconds* delay = std::get_if<milliseconds>(&due)) {
-    if (*delay < milliseconds{0}) return invalid("delay", "a delay is not negative");
-    if (*delay > kMaxDelay) return invalid("delay", "a delay is at most 4294967295 seconds");
-    return ok();
-  }
-  const WallTime at = std::get<WallTime>(due);
-  if (at < WallTime{}) return invalid("due_at", "a due time is not before 1970");
-  if (at >= kDueEnd) return invalid("due_at", "a due time is not after the year 9999");
-  return ok();
 }
 
 Result<void> validate_visibility_timeout(const std::optional<milliseconds>& timeout) {
@@ -56,13 +49,49 @@ Result<void> validate_backoff(const std::optional<Backoff>& backoff) {
   return ok();
 }
 
-Result<void> validate_rules(const TaskRules& rules) {
-  if (rules.max_attempts && (*rules.max_attempts < 1 || *rules.max_attempts > kMaxAttempts)) {
-    return invalid("max_attempts", "a task has 1 to " + std::to_string(kMaxAttempts) + " attempts");
-  }
-  TRY(validate_visibility_timeout(rules.visibility_timeout));
-  return validate_backoff(rules.backoff);
+/// C0 and C1 controls, and DEL. They would let a key write to the terminal of whoever lists it.
+bool is_control(std::string_view character) noexcept {
+  const auto byte = static_cast<std::uint8_t>(character.back());
+  if (character.size() == 1) return byte < 0x20 || byte == 0x7F;
+  return character.size() == 2 && character.front() == '\xC2' && byte < 0xA0;
 }
+
+Result<void> validate_key(std::string_view key) {
+  if (key.size() > kMaxKeyBytes) {
+    return invalid("key", "a key is at most " + std::to_string(kMaxKeyBytes) + " bytes");
+  }
+  while (!key.empty()) {
+    const std::size_t size = utf8_character_size(key);
+    if (size == 0 || is_control(key.substr(0, size))) {
+      return invalid("key", "a key is valid UTF-8 without control characters");
+    }
+    key.remove_prefix(size);
+  }
+  return ok();
+}
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo), over fields that each begin with a tag of their own and have
+/// a fixed size or tell it. So no two requests give the same bytes; a field left out gives none.
+class ContentHash {
+ public:
+  void number(char tag, std::uint64_t value) noexcept {
+    byte(static_cast<std::uint8_t>(tag));
+    for (int shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(value >> shift));
+  }
+  void duration(char tag, milliseconds value) noexcept {
+    number(tag, static_cast<std::uint64_t>(value.count()));
+  }
+  void text(char tag, std::string_view value) noexcept {
+    number(tag, value.size());
+    for (const char c : value) byte(static_cast<std::uint8_t>(c));
+  }
+  std::uint64_t value() const noexcept { return hash_; }
+
+ private:
+  void byte(std::uint8_t value) noexcept { hash_ = (hash_ ^ value) * 0x100'0000'01B3; }
+
+  std::uint64_t hash_ = 0xCBF2'9CE4'8422'2325;
+};
 
 /// Reads all of `text` as the hexadecimal number to_string writes, and nothing else.
 std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept {
@@ -83,14 +112,80 @@ char* write_hex(char* begin, char* end, std::uint64_t value) noexcept {
 
 }  // namespace
 
+Result<void> validate(const Task& task) {
+  TRY(validate(ScheduleRequest{.queue = task.queue,
+                               .payload = task.payload,
+                               .rules = task.rules,
+                               .due = task.due_at,
+                               .key = task.key}));
+  if (task.id.value == 0 || task.id >= kEndOfForeignIds) {
+    return invalid("id", "no task can have this id");
+  }
+  if (task.created_at < WallTime{} || task.created_at >= kDueEnd) {
+    return invalid("created_at", "a task was made between 1970 and the year 9999");
+  }
+  if (task.attempts > kMaxAttempts) return invalid("attempts", "no task has so many attempts");
+  if (task.history.size() > kMaxHistory) {
+    return invalid("history", "a task remembers at most 10 attempts");
+  }
+  for (const Attempt& attempt : task.history) {
+    if (attempt.worker.size() > kMaxWorkerBytes || attempt.error.size() > kMaxErrorBytes) {
+      return invalid("history", "a worker's name is at most 200 bytes, an error 500");
+    }
+  }
+  return ok();
+}
+
 Result<void> validate(const ScheduleRequest& request) {
   TRY(validate_queue(request.queue));
   if (request.payload.data.size() > kMaxPayloadBytes) {
     return Error{ErrorCode::too_large,
                  "a payload is at most " + std::to_string(kMaxPayloadBytes) + " bytes", "payload"};
   }
-  TRY(validate_due(request.due));
-  return validate_rules(request.rules);
+  TRY(validate(request.due));
+  TRY(validate(request.rules));
+  return validate_key(request.key);
+}
+
+Result<void> validate(const Due& due) {
+  if (const milliseconds* delay = std::get_if<milliseconds>(&due)) {
+    if (*delay < milliseconds{0}) return invalid("delay", "a delay is not negative");
+    if (*delay > kMaxDelay) return invalid("delay", "a delay is at most 4294967295 seconds");
+    return ok();
+  }
+  const WallTime at = std::get<WallTime>(due);
+  if (at < WallTime{}) return invalid("due_at", "a due time is not before 1970");
+  if (at >= kDueEnd) return invalid("due_at", "a due time is not after the year 9999");
+  return ok();
+}
+
+Result<void> validate(const TaskRules& rules) {
+  if (rules.max_attempts && (*rules.max_attempts < 1 || *rules.max_attempts > kMaxAttempts)) {
+    return invalid("max_attempts", "a task has 1 to " + std::to_string(kMaxAttempts) + " attempts");
+  }
+  TRY(validate_visibility_timeout(rules.visibility_timeout));
+  return validate_backoff(rules.backoff);
+}
+
+std::uint64_t content_hash(const ScheduleRequest& request) noexcept {
+  ContentHash hash;
+  hash.text('q', request.queue);
+  hash.text(request.payload.kind == Payload::Kind::json ? 'j' : 'b', request.payload.data);
+  if (const milliseconds* delay = std::get_if<milliseconds>(&request.due)) {
+    hash.duration('d', *delay);
+  } else {
+    hash.duration('a', std::get<WallTime>(request.due).time_since_epoch());
+  }
+  hash.text('k', request.key);
+  const TaskRules& rules = request.rules;
+  hash.number('p', rules.priority);
+  if (rules.max_attempts) hash.number('m', *rules.max_attempts);
+  if (rules.visibility_timeout) hash.duration('v', *rules.visibility_timeout);
+  if (rules.backoff) {
+    hash.duration('i', rules.backoff->initial);
+    hash.duration('l', rules.backoff->max);
+  }
+  return hash.value();
 }
 
 Result<void> validate(const LeaseRequest& request) {

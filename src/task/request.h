@@ -21,20 +21,31 @@ using Due = std::variant<std::chrono::milliseconds, WallTime>;
 
 struct ScheduleRequest {
   std::string queue;
-  Payload payload;
-  TaskRules rules;
+  Payload payload = {};
+  TaskRules rules = {};
   Due due = std::chrono::milliseconds{0};
+  std::string key = {};  // may be empty; ≤ kMaxKeyBytes of UTF-8 without control characters
 };
 
 /// Refuses what may not be stored, naming the field: queue name, payload size (too_large), delay
-/// (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility timeout, backoff. Durations beyond
-/// their bound are refused, never cut.
+/// (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility timeout, backoff, key. Durations
+/// beyond their bound are refused, never cut.
 Result<void> validate(const ScheduleRequest& request);
+/// The same for all of a task, as it may come from another store: its id, its attempts too.
+Result<void> validate(const Task& task);
+/// The same for a due time, and for the rules, alone.
+Result<void> validate(const Due& due);
+Result<void> validate(const TaskRules& rules);
 
-/// A task and where it stands now.
-struct TaskView {
-  Task task;
+/// A hash of what was asked for, as it was sent: equal requests have equal ones. It is stored with
+/// the key, so it must stay the same for ever. Not for secrets: FNV-1a, 64 bits.
+std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
+
+/// A task and where it stands at the moment it was looked at.
+struct TaskSnapshot {
+  Task task = {};
   TaskState state = TaskState::scheduled;
+  bool was_there = false;  // schedule() found it by its key
 };
 
 struct LeaseRequest {

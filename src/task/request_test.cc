@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "task/limits.h"
 
@@ -105,6 +109,89 @@ TEST(ScheduleRequest, BackoffRisesAndIsBounded) {
   EXPECT_EQ(refused_backoff(milliseconds{-1}, milliseconds{1}), "backoff");
   EXPECT_EQ(refused_backoff(milliseconds{2}, milliseconds{1}), "backoff");
   EXPECT_EQ(refused_backoff(milliseconds{1}, longest + milliseconds{1}), "backoff");
+}
+
+TEST(ScheduleRequest, KeyIsUtf8WithoutControlCharacters) {
+  const auto refused = [](std::string key) {
+    return refused_after([&key](ScheduleRequest& r) { r.key = std::move(key); });
+  };
+  for (const char* key :
+       {"", "o", " order 7 ", "\"~\\", "\xC3\xA9", "\xC2\xA0", "\xF0\x9F\x98\x80"}) {
+    EXPECT_EQ(refused(key), "") << key;
+  }
+  for (char c = 0; c < ' '; ++c) EXPECT_EQ(refused(std::string("a") + c), "key") << int{c};
+  for (const char* key : {"\x7F", "\xC2\x80", "\xC2\x9F", "a\xC2\x9B[1m",  // control characters
+                          "\x80", "a\xFF", "\xC3", "\xC0\x80", "\xED\xA0\x80"}) {  // no UTF-8
+    EXPECT_EQ(refused(key), "key") << testing::PrintToString(std::string(key));
+  }
+}
+
+TEST(ScheduleRequest, KeyHasAtMostTwoHundredBytes) {
+  const auto refused = [](std::size_t size) {
+    return refused_after([size](ScheduleRequest& r) { r.key.assign(size, 'k'); });
+  };
+  EXPECT_EQ(refused(200), "");
+  EXPECT_EQ(refused(201), "key");
+}
+
+TEST(Due, IsCheckedAloneAsInARequest) {
+  EXPECT_TRUE(validate(Due{milliseconds{0}}));
+  EXPECT_EQ(validate(Due{milliseconds{-1}}).error().field, "delay");
+  EXPECT_EQ(validate(Due{WallTime{milliseconds{-1}}}).error().field, "due_at");
+}
+
+ScheduleRequest full_schedule() {
+  return {.queue = "mail",
+          .payload = {Payload::Kind::bytes, std::string("\0\xFF", 2)},
+          .rules = {.priority = 7,
+                    .max_attempts = 3,
+                    .visibility_timeout = milliseconds{90'000},
+                    .backoff = Backoff{milliseconds{250}, milliseconds{600'000}}},
+          .due = WallTime{milliseconds{1'767'323'045'678}},
+          .key = "order 7"};
+}
+
+// Hashes are stored: if this fails, requests sent again after an update are taken for others. The
+// values are from another program that follows the same description.
+TEST(ContentHash, IsTheseNumbers) {
+  EXPECT_EQ(content_hash(good_schedule()), std::uint64_t{0xB8A5'EA06'46C6'6A31});
+  EXPECT_EQ(content_hash(full_schedule()), std::uint64_t{0x31C5'ECE8'52F1'16AC});
+}
+
+// Requests that differ in one field only, or give the same bytes to different fields.
+TEST(ContentHash, DiffersWhereverTheRequestDiffers) {
+  using Change = void (*)(ScheduleRequest&);
+  constexpr Change kChanges[] = {
+      [](ScheduleRequest&) {},
+      [](ScheduleRequest& r) { r.queue = "maim"; },
+      [](ScheduleRequest& r) { r.queue = "mai"; },
+      [](ScheduleRequest& r) { r.key = "l"; },
+      [](ScheduleRequest& r) { r.payload.data = "null "; },
+      [](ScheduleRequest& r) { r.payload.data = ""; },
+      [](ScheduleRequest& r) { r.payload.kind = Payload::Kind::bytes; },
+      [](ScheduleRequest& r) { r.rules.priority = 1025; },
+      [](ScheduleRequest& r) { r.rules.priority = 1024 << 8; },
+      [](ScheduleRequest& r) { r.rules.max_attempts = 0; },
+      [](ScheduleRequest& r) { r.rules.max_attempts = 1; },
+      [](ScheduleRequest& r) { r.rules.visibility_timeout = milliseconds{0}; },
+      [](ScheduleRequest& r) { r.rules.visibility_timeout = milliseconds{1}; },
+      [](ScheduleRequest& r) { r.rules.backoff = Backoff{}; },
+      [](ScheduleRequest& r) {
+        r.rules.backoff = Backoff{milliseconds{0}, milliseconds{1}};
+      },
+      [](ScheduleRequest& r) {
+        r.rules.backoff = Backoff{milliseconds{1}, milliseconds{0}};
+      },
+      [](ScheduleRequest& r) { r.due = WallTime{}; },
+      [](ScheduleRequest& r) { r.due = milliseconds{1}; },
+      [](ScheduleRequest& r) { r.due = WallTime{milliseconds{1}}; }};
+  std::map<std::uint64_t, std::size_t> seen;
+  for (std::size_t i = 0; i < std::size(kChanges); ++i) {
+    ScheduleRequest request = good_schedule();
+    kChanges[i](request);
+    const auto [at, is_new] = seen.emplace(content_hash(request), i);
+    EXPECT_TRUE(is_new) << "changes " << at->second << " and " << i;
+  }
 }
 
 TEST(LeaseRequest, BoundsAreCheckedAndTheFieldIsNamed) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 namespace detent {
 
@@ -39,6 +40,16 @@ bool is_queue_name(std::string_view name) noexcept {
   if (name.empty() || name.size() > kMaxQueueNameBytes || name.front() == '-') return false;
   return std::all_of(name.begin(), name.end(),
                      [](char c) { return kQueueNameBytes[static_cast<unsigned char>(c)]; });
+}
+
+void add_attempt(Task& task, Attempt attempt) {
+  if (task.history.size() >= kMaxHistory) task.history.erase(task.history.begin());
+  task.history.push_back(std::move(attempt));
+}
+
+std::string_view last_error(const Task& task) noexcept {
+  if (task.history.empty()) return {};
+  return task.history.back().error;
 }
 
 }  // namespace detent

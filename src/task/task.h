@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "detent/clock.h"
 #include "task/limits.h"
@@ -23,6 +24,10 @@ struct TaskId {
 
   /// The id after this one on the same shard.
   constexpr TaskId next() const noexcept { return {value + (std::uint64_t{1} << kShardBits)}; }
+  /// The id of a shard that is made at the same count: its next() is above this id.
+  constexpr TaskId on_shard(std::uint64_t shard) const noexcept {
+    return {(value >> kShardBits << kShardBits) | shard};
+  }
   friend auto operator<=>(const TaskId&, const TaskId&) = default;
 };
 
@@ -61,6 +66,20 @@ struct TaskRules {
   friend bool operator==(const TaskRules&, const TaskRules&) = default;
 };
 
+/// An attempt that has ended. The one that completed a task is known only where tasks are kept
+/// after their end, and has no error.
+struct Attempt {
+  WallTime started_at{};
+  WallTime ended_at{};
+  std::string worker = {};  // ≤ kMaxWorkerBytes, may be empty
+  std::string error = {};   // ≤ kMaxErrorBytes
+
+  friend bool operator==(const Attempt&, const Attempt&) = default;
+};
+
+/// Whether there is work left in a task. One that has ended is kept only in a queue with retention.
+enum class Standing : std::uint8_t { live, dead, completed, cancelled };
+
 /// All that is durable of a task.
 struct Task {
   TaskId id;
@@ -69,11 +88,17 @@ struct Task {
   TaskRules rules;
   WallTime due_at{};
   WallTime created_at{};
-  std::uint32_t attempts = 0;   // that have ended
-  bool dead = false;            // out of attempts, resting
-  std::string last_error = {};  // of the last attempt that failed, ≤ kMaxErrorBytes
+  std::uint32_t attempts = 0;  // that have ended
+  Standing standing = Standing::live;
+  std::string key = {};  // unique in its queue while the task lives, and longer; may be empty
+  std::vector<Attempt> history = {};  // of the attempts, the last kMaxHistory; oldest first
 
   friend bool operator==(const Task&, const Task&) = default;
 };
+
+/// Adds an attempt to the history, which forgets its oldest when it is full.
+void add_attempt(Task& task, Attempt attempt);
+/// Of the last attempt; empty when there was none.
+std::string_view last_error(const Task& task) noexcept;
 
 }  // namespace detent

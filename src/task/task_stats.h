@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "task/queue_settings.h"
+
 namespace detent {
 
-/// Tasks of one queue by state. A task that is overdue but still waits for room in memory counts
-/// as scheduled.
+/// Tasks of one queue by state. A task that is overdue and not loaded yet, as at a start with a
+/// long backlog, counts as scheduled.
 struct QueueStats {
   std::string queue;
   std::uint64_t scheduled = 0;
@@ -19,6 +21,15 @@ struct QueueStats {
   std::optional<std::chrono::milliseconds> oldest_ready_age;  // of the most urgent ready task
 
   friend bool operator==(const QueueStats&, const QueueStats&) = default;
+};
+
+/// A queue as its operator sees it.
+struct QueueView {
+  QueueStats stats;
+  std::uint64_t bytes = 0;  // of the payloads
+  QueueSettings settings;
+
+  friend bool operator==(const QueueView&, const QueueView&) = default;
 };
 
 /// Counts since the server started.

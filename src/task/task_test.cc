@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,27 @@ TEST(TaskId, NextKeepsTheShardBitsAndRises) {
   const TaskId id{(std::uint64_t{41} << TaskId::kShardBits) + 7};
   EXPECT_EQ(id.next(), (TaskId{(std::uint64_t{42} << TaskId::kShardBits) + 7}));
   EXPECT_LT(id, id.next());
+}
+
+TEST(History, RemembersTheLastAttemptsOldestFirst) {
+  Task task;
+  for (std::size_t i = 0; i < 2 * kMaxHistory; ++i) {
+    add_attempt(task, {.worker = "w", .error = std::to_string(i)});
+    ASSERT_EQ(task.history.size(), std::min(i + 1, kMaxHistory));
+    for (std::size_t k = 0; k < task.history.size(); ++k) {
+      ASSERT_EQ(task.history[k].error, std::to_string(i + 1 - task.history.size() + k));
+    }
+  }
+}
+
+TEST(History, TheLastErrorIsThatOfTheLastAttemptOnly) {
+  Task task;
+  EXPECT_EQ(last_error(task), "");
+  add_attempt(task, {.error = "first"});
+  add_attempt(task, {.error = "second"});
+  EXPECT_EQ(last_error(task), "second");
+  add_attempt(task, {});
+  EXPECT_EQ(last_error(task), "");
 }
 
 TEST(QueueName, EveryByteIsJudgedByTheWrittenSet) {

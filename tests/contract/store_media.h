@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
@@ -21,9 +22,11 @@ namespace detent {
 
 class MemoryMedium {
  public:
+  static constexpr std::string_view kName = "Memory";
+
   Result<std::unique_ptr<Store>> open() { return MemoryStore::open(disk_); }
   /// Requires: no store is open.
-  void flip_bit(DueKey place, std::size_t bit) { disk_.flip_bit(place, bit); }
+  void flip_bit(Place place, std::size_t bit) { disk_.flip_bit(place, bit); }
 
  private:
   MemoryDisk disk_;
@@ -31,42 +34,102 @@ class MemoryMedium {
 
 class RocksDbMedium {
  public:
-  Result<std::unique_ptr<Store>> open() { return RocksDbStore::open({.path = folder_ / "data"}); }
-  void flip_bit(DueKey place, std::size_t bit) { flip_stored_bit(folder_ / "data", place, bit); }
+  static constexpr std::string_view kName = "RocksDb";
+
+  Result<std::unique_ptr<Store>> open() { return RocksDbStore::open({.path = path()}); }
+  void flip_bit(Place place, std::size_t bit) { flip_stored_bit(path(), place, bit); }
+
+ protected:
+  std::string path() const { return folder_ / "data"; }
 
  private:
   TestFolder folder_;
 };
 
-inline WallTime at_ms(std::int64_t ms) { return WallTime{std::chrono::milliseconds{ms}}; }
-/// Places in tests: the n-th id, at an instant.
-inline DueKey place_of(std::int64_t ms, std::uint64_t n) {
-  return {at_ms(ms), TaskId{n << TaskId::kShardBits}};
-}
+/// Puts accepted tasks into the order of their lanes every few of them, on a thread: every test
+/// crosses that seam.
+class RocksDbSettlingMedium : public RocksDbMedium {
+ public:
+  static constexpr std::string_view kName = "RocksDbSettling";
 
-inline StoredTask task_at(DueKey place, std::string payload = "1") {
+  Result<std::unique_ptr<Store>> open() {
+    return RocksDbStore::open({.path = path(), .settle_tasks = 16});
+  }
+};
+
+/// The same within the writes, so that a seed replays a run.
+class RocksDbSettlingInlineMedium : public RocksDbMedium {
+ public:
+  static constexpr std::string_view kName = "RocksDbSettlingInline";
+
+  Result<std::unique_ptr<Store>> open() {
+    return RocksDbStore::open({.path = path(), .settle_tasks = 16, .settle_inline = true});
+  }
+};
+
+inline WallTime at_ms(std::int64_t ms) { return WallTime{std::chrono::milliseconds{ms}}; }
+inline TaskId id_of(std::uint64_t n) { return {n << TaskId::kShardBits}; }
+
+/// Places in tests: the n-th id, at an instant.
+inline Place due_place(std::int64_t ms, std::uint64_t n) {
+  return {.lane = Lane::due, .queue = 0, .priority = 0, .at = at_ms(ms), .id = id_of(n)};
+}
+inline Place ready_place(std::uint32_t queue, std::uint32_t priority, std::int64_t ms,
+                         std::uint64_t n) {
+  return {
+      .lane = Lane::ready, .queue = queue, .priority = priority, .at = at_ms(ms), .id = id_of(n)};
+}
+inline Place dead_place(std::uint32_t queue, std::int64_t ms, std::uint64_t n) {
+  return {.lane = Lane::dead, .queue = queue, .priority = 0, .at = at_ms(ms), .id = id_of(n)};
+}
+inline Place ended_place(std::int64_t ms, std::uint64_t n) {
+  return {.lane = Lane::ended, .queue = 0, .priority = 0, .at = at_ms(ms), .id = id_of(n)};
+}
+/// The same, in whatever lane; `due` and `ended` have no queue.
+inline Place place_in(Lane lane, std::uint32_t queue, std::int64_t ms, std::uint64_t n) {
+  switch (lane) {
+    case Lane::due:
+      return due_place(ms, n);
+    case Lane::ready:
+      return ready_place(queue, 7, ms, n);
+    case Lane::dead:
+      return dead_place(queue, ms, n);
+    case Lane::ended:
+      return ended_place(ms, n);
+  }
+  return {};
+}
+inline constexpr Lane kLanes[] = {Lane::due, Lane::ready, Lane::dead, Lane::ended};
+
+inline StoredTask task_at(Place place, std::string payload = "1") {
   Task task;
   task.id = place.id;
   task.queue = "mail";
   task.payload.data = std::move(payload);
   task.due_at = place.at;
   task.created_at = at_ms(1);
+  if (place.lane == Lane::dead) task.standing = Standing::dead;
+  if (place.lane == Lane::ended) task.standing = Standing::completed;
   return {place, std::move(task)};
 }
 
-inline WriteBatch& add(WriteBatch& batch, DueKey place, std::string payload = "1") {
+inline WriteBatch& add(WriteBatch& batch, Place place, std::string payload = "1") {
   batch.puts.push_back({.from = std::nullopt, .to = task_at(place, std::move(payload))});
   return batch;
 }
-inline WriteBatch& move(WriteBatch& batch, DueKey from, DueKey to, std::string payload = "1") {
+inline WriteBatch& move(WriteBatch& batch, Place from, Place to, std::string payload = "1") {
   batch.puts.push_back({.from = from, .to = task_at(to, std::move(payload))});
   return batch;
 }
-inline WriteBatch new_task(DueKey place, std::string payload = "1") {
+inline WriteBatch new_task(Place place, std::string payload = "1") {
   WriteBatch batch;
   return std::move(add(batch, place, std::move(payload)));
 }
-inline WriteBatch removal(DueKey place) {
+inline WriteBatch moved_task(Place from, Place to, std::string payload = "1") {
+  WriteBatch batch;
+  return std::move(move(batch, from, to, std::move(payload)));
+}
+inline WriteBatch removal(Place place) {
   WriteBatch batch;
   batch.erases.push_back(place);
   return batch;

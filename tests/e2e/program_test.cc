@@ -1,5 +1,5 @@
 // The program as a process: what it says and how it exits when it cannot start, that it stops when
-// told to, and that kill -9 loses nothing it acknowledged.
+// told to, that kill -9 loses nothing it acknowledged, and that a dump brings all of it back.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -44,6 +45,11 @@ Outcome run(const std::string& arguments) {
 
 bool says(const Outcome& outcome, const std::string& words) {
   return outcome.said.find(words) != std::string::npos;
+}
+
+std::string read_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 class Program : public ::testing::Test {
@@ -164,6 +170,48 @@ TEST_F(Program, TheCommandsOfTheReadmeWork) {
   EXPECT_EQ(leased.status, 0);
   EXPECT_TRUE(says(leased, R"("payload":{"to":"ada"})")) << leased.said;
   EXPECT_EQ(run("stats" + server).status, 0);
+}
+
+TEST_F(Program, ADumpIsRestoredIntoAnEmptyServerAndDumpedAsTheSameBytes) {
+  ASSERT_TRUE(server_.start());
+  const std::string server = " --server " + server_.url();
+  for (const char* task : {"mail '{\"n\": 1.0}' --delay 1h", "mail '[1,\n2]' --delay 100d",
+                           "far --delay 3000d", "now text"}) {
+    ASSERT_EQ(run("put " + std::string(task) + server).status, 0);
+  }
+  ASSERT_EQ(run("lease now --wait 20s" + server).status, 0);
+  const Outcome forecast = run("forecast --span 2h --bins 2" + server);
+  EXPECT_EQ(forecast.status, 0);
+  EXPECT_TRUE(says(forecast, "FROM") && says(forecast, "tasks are overdue")) << forecast.said;
+
+  const std::string file = folder_ / "dump.ndjson";
+  EXPECT_EQ(run("dump " + file + server).said, "dumped 4 tasks\n");
+  const Outcome in_use = run("check --data " + data());
+  EXPECT_EQ(in_use.status, 1);
+  EXPECT_TRUE(says(in_use, "in use")) << in_use.said;
+
+  orders::ServerProcess other(DETENT_BINARY, folder_ / "other");
+  ASSERT_TRUE(other.start());
+  const std::string to_other = " --server " + other.url();
+  EXPECT_EQ(run("restore " + file + to_other).said,
+            "restored 4 tasks; 0 were there before; 3 queues made\n");
+  EXPECT_EQ(run("restore - < " + file + to_other).said,
+            "restored 0 tasks; 4 were there before; 0 queues made\n");
+  ASSERT_EQ(run("dump " + file + ".again" + to_other).status, 0);
+  EXPECT_EQ(read_file(file + ".again"), read_file(file));
+
+  ASSERT_EQ(other.stop(), 0);
+  const Outcome sound = run("check --data " + (folder_ / "other"));
+  EXPECT_EQ(sound.status, 0);
+  EXPECT_TRUE(says(sound, "records     4 ") && says(sound, "all is well")) << sound.said;
+}
+
+TEST_F(Program, ACheckOfAFolderWithoutDataMakesNone) {
+  EXPECT_EQ(run("check --data " + data()).status, 3);
+  EXPECT_FALSE(std::filesystem::exists(data()));
+  std::filesystem::create_directory(data());
+  EXPECT_EQ(run("check --data " + data()).status, 3);
+  EXPECT_TRUE(std::filesystem::is_empty(data()));
 }
 
 }  // namespace

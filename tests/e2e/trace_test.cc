@@ -51,7 +51,7 @@ class Replay {
  public:
   Replay(Store& store, std::vector<orders::Order> trace)
       : trace_(std::move(trace)),
-        engine_(Engine::open(store, clock_, {.durability = Durability::buffered}).value()) {
+        engine_(Engine::open(store, clock_, {.sync_interval = 1h}).value()) {
     for (const orders::Order& order : trace_) queues_.insert(order.queue);
   }
 

@@ -2,6 +2,7 @@
 // of whoever speaks HTTP.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +14,8 @@ namespace detent::test {
 struct Script {
   std::vector<net::HttpRequest> asked;
   Result<net::HttpResponse> answer = net::HttpResponse{};
+  /// Makes the answers instead, where there is one.
+  std::function<Result<net::HttpResponse>(const net::HttpRequest&)> respond = {};
 };
 
 /// `script` must outlive it.
@@ -21,7 +24,7 @@ class ScriptedHttp final : public net::HttpClient {
   explicit ScriptedHttp(Script& script) : script_(script) {}
   Result<net::HttpResponse> send(const net::HttpRequest& request) override {
     script_.asked.push_back(request);
-    return script_.answer;
+    return script_.respond ? script_.respond(request) : script_.answer;
   }
   Result<std::vector<net::HttpResponse>> send_all(const std::vector<net::HttpRequest>&) override {
     return Error{ErrorCode::internal, "not scripted", ""};

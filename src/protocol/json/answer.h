@@ -13,12 +13,13 @@
 
 namespace detent::json {
 
-/// A task that was accepted, without what the client knows already.
+/// A task that was accepted or moved, without what the client knows already.
 struct AcceptedTask {
   TaskId id;
   std::string queue;
   TaskState state = TaskState::scheduled;
   WallTime due_at{};
+  bool was_there = false;  // its key stood for it already
 
   friend bool operator==(const AcceptedTask&, const AcceptedTask&) = default;
 };
@@ -29,6 +30,7 @@ struct LeasedTaskAnswer {
   std::string lease;
   std::uint32_t attempt = 1;
   std::string queue;
+  std::string key = {};  // empty when the task has none
   Payload payload;
   std::uint32_t priority = kDefaultPriority;
   WallTime due_at{};

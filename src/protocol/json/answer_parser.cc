@@ -12,24 +12,13 @@
 #include "protocol/json/base64.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/read_answer.h"
 
 namespace detent::json {
 
 namespace {
 
 using std::chrono::milliseconds;
-
-/// An answer is not the caller's to fix.
-Error bad_answer(Error error) {
-  error.code = ErrorCode::internal;
-  return with_context("read the server's answer", std::move(error));
-}
-
-template <class T>
-Result<T> as_answer(Result<T> parsed) {
-  if (!parsed) return bad_answer(std::move(parsed).error());
-  return parsed;
-}
 
 Result<TaskId> read_id(const JsonField& field) {
   ASSIGN_OR_RETURN(const std::string text, read_string(field));
@@ -46,6 +35,22 @@ Result<TaskState> read_state(const JsonField& field) {
   return wrong_field(field, "a task's state");
 }
 
+Standing standing_in(TaskState state) noexcept {
+  switch (state) {
+    case TaskState::scheduled:
+    case TaskState::ready:
+    case TaskState::leased:
+      return Standing::live;
+    case TaskState::dead:
+      return Standing::dead;
+    case TaskState::completed:
+      return Standing::completed;
+    case TaskState::cancelled:
+      return Standing::cancelled;
+  }
+  return Standing::live;
+}
+
 Result<LeaseOutcome> read_outcome(const JsonField& field) {
   ASSIGN_OR_RETURN(const std::string text, read_string(field));
   for (const LeaseOutcome outcome :
@@ -53,6 +58,12 @@ Result<LeaseOutcome> read_outcome(const JsonField& field) {
     if (to_string(outcome) == text) return outcome;
   }
   return wrong_field(field, "a lease's status");
+}
+
+/// Empty when the field is not there.
+Result<std::string> read_optional_string(const JsonField& field) {
+  if (!field.given()) return std::string();
+  return read_string(field);
 }
 
 Result<std::uint32_t> read_uint32(const JsonField& field) {
@@ -100,9 +111,11 @@ Result<AcceptedTask> read_accepted(std::string_view json) {
   JsonField queue{"queue"};
   JsonField state{"state"};
   JsonField due_at{"due_at"};
-  const std::array<JsonField*, 4> fields{&id, &queue, &state, &due_at};
+  JsonField was_there{"was_there"};
+  const std::array<JsonField*, 5> fields{&id, &queue, &state, &due_at, &was_there};
   TRY(take_fields(json, fields, UnknownFields::skip));
   AcceptedTask task;
+  task.was_there = was_there.text == "true";
   ASSIGN_OR_RETURN(task.id, read_id(id));
   ASSIGN_OR_RETURN(task.queue, read_string(queue));
   ASSIGN_OR_RETURN(task.state, read_state(state));
@@ -142,6 +155,7 @@ Result<std::vector<Result<T>>> read_results(std::string_view body,
 struct TaskFields {
   JsonField id{"id"};
   JsonField queue{"queue"};
+  JsonField key{"key"};
   JsonField state{"state"};
   JsonField due_at{"due_at"};
   JsonField created_at{"created_at"};
@@ -154,9 +168,10 @@ struct TaskFields {
   JsonField payload{"payload"};
   JsonField payload_base64{"payload_base64"};
 
-  std::array<JsonField*, 13> all() {
+  std::array<JsonField*, 14> all() {
     return {&id,
             &queue,
+            &key,
             &state,
             &due_at,
             &created_at,
@@ -171,10 +186,10 @@ struct TaskFields {
   }
 };
 
-Result<TaskView> read_task(std::string_view json) {
+Result<TaskSnapshot> read_task(std::string_view json) {
   TaskFields fields;
   TRY(take_fields(json, fields.all(), UnknownFields::skip));
-  TaskView view;
+  TaskSnapshot view;
   Task& task = view.task;
   ASSIGN_OR_RETURN(task.id, read_id(fields.id));
   ASSIGN_OR_RETURN(task.queue, read_string(fields.queue));
@@ -186,11 +201,11 @@ Result<TaskView> read_task(std::string_view json) {
   ASSIGN_OR_RETURN(task.rules.visibility_timeout, read_milliseconds(fields.visibility_timeout));
   ASSIGN_OR_RETURN(task.rules.backoff, read_backoff(fields.backoff));
   ASSIGN_OR_RETURN(task.attempts, read_uint32(fields.attempts));
-  if (fields.last_error.given()) {
-    ASSIGN_OR_RETURN(task.last_error, read_string(fields.last_error));
-  }
+  ASSIGN_OR_RETURN(task.key, read_optional_string(fields.key));
+  ASSIGN_OR_RETURN(std::string error, read_optional_string(fields.last_error));
+  if (!error.empty()) add_attempt(task, {.error = std::move(error)});
   ASSIGN_OR_RETURN(task.payload, read_payload(fields.payload, fields.payload_base64));
-  task.dead = view.state == TaskState::dead;
+  task.standing = standing_in(view.state);
   return view;
 }
 
@@ -199,6 +214,7 @@ struct LeasedTaskFields {
   JsonField lease{"lease"};
   JsonField attempt{"attempt"};
   JsonField queue{"queue"};
+  JsonField key{"key"};
   JsonField payload{"payload"};
   JsonField payload_base64{"payload_base64"};
   JsonField priority{"priority"};
@@ -206,8 +222,8 @@ struct LeasedTaskFields {
   JsonField lease_until{"lease_until"};
   JsonField lateness{"lateness_ms"};
 
-  std::array<JsonField*, 10> all() {
-    return {&id,       &lease,  &attempt,     &queue,   &payload, &payload_base64,
+  std::array<JsonField*, 11> all() {
+    return {&key,      &id,     &lease,       &attempt, &queue, &payload, &payload_base64,
             &priority, &due_at, &lease_until, &lateness};
   }
 };
@@ -220,6 +236,7 @@ Result<LeasedTaskAnswer> read_leased_task(std::string_view json) {
   ASSIGN_OR_RETURN(task.lease, read_string(fields.lease));
   ASSIGN_OR_RETURN(task.attempt, read_uint32(fields.attempt));
   ASSIGN_OR_RETURN(task.queue, read_string(fields.queue));
+  ASSIGN_OR_RETURN(task.key, read_optional_string(fields.key));
   ASSIGN_OR_RETURN(task.payload, read_payload(fields.payload, fields.payload_base64));
   ASSIGN_OR_RETURN(task.priority, read_uint32(fields.priority));
   ASSIGN_OR_RETURN(task.due_at, read_time(fields.due_at));
@@ -256,7 +273,7 @@ Result<std::vector<Result<AcceptedTask>>> parse_schedule_results(std::string_vie
   return as_answer(read_results<AcceptedTask>(body, read_accepted));
 }
 
-Result<TaskView> parse_task(std::string_view body) { return as_answer(read_task(body)); }
+Result<TaskSnapshot> parse_task(std::string_view body) { return as_answer(read_task(body)); }
 
 Result<std::vector<LeasedTaskAnswer>> parse_leased_tasks(std::string_view body) {
   return as_answer(read_leased_tasks(body));

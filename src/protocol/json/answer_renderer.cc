@@ -1,10 +1,13 @@
 #include "protocol/json/answer_renderer.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
 #include "base/wall_time.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/queue_renderer.h"
 #include "task/retry.h"
 
 namespace detent::json {
@@ -25,12 +28,18 @@ void write_payload(JsonWriter& writer, const Payload& payload) {
   }
 }
 
-void write_accepted(JsonWriter& writer, const TaskView& view) {
+/// A task without a key does not show one.
+void write_key(JsonWriter& writer, const Task& task) {
+  if (!task.key.empty()) writer.name("key").string(task.key);
+}
+
+void write_accepted(JsonWriter& writer, const TaskSnapshot& view) {
   writer.begin_object();
   writer.name("id").string(to_string(view.task.id));
   writer.name("queue").string(view.task.queue);
   writer.name("state").string(to_string(view.state));
   writer.name("due_at").string(format_rfc3339(view.task.due_at));
+  if (view.was_there) writer.name("was_there").raw("true");
   writer.end_object();
 }
 
@@ -53,6 +62,7 @@ void write_leased_task(JsonWriter& writer, const LeasedTask& leased) {
   writer.name("lease").string(to_string(leased.lease));
   writer.name("attempt").number(leased.attempt);
   writer.name("queue").string(task.queue);
+  write_key(writer, task);
   write_payload(writer, task.payload);
   writer.name("priority").number(task.rules.priority);
   writer.name("due_at").string(format_rfc3339(task.due_at));
@@ -64,22 +74,6 @@ void write_leased_task(JsonWriter& writer, const LeasedTask& leased) {
 void write_error(JsonWriter& writer, const Error& error) {
   writer.begin_object().name("error");
   write_problem(writer, error);
-  writer.end_object();
-}
-
-void write_queue(JsonWriter& writer, const QueueStats& queue) {
-  writer.begin_object();
-  writer.name("queue").string(queue.queue);
-  writer.name("scheduled").number(queue.scheduled);
-  writer.name("ready").number(queue.ready);
-  writer.name("leased").number(queue.leased);
-  writer.name("dead").number(queue.dead);
-  writer.name("oldest_ready_age_ms");
-  if (queue.oldest_ready_age) {
-    writer.number(queue.oldest_ready_age->count());
-  } else {
-    writer.null();
-  }
   writer.end_object();
 }
 
@@ -100,19 +94,19 @@ void write_counters(JsonWriter& writer, const TaskCounters& counters) {
 
 }  // namespace
 
-std::string render_accepted(const TaskView& view) {
+std::string render_accepted(const TaskSnapshot& view) {
   std::string body;
   JsonWriter writer(body);
   write_accepted(writer, view);
   return body;
 }
 
-std::string render_schedule_results(std::span<const Result<TaskView>> results) {
+std::string render_schedule_results(std::span<const Result<TaskSnapshot>> results) {
   std::string body;
   body.reserve(results.size() * kTaskOverheadBytes);
   JsonWriter writer(body);
   writer.begin_object().name("results").begin_array();
-  for (const Result<TaskView>& result : results) {
+  for (const Result<TaskSnapshot>& result : results) {
     if (result) {
       write_accepted(writer, *result);
     } else {
@@ -123,7 +117,7 @@ std::string render_schedule_results(std::span<const Result<TaskView>> results) {
   return body;
 }
 
-std::string render_task(const TaskView& view) {
+std::string render_task(const TaskSnapshot& view) {
   const Task& task = view.task;
   std::string body;
   body.reserve(task.payload.data.size() + kTaskOverheadBytes);
@@ -131,12 +125,14 @@ std::string render_task(const TaskView& view) {
   writer.begin_object();
   writer.name("id").string(to_string(task.id));
   writer.name("queue").string(task.queue);
+  write_key(writer, task);
   writer.name("state").string(to_string(view.state));
   writer.name("due_at").string(format_rfc3339(task.due_at));
   writer.name("created_at").string(format_rfc3339(task.created_at));
   write_rules(writer, task.rules);
   writer.name("attempts").number(task.attempts);
-  if (!task.last_error.empty()) writer.name("last_error").string(task.last_error);
+  const std::string_view error = last_error(task);
+  if (!error.empty()) writer.name("last_error").string(error);
   write_payload(writer, task.payload);
   writer.end_object();
   return body;
@@ -182,8 +178,28 @@ std::string render_stats(const ServerStats& stats) {
   writer.name("counters");
   write_counters(writer, stats.counters);
   writer.name("queues").begin_array();
-  for (const QueueStats& queue : stats.queues) write_queue(writer, queue);
+  for (const QueueStats& queue : stats.queues) {
+    writer.begin_object();
+    write_queue_stats(writer, queue);
+    writer.end_object();
+  }
   writer.end_array().end_object();
+  return body;
+}
+
+std::string render_forecast(const Forecast& forecast) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  writer.name("from").string(format_rfc3339(forecast.from));
+  writer.name("bin_ms").number(forecast.bin.count());
+  writer.name("counts").begin_array();
+  for (const std::uint64_t count : forecast.counts) writer.number(count);
+  writer.end_array();
+  writer.name("overdue").number(forecast.overdue);
+  writer.name("later").number(forecast.later);
+  writer.name("coarse").number(forecast.coarse);
+  writer.end_object();
   return body;
 }
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/json/answer_parser.h"
@@ -17,8 +19,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TaskView example_view() {
-  TaskView view;
+TaskSnapshot example_view() {
+  TaskSnapshot view;
   view.state = TaskState::scheduled;
   view.task.id = TaskId{256};
   view.task.queue = "mail";
@@ -30,7 +32,7 @@ TaskView example_view() {
   view.task.due_at = WallTime{milliseconds{1'767'323'045'678}};
   view.task.created_at = WallTime{milliseconds{1'767'323'000'000}};
   view.task.attempts = 1;
-  view.task.last_error = "said \"no\"";
+  add_attempt(view.task, {.error = "said \"no\""});
   return view;
 }
 
@@ -58,6 +60,24 @@ TEST(RenderAnswer, ATaskShowsAllWithItsPayloadVerbatim) {
             R"("last_error":"said \"no\"","payload":{ "n" : 1.0 }})");
 }
 
+TEST(RenderAnswer, OfTheAttemptsOnlyTheLastErrorIsShown) {
+  TaskSnapshot view = example_view();
+  add_attempt(view.task, {.worker = "w", .error = "later"});
+  const std::string body = render_task(view);
+  EXPECT_NE(body.find(R"("attempts":1,"last_error":"later","payload")"), std::string::npos) << body;
+  EXPECT_EQ(body.find("said"), std::string::npos) << body;
+}
+
+TEST(RenderAnswer, AKeyFollowsTheQueue) {
+  TaskSnapshot view = example_view();
+  view.task.key = "order \"7\"";
+  LeasedTask leased = example_lease();
+  leased.task.key = view.task.key;
+  constexpr const char* kShown = R"("queue":"mail","key":"order \"7\"",)";
+  EXPECT_NE(render_task(view).find(kShown), std::string::npos);
+  EXPECT_NE(render_leased_tasks(std::span(&leased, 1)).find(kShown), std::string::npos);
+}
+
 TEST(RenderAnswer, LeasedTasksShowTheirLeases) {
   const std::array<LeasedTask, 1> leased{example_lease()};
   EXPECT_EQ(render_leased_tasks(leased),
@@ -76,17 +96,21 @@ TEST(RenderAnswer, LeaseResultsAreAStatusEach) {
 }
 
 TEST(AnswerRoundTrip, AnAcceptedTask) {
-  const TaskView view = example_view();
+  const TaskSnapshot view = example_view();
   EXPECT_EQ(parse_accepted(render_accepted(view)),
             (AcceptedTask{view.task.id, "mail", TaskState::scheduled, view.task.due_at}));
 }
 
 TEST(AnswerRoundTrip, ATaskInEveryState) {
-  for (const TaskState state :
-       {TaskState::scheduled, TaskState::ready, TaskState::leased, TaskState::dead}) {
-    TaskView view = example_view();
+  constexpr std::pair<TaskState, Standing> kStates[] = {
+      {TaskState::scheduled, Standing::live},      {TaskState::ready, Standing::live},
+      {TaskState::leased, Standing::live},         {TaskState::dead, Standing::dead},
+      {TaskState::completed, Standing::completed}, {TaskState::cancelled, Standing::cancelled}};
+  for (const auto& [state, standing] : kStates) {
+    TaskSnapshot view = example_view();
     view.state = state;
-    view.task.dead = state == TaskState::dead;
+    view.task.standing = standing;
+    view.task.key = "order \"7\"";
     view.task.payload = {Payload::Kind::bytes, std::string("\0\xFF", 2)};
     const auto read = parse_task(render_task(view));
     ASSERT_TRUE(read) << read.error().message;
@@ -96,21 +120,22 @@ TEST(AnswerRoundTrip, ATaskInEveryState) {
 }
 
 TEST(AnswerRoundTrip, ATaskWithoutRulesShowsThoseInForce) {
-  TaskView view = example_view();
+  TaskSnapshot view = example_view();
   view.task.rules = {};
-  view.task.last_error.clear();
+  view.task.history.clear();
   const auto read = parse_task(render_task(view));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->task.rules, (TaskRules{.priority = kDefaultPriority,
                                          .max_attempts = kDefaultMaxAttempts,
                                          .visibility_timeout = kDefaultVisibilityTimeout,
                                          .backoff = Backoff{}}));
-  EXPECT_EQ(read->task.last_error, "");
+  EXPECT_TRUE(read->task.history.empty());
+  EXPECT_EQ(read->task.key, "");
 }
 
 TEST(AnswerRoundTrip, BatchResultsInOrder) {
   const Error refused{ErrorCode::too_large, "a payload is at most 65535 bytes", "payload"};
-  const std::vector<Result<TaskView>> results{example_view(), refused, example_view()};
+  const std::vector<Result<TaskSnapshot>> results{example_view(), refused, example_view()};
   const auto read = parse_schedule_results(render_schedule_results(results));
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->size(), 3U);
@@ -122,15 +147,17 @@ TEST(AnswerRoundTrip, BatchResultsInOrder) {
 TEST(AnswerRoundTrip, LeasedTasks) {
   LeasedTask bytes = example_lease();
   bytes.task.payload = {Payload::Kind::bytes, "x"};
+  bytes.task.key = "k";
   const std::array<LeasedTask, 2> leased{example_lease(), bytes};
   const auto read = parse_leased_tasks(render_leased_tasks(leased));
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->size(), 2U);
   const Task task = example_view().task;
   EXPECT_EQ((*read)[0],
-            (LeasedTaskAnswer{task.id, to_string(LeaseToken{3, 9}), 2, "mail", task.payload, 5,
+            (LeasedTaskAnswer{task.id, to_string(LeaseToken{3, 9}), 2, "mail", "", task.payload, 5,
                               task.due_at, example_lease().lease_until, milliseconds{2}}));
   EXPECT_EQ((*read)[1].payload, bytes.task.payload);
+  EXPECT_EQ((*read)[1].key, "k");
 }
 
 TEST(AnswerRoundTrip, LeaseResults) {
@@ -179,9 +206,28 @@ TEST(ParseAnswer, WhatNoServerAnswersIsNotTheCallersFault) {
 }
 
 TEST(RenderAnswer, WhateverAWorkerSaidTheAnswerIsJson) {
-  TaskView view = example_view();
-  view.task.last_error = std::string("cut \xE2\x82") + '\0' + "\x1B[31m\xFF";
+  TaskSnapshot view = example_view();
+  view.task.history[0].error = std::string("cut \xE2\x82") + '\0' + "\x1B[31m\xFF";
   EXPECT_TRUE(read_json(render_task(view)));
+}
+
+TEST(Answer, AForecastIsReadBack) {
+  const Forecast forecast{.from = WallTime{milliseconds{60'000}},
+                          .bin = milliseconds{120'000},
+                          .counts = {0, 7, ~std::uint64_t{0}},
+                          .overdue = 1,
+                          .later = 2,
+                          .coarse = 3};
+  EXPECT_EQ(render_forecast(forecast),
+            R"({"from":"1970-01-01T00:01:00.000Z","bin_ms":120000,)"
+            R"("counts":[0,7,18446744073709551615],"overdue":1,"later":2,"coarse":3})");
+  EXPECT_EQ(parse_forecast(render_forecast(forecast)).value(), forecast);
+  for (const char* body :
+       {"{}", R"({"from":0,"bin_ms":0,"counts":[],"overdue":0,"later":0,"coarse":0})",
+        R"({"from":0,"bin_ms":1,"counts":["1"],"overdue":0,"later":0,"coarse":0})",
+        R"({"from":0,"bin_ms":1,"overdue":0,"later":0,"coarse":0})"}) {
+    EXPECT_EQ(parse_forecast(body).error().code, ErrorCode::internal) << body;
+  }
 }
 
 }  // namespace

@@ -9,19 +9,23 @@
 #include "base/test_seed.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
 #include "protocol/json/request_renderer.h"
 #include "protocol/json/stats_parser.h"
 
 namespace detent::json {
 namespace {
 
-constexpr std::array<std::string_view, 7> kBodies{
+constexpr std::array<std::string_view, 9> kBodies{
     R"({"queue":"mail","payload":{"a":[1,2.5e3,null],"b":"\u00e9\ud83d\ude00"},"delay":"30s"})",
     R"({"queue":"mail","payload_base64":"AP8=","due_at":"2026-01-02T03:04:05.678+08:00",)"
     R"("priority":7,"max_attempts":3,"visibility_timeout":"PT1M","backoff":{"initial":"1s"}})",
     R"([{"queue":"a","delay_ms":4294967295000},{"queue":"b","due_at":253402300799999},5])",
     "{\"queue\":\"a\"}\n{\"queue\":\"b\",\"backoff\":{\"max_ms\":1}}\n",
     R"({"max":1000,"wait":"60s","visibility_timeout_ms":2592000000,"worker":"w"})",
+    R"({"paused":true,"max_tasks":null,"backoff":{"initial_ms":5},"retention":"1d","rate":50})",
+    R"({"leases":["1-2"],"by":"60s"})",
     R"({"leases":["1-2","x"],"delay":"P1DT2H","error":"\"no\"\n"})",
     R"({"results":[{"id":"256","queue":"q","state":"ready","due_at":"2026-01-02T03:04:05Z"},)"
     R"({"status":"done"},{"error":{"type":"urn:detent:error:conflict","detail":"x"}}]})"};
@@ -88,12 +92,18 @@ void expect_same_again(const Result<ScheduleRequest>& request) {
   ASSERT_EQ(again->due, request->due);
 }
 
+void expect_same_again(const Result<QueuePatch>& patch) {
+  expect_usable(patch);
+  if (!patch) return;
+  ASSERT_EQ(parse_queue_patch(render_queue_patch(*patch)).value(), *patch);
+}
+
 TEST(JsonFuzz, EveryParserAnswersEveryBody) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
   int accepted = 0;
-  for (int round = 0; round < 200'000; ++round) {
+  for (int round = 0; round < 280'000; ++round) {
     const std::string body = mutate(std::string(kBodies[rng.below(kBodies.size())]), rng);
     SCOPED_TRACE(testing::Message() << testing::PrintToString(body));
     const auto request = parse_schedule(body);
@@ -107,6 +117,11 @@ TEST(JsonFuzz, EveryParserAnswersEveryBody) {
     expect_usable(parse_lease("q", body));
     expect_usable(parse_complete(body));
     expect_usable(parse_fail(body));
+    expect_usable(parse_move(body));
+    expect_usable(parse_extend(body));
+    expect_usable(parse_release(body));
+    expect_same_again(parse_queue_patch(body));
+    expect_usable(parse_queue(body));
     expect_usable(parse_accepted(body));
     expect_usable(parse_schedule_results(body));
     expect_usable(parse_task(body));

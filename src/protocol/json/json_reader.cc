@@ -1,7 +1,7 @@
 #include "protocol/json/json_reader.h"
 
+#include "base/utf8.h"
 #include "detent/check.h"
-#include "protocol/json/utf8.h"
 
 namespace detent::json {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/test_seed.h"
+#include "base/utf8.h"
 #include "protocol/json/json_reader.h"
-#include "protocol/json/utf8.h"
 
 namespace detent::json {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 
 #include "protocol/json/base64.h"
 #include "protocol/json/json_fields.h"
+#include "protocol/json/rule_fields.h"
 
 namespace detent::json {
 
@@ -77,40 +77,6 @@ Result<Due> read_due(const DurationFields& delay, const JsonField& due_at) {
   return Due{length.value_or(milliseconds{0})};
 }
 
-Result<Backoff> read_backoff_members(std::string_view json) {
-  DurationFields initial{{"initial"}, {"initial_ms"}};
-  DurationFields max{{"max"}, {"max_ms"}};
-  const std::array<JsonField*, 4> fields{&initial.text, &initial.milliseconds, &max.text,
-                                         &max.milliseconds};
-  TRY(take_fields(json, fields, UnknownFields::refuse));
-  ASSIGN_OR_RETURN(const auto first, read_duration(initial, kMaxDelay));
-  ASSIGN_OR_RETURN(const auto longest, read_duration(max, kMaxDelay));
-  Backoff backoff;
-  backoff.initial = first.value_or(backoff.initial);
-  backoff.max = longest.value_or(std::max(backoff.max, backoff.initial));
-  return backoff;
-}
-
-Result<Backoff> read_backoff(const JsonField& field) {
-  if (!field.is(JsonKind::object)) {
-    return wrong_field(field, R"(an object such as {"initial":"1s","max":"1h"})");
-  }
-  auto backoff = read_backoff_members(field.text);
-  if (!backoff) return inside_field(field, std::move(backoff).error());
-  return backoff;
-}
-
-Result<std::uint32_t> read_priority(const JsonField& field) {
-  ASSIGN_OR_RETURN(const std::uint64_t value,
-                   read_integer(field, {.max = std::numeric_limits<std::uint32_t>::max()}));
-  return static_cast<std::uint32_t>(value);
-}
-
-Result<std::uint32_t> read_max_attempts(const JsonField& field) {
-  ASSIGN_OR_RETURN(const std::uint64_t value, read_integer(field, {.min = 1, .max = kMaxAttempts}));
-  return static_cast<std::uint32_t>(value);
-}
-
 Result<TaskRules> read_rules(const ScheduleFields& fields) {
   TaskRules rules;
   if (fields.priority.given()) {
@@ -129,7 +95,7 @@ Result<TaskRules> read_rules(const ScheduleFields& fields) {
 
 /// Fields that are announced but that this version cannot honour are refused, not ignored.
 Result<void> refuse_unsupported(const ScheduleFields& fields) {
-  for (const JsonField* field : {&fields.key, &fields.webhook, &fields.headers}) {
+  for (const JsonField* field : {&fields.webhook, &fields.headers}) {
     if (field->given()) {
       return refused(*field, "this version does not support " + std::string(field->name) + " yet");
     }
@@ -190,6 +156,9 @@ Result<ScheduleRequest> parse_schedule(std::string_view body) {
   ASSIGN_OR_RETURN(request.payload, read_payload(fields.payload, fields.payload_base64));
   ASSIGN_OR_RETURN(request.rules, read_rules(fields));
   ASSIGN_OR_RETURN(request.due, read_due(fields.delay, fields.due_at));
+  if (fields.key.given()) {
+    ASSIGN_OR_RETURN(request.key, read_string(fields.key));
+  }
   return request;
 }
 
@@ -245,6 +214,53 @@ Result<FailCall> parse_fail(std::string_view body) {
   ASSIGN_OR_RETURN(call.delay, read_duration(delay, kMaxDelay));
   if (error.given()) {
     ASSIGN_OR_RETURN(call.error, read_string(error));
+  }
+  return call;
+}
+
+Result<Due> parse_move(std::string_view body) {
+  DurationFields delay{{"delay"}, {"delay_ms"}};
+  JsonField due_at{"due_at"};
+  JsonField priority{"priority"};
+  JsonField payload{"payload"};
+  JsonField payload_base64{"payload_base64"};
+  const std::array<JsonField*, 6> fields{&delay.text, &delay.milliseconds, &due_at, &priority,
+                                         &payload,    &payload_base64};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  for (const JsonField* field : {&priority, &payload, &payload_base64}) {
+    if (field->given()) {
+      return refused(*field, "this version cannot change the " + std::string(field->name) + " yet");
+    }
+  }
+  if (!delay.given() && !due_at.given()) return refused(due_at, "give a delay or due_at");
+  return read_due(delay, due_at);
+}
+
+Result<ExtendCall> parse_extend(std::string_view body) {
+  JsonField leases{"leases"};
+  DurationFields by{{"by"}, {"by_ms"}};
+  const std::array<JsonField*, 3> fields{&leases, &by.text, &by.milliseconds};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  ExtendCall call;
+  ASSIGN_OR_RETURN(call.leases, read_leases(leases));
+  ASSIGN_OR_RETURN(const auto length, read_duration(by, kMaxVisibilityTimeout));
+  if (!length) return missing_field(by.text);
+  if (*length == milliseconds{0}) return wrong_field(by.text, "1 ms to 30 days");
+  call.by = *length;
+  return call;
+}
+
+Result<ReleaseCall> parse_release(std::string_view body) {
+  JsonField leases{"leases"};
+  JsonField priority{"priority"};
+  DurationFields delay{{"delay"}, {"delay_ms"}};
+  const std::array<JsonField*, 4> fields{&leases, &priority, &delay.text, &delay.milliseconds};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  ReleaseCall call;
+  ASSIGN_OR_RETURN(call.leases, read_leases(leases));
+  ASSIGN_OR_RETURN(call.delay, read_duration(delay, kMaxDelay));
+  if (priority.given()) {
+    ASSIGN_OR_RETURN(call.priority, read_priority(priority));
   }
   return call;
 }

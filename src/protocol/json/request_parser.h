@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ Result<ScheduleRequest> parse_schedule(std::string_view body);
 /// error; the whole fails only when the elements cannot be told apart or are over kMaxBatchTasks.
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type);
+
+/// Reads the body of `PATCH /v1/tasks/{id}`: the new due time, which must be there.
+Result<Due> parse_move(std::string_view body);
 
 /// A lease and how long to wait for a task when none is ready.
 struct LeaseCall {
@@ -48,5 +52,20 @@ struct FailCall {
 };
 /// Reads the body of `POST /v1/leases/fail`.
 Result<FailCall> parse_fail(std::string_view body);
+
+struct ExtendCall {
+  LeaseList leases;
+  std::chrono::milliseconds by{0};  // 1 ms … kMaxVisibilityTimeout
+};
+/// Reads the body of `POST /v1/leases/extend`.
+Result<ExtendCall> parse_extend(std::string_view body);
+
+struct ReleaseCall {
+  LeaseList leases;
+  std::optional<std::chrono::milliseconds> delay;
+  std::optional<std::uint32_t> priority;
+};
+/// Reads the body of `POST /v1/leases/release`.
+Result<ReleaseCall> parse_release(std::string_view body);
 
 }  // namespace detent::json

@@ -22,13 +22,16 @@ TEST(ParseSchedule, AQueueIsEnough) {
   EXPECT_EQ(request->payload, (Payload{Payload::Kind::json, "null"}));
   EXPECT_EQ(request->rules, TaskRules{});
   EXPECT_EQ(request->due, Due{milliseconds{0}});
+  EXPECT_EQ(request->key, "");
 }
 
 TEST(ParseSchedule, ReadsEveryField) {
   const auto request = parse_schedule(R"({
     "backoff": {"max": "PT10M", "initial_ms": 250}, "visibility_timeout": "90s", "priority": 0,
-    "max_attempts": 3, "delay": "1h", "payload_base64": "AP8=", "queue": "mail"})");
+    "max_attempts": 3, "delay": "1h", "payload_base64": "AP8=", "queue": "mail",
+    "key": "order \u00e9"})");
   ASSERT_TRUE(request);
+  EXPECT_EQ(request->key, "order \xC3\xA9");
   EXPECT_EQ(request->payload, (Payload{Payload::Kind::bytes, std::string("\0\xFF", 2)}));
   EXPECT_EQ(request->due, Due{milliseconds{3'600'000}});
   EXPECT_EQ(request->rules,
@@ -132,7 +135,9 @@ constexpr Wrong kWrongMembers[] = {
     {R"("backoff":{"max_ms":-1})", "backoff.max_ms"},
     {R"("backoff":{"jitter":1})", "backoff.jitter"},
     {R"("backoff":{"backoff":1})", "backoff.backoff"},
-    {R"("key":"o-1")", "key"},
+    {R"("key":5)", "key"},
+    {R"("key":null)", "key"},
+    {R"("key":"a","key":"a")", "key"},
     {R"("webhook":"http://localhost")", "webhook"},
     {R"("headers":{})", "headers"},
 };

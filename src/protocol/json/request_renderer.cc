@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 
 void write_due(JsonWriter& writer, const Due& due) {
   if (const milliseconds* delay = std::get_if<milliseconds>(&due)) {
-    if (*delay != milliseconds{0}) writer.name("delay_ms").number(delay->count());
+    writer.name("delay_ms").number(delay->count());
   } else {
     writer.name("due_at").string(format_rfc3339(std::get<WallTime>(due)));
   }
@@ -41,8 +41,9 @@ void write_schedule(JsonWriter& writer, const ScheduleRequest& request) {
   } else {
     writer.name("payload_base64").base64(request.payload.data);
   }
-  write_due(writer, request.due);
+  if (request.due != Due{milliseconds{0}}) write_due(writer, request.due);
   write_rules(writer, request.rules);
+  if (!request.key.empty()) writer.name("key").string(request.key);
   writer.end_object();
 }
 
@@ -100,6 +101,36 @@ std::string render_fail(std::span<const std::string> leases, const Failure& fail
   write_leases(writer, leases);
   if (failure.delay) writer.name("delay_ms").number(failure.delay->count());
   if (!failure.error.empty()) writer.name("error").string(failure.error);
+  writer.end_object();
+  return body;
+}
+
+std::string render_move(const Due& due) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_due(writer, due);
+  writer.end_object();
+  return body;
+}
+
+std::string render_extend(std::span<const std::string> leases, milliseconds by) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_leases(writer, leases);
+  writer.name("by_ms").number(by.count());
+  writer.end_object();
+  return body;
+}
+
+std::string render_release(std::span<const std::string> leases, const Release& release) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_leases(writer, leases);
+  if (release.delay) writer.name("delay_ms").number(release.delay->count());
+  if (release.priority) writer.name("priority").number(*release.priority);
   writer.end_object();
   return body;
 }

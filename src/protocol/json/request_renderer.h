@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,5 +30,16 @@ struct Failure {
   std::string error;                               // for people; may be empty
 };
 std::string render_fail(std::span<const std::string> leases, const Failure& failure);
+
+std::string render_move(const Due& due);
+
+std::string render_extend(std::span<const std::string> leases, std::chrono::milliseconds by);
+
+/// How tasks are given back, for all leases of one call.
+struct Release {
+  std::optional<std::chrono::milliseconds> delay;  // else they are ready at once
+  std::optional<std::uint32_t> priority;           // else each keeps its own
+};
+std::string render_release(std::span<const std::string> leases, const Release& release);
 
 }  // namespace detent::json

@@ -21,7 +21,8 @@ std::vector<ScheduleRequest> examples() {
                            .max_attempts = 3,
                            .visibility_timeout = milliseconds{1500},
                            .backoff = Backoff{milliseconds{0}, milliseconds{1}}},
-                 .due = kMaxDelay};
+                 .due = kMaxDelay,
+                 .key = "a \"key\""};
   requests[2] = {.queue = "bytes",
                  .payload = {Payload::Kind::bytes, std::string("\0\xFF\"\\\n", 5)},
                  .rules = {},
@@ -36,6 +37,7 @@ void expect_same(const ScheduleRequest& read, const ScheduleRequest& written) {
   EXPECT_EQ(read.payload, written.payload);
   EXPECT_EQ(read.rules, written.rules);
   EXPECT_EQ(read.due, written.due);
+  EXPECT_EQ(read.key, written.key);
 }
 
 TEST(RenderRequest, ASchedulingComesBackAsItWas) {

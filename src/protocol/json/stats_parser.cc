@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "protocol/json/json_fields.h"
+#include "protocol/json/problem.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/read_answer.h"
 
 namespace detent::json {
 
@@ -52,24 +55,6 @@ Result<TaskCounters> read_counters(std::string_view json) {
   return counters;
 }
 
-Result<QueueStats> read_queue(std::string_view json) {
-  QueueStats queue;
-  JsonField name{"queue"};
-  JsonField age{"oldest_ready_age_ms"};
-  std::array<Count, 4> counts{{{{"scheduled"}, &queue.scheduled},
-                               {{"ready"}, &queue.ready},
-                               {{"leased"}, &queue.leased},
-                               {{"dead"}, &queue.dead}}};
-  const std::array<JsonField*, 2> others{&name, &age};
-  TRY(read_counts(json, counts, others));
-  ASSIGN_OR_RETURN(queue.queue, read_string(name));
-  if (age.given() && !age.is(JsonKind::null)) {
-    ASSIGN_OR_RETURN(const std::uint64_t age_ms, read_integer(age, {}));
-    queue.oldest_ready_age = milliseconds{age_ms};
-  }
-  return queue;
-}
-
 Result<ServerStats> read_stats(std::string_view json) {
   ServerStats stats;
   JsonField version{"version"};
@@ -89,20 +74,75 @@ Result<ServerStats> read_stats(std::string_view json) {
   ASSIGN_OR_RETURN(const auto elements,
                    take_elements(queues.text, std::numeric_limits<std::size_t>::max()));
   for (const std::string_view element : elements) {
-    ASSIGN_OR_RETURN(QueueStats queue, read_queue(element));
+    ASSIGN_OR_RETURN(QueueStats queue, read_queue_stats(element));
     stats.queues.push_back(std::move(queue));
   }
   return stats;
 }
 
+Result<std::uint64_t> read_count(std::string_view json) {
+  return read_integer({"counts", json}, {.max = std::numeric_limits<std::uint64_t>::max()});
+}
+
+Result<Forecast> read_forecast(std::string_view json) {
+  Forecast forecast;
+  JsonField from{"from"};
+  JsonField bin{"bin_ms"};
+  JsonField counted{"counts"};
+  std::array<Count, 3> counts{{{{"overdue"}, &forecast.overdue},
+                               {{"later"}, &forecast.later},
+                               {{"coarse"}, &forecast.coarse}}};
+  const std::array<JsonField*, 3> others{&from, &bin, &counted};
+  TRY(read_counts(json, counts, others));
+  ASSIGN_OR_RETURN(forecast.from, read_time(from));
+  ASSIGN_OR_RETURN(const std::uint64_t bin_ms,
+                   read_integer(bin, {.min = 1, .max = std::uint64_t{kMaxForecastSpan.count()}}));
+  forecast.bin = milliseconds{bin_ms};
+  if (!counted.given()) return missing_field(counted);
+  ASSIGN_OR_RETURN(const auto elements, take_elements(counted.text, kMaxForecastBins));
+  for (const std::string_view element : elements) {
+    ASSIGN_OR_RETURN(const std::uint64_t count, read_count(element));
+    forecast.counts.push_back(count);
+  }
+  return forecast;
+}
+
+Result<RestoreAnswer::LineError> read_line_error(std::string_view json) {
+  JsonField line{"line"};
+  JsonField problem{"problem"};
+  const std::array<JsonField*, 2> fields{&line, &problem};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  ASSIGN_OR_RETURN(const std::uint64_t number, read_integer(line, {.min = 1}));
+  if (!problem.given()) return missing_field(problem);
+  constexpr int kUnknownStatus = 500;
+  return RestoreAnswer::LineError{number, parse_problem(kUnknownStatus, problem.text)};
+}
+
+Result<RestoreAnswer> read_restored(std::string_view json) {
+  RestoreAnswer answer;
+  JsonField errors{"errors"};
+  std::array<Count, 3> counts{
+      {{{"restored"}, &answer.restored}, {{"there"}, &answer.there}, {{"queues"}, &answer.queues}}};
+  const std::array<JsonField*, 1> others{&errors};
+  TRY(read_counts(json, counts, others));
+  if (!errors.given()) return missing_field(errors);
+  ASSIGN_OR_RETURN(const auto elements,
+                   take_elements(errors.text, std::numeric_limits<std::size_t>::max()));
+  for (const std::string_view element : elements) {
+    ASSIGN_OR_RETURN(RestoreAnswer::LineError error, read_line_error(element));
+    answer.errors.push_back(std::move(error));
+  }
+  return answer;
+}
+
 }  // namespace
 
-Result<ServerStats> parse_stats(std::string_view body) {
-  auto stats = read_stats(body);
-  if (stats) return stats;
-  Error error = with_context("read the server's answer", std::move(stats).error());
-  error.code = ErrorCode::internal;
-  return error;
+Result<ServerStats> parse_stats(std::string_view body) { return as_answer(read_stats(body)); }
+
+Result<Forecast> parse_forecast(std::string_view body) { return as_answer(read_forecast(body)); }
+
+Result<RestoreAnswer> parse_restored(std::string_view body) {
+  return as_answer(read_restored(body));
 }
 
 }  // namespace detent::json

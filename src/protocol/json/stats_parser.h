@@ -1,4 +1,4 @@
-// The body of `GET /v1/stats` to values: the one answer that is mostly numbers. See
+// The answers that are mostly numbers (statistics, forecast, what a restore did) to values. See
 // answer_parser.h.
 #pragma once
 
@@ -6,9 +6,13 @@
 
 #include "base/result.h"
 #include "protocol/json/answer.h"
+#include "protocol/json/dump.h"
+#include "task/forecast.h"
 
 namespace detent::json {
 
 Result<ServerStats> parse_stats(std::string_view body);
+Result<Forecast> parse_forecast(std::string_view body);
+Result<RestoreAnswer> parse_restored(std::string_view body);
 
 }  // namespace detent::json

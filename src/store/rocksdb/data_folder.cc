@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -122,6 +123,18 @@ Result<std::vector<std::string>> DataFolder::log_files() const {
     return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
   });
   return names;
+}
+
+Result<std::optional<std::string>> DataFolder::manifest_file() const {
+  std::ifstream file(path_ + "/CURRENT");
+  if (!file) return std::optional<std::string>();
+  std::string name;
+  std::getline(file, name);
+  if (name.starts_with("MANIFEST-") && name.find('/') == std::string::npos) {
+    return std::optional<std::string>(std::move(name));
+  }
+  return folder_error(ErrorCode::data_loss, path_,
+                      "is damaged: its file CURRENT names no manifest; restore it from a backup");
 }
 
 }  // namespace detent

@@ -6,6 +6,7 @@
 // refused here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ class DataFolder {
   Result<bool> holds_database() const;
   /// The write-ahead logs, oldest first.
   Result<std::vector<std::string>> log_files() const;
+  /// The manifest in force: the one CURRENT names; none when there is no CURRENT. Errors: data_loss
+  /// when it names none.
+  Result<std::optional<std::string>> manifest_file() const;
   /// "data folder 'x'", for messages.
   std::string name() const { return "data folder '" + path_ + "'"; }
 

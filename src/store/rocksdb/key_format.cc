@@ -1,9 +1,9 @@
 #include "store/rocksdb/key_format.h"
 
-#include <utility>
+#include <array>
 
 #include "base/bytes.h"
-#include "store/record_format.h"
+#include "base/crc32c.h"
 
 namespace detent {
 
@@ -11,38 +11,78 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Error in_key(std::string_view key, Error error) {
-  return with_context("read \"" + std::string(key) + "\"", std::move(error));
+constexpr std::size_t kCheckBytes = 2;
+
+Error malformed(std::string_view what) { return {ErrorCode::data_loss, std::string(what), ""}; }
+
+Result<WallTime> read_instant(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const std::int64_t at, reader.key_i64());
+  return WallTime{milliseconds{at}};
 }
 
-Result<QueueCounts> read_counts(std::string_view key, std::string_view value) {
-  ASSIGN_OR_RETURN(const std::string_view bytes, unseal(value, key));
-  ByteReader reader(bytes);
-  QueueCounts counts;
-  counts.queue = key.substr(kQueuePrefix.size());
-  ASSIGN_OR_RETURN(counts.waiting, reader.varint());
-  ASSIGN_OR_RETURN(counts.dead, reader.varint());
-  TRY(reader.expect_end());
-  return counts;
+void write_instant(ByteWriter& writer, WallTime at) {
+  writer.key_i64(at.time_since_epoch().count());
+}
+
+/// Lane, queue, priority: what goes before the instant in all lanes but `due`.
+void write_lane(ByteWriter& writer, const Place& place) {
+  writer.key_u8(static_cast<std::uint8_t>(place.lane));
+  writer.key_u32(place.queue);
+  writer.key_u32(place.priority);
+}
+
+Result<Place> read_lane(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const unsigned lane, reader.key_u8());
+  if (lane == 0 || lane > static_cast<unsigned>(Lane::ended)) return malformed("no such lane");
+  Place place;
+  place.lane = static_cast<Lane>(lane);
+  ASSIGN_OR_RETURN(place.queue, reader.key_u32());
+  ASSIGN_OR_RETURN(place.priority, reader.key_u32());
+  return place;
+}
+
+/// Bytes that name a place without its id, and how many of an accepted value they are.
+constexpr std::size_t kDuePlaceBytes = 8;
+constexpr std::size_t kLanePlaceBytes = 17;
+
+std::uint16_t check_of(TaskId id, std::string_view place) noexcept {
+  std::array<char, 8> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<char>((id.value >> (8 * i)) & 0xFFu);
+  }
+  return static_cast<std::uint16_t>(crc32c(place, crc32c({bytes.data(), bytes.size()})));
 }
 
 }  // namespace
 
-std::string due_key(DueKey place) {
+std::string place_key(const Place& place) {
   std::string key;
-  key.reserve(16);
+  key.reserve(26);
   ByteWriter writer(key);
-  writer.key_i64(place.at.time_since_epoch().count());
+  if (place.lane != Lane::due) write_lane(writer, place);
+  write_instant(writer, place.at);
   writer.key_u64(place.id.value);
   return key;
 }
 
-Result<DueKey> parse_due_key(std::string_view key) {
+std::string first_key_after(const Place& place) { return place_key(place).append(1, '\0'); }
+
+Result<Place> parse_due_key(std::string_view key) {
   ByteReader reader(key);
-  ASSIGN_OR_RETURN(const std::int64_t at, reader.key_i64());
-  ASSIGN_OR_RETURN(const std::uint64_t id, reader.key_u64());
+  Place place;
+  ASSIGN_OR_RETURN(place.at, read_instant(reader));
+  ASSIGN_OR_RETURN(place.id.value, reader.key_u64());
   TRY(reader.expect_end());
-  return DueKey{WallTime{milliseconds{at}}, TaskId{id}};
+  return place;
+}
+
+Result<Place> parse_lane_key(std::string_view key) {
+  ByteReader reader(key);
+  ASSIGN_OR_RETURN(Place place, read_lane(reader));
+  ASSIGN_OR_RETURN(place.at, read_instant(reader));
+  ASSIGN_OR_RETURN(place.id.value, reader.key_u64());
+  TRY(reader.expect_end());
+  return place;
 }
 
 std::string id_key(TaskId id) {
@@ -51,57 +91,89 @@ std::string id_key(TaskId id) {
   return key;
 }
 
-std::string id_value(WallTime at) {
+Result<TaskId> parse_id_key(std::string_view key) {
+  ByteReader reader(key);
+  ASSIGN_OR_RETURN(const std::uint64_t id, reader.key_u64());
+  TRY(reader.expect_end());
+  return TaskId{id};
+}
+
+std::string id_value(const Place& place) {
   std::string value;
-  ByteWriter(value).key_i64(at.time_since_epoch().count());
+  ByteWriter writer(value);
+  if (place.lane != Lane::due) write_lane(writer, place);
+  write_instant(writer, place.at);
   return value;
 }
 
-Result<WallTime> parse_id_value(std::string_view value) {
+Result<Place> parse_id_value(TaskId id, std::string_view value) {
   ByteReader reader(value);
-  ASSIGN_OR_RETURN(const std::int64_t at, reader.key_i64());
+  Place place;
+  if (value.size() != kDuePlaceBytes) {
+    ASSIGN_OR_RETURN(place, read_lane(reader));
+  }
+  ASSIGN_OR_RETURN(place.at, read_instant(reader));
+  place.id = id;
   TRY(reader.expect_end());
-  return WallTime{milliseconds{at}};
+  return place;
 }
 
-std::string meta_value(std::string_view key, std::string bytes) {
-  seal(bytes, key);
-  return bytes;
-}
-
-Result<std::string_view> parse_meta_value(std::string_view key, std::string_view value) {
-  Result<std::string_view> bytes = unseal(value, key);
-  if (bytes) return bytes;
-  return in_key(key, std::move(bytes).error());
-}
-
-std::string number_bytes(std::uint64_t number) {
-  std::string bytes;
-  ByteWriter(bytes).u64(number);
-  return bytes;
-}
-
-Result<std::uint64_t> parse_number_bytes(std::string_view bytes) {
-  ByteReader reader(bytes);
-  ASSIGN_OR_RETURN(const std::uint64_t number, reader.u64());
-  TRY(reader.expect_end());
-  return number;
-}
-
-std::string counts_key(std::string_view queue) { return std::string(kQueuePrefix).append(queue); }
-
-std::string counts_value(std::string_view key, const QueueCounts& counts) {
-  std::string value;
+void append_accepted(std::string& value, const Place& place, std::string_view record) {
+  const std::size_t begin = value.size();
   ByteWriter writer(value);
-  writer.varint(counts.waiting);
-  writer.varint(counts.dead);
-  return meta_value(key, std::move(value));
+  writer.u8(static_cast<std::uint8_t>(place.lane));
+  if (place.lane != Lane::due) {
+    writer.key_u32(place.queue);
+    writer.key_u32(place.priority);
+  }
+  write_instant(writer, place.at);
+  writer.u16(check_of(place.id, std::string_view(value).substr(begin)));
+  writer.raw(record);
 }
 
-Result<QueueCounts> parse_counts(std::string_view key, std::string_view value) {
-  Result<QueueCounts> counts = read_counts(key, value);
-  if (counts) return counts;
-  return in_key(key, std::move(counts).error());
+AcceptedValue split_accepted(TaskId id, std::string_view value) noexcept {
+  const AcceptedValue damaged{front_place(id), value};
+  if (value.empty()) return damaged;
+  // The lane byte goes before the instant in every lane here: without it a value has no shape.
+  const bool is_due = value[0] == '\0';
+  const std::size_t place_bytes = is_due ? 1 + kDuePlaceBytes : kLanePlaceBytes;
+  if (value.size() < place_bytes + kCheckBytes) return damaged;
+  const std::string_view bytes = value.substr(0, place_bytes);
+  const auto byte = [&value](std::size_t i) {
+    return static_cast<unsigned>(static_cast<unsigned char>(value[i]));
+  };
+  if ((byte(place_bytes) | byte(place_bytes + 1) << 8) != check_of(id, bytes)) return damaged;
+  const Result<Place> place = parse_id_value(id, is_due ? bytes.substr(1) : bytes);
+  if (!place) return damaged;
+  return {*place, value.substr(place_bytes + kCheckBytes)};
+}
+
+Place front_place(TaskId id) noexcept {
+  return {.lane = Lane::due, .queue = 0, .priority = 0, .at = WallTime{}, .id = id};
+}
+
+std::string key_key(std::uint32_t queue, std::string_view key) {
+  std::string bytes;
+  bytes.reserve(4 + key.size());
+  ByteWriter writer(bytes);
+  writer.key_u32(queue);
+  writer.raw(key);
+  return bytes;
+}
+
+std::string expiry_key(WallTime at, std::string_view key_key) {
+  std::string bytes;
+  bytes.reserve(8 + key_key.size());
+  ByteWriter writer(bytes);
+  write_instant(writer, at);
+  writer.raw(key_key);
+  return bytes;
+}
+
+Result<Expiry> parse_expiry_key(std::string_view key) {
+  ByteReader reader(key);
+  ASSIGN_OR_RETURN(const WallTime at, read_instant(reader));
+  return Expiry{at, key.substr(reader.position())};
 }
 
 }  // namespace detent

@@ -1,7 +1,7 @@
-// Keys and small values of the RocksDB back end; docs/internals/storage-format.md defines them.
+// Keys of the RocksDB back end, and the values that name a place; docs/internals/storage-format.md
+// defines them. What the meta and keys families hold is in meta_format.h.
 //
-// Keys are big-endian, so that RocksDB's byte order is the due order and the order of ids. Values
-// of the meta family are sealed with a checksum over key and value.
+// Keys are big-endian, so that RocksDB's byte order is the order of the lanes and of ids.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,42 @@
 
 namespace detent {
 
-/// 16 bytes: the instant, the id.
-std::string due_key(DueKey place);
-Result<DueKey> parse_due_key(std::string_view key);
+/// The key of a place in its family. In the due family 16 bytes: the instant, the id. In the lanes
+/// family 25: lane, queue, priority, instant, id.
+std::string place_key(const Place& place);
+/// The first key in byte order that is after that of `place`.
+std::string first_key_after(const Place& place);
+/// Errors: data_loss, when it is no key of that family.
+Result<Place> parse_due_key(std::string_view key);
+Result<Place> parse_lane_key(std::string_view key);
 
-/// 8 bytes: the id. Its value is the instant of the task's place.
+/// 8 bytes: the id. Its value in the ids family is the rest of the place: 8 bytes in the due lane
+/// (the instant), else 17 (lane, queue, priority, instant).
 std::string id_key(TaskId id);
-std::string id_value(WallTime at);
-Result<WallTime> parse_id_value(std::string_view value);
+Result<TaskId> parse_id_key(std::string_view key);
+std::string id_value(const Place& place);
+Result<Place> parse_id_value(TaskId id, std::string_view value);
 
-inline constexpr std::string_view kFormatKey = "format";
-inline constexpr std::string_view kLastIdKey = "last_id";
-inline constexpr std::string_view kEpochKey = "epoch";
-inline constexpr std::string_view kLowWaterKey = "low_water";  // its value is a place, as due_key()
+/// The value in the accepted family: the place, a check of it, the record. Appends to `value`.
+void append_accepted(std::string& value, const Place& place, std::string_view record);
+struct AcceptedValue {
+  Place place;
+  std::string_view record;  // points into the value
+};
+/// A value whose place can't be made out stands at the front of the due order, with all of its
+/// bytes as the record: so it is met, and found to be damaged, when it is read.
+AcceptedValue split_accepted(TaskId id, std::string_view value) noexcept;
+Place front_place(TaskId id) noexcept;
 
-/// A value of the meta family for these bytes, and the bytes of a value. Errors: data_loss, with
-/// the key in the message.
-std::string meta_value(std::string_view key, std::string bytes);
-Result<std::string_view> parse_meta_value(std::string_view key, std::string_view value);
-
-/// The bytes of a number in the meta family.
-std::string number_bytes(std::uint64_t number);
-Result<std::uint64_t> parse_number_bytes(std::string_view bytes);
-
-/// The keys of queue counts lie between these two.
-inline constexpr std::string_view kQueuePrefix = "queue/";
-inline constexpr std::string_view kQueueEnd = "queue0";  // '0' follows '/'
-std::string counts_key(std::string_view queue);
-std::string counts_value(std::string_view key, const QueueCounts& counts);
-/// Requires: `key` starts with kQueuePrefix.
-Result<QueueCounts> parse_counts(std::string_view key, std::string_view value);
+/// In the keys family: the queue's number, the key. In the key_expiry family the instant goes
+/// before them.
+std::string key_key(std::uint32_t queue, std::string_view key);
+std::string expiry_key(WallTime at, std::string_view key_key);
+/// The instant and, as a view into it, the key in the keys family.
+struct Expiry {
+  WallTime at{};
+  std::string_view key_key;
+};
+Result<Expiry> parse_expiry_key(std::string_view key);
 
 }  // namespace detent

@@ -1,12 +1,11 @@
 #include "store/rocksdb/low_water.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <string>
 
-#include "store/record_format.h"
 #include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_format.h"
 
 namespace detent {
 
@@ -18,11 +17,11 @@ constexpr std::size_t kRemovalsARaise = 1'000;
 constexpr std::uint64_t kMostTombstones = 20'000;
 constexpr std::size_t kRemovalsAfterGivingUp = 100'000;
 
-/// After every record.
-constexpr DueKey kEnd{kNeverDue, TaskId{std::numeric_limits<std::uint64_t>::max()}};
-
 /// The place right before that of a record.
-DueKey before(DueKey place) noexcept { return {place.at, TaskId{place.id.value - 1}}; }
+Place before(Place place) noexcept {
+  --place.id.value;
+  return place;
+}
 
 }  // namespace
 
@@ -36,7 +35,7 @@ Result<LowWater> LowWater::read(OpenDb& db) {
   return mark;
 }
 
-void LowWater::put(DueKey place) noexcept { place_ = std::min(place_, before(place)); }
+void LowWater::put(const Place& place) noexcept { place_ = std::min(place_, before(place)); }
 
 void LowWater::removed(std::size_t count, OpenDb& db) {
   removals_until_raise_ -= std::min(count, removals_until_raise_);
@@ -44,7 +43,7 @@ void LowWater::removed(std::size_t count, OpenDb& db) {
 }
 
 void LowWater::raise(OpenDb& db) {
-  const std::string from = due_key(place_);
+  const std::string from = place_key(place_);
   const rocksdb::Slice bound(from);
   rocksdb::ReadOptions options;
   options.iterate_lower_bound = &bound;
@@ -55,10 +54,10 @@ void LowWater::raise(OpenDb& db) {
   if (it->Valid()) {
     const rocksdb::Slice key = it->key();
     // A key that is none stays where it is; reading a page will tell.
-    const Result<DueKey> first = parse_due_key({key.data(), key.size()});
+    const Result<Place> first = parse_due_key({key.data(), key.size()});
     if (first) place_ = std::max(place_, before(*first));
   } else if (it->status().ok()) {
-    place_ = kEnd;
+    place_ = end_of(Lane::due);
   } else {
     removals_until_raise_ = kRemovalsAfterGivingUp;
   }

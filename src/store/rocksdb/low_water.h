@@ -1,4 +1,4 @@
-// Where the due order begins: a place at or before which there is no record.
+// Where the due family begins: a place in the due order at or before which it has no record.
 //
 // Tasks are removed at the front of the order, and until RocksDB has compacted them away their
 // tombstones lie there: a read from the very beginning, as every start makes one, would walk over
@@ -21,9 +21,9 @@ class LowWater {
   /// The mark as it was stored with the last batch.
   static Result<LowWater> read(OpenDb& db);
 
-  DueKey place() const noexcept { return place_; }
-  /// A record is put at `place`: the mark gets below it.
-  void put(DueKey place) noexcept;
+  const Place& place() const noexcept { return place_; }
+  /// A record is put at `place`, of the due lane: the mark gets below it.
+  void put(const Place& place) noexcept;
   /// `count` records have been removed, durably or not. May raise the mark.
   void removed(std::size_t count, OpenDb& db);
   /// Raises the mark to the first record, if that is not far.
@@ -34,8 +34,8 @@ class LowWater {
   void stored() noexcept { stored_ = place_; }
 
  private:
-  DueKey place_ = kFirstDueKey;
-  DueKey stored_ = kFirstDueKey;
+  Place place_ = begin_of(Lane::due);
+  Place stored_ = begin_of(Lane::due);
   std::size_t removals_until_raise_ = 0;
 };
 

@@ -11,17 +11,24 @@
 namespace detent {
 namespace {
 
-DueKey place_of(std::uint64_t n) {
-  return {WallTime{std::chrono::milliseconds{static_cast<std::int64_t>(n)}}, TaskId{n << 8}};
+Place place_of(std::uint64_t n) {
+  Place place = begin_of(Lane::due);
+  place.at += std::chrono::milliseconds{n};
+  place.id = TaskId{n << 8};
+  return place;
 }
-DueKey right_before(std::uint64_t n) { return {place_of(n).at, TaskId{(n << 8) - 1}}; }
+Place right_before(std::uint64_t n) {
+  Place place = place_of(n);
+  --place.id.value;
+  return place;
+}
 
 struct LowWaterTest : testing::Test {
   void put(std::uint64_t n) {
-    ASSERT_TRUE(db->db().Put({}, db->due(), due_key(place_of(n)), "").ok());
+    ASSERT_TRUE(db->db().Put({}, db->due(), place_key(place_of(n)), "").ok());
   }
   void remove(std::uint64_t n) {
-    ASSERT_TRUE(db->db().Delete({}, db->due(), due_key(place_of(n))).ok());
+    ASSERT_TRUE(db->db().Delete({}, db->due(), place_key(place_of(n))).ok());
   }
 
   TestFolder folder;
@@ -30,7 +37,7 @@ struct LowWaterTest : testing::Test {
 };
 
 TEST_F(LowWaterTest, RisesToTheFirstRecordAndToTheEndWithoutOne) {
-  EXPECT_EQ(mark.place(), kFirstDueKey);
+  EXPECT_EQ(mark.place(), begin_of(Lane::due));
   put(5);
   put(9);
   mark.raise(*db);
@@ -57,7 +64,7 @@ TEST_F(LowWaterTest, PutGetsItBelowTheRecordAndNeverRaisesIt) {
 TEST_F(LowWaterTest, FollowsAThousandRemovals) {
   put(9);
   mark.removed(999, *db);
-  EXPECT_EQ(mark.place(), kFirstDueKey);
+  EXPECT_EQ(mark.place(), begin_of(Lane::due));
   mark.removed(1, *db);
   EXPECT_EQ(mark.place(), right_before(9));
   EXPECT_TRUE(mark.is_changed());
@@ -69,9 +76,9 @@ TEST_F(LowWaterTest, GivesUpBehindTooManyTombstones) {
   for (std::uint64_t n = 1; n <= 30'000; ++n) put(n);
   for (std::uint64_t n = 1; n < 30'000; ++n) remove(n);
   mark.raise(*db);
-  EXPECT_EQ(mark.place(), kFirstDueKey);
+  EXPECT_EQ(mark.place(), begin_of(Lane::due));
   mark.removed(99'999, *db);  // and does not try again soon
-  EXPECT_EQ(mark.place(), kFirstDueKey);
+  EXPECT_EQ(mark.place(), begin_of(Lane::due));
 }
 
 }  // namespace

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdarg>
 #include <string>
 #include <utility>
 
-#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/format_upgrade.h"
+#include "store/rocksdb/meta_format.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/wal_check.h"
 
@@ -19,15 +21,40 @@ namespace detent {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-// In the order of OpenDb's accessors. RocksDB insists on a family "default", which stays empty.
-constexpr std::array kFamilies{"due", "ids", "meta", "quarantine", "default"};
 
-rocksdb::DBOptions database_options() {
+/// How a family is tuned.
+struct Family {
+  std::string_view name;
+  std::size_t buffer_divisor;  // its write buffer, of the one of the accepted family
+  rocksdb::CompressionType compression;
+};
+// In the order of OpenDb's accessors. RocksDB insists on a family "default", which stays empty.
+constexpr std::array kFamilies{// Written once, read rarely and soon removed: not worth compressing.
+                               Family{"accepted", 1, rocksdb::kNoCompression},
+                               Family{"due", 4, rocksdb::kLZ4Compression},
+                               Family{"lanes", 4, rocksdb::kLZ4Compression},
+                               Family{"ids", 4, rocksdb::kLZ4Compression},
+                               Family{"keys", 4, rocksdb::kLZ4Compression},
+                               Family{"key_expiry", 8, rocksdb::kLZ4Compression},
+                               Family{"meta", 16, rocksdb::kLZ4Compression},
+                               Family{"quarantine", 16, rocksdb::kLZ4Compression},
+                               Family{"default", 16, rocksdb::kLZ4Compression}};
+
+/// RocksDB's own diary is for its developers, and 7.8 stops the process when a line of it cannot be
+/// written because the disk is full.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+rocksdb::DBOptions database_options(rocksdb::Env* env) {
   rocksdb::DBOptions options;
+  if (env != nullptr) options.env = env;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
-  // What may be replayed is decided by check_logs() before; a torn tail ends the replay there. A
+  // What may be replayed is decided by mend_logs() before; a torn tail is cut off there. A
   // synced log that has vanished as a whole is found by the manifest.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.track_and_verify_wals_in_manifest = true;
@@ -40,17 +67,14 @@ rocksdb::DBOptions database_options() {
   options.max_manifest_file_size = 16 * kMiB;
   options.skip_stats_update_on_db_open = true;
   options.bytes_per_sync = kMiB;
-  // RocksDB's own log of what it does: for its developers, so short.
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = kMiB;
-  options.keep_log_file_num = 2;
+  options.info_log = std::make_shared<NoLog>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;
 }
 
 rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache>& cache,
-                                            std::size_t write_buffer_bytes) {
+                                            const Family& family, std::size_t buffer_bytes) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   // Index and filters count against the cache, so the cache's size bounds them too.
@@ -60,10 +84,17 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
   table.format_version = 5;
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  options.compression = rocksdb::kLZ4Compression;
+  options.compression = family.compression;
   options.level_compaction_dynamic_level_bytes = true;
-  options.write_buffer_size = write_buffer_bytes;
+  options.write_buffer_size = buffer_bytes / family.buffer_divisor;
   options.max_write_buffer_number = 2;
+  // A settle adds a table for all of its tasks at once. Writers are held back only when compaction
+  // is very far behind: reading some tables more costs less than stalling.
+  options.level0_slowdown_writes_trigger = 40;
+  options.level0_stop_writes_trigger = 80;
+  // What is asked for by key is there, nearly always: a filter of the last level would be for
+  // nothing.
+  options.optimize_filters_for_hits = true;
   // Tasks are removed where they are read, at the front of the order: what is left are tombstones
   // that every later read of the front walks over. Files full of them are compacted early.
   options.table_properties_collector_factories.push_back(
@@ -73,34 +104,33 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
 
 std::vector<rocksdb::ColumnFamilyDescriptor> families(const RocksDbStoreOptions& options) {
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
-  const std::size_t small = std::min<std::size_t>(options.write_buffer_bytes, 2 * kMiB);
-  const std::array sizes{options.write_buffer_bytes, options.write_buffer_bytes / 2, small, small,
-                         small};
   std::vector<rocksdb::ColumnFamilyDescriptor> all;
-  for (std::size_t i = 0; i < kFamilies.size(); ++i) {
-    all.emplace_back(kFamilies[i], family_options(cache, sizes[i]));
+  for (const Family& family : kFamilies) {
+    all.emplace_back(std::string(family.name),
+                     family_options(cache, family, options.write_buffer_bytes));
   }
   return all;
 }
 
-Error damaged(const DataFolder& folder, const std::string& what) {
+Error damaged_folder(const DataFolder& folder, const std::string& what) {
   return {ErrorCode::data_loss,
           folder.name() + " is damaged: " + what + "; restore it from a backup", ""};
 }
 
-Error open_error(const DataFolder& folder, const rocksdb::Status& status) {
-  if (status.IsCorruption()) return damaged(folder, status.ToString());
+Error error_of(const DataFolder& folder, const rocksdb::Status& status) {
+  if (status.IsCorruption()) return damaged_folder(folder, status.ToString());
   return to_error("open " + folder.name(), status);
 }
 
 /// A family this program does not know would be hidden from it and might be stale afterwards.
-Result<void> check_families(const DataFolder& folder) {
+Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
   std::vector<std::string> found;
   const rocksdb::Status status =
-      rocksdb::DB::ListColumnFamilies(database_options(), folder.path(), &found);
-  if (!status.ok()) return open_error(folder, status);
+      rocksdb::DB::ListColumnFamilies(database_options(env), folder.path(), &found);
+  if (!status.ok()) return error_of(folder, status);
   for (const std::string& name : found) {
-    if (std::find(kFamilies.begin(), kFamilies.end(), name) != kFamilies.end()) continue;
+    const auto is_it = [&name](const Family& family) { return family.name == name; };
+    if (std::any_of(kFamilies.begin(), kFamilies.end(), is_it)) continue;
     return Error{ErrorCode::invalid_argument,
                  folder.name() + " was not written by this version of Detent: it has a part '" +
                      name + "' that is not known here",
@@ -111,28 +141,34 @@ Result<void> check_families(const DataFolder& folder) {
 
 }  // namespace
 
-Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options) {
+Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options, StoreSeams seams) {
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::open(options.path));
   ASSIGN_OR_RETURN(const bool exists, folder.holds_database());
   if (exists) {
-    TRY(check_families(folder));
-    TRY(check_logs(folder));
+    TRY(check_families(folder, seams.env));
+    TRY(mend_logs(folder));
   }
-  std::unique_ptr<OpenDb> open(new OpenDb(std::move(folder)));
+  std::unique_ptr<OpenDb> open(new OpenDb(std::move(folder), std::move(seams)));
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(database_options(), open->folder_.path(),
-                                                   families(options), &open->families_, &db);
-  if (!status.ok()) return open_error(open->folder_, status);
+  const rocksdb::Status status =
+      rocksdb::DB::Open(database_options(open->seams_.env), open->folder_.path(), families(options),
+                        &open->families_, &db);
+  if (!status.ok()) return open->open_error(status);
   open->db_.reset(db);
   TRY(open->check_format());
+  TRY(open->clean_settle_folder());
   return open;
 }
 
 OpenDb::~OpenDb() {
   if (!db_) return;
+  // RocksDB 7.8 stops the process in a flush after a write has failed.
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  rocksdb::WriteBatch nothing;
   rocksdb::FlushOptions flush;
   flush.wait = true;
-  static_cast<void>(db_->Flush(flush, families_));
+  if (db_->Write(synced, &nothing).ok()) static_cast<void>(db_->Flush(flush, families_));
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     static_cast<void>(db_->DestroyColumnFamilyHandle(family));
   }
@@ -144,9 +180,9 @@ Result<std::optional<std::string>> OpenDb::read_meta(std::string_view key) {
   const rocksdb::Status status =
       db_->Get(rocksdb::ReadOptions(), meta(), rocksdb::Slice(key.data(), key.size()), &value);
   if (status.IsNotFound()) return std::optional<std::string>();
-  if (!status.ok()) return open_error(folder_, status);
+  if (!status.ok()) return open_error(status);
   const Result<std::string_view> bytes = parse_meta_value(key, value);
-  if (!bytes) return damaged(folder_, bytes.error().message);
+  if (!bytes) return damaged(bytes.error().message);
   return std::optional<std::string>(*bytes);
 }
 
@@ -156,12 +192,30 @@ Result<std::uint64_t> OpenDb::read_number(std::string_view key) {
   return parse_number_bytes(*bytes);
 }
 
+Error OpenDb::damaged(const std::string& what) const { return damaged_folder(folder_, what); }
+
+Error OpenDb::open_error(const rocksdb::Status& status) const { return error_of(folder_, status); }
+
+Result<void> OpenDb::clean_settle_folder() {
+  const std::string folder = settle_folder();
+  rocksdb::Env& env = *db_->GetEnv();
+  rocksdb::Status status = env.CreateDirIfMissing(folder);
+  std::vector<std::string> names;
+  if (status.ok()) status = env.GetChildren(folder, &names);
+  for (const std::string& name : names) {
+    if (name == "." || name == ".." || !status.ok()) continue;
+    status = env.DeleteFile(folder + "/" + name);
+  }
+  if (status.ok()) return ok();
+  return to_error("clean folder '" + folder + "'", status);
+}
+
 Result<bool> OpenDb::is_empty() {
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), family));
     it->SeekToFirst();
     if (it->Valid()) return false;
-    if (!it->status().ok()) return open_error(folder_, it->status());
+    if (!it->status().ok()) return open_error(it->status());
   }
   return true;
 }
@@ -176,15 +230,16 @@ Result<void> OpenDb::check_format() {
                      std::to_string(kFormatVersion) + ")",
                  ""};
   }
+  if (version == 1) return upgrade_from_format_1(*this);
   // No version: a new database, or one whose first start was interrupted just here.
   ASSIGN_OR_RETURN(const bool empty, is_empty());
-  if (!empty) return damaged(folder_, "its format version is missing");
+  if (!empty) return damaged("its format version is missing");
   rocksdb::WriteOptions synced;
   synced.sync = true;
   const rocksdb::Status status =
       db_->Put(synced, meta(), rocksdb::Slice(kFormatKey.data(), kFormatKey.size()),
                meta_value(kFormatKey, number_bytes(kFormatVersion)));
-  if (!status.ok()) return open_error(folder_, status);
+  if (!status.ok()) return open_error(status);
   return ok();
 }
 

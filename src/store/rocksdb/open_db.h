@@ -5,6 +5,7 @@
 #include <rocksdb/db.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,14 +20,34 @@
 namespace detent {
 
 /// The version of the whole layout: families, keys and values.
-inline constexpr std::uint64_t kFormatVersion = 1;
+inline constexpr std::uint64_t kFormatVersion = 2;
 
-/// Owns the database and its folder's lock. Confined to the store's thread; RocksDB's own threads
-/// flush and compact behind it.
+/// A moment after which a crash leaves something else than before it.
+enum class StoreStep : std::uint8_t {
+  tasks_read,  // of a settle, as are the next four
+  tables_written,
+  tables_ingested,
+  settle_staged,
+  settle_done,
+  upgrade_batch,
+};
+
+/// What tests put between the store and the world.
+struct StoreSeams {
+  /// Files and threads; null: the system's. Must outlive the store.
+  rocksdb::Env* env = nullptr;
+  /// Called at each step, the first three on the settle's thread.
+  std::function<void(StoreStep, rocksdb::DB&)> at_step = {};
+};
+
+/// Owns the database and its folder's lock. Confined to the store's thread, but for db(), the
+/// families and the settle folder; RocksDB's own threads flush and compact behind it.
 class OpenDb {
  public:
-  /// Opens, or makes, the database and checks that this program can read it.
-  static Result<std::unique_ptr<OpenDb>> open(const RocksDbStoreOptions& options);
+  /// Opens, or makes, the database and checks that this program can read it; an older format is
+  /// upgraded. Files that a settle left behind are removed.
+  static Result<std::unique_ptr<OpenDb>> open(const RocksDbStoreOptions& options,
+                                              StoreSeams seams = {});
   /// Flushes, so that the next start has no log to replay, and closes. What fails here is still in
   /// the log.
   ~OpenDb();
@@ -34,10 +55,18 @@ class OpenDb {
   OpenDb& operator=(const OpenDb&) = delete;
 
   rocksdb::DB& db() noexcept { return *db_; }
-  rocksdb::ColumnFamilyHandle* due() noexcept { return families_[0]; }
-  rocksdb::ColumnFamilyHandle* ids() noexcept { return families_[1]; }
-  rocksdb::ColumnFamilyHandle* meta() noexcept { return families_[2]; }
-  rocksdb::ColumnFamilyHandle* quarantine() noexcept { return families_[3]; }
+  rocksdb::ColumnFamilyHandle* accepted() noexcept { return families_[0]; }
+  rocksdb::ColumnFamilyHandle* due() noexcept { return families_[1]; }
+  rocksdb::ColumnFamilyHandle* lanes() noexcept { return families_[2]; }
+  rocksdb::ColumnFamilyHandle* ids() noexcept { return families_[3]; }
+  rocksdb::ColumnFamilyHandle* keys() noexcept { return families_[4]; }
+  rocksdb::ColumnFamilyHandle* key_expiry() noexcept { return families_[5]; }
+  rocksdb::ColumnFamilyHandle* meta() noexcept { return families_[6]; }
+  rocksdb::ColumnFamilyHandle* quarantine() noexcept { return families_[7]; }
+  /// Where settled records of a lane are.
+  rocksdb::ColumnFamilyHandle* family_of(Lane lane) noexcept {
+    return lane == Lane::due ? due() : lanes();
+  }
 
   /// The bytes under a key of the meta family, if it was ever written. For opening: an error names
   /// the folder.
@@ -45,12 +74,26 @@ class OpenDb {
   /// The same as a number; 0 when it was never written.
   Result<std::uint64_t> read_number(std::string_view key);
 
+  /// Errors for the operator, while opening.
+  Error damaged(const std::string& what) const;
+  Error open_error(const rocksdb::Status& status) const;
+
+  /// Where a settle writes its tables before they are ingested.
+  std::string settle_folder() const { return folder_.path() + "/settle"; }
+  /// Makes it if it is missing, and removes all that is in it.
+  Result<void> clean_settle_folder();
+  void reached(StoreStep step) {
+    if (seams_.at_step) seams_.at_step(step, *db_);
+  }
+
  private:
-  explicit OpenDb(DataFolder folder) : folder_(std::move(folder)) {}
+  OpenDb(DataFolder folder, StoreSeams seams)
+      : folder_(std::move(folder)), seams_(std::move(seams)) {}
   Result<void> check_format();
   Result<bool> is_empty();
 
   DataFolder folder_;
+  StoreSeams seams_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is RocksDB's own
 };

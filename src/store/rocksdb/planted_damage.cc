@@ -3,11 +3,14 @@
 #include <rocksdb/db.h>
 
 #include <memory>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "detent/check.h"
 #include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_format.h"
 
 namespace detent {
 
@@ -36,17 +39,20 @@ class RawDb {
   RawDb(const RawDb&) = delete;
   RawDb& operator=(const RawDb&) = delete;
 
+  bool has_family(std::string_view name) { return find_family(name) != nullptr; }
   rocksdb::ColumnFamilyHandle* family(std::string_view name) {
-    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
-      if (handle->GetName() == name) return handle;
-    }
-    DETENT_CHECK(false && "no such family");
-    return nullptr;
+    rocksdb::ColumnFamilyHandle* const found = find_family(name);
+    DETENT_CHECK(found != nullptr);
+    return found;
+  }
+  std::optional<std::string> find(std::string_view family_name, const std::string& key) {
+    std::string value;
+    const rocksdb::Status status = db_->Get({}, family(family_name), key, &value);
+    DETENT_CHECK(status.ok() || status.IsNotFound());
+    return status.ok() ? std::optional(std::move(value)) : std::nullopt;
   }
   std::string get(std::string_view family_name, const std::string& key) {
-    std::string value;
-    DETENT_CHECK(db_->Get({}, family(family_name), key, &value).ok());
-    return value;
+    return find(family_name, key).value();
   }
   void put(std::string_view family_name, const std::string& key, const std::string& value) {
     DETENT_CHECK(db_->Put({}, family(family_name), key, value).ok());
@@ -61,22 +67,66 @@ class RawDb {
   }
 
  private:
+  rocksdb::ColumnFamilyHandle* find_family(std::string_view name) {
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      if (handle->GetName() == name) return handle;
+    }
+    return nullptr;
+  }
+
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };
 
-}  // namespace
+/// Where the record at a place is: by the mark, which format 1 does not have.
+struct Stored {
+  std::string family;
+  std::string key;
+  std::size_t record_begin = 0;  // in the value
+};
 
-void flip_stored_bit(const std::string& folder, DueKey place, std::size_t bit) {
-  RawDb db(folder);
-  std::string record = db.get("due", due_key(place));
-  char& byte = record[bit / 8 % record.size()];
-  byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1u << (bit % 8)));
-  db.put("due", due_key(place), record);
+Stored find_record(RawDb& db, const Place& place) {
+  if (!db.has_family("accepted")) return {"due", place_key(place)};
+  const std::optional<std::string> mark = db.find("meta", std::string(kSettledToKey));
+  const std::uint64_t settled_to =
+      mark ? parse_number_bytes(parse_meta_value(kSettledToKey, *mark).value()).value() : 0;
+  if (place.id.value <= settled_to) {
+    return {place.lane == Lane::due ? "due" : "lanes", place_key(place)};
+  }
+  const std::string value = db.get("accepted", id_key(place.id));
+  const AcceptedValue accepted = split_accepted(place.id, value);
+  DETENT_CHECK(accepted.place == place);
+  return {"accepted", id_key(place.id), value.size() - accepted.record.size()};
 }
 
-void drop_stored_record(const std::string& folder, DueKey place) {
-  RawDb(folder).remove("due", due_key(place));
+void flip(std::string& bytes, std::size_t at, std::size_t bit) {
+  bytes[at] = static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ (1u << bit));
+}
+
+}  // namespace
+
+void flip_stored_bit(const std::string& folder, const Place& place, std::size_t bit) {
+  RawDb db(folder);
+  const Stored stored = find_record(db, place);
+  std::string value = db.get(stored.family, stored.key);
+  flip(value, stored.record_begin + bit / 8 % (value.size() - stored.record_begin), bit % 8);
+  db.put(stored.family, stored.key, value);
+}
+
+void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit) {
+  RawDb db(folder);
+  std::string value = db.get("accepted", id_key(id));
+  const std::size_t place_bytes = value.size() - split_accepted(id, value).record.size();
+  DETENT_CHECK(place_bytes > 0);
+  flip(value, bit / 8 % place_bytes, bit % 8);
+  db.put("accepted", id_key(id), value);
+}
+
+void drop_stored_record(const std::string& folder, const Place& place) {
+  RawDb db(folder);
+  const Stored stored = find_record(db, place);
+  DETENT_CHECK(stored.family != "accepted");
+  db.remove(stored.family, stored.key);
 }
 
 void set_stored_format(const std::string& folder, std::uint64_t version) {

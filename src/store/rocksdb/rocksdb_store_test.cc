@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -33,13 +34,15 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-DueKey place_of(std::uint64_t n) {
-  return {WallTime{milliseconds{static_cast<std::int64_t>(1'000 * n)}},
-          TaskId{n << TaskId::kShardBits}};
+Place place_of(std::uint64_t n) {
+  Place place = begin_of(Lane::due);
+  place.at += milliseconds{1'000 * n};
+  place.id = TaskId{n << TaskId::kShardBits};
+  return place;
 }
 
 WriteBatch& add(WriteBatch& batch, std::uint64_t n, std::size_t payload_bytes = 100) {
-  const DueKey place = place_of(n);
+  const Place place = place_of(n);
   Task task;
   task.id = place.id;
   task.queue = "mail";
@@ -59,8 +62,9 @@ WriteBatch tasks(std::uint64_t first, std::uint64_t count, std::size_t payload_b
   return batch;
 }
 
-std::unique_ptr<Store> open_store(const std::string& path) {
-  Result<std::unique_ptr<Store>> store = RocksDbStore::open({.path = path});
+std::unique_ptr<Store> open_store(const std::string& path, std::size_t settle_tasks = 500'000) {
+  Result<std::unique_ptr<Store>> store =
+      RocksDbStore::open({.path = path, .settle_tasks = settle_tasks, .settle_inline = true});
   EXPECT_TRUE(store) << store.error().message;
   return store ? *std::move(store) : nullptr;
 }
@@ -79,9 +83,20 @@ void expect_damaged(const std::string& path) {
   EXPECT_NE(error.message.find("restore it from a backup"), std::string::npos) << error.message;
 }
 
+TaskPage whole_due_order(Store& store) {
+  return store.read(begin_of(Lane::due), end_of(Lane::due), 1'000'000).value();
+}
+
+/// Tasks 1 … count, in due order on disk.
+void write_settled(const std::string& path, std::uint64_t count) {
+  const auto store = open_store(path, count);
+  ASSERT_TRUE(store->write(tasks(1, count), Durability::synced));
+  ASSERT_EQ(whole_due_order(*store).tasks.size(), count);
+}
+
 std::uint64_t stored_count(const std::string& path) {
   const auto store = open_store(path);
-  const DuePage page = store->read_due(kFirstDueKey, kNeverDue, 1'000'000).value();
+  const TaskPage page = whole_due_order(*store);
   EXPECT_EQ(page.damaged.size(), 0u);
   return page.tasks.size();
 }
@@ -245,7 +260,7 @@ TEST_F(KilledStoreDeathTest, TornTailOpensWithoutTheBatchThatWasTorn) {
   const std::vector<std::size_t> cuts{bytes_.size() - 1, bytes_.size() - 300, last_begin_};
   for (const std::size_t cut : cuts) {
     TestFolder copy;
-    fs::copy(path_, copy / "data");
+    fs::copy(path_, copy / "data", fs::copy_options::recursive);
     const std::string log_name = fs::path(log_).filename();
     write_file(copy / ("data/" + log_name), std::string_view(bytes_).substr(0, cut));
     EXPECT_EQ(stored_count(copy / "data"), 90u) << "cut to " << cut;
@@ -304,42 +319,49 @@ TEST_F(RocksDbStoreTest, CloseLeavesNoLogToReplay) {
 // The mark where reads begin follows the removals, and every later put at or before it is read.
 TEST_F(RocksDbStoreTest, NothingPutAtTheFrontIsHiddenAfterManyRemovals) {
   constexpr std::uint64_t kMany = 5'000;
-  auto store = open_store(path_);
+  auto store = open_store(path_, kMany);
   ASSERT_TRUE(store->write(tasks(1, kMany), Durability::synced));
   for (std::uint64_t n = 1; n <= kMany; n += 500) {
     WriteBatch batch;
     for (std::uint64_t i = n; i < n + 500; ++i) batch.erases.push_back(place_of(i));
     ASSERT_TRUE(store->write(batch, Durability::buffered));
   }
-  EXPECT_EQ(store->read_due(kFirstDueKey, kNeverDue, 10).value().tasks.size(), 0u);
-  // The first at the very front, the others behind it and behind the mark that it left.
-  const std::vector<WallTime> instants{WallTime{}, WallTime{milliseconds{7}},
-                                       WallTime{milliseconds{3'000'000}}, kNeverDue};
-  std::vector<DueKey> expected;
-  for (const WallTime at : instants) {
-    WriteBatch batch = tasks(kMany + 1 + expected.size(), 1);
-    batch.puts[0].to.place.at = at;
+  EXPECT_EQ(whole_due_order(*store).tasks.size(), 0u);
+  // Each before or behind the mark that the one before it left. They are settled one by one; every
+  // second is put back under an id that was settled before.
+  const std::vector<std::int64_t> instants{3'000'000, 7, 1'000'000'000, 0};
+  std::vector<Place> expected;
+  for (const std::int64_t at : instants) {
+    store.reset();
+    store = open_store(path_, 1);
+    const bool is_restored = expected.size() % 2 == 1;
+    WriteBatch batch = tasks((is_restored ? 1 : kMany + 1) + expected.size(), 1);
+    batch.puts[0].to.place.at = WallTime{milliseconds{at}};
     expected.push_back(batch.puts[0].to.place);
+    std::sort(expected.begin(), expected.end());
     ASSERT_TRUE(store->write(batch, Durability::buffered));
-    if (expected.size() % 2 == 0) store.reset(), store = open_store(path_);
-    const auto page = store->read_due(kFirstDueKey, kNeverDue, 10);
-    std::vector<DueKey> places;
-    for (const StoredTask& stored : page->tasks) places.push_back(stored.place);
-    ASSERT_EQ(places, expected);
+    for (int reads = 1; reads <= 2; ++reads) {
+      std::vector<Place> places;
+      const TaskPage page = whole_due_order(*store);
+      for (const StoredTask& stored : page.tasks) {
+        places.push_back(stored.place);
+      }
+      ASSERT_EQ(places, expected);
+    }
   }
 }
 
 TEST_F(RocksDbStoreTest, DamagedTableIsSaidAndNeverReadAsSomethingElse) {
-  ASSERT_TRUE(open_store(path_)->write(tasks(1, 2'000), Durability::synced));
+  write_settled(path_, 2'000);
   const std::string table = largest(path_, ".sst");
   std::string bytes = read_file(table);
   bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 4);
   write_file(table, bytes);
   const auto store = open_store(path_);
-  const Result<DuePage> page = store->read_due(kFirstDueKey, kNeverDue, 10'000);
+  const Result<TaskPage> page = store->read(begin_of(Lane::due), end_of(Lane::due), 10'000);
   ASSERT_FALSE(page);
   EXPECT_EQ(page.error().code, ErrorCode::data_loss);
-  std::vector<DueKey> places;
+  std::vector<Place> places;
   for (std::uint64_t n = 1; n <= 2'000; ++n) places.push_back(place_of(n));
   std::size_t damaged = 0;
   const auto tasks_read = store->read_at(places);
@@ -353,11 +375,30 @@ TEST_F(RocksDbStoreTest, DamagedTableIsSaidAndNeverReadAsSomethingElse) {
   EXPECT_LT(damaged, 2'000u);
 }
 
+// All of an accepted task is under a checksum, also where it lies.
+TEST_F(RocksDbStoreTest, AcceptedTaskWhosePlaceIsDamagedIsMetAndSetAside) {
+  ASSERT_TRUE(open_store(path_)->write(tasks(1, 3), Durability::synced));
+  for (std::size_t bit = 0; bit < 88; bit += 7) {
+    TestFolder copy;
+    fs::copy(path_, copy / "data", fs::copy_options::recursive);
+    flip_accepted_place_bit(copy / "data", place_of(2).id, bit);
+    const auto store = open_store(copy / "data");
+    const TaskPage page = whole_due_order(*store);
+    ASSERT_EQ(page.tasks.size(), 2u);
+    ASSERT_EQ(page.damaged.size(), 1u);
+    EXPECT_EQ(page.damaged[0].id, place_of(2).id);
+    EXPECT_EQ(store->find(place_of(2).id).error().code, ErrorCode::data_loss);
+    ASSERT_TRUE(store->quarantine(page.damaged[0]));
+    EXPECT_EQ(store->quarantined().value(), 1u);
+    EXPECT_TRUE(whole_due_order(*store).damaged.empty());
+  }
+}
+
 TEST_F(RocksDbStoreTest, MissingOrCutFilesAreRefused) {
-  ASSERT_TRUE(open_store(path_)->write(tasks(1, 2'000), Durability::synced));
+  write_settled(path_, 2'000);
   const auto refused_after = [this](auto damage) {
     TestFolder copy;
-    fs::copy(path_, copy / "data");
+    fs::copy(path_, copy / "data", fs::copy_options::recursive);
     damage(copy / "data");
     expect_damaged(copy / "data");
   };
@@ -373,7 +414,7 @@ TEST_F(RocksDbStoreTest, MissingOrCutFilesAreRefused) {
 
 TEST_F(RocksDbStoreTest, FormatOfANewerVersionIsRefused) {
   open_store(path_).reset();
-  set_stored_format(path_, 2);
+  set_stored_format(path_, 3);
   const Error error = refusal(path_);
   EXPECT_EQ(error.code, ErrorCode::invalid_argument);
   EXPECT_NE(error.message.find("newer version"), std::string::npos) << error.message;
@@ -388,7 +429,8 @@ TEST_F(RocksDbStoreTest, PartOfAnotherVersionIsRefused) {
 }
 
 TEST_F(RocksDbStoreTest, DamagedOrMissingMetaIsRefused) {
-  for (const char* key : {"format", "last_id", "epoch", "low_water"}) {
+  for (const char* key :
+       {"format", "last_id", "epoch", "low_water", "settled_to", "last_queue_number", "due_sums"}) {
     TestFolder copy;
     ASSERT_TRUE(open_store(copy / "data")->write(tasks(1, 1), Durability::synced));
     spoil_stored_meta(copy / "data", key);
@@ -405,21 +447,22 @@ TEST_F(RocksDbStoreTest, FirstStartThatWasInterruptedIsMadeUpFor) {
   EXPECT_TRUE(open_store(path_)->write(tasks(1, 1), Durability::synced));
 }
 
-TEST_F(RocksDbStoreTest, DamagedCountsAreSaid) {
+TEST_F(RocksDbStoreTest, DamagedQueueIsSaid) {
   open_store(path_).reset();
-  spoil_stored_meta(path_, "queue/mail");
-  const auto counts = open_store(path_)->queue_counts();
-  ASSERT_FALSE(counts);
-  EXPECT_EQ(counts.error().code, ErrorCode::data_loss);
-  EXPECT_NE(counts.error().message.find("queue/mail"), std::string::npos);
+  spoil_stored_meta(path_, "q/mail");
+  const auto queues = open_store(path_)->queues();
+  ASSERT_FALSE(queues);
+  EXPECT_EQ(queues.error().code, ErrorCode::data_loss);
+  EXPECT_NE(queues.error().message.find("q/mail"), std::string::npos);
 }
 
 TEST_F(RocksDbStoreTest, IndexEntryWithoutItsRecordIsDataLoss) {
-  ASSERT_TRUE(open_store(path_)->write(tasks(1, 2), Durability::synced));
+  write_settled(path_, 2);
   drop_stored_record(path_, place_of(1));
   const auto store = open_store(path_);
   EXPECT_EQ(store->find(place_of(1).id).error().code, ErrorCode::data_loss);
   EXPECT_TRUE(store->find(place_of(2).id).value().has_value());
+  EXPECT_EQ(store->read_by_id({}, 10)->damaged, std::vector<Place>{place_of(1)});
 }
 
 TEST_F(RocksDbStoreTest, RocksDbsOwnLogStaysSmall) {

@@ -1,9 +1,14 @@
 #include "store/rocksdb/wal_check.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -53,9 +58,14 @@ bool all_zero(std::string_view bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
 }
 
-/// Where the first record that is not intact begins, or the write that breaks off at the end;
-/// nothing when all is well.
-std::optional<std::size_t> first_bad(std::string_view log) noexcept {
+/// Where a log is not as it should be.
+struct Fault {
+  std::size_t at = 0;           // the first record that is not intact, or the end
+  std::size_t whole_until = 0;  // the writes up to here are whole
+};
+
+/// Nothing when all is well.
+std::optional<Fault> find_fault(std::string_view log) noexcept {
   bool in_write = false;  // between a first and its last
   std::size_t write_begin = 0;
   for (std::size_t at = 0; at < log.size();) {
@@ -65,14 +75,13 @@ std::optional<std::size_t> first_bad(std::string_view log) noexcept {
       continue;
     }
     const std::optional<LogRecord> record = read_record(block);
-    if (!record) return at;
-    const bool begins = record->type == full || record->type == first;
-    if (begins == in_write) return at;
+    const bool begins = record && (record->type == full || record->type == first);
+    if (!record || begins == in_write) return Fault{at, in_write ? write_begin : at};
     if (record->type == first) write_begin = at;
     in_write = record->type == first || record->type == middle;
     at += record->size;
   }
-  if (in_write) return write_begin;
+  if (in_write) return Fault{log.size(), write_begin};
   return std::nullopt;
 }
 
@@ -98,28 +107,59 @@ Result<std::string> read_file(const std::string& path) {
   return bytes;
 }
 
+bool is_empty_file(const std::string& path) {
+  std::error_code ignored;  // what cannot be asked is looked at
+  return std::filesystem::file_size(path, ignored) == 0;
+}
+
+/// Cuts a file off, durably.
+Result<void> cut_file(const std::string& path, std::size_t size) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool is_cut =
+      file >= 0 && ::ftruncate(file, static_cast<off_t>(size)) == 0 && ::fsync(file) == 0;
+  if (file >= 0) ::close(file);
+  if (!is_cut) return Error{ErrorCode::unavailable, "cut off '" + path + "' failed", ""};
+  return ok();
+}
+
+/// A tail that was torn goes, so that what is written from now on does not make it the middle.
+Result<void> mend_log(const DataFolder& folder, const std::string& name, bool may_be_torn) {
+  const std::string path = folder.path() + "/" + name;
+  ASSIGN_OR_RETURN(const std::string log, read_file(path));
+  const std::optional<Fault> fault = find_fault(log);
+  if (!fault) return ok();
+  if (may_be_torn && examine_log(log) == LogState::torn_tail) {
+    return cut_file(path, fault->whole_until);
+  }
+  return Error{ErrorCode::data_loss,
+               folder.name() + " is damaged: its log " + name +
+                   " has a record in the middle that does not match its checksum; restore it from "
+                   "a backup",
+               ""};
+}
+
 }  // namespace
 
 LogState examine_log(std::string_view log) noexcept {
-  const std::optional<std::size_t> bad = first_bad(log);
-  if (!bad) return LogState::intact;
-  return write_begins_after(log, *bad) ? LogState::damaged : LogState::torn_tail;
+  const std::optional<Fault> fault = find_fault(log);
+  if (!fault) return LogState::intact;
+  return write_begins_after(log, fault->at) ? LogState::damaged : LogState::torn_tail;
 }
 
-Result<void> check_logs(const DataFolder& folder) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());
+Result<void> mend_logs(const DataFolder& folder) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, folder.log_files());
+  // A start that was cut off may have left newer logs in which nothing was written yet.
+  while (!names.empty() && is_empty_file(folder.path() + "/" + names.back())) names.pop_back();
   for (const std::string& name : names) {
-    ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + name));
-    const LogState state = examine_log(log);
-    const bool may_be_torn = &name == &names.back();
-    if (state == LogState::intact || (state == LogState::torn_tail && may_be_torn)) continue;
-    return Error{ErrorCode::data_loss,
-                 folder.name() + " is damaged: its log " + name +
-                     " has a record in the middle that does not match its checksum; restore it "
-                     "from a backup",
-                 ""};
+    TRY(mend_log(folder, name, &name == &names.back()));
   }
-  return ok();
+  // A manifest without one whole write is none, which RocksDB tells.
+  ASSIGN_OR_RETURN(const std::optional<std::string> manifest, folder.manifest_file());
+  if (!manifest) return ok();
+  ASSIGN_OR_RETURN(const std::string edits, read_file(folder.path() + "/" + *manifest));
+  const std::optional<Fault> fault = find_fault(edits);
+  if (fault && fault->whole_until == 0) return ok();
+  return mend_log(folder, *manifest, true);
 }
 
 }  // namespace detent

@@ -34,8 +34,10 @@ enum class LogState : std::uint8_t {
 /// worst for 64 MB.
 LogState examine_log(std::string_view log) noexcept;
 
-/// Examines all logs of a folder: all but the newest must be intact. Errors: data_loss when they
-/// may not be replayed, unavailable when they cannot be read.
-Result<void> check_logs(const DataFolder& folder);
+/// Examines all logs of a folder, and its manifest, which is of the same format. Only the newest
+/// log that is not empty, and the manifest, may be torn. A torn tail is cut off, durably, before
+/// anything is written after it: a second power loss would leave it in the middle. Errors:
+/// data_loss when they may not be replayed, unavailable when they cannot be read or cut.
+Result<void> mend_logs(const DataFolder& folder);
 
 }  // namespace detent

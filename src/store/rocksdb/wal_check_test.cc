@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -141,7 +142,7 @@ struct LogFolder {
   void add(const std::string& name, const std::string& log) {
     std::ofstream(folder / name, std::ios::binary) << log;
   }
-  Result<void> check() { return check_logs(DataFolder::open(folder.path()).value()); }
+  Result<void> check() { return mend_logs(DataFolder::open(folder.path()).value()); }
   TestFolder folder;
 };
 
@@ -159,6 +160,32 @@ TEST(WalCheck, OnlyTheNewestLogMayBeTorn) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::data_loss);
   EXPECT_NE(refused.error().message.find("000004.log"), std::string::npos);
+}
+
+/// A start that was cut off leaves an empty newer log; the next one must not find the tear in the
+/// middle.
+TEST(WalCheck, ATornTailIsCutOffSoThatALaterLogDoesNotMakeItTheMiddle) {
+  const std::string whole = SampleLog(7).writer.log();
+  LogFolder torn;
+  torn.add("000004.log", whole.substr(0, whole.size() - 5));
+  torn.add("000005.log", "");
+  EXPECT_TRUE(torn.check());
+  torn.add("000005.log", whole);
+  EXPECT_TRUE(torn.check()) << "the tear is gone";
+}
+
+TEST(WalCheck, ATornManifestIsCutOffAndOneWithoutAnythingWholeIsLeftAlone) {
+  const std::string whole = SampleLog(7).writer.log();
+  LogFolder torn;
+  torn.add("CURRENT", "MANIFEST-000007\n");
+  torn.add("MANIFEST-000007", whole.substr(0, whole.size() - 5));
+  EXPECT_TRUE(torn.check());
+  EXPECT_LT(std::filesystem::file_size(torn.folder / "MANIFEST-000007"), whole.size() - 5);
+  torn.add("MANIFEST-000007", "not a manifest");
+  EXPECT_TRUE(torn.check());
+  EXPECT_EQ(std::filesystem::file_size(torn.folder / "MANIFEST-000007"), 14u);
+  torn.add("CURRENT", "elsewhere");
+  EXPECT_FALSE(torn.check());
 }
 
 TEST(WalCheck, FolderWithoutLogsIsFine) { EXPECT_TRUE(LogFolder().check()); }

@@ -1,11 +1,11 @@
-#include "protocol/json/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 
-namespace detent::json {
+namespace detent {
 namespace {
 
 TEST(Utf8, EveryCodePointThatIsWrittenIsReadBackWhole) {
@@ -35,4 +35,4 @@ TEST(Utf8, OnlyTheFirstCharacterCounts) {
 }
 
 }  // namespace
-}  // namespace detent::json
+}  // namespace detent

@@ -1,0 +1,107 @@
+#include "cli/argument_values.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/wall_time.h"
+
+namespace detent::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kMaxSyncInterval{60'000};
+constexpr std::size_t kLeastMemory = std::size_t{64} << 20;
+
+/// Reads all of `text` as a decimal number.
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) noexcept {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Result<WallTime> parse_due_at(const std::string& text) {
+  constexpr std::int64_t kEnd = kWallTimeEnd.time_since_epoch().count();
+  const auto count = parse_number<std::int64_t>(text);
+  if (!count) return parse_rfc3339(text);
+  if (*count >= 0 && *count < kEnd) return WallTime{milliseconds{*count}};
+  return Error{ErrorCode::invalid_argument, "not a time in the years 1970 to 9999", ""};
+}
+
+Result<milliseconds> parse_any_duration(const std::string& text) { return parse_duration(text); }
+
+Result<milliseconds> parse_positive_duration(const std::string& text) {
+  ASSIGN_OR_RETURN(const milliseconds duration, parse_duration(text));
+  if (duration > milliseconds{0}) return duration;
+  return Error{ErrorCode::invalid_argument, "must be longer than nothing", ""};
+}
+
+Result<TaskId> parse_id(const std::string& text) {
+  if (const auto id = parse_task_id(text)) return *id;
+  return Error{ErrorCode::invalid_argument, "not a task's id: " + text, ""};
+}
+
+Result<LogFormat> parse_log_format(const std::string& text) {
+  if (text == "text") return LogFormat::text;
+  if (text == "json") return LogFormat::json;
+  return Error{ErrorCode::invalid_argument, "must be text or json", ""};
+}
+
+Result<LogLevel> parse_log_level(const std::string& text) {
+  if (text == "debug") return LogLevel::debug;
+  if (text == "info") return LogLevel::info;
+  if (text == "warning") return LogLevel::warning;
+  if (text == "error") return LogLevel::error;
+  return Error{ErrorCode::invalid_argument, "must be debug, info, warning or error", ""};
+}
+
+Result<HostAndPort> parse_address(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const Error wrong{ErrorCode::invalid_argument, "must be HOST:PORT, such as 127.0.0.1:7070", ""};
+  if (colon == std::string::npos) return wrong;
+  std::string host = text.substr(0, colon);
+  const auto port = parse_number<std::uint16_t>(std::string_view(text).substr(colon + 1));
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string::npos) {
+    return wrong;
+  }
+  if (host.empty() || !port) return wrong;
+  return HostAndPort{std::move(host), *port};
+}
+
+Result<milliseconds> parse_sync(const std::string& text) {
+  constexpr std::string_view kInterval = "interval=";
+  if (text == "always") return milliseconds{0};
+  if (text.starts_with(kInterval)) {
+    const Result<milliseconds> interval = parse_duration(text.substr(kInterval.size()));
+    if (interval && *interval >= milliseconds{1} && *interval <= kMaxSyncInterval) return interval;
+  }
+  return Error{ErrorCode::invalid_argument,
+               "must be always, or interval=DURATION from 1ms to 60s, such as interval=10ms", ""};
+}
+
+Result<std::size_t> parse_memory(const std::string& text) {
+  const Error wrong{ErrorCode::invalid_argument,
+                    "must be a number of megabytes or gigabytes from 64M to 1024G, such as 512M",
+                    ""};
+  if (text.size() < 2) return wrong;
+  const auto number =
+      parse_number<std::uint32_t>(std::string_view(text).substr(0, text.size() - 1));
+  const char unit = text.back();
+  if (!number || (unit != 'M' && unit != 'G') || *number > 1024 * 1024) return wrong;
+  const std::size_t bytes = std::size_t{*number} << (unit == 'M' ? 20 : 30);
+  if (bytes < kLeastMemory || bytes > (std::size_t{1024} << 30)) return wrong;
+  return bytes;
+}
+
+}  // namespace detent::cli

@@ -1,0 +1,39 @@
+// What the text of an option says, by type: a time, an id, an address. Errors say what is allowed;
+// who reads the command line (arguments.cc) puts the option's name before them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/log/log.h"
+#include "base/result.h"
+#include "cli/serve_options.h"
+#include "detent/clock.h"
+#include "task/task.h"
+
+namespace detent::cli {
+
+/// RFC 3339, or milliseconds since 1970.
+Result<WallTime> parse_due_at(const std::string& text);
+Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
+Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
+Result<TaskId> parse_id(const std::string& text);
+Result<LogFormat> parse_log_format(const std::string& text);
+Result<LogLevel> parse_log_level(const std::string& text);
+
+struct HostAndPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+/// "127.0.0.1:7070" or "[::1]:7070".
+Result<HostAndPort> parse_address(const std::string& text);
+
+/// "always", which is 0, or "interval=10ms".
+Result<std::chrono::milliseconds> parse_sync(const std::string& text);
+
+/// Bytes: "512M" or "4G".
+Result<std::size_t> parse_memory(const std::string& text);
+
+}  // namespace detent::cli

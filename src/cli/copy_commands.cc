@@ -1,0 +1,155 @@
+#include "cli/copy_commands.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "cli/display.h"
+#include "cli/progress.h"
+#include "client/dump_copy.h"
+
+namespace detent::cli {
+
+namespace {
+
+constexpr std::string_view kStandardStream = "-";
+
+ExitCode fail_with(const Streams& streams, const Error& error) {
+  show_error(streams.err, error);
+  return exit_code_of(error.code);
+}
+
+Error file_error(const char* verb, const std::string& file) {
+  return {ErrorCode::unavailable,
+          std::string(verb) + " " + file + ": " + std::generic_category().message(errno), ""};
+}
+
+Progress::Shown shown_on(const Streams& streams) {
+  return streams.terminal.is_error_terminal ? Progress::Shown::line_that_changes
+                                            : Progress::Shown::lines;
+}
+
+/// Has the system put the file on disk: a copy is made against the day when power fails.
+Result<void> sync_file(const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return file_error("open", file);
+  const bool is_synced = ::fsync(descriptor) == 0;
+  const Error error = file_error("sync", file);
+  ::close(descriptor);
+  return is_synced ? ok() : Result<void>(error);
+}
+
+Result<DumpCounts> write_part(Client& client, const std::string& part, Progress& progress) {
+  std::ofstream out(part, std::ios::binary | std::ios::trunc);
+  if (!out) return file_error("open", part);
+  ASSIGN_OR_RETURN(
+      const DumpCounts counts,
+      write_dump(client, out, [&progress](std::uint64_t tasks) { progress.at(tasks); }));
+  out.close();
+  if (!out) return file_error("write", part);
+  TRY(sync_file(part));
+  return counts;
+}
+
+Result<DumpCounts> dump_to_file(Client& client, const std::string& file, Progress& progress) {
+  const std::string part = file + ".part";
+  Result<DumpCounts> counts = write_part(client, part, progress);
+  std::error_code error;
+  if (counts) std::filesystem::rename(part, file, error);
+  if (counts && !error) return counts;
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  if (!counts) return counts;
+  return Error{ErrorCode::unavailable, "rename " + part + ": " + error.message(), ""};
+}
+
+/// What is wrong with a dump all of whose lines were read; says each on the error stream.
+bool complain_about(const DumpRestore::Report& report, bool is_partial, const Streams& streams) {
+  bool is_sound = report.refused == 0;
+  const auto complain = [&](const std::string& what) {
+    is_sound = false;
+    show_error(streams.err, {ErrorCode::data_loss, what, ""});
+  };
+  if (report.damaged > 0) {
+    complain(std::to_string(report.damaged) + " tasks were damaged when the dump was made");
+  }
+  if (is_partial) return !is_sound;
+  if (!report.has_end) {
+    complain("the dump has no end line: it was cut off");
+  } else if (!report.is_count_right) {
+    complain("the dump is not whole: its end line counts another number of tasks");
+  }
+  return !is_sound;
+}
+
+ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpRestore& restore,
+                      Progress& progress, const Streams& streams) {
+  const Result<void> done = restore.run(in);
+  progress.end();
+  const DumpRestore::Report& report = restore.report();
+  streams.err << "restored " << report.restored << " tasks; " << report.there
+              << " were there before; " << report.queues << " queues made\n";
+  if (done) {
+    return complain_about(report, command.partial, streams) ? ExitCode::failed : ExitCode::done;
+  }
+  streams.err << "stopped after line " << report.through_line
+              << "; when the command is repeated, what is restored stays as it is\n";
+  return fail_with(streams, done.error());
+}
+
+}  // namespace
+
+ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams) {
+  Progress progress(streams.err, shown_on(streams), "dumped tasks:");
+  const Result<DumpCounts> counts =
+      command.file == kStandardStream
+          ? write_dump(client, streams.out,
+                       [&progress](std::uint64_t tasks) { progress.at(tasks); })
+          : dump_to_file(client, command.file, progress);
+  progress.end();
+  if (!counts) return fail_with(streams, counts.error());
+  streams.err << "dumped " << counts->tasks << " tasks\n";
+  if (counts->damaged == 0) return ExitCode::done;
+  return fail_with(streams, {ErrorCode::data_loss,
+                             std::to_string(counts->damaged) +
+                                 " more are damaged on the server and are not in the dump",
+                             ""});
+}
+
+ExitCode restore(const RestoreCommand& command, OutputFormat format, Client& client,
+                 const Streams& streams) {
+  Progress progress(streams.err, shown_on(streams), "restored tasks:");
+  DumpRestore restore(
+      client, {.on_refused =
+                   [&](std::uint64_t line, const Error& error) {
+                     progress.end();
+                     show_error(streams.err, with_context("line " + std::to_string(line), error));
+                   },
+               .on_part =
+                   [&] {
+                     if (format == OutputFormat::json) streams.out << client.last_answer() << '\n';
+                     progress.at(restore.report().restored + restore.report().there);
+                   }});
+  if (command.file == kStandardStream) {
+    return restore_from(streams.in, command, restore, progress, streams);
+  }
+  std::ifstream in(command.file, std::ios::binary);
+  if (!in) return fail_with(streams, file_error("open", command.file));
+  if (command.partial) return restore_from(in, command, restore, progress, streams);
+  const Result<bool> is_whole = has_dump_end(in);
+  if (!is_whole) return fail_with(streams, is_whole.error());
+  if (*is_whole) return restore_from(in, command, restore, progress, streams);
+  return fail_with(streams,
+                   {ErrorCode::data_loss,
+                    command.file + " has no end line: it was cut off. Nothing is restored; "
+                                   "--partial restores what is there",
+                    ""});
+}
+
+}  // namespace detent::cli

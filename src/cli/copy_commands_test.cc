@@ -1,0 +1,163 @@
+// Dump and restore as commands: files, streams, what is said and returned.
+#include "cli/copy_commands.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "cli/progress.h"
+#include "tests/support/dump_server.h"
+
+namespace detent::cli {
+namespace {
+
+class CopyCommandsTest : public testing::Test {
+ protected:
+  CopyCommandsTest() {
+    std::string name = testing::TempDir() + "detent-copy-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~CopyCommandsTest() override { std::filesystem::remove_all(folder_); }
+
+  ExitCode run(ClientCommand command, OutputFormat format = OutputFormat::people) {
+    out_.str("");
+    err_.str("");
+    const ClientCall call{.server = "", .format = format, .command = std::move(command)};
+    return run_command(call, client_, {in_, out_, err_});
+  }
+  std::string file(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string read(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(file(name), std::ios::binary) << text;
+  }
+  bool says(const std::string& words) const { return err_.str().find(words) != std::string::npos; }
+
+  std::filesystem::path folder_;
+  test::Script script_;
+  test::DumpServer server_{script_};
+  Client client_{std::make_unique<test::ScriptedHttp>(script_),
+                 std::make_unique<test::ScriptedHttp>(script_)};
+  std::istringstream in_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(CopyCommandsTest, ADumpToAFileAndBack) {
+  for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
+  EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "dumped 3 tasks\n");
+  EXPECT_FALSE(std::filesystem::exists(file("d.part")));
+
+  EXPECT_EQ(run(DumpCommand{}), ExitCode::done);
+  EXPECT_EQ(out_.str(), read(file("d")));
+
+  server_.tasks.erase(512);
+  EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "restored 1 tasks; 2 were there before; 1 queues made\n");
+  EXPECT_TRUE(server_.tasks.contains(512));
+
+  in_.str(read(file("d")));
+  EXPECT_EQ(run(RestoreCommand{"-"}, OutputFormat::json), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), R"({"restored":0,"there":3,"queues":1,"errors":[]})"
+                        "\n");
+}
+
+TEST_F(CopyCommandsTest, ADumpThatFailsLeavesTheEarlierOneWhole) {
+  write("d", "earlier");
+  for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
+  server_.fail_at_call = 2;
+  EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::failed);
+  EXPECT_TRUE(says("the line is cut")) << err_.str();
+  EXPECT_EQ(read(file("d")), "earlier");
+  EXPECT_FALSE(std::filesystem::exists(file("d.part")));
+}
+
+TEST_F(CopyCommandsTest, AFolderThatIsNotThereIsSaid) {
+  EXPECT_EQ(run(DumpCommand{file("no/d")}), ExitCode::failed);
+  EXPECT_TRUE(says("no/d") && says("No such file")) << err_.str();
+  EXPECT_EQ(run(RestoreCommand{file("no")}), ExitCode::failed);
+  EXPECT_TRUE(says("No such file")) << err_.str();
+  std::filesystem::create_directory(file("folder"));
+  EXPECT_EQ(run(DumpCommand{file("folder")}), ExitCode::failed);
+  EXPECT_TRUE(says("rename")) << err_.str();
+}
+
+TEST_F(CopyCommandsTest, DamagedTasksFailADumpThatIsWholeOtherwise) {
+  server_.add(256);
+  server_.damaged = 300;
+  EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::failed);
+  EXPECT_TRUE(says("1 more are damaged")) << err_.str();
+  EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::failed);
+  EXPECT_TRUE(says("restored 0 tasks; 1 were there") && says("1 tasks were damaged"));
+}
+
+TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
+  for (const std::uint64_t id : {256U, 512U}) server_.add(id);
+  ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
+  const std::string whole = read(file("d"));
+  const std::string cut = whole.substr(0, whole.rfind("{\"end"));
+  write("cut", cut);
+  server_.tasks.clear();
+  EXPECT_EQ(run(RestoreCommand{file("cut")}), ExitCode::failed);
+  EXPECT_TRUE(says("cut off") && says("--partial")) << err_.str();
+  EXPECT_TRUE(server_.tasks.empty());
+  EXPECT_EQ(run(RestoreCommand{.file = file("cut"), .partial = true}), ExitCode::done);
+  EXPECT_EQ(server_.tasks.size(), 2U);
+
+  in_.str(cut);
+  EXPECT_EQ(run(RestoreCommand{"-"}), ExitCode::failed);
+  EXPECT_TRUE(says("no end line")) << err_.str();
+
+  std::string other_count = whole;
+  other_count.replace(other_count.rfind('2'), 1, "3");
+  write("other", other_count);
+  EXPECT_EQ(run(RestoreCommand{file("other")}), ExitCode::failed);
+  EXPECT_TRUE(says("not whole")) << err_.str();
+}
+
+TEST_F(CopyCommandsTest, AWrongLineFailsTheCommandButNotTheOthers) {
+  server_.add(256);
+  ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
+  write("d", "{\"colour\":1}\n" + read(file("d")));
+  server_.tasks.clear();
+  EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::failed);
+  EXPECT_TRUE(says("line 1: ") && says("restored 1 tasks")) << err_.str();
+}
+
+TEST_F(CopyCommandsTest, ARestoreThatStopsSaysHowFarItCame) {
+  server_.add(256);
+  ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
+  server_.fail_at_call = server_.calls + 1;
+  EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::failed);
+  EXPECT_TRUE(says("stopped after line 0") && says("the line is cut")) << err_.str();
+}
+
+TEST(Progress, IsALineThatChangesOnATerminalAndAFewLinesElsewhere) {
+  std::ostringstream err;
+  {
+    Progress progress(err, Progress::Shown::line_that_changes, "done:");
+    progress.at(1);
+    progress.at(2'000);
+    progress.end();
+  }
+  EXPECT_EQ(err.str(), "\rdone: 1\rdone: 2000\r\x1B[K");
+  err.str("");
+  {
+    Progress progress(err, Progress::Shown::lines, "done:");
+    for (std::uint64_t count = 0; count <= 250'000; count += 50'000) progress.at(count);
+  }
+  EXPECT_EQ(err.str(), "done: 100000\ndone: 200000\n");
+}
+
+}  // namespace
+}  // namespace detent::cli

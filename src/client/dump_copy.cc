@@ -1,0 +1,146 @@
+#include "client/dump_copy.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+#include <variant>
+
+#include "protocol/json/dump_parser.h"
+#include "protocol/json/dump_renderer.h"
+
+namespace detent {
+
+namespace {
+
+/// What one call restores at most: far below what the server takes, so that its other work does not
+/// wait for long.
+constexpr std::size_t kPartLines = 1'000;
+constexpr std::size_t kPartBytes = std::size_t{4} << 20;
+
+constexpr std::string_view kBlank = " \t\r";
+
+Error stream_error(const char* verb) {
+  return {ErrorCode::unavailable,
+          std::string(verb) + " the dump: " + std::generic_category().message(errno), ""};
+}
+
+}  // namespace
+
+Result<DumpCounts> write_dump(Client& client, std::ostream& out,
+                              const std::function<void(std::uint64_t)>& at) {
+  DumpCounts counts;
+  for (std::optional<TaskId> after = TaskId{}; after;) {
+    ASSIGN_OR_RETURN(const Client::DumpPage page, client.dump(*after));
+    counts.tasks += page.tasks;
+    counts.damaged += page.damaged;
+    if (!(out << page.lines)) return stream_error("write");
+    at(counts.tasks);
+    after = page.next;
+  }
+  std::string end;
+  json::append_dump_line(end, json::DumpEnd{counts.tasks});
+  if (!(out << end << std::flush)) return stream_error("write");
+  return counts;
+}
+
+Result<bool> has_dump_end(std::istream& in) {
+  constexpr std::streamoff kLongestEnd = 256;
+  in.seekg(0, std::ios::end);
+  const std::streamoff size = in.tellg();
+  if (!in) return stream_error("read");
+  in.seekg(std::max<std::streamoff>(0, size - kLongestEnd));
+  std::string tail(static_cast<std::size_t>(std::min(size, kLongestEnd)), '\0');
+  in.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  if (!in.seekg(0)) return stream_error("read");
+  tail.erase(tail.find_last_not_of(" \t\r\n") + 1);
+  const std::string_view last = std::string_view(tail).substr(tail.rfind('\n') + 1);
+  const auto kind = json::kind_of_dump_line(last);
+  return kind && *kind == json::DumpLineKind::end;
+}
+
+Result<void> DumpRestore::run(std::istream& in) {
+  std::vector<char> line(json::kMaxDumpLineBytes);
+  for (std::uint64_t number = 1; in.peek() != std::istream::traits_type::eof(); ++number) {
+    in.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    if (in.bad()) break;
+    if (in.fail()) {
+      const std::string what = "line " + std::to_string(number) + " is longer than any of a dump";
+      return Error{ErrorCode::too_large, what, ""};
+    }
+    const std::size_t size = static_cast<std::size_t>(in.gcount()) - (in.eof() ? 0 : 1);
+    TRY(take({line.data(), size}, number));
+  }
+  if (in.bad()) return stream_error("read");
+  return send();
+}
+
+Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
+  if (line.find_first_not_of(kBlank) == std::string_view::npos) return ok();
+  const auto kind = json::kind_of_dump_line(line);
+  if (!kind) {
+    refuse(number, kind.error());
+    return ok();
+  }
+  if (report_.has_end) {
+    refuse(number, {ErrorCode::invalid_argument, "it comes after the end of the dump", ""});
+    return ok();
+  }
+  switch (*kind) {
+    case json::DumpLineKind::task:
+      ++tasks_;
+      return add(line, number);
+    case json::DumpLineKind::queue:
+      return add(line, number);
+    case json::DumpLineKind::damaged:
+      ++report_.damaged;
+      return ok();
+    case json::DumpLineKind::next:
+      tasks_ = 0;  // the server's own pages, as they came: each end counts its page
+      return ok();
+    case json::DumpLineKind::end:
+      take_end(line, number);
+      return ok();
+  }
+  return ok();
+}
+
+void DumpRestore::take_end(std::string_view line, std::uint64_t number) {
+  const Result<json::DumpLine> end = json::parse_dump_line(line);
+  if (!end) return refuse(number, end.error());
+  report_.has_end = true;
+  report_.is_count_right = std::get<json::DumpEnd>(*end).tasks == tasks_;
+}
+
+void DumpRestore::refuse(std::uint64_t number, const Error& error) {
+  ++report_.refused;
+  events_.on_refused(number, error);
+}
+
+Result<void> DumpRestore::add(std::string_view line, std::uint64_t number) {
+  if (part_.size() + line.size() >= kPartBytes || numbers_.size() == kPartLines) TRY(send());
+  part_.append(line).push_back('\n');
+  numbers_.push_back(number);
+  return ok();
+}
+
+Result<void> DumpRestore::send() {
+  if (numbers_.empty()) return ok();
+  ASSIGN_OR_RETURN(const json::RestoreAnswer answer, client_.restore(std::move(part_)));
+  for (const auto& [line, error] : answer.errors) {
+    if (line > numbers_.size()) {
+      return Error{ErrorCode::internal, "the server answered for other lines", ""};
+    }
+    refuse(numbers_[line - 1], error);
+  }
+  report_.restored += answer.restored;
+  report_.there += answer.there;
+  report_.queues += answer.queues;
+  report_.through_line = numbers_.back();
+  part_.clear();
+  numbers_.clear();
+  events_.on_part();
+  return ok();
+}
+
+}  // namespace detent

@@ -1,0 +1,81 @@
+// A copy of a whole server by its client: all pages of a dump as one, and a dump back as parts that
+// are restored one after another.
+//
+// A dump written here is the server's pages without the lines between them, and one end line that
+// counts all tasks. A restore reads no more of a line than what it is; the server refuses what is
+// wrong, line by line. Both hold one page or part in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "client/client.h"
+
+namespace detent {
+
+struct DumpCounts {
+  std::uint64_t tasks = 0;
+  std::uint64_t damaged = 0;  // on the server; not in the dump
+};
+
+/// Dumps all queues and tasks to `out`. `at` is told after each page how many tasks there have
+/// been. Errors: the client's; unavailable when `out` takes no more.
+Result<DumpCounts> write_dump(Client& client, std::ostream& out,
+                              const std::function<void(std::uint64_t)>& at);
+
+/// Whether the last line is the end of a dump. Reads only that, and goes back to the start.
+/// Errors: unavailable when `in` cannot be read, or not from any place.
+Result<bool> has_dump_end(std::istream& in);
+
+/// One restore. Thread-compatible.
+class DumpRestore {
+ public:
+  struct Events {
+    /// This line of the input, from 1, was refused.
+    std::function<void(std::uint64_t line, const Error&)> on_refused = [](auto, const auto&) {};
+    /// A part was restored; client.last_answer() is the server's answer.
+    std::function<void()> on_part = [] {};
+  };
+  struct Report {
+    std::uint64_t restored = 0;      // tasks
+    std::uint64_t there = 0;         // that were there before
+    std::uint64_t queues = 0;        // made
+    std::uint64_t refused = 0;       // lines
+    std::uint64_t damaged = 0;       // tasks that could not be read when the dump was made
+    std::uint64_t through_line = 0;  // the last one that was sent and answered
+    bool has_end = false;
+    bool is_count_right = false;  // the end counts as many tasks as there were
+  };
+
+  /// `client` must outlive it.
+  DumpRestore(Client& client, Events events) : client_(client), events_(std::move(events)) {}
+
+  /// Restores all lines of `in`. Call once. Errors: the client's, and what cannot be read; what was
+  /// restored before stays so.
+  Result<void> run(std::istream& in);
+  const Report& report() const noexcept { return report_; }
+
+ private:
+  Result<void> take(std::string_view line, std::uint64_t number);
+  Result<void> add(std::string_view line, std::uint64_t number);
+  void take_end(std::string_view line, std::uint64_t number);
+  void refuse(std::uint64_t number, const Error& error);
+  Result<void> send();
+
+  Client& client_;
+  const Events events_;
+  std::string part_;                    // lines to send next
+  std::vector<std::uint64_t> numbers_;  // of these lines, in the whole input
+  std::uint64_t tasks_ = 0;             // since the start or the last end of a page
+  Report report_;
+};
+
+}  // namespace detent

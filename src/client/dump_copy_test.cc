@@ -1,0 +1,201 @@
+// Dumps written and restored by a client, over a server that knows nothing else.
+#include "client/dump_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/dump_server.h"
+
+namespace detent {
+namespace {
+
+class DumpCopyTest : public testing::Test {
+ protected:
+  Result<DumpCounts> dump() {
+    return write_dump(client_, out_, [this](std::uint64_t tasks) { progress_.push_back(tasks); });
+  }
+  /// The dump of a server with these tasks; the server is empty then.
+  std::string dump_of(std::size_t tasks) {
+    for (std::size_t i = 1; i <= tasks; ++i) server_.add(256 * i);
+    EXPECT_TRUE(dump());
+    server_.tasks.clear();
+    script_.asked.clear();
+    server_.calls = 0;
+    return std::exchange(out_, std::ostringstream()).str();
+  }
+  DumpRestore::Report restore(const std::string& text, ErrorCode* failed = nullptr) {
+    std::istringstream in(text);
+    DumpRestore restore(client_, {.on_refused =
+                                      [this](std::uint64_t line, const Error& error) {
+                                        refused_.emplace_back(line, error.message);
+                                      },
+                                  .on_part = [this] { ++parts_; }});
+    const Result<void> done = restore.run(in);
+    EXPECT_EQ(done.has_value(), failed == nullptr);
+    if (!done && failed != nullptr) *failed = done.error().code;
+    return restore.report();
+  }
+
+  test::Script script_;
+  test::DumpServer server_{script_};
+  Client client_{std::make_unique<test::ScriptedHttp>(script_),
+                 std::make_unique<test::ScriptedHttp>(script_)};
+  std::ostringstream out_;
+  std::vector<std::uint64_t> progress_;
+  std::vector<std::pair<std::uint64_t, std::string>> refused_;
+  int parts_ = 0;
+};
+
+TEST_F(DumpCopyTest, ADumpIsAllPagesAndOneEnd) {
+  for (const std::uint64_t id : {256U, 512U, 768U, 1'024U, 1'280U}) server_.add(id);
+  server_.damaged = 300;
+  const auto counts = dump();
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->tasks, 5U);
+  EXPECT_EQ(counts->damaged, 1U);
+  EXPECT_EQ(progress_, (std::vector<std::uint64_t>{2, 4, 5}));
+  const std::string text = out_.str();
+  EXPECT_EQ(text.find("next"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("}}\n{\"end\":true,\"tasks\":5}\n")) << text;
+  EXPECT_EQ(text.find("end"), text.rfind("end"));
+}
+
+TEST_F(DumpCopyTest, ADumpThatFailsInTheMiddleHasNoEnd) {
+  for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
+  server_.fail_at_call = 2;
+  EXPECT_EQ(dump().error().code, ErrorCode::unavailable);
+  std::istringstream in(out_.str());
+  EXPECT_FALSE(has_dump_end(in).value());
+}
+
+TEST_F(DumpCopyTest, AnOutputThatTakesNoMoreIsAnError) {
+  out_.setstate(std::ios::badbit);
+  EXPECT_EQ(dump().error().code, ErrorCode::unavailable);
+}
+
+TEST_F(DumpCopyTest, TheEndIsFoundAfterBlankLinesAndNotInTheMiddle) {
+  const std::string text = dump_of(5);
+  const auto is_whole = [](const std::string& some) {
+    std::istringstream in(some);
+    const bool has_end = has_dump_end(in).value();
+    std::string from_start;
+    std::getline(in, from_start, '\0');
+    EXPECT_EQ(from_start, some);  // for who reads it now
+    return has_end;
+  };
+  EXPECT_TRUE(is_whole(text));
+  EXPECT_TRUE(is_whole(text + "\r\n \n"));
+  EXPECT_TRUE(is_whole("{\"end\":true,\"tasks\":0}"));
+  EXPECT_FALSE(is_whole(""));
+  EXPECT_FALSE(is_whole(text + text.substr(0, 100)));
+  for (std::size_t size = text.size() - 2; size > 0; --size) {
+    EXPECT_FALSE(is_whole(text.substr(0, size))) << size;
+  }
+}
+
+TEST_F(DumpCopyTest, ARestoreBringsAllBackAndIsRepeatable) {
+  const std::string text = dump_of(5);
+  const DumpRestore::Report first = restore(text);
+  EXPECT_EQ(first.restored, 5U);
+  EXPECT_EQ(first.queues, 1U);
+  EXPECT_EQ(first.refused, 0U);
+  EXPECT_TRUE(first.has_end && first.is_count_right);
+  const DumpRestore::Report second = restore(text);
+  EXPECT_EQ(second.restored, 0U);
+  EXPECT_EQ(second.there, 5U);
+  ASSERT_TRUE(dump());
+  EXPECT_EQ(out_.str(), text);
+}
+
+TEST_F(DumpCopyTest, ManyLinesGoInParts) {
+  const std::string text = dump_of(2'500);
+  EXPECT_EQ(restore(text).restored, 2'500U);
+  EXPECT_EQ(parts_, 3);
+}
+
+TEST_F(DumpCopyTest, LargeLinesGoInPartsOfTheirSize) {
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    server_.tasks[id] = {.id = TaskId{id},
+                         .queue = "q",
+                         .payload = {Payload::Kind::bytes, std::string(kMaxPayloadBytes, 'x')}};
+  }
+  const std::string text = dump_of(0);
+  EXPECT_EQ(restore(text).restored, 100U);
+  EXPECT_EQ(parts_, 3);
+  for (const net::HttpRequest& asked : script_.asked) EXPECT_LT(asked.body.size(), 5U << 20);
+}
+
+TEST_F(DumpCopyTest, ARestoreThatIsCutOffCanBeTakenUpAgain) {
+  const std::string text = dump_of(2'500);
+  server_.fail_at_call = 2;
+  ErrorCode failed{};
+  const DumpRestore::Report report = restore(text, &failed);
+  EXPECT_EQ(failed, ErrorCode::unavailable);
+  EXPECT_EQ(report.through_line, 1'000U);
+  EXPECT_EQ(report.restored, 999U);  // one line is the queue's
+  const DumpRestore::Report again = restore(text);
+  EXPECT_EQ(again.there, 999U);
+  EXPECT_EQ(again.restored, 1'501U);
+}
+
+TEST_F(DumpCopyTest, WrongLinesAreToldByTheirNumberInTheWholeInput) {
+  const std::string text = "\n" + dump_of(1'200) + "{\"task\":{}}\n";
+  std::string broken = text;
+  broken.replace(broken.find("\"id\":\"256\""), 10, "\"id\":\"000\"");
+  broken.replace(broken.find("\"id\":\"281600\""), 13, "\"is\":\"281600\"");
+  broken.insert(0, "{\"colour\":1}\n");
+  const DumpRestore::Report report = restore(broken);
+  EXPECT_EQ(report.restored, 1'198U);
+  EXPECT_EQ(report.refused, 4U);
+  ASSERT_EQ(refused_.size(), 4U);
+  std::sort(refused_.begin(), refused_.end());  // what the server refuses comes with its part
+  EXPECT_EQ(refused_[0].first, 1U);
+  EXPECT_EQ(refused_[1].first, 4U);
+  EXPECT_EQ(refused_[2].first, 1'103U);
+  EXPECT_EQ(refused_[3].first, 1'205U);
+  EXPECT_NE(refused_[3].second.find("after the end"), std::string::npos);
+}
+
+TEST_F(DumpCopyTest, ADumpThatIsNotWholeIsToldAsSuch) {
+  const std::string text = dump_of(3);
+  const std::size_t end = text.rfind("{\"end");
+  EXPECT_FALSE(restore(text.substr(0, end)).has_end);
+  std::string other_count = text;
+  other_count.replace(other_count.rfind('3'), 1, "4");
+  EXPECT_TRUE(restore(other_count).has_end);
+  EXPECT_FALSE(restore(other_count).is_count_right);
+}
+
+TEST_F(DumpCopyTest, ThePagesOfTheServerAsTheyCameAreADumpToo) {
+  const DumpRestore::Report report = restore(
+      "{\"task\":{}}\n{\"next\":\"256\"}\n{\"damaged\":\"300\"}\n"
+      "{\"task\":{}}\n{\"end\":true,\"tasks\":1}\n");
+  EXPECT_TRUE(report.has_end && report.is_count_right);
+  EXPECT_EQ(report.damaged, 1U);
+  EXPECT_EQ(report.refused, 2U);
+}
+
+TEST_F(DumpCopyTest, AnEndlessLineIsRefusedBeforeItIsKept) {
+  ErrorCode failed{};
+  restore(std::string(3U << 20, 'x'), &failed);
+  EXPECT_EQ(failed, ErrorCode::too_large);
+  EXPECT_TRUE(script_.asked.empty());
+}
+
+TEST_F(DumpCopyTest, AnAnswerForOtherLinesIsAnError) {
+  script_.respond = {};
+  script_.answer = net::HttpResponse{
+      .body = json::render_restored({.errors = {{2, {ErrorCode::conflict, "no", ""}}}})};
+  ErrorCode failed{};
+  restore("{\"task\":{}}\n", &failed);
+  EXPECT_EQ(failed, ErrorCode::internal);
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,21 @@
+// How a client names a task: by the server's id for it, or by the key it was scheduled with.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "task/task.h"
+
+namespace detent {
+
+/// What stands for a task in its queue, as chosen by the one who scheduled it.
+struct TaskKey {
+  std::string queue;
+  std::string key;
+
+  friend bool operator==(const TaskKey&, const TaskKey&) = default;
+};
+
+using TaskName = std::variant<TaskId, TaskKey>;
+
+}  // namespace detent

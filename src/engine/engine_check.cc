@@ -1,0 +1,121 @@
+// The invariants of engine.h, by brute force over everything that is stored. For tests.
+#include <map>
+
+#include "detent/check.h"
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+
+namespace detent {
+namespace {
+
+constexpr std::size_t kPageTasks = 1'000;
+
+/// What the stored tasks of a queue add up to.
+struct Sums {
+  std::uint64_t waiting = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t in_ready_lane = 0;
+};
+
+}  // namespace
+
+void Engine::check_invariants() {
+  DETENT_CHECK(staging_.empty() && keys_.empty());
+  due_wheel_.check_invariants();
+  wait_wheel_.check_invariants();
+  loaded_.check_invariants();
+  waits_.check_invariants();
+  std::size_t in_memory = 0;
+  std::map<std::string, Sums> found;
+  std::map<DueBin, std::int64_t> bins;
+  for (TaskId after{};;) {
+    const TaskPage page = store_.read_by_id(after, kPageTasks).value();
+    for (const StoredTask& stored : page.tasks) {
+      const Task& task = stored.task;
+      const bool is_live = task.standing == Standing::live;
+      if (is_live || task.standing == Standing::dead) {
+        Sums& sums = found[task.queue];
+        ++(is_live ? sums.waiting : sums.dead);
+        sums.bytes += task.payload.data.size();
+        if (stored.place.lane == Lane::ready) ++sums.in_ready_lane;
+      }
+      if (is_live) ++bins[due_bin_of(task.due_at, task.created_at)];
+      if (check_stored(stored)) ++in_memory;
+    }
+    if (!page.more) break;
+    after = page.tasks.back().place.id;
+  }
+  DETENT_CHECK(in_memory == loaded_.size() && in_memory == loaded_by_id_.size());
+  DETENT_CHECK(waits_.size() == wait_wheel_.size() && waits_.size() == waits_by_id_.size());
+  const std::vector<DueCount> stored_bins = store_.due_counts().value();
+  for (const DueCount& count : stored_bins) {
+    DETENT_CHECK(bins[count.bin] == count.count);
+    bins.erase(count.bin);
+  }
+  DETENT_CHECK(bins.empty());
+  for (const auto& [name, queue] : queues_) {
+    const QueueRecord& record = queue->record;
+    const Sums& sums = found[name];
+    DETENT_CHECK(record.waiting == sums.waiting && record.dead == sums.dead);
+    DETENT_CHECK(record.bytes == sums.bytes && record.in_ready_lane == sums.in_ready_lane);
+  }
+  check_memory();
+}
+
+/// Whether the task is in memory, as it must or must not be.
+bool Engine::check_stored(const StoredTask& stored) {
+  const Place& place = stored.place;
+  const LoadedTask* const loaded = find_loaded(stored.task.id);
+  const bool is_loaded = loaded != nullptr;
+  switch (place.lane) {
+    case Lane::due:
+      DETENT_CHECK(stored.task.standing == Standing::live);
+      DETENT_CHECK(is_loaded == is_loaded_place(place));
+      break;
+    case Lane::ready: {
+      const Queue& queue = queue_of(stored.task.queue);
+      DETENT_CHECK(stored.task.standing == Standing::live && place.queue == queue.record.number);
+      DETENT_CHECK(place.at == stored.task.due_at && place.priority == stored.task.rules.priority);
+      DETENT_CHECK(is_loaded || place > queue.head_to);
+      break;
+    }
+    case Lane::dead:
+    case Lane::ended:
+      DETENT_CHECK(!is_loaded && stored.task.standing != Standing::live);
+      break;
+  }
+  if (!is_loaded) return false;
+  DETENT_CHECK(loaded->place == place && loaded->due_at == stored.task.due_at);
+  DETENT_CHECK(loaded->payload_bytes == stored.task.payload.data.size());
+  return true;
+}
+
+/// What is in memory agrees with itself.
+void Engine::check_memory() {
+  std::size_t ready = 0;
+  std::size_t leased = 0;
+  std::size_t timers = 0;
+  loaded_.for_each([&](const LoadedTask& task) {
+    const bool has_timer = task.state != TaskState::ready;
+    DETENT_CHECK(due_wheel_.is_pending(task.index) == has_timer);
+    if (has_timer) ++timers;
+  });
+  DETENT_CHECK(timers == due_wheel_.size());
+  for (const auto& [name, queue] : queues_) {
+    ready += queue->ready.size();
+    leased += queue->leased;
+    std::uint64_t from_lane = 0;
+    loaded_.for_each([&](const LoadedTask& task) {
+      if (task.queue == queue.get() && task.place.lane == Lane::ready) ++from_lane;
+    });
+    DETENT_CHECK(from_lane == queue->loaded_from_lane);
+    for (const LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);
+  }
+  DETENT_CHECK(ready == ready_count_ && leased == leases_.size());
+  for (const auto& [number, lease] : leases_) {
+    DETENT_CHECK(lease.task->state == TaskState::leased && lease.task->lease == number);
+  }
+}
+
+}  // namespace detent

@@ -1,0 +1,122 @@
+// Tasks that another system keeps while they are far, and the marks that tell which copy counts.
+//
+// A mark is a key of no queue: the id as its name, for ever; unmarked, it has expired and is
+// trimmed with the other keys.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "detent/check.h"
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+
+namespace detent {
+namespace {
+
+constexpr std::size_t kPageMarks = 1'000;
+
+KeyRecord mark_record(TaskId id) {
+  return {.queue = kNoQueue, .key = to_string(id), .id = id, .content = 0, .expires_at = {}};
+}
+
+}  // namespace
+
+Result<TaskPage> Engine::far_tasks(Place after, std::size_t limit) {
+  if (stopped_by_) return *stopped_by_;
+  return store_.read(std::max(after, loaded_to_), end_of(Lane::due), limit);
+}
+
+void Engine::mark(std::span<const TaskId> ids) {
+  for (const TaskId id : ids) keys_.put(mark_record(id));
+  must_sync_ = true;
+}
+
+void Engine::unmark(std::span<const TaskId> ids) {
+  for (const TaskId id : ids) {
+    KeyRecord record = mark_record(id);
+    record.expires_at = time_.wall_now();
+    keys_.put(std::move(record));
+  }
+}
+
+Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
+  if (stopped_by_) return *stopped_by_;
+  std::vector<TaskId> ids;
+  for (std::string after;;) {
+    ASSIGN_OR_RETURN(const std::vector<KeyRecord> records,
+                     store_.read_keys(kNoQueue, after, kPageMarks));
+    for (const KeyRecord& record : records) {
+      if (record.expires_at) continue;
+      ids.push_back(record.id);
+      if (ids.size() == limit) return ids;
+    }
+    if (records.size() < kPageMarks) return ids;
+    after = records.back().key;
+  }
+}
+
+Result<bool> Engine::is_marked(TaskId id) {
+  // What expires at all has expired: the wall clock may have been stepped back since.
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
+                   keys_.find(kNoQueue, to_string(id), kNeverDue));
+  return record.has_value();
+}
+
+Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
+  if (stopped_by_) return *stopped_by_;
+  std::vector<Place> places;
+  std::vector<const Task*> on_disk;
+  for (const Task& task : tasks) {
+    // What has changed in this turn is not as it is in the store; it may go the next time.
+    if (find_loaded(task.id) != nullptr || staging_.find(task.id) != nullptr) continue;
+    if (!task.key.empty()) continue;
+    places.push_back({.lane = Lane::due, .at = task.due_at, .id = task.id});
+    on_disk.push_back(&task);
+  }
+  ASSIGN_OR_RETURN(const std::vector<Result<Task>> records, store_.read_at(places));
+  std::vector<TaskId> gone;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (!records[i] || *records[i] != *on_disk[i]) continue;
+    const Task& task = *records[i];
+    Queue& queue = queue_of(task.queue);
+    due_counts_.add(task.due_at, task.created_at, -1);
+    --queue.record.waiting;
+    queue.record.bytes -= task.payload.data.size();
+    stage_erase(queue, places[i]);
+    gone.push_back(task.id);
+  }
+  unmark(gone);
+  must_sync_ = true;
+  return gone.size();
+}
+
+Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
+  must_sync_ = true;
+  std::size_t count = 0;
+  std::optional<Error> error;
+  for (const Task& task : tasks) {
+    const Result<bool> is_new = put_back(task);
+    if (!is_new) error = is_new.error();
+    if (is_new && *is_new) ++count;
+  }
+  if (error) return *std::move(error);
+  return count;
+}
+
+Result<bool> Engine::put_back(const Task& task) {
+  ASSIGN_OR_RETURN(const bool is_marked, this->is_marked(task.id));
+  if (is_marked) return false;
+  ASSIGN_OR_RETURN(const bool is_new, restore(task));
+  mark(std::span(&task.id, 1));
+  return is_new;
+}
+
+Result<bool> Engine::is_here_or_marked(TaskId id) {
+  if (stopped_by_) return *stopped_by_;
+  if (find_loaded(id) != nullptr) return true;
+  ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, find_stored(id));
+  if (stored) return true;
+  return is_marked(id);
+}
+
+}  // namespace detent

@@ -1,0 +1,161 @@
+// Queues: their settings and limits, and what can be seen of them and of the engine from outside.
+#include <algorithm>
+#include <utility>
+
+#include "detent/check.h"
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+
+namespace detent {
+namespace {
+
+Error no_queue() { return Error{ErrorCode::not_found, "there is no such queue", "queue"}; }
+
+Error over_quota(std::string_view what, std::uint64_t most) {
+  return Error{
+      ErrorCode::resource_exhausted,
+      "the queue holds as many " + std::string(what) + " as it may: " + std::to_string(most),
+      "queue"};
+}
+
+}  // namespace
+
+// ---- settings ----
+
+Result<QueueView> Engine::queue(const std::string& name) const {
+  if (stopped_by_) return *stopped_by_;
+  const auto it = queues_.find(name);
+  if (it == queues_.end() || it->second->record.number == 0) return no_queue();
+  const Queue& queue = *it->second;
+  return QueueView{
+      .stats = stats_of(queue), .bytes = queue.record.bytes, .settings = queue.record.settings};
+}
+
+Result<void> Engine::set_queue(const std::string& name, const QueueSettings& settings) {
+  if (stopped_by_) return *stopped_by_;
+  TRY(validate(ScheduleRequest{.queue = name}));
+  TRY(validate(settings));
+  Queue& queue = queue_of(name);
+  queue.record.settings = settings;
+  note_change(queue);
+  want_serving(queue);  // a limit may be gone
+  return ok();
+}
+
+Result<void> Engine::remove_queue(const std::string& name) {
+  if (stopped_by_) return *stopped_by_;
+  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (queue->record.waiting + queue->record.dead > 0) {
+    return Error{ErrorCode::conflict, "the queue has tasks: purge it, or let them end", "queue"};
+  }
+  if (std::ranges::find(removed_queues_, name) == removed_queues_.end()) {
+    removed_queues_.push_back(name);
+  }
+  if (std::exchange(queue->is_changed, false)) std::erase(changed_queues_, queue);
+  queue->record = QueueRecord{.queue = name};
+  forget_if_unused(*queue);
+  return ok();
+}
+
+Result<Engine::Queue*> Engine::known_queue(const std::string& name) {
+  const auto it = queues_.find(name);
+  if (it == queues_.end() || it->second->record.number == 0) return no_queue();
+  return it->second.get();
+}
+
+Engine::Queue& Engine::queue_of(const std::string& name) {
+  std::unique_ptr<Queue>& queue = queues_[name];
+  if (queue == nullptr) queue = std::make_unique<Queue>(name);
+  return *queue;
+}
+
+void Engine::note_change(Queue& queue) {
+  if (queue.record.number == 0) {
+    queue.record.number = ++last_queue_number_;
+    queue.head_to = begin_of(Lane::ready, queue.record.number);
+  }
+  if (!std::exchange(queue.is_changed, true)) changed_queues_.push_back(&queue);
+}
+
+/// A queue that workers ask for and that never had a task is not kept: names cost nothing to make
+/// up.
+void Engine::forget_if_unused(Queue& queue) {
+  if (queue.record.number != 0 || queue.to_serve || queue.serve_at != 0) return;
+  if (queue.waits.empty()) queues_.erase(queue.record.queue);
+}
+
+// ---- limits ----
+
+Result<void> Engine::check_quota(const Queue& queue, std::size_t payload_bytes) const {
+  const QueueRecord& record = queue.record;
+  const std::optional<std::uint64_t>& max_tasks = record.settings.max_tasks;
+  const std::optional<std::uint64_t>& max_bytes = record.settings.max_bytes;
+  if (max_tasks && record.waiting + record.dead >= *max_tasks) {
+    return over_quota("tasks", *max_tasks);
+  }
+  if (max_bytes && record.bytes + payload_bytes > *max_bytes) {
+    return over_quota("bytes", *max_bytes);
+  }
+  return ok();
+}
+
+std::size_t Engine::allowance(Queue& queue) const {
+  const QueueSettings& settings = queue.record.settings;
+  if (settings.paused) return 0;
+  const std::size_t most_leased =
+      std::max<std::size_t>(1, options_.max_loaded * kLeasedParts / kMemoryParts);
+  std::size_t left = most_leased - std::min(most_leased, leases_.size());
+  if (settings.concurrency) {
+    left = std::min(
+        left, *settings.concurrency - std::min<std::size_t>(*settings.concurrency, queue.leased));
+  }
+  if (settings.rate) {
+    left = std::min<std::size_t>(left, queue.rate.left(*settings.rate, time_.now()));
+  }
+  return left;
+}
+
+// ---- what can be seen ----
+
+QueueStats Engine::stats_of(const Queue& queue) const {
+  const std::uint64_t spilled = queue.record.in_ready_lane - queue.loaded_from_lane;
+  const std::uint64_t ready = queue.ready.size() + spilled;
+  QueueStats stats{.queue = queue.record.queue,
+                   .scheduled = queue.record.waiting - ready - queue.leased,
+                   .ready = ready,
+                   .leased = queue.leased,
+                   .dead = queue.record.dead,
+                   .oldest_ready_age = std::nullopt};
+  if (!queue.ready.empty()) {
+    stats.oldest_ready_age = time_.wall_now() - (*queue.ready.begin())->due_at;
+  }
+  return stats;
+}
+
+EngineStats Engine::stats() const {
+  EngineStats stats{.counters = counters_,
+                    .queues = {},
+                    .loaded = loaded_.size(),
+                    .waiting_workers = waits_.size(),
+                    .commits = commits_,
+                    .committed_tasks = committed_tasks_,
+                    .lateness = lateness_.snapshot(),
+                    .commit_time = commit_time_.snapshot()};
+  stats.queues.reserve(queues_.size());
+  for (const auto& [name, queue] : queues_) stats.queues.push_back(stats_of(*queue));
+  std::ranges::sort(stats.queues, {}, &QueueStats::queue);
+  return stats;
+}
+
+Result<Forecast> Engine::forecast(std::chrono::milliseconds span, std::size_t bins) const {
+  if (stopped_by_) return *stopped_by_;
+  TRY(validate_forecast(span, bins));
+  return due_counts_.forecast(time_.wall_now(), span, bins);
+}
+
+Result<TaskPage> Engine::tasks_after(TaskId after, std::size_t limit) {
+  if (stopped_by_) return *stopped_by_;
+  return store_.read_by_id(after, limit);
+}
+
+}  // namespace detent

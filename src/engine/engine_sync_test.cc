@@ -1,0 +1,215 @@
+// When commits are synced: each before it is acknowledged, or many together, an interval later.
+#include <algorithm>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Counts the writes that pass through it, by what they ask of the disk.
+class CountingStore final : public Store {
+ public:
+  CountingStore(Store& store, const Clock& clock) noexcept : store_(store), clock_(clock) {}
+
+  Result<void> write(const WriteBatch& batch, Durability durability) override {
+    const bool is_synced = durability == Durability::synced;
+    if (batch.empty()) ++(is_synced ? empty_syncs : empty_buffered);
+    if (!batch.empty()) ++(is_synced ? synced_commits : buffered_commits);
+    if (is_synced) {
+      unsynced_since.reset();
+      synced_at.push_back(clock_.now());
+    } else if (!unsynced_since) {
+      unsynced_since = clock_.now();
+    }
+    return store_.write(batch, durability);
+  }
+  Result<TaskPage> read(Place after, Place until, std::size_t limit) override {
+    return store_.read(after, until, limit);
+  }
+  Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override {
+    return store_.read_by_id(after, limit);
+  }
+  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override {
+    return store_.read_at(places);
+  }
+  Result<std::optional<StoredTask>> find(TaskId id) override { return store_.find(id); }
+  Result<void> quarantine(Place place) override { return store_.quarantine(place); }
+  Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override {
+    return store_.find_key(queue, key);
+  }
+  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
+                                           std::size_t limit) override {
+    return store_.read_keys(queue, after, limit);
+  }
+  Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
+    return store_.trim_keys(now, limit);
+  }
+  Result<std::vector<QueueRecord>> queues() override { return store_.queues(); }
+  Result<std::vector<DueCount>> due_counts() override { return store_.due_counts(); }
+  Result<std::uint64_t> quarantined() override { return store_.quarantined(); }
+  TaskId last_id() const noexcept override { return store_.last_id(); }
+  std::uint32_t last_queue_number() const noexcept override { return store_.last_queue_number(); }
+  Result<std::uint64_t> begin_epoch() override { return store_.begin_epoch(); }
+
+  int synced_commits = 0;
+  int buffered_commits = 0;
+  int empty_syncs = 0;
+  int empty_buffered = 0;
+  std::optional<MonotonicTime> unsynced_since;
+  std::vector<MonotonicTime> synced_at;
+
+ private:
+  Store& store_;
+  const Clock& clock_;
+};
+
+class EngineSync : public EngineFixture {
+ protected:
+  ~EngineSync() override { engine_.reset(); }  // it uses the store below
+
+  void open_with(milliseconds sync_interval) {
+    open_on_a_new_disk();
+    engine_.reset();
+    counting_ = std::make_unique<CountingStore>(*store_, clock_);
+    engine_ = Engine::open(*counting_, clock_, {.sync_interval = sync_interval}).value();
+    settle();
+  }
+  void sleep_until_woken() {
+    ASSERT_TRUE(engine_->next_wakeup());
+    clock_.advance(*engine_->next_wakeup() - clock_.now());
+    ASSERT_TRUE(engine_->turn());
+  }
+  CountingStore& writes() { return *counting_; }
+
+  std::unique_ptr<CountingStore> counting_;
+};
+
+TEST_F(EngineSync, WithoutAnIntervalEveryCommitIsSyncedAndNothingElse) {
+  open_with(0ms);
+  for (int i = 0; i < 10; ++i) schedule("q", 1h);
+  advance(10s);
+  EXPECT_EQ(writes().synced_commits, 10);
+  EXPECT_EQ(writes().buffered_commits, 0);
+  EXPECT_EQ(writes().empty_syncs, 0);
+}
+
+TEST_F(EngineSync, WithAnIntervalCommitsAreBufferedAndAcknowledgedAtOnce) {
+  open_with(1s);
+  ASSERT_TRUE(engine_->schedule(request("q", 1h)));
+  bool is_acknowledged = false;
+  engine_->after_commit(
+      [&](const Result<void>& committed) { is_acknowledged = committed.has_value(); });
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_TRUE(is_acknowledged);
+  EXPECT_EQ(writes().buffered_commits, 1);
+  EXPECT_EQ(writes().synced_commits + writes().empty_syncs, 0);
+}
+
+TEST_F(EngineSync, TheEngineWakesItselfToSyncAnIntervalAfterTheFirstCommit) {
+  open_with(1s);
+  advance(300ms);
+  const MonotonicTime committed_at = clock_.now();
+  schedule("q", 1h);
+  advance(400ms);
+  schedule("q", 1h);
+  while (writes().empty_syncs == 0) {
+    ASSERT_LE(clock_.now(), committed_at + 1s);
+    sleep_until_woken();
+  }
+  EXPECT_EQ(clock_.now(), committed_at + 1s);
+  EXPECT_EQ(writes().buffered_commits, 2);
+}
+
+TEST_F(EngineSync, WhatAnotherSystemWillKeepOrForgetIsSyncedAtOnce) {
+  open_with(10s);
+  const TaskId id = schedule("q", 1h);
+  const Task task = engine_->get(id).value().task;
+  const std::span tasks(&task, 1);
+  engine_->mark(std::span(&id, 1));
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_EQ(writes().synced_commits, 1) << "marked";
+  EXPECT_EQ(engine_->hand_over(tasks).value(), 1u);
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_EQ(writes().synced_commits, 2) << "handed over";
+  EXPECT_EQ(engine_->put_back(tasks).value(), 1u);
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_EQ(writes().synced_commits, 3) << "put back";
+  EXPECT_EQ(engine_->put_back(tasks).value(), 0u);
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_EQ(writes().empty_syncs, 1) << "what is here already may only be buffered";
+  EXPECT_EQ(writes().buffered_commits, 1) << "the task itself";
+}
+
+TEST_F(EngineSync, NothingIsSyncedWhenNothingWasCommittedSince) {
+  open_with(1s);
+  schedule("q", 1h);
+  advance(1s);
+  EXPECT_EQ(writes().empty_syncs, 1);
+  advance(10s);
+  for (int i = 0; i < 20; ++i) sleep_until_woken();
+  EXPECT_EQ(writes().empty_syncs, 1);
+  EXPECT_EQ(writes().empty_buffered, 0);
+}
+
+TEST_F(EngineSync, ACommitInTheTurnOfTheSyncIsSyncedWithItOrAnIntervalLater) {
+  open_with(1s);
+  schedule("q", 1h);
+  clock_.advance(1s);
+  schedule("q", 1h);
+  EXPECT_EQ(writes().empty_syncs, 1);
+  advance(1s);
+  EXPECT_LE(writes().empty_syncs, 2);
+  schedule("q", 1h);
+  advance(1s);
+  EXPECT_GE(writes().empty_syncs, 2);
+}
+
+TEST_F(EngineSync, UnderLoadThereIsOneSyncAnIntervalAndNoCommitWaitsLonger) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  open_with(100ms);
+  for (int i = 0; i < 5'000; ++i) {
+    if (rng.below(3) == 0) {
+      ASSERT_TRUE(engine_->schedule(request("q", 24h)));
+    }
+    ASSERT_TRUE(engine_->turn());
+    MonotonicTime awake_at = clock_.now() + milliseconds{rng.below(20)};
+    const std::optional<MonotonicTime> wakeup = engine_->next_wakeup();
+    if (writes().unsynced_since) {
+      ASSERT_LT(clock_.now() - *writes().unsynced_since, 100ms);
+      ASSERT_TRUE(wakeup);
+      ASSERT_LE(*wakeup, *writes().unsynced_since + 100ms);
+    }
+    if (wakeup) awake_at = std::clamp(*wakeup, clock_.now(), awake_at);
+    clock_.advance(awake_at - clock_.now());
+  }
+  EXPECT_EQ(writes().synced_commits, 0);
+  EXPECT_GT(writes().empty_syncs, 100);
+  const std::vector<MonotonicTime>& at = writes().synced_at;
+  for (std::size_t i = 1; i < at.size(); ++i) ASSERT_GE(at[i] - at[i - 1], 100ms);
+}
+
+TEST_F(EngineSync, ASyncThatFailsStopsTheEngine) {
+  open_with(1s);
+  schedule("q", 1h);
+  store_->fail_write(1, WriteFault::not_applied);
+  clock_.advance(1s);
+  EXPECT_FALSE(engine_->turn());
+  EXPECT_TRUE(engine_->stopped_by());
+  EXPECT_EQ(engine_->schedule(request("q", 1h)).error().code, ErrorCode::unavailable);
+}
+
+TEST_F(EngineSync, WhatWasBufferedSurvivesTheProcess) {
+  open_with(1h);
+  const TaskId id = schedule("q", 1h);
+  crash_and_open();
+  EXPECT_EQ(state_of(id), TaskState::scheduled);
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,37 @@
+// How many tasks of a queue were handed out in the second that runs, for its rate limit.
+//
+// Seconds are those of the clock the caller counts ticks by, so the limit is exact in each of them;
+// in a span of one second that lies across two, up to twice the rate may go out. Pure; ticks are
+// milliseconds. Thread-compatible.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "detent/tick.h"
+
+namespace detent {
+
+class HandOutRate {
+ public:
+  static constexpr Tick kSecond = 1'000;
+
+  /// How many more may go out now, when `rate` a second may.
+  std::uint64_t left(std::uint32_t rate, Tick now) const noexcept {
+    const std::uint64_t used = now / kSecond == second_ ? used_ : 0;
+    return rate - std::min<std::uint64_t>(rate, used);
+  }
+  void note(std::uint64_t count, Tick now) noexcept {
+    if (now / kSecond != second_) used_ = 0;
+    second_ = now / kSecond;
+    used_ += count;
+  }
+  /// When the second after this one begins.
+  static Tick next(Tick now) noexcept { return (now / kSecond + 1) * kSecond; }
+
+ private:
+  Tick second_ = 0;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace detent

@@ -1,0 +1,93 @@
+#include "external/engine_tasks.h"
+
+#include <algorithm>
+#include <future>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace detent {
+
+namespace {
+
+/// Tasks read in one command, so that the engine's other callers come between.
+constexpr std::size_t kPageTasks = 1'000;
+
+}  // namespace
+
+/// What `verb` answers on the engine's thread, once it is durable.
+template <class Verb>
+auto EngineTasks::run(Verb verb) {
+  using Answer = std::invoke_result_t<Verb, Engine&>;
+  std::promise<Answer> promise;
+  std::future<Answer> answer = promise.get_future();
+  const bool is_posted =
+      post_([verb = std::move(verb), promise = std::move(promise)](Engine& engine) mutable {
+        Answer result = verb(engine);
+        engine.after_commit([result = std::move(result),
+                             promise = std::move(promise)](const Result<void>& committed) mutable {
+          promise.set_value(committed ? std::move(result) : Answer(committed.error()));
+        });
+      });
+  if (!is_posted) {
+    return Answer(Error{ErrorCode::unavailable,
+                        "too many requests wait for the engine, or it is stopping", ""});
+  }
+  return answer.get();
+}
+
+Result<std::vector<Task>> EngineTasks::far_tasks(WallTime after, std::size_t limit) {
+  std::vector<Task> found;
+  Place from = std::max(looked_to_, last_at(Lane::due, after));
+  for (std::size_t looked_at = 0; looked_at < kMostLookedAt && found.size() < limit;) {
+    ASSIGN_OR_RETURN(TaskPage page,
+                     run([from](Engine& engine) { return engine.far_tasks(from, kPageTasks); }));
+    for (StoredTask& stored : page.tasks) {
+      if (found.size() == limit) break;
+      from = stored.place;
+      if (stored.task.key.empty()) found.push_back(std::move(stored.task));
+    }
+    looked_at += page.tasks.size();
+    if (!page.more && found.size() < limit) {
+      from = begin_of(Lane::due);
+      break;
+    }
+  }
+  looked_to_ = from;
+  return found;
+}
+
+Result<void> EngineTasks::mark(std::span<const Task> tasks) {
+  std::vector<TaskId> ids;
+  ids.reserve(tasks.size());
+  for (const Task& task : tasks) ids.push_back(task.id);
+  return run([ids = std::move(ids)](Engine& engine) -> Result<void> {
+    engine.mark(ids);
+    return ok();
+  });
+}
+
+Result<std::size_t> EngineTasks::hand_over(std::span<const Task> tasks) {
+  return run([tasks](Engine& engine) { return engine.hand_over(tasks); });
+}
+
+Result<std::size_t> EngineTasks::put_back(std::span<const Task> tasks) {
+  return run([tasks](Engine& engine) { return engine.put_back(tasks); });
+}
+
+Result<std::vector<TaskId>> EngineTasks::marked(std::size_t limit) {
+  return run([limit](Engine& engine) { return engine.marked(limit); });
+}
+
+Result<void> EngineTasks::unmark(std::span<const TaskId> ids) {
+  return run([ids](Engine& engine) -> Result<void> {
+    engine.unmark(ids);
+    return ok();
+  });
+}
+
+Result<bool> EngineTasks::is_here_or_marked(TaskId id) {
+  return run([id](Engine& engine) { return engine.is_here_or_marked(id); });
+}
+
+}  // namespace detent

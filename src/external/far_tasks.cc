@@ -1,0 +1,112 @@
+#include "external/far_tasks.h"
+
+#include <utility>
+
+#include "base/wall_time.h"
+#include "detent/check.h"
+#include "task/retry.h"
+
+namespace detent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+Error refused(std::string message, std::string field) {
+  return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
+}
+
+}  // namespace
+
+Result<void> validate(const FarTasksOptions& options) {
+  if (options.batch == 0) return refused("must be above 0", "batch");
+  if (options.claim <= milliseconds{0}) return refused("must be above 0", "claim");
+  if (options.interval <= milliseconds{0}) return refused("must be above 0", "interval");
+  if (options.near <= options.interval) return refused("must be above the interval", "near");
+  if (options.far <= options.near) return refused("must be above near", "far");
+  if (options.far > kMaxDelay) return refused("must be at most 4294967295 s", "far");
+  return ok();
+}
+
+FarTasks::FarTasks(LocalTasks& local, ExternalScheduler& external, const Clock& clock,
+                   const FarTasksOptions& options, std::uint64_t seed)
+    : local_(local), external_(external), clock_(clock), options_(options), rng_(seed) {
+  DETENT_CHECK(validate(options).has_value());
+}
+
+MonotonicTime FarTasks::step() {
+  Result<bool> more = move_batches();
+  if (more) {
+    stats_.failures_in_row = 0;
+    return *more ? clock_.now() : clock_.now() + options_.interval;
+  }
+  ++stats_.errors;
+  ++stats_.failures_in_row;
+  stats_.last_error = std::move(more).error();
+  return clock_.now() + retry_delay(options_.backoff, stats_.failures_in_row, rng_);
+}
+
+Result<bool> FarTasks::move_batches() {
+  const WallTime now = ceil_to_ms(clock_.wall_now());
+  // Handing back comes first: it is the only one of the three that is urgent.
+  ASSIGN_OR_RETURN(const bool more_near, hand_back(now));
+  ASSIGN_OR_RETURN(const bool more_marks, clean_up());
+  ASSIGN_OR_RETURN(const bool more_far, hand_over(now));
+  return more_near || more_marks || more_far;
+}
+
+Result<bool> FarTasks::hand_back(WallTime now) {
+  ASSIGN_OR_RETURN(const Taken taken, external_.take({.now = now,
+                                                      .until = now + options_.near,
+                                                      .limit = options_.batch,
+                                                      .claim = options_.claim}));
+  stats_.damaged += taken.damaged.size();
+  if (!taken.damaged.empty()) stats_.last_damage = taken.damaged.back();
+  if (!taken.tasks.empty()) {
+    ASSIGN_OR_RETURN(const std::size_t count, local_.put_back(taken.tasks));
+    stats_.handed_back += count;
+  }
+  return taken.tasks.size() + taken.damaged.size() >= options_.batch;
+}
+
+Result<bool> FarTasks::clean_up() {
+  ASSIGN_OR_RETURN(const std::vector<TaskId> ids, local_.marked(options_.batch));
+  if (ids.empty()) return false;
+  TRY(external_.forget(ids));
+  TRY(local_.unmark(ids));
+  return ids.size() >= options_.batch;
+}
+
+Result<bool> FarTasks::hand_over(WallTime now) {
+  ASSIGN_OR_RETURN(const std::vector<Task> tasks,
+                   local_.far_tasks(now + options_.far, options_.batch));
+  if (tasks.empty()) return false;
+  TRY(local_.mark(tasks));
+  TRY(external_.put(tasks));
+  ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks));
+  stats_.handed_over += count;
+  return tasks.size() >= options_.batch || count < tasks.size();
+}
+
+Result<std::optional<Task>> FarTasks::find(TaskId id) {
+  ASSIGN_OR_RETURN(const bool is_known, local_.is_here_or_marked(id));
+  if (is_known) return std::optional<Task>();
+  return external_.find(id);
+}
+
+Result<bool> FarTasks::fetch(TaskId id) {
+  ASSIGN_OR_RETURN(const std::optional<Task> task, find(id));
+  if (!task) return false;
+  ASSIGN_OR_RETURN(const std::size_t count, local_.put_back(std::span(&*task, 1)));
+  stats_.handed_back += count;
+  return true;
+}
+
+Result<CancelOutcome> FarTasks::cancel(TaskId id) {
+  // Only this thread makes what is there come here, so the answer stays true until it has acted.
+  ASSIGN_OR_RETURN(const bool is_known, local_.is_here_or_marked(id));
+  if (is_known) return CancelOutcome::not_there;
+  return external_.cancel(id);
+}
+
+}  // namespace detent

@@ -1,0 +1,219 @@
+// Random tasks, users, faults and crashes on both sides. After every step each task must count in
+// exactly one place; at the end each was delivered once, or cancelled and never delivered.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "base/wall_time.h"
+#include "external/far_tasks.h"
+#include "external/far_tasks_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using std::chrono::milliseconds;
+
+using test::Crash;
+using test::Fault;
+
+class World {
+ public:
+  explicit World(std::uint64_t seed) : rng_(seed) {}
+
+  void run(int steps) {
+    local_.next_fault = [this] { return local_fault(); };
+    external_.next_fault = [this] { return external_fault(); };
+    external_.meanwhile = [this] { act_here(); };
+    start();
+    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE("step " + std::to_string(i));
+      random_step();
+      check();
+    }
+    end();
+  }
+
+ private:
+  struct Fate {
+    int delivered = 0;
+    bool cancelled = false;
+    bool may_be_cancelled = false;  // a cancel failed: nobody knows
+  };
+
+  /// The other system is down at times, for a while.
+  Fault external_fault() {
+    if (is_ending_) return Fault::none;
+    if (rng_.below(20) == 0) is_down_ = !is_down_;
+    if (is_down_) return rng_.below(4) == 0 ? Fault::crash_before : Fault::before;
+    if (rng_.below(8) != 0) return Fault::none;
+    return static_cast<Fault>(1 + rng_.below(5));
+  }
+  Fault local_fault() {
+    if (is_ending_ || rng_.below(12) != 0) return Fault::none;
+    constexpr std::array kFaults{Fault::before, Fault::after, Fault::crash_before,
+                                 Fault::crash_after};
+    return kFaults[rng_.below(kFaults.size())];
+  }
+
+  void start() { far_.emplace(local_, external_, clock_, options_, rng_.next()); }
+  WallTime now() const { return ceil_to_ms(clock_.wall_now()); }
+  milliseconds delay() { return milliseconds{rng_.below(400'000)}; }
+
+  template <class Do>
+  void until_crash(Do what) {
+    try {
+      what();
+    } catch (const Crash&) {
+      start();
+    }
+  }
+
+  void random_step() {
+    switch (rng_.below(9)) {
+      case 0:
+      case 1:
+      case 8:
+        return schedule();
+      case 2:
+        return act_here();
+      case 3:
+        return until_crash([this] { act_there(); });
+      case 4:
+        clock_.advance(milliseconds{rng_.below(30'000)});
+        return deliver();
+      default:
+        return until_crash([this] { far_->step(); });
+    }
+  }
+
+  void schedule() {
+    const Task task = test::example_task(++last_id_, now() + delay());
+    local_.tasks.emplace(task.id, task);
+    fates_.emplace(task.id, Fate{});
+  }
+  /// What users and time do to tasks that are here, also in the middle of a step.
+  void act_here() {
+    if (local_.tasks.empty() || is_ending_) return;
+    const auto chosen = std::next(local_.tasks.begin(), pick(local_.tasks.size()));
+    switch (rng_.below(4)) {
+      case 0:
+        chosen->second.due_at = now() + delay();
+        return;
+      case 1:
+        fates_.at(chosen->first).cancelled = true;
+        local_.tasks.erase(chosen);
+        return;
+      case 2:
+        clock_.advance(milliseconds{rng_.below(5'000)});
+        return deliver();
+      default:
+        return;
+    }
+  }
+  /// A user cancels or moves a task that may be there.
+  void act_there() {
+    if (fates_.empty()) return;
+    const TaskId id = std::next(fates_.begin(), pick(fates_.size()))->first;
+    if (local_.tasks.contains(id)) return;
+    if (rng_.below(2) == 0) return fetch_and_move(id);
+    Fate& fate = fates_.at(id);
+    const bool may_be_cancelled = std::exchange(fate.may_be_cancelled, true);  // if it crashes
+    const auto outcome = far_->cancel(id);
+    if (!outcome) return;
+    fate.may_be_cancelled = may_be_cancelled;
+    if (*outcome != CancelOutcome::cancelled) return;
+    EXPECT_EQ(fate.delivered, 0) << to_string(id) << " was done already";
+    EXPECT_FALSE(fate.cancelled) << to_string(id) << " twice";
+    fate.cancelled = true;
+  }
+  void fetch_and_move(TaskId id) {
+    const auto fetched = far_->fetch(id);
+    if (!fetched || !*fetched) return;
+    const auto here = local_.tasks.find(id);
+    ASSERT_NE(here, local_.tasks.end()) << to_string(id);
+    here->second.due_at = now() + delay();
+  }
+  void deliver() {
+    std::erase_if(local_.tasks, [this](const auto& entry) {
+      if (entry.second.due_at > now()) return false;
+      ++fates_.at(entry.first).delivered;
+      return true;
+    });
+  }
+  std::uint32_t pick(std::size_t count) { return rng_.below(static_cast<std::uint32_t>(count)); }
+
+  /// The two invariants at the head of far_tasks.h, by brute force.
+  void check() {
+    most_there_ = std::max(most_there_, external_.entries.size());
+    for (const auto& [id, fate] : fates_) {
+      const bool is_here = local_.tasks.contains(id);
+      const bool is_there = external_.entries.contains(id);
+      const bool counts_there = is_there && !local_.marks.contains(id);
+      const bool has_ended = fate.delivered > 0 || fate.cancelled;
+      if (has_ended) {
+        ASSERT_FALSE(is_here || counts_there) << to_string(id) << " came back";
+      } else if (!fate.may_be_cancelled) {
+        ASSERT_TRUE(is_here || counts_there) << to_string(id) << " is lost";
+      }
+      ASSERT_FALSE(is_here && counts_there) << to_string(id) << " counts twice";
+    }
+  }
+  /// Everything works again, for long enough that all become due.
+  void end() {
+    is_ending_ = true;
+    is_down_ = false;
+    for (int i = 0; i < 40 && !testing::Test::HasFailure(); ++i) {
+      clock_.advance(20s);
+      for (int steps = 0; steps < 10; ++steps) far_->step();
+      deliver();
+      check();
+    }
+    EXPECT_GT(most_there_, 8U) << "too little happens for a test";
+    EXPECT_TRUE(local_.tasks.empty());
+    EXPECT_TRUE(local_.marks.empty());
+    EXPECT_TRUE(external_.entries.empty());
+    for (const auto& [id, fate] : fates_) {
+      EXPECT_LE(fate.delivered, 1) << to_string(id);
+      EXPECT_FALSE(fate.cancelled && fate.delivered > 0) << to_string(id);
+      EXPECT_TRUE(fate.cancelled || fate.may_be_cancelled || fate.delivered == 1) << to_string(id);
+    }
+  }
+
+  ManualClock clock_;
+  test::FakeLocal local_;
+  test::FakeExternal external_;
+  FarTasksOptions options_{.near = 60s,
+                           .far = 120s,
+                           .interval = 10s,
+                           .claim = 20s,
+                           .batch = 4,
+                           .backoff = {.initial = 1s, .max = 4s}};
+  std::optional<FarTasks> far_;
+  Rng rng_;
+  std::map<TaskId, Fate> fates_;
+  std::uint64_t last_id_ = 0;
+  std::size_t most_there_ = 0;
+  bool is_down_ = false;
+  bool is_ending_ = false;
+};
+
+TEST(FarTasksModel, NoTaskIsLostOrDoneTwiceWhateverFailsOrCrashes) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  for (std::uint64_t round = 0; round < 20 && !HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    World(seed + round).run(3'000);
+  }
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,188 @@
+// Both sides of FarTasks in memory, to be failed and crashed at every step. Tests only.
+//
+// Before each call a test decides what becomes of it: it may fail before it happens, after it did,
+// or (there only) fail and happen later, just before the next call; and the process may crash
+// before or after it. What both sides hold survives; everything in FarTasks is gone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "external/far_tasks.h"
+
+namespace detent::test {
+
+enum class Fault : std::uint8_t { none, before, after, later, crash_before, crash_after };
+/// Thrown where the process crashes.
+struct Crash {};
+
+inline Error broken() { return {ErrorCode::unavailable, "planned fault", ""}; }
+
+/// Carries a call out as `fault` says.
+template <class Apply>
+auto call_with(Fault fault, Apply apply) -> decltype(apply()) {
+  if (fault == Fault::crash_before) throw Crash{};
+  if (fault == Fault::before || fault == Fault::later) return broken();
+  auto result = apply();
+  if (fault == Fault::crash_after) throw Crash{};
+  if (fault == Fault::after) return broken();
+  return result;
+}
+
+class FakeExternal final : public ExternalScheduler {
+ public:
+  struct Entry {
+    Task task;
+    std::optional<WallTime> claimed_until;
+  };
+
+  std::function<Fault()> next_fault = [] { return Fault::none; };
+  /// What others do while a call is under way.
+  std::function<void()> meanwhile = [] {};
+  std::map<TaskId, Entry> entries;
+  std::vector<Error> damaged_next;  // what the next take() tells
+
+  Result<void> put(std::span<const Task> tasks) override {
+    const std::vector<Task> copies(tasks.begin(), tasks.end());
+    return call<Result<void>>([this, copies] {
+      for (const Task& task : copies) entries.insert_or_assign(task.id, Entry{task, {}});
+      return ok();
+    });
+  }
+  Result<CancelOutcome> cancel(TaskId id) override {
+    return call<Result<CancelOutcome>>([this, id]() -> Result<CancelOutcome> {
+      const auto found = entries.find(id);
+      if (found == entries.end()) return CancelOutcome::not_there;
+      if (found->second.claimed_until) return CancelOutcome::being_handed_back;
+      entries.erase(found);
+      return CancelOutcome::cancelled;
+    });
+  }
+  Result<std::optional<Task>> find(TaskId id) override {
+    return call<Result<std::optional<Task>>>([this, id]() -> Result<std::optional<Task>> {
+      const auto found = entries.find(id);
+      if (found == entries.end()) return std::optional<Task>{};
+      return std::optional<Task>{found->second.task};
+    });
+  }
+  Result<Taken> take(const TakeRequest& request) override {
+    return call<Result<Taken>>([this, request]() -> Result<Taken> {
+      std::vector<Entry*> due;
+      for (auto& [id, entry] : entries) {
+        const bool is_claimed = entry.claimed_until && *entry.claimed_until > request.now;
+        if (!is_claimed && entry.task.due_at <= request.until) due.push_back(&entry);
+      }
+      std::ranges::stable_sort(due, {}, [](const Entry* entry) { return entry->task.due_at; });
+      due.resize(std::min(due.size(), request.limit));
+      Taken taken{.tasks = {}, .damaged = std::exchange(damaged_next, {})};
+      for (Entry* entry : due) {
+        entry->claimed_until = request.now + request.claim;
+        taken.tasks.push_back(entry->task);
+      }
+      return taken;
+    });
+  }
+  Result<void> forget(std::span<const TaskId> ids) override {
+    const std::vector<TaskId> copies(ids.begin(), ids.end());
+    return call<Result<void>>([this, copies] {
+      for (const TaskId id : copies) entries.erase(id);
+      return ok();
+    });
+  }
+  Result<std::uint64_t> size() override { return std::uint64_t{entries.size()}; }
+
+ private:
+  template <class Answer>
+  Answer call(const std::function<Answer()>& apply) {
+    if (late_) std::exchange(late_, nullptr)();
+    meanwhile();
+    const Fault fault = next_fault();
+    if (fault == Fault::later) late_ = [apply] { (void)apply(); };
+    return call_with(fault, apply);
+  }
+
+  std::function<void()> late_;
+};
+
+class FakeLocal final : public LocalTasks {
+ public:
+  std::function<Fault()> next_fault = [] { return Fault::none; };
+  std::map<TaskId, Task> tasks;
+  std::set<TaskId> marks;
+
+  Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) override {
+    return call_with(next_fault(), [&]() -> Result<std::vector<Task>> {
+      std::vector<Task> far;
+      for (const auto& [id, task] : tasks) {
+        if (task.due_at > after && far.size() < limit) far.push_back(task);
+      }
+      return far;
+    });
+  }
+  Result<void> mark(std::span<const Task> which) override {
+    return call_with(next_fault(), [&] {
+      for (const Task& task : which) marks.insert(task.id);
+      return ok();
+    });
+  }
+  Result<std::size_t> hand_over(std::span<const Task> which) override {
+    return call_with(next_fault(), [&]() -> Result<std::size_t> {
+      std::size_t count = 0;
+      for (const Task& task : which) {
+        const auto found = tasks.find(task.id);
+        if (found == tasks.end() || found->second != task) continue;
+        tasks.erase(found);
+        marks.erase(task.id);
+        ++count;
+      }
+      return count;
+    });
+  }
+  Result<std::size_t> put_back(std::span<const Task> which) override {
+    return call_with(next_fault(), [&]() -> Result<std::size_t> {
+      std::size_t count = 0;
+      for (const Task& task : which) {
+        if (marks.insert(task.id).second)
+          count += tasks.try_emplace(task.id, task).second ? 1U : 0U;
+      }
+      return count;
+    });
+  }
+  Result<std::vector<TaskId>> marked(std::size_t limit) override {
+    return call_with(next_fault(), [&]() -> Result<std::vector<TaskId>> {
+      std::vector<TaskId> ids(marks.begin(), marks.end());
+      ids.resize(std::min(ids.size(), limit));
+      return ids;
+    });
+  }
+  Result<void> unmark(std::span<const TaskId> ids) override {
+    return call_with(next_fault(), [&] {
+      for (const TaskId id : ids) marks.erase(id);
+      return ok();
+    });
+  }
+  Result<bool> is_here_or_marked(TaskId id) override {
+    return call_with(next_fault(),
+                     [&]() -> Result<bool> { return tasks.contains(id) || marks.contains(id); });
+  }
+};
+
+inline Task example_task(std::uint64_t id, WallTime due_at) {
+  Task task;
+  task.id = TaskId{id};
+  task.queue = "q";
+  task.payload.data = "{\"n\":" + std::to_string(id) + "}";
+  task.due_at = due_at;
+  task.created_at = WallTime{};
+  return task;
+}
+
+}  // namespace detent::test

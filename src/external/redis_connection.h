@@ -1,0 +1,77 @@
+// One connection to Redis: commands out, replies in. The only file pair that includes hiredis.
+//
+// hiredis connects and reads replies. Commands are written here, because hiredis 0.14 writes with
+// write(2), which ends the process by SIGPIPE when Redis has closed the connection.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+struct redisContext;  // of hiredis
+
+namespace detent {
+
+/// Where a Redis listens: a socket in the file system, or host and port.
+struct RedisAddress {
+  std::string socket_path;  // empty: TCP
+  std::string host;
+  std::uint16_t port = 0;
+};
+/// Reads "/path/of/socket", "HOST:PORT" or "[V6]:PORT". Errors: invalid_argument.
+Result<RedisAddress> parse_redis_address(std::string_view text);
+
+struct RedisReply {
+  enum class Kind : std::uint8_t { nil, integer, text, array, error };
+  Kind kind = Kind::nil;
+  std::int64_t integer = 0;
+  std::string text;  // of text and error
+  std::vector<RedisReply> elements;
+};
+
+/// Thread-compatible. After an error nothing more can be done with it. An error that Redis answers
+/// is a reply, not an error of the connection.
+class RedisConnection {
+ public:
+  struct Timeouts {
+    std::chrono::milliseconds connect{5'000};  // without the look-up of a host's name
+    /// The longest time without a byte taken or sent by Redis while something is waited for.
+    std::chrono::milliseconds command{5'000};
+  };
+
+  /// Errors: unavailable.
+  static Result<std::unique_ptr<RedisConnection>> open(const RedisAddress& address,
+                                                       Timeouts timeouts);
+  ~RedisConnection();
+  RedisConnection(const RedisConnection&) = delete;
+  RedisConnection& operator=(const RedisConnection&) = delete;
+
+  /// Adds a command to those on their way; sends when enough are together. Errors: unavailable.
+  Result<void> send(std::span<const std::string_view> command);
+  /// The reply to the oldest command that has none yet; sends first what was not sent yet.
+  /// Errors: unavailable; internal when the answer is no Redis reply.
+  Result<RedisReply> receive();
+  /// False when Redis has closed the connection. Requires: no reply is outstanding.
+  bool is_open() const noexcept;
+
+ private:
+  struct Free {
+    void operator()(redisContext* context) const noexcept;
+  };
+
+  RedisConnection(std::unique_ptr<redisContext, Free> context, Timeouts timeouts) noexcept;
+  Result<void> flush();
+  Error lost(int error_number, std::string_view message) const;
+
+  std::unique_ptr<redisContext, Free> context_;
+  Timeouts timeouts_;
+  std::string unsent_;
+};
+
+}  // namespace detent

@@ -1,0 +1,224 @@
+#include "external/redis_scheduler.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "base/wall_time.h"
+#include "detent/check.h"
+#include "store/record_format.h"
+
+namespace detent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// What one call of a script carries at most, so that Redis is never busy for long; a single record
+/// may be larger.
+constexpr std::size_t kCallTasks = 128;
+constexpr std::size_t kCallBytes = std::size_t{256} << 10;
+
+constexpr std::size_t kDigits = 16;
+
+/// 16 digits, so that numbers sort as their texts do: ids are below 2^53, times before year 10000.
+std::string digits(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  DETENT_CHECK(text.size() <= kDigits);
+  return text.insert(0, kDigits - text.size(), '0');
+}
+std::string digits(TaskId id) { return digits(id.value); }
+std::string digits(WallTime time) {
+  DETENT_CHECK(time >= WallTime{});
+  DETENT_CHECK(time < kWallTimeEnd);
+  return digits(static_cast<std::uint64_t>(time.time_since_epoch().count()));
+}
+/// For comparing only: a time outside of what tasks may have becomes the nearest.
+std::string digits_within(WallTime time) {
+  return digits(std::clamp(time, WallTime{}, kWallTimeEnd - milliseconds{1}));
+}
+
+Error damaged(std::string_view id, std::string_view cause) {
+  return {ErrorCode::data_loss,
+          "read record of task " + std::string(id) + ": " + std::string(cause), ""};
+}
+
+/// `value` is the due time and the record, as they are in the hash.
+Result<Task> decode(std::string_view id_digits, std::string_view value) {
+  std::string_view number = id_digits;
+  number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
+  const std::optional<TaskId> id = parse_task_id(number);
+  if (!id || id_digits != digits(*id)) return damaged(id_digits, "its key is no id");
+  if (value.size() < kDigits) return damaged(id_digits, "it is cut off");
+  ASSIGN_OR_RETURN(Task task, decode_record(*id, value.substr(kDigits)));
+  if (value.substr(0, kDigits) != digits_within(task.due_at)) {
+    return damaged(id_digits, "it stands under another due time");
+  }
+  return task;
+}
+
+Error no_such_reply(std::string_view verb) {
+  return {ErrorCode::internal, std::string(verb) + ": a reply of another form than the script's",
+          ""};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RedisScheduler>> RedisScheduler::create(RedisOptions options) {
+  TRY(parse_redis_address(options.address));
+  if (!is_queue_name(options.name)) {
+    return Error{ErrorCode::invalid_argument, "must be a name as those of queues", "name"};
+  }
+  if (!options.user.empty() && options.password.empty()) {
+    return Error{ErrorCode::invalid_argument, "a user needs a password", "password"};
+  }
+  if (options.timeouts.connect <= milliseconds{0} || options.timeouts.command <= milliseconds{0}) {
+    return Error{ErrorCode::invalid_argument, "must be above 0", "timeouts"};
+  }
+  return std::unique_ptr<RedisScheduler>(new RedisScheduler(std::move(options)));
+}
+
+Result<std::vector<RedisReply>> RedisScheduler::exchange(std::string_view verb, const Send& send) {
+  auto replies = try_exchange(send);
+  // Calls may be repeated, and one that is refused as a whole (take) has claimed nothing.
+  if (!replies && has_lost_scripts_) replies = try_exchange(send);
+  if (replies) return replies;
+  return with_context(std::string(verb) + ": redis at " + options_.address,
+                      std::move(replies).error());
+}
+
+Result<std::vector<RedisReply>> RedisScheduler::try_exchange(const Send& send) {
+  has_lost_scripts_ = false;
+  // Redis closes idle connections, and is started anew: no reason to fail the next call.
+  if (session_ && !session_->is_open()) session_.reset();
+  // Only a session without an error is kept: replies of a call that failed might be outstanding.
+  std::unique_ptr<RedisSession> session = std::move(session_);
+  if (!session) {
+    ASSIGN_OR_RETURN(session, RedisSession::open(options_));
+  }
+  ASSIGN_OR_RETURN(const std::size_t count, send(*session));
+  std::vector<RedisReply> replies;
+  replies.reserve(count);
+  while (replies.size() < count) {
+    auto reply = session->receive();
+    has_lost_scripts_ = session->has_lost_scripts();
+    if (!reply) return std::move(reply).error();
+    replies.push_back(*std::move(reply));
+  }
+  session_ = std::move(session);
+  return replies;
+}
+
+Result<void> RedisScheduler::put(std::span<const Task> tasks) {
+  const auto send = [tasks](RedisSession& session) -> Result<std::size_t> {
+    std::size_t calls = 0;
+    std::size_t bytes = 0;
+    std::vector<std::string> arguments;
+    for (const Task& task : tasks) {
+      arguments.push_back(digits(task.id));
+      arguments.push_back(digits(task.due_at));
+      arguments.push_back(encode_record(task));
+      bytes += arguments.back().size();
+      const bool is_last = &task == &tasks.back();
+      if (!is_last && arguments.size() < 3 * kCallTasks && bytes < kCallBytes) continue;
+      TRY(session.send(RedisScript::put, arguments));
+      arguments.clear();
+      bytes = 0;
+      ++calls;
+    }
+    return calls;
+  };
+  TRY(exchange("put " + std::to_string(tasks.size()) + " tasks", send));
+  return ok();
+}
+
+Result<CancelOutcome> RedisScheduler::cancel(TaskId id) {
+  const std::string verb = "cancel task " + to_string(id);
+  const auto send = [id](RedisSession& session) -> Result<std::size_t> {
+    TRY(session.send(RedisScript::cancel, std::array{digits(id)}));
+    return std::size_t{1};
+  };
+  ASSIGN_OR_RETURN(const auto replies, exchange(verb, send));
+  if (replies[0].kind != RedisReply::Kind::integer) return no_such_reply(verb);
+  switch (replies[0].integer) {
+    case 0:
+      return CancelOutcome::cancelled;
+    case 1:
+      return CancelOutcome::being_handed_back;
+    default:
+      return CancelOutcome::not_there;
+  }
+}
+
+Result<std::optional<Task>> RedisScheduler::find(TaskId id) {
+  const auto send = [id](RedisSession& session) -> Result<std::size_t> {
+    TRY(session.send_to_records("HGET", std::array{digits(id)}));
+    return std::size_t{1};
+  };
+  ASSIGN_OR_RETURN(const auto replies, exchange("find task " + to_string(id), send));
+  if (replies[0].kind == RedisReply::Kind::nil) return std::optional<Task>{};
+  ASSIGN_OR_RETURN(Task task, decode(digits(id), replies[0].text));
+  return std::optional(std::move(task));
+}
+
+Result<Taken> RedisScheduler::take(const TakeRequest& request) {
+  DETENT_CHECK(request.limit > 0);
+  const std::array arguments{digits_within(request.now), digits_within(request.until),
+                             std::to_string(request.limit),
+                             digits_within(request.now + request.claim)};
+  const auto send = [&arguments](RedisSession& session) -> Result<std::size_t> {
+    TRY(session.send(RedisScript::take, arguments));
+    return std::size_t{1};
+  };
+  ASSIGN_OR_RETURN(const auto replies, exchange("take tasks", send));
+  const std::vector<RedisReply>& elements = replies[0].elements;
+  Taken taken;
+  std::vector<std::string> damaged_ids;
+  taken.tasks.reserve(elements.size() / 2);
+  for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
+    auto task = decode(elements[i].text, elements[i + 1].text);
+    if (task) {
+      taken.tasks.push_back(*std::move(task));
+    } else {
+      taken.damaged.push_back(std::move(task).error());
+      damaged_ids.push_back(elements[i].text);
+    }
+  }
+  TRY(for_each_id("set damaged records aside", RedisScript::set_aside, damaged_ids));
+  return taken;
+}
+
+Result<void> RedisScheduler::forget(std::span<const TaskId> ids) {
+  std::vector<std::string> texts;
+  texts.reserve(ids.size());
+  for (const TaskId id : ids) texts.push_back(digits(id));
+  return for_each_id("forget " + std::to_string(ids.size()) + " tasks", RedisScript::forget, texts);
+}
+
+Result<void> RedisScheduler::for_each_id(std::string_view verb, RedisScript script,
+                                         std::span<const std::string> ids) {
+  const auto send = [script, ids](RedisSession& session) -> Result<std::size_t> {
+    std::size_t calls = 0;
+    for (auto rest = ids; !rest.empty(); ++calls) {
+      const std::size_t count = std::min(rest.size(), kCallTasks);
+      TRY(session.send(script, rest.first(count)));
+      rest = rest.subspan(count);
+    }
+    return calls;
+  };
+  if (ids.empty()) return ok();
+  TRY(exchange(verb, send));
+  return ok();
+}
+
+Result<std::uint64_t> RedisScheduler::size() {
+  const auto send = [](RedisSession& session) -> Result<std::size_t> {
+    TRY(session.send_to_records("HLEN", {}));
+    return std::size_t{1};
+  };
+  ASSIGN_OR_RETURN(const auto replies, exchange("count tasks", send));
+  return static_cast<std::uint64_t>(replies[0].integer);
+}
+
+}  // namespace detent

@@ -1,0 +1,124 @@
+// A real redis-server of a test's own: on a socket in a folder of its own, killed at the end, and
+// with the test process if that dies first. It can be killed and started again on what it kept.
+//
+// Nothing sleeps: the server says on its standard output when it is ready. Tests only.
+#pragma once
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "detent/check.h"
+#include "external/redis_session.h"
+
+namespace detent::test {
+
+class RedisServer {
+ public:
+  /// `settings` are more of its command line: {"--requirepass", "secret"}.
+  explicit RedisServer(std::vector<std::string> settings = {}) : settings_(std::move(settings)) {
+    std::string path = (std::filesystem::temp_directory_path() / "detent-redis-XXXXXX").string();
+    DETENT_CHECK(::mkdtemp(path.data()) != nullptr);
+    folder_ = path;
+  }
+  ~RedisServer() {
+    kill();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+
+  /// Starts it on what the folder holds. Returns: "", or why there is none.
+  std::string start() {
+    std::array<int, 2> ends{};
+    DETENT_CHECK(::pipe(ends.data()) == 0);
+    std::vector<std::string> words = command_line();
+    std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    process_ = ::fork();
+    if (process_ == 0) run(ends, arguments.data());
+    ::close(ends[1]);
+    output_ = ::fdopen(ends[0], "r");
+    return await_ready();
+  }
+
+  /// kill -9, with the children that rewrite its log.
+  void kill() {
+    if (process_ > 0) {
+      kill_only();
+      ::waitpid(process_, nullptr, 0);
+      process_ = 0;
+    }
+    if (output_ != nullptr) std::fclose(std::exchange(output_, nullptr));
+  }
+  /// For killing it from another thread, which leaves the rest to kill().
+  void kill_only() const {
+    // It has no group of its own before it runs.
+    if (::kill(-process_, SIGKILL) != 0) ::kill(process_, SIGKILL);
+  }
+  /// Once this returns it does nothing, until go_on().
+  void pause() const {
+    ::kill(process_, SIGSTOP);
+    ::waitpid(process_, nullptr, WUNTRACED);
+  }
+  void go_on() const { ::kill(process_, SIGCONT); }
+
+  std::string socket() const { return folder_ / "socket"; }
+  /// As a test that needs no more uses it: a short time-out only where one is to run out.
+  RedisOptions options() const {
+    return {.address = socket(), .timeouts = {.connect = kPatience, .command = kPatience}};
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{30'000};
+
+  std::vector<std::string> command_line() const {
+    std::vector<std::string> words{
+        "redis-server", "--port",      "0", "--unixsocket", socket(), "--dir",
+        folder_,        "--save",      "",  "--appendonly", "yes",    "--appendfsync",
+        "always",       "--daemonize", "no"};
+    words.insert(words.end(), settings_.begin(), settings_.end());
+    return words;
+  }
+  [[noreturn]] static void run(const std::array<int, 2>& ends, char** arguments) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    ::execvp(arguments[0], arguments);
+    ::_exit(127);
+  }
+  std::string await_ready() {
+    std::string said;
+    std::array<char, 512> line{};
+    while (std::fgets(line.data(), line.size(), output_) != nullptr) {
+      said += line.data();
+      if (said.find("ready to accept connections at") != std::string::npos) return "";
+    }
+    if (said.empty()) return "there is no redis-server; install it: ./dev setup test";
+    return "redis-server ended: " + said;
+  }
+
+  std::vector<std::string> settings_;
+  std::filesystem::path folder_;
+  pid_t process_ = 0;
+  std::FILE* output_ = nullptr;
+};
+
+}  // namespace detent::test

@@ -1,0 +1,232 @@
+#include "external/redis_session.h"
+
+#include <utility>
+#include <vector>
+
+#include "detent/check.h"
+#include "task/task.h"
+
+namespace detent {
+
+namespace {
+
+// The keys, in the order of KEYS:
+//   due      sorted set: id → due time, of the tasks that are not claimed
+//   records  hash: id → due time and record, of all tasks
+//   claims   sorted set: id → when the claim runs out
+//   owner    the number of the session that may change something
+//   damaged  hash: id → what was under it, for people
+// Ids and due times are decimals of 16 digits, so that ids sort as numbers do; times are wall
+// milliseconds, exact in the doubles that sorted sets keep. ARGV[1] is the session's number.
+constexpr std::array<std::string_view, 5> kKeys{"due", "records", "claims", "owner", "damaged"};
+constexpr std::size_t kOwner = 3;
+constexpr std::size_t kRecords = 1;
+
+constexpr std::string_view kHead = R"lua(
+local due, records, claims = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('GET', KEYS[4]) ~= ARGV[1] then
+  return redis.error_reply('STALE another session has taken over')
+end
+)lua";
+
+/// id, due time and record, for each task.
+constexpr std::string_view kPut = R"lua(
+for i = 2, #ARGV, 3 do
+  redis.call('HSET', records, ARGV[i], ARGV[i + 1] .. ARGV[i + 2])
+  redis.call('ZADD', due, ARGV[i + 1], ARGV[i])
+  redis.call('ZREM', claims, ARGV[i])
+end
+return 0
+)lua";
+
+/// An id. Answers 0: cancelled; 1: claimed; 2: not there.
+constexpr std::string_view kCancel = R"lua(
+if redis.call('HEXISTS', records, ARGV[2]) == 0 then return 2 end
+if redis.call('ZSCORE', claims, ARGV[2]) then return 1 end
+redis.call('HDEL', records, ARGV[2])
+redis.call('ZREM', due, ARGV[2])
+return 0
+)lua";
+
+/// Now, until, limit, when the new claims run out. Answers id, due time and record in turn.
+constexpr std::string_view kTake = R"lua(
+local now, latest, limit, claimed_until = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local function unclaim(from, to)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', claims, from, to, 'LIMIT', 0, limit)) do
+    local value = redis.call('HGET', records, id)
+    if value then
+      redis.call('ZADD', due, string.match(string.sub(value, 1, 16), '^%d+$') or '0', id)
+    end
+    redis.call('ZREM', claims, id)
+  end
+end
+unclaim('-inf', now)
+unclaim('(' .. claimed_until, '+inf')
+local taken = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', latest, 'LIMIT', 0, limit)) do
+  redis.call('ZREM', due, id)
+  local value = redis.call('HGET', records, id)
+  if value then
+    redis.call('ZADD', claims, claimed_until, id)
+    taken[#taken + 1] = id
+    taken[#taken + 1] = value
+  end
+end
+return taken
+)lua";
+
+/// Ids.
+constexpr std::string_view kForget = R"lua(
+for i = 2, #ARGV do
+  redis.call('HDEL', records, ARGV[i])
+  redis.call('ZREM', due, ARGV[i])
+  redis.call('ZREM', claims, ARGV[i])
+end
+return 0
+)lua";
+
+/// Ids.
+constexpr std::string_view kSetAside = R"lua(
+for i = 2, #ARGV do
+  local value = redis.call('HGET', records, ARGV[i])
+  if value then redis.call('HSET', KEYS[5], ARGV[i], value) end
+  redis.call('HDEL', records, ARGV[i])
+  redis.call('ZREM', due, ARGV[i])
+  redis.call('ZREM', claims, ARGV[i])
+end
+return 0
+)lua";
+
+/// By RedisScript.
+constexpr std::array<std::string_view, kRedisScripts> kScripts{kPut, kCancel, kTake, kForget,
+                                                               kSetAside};
+
+/// What Redis said, and what its first word means for the caller.
+Error to_error(const std::string& text) {
+  const auto is = [&text](std::string_view word) { return text.starts_with(word); };
+  ErrorCode code = ErrorCode::unavailable;  // LOADING, MISCONF, READONLY, …
+  std::string advice;
+  if (is("OOM")) {
+    code = ErrorCode::resource_exhausted;
+    advice = " (raise its maxmemory)";
+  } else if (is("NOAUTH") || is("WRONGPASS") || is("NOPERM") || is("ERR AUTH")) {
+    code = ErrorCode::invalid_argument;
+    advice = " (give the user and the password of one that may run scripts)";
+  } else if (is("STALE")) {
+    advice = " (each server needs a name of its own)";
+  }
+  return {code, text + advice, ""};
+}
+
+Error not_durable(std::string_view name, const std::string& value, std::string_view wanted) {
+  return {ErrorCode::invalid_argument,
+          "it may lose tasks that it has accepted: " + std::string(name) + " is '" + value +
+              "'; set it to '" + std::string(wanted) + "'",
+          std::string(name)};
+}
+
+}  // namespace
+
+RedisSession::RedisSession(std::unique_ptr<RedisConnection> connection, const RedisOptions& options)
+    : connection_(std::move(connection)) {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    keys_[i] = "{detent:" + options.name + "}:" + std::string(kKeys[i]);
+  }
+}
+
+Result<std::unique_ptr<RedisSession>> RedisSession::open(const RedisOptions& options) {
+  ASSIGN_OR_RETURN(const RedisAddress address, parse_redis_address(options.address));
+  ASSIGN_OR_RETURN(auto connection, RedisConnection::open(address, options.timeouts));
+  std::unique_ptr<RedisSession> session(new RedisSession(std::move(connection), options));
+  TRY(session->log_in(options));
+  if (options.durability == RedisDurability::required) TRY(session->check_durability());
+  TRY(session->load_scripts());
+  TRY(session->take_over());
+  return session;
+}
+
+Result<void> RedisSession::log_in(const RedisOptions& options) {
+  if (!options.password.empty()) {
+    std::vector<std::string_view> command{"AUTH"};
+    if (!options.user.empty()) command.emplace_back(options.user);
+    command.emplace_back(options.password);
+    TRY(call(command));
+  }
+  if (options.database == 0) return ok();
+  const std::string database = std::to_string(options.database);
+  TRY(call(std::array<std::string_view, 2>{"SELECT", database}));
+  return ok();
+}
+
+Result<void> RedisSession::check_durability() {
+  ASSIGN_OR_RETURN(const std::string log, setting("appendonly"));
+  if (log != "yes") return not_durable("appendonly", log, "yes");
+  ASSIGN_OR_RETURN(const std::string sync, setting("appendfsync"));
+  if (sync != "always") return not_durable("appendfsync", sync, "always");
+  ASSIGN_OR_RETURN(const std::string policy, setting("maxmemory-policy"));
+  // The volatile policies drop only keys with a time to live; ours have none.
+  if (policy.starts_with("allkeys")) return not_durable("maxmemory-policy", policy, "noeviction");
+  return ok();
+}
+
+Result<std::string> RedisSession::setting(std::string_view name) {
+  TRY(connection_->send(std::array<std::string_view, 3>{"CONFIG", "GET", name}));
+  ASSIGN_OR_RETURN(RedisReply reply, connection_->receive());
+  if (reply.elements.size() == 2) return std::move(reply.elements[1].text);
+  const bool is_refused = reply.text.starts_with("ERR") || reply.text.starts_with("NOPERM");
+  if (reply.kind == RedisReply::Kind::error && !is_refused) return to_error(reply.text);
+  return Error{ErrorCode::invalid_argument,
+               "it does not tell its settings (CONFIG GET), so it may lose tasks; if you know that "
+               "it keeps what it accepted, have that assumed",
+               std::string(name)};
+}
+
+Result<void> RedisSession::load_scripts() {
+  for (const std::string_view script : kScripts) {
+    const std::string text = std::string(kHead).append(script);
+    TRY(connection_->send(std::array<std::string_view, 3>{"SCRIPT", "LOAD", text}));
+  }
+  for (std::string& sha1 : sha1_) {
+    ASSIGN_OR_RETURN(RedisReply reply, receive());
+    sha1 = std::move(reply.text);
+  }
+  return ok();
+}
+
+Result<void> RedisSession::take_over() {
+  ASSIGN_OR_RETURN(const RedisReply reply,
+                   call(std::array<std::string_view, 2>{"INCR", keys_[kOwner]}));
+  owner_ = std::to_string(reply.integer);
+  return ok();
+}
+
+Result<RedisReply> RedisSession::call(std::span<const std::string_view> command) {
+  TRY(connection_->send(command));
+  return receive();
+}
+
+Result<void> RedisSession::send(RedisScript script, std::span<const std::string> arguments) {
+  std::vector<std::string_view> command{"EVALSHA", sha1_[static_cast<std::size_t>(script)]};
+  const std::string key_count = std::to_string(keys_.size());
+  command.emplace_back(key_count);
+  command.insert(command.end(), keys_.begin(), keys_.end());
+  command.emplace_back(owner_);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return connection_->send(command);
+}
+
+Result<void> RedisSession::send_to_records(std::string_view command,
+                                           std::span<const std::string> arguments) {
+  std::vector<std::string_view> words{command, keys_[kRecords]};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return connection_->send(words);
+}
+
+Result<RedisReply> RedisSession::receive() {
+  ASSIGN_OR_RETURN(RedisReply reply, connection_->receive());
+  if (reply.kind != RedisReply::Kind::error) return reply;
+  if (reply.text.starts_with("NOSCRIPT")) has_lost_scripts_ = true;
+  return to_error(reply.text);
+}
+
+}  // namespace detent

@@ -1,0 +1,76 @@
+// A connection to Redis that is logged in, has our scripts loaded and owns our keys.
+//
+// Whoever opens a session increments the number under the key `owner`, and every script that
+// changes something first compares that number with the session's. So a command of an earlier
+// session that is still on its way (its server gave up waiting, or another took over) does nothing:
+// a fencing token, as in Kleppmann's "How to do distributed locking" (2016).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "external/redis_connection.h"
+
+namespace detent {
+
+/// Whether Redis is asked, each time we connect, if it is set up so that it keeps what it accepted:
+/// `appendonly yes`, `appendfsync always` and a `maxmemory-policy` that drops none of our keys.
+enum class RedisDurability : std::uint8_t { required, assumed };
+
+struct RedisOptions {
+  std::string address = "127.0.0.1:6379";  // HOST:PORT, [V6]:PORT or /path/of/socket
+  std::string user;                        // may be empty: the default user
+  std::string password;                    // empty: no log-in
+  std::uint32_t database = 0;
+  /// Names the tasks: all keys begin with "{detent:NAME}:". A queue's name; one server a name.
+  std::string name = "default";
+  RedisDurability durability = RedisDurability::required;
+  RedisConnection::Timeouts timeouts = {};
+};
+
+enum class RedisScript : std::uint8_t { put, cancel, take, forget, set_aside };
+inline constexpr std::size_t kRedisScripts = 5;
+
+/// Thread-compatible. After an error it is of no more use. Redis runs the scripts one at a time, so
+/// each is atomic; what they are given and answer is told in redis_session.cc.
+class RedisSession {
+ public:
+  /// Connects, logs in, checks and takes over. Errors: as those of an ExternalScheduler.
+  static Result<std::unique_ptr<RedisSession>> open(const RedisOptions& options);
+
+  /// Puts a call of a script on its way; its reply comes in its turn.
+  Result<void> send(RedisScript script, std::span<const std::string> arguments);
+  /// Likewise a command on the hash of records.
+  Result<void> send_to_records(std::string_view command, std::span<const std::string> arguments);
+  /// The next reply. An error that Redis answers is an error here.
+  Result<RedisReply> receive();
+
+  bool is_open() const noexcept { return connection_->is_open(); }
+  /// Redis has dropped the scripts (SCRIPT FLUSH), so calls of them did nothing; a new session
+  /// loads them.
+  bool has_lost_scripts() const noexcept { return has_lost_scripts_; }
+
+ private:
+  RedisSession(std::unique_ptr<RedisConnection> connection, const RedisOptions& options);
+  Result<RedisReply> call(std::span<const std::string_view> command);
+  Result<void> log_in(const RedisOptions& options);
+  Result<void> check_durability();
+  Result<std::string> setting(std::string_view name);
+  Result<void> load_scripts();
+  Result<void> take_over();
+
+  std::unique_ptr<RedisConnection> connection_;
+  std::array<std::string, 5> keys_;  // in the order of KEYS in the scripts
+  std::array<std::string, kRedisScripts> sha1_;
+  std::string owner_;
+  bool has_lost_scripts_ = false;
+};
+
+}  // namespace detent

@@ -1,0 +1,106 @@
+#include "external/redis_url.h"
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace detent {
+
+namespace {
+
+Error wrong(std::string message) {
+  return {ErrorCode::invalid_argument,
+          message +
+              "; write redis://[:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME] or "
+              "redis+unix:///path/of/socket[?name=NAME]",
+          "external"};
+}
+
+/// Reads all of `text` as a number.
+std::optional<std::uint32_t> parse_number(std::string_view text, int base) {
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, base);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+/// "%40" becomes "@".
+std::optional<std::string> decode_percent(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    if (text.size() - i < 3) return std::nullopt;
+    const auto byte = parse_number(text.substr(i + 1, 2), 16);
+    if (!byte) return std::nullopt;
+    decoded += static_cast<char>(*byte);
+    i += 2;
+  }
+  return decoded;
+}
+
+/// What is before the last `mark`, which is cut off `text` with it; nothing without a mark.
+std::optional<std::string_view> cut_front(std::string_view& text, char mark) {
+  const std::size_t at = text.rfind(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view front = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return front;
+}
+
+/// What is after the first `mark`, likewise.
+std::optional<std::string_view> cut_back(std::string_view& text, char mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view back = text.substr(at + 1);
+  text = text.substr(0, at);
+  return back;
+}
+
+Result<void> read_log_in(std::string_view log_in, RedisOptions& options) {
+  const std::optional<std::string_view> password = cut_back(log_in, ':');
+  if (!password) return wrong("there is no password before the @");
+  const auto user = decode_percent(log_in);
+  const auto secret = decode_percent(*password);
+  if (!user || !secret) return wrong("a % in user or password is not followed by two digits");
+  options.user = *user;
+  options.password = *secret;
+  return ok();
+}
+
+}  // namespace
+
+Result<RedisOptions> parse_redis_url(std::string_view url) {
+  constexpr std::string_view kTcp = "redis://";
+  constexpr std::string_view kUnix = "redis+unix://";
+  constexpr std::string_view kName = "name=";
+  RedisOptions options;
+  const bool is_tcp = url.starts_with(kTcp);
+  if (!is_tcp && !url.starts_with(kUnix)) return wrong("it is no address of a Redis");
+  url.remove_prefix(is_tcp ? kTcp.size() : kUnix.size());
+  // A password may have any of the marks below.
+  if (is_tcp) {
+    if (const auto log_in = cut_front(url, '@')) TRY(read_log_in(*log_in, options));
+  }
+  if (const auto query = cut_back(url, '?')) {
+    if (!query->starts_with(kName)) return wrong("only name= may follow the ?");
+    options.name = query->substr(kName.size());
+  }
+  if (is_tcp) {
+    if (const auto text = cut_back(url, '/'); text && !text->empty()) {
+      const auto database = parse_number(*text, 10);
+      if (!database) return wrong("the database is not a number");
+      options.database = *database;
+    }
+  } else if (!url.starts_with('/')) {
+    return wrong("the path of the socket must begin with /");
+  }
+  options.address = url;
+  return options;
+}
+
+}  // namespace detent

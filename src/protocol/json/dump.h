@@ -1,0 +1,71 @@
+// A dump as values: a copy of all queues and tasks as lines of JSON (NDJSON), in pages.
+//
+// Each line is an object of one member, whose name says what the line is: the settings of a queue,
+// a task, a task whose record is damaged, and last where the next page begins or that this was the
+// end. So a dump that was cut off is seen. dump_renderer.h writes lines, dump_parser.h reads them;
+// docs/reference/http.md describes them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "task/queue_settings.h"
+#include "task/task.h"
+
+namespace detent::json {
+
+inline constexpr std::string_view kDumpContentType = "application/x-ndjson";
+/// Tasks that one page reads.
+inline constexpr std::size_t kMaxDumpTasks = 1'000;
+/// Every line of a dump is shorter: a payload of quotes, which are escaped, makes it 0.2 MiB.
+inline constexpr std::size_t kMaxDumpLineBytes = std::size_t{1} << 20;
+
+struct DumpedQueue {
+  std::string queue;
+  QueueSettings settings;
+
+  friend bool operator==(const DumpedQueue&, const DumpedQueue&) = default;
+};
+/// Stands where a task would, whose record cannot be read. It is not in the dump.
+struct DamagedTask {
+  TaskId id;
+
+  friend bool operator==(const DamagedTask&, const DamagedTask&) = default;
+};
+/// The end of a page: the next one is of the tasks after this one.
+struct DumpNext {
+  TaskId after;
+
+  friend bool operator==(const DumpNext&, const DumpNext&) = default;
+};
+/// The end of a dump of so many tasks.
+struct DumpEnd {
+  std::uint64_t tasks = 0;
+
+  friend bool operator==(const DumpEnd&, const DumpEnd&) = default;
+};
+/// A task is live or dead; a live one is as it was before its lease, if it has one.
+using DumpLine = std::variant<DumpedQueue, Task, DamagedTask, DumpNext, DumpEnd>;
+
+/// What `POST /v1/restore` did.
+struct RestoreAnswer {
+  struct LineError {
+    std::size_t line = 0;  // of the body, from 1
+    Error error;
+
+    friend bool operator==(const LineError&, const LineError&) = default;
+  };
+  std::uint64_t restored = 0;  // tasks
+  std::uint64_t there = 0;     // tasks that were there before
+  std::uint64_t queues = 0;    // that were made
+  std::vector<LineError> errors;
+
+  friend bool operator==(const RestoreAnswer&, const RestoreAnswer&) = default;
+};
+
+}  // namespace detent::json

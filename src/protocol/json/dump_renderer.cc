@@ -1,0 +1,183 @@
+#include "protocol/json/dump_renderer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "base/utf8.h"
+#include "base/wall_time.h"
+#include "protocol/json/json_reader.h"
+#include "protocol/json/json_writer.h"
+#include "protocol/json/problem.h"
+
+namespace detent::json {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t size = utf8_character_size(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+template <class Number>
+void write_if_set(JsonWriter& writer, std::string_view name, const std::optional<Number>& value) {
+  if (value) writer.name(name).number(*value);
+}
+
+void write_if_set(JsonWriter& writer, std::string_view name,
+                  const std::optional<milliseconds>& value) {
+  if (value) writer.name(name).number(value->count());
+}
+
+void write_if_set(JsonWriter& writer, const std::optional<Backoff>& backoff) {
+  if (!backoff) return;
+  writer.name("backoff").begin_object();
+  writer.name("initial_ms").number(backoff->initial.count());
+  writer.name("max_ms").number(backoff->max.count());
+  writer.end_object();
+}
+
+/// Text that is no UTF-8 would not come back as it was; it goes as base64, by another name.
+void write_if_any(JsonWriter& writer, std::string_view name, std::string_view base64_name,
+                  std::string_view text) {
+  if (text.empty()) return;
+  if (is_utf8(text)) {
+    writer.name(name).string(text);
+  } else {
+    writer.name(base64_name).base64(text);
+  }
+}
+
+/// How many arrays and objects of a JSON text are inside each other.
+int depth_of(std::string_view json) noexcept {
+  int depth = 0;
+  int deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') in_string = !in_string;
+    if (c == '\\') ++i;  // what is escaped; in a string, as all else below is not
+    if (in_string) continue;
+    if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
+    if (c == ']' || c == '}') --depth;
+  }
+  return deepest;
+}
+
+/// Whether JSON can stand in a line as it was sent: without line breaks of its own, and no deeper
+/// than a reader goes, who meets it two objects further in.
+bool fits_in_line(std::string_view json) noexcept {
+  return json.find_first_of("\r\n") == std::string_view::npos &&
+         depth_of(json) + 2 <= kMaxJsonDepth;
+}
+
+/// JSON that does not fit stands in quotes.
+void write_payload(JsonWriter& writer, const Payload& payload) {
+  if (payload.kind == Payload::Kind::bytes) {
+    writer.name("payload_base64").base64(payload.data);
+  } else if (fits_in_line(payload.data)) {
+    writer.name("payload").raw(payload.data);
+  } else {
+    writer.name("payload_text").string(payload.data);
+  }
+}
+
+void write_attempt(JsonWriter& writer, const Attempt& attempt) {
+  writer.begin_object();
+  writer.name("started_at").string(format_rfc3339(attempt.started_at));
+  writer.name("ended_at").string(format_rfc3339(attempt.ended_at));
+  write_if_any(writer, "worker", "worker_base64", attempt.worker);
+  write_if_any(writer, "error", "error_base64", attempt.error);
+  writer.end_object();
+}
+
+void write(JsonWriter& writer, const DumpedQueue& line) {
+  const QueueSettings& settings = line.settings;
+  writer.name("queue").begin_object();
+  writer.name("queue").string(line.queue);
+  writer.name("paused").raw(settings.paused ? "true" : "false");
+  write_if_set(writer, "max_attempts", settings.max_attempts);
+  write_if_set(writer, "visibility_timeout_ms", settings.visibility_timeout);
+  write_if_set(writer, settings.backoff);
+  writer.name("retention_ms").number(settings.retention.count());
+  writer.name("key_retention_ms").number(settings.key_retention.count());
+  write_if_set(writer, "max_tasks", settings.max_tasks);
+  write_if_set(writer, "max_bytes", settings.max_bytes);
+  write_if_set(writer, "rate", settings.rate);
+  write_if_set(writer, "concurrency", settings.concurrency);
+  writer.end_object();
+}
+
+void write(JsonWriter& writer, const Task& task) {
+  writer.name("task").begin_object();
+  writer.name("id").string(to_string(task.id));
+  writer.name("queue").string(task.queue);
+  writer.name("state").string(task.standing == Standing::dead ? "dead" : "scheduled");
+  writer.name("due_at").string(format_rfc3339(task.due_at));
+  writer.name("created_at").string(format_rfc3339(task.created_at));
+  writer.name("priority").number(task.rules.priority);
+  write_if_set(writer, "max_attempts", task.rules.max_attempts);
+  write_if_set(writer, "visibility_timeout_ms", task.rules.visibility_timeout);
+  write_if_set(writer, task.rules.backoff);
+  writer.name("attempts").number(task.attempts);
+  if (!task.key.empty()) writer.name("key").string(task.key);
+  if (!task.history.empty()) {
+    writer.name("history").begin_array();
+    for (const Attempt& attempt : task.history) write_attempt(writer, attempt);
+    writer.end_array();
+  }
+  write_payload(writer, task.payload);
+  writer.end_object();
+}
+
+void write(JsonWriter& writer, const DamagedTask& line) {
+  writer.name("damaged").string(to_string(line.id));
+}
+
+void write(JsonWriter& writer, const DumpNext& line) {
+  writer.name("next").string(to_string(line.after));
+}
+
+void write(JsonWriter& writer, const DumpEnd& line) {
+  writer.name("end").raw("true");
+  writer.name("tasks").number(line.tasks);
+}
+
+}  // namespace
+
+void append_dump_line(std::string& out, const DumpLine& line) {
+  JsonWriter writer(out);
+  writer.begin_object();
+  std::visit([&writer](const auto& some) { write(writer, some); }, line);
+  writer.end_object();
+  out.push_back('\n');
+}
+
+std::string render_restored(const RestoreAnswer& answer) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  writer.name("restored").number(answer.restored);
+  writer.name("there").number(answer.there);
+  writer.name("queues").number(answer.queues);
+  writer.name("errors").begin_array();
+  for (const RestoreAnswer::LineError& error : answer.errors) {
+    writer.begin_object();
+    writer.name("line").number(error.line);
+    writer.name("problem");
+    write_problem(writer, error.error);
+    writer.end_object();
+  }
+  writer.end_array().end_object();
+  return body;
+}
+
+}  // namespace detent::json

@@ -1,0 +1,221 @@
+#include "protocol/json/queue_parser.h"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "protocol/json/json_fields.h"
+#include "protocol/json/read_answer.h"
+#include "protocol/json/rule_fields.h"
+
+namespace detent::json {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr IntegerRange kAnyUint64{.max = std::numeric_limits<std::uint64_t>::max()};
+
+struct PatchFields {
+  JsonField paused{"paused"};
+  JsonField max_attempts{"max_attempts"};
+  DurationFields visibility_timeout{{"visibility_timeout"}, {"visibility_timeout_ms"}};
+  JsonField backoff{"backoff"};
+  DurationFields retention{{"retention"}, {"retention_ms"}};
+  DurationFields key_retention{{"key_retention"}, {"key_retention_ms"}};
+  JsonField max_tasks{"max_tasks"};
+  JsonField max_bytes{"max_bytes"};
+  JsonField rate{"rate"};
+  JsonField concurrency{"concurrency"};
+  JsonField webhook{"webhook"};
+  JsonField sink{"sink"};
+  JsonField partitions{"partitions"};
+
+  std::array<JsonField*, 16> all() {
+    return {&paused,
+            &max_attempts,
+            &visibility_timeout.text,
+            &visibility_timeout.milliseconds,
+            &backoff,
+            &retention.text,
+            &retention.milliseconds,
+            &key_retention.text,
+            &key_retention.milliseconds,
+            &max_tasks,
+            &max_bytes,
+            &rate,
+            &concurrency,
+            &webhook,
+            &sink,
+            &partitions};
+  }
+};
+
+Result<bool> read_boolean(const JsonField& field) {
+  if (!field.is(JsonKind::boolean)) return wrong_field(field, "true or false");
+  return field.text == "true";
+}
+
+Result<std::uint64_t> read_quota(const JsonField& field) { return read_integer(field, kAnyUint64); }
+
+Result<std::uint32_t> read_rate(const JsonField& field) {
+  ASSIGN_OR_RETURN(const std::uint64_t value, read_integer(field, {.min = 1, .max = kMaxRate}));
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<std::uint32_t> read_concurrency(const JsonField& field) {
+  ASSIGN_OR_RETURN(const std::uint64_t value,
+                   read_integer(field, {.min = 1, .max = kMaxConcurrency}));
+  return static_cast<std::uint32_t>(value);
+}
+
+/// Puts what a member says into `change`: `read` makes a value of it, null is `unset`.
+template <class T, class Read>
+Result<void> take_value(const JsonField& field, std::optional<T>& change, const T& unset,
+                        Read read) {
+  if (field.is(JsonKind::null)) {
+    change.emplace(unset);
+  } else if (field.given()) {
+    ASSIGN_OR_RETURN(const auto value, read(field));
+    change.emplace(value);
+  }
+  return ok();
+}
+
+template <class T>
+Result<void> take_duration(const DurationFields& fields, std::optional<T>& change, const T& unset,
+                           milliseconds longest) {
+  const bool is_one = fields.text.given() != fields.milliseconds.given();
+  if (is_one && (fields.text.is(JsonKind::null) || fields.milliseconds.is(JsonKind::null))) {
+    change.emplace(unset);
+    return ok();
+  }
+  ASSIGN_OR_RETURN(const std::optional<milliseconds> duration, read_duration(fields, longest));
+  if (duration) change.emplace(*duration);
+  return ok();
+}
+
+Result<QueuePatch> read_patch(const PatchFields& fields) {
+  const QueueSettings unset;
+  QueuePatch patch;
+  TRY(take_value(fields.paused, patch.paused, unset.paused, read_boolean));
+  TRY(take_value(fields.max_attempts, patch.max_attempts, unset.max_attempts, read_max_attempts));
+  TRY(take_duration(fields.visibility_timeout, patch.visibility_timeout, unset.visibility_timeout,
+                    kMaxVisibilityTimeout));
+  TRY(take_value(fields.backoff, patch.backoff, unset.backoff, read_backoff));
+  TRY(take_duration(fields.retention, patch.retention, unset.retention, kMaxRetention));
+  TRY(take_duration(fields.key_retention, patch.key_retention, unset.key_retention, kMaxRetention));
+  TRY(take_value(fields.max_tasks, patch.max_tasks, unset.max_tasks, read_quota));
+  TRY(take_value(fields.max_bytes, patch.max_bytes, unset.max_bytes, read_quota));
+  TRY(take_value(fields.rate, patch.rate, unset.rate, read_rate));
+  TRY(take_value(fields.concurrency, patch.concurrency, unset.concurrency, read_concurrency));
+  return patch;
+}
+
+Result<QueueView> read_queue(std::string_view json) {
+  QueueView view;
+  JsonField bytes{"bytes"};
+  JsonField settings{"settings"};
+  const std::array<JsonField*, 2> fields{&bytes, &settings};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  ASSIGN_OR_RETURN(view.stats, read_queue_stats(json));
+  ASSIGN_OR_RETURN(view.bytes, read_integer(bytes, kAnyUint64));
+  if (!settings.given()) return missing_field(settings);
+  PatchFields members;
+  TRY(take_fields(settings.text, members.all(), UnknownFields::skip));
+  ASSIGN_OR_RETURN(const QueuePatch patch, read_patch(members));
+  view.settings = patch.applied_to({});
+  return view;
+}
+
+Result<std::vector<QueueView>> read_queues(std::string_view json) {
+  JsonField list{"queues"};
+  const std::array<JsonField*, 1> fields{&list};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  if (!list.given()) return missing_field(list);
+  ASSIGN_OR_RETURN(const auto elements,
+                   take_elements(list.text, std::numeric_limits<std::size_t>::max()));
+  std::vector<QueueView> queues;
+  queues.reserve(elements.size());
+  for (const std::string_view element : elements) {
+    ASSIGN_OR_RETURN(QueueView queue, read_queue(element));
+    queues.push_back(std::move(queue));
+  }
+  return queues;
+}
+
+Result<std::uint64_t> read_count(std::string_view json) {
+  JsonField count{"count"};
+  const std::array<JsonField*, 1> fields{&count};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  return read_integer(count, kAnyUint64);
+}
+
+}  // namespace
+
+QueueSettings QueuePatch::applied_to(QueueSettings settings) const {
+  settings.paused = paused.value_or(settings.paused);
+  settings.max_attempts = max_attempts.value_or(settings.max_attempts);
+  settings.visibility_timeout = visibility_timeout.value_or(settings.visibility_timeout);
+  settings.backoff = backoff.value_or(settings.backoff);
+  settings.retention = retention.value_or(settings.retention);
+  settings.key_retention = key_retention.value_or(settings.key_retention);
+  settings.max_tasks = max_tasks.value_or(settings.max_tasks);
+  settings.max_bytes = max_bytes.value_or(settings.max_bytes);
+  settings.rate = rate.value_or(settings.rate);
+  settings.concurrency = concurrency.value_or(settings.concurrency);
+  return settings;
+}
+
+Result<QueuePatch> parse_queue_patch(std::string_view body) {
+  PatchFields fields;
+  TRY(take_fields(body, fields.all(), UnknownFields::refuse));
+  for (const JsonField* field : {&fields.webhook, &fields.sink, &fields.partitions}) {
+    if (field->given()) {
+      const std::string name(field->name);
+      return Error{ErrorCode::invalid_argument, "this version does not support " + name + " yet",
+                   name};
+    }
+  }
+  return read_patch(fields);
+}
+
+Result<void> parse_nothing(std::string_view body) {
+  if (body.find_first_not_of(" \t\r\n") == std::string_view::npos) return ok();
+  return take_fields(body, {}, UnknownFields::refuse);
+}
+
+Result<QueueView> parse_queue(std::string_view body) { return as_answer(read_queue(body)); }
+
+Result<std::vector<QueueView>> parse_queues(std::string_view body) {
+  return as_answer(read_queues(body));
+}
+
+Result<std::uint64_t> parse_count(std::string_view body) { return as_answer(read_count(body)); }
+
+Result<QueueStats> read_queue_stats(std::string_view json) {
+  QueueStats stats;
+  JsonField name{"queue"};
+  JsonField scheduled{"scheduled"};
+  JsonField ready{"ready"};
+  JsonField leased{"leased"};
+  JsonField dead{"dead"};
+  JsonField age{"oldest_ready_age_ms"};
+  const std::array<JsonField*, 6> fields{&name, &scheduled, &ready, &leased, &dead, &age};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  ASSIGN_OR_RETURN(stats.queue, read_string(name));
+  ASSIGN_OR_RETURN(stats.scheduled, read_integer(scheduled, kAnyUint64));
+  ASSIGN_OR_RETURN(stats.ready, read_integer(ready, kAnyUint64));
+  ASSIGN_OR_RETURN(stats.leased, read_integer(leased, kAnyUint64));
+  ASSIGN_OR_RETURN(stats.dead, read_integer(dead, kAnyUint64));
+  if (age.given() && !age.is(JsonKind::null)) {
+    ASSIGN_OR_RETURN(const std::uint64_t age_ms, read_integer(age, {}));
+    stats.oldest_ready_age = milliseconds{age_ms};
+  }
+  return stats;
+}
+
+}  // namespace detent::json

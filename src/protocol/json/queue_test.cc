@@ -1,0 +1,276 @@
+// Bodies about queues: what is written is read back, and what is wrong is refused by name.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
+#include "protocol/json/request_parser.h"
+#include "protocol/json/request_renderer.h"
+
+namespace detent::json {
+namespace {
+
+using std::chrono::milliseconds;
+
+QueueSettings full_settings() {
+  return {.paused = true,
+          .max_attempts = 7,
+          .visibility_timeout = milliseconds{5'000},
+          .backoff = Backoff{.initial = milliseconds{10}, .max = milliseconds{20}},
+          .retention = milliseconds{1},
+          .key_retention = milliseconds{2},
+          .max_tasks = 18'446'744'073'709'551'615U,
+          .max_bytes = 0,
+          .rate = 1'000'000,
+          .concurrency = 1};
+}
+
+QueueView example_view(QueueSettings settings) {
+  return {.stats = {.queue = "a/b",
+                    .scheduled = 1,
+                    .ready = 2,
+                    .leased = 3,
+                    .dead = 4,
+                    .oldest_ready_age = milliseconds{1'500}},
+          .bytes = 99,
+          .settings = settings};
+}
+
+template <class T>
+std::optional<std::optional<T>> unset() {
+  return std::make_optional(std::optional<T>());
+}
+
+/// The field for which something was refused.
+template <class T>
+std::string refused_field(const Result<T>& result) {
+  return result ? "none: it was accepted" : result.error().field;
+}
+/// Whether it is an answer that no server of ours gives.
+template <class T>
+bool is_bad_answer(const Result<T>& result) {
+  return !result && result.error().code == ErrorCode::internal;
+}
+
+/// What a setting of a patch alone is.
+QueuePatch patch_of(const std::string& members) {
+  const auto patch = parse_queue_patch("{" + members + "}");
+  EXPECT_TRUE(patch) << members << ": " << patch.error().message;
+  return patch ? *patch : QueuePatch{};
+}
+
+TEST(Queue, AnAnswerShowsEverySetting) {
+  EXPECT_EQ(render_queue(example_view(full_settings())),
+            R"({"queue":"a/b","scheduled":1,"ready":2,"leased":3,"dead":4,)"
+            R"("oldest_ready_age_ms":1500,"bytes":99,"settings":{"paused":true,"max_attempts":7,)"
+            R"("visibility_timeout_ms":5000,"backoff":{"initial_ms":10,"max_ms":20},)"
+            R"("retention_ms":1,"key_retention_ms":2,"max_tasks":18446744073709551615,)"
+            R"("max_bytes":0,"rate":1000000,"concurrency":1}})");
+  QueueView plain{};
+  plain.stats.queue = "q";
+  EXPECT_EQ(render_queue(plain),
+            R"({"queue":"q","scheduled":0,"ready":0,"leased":0,"dead":0,)"
+            R"("oldest_ready_age_ms":null,"bytes":0,"settings":{"paused":false,)"
+            R"("max_attempts":null,"visibility_timeout_ms":null,"backoff":null,"retention_ms":0,)"
+            R"("key_retention_ms":600000,"max_tasks":null,"max_bytes":null,"rate":null,)"
+            R"("concurrency":null}})");
+}
+
+TEST(Queue, AnswersAreReadBack) {
+  const std::vector<QueueView> views{example_view(full_settings()), example_view({})};
+  for (const QueueView& view : views) EXPECT_EQ(parse_queue(render_queue(view)).value(), view);
+  EXPECT_EQ(parse_queues(render_queues(views)).value(), views);
+  EXPECT_EQ(render_queues({}), R"({"queues":[]})");
+  EXPECT_EQ(parse_count(render_count(1'000'000)).value(), 1'000'000U);
+}
+
+TEST(Queue, TheSettingsOfAnAnswerAreAPatchThatMakesThem) {
+  for (const QueueSettings& settings : {full_settings(), QueueSettings{}}) {
+    const std::string body = render_queue(example_view(settings));
+    const std::size_t at = body.find(R"("settings":)") + sizeof(R"("settings":)") - 1;
+    const auto patch = parse_queue_patch(body.substr(at, body.size() - at - 1));
+    ASSERT_TRUE(patch) << patch.error().message;
+    EXPECT_EQ(patch->applied_to({}), settings);
+    EXPECT_EQ(patch->applied_to(full_settings()), settings);
+  }
+}
+
+TEST(Queue, AnAnswerThatIsNoneIsTheServersFault) {
+  for (const char* body :
+       {"", "[]", R"({"queue":"q"})",
+        R"({"queue":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"bytes":0})",
+        R"({"queue":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"bytes":0,"settings":[]})"}) {
+    EXPECT_TRUE(is_bad_answer(parse_queue(body))) << body;
+  }
+  EXPECT_TRUE(is_bad_answer(parse_queues(R"({"queues":[{}]})")));
+  EXPECT_TRUE(is_bad_answer(parse_count("{}")));
+  const auto newer = parse_queue(
+      R"({"queue":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"bytes":0,"colour":1,)"
+      R"("settings":{"paused":true,"colour":2}})");
+  ASSERT_TRUE(newer) << newer.error().message;
+  EXPECT_TRUE(newer->settings.paused);
+}
+
+TEST(Queue, APatchSaysWhatChangesWhatGoesBackAndWhatStays) {
+  EXPECT_EQ(patch_of(""), QueuePatch{});
+  EXPECT_EQ(patch_of("").applied_to(full_settings()), full_settings());
+  QueueSettings expected = full_settings();
+  expected.paused = false;
+  expected.rate = 5;
+  expected.max_tasks.reset();
+  expected.retention = milliseconds{86'400'000};
+  EXPECT_EQ(patch_of(R"("paused":false,"rate":5,"max_tasks":null,"retention":"1d")")
+                .applied_to(full_settings()),
+            expected);
+}
+
+TEST(Queue, NullTakesEachSettingBackToItsDefault) {
+  struct Case {
+    const char* name;
+    QueuePatch patch;
+  };
+  const std::vector<Case> cases{
+      {"paused", {.paused = false}},
+      {"max_attempts", {.max_attempts = unset<std::uint32_t>()}},
+      {"visibility_timeout", {.visibility_timeout = unset<milliseconds>()}},
+      {"visibility_timeout_ms", {.visibility_timeout = unset<milliseconds>()}},
+      {"backoff", {.backoff = unset<Backoff>()}},
+      {"retention", {.retention = milliseconds{0}}},
+      {"retention_ms", {.retention = milliseconds{0}}},
+      {"key_retention", {.key_retention = milliseconds{600'000}}},
+      {"key_retention_ms", {.key_retention = milliseconds{600'000}}},
+      {"max_tasks", {.max_tasks = unset<std::uint64_t>()}},
+      {"max_bytes", {.max_bytes = unset<std::uint64_t>()}},
+      {"rate", {.rate = unset<std::uint32_t>()}},
+      {"concurrency", {.concurrency = unset<std::uint32_t>()}}};
+  for (const Case& some : cases) {
+    const QueuePatch patch = patch_of("\"" + std::string(some.name) + "\":null");
+    EXPECT_EQ(patch, some.patch) << some.name;
+    EXPECT_NE(patch.applied_to(full_settings()), full_settings()) << some.name;
+  }
+}
+
+TEST(Queue, EveryFormOfASettingIsRead) {
+  EXPECT_EQ(patch_of(R"("visibility_timeout":"90s")").visibility_timeout, milliseconds{90'000});
+  EXPECT_EQ(patch_of(R"("visibility_timeout_ms":90)").visibility_timeout, milliseconds{90});
+  EXPECT_EQ(patch_of(R"("retention":"P1D")").retention, milliseconds{86'400'000});
+  EXPECT_EQ(patch_of(R"("key_retention_ms":0)").key_retention, milliseconds{0});
+  EXPECT_EQ(patch_of(R"("backoff":{"initial":"5s"})").backoff,
+            (Backoff{.initial = milliseconds{5'000}}));
+}
+
+TEST(Queue, APatchThatIsWrongIsRefusedByName) {
+  struct Case {
+    const char* body;
+    const char* field;
+  };
+  for (const Case& some :
+       std::vector<Case>{{R"({"colour":1})", "colour"},
+                         {R"({"paused":1})", "paused"},
+                         {R"({"paused":"true"})", "paused"},
+                         {R"({"max_attempts":0})", "max_attempts"},
+                         {R"({"visibility_timeout":5})", "visibility_timeout"},
+                         {R"({"retention":"366d"})", "retention"},
+                         {R"({"retention":null,"retention_ms":null})", "retention_ms"},
+                         {R"({"key_retention_ms":-1})", "key_retention_ms"},
+                         {R"({"max_tasks":1.0})", "max_tasks"},
+                         {R"({"max_bytes":"1"})", "max_bytes"},
+                         {R"({"rate":0})", "rate"},
+                         {R"({"rate":1000001})", "rate"},
+                         {R"({"concurrency":4294967297})", "concurrency"},
+                         {R"({"backoff":{"first":1}})", "backoff.first"},
+                         {R"({"rate":1,"rate":2})", "rate"},
+                         {R"({"webhook":null})", "webhook"},
+                         {R"({"sink":{}})", "sink"},
+                         {R"({"partitions":4})", "partitions"}}) {
+    const auto patch = parse_queue_patch(some.body);
+    ASSERT_FALSE(patch) << some.body;
+    EXPECT_EQ(patch.error().code, ErrorCode::invalid_argument) << some.body;
+    EXPECT_EQ(patch.error().field, some.field) << some.body;
+  }
+  EXPECT_FALSE(parse_queue_patch(""));
+  EXPECT_FALSE(parse_queue_patch("null"));
+}
+
+TEST(Queue, APatchIsReadBackAsItWasWritten) {
+  QueuePatch patch;
+  EXPECT_EQ(render_queue_patch(patch), "{}");
+  patch.rate.emplace(5);
+  patch.max_bytes.emplace();
+  patch.retention = milliseconds{7};
+  patch.backoff.emplace(Backoff{});
+  EXPECT_EQ(parse_queue_patch(render_queue_patch(patch)).value(), patch);
+  EXPECT_EQ(render_queue_patch(patch),
+            R"({"backoff":{"initial_ms":1000,"max_ms":3600000},"retention_ms":7,)"
+            R"("max_bytes":null,"rate":5})");
+}
+
+TEST(Queue, ABodyOfNothingIsNothing) {
+  for (const char* body : {"", " \n", "{}", " { } "}) EXPECT_TRUE(parse_nothing(body)) << body;
+  EXPECT_EQ(refused_field(parse_nothing(R"({"state":"dead"})")), "state");
+  EXPECT_FALSE(parse_nothing("[]"));
+  EXPECT_FALSE(parse_nothing("x"));
+}
+
+TEST(MoveRequest, IsADelayOrADate) {
+  for (const Due& due : {Due{milliseconds{0}}, Due{milliseconds{1'500}},
+                         Due{WallTime{milliseconds{1'767'323'045'678}}}}) {
+    EXPECT_EQ(parse_move(render_move(due)).value(), due);
+  }
+  EXPECT_EQ(parse_move(R"({"delay":"5m"})").value(), Due{milliseconds{300'000}});
+}
+
+TEST(MoveRequest, OfAnythingElseIsRefusedByName) {
+  struct Case {
+    const char* body;
+    const char* field;
+  };
+  for (const Case& some : std::vector<Case>{{"{}", "due_at"},
+                                            {R"({"delay":"1s","due_at":0})", "due_at"},
+                                            {R"({"delay":"1s","priority":5})", "priority"},
+                                            {R"({"payload":{}})", "payload"},
+                                            {R"({"payload_base64":""})", "payload_base64"},
+                                            {R"({"queue":"q"})", "queue"},
+                                            {R"({"delay":null})", "delay"}}) {
+    const auto due = parse_move(some.body);
+    ASSERT_FALSE(due) << some.body;
+    EXPECT_EQ(due.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(due.error().field, some.field) << some.body;
+  }
+}
+
+TEST(LeaseRequests, ExtendAndReleaseAreReadBack) {
+  const LeaseToken token{.epoch = 3, .number = 17};
+  const std::array<std::string, 2> leases{to_string(token), "x"};
+  const auto extend = parse_extend(render_extend(leases, milliseconds{5}));
+  ASSERT_TRUE(extend) << extend.error().message;
+  EXPECT_EQ(extend->leases, (LeaseList{token, std::nullopt}));
+  EXPECT_EQ(extend->by, milliseconds{5});
+  const auto release =
+      parse_release(render_release(leases, {.delay = milliseconds{7}, .priority = 0}));
+  ASSERT_TRUE(release) << release.error().message;
+  EXPECT_EQ(release->leases, (LeaseList{token, std::nullopt}));
+  EXPECT_EQ(release->delay, milliseconds{7});
+  EXPECT_EQ(release->priority, 0U);
+  const auto plain = parse_release(render_release(leases, {}));
+  EXPECT_EQ(plain->delay, std::nullopt);
+  EXPECT_EQ(plain->priority, std::nullopt);
+}
+
+TEST(LeaseRequests, ThatAreWrongAreRefusedByName) {
+  EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"]})")), "by");
+  EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"],"by":"0s"})")), "by");
+  EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"],"by":"31d"})")), "by");
+  EXPECT_EQ(refused_field(parse_extend(R"({"by":"1s"})")), "leases");
+  EXPECT_EQ(refused_field(parse_extend(R"({"leases":["3-17"],"by":"1s","delay":"1s"})")), "delay");
+  EXPECT_EQ(refused_field(parse_release(R"({"leases":["3-17"],"priority":-1})")), "priority");
+  EXPECT_EQ(refused_field(parse_release(R"({"leases":["3-17"],"error":"e"})")), "error");
+}
+
+}  // namespace
+}  // namespace detent::json

@@ -1,0 +1,61 @@
+#include "server/offload.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log/log.h"
+#include "base/wall_time.h"
+#include "external/redis_scheduler.h"
+#include "external/redis_url.h"
+
+namespace detent::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+OffloadEvents log_events() {
+  return {.on_failed =
+              [](const Error& error) {
+                log_warning("far tasks stay here until the external scheduler works again",
+                            {{"cause", error.message}});
+              },
+          .on_recovered = [] { log_info("the external scheduler works again"); },
+          .on_damaged =
+              [](const Error& error) {
+                log_error("a task came back damaged and was set aside in the external scheduler",
+                          {{"cause", error.message}});
+              }};
+}
+
+}  // namespace
+
+Result<FarTasksOptions> far_tasks_options(const OffloadOptions& options) {
+  const milliseconds least = std::max(2 * options.window, milliseconds{1'000});
+  if (options.after < least) {
+    return Error{ErrorCode::invalid_argument,
+                 "--external-after must be at least twice --window, so " +
+                     std::to_string(least.count()) + " ms",
+                 "external_after"};
+  }
+  const milliseconds near = options.after / 2;
+  FarTasksOptions far{.near = near, .far = options.after};
+  // What a crash leaves claimed there must be free again before it is due.
+  far.claim = std::min(far.claim, near / 2);
+  far.interval = std::min(far.interval, near / 2);
+  far.backoff.max = std::min(far.backoff.max, near / 2);
+  far.backoff.initial = std::min(far.backoff.initial, far.backoff.max);
+  TRY(validate(far));
+  return far;
+}
+
+Result<std::unique_ptr<OffloadThread>> start_offload(const OffloadOptions& options,
+                                                     EngineThread& engine, Clock& clock) {
+  if (options.url.empty()) return std::unique_ptr<OffloadThread>();
+  ASSIGN_OR_RETURN(const FarTasksOptions far, far_tasks_options(options));
+  ASSIGN_OR_RETURN(RedisOptions redis, parse_redis_url(options.url));
+  ASSIGN_OR_RETURN(std::unique_ptr<RedisScheduler> scheduler,
+                   RedisScheduler::create(std::move(redis)));
+  return std::make_unique<OffloadThread>(engine, std::move(scheduler), clock, far, log_events());
+}
+
+}  // namespace detent::server

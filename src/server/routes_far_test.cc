@@ -1,0 +1,123 @@
+// Verbs on tasks that are with another system while they are far.
+#include "external/far_tasks_rig.h"
+#include "external/offload_thread.h"
+#include "server/routes_fixture.h"
+
+namespace detent::server {
+namespace {
+
+using test::Fault;
+
+class RoutesFar : public RoutesTest {
+ protected:
+  RoutesFar() {
+    http_->stop(0ms);
+    auto external = std::make_unique<test::FakeExternal>();
+    external_ = external.get();
+    offload_ =
+        std::make_unique<OffloadThread>(*engine_, std::move(external), clock_,
+                                        FarTasksOptions{.near = 1h, .far = 2h, .interval = 1min});
+    routes_ = std::make_unique<Routes>(*engine_, clock_, offload_.get());
+    listen(10s);
+  }
+  ~RoutesFar() override {
+    http_->stop(0ms);
+    offload_->stop();
+  }
+  /// Moves time by one interval, at rest before and after.
+  void pass_interval() {
+    clock_.await_waiters(2);
+    clock_.advance(1min);
+    clock_.await_waiters(2);
+  }
+  /// Schedules a task that goes away. Returns its id as text.
+  std::string schedule_far() {
+    std::string id = schedule(R"({"queue":"q","payload":[1],"delay":"48h"})");
+    pass_interval();
+    EXPECT_EQ(external_->entries.size(), 1u);
+    return id;
+  }
+  void break_external() {
+    clock_.await_waiters(2);
+    external_->next_fault = [] { return Fault::before; };
+  }
+  void mend_external() {
+    clock_.await_waiters(2);
+    external_->next_fault = [] { return Fault::none; };
+  }
+
+  test::FakeExternal* external_ = nullptr;
+  std::unique_ptr<OffloadThread> offload_;
+};
+
+TEST_F(RoutesFar, GetShowsATaskThatIsAwayAndLeavesItThere) {
+  const std::string id = schedule_far();
+  const net::HttpResponse found = send("GET", "/v1/tasks/" + id);
+  EXPECT_EQ(found.status, 200) << found.body;
+  EXPECT_NE(found.body.find(R"("payload":[1])"), std::string::npos) << found.body;
+  EXPECT_NE(found.body.find(R"("state":"scheduled")"), std::string::npos) << found.body;
+  EXPECT_EQ(offload_->stats().moves.handed_back, 0u);
+  EXPECT_EQ(engine_stats().queues.at(0).scheduled, 0u);
+}
+
+TEST_F(RoutesFar, CancelOfATaskThatIsAwayIsLikeAnyOther) {
+  const std::string id = schedule_far();
+  EXPECT_EQ(send("DELETE", "/v1/tasks/" + id).status, 200);
+  EXPECT_EQ(send("DELETE", "/v1/tasks/" + id).status, 404);
+  EXPECT_EQ(send("GET", "/v1/tasks/" + id).status, 404);
+  EXPECT_EQ(engine_stats().counters.cancelled, 1u);
+  pass_interval();
+  EXPECT_TRUE(external_->entries.empty());
+}
+
+TEST_F(RoutesFar, ATaskThatIsAwayIsRunNow) {
+  const std::string id = schedule_far();
+  EXPECT_EQ(post("/v1/tasks/" + id + "/run", "").status, 200);
+  const auto leased = lease("q");
+  ASSERT_EQ(leased.size(), 1u);
+  EXPECT_EQ(to_string(leased[0].id), id);
+}
+
+TEST_F(RoutesFar, WhatIsNowhereIs404) {
+  EXPECT_EQ(send("GET", "/v1/tasks/25600").status, 404);
+  EXPECT_EQ(send("DELETE", "/v1/tasks/25600").status, 404);
+  EXPECT_EQ(send("DELETE", "/v1/tasks/none").status, 404);
+  EXPECT_EQ(send("DELETE", "/v1/queues/q/keys/k").status, 404);
+}
+
+TEST_F(RoutesFar, WhileTheOtherSystemIsDownOnlyWhatMayBeThereIsRefused) {
+  const std::string id = schedule_far();
+  break_external();
+  expect_problem(send("GET", "/v1/tasks/" + id), 503, {id, "external scheduler", "planned fault"});
+  expect_problem(send("DELETE", "/v1/tasks/" + id), 503, {id, "external scheduler"});
+  const std::string near = schedule(R"({"queue":"q","delay":"1h"})");
+  EXPECT_EQ(send("GET", "/v1/tasks/" + near).status, 200);
+  EXPECT_EQ(send("DELETE", "/v1/tasks/" + near).status, 200);
+  mend_external();
+  EXPECT_EQ(send("DELETE", "/v1/tasks/" + id).status, 200) << "the 503 has changed nothing";
+}
+
+TEST_F(RoutesFar, ARestoredTaskCountsInsteadOfTheOneThatIsAway) {
+  break_external();
+  const std::string id = schedule(R"({"queue":"q","delay":"48h"})");
+  const std::string dump = send("GET", "/v1/dump").body;
+  mend_external();
+  pass_interval();
+  ASSERT_EQ(external_->entries.size(), 1u);
+  break_external();  // it is not handed over again
+  EXPECT_NE(post("/v1/restore", dump).body.find(R"("restored":1)"), std::string::npos);
+  EXPECT_EQ(send("DELETE", "/v1/tasks/" + id).status, 200);
+  mend_external();
+  EXPECT_EQ(send("GET", "/v1/tasks/" + id).status, 404);
+  pass_interval();
+  EXPECT_TRUE(external_->entries.empty());
+}
+
+TEST_F(RoutesFar, MetricsTellHowManyAreAway) {
+  schedule_far();
+  const std::string text = send("GET", "/metrics").body;
+  EXPECT_NE(text.find("\ndetent_external_tasks 1\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace detent::server

@@ -1,0 +1,126 @@
+// The routes of queues: their settings and counts, and the verbs over a whole queue.
+//
+// A purge or a redrive goes in steps, each one command to the engine that changes a thousand tasks
+// at most; the answer to one posts the next, behind whatever waits for the engine by then. So a
+// queue of millions holds nobody up, and what is done is durable step by step.
+#include <utility>
+
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
+#include "server/query.h"
+#include "server/routes.h"
+#include "server/routes_run.h"
+
+namespace detent::server {
+namespace {
+
+/// Tasks changed by one step.
+constexpr std::size_t kStepTasks = 1'000;
+
+/// A verb over a whole queue must not do more than was meant: what it does not know is refused.
+Result<void> refuse_options(const net::HttpRequest& request) {
+  TRY(json::parse_nothing(request.body));
+  return take_query(request.target, {});
+}
+
+Result<std::vector<QueueView>> view_all(const Engine& engine) {
+  std::vector<QueueView> views;
+  for (const QueueStats& stats : engine.stats().queues) {
+    Result<QueueView> view = engine.queue(stats.queue);
+    if (!view && view.error().code == ErrorCode::not_found) continue;  // workers wait for it only
+    if (!view) return view.error();
+    views.push_back(*std::move(view));
+  }
+  return views;
+}
+
+/// Changes settings of a queue, which is made when it is not there.
+Result<QueueView> change(Engine& engine, const std::string& name, const json::QueuePatch& patch) {
+  const Result<QueueView> before = engine.queue(name);
+  if (!before && before.error().code != ErrorCode::not_found) return before.error();
+  const QueueSettings settings = before ? before->settings : QueueSettings{};
+  TRY(engine.set_queue(name, patch.applied_to(settings)));
+  return engine.queue(name);
+}
+
+void answer_queue(const HttpReply& reply, const QueueView& view) {
+  reply.send_json(200, json::render_queue(view));
+}
+
+}  // namespace
+
+void Routes::list_queues(const Call& call) {
+  run(
+      call.reply, [](Engine& engine) { return view_all(engine); },
+      [](const HttpReply& reply, const std::vector<QueueView>& views) {
+        reply.send_json(200, json::render_queues(views));
+      });
+}
+
+void Routes::get_queue(const Call& call) {
+  run(
+      call.reply, [name = call.parameters.front()](Engine& engine) { return engine.queue(name); },
+      answer_queue);
+}
+
+void Routes::change_queue(const Call& call) {
+  const Result<json::QueuePatch> patch = json::parse_queue_patch(call.request.body);
+  if (!patch) return call.reply.send_error(patch.error());
+  run(
+      call.reply,
+      [name = call.parameters.front(), patch = *patch](Engine& engine) {
+        return change(engine, name, patch);
+      },
+      answer_queue);
+}
+
+void Routes::remove_queue(const Call& call) {
+  const auto remove = [name = call.parameters.front()](Engine& engine) -> Result<std::string> {
+    TRY(engine.remove_queue(name));
+    return name;
+  };
+  run(call.reply, remove, [](const HttpReply& reply, const std::string& name) {
+    reply.send_json(200, json::render_removed_queue(name));
+  });
+}
+
+void Routes::pause_queue(const Call& call) { set_paused(call, {.paused = true}); }
+void Routes::resume_queue(const Call& call) { set_paused(call, {.paused = false}); }
+
+/// Unlike any other change of settings this makes no queue: a misspelt name is told.
+void Routes::set_paused(const Call& call, const json::QueuePatch& patch) {
+  if (const auto plain = refuse_options(call.request); !plain) {
+    return call.reply.send_error(plain.error());
+  }
+  const auto set = [name = call.parameters.front(), patch](Engine& engine) -> Result<QueueView> {
+    TRY(engine.queue(name));
+    return change(engine, name, patch);
+  };
+  run(call.reply, set, answer_queue);
+}
+
+void Routes::purge_queue(const Call& call) { sweep(call, &Engine::purge); }
+void Routes::redrive_queue(const Call& call) { sweep(call, &Engine::redrive); }
+
+void Routes::sweep(const Call& call, QueueVerb verb) {
+  if (const auto plain = refuse_options(call.request); !plain) {
+    return call.reply.send_error(plain.error());
+  }
+  step({.reply = call.reply, .verb = verb, .queue = call.parameters.front()});
+}
+
+void Routes::step(const Sweep& sweep) {
+  run(
+      sweep.reply,
+      [sweep](Engine& engine) { return (engine.*sweep.verb)(sweep.queue, kStepTasks, sweep.from); },
+      [this, sweep](const HttpReply& reply, const QueueStep& done) {
+        const std::uint64_t count = sweep.count + done.count;
+        if (!done.next) return reply.send_json(200, json::render_count(count));
+        Sweep rest = sweep;
+        rest.from = *done.next;
+        rest.count = count;
+        step(rest);
+      });
+}
+
+}  // namespace detent::server

@@ -1,0 +1,49 @@
+// How a route has the engine do something. Private to routes*.cc.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "server/routes.h"
+
+namespace detent::server {
+
+/// The answer to what cannot be handed to the engine.
+inline Error overloaded() {
+  return {ErrorCode::unavailable, "too many requests wait, or the server is stopping; retry"};
+}
+
+template <class Verb, class Answer>
+void Routes::run(HttpReply reply, Verb verb, Answer answer) {
+  run_or(std::move(reply), std::move(verb), std::move(answer),
+         [](const HttpReply& to, const Error& error) { to.send_error(error); });
+}
+
+template <class Verb, class Answer, class Otherwise>
+void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise) {
+  const bool posted = engine_.post([reply, verb = std::move(verb), answer = std::move(answer),
+                                    otherwise = std::move(otherwise)](Engine& engine) mutable {
+    auto result = verb(engine);
+    engine.after_commit([reply, result = std::move(result), answer = std::move(answer),
+                         otherwise = std::move(otherwise)](const Result<void>& committed) mutable {
+      if (!committed) return reply.send_error(committed.error());
+      if (!result) return otherwise(reply, result.error());
+      answer(reply, *result);
+    });
+  });
+  if (!posted) reply.send_error(overloaded());
+}
+
+template <class Verb, class Answer>
+void Routes::run_on_task(const Call& call, FarVerb far_verb, Verb verb, Answer answer) {
+  std::optional<TaskId> id;  // a task with a key does not go away
+  if (call.parameters.size() == 1) id = parse_task_id(call.parameters.front());
+  if (offload_ == nullptr || !id) return run(call.reply, std::move(verb), std::move(answer));
+  run_or(call.reply, verb, answer,
+         [this, id = *id, far_verb, verb, answer](const HttpReply& reply, const Error& error) {
+           if (error.code != ErrorCode::not_found) return reply.send_error(error);
+           (this->*far_verb)(reply, id, [this, reply, verb, answer] { run(reply, verb, answer); });
+         });
+}
+
+}  // namespace detent::server

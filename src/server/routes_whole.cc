@@ -1,0 +1,206 @@
+// The routes over all queues and tasks at once: forecast, dump and restore.
+//
+// A dump is read in pages, each one command to the engine that stays small: it ends after so many
+// tasks or bytes, whichever is first, and says where the next one begins. Nothing is held between
+// two pages, so a dump may take as long as it likes. A restore is the same the other way round.
+#include <array>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/dump_parser.h"
+#include "protocol/json/dump_renderer.h"
+#include "server/query.h"
+#include "server/routes.h"
+#include "server/routes_run.h"
+
+namespace detent::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kForecastBins = 60;
+constexpr milliseconds kForecastSpan = std::chrono::hours{1};
+
+/// Tasks read from the store at once for a page, and bytes after which a page ends: the two bound
+/// what a page takes of memory, a few megabytes, whatever the payloads.
+constexpr std::size_t kReadTasks = 100;
+constexpr std::size_t kPageBytes = std::size_t{4} << 20;
+
+Result<void> dump_queues(const Engine& engine, std::string& body) {
+  for (const QueueStats& stats : engine.stats().queues) {
+    const Result<QueueView> view = engine.queue(stats.queue);
+    if (!view && view.error().code == ErrorCode::not_found) continue;  // workers wait for it only
+    if (!view) return view.error();
+    json::append_dump_line(body, json::DumpedQueue{stats.queue, view->settings});
+  }
+  return ok();
+}
+
+/// Appends what of `page` is no end of a task, by id; returns how many tasks.
+std::uint64_t dump_tasks(TaskPage page, std::string& body) {
+  std::uint64_t count = 0;
+  auto damaged = page.damaged.begin();
+  const auto dump_damaged = [&](TaskId before) {
+    for (; damaged != page.damaged.end() && damaged->id < before; ++damaged) {
+      json::append_dump_line(body, json::DamagedTask{damaged->id});
+    }
+  };
+  for (StoredTask& stored : page.tasks) {
+    dump_damaged(stored.place.id);
+    const Standing standing = stored.task.standing;
+    if (standing != Standing::live && standing != Standing::dead) continue;
+    json::append_dump_line(body, std::move(stored.task));
+    ++count;
+  }
+  dump_damaged(TaskId{TaskId::kEnd});
+  return count;
+}
+
+Result<std::string> dump_page(Engine& engine, TaskId after, std::size_t limit) {
+  std::string body;
+  if (after == TaskId{}) TRY(dump_queues(engine, body));
+  std::uint64_t tasks = 0;
+  while (limit > 0 && body.size() < kPageBytes) {
+    const std::size_t part = std::min(limit, kReadTasks);
+    ASSIGN_OR_RETURN(TaskPage page, engine.tasks_after(after, part));
+    limit -= part;
+    const bool is_last = !page.more;
+    if (!is_last) after = page.tasks.back().place.id;
+    tasks += dump_tasks(std::move(page), body);
+    if (is_last) {
+      json::append_dump_line(body, json::DumpEnd{tasks});
+      return body;
+    }
+  }
+  json::append_dump_line(body, json::DumpNext{after});
+  return body;
+}
+
+/// Carries out the lines of a restore one by one.
+class Restore {
+ public:
+  Restore(Engine& engine, const OffloadThread* offload) : engine_(engine), offload_(offload) {}
+
+  void line(std::size_t number, const Result<json::DumpLine>& line) {
+    const Result<void> done =
+        line ? std::visit([this](const auto& some) { return put(some); }, *line)
+             : Result<void>(line.error());
+    if (!done) answer_.errors.push_back({number, done.error()});
+  }
+  json::RestoreAnswer take_answer() { return std::move(answer_); }
+
+ private:
+  static Error inside(std::string_view what, Error error) {
+    if (!error.field.empty()) error.field = std::string(what) + "." + error.field;
+    return error;
+  }
+
+  /// The settings of a queue that is there stay as they are.
+  Result<void> put(const json::DumpedQueue& line) {
+    if (engine_.queue(line.queue)) return ok();
+    if (auto made = engine_.set_queue(line.queue, line.settings); !made) {
+      return inside("queue", std::move(made).error());
+    }
+    ++answer_.queues;
+    return ok();
+  }
+  Result<void> put(const Task& task) {
+    auto restored = engine_.restore(task);
+    if (!restored) return inside("task", std::move(restored).error());
+    ++(*restored ? answer_.restored : answer_.there);
+    // The same task may be with the other system: from now on this one counts.
+    if (*restored && offload_ != nullptr) engine_.mark(std::span(&task.id, 1));
+    return ok();
+  }
+  // There is nothing to do for these: a dump may be sent as it came.
+  Result<void> put(const json::DamagedTask&) { return ok(); }
+  Result<void> put(const json::DumpNext&) { return ok(); }
+  Result<void> put(const json::DumpEnd&) { return ok(); }
+
+  Engine& engine_;
+  const OffloadThread* offload_;  // may be null
+  json::RestoreAnswer answer_;
+};
+
+}  // namespace
+
+void Routes::forecast(const Call& call) {
+  struct Request {
+    std::uint64_t bins = 0;
+    milliseconds span{0};
+  };
+  const auto read = [&call]() -> Result<Request> {
+    QueryParameter bins{"bins"};
+    QueryParameter span{"span"};
+    const std::array<QueryParameter*, 2> parameters{&bins, &span};
+    TRY(take_query(call.request.target, parameters));
+    Request request;
+    ASSIGN_OR_RETURN(request.bins, read_count(bins, kMaxForecastBins, kForecastBins));
+    ASSIGN_OR_RETURN(request.span, read_duration(span, kForecastSpan));
+    return request;
+  };
+  const Result<Request> request = read();
+  if (!request) return call.reply.send_error(request.error());
+  run(
+      call.reply,
+      [request = *request](Engine& engine) { return engine.forecast(request.span, request.bins); },
+      [](const HttpReply& reply, const Forecast& forecast) {
+        reply.send_json(200, json::render_forecast(forecast));
+      });
+}
+
+void Routes::dump(const Call& call) {
+  struct Request {
+    TaskId after;
+    std::uint64_t limit = 0;
+  };
+  const auto read = [&call]() -> Result<Request> {
+    QueryParameter after{"after"};
+    QueryParameter limit{"limit"};
+    const std::array<QueryParameter*, 2> parameters{&after, &limit};
+    TRY(take_query(call.request.target, parameters));
+    Request request;
+    ASSIGN_OR_RETURN(request.after, read_id(after));
+    ASSIGN_OR_RETURN(request.limit, read_count(limit, json::kMaxDumpTasks, json::kMaxDumpTasks));
+    return request;
+  };
+  const Result<Request> request = read();
+  if (!request) return call.reply.send_error(request.error());
+  run(
+      call.reply,
+      [request = *request](Engine& engine) {
+        return dump_page(engine, request.after, request.limit);
+      },
+      [](const HttpReply& reply, std::string& body) {
+        reply.send({.status = 200,
+                    .content_type = std::string(json::kDumpContentType),
+                    .body = std::move(body)});
+      });
+}
+
+void Routes::restore(const Call& call) {
+  struct Line {
+    std::size_t number = 0;
+    Result<json::DumpLine> line;
+  };
+  auto texts = json::take_numbered_lines(call.request.body, kMaxBatchTasks);
+  if (!texts) return call.reply.send_error(texts.error());
+  std::vector<Line> lines;
+  lines.reserve(texts->size());
+  for (const json::NumberedLine& text : *texts) {
+    lines.push_back({text.number, json::parse_dump_line(text.text)});
+  }
+  const auto restore_all = [lines = std::move(lines),
+                            this](Engine& engine) -> Result<json::RestoreAnswer> {
+    Restore restore(engine, offload_);
+    for (const Line& line : lines) restore.line(line.number, line.line);
+    return restore.take_answer();
+  };
+  run(call.reply, restore_all, [](const HttpReply& reply, const json::RestoreAnswer& answer) {
+    reply.send_json(200, json::render_restored(answer));
+  });
+}
+
+}  // namespace detent::server

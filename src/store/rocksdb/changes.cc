@@ -1,0 +1,59 @@
+#include "store/rocksdb/changes.h"
+
+#include <utility>
+
+#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/slices.h"
+
+namespace detent {
+
+void Changes::put_accepted(const Place& place, std::string_view record) {
+  value_.clear();
+  append_accepted(value_, place, record);
+  must(batch_.Put(db_.accepted(), id_key(place.id), value_));
+}
+
+void Changes::erase_accepted(TaskId id) { must(batch_.Delete(db_.accepted(), id_key(id))); }
+
+void Changes::put_settled(const Place& place, std::string_view record) {
+  put_record(place, record);
+  must(batch_.Put(db_.ids(), id_key(place.id), id_value(place)));
+}
+
+void Changes::put_record(const Place& place, std::string_view record) {
+  must(batch_.Put(db_.family_of(place.lane), place_key(place), slice(record)));
+}
+
+void Changes::erase_record(const Place& place) {
+  must(batch_.Delete(db_.family_of(place.lane), place_key(place)));
+}
+
+void Changes::erase_id(TaskId id) { must(batch_.Delete(db_.ids(), id_key(id))); }
+
+void Changes::set_meta(std::string_view key, std::string bytes) {
+  must(batch_.Put(db_.meta(), slice(key), meta_value(key, std::move(bytes))));
+}
+
+void Changes::remove_meta_range(std::string_view begin, std::string_view end) {
+  must(batch_.DeleteRange(db_.meta(), slice(begin), slice(end)));
+}
+
+void Changes::set_queue(const QueueRecord& record) {
+  const std::string key = queue_key(record.queue);
+  must(batch_.Put(db_.meta(), key, queue_value(key, record)));
+}
+
+void Changes::remove_queue(std::string_view queue) {
+  must(batch_.Delete(db_.meta(), queue_key(queue)));
+}
+
+void Changes::set_key(const KeyRecord& record) {
+  const std::string key = key_key(record.queue, record.key);
+  must(batch_.Put(db_.keys(), key, key_value(key, record)));
+  if (record.expires_at) {
+    must(batch_.Put(db_.key_expiry(), expiry_key(*record.expires_at, key), rocksdb::Slice()));
+  }
+}
+
+}  // namespace detent

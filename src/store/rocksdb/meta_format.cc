@@ -1,0 +1,217 @@
+#include "store/rocksdb/meta_format.h"
+
+#include <limits>
+#include <utility>
+
+#include "base/bytes.h"
+#include "store/record_format.h"
+
+namespace detent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint8_t kQueueVersion = 1;
+
+// Which settings a queue record has. A bit that is not named here must be 0.
+constexpr std::uint64_t kPaused = 1u << 0;
+constexpr std::uint64_t kHasMaxAttempts = 1u << 1;
+constexpr std::uint64_t kHasVisibilityTimeout = 1u << 2;
+constexpr std::uint64_t kHasBackoff = 1u << 3;
+constexpr std::uint64_t kHasMaxTasks = 1u << 4;
+constexpr std::uint64_t kHasMaxBytes = 1u << 5;
+constexpr std::uint64_t kHasRate = 1u << 6;
+constexpr std::uint64_t kHasConcurrency = 1u << 7;
+constexpr std::uint64_t kKnownFlags = (1u << 8) - 1;
+
+Error malformed(std::string_view what) { return {ErrorCode::data_loss, std::string(what), ""}; }
+
+Error in_key(std::string_view key, Error error) {
+  return with_context("read \"" + std::string(key) + "\"", std::move(error));
+}
+
+std::uint64_t flags_of(const QueueSettings& settings) {
+  std::uint64_t flags = 0;
+  if (settings.paused) flags |= kPaused;
+  if (settings.max_attempts) flags |= kHasMaxAttempts;
+  if (settings.visibility_timeout) flags |= kHasVisibilityTimeout;
+  if (settings.backoff) flags |= kHasBackoff;
+  if (settings.max_tasks) flags |= kHasMaxTasks;
+  if (settings.max_bytes) flags |= kHasMaxBytes;
+  if (settings.rate) flags |= kHasRate;
+  if (settings.concurrency) flags |= kHasConcurrency;
+  return flags;
+}
+
+void write_duration(ByteWriter& writer, milliseconds duration) {
+  writer.varint(static_cast<std::uint64_t>(duration.count()));
+}
+
+Result<milliseconds> read_duration(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
+  return milliseconds{static_cast<milliseconds::rep>(value)};
+}
+
+Result<std::uint32_t> read_u32(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
+  if (value > std::numeric_limits<std::uint32_t>::max()) {
+    return malformed("a number has over 32 bits");
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+void write_settings(ByteWriter& writer, const QueueSettings& settings) {
+  writer.varint(flags_of(settings));
+  write_duration(writer, settings.retention);
+  write_duration(writer, settings.key_retention);
+  if (settings.max_attempts) writer.varint(*settings.max_attempts);
+  if (settings.visibility_timeout) write_duration(writer, *settings.visibility_timeout);
+  if (settings.backoff) {
+    write_duration(writer, settings.backoff->initial);
+    write_duration(writer, settings.backoff->max);
+  }
+  if (settings.max_tasks) writer.varint(*settings.max_tasks);
+  if (settings.max_bytes) writer.varint(*settings.max_bytes);
+  if (settings.rate) writer.varint(*settings.rate);
+  if (settings.concurrency) writer.varint(*settings.concurrency);
+}
+
+Result<QueueSettings> read_settings(ByteReader& reader) {
+  QueueSettings settings;
+  ASSIGN_OR_RETURN(const std::uint64_t flags, reader.varint());
+  if ((flags & ~kKnownFlags) != 0) return malformed("a setting that version 1 does not have");
+  settings.paused = (flags & kPaused) != 0;
+  ASSIGN_OR_RETURN(settings.retention, read_duration(reader));
+  ASSIGN_OR_RETURN(settings.key_retention, read_duration(reader));
+  if (flags & kHasMaxAttempts) {
+    ASSIGN_OR_RETURN(settings.max_attempts, read_u32(reader));
+  }
+  if (flags & kHasVisibilityTimeout) {
+    ASSIGN_OR_RETURN(settings.visibility_timeout, read_duration(reader));
+  }
+  if (flags & kHasBackoff) {
+    Backoff backoff;
+    ASSIGN_OR_RETURN(backoff.initial, read_duration(reader));
+    ASSIGN_OR_RETURN(backoff.max, read_duration(reader));
+    settings.backoff = backoff;
+  }
+  if (flags & kHasMaxTasks) {
+    ASSIGN_OR_RETURN(settings.max_tasks, reader.varint());
+  }
+  if (flags & kHasMaxBytes) {
+    ASSIGN_OR_RETURN(settings.max_bytes, reader.varint());
+  }
+  if (flags & kHasRate) {
+    ASSIGN_OR_RETURN(settings.rate, read_u32(reader));
+  }
+  if (flags & kHasConcurrency) {
+    ASSIGN_OR_RETURN(settings.concurrency, read_u32(reader));
+  }
+  return settings;
+}
+
+Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
+  ASSIGN_OR_RETURN(const std::string_view bytes, unseal(value, key));
+  ByteReader reader(bytes);
+  QueueRecord record;
+  record.queue = key.substr(kQueuePrefix.size());
+  ASSIGN_OR_RETURN(const unsigned version, reader.u8());
+  if (version != kQueueVersion) return malformed("its version is not known here");
+  ASSIGN_OR_RETURN(record.number, read_u32(reader));
+  ASSIGN_OR_RETURN(record.waiting, reader.varint());
+  ASSIGN_OR_RETURN(record.dead, reader.varint());
+  ASSIGN_OR_RETURN(record.bytes, reader.varint());
+  ASSIGN_OR_RETURN(record.in_ready_lane, reader.varint());
+  ASSIGN_OR_RETURN(record.settings, read_settings(reader));
+  TRY(reader.expect_end());
+  return record;
+}
+
+Result<KeyRecord> read_key(std::string_view key, std::string_view value) {
+  KeyRecord record;
+  ByteReader name(key);
+  ASSIGN_OR_RETURN(record.queue, name.key_u32());
+  record.key = key.substr(name.position());
+  ASSIGN_OR_RETURN(const std::string_view bytes, unseal(value, key));
+  ByteReader reader(bytes);
+  ASSIGN_OR_RETURN(record.id.value, reader.varint());
+  ASSIGN_OR_RETURN(record.content, reader.u64());
+  if (!reader.at_end()) {
+    ASSIGN_OR_RETURN(const milliseconds expires_at, read_duration(reader));
+    record.expires_at = WallTime{expires_at};
+  }
+  TRY(reader.expect_end());
+  return record;
+}
+
+}  // namespace
+
+std::string meta_value(std::string_view key, std::string bytes) {
+  seal(bytes, key);
+  return bytes;
+}
+
+Result<std::string_view> parse_meta_value(std::string_view key, std::string_view value) {
+  Result<std::string_view> bytes = unseal(value, key);
+  if (bytes) return bytes;
+  return in_key(key, std::move(bytes).error());
+}
+
+std::string number_bytes(std::uint64_t number) {
+  std::string bytes;
+  ByteWriter(bytes).u64(number);
+  return bytes;
+}
+
+Result<std::uint64_t> parse_number_bytes(std::string_view bytes) {
+  ByteReader reader(bytes);
+  ASSIGN_OR_RETURN(const std::uint64_t number, reader.u64());
+  TRY(reader.expect_end());
+  return number;
+}
+
+std::string queue_key(std::string_view queue) { return std::string(kQueuePrefix).append(queue); }
+
+std::string queue_value(std::string_view key, const QueueRecord& record) {
+  std::string value;
+  ByteWriter writer(value);
+  writer.u8(kQueueVersion);
+  writer.varint(record.number);
+  writer.varint(record.waiting);
+  writer.varint(record.dead);
+  writer.varint(record.bytes);
+  writer.varint(record.in_ready_lane);
+  write_settings(writer, record.settings);
+  return meta_value(key, std::move(value));
+}
+
+Result<QueueRecord> parse_queue(std::string_view key, std::string_view value) {
+  Result<QueueRecord> record = read_queue(key, value);
+  if (record) return record;
+  return in_key(key, std::move(record).error());
+}
+
+std::string counts_key(std::uint64_t number) {
+  std::string key(kCountsPrefix);
+  ByteWriter(key).key_u64(number);
+  return key;
+}
+
+std::string key_value(std::string_view key, const KeyRecord& record) {
+  std::string value;
+  ByteWriter writer(value);
+  writer.varint(record.id.value);
+  writer.u64(record.content);
+  if (record.expires_at) write_duration(writer, record.expires_at->time_since_epoch());
+  return meta_value(key, std::move(value));
+}
+
+Result<KeyRecord> parse_key_value(std::string_view key, std::string_view value) {
+  Result<KeyRecord> record = read_key(key, value);
+  if (record) return record;
+  const std::string_view name = key.size() < 4 ? key : key.substr(4);
+  return with_context("read key \"" + std::string(name) + "\"", std::move(record).error());
+}
+
+}  // namespace detent

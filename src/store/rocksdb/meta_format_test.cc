@@ -1,0 +1,123 @@
+#include "store/rocksdb/meta_format.h"
+
+#include <gtest/gtest.h>
+
+#include "store/rocksdb/key_format.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+QueueRecord full_record() {
+  QueueRecord record{.queue = "a/b",
+                     .number = 7,
+                     .waiting = 1'000'000,
+                     .dead = 3,
+                     .bytes = std::uint64_t{1} << 40,
+                     .in_ready_lane = 12};
+  record.settings = {.paused = true,
+                     .max_attempts = 5,
+                     .visibility_timeout = milliseconds{9},
+                     .backoff = Backoff{milliseconds{1}, milliseconds{2}},
+                     .retention = milliseconds{3},
+                     .key_retention = milliseconds{4},
+                     .max_tasks = 10,
+                     .max_bytes = 11,
+                     .rate = 12,
+                     .concurrency = 13};
+  return record;
+}
+
+TEST(MetaFormat, NumbersReadBackUnderTheirOwnKeyOnly) {
+  const std::string value = meta_value(kEpochKey, number_bytes(42));
+  EXPECT_EQ(parse_number_bytes(parse_meta_value(kEpochKey, value).value()).value(), 42u);
+  EXPECT_EQ(parse_meta_value(kLastIdKey, value).error().code, ErrorCode::data_loss);
+  EXPECT_EQ(parse_meta_value(kEpochKey, "").error().code, ErrorCode::data_loss);
+  EXPECT_EQ(parse_number_bytes("1234567").error().code, ErrorCode::data_loss);
+}
+
+TEST(MetaFormat, QueueRecordsReadBackAndLieBetweenTheirBounds) {
+  QueueRecord plain;
+  plain.queue = "c";
+  plain.number = 1;
+  for (const QueueRecord& record : {full_record(), plain}) {
+    const std::string key = queue_key(record.queue);
+    EXPECT_GE(key, kQueuePrefix);
+    EXPECT_LT(key, kQueueEnd);
+    EXPECT_EQ(parse_queue(key, queue_value(key, record)).value(), record);
+  }
+}
+
+TEST(MetaFormat, EachSettingOfAQueueReadsBackAlone) {
+  const QueueSettings all = full_record().settings;
+  const auto expect_back = [](auto set) {
+    QueueRecord record;
+    record.queue = "q";
+    set(record.settings);
+    const std::string key = queue_key("q");
+    EXPECT_EQ(parse_queue(key, queue_value(key, record)).value(), record);
+  };
+  expect_back([&](QueueSettings& s) { s.paused = true; });
+  expect_back([&](QueueSettings& s) { s.max_attempts = all.max_attempts; });
+  expect_back([&](QueueSettings& s) { s.visibility_timeout = all.visibility_timeout; });
+  expect_back([&](QueueSettings& s) { s.backoff = all.backoff; });
+  expect_back([&](QueueSettings& s) { s.max_tasks = all.max_tasks; });
+  expect_back([&](QueueSettings& s) { s.max_bytes = all.max_bytes; });
+  expect_back([&](QueueSettings& s) { s.rate = all.rate; });
+  expect_back([&](QueueSettings& s) { s.concurrency = all.concurrency; });
+}
+
+TEST(MetaFormat, QueueRecordIsTheseBytes) {
+  QueueRecord record;
+  record.queue = "q";
+  record.number = 2;
+  record.waiting = 300;
+  record.settings.max_attempts = 9;
+  const std::string key = queue_key("q");
+  EXPECT_EQ(key, "q/q");
+  const std::string value = queue_value(key, record);
+  // Version, number, waiting, dead, bytes, in the ready lane; flags, retention, key retention
+  // (600 000), max attempts.
+  EXPECT_EQ(value.substr(0, value.size() - 4),
+            std::string("\x01\x02\xAC\x02\0\0\0\x02\0\xC0\xCF\x24\x09", 13));
+}
+
+TEST(MetaFormat, QueueRecordThatIsDamagedOrOfAnotherVersionIsDataLoss) {
+  const std::string key = queue_key("a/b");
+  const std::string value = queue_value(key, full_record());
+  for (std::size_t bit = 0; bit < 8 * value.size(); ++bit) {
+    std::string flipped = value;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    const Result<QueueRecord> record = parse_queue(key, flipped);
+    ASSERT_FALSE(record);
+    ASSERT_EQ(record.error().code, ErrorCode::data_loss);
+    ASSERT_NE(record.error().message.find("q/a/b"), std::string::npos);
+  }
+  EXPECT_FALSE(parse_queue(queue_key("c"), value));
+  EXPECT_FALSE(parse_queue(key, meta_value(key, std::string("\x02\x01", 2))));
+}
+
+TEST(MetaFormat, KeyRecordsReadBackUnderTheirOwnKeyOnly) {
+  KeyRecord record;
+  record.queue = 3;
+  record.key = "order-7";
+  record.id = TaskId{256};
+  record.content = ~0ull;
+  const std::string key = key_key(record.queue, record.key);
+  EXPECT_EQ(parse_key_value(key, key_value(key, record)).value(), record);
+  record.expires_at = WallTime{milliseconds{1'700'000'000'000}};
+  EXPECT_EQ(parse_key_value(key, key_value(key, record)).value(), record);
+  EXPECT_EQ(parse_key_value(key_key(4, "order-7"), key_value(key, record)).error().code,
+            ErrorCode::data_loss);
+  EXPECT_EQ(parse_key_value("x", "").error().code, ErrorCode::data_loss);
+}
+
+TEST(MetaFormat, ChangesOfCountsSortByNumberBetweenTheirBounds) {
+  EXPECT_LT(counts_key(255), counts_key(256));
+  EXPECT_GT(counts_key(0), kCountsPrefix);
+  EXPECT_LT(counts_key(~0ull), kCountsEnd);
+}
+
+}  // namespace
+}  // namespace detent

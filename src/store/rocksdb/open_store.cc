@@ -1,0 +1,378 @@
+#include "store/rocksdb/open_store.h"
+
+#include <rocksdb/db.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "detent/check.h"
+#include "store/record_format.h"
+#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/rocksdb_error.h"
+#include "store/rocksdb/slices.h"
+#include "store/store_error.h"
+
+namespace detent {
+
+namespace {
+
+// One old task that stays accepted must not make every start read all that came after it.
+constexpr std::uint64_t kMostIds = 2'000'000;
+// Settles fall behind only if the disk does. From here on writers wait for them.
+constexpr double kMostLoad = 4;
+// The part of a settle's tasks put right in one go, when many were changed while it ran: about a
+// millisecond.
+constexpr std::size_t kCorrectionsPart = 2'000;
+// After a settle failed, so many writes are made before the next; twice as many after each more.
+constexpr std::uint64_t kWritesToRetry = 100;
+constexpr std::uint64_t kMostDoublings = 10;
+
+}  // namespace
+
+OpenStore::OpenStore(std::unique_ptr<OpenDb> db, const RocksDbStoreOptions& options)
+    : options_(options),
+      db_(std::move(db)),
+      settle_(*db_, options.settle_inline ? Settle::Mode::inline_ : Settle::Mode::background) {}
+
+Result<std::unique_ptr<Store>> OpenStore::open(const RocksDbStoreOptions& options,
+                                               StoreSeams seams) {
+  ASSIGN_OR_RETURN(std::unique_ptr<OpenDb> db, OpenDb::open(options, std::move(seams)));
+  std::unique_ptr<OpenStore> store(new OpenStore(std::move(db), options));
+  Result<void> recovered = store->recover();
+  if (!recovered) {
+    store->write_failed_ = true;  // so that closing writes nothing
+    return std::move(recovered).error();
+  }
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+OpenStore::~OpenStore() {
+  // Nothing below is needed for what is stored: without it the next start has more to do.
+  if (settle_.is_running() && !write_failed_) {
+    settle_.abandon();
+    static_cast<void>(wait_for_settle());
+  }
+  if (write_failed_) return;
+  low_water_.raise(*db_);
+  Changes changes(*db_);
+  due_sums_.stage_full(changes);
+  if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
+  static_cast<void>(apply(changes, Durability::buffered));
+}
+
+Result<void> OpenStore::recover() {
+  ASSIGN_OR_RETURN(last_id_.value, db_->read_number(kLastIdKey));
+  ASSIGN_OR_RETURN(settled_to_.value, db_->read_number(kSettledToKey));
+  ASSIGN_OR_RETURN(const std::uint64_t queue_number, db_->read_number(kLastQueueNumberKey));
+  last_queue_number_ = static_cast<std::uint32_t>(queue_number);
+  ASSIGN_OR_RETURN(epoch_, db_->read_number(kEpochKey));
+  ASSIGN_OR_RETURN(low_water_, LowWater::read(*db_));
+  ASSIGN_OR_RETURN(due_sums_, DueSums::read(*db_));
+  TRY(remove_unsettled(*db_, settled_to_));
+  return recover_accepted();
+}
+
+/// Cost: the records above the mark are read, which settling keeps few.
+Result<void> OpenStore::recover_accepted() {
+  const std::string lower = id_key(TaskId{settled_to_.value + 1});
+  // What is below the mark was removed by range; the bound spares walking over what is left of it.
+  const rocksdb::Slice lower_bound(lower);
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower_bound;
+  options.fill_cache = false;
+  options.readahead_size = std::size_t{1} << 20;
+  const std::unique_ptr<rocksdb::Iterator> it(db_->db().NewIterator(options, db_->accepted()));
+  for (it->Seek(lower_bound); it->Valid(); it->Next()) {
+    const Result<TaskId> id = parse_id_key(view(it->key()));
+    if (!id) return db_->damaged("the id of a task is malformed");
+    accepted_.put(split_accepted(*id, view(it->value())).place);
+    accepted_bytes_ += it->value().size();
+  }
+  if (!it->status().ok()) return db_->open_error(it->status());
+  return ok();
+}
+
+Result<void> OpenStore::write(const WriteBatch& batch, Durability durability) {
+  // More than a write can add, so that it comes to an end.
+  TRY(finish_settle(least_corrections() + 2 * (batch.puts.size() + batch.erases.size())));
+  Changes changes(*db_);
+  const bool writes_sums = due_sums_.wants_full();
+  if (writes_sums) due_sums_.stage_full(changes);
+  TaskId last_id = std::max(last_id_, batch.last_id);
+  for (const WriteBatch::Put& put : batch.puts) {
+    stage(put, changes);
+    last_id = std::max(last_id, put.to.place.id);
+  }
+  for (const Place& place : batch.erases) stage_erase(place, changes);
+  for (const std::string& queue : batch.removed_queues) changes.remove_queue(queue);
+  std::uint32_t last_queue_number = last_queue_number_;
+  for (const QueueRecord& queue : batch.queues) {
+    changes.set_queue(queue);
+    last_queue_number = std::max(last_queue_number, queue.number);
+  }
+  for (const KeyRecord& key : batch.keys) changes.set_key(key);
+  due_sums_.stage(batch.due_counts, changes);
+  if (last_id != last_id_) changes.set_meta(kLastIdKey, number_bytes(last_id.value));
+  if (last_queue_number != last_queue_number_) {
+    changes.set_meta(kLastQueueNumberKey, number_bytes(last_queue_number));
+  }
+  if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
+  TRY(apply(changes, durability));
+  last_id_ = last_id;
+  last_queue_number_ = last_queue_number;
+  if (writes_sums) due_sums_.full_written();
+  applied(batch);
+  return settle_if_due();
+}
+
+void OpenStore::stage(const WriteBatch::Put& put, Changes& changes) {
+  const auto& [place, task] = put.to;
+  DETENT_CHECK(place.id == task.id);
+  DETENT_CHECK(place > begin_of(place.lane, place.queue));
+  DETENT_CHECK(!put.from || put.from->id == place.id);
+  const std::string record = encode_record(task);
+  if (is_accepted(place.id)) {
+    accepted_bytes_ += record.size();
+    changes.put_accepted(place, record);
+    return;
+  }
+  if (place.lane == Lane::due) low_water_.put(place);
+  if (put.from == place) {
+    changes.put_record(place, record);
+    return;
+  }
+  changes.put_settled(place, record);
+  if (put.from) changes.erase_record(*put.from);
+}
+
+void OpenStore::stage_erase(const Place& place, Changes& changes) {
+  if (is_accepted(place.id)) {
+    changes.erase_accepted(place.id);
+    return;
+  }
+  changes.erase_record(place);
+  changes.erase_id(place.id);
+}
+
+/// The batch is written: what is in memory follows.
+void OpenStore::applied(const WriteBatch& batch) {
+  std::size_t removals = 0;  // in the due family
+  const auto count_removal = [&](const Place& place) {
+    if (place.lane == Lane::due && !is_accepted(place.id)) ++removals;
+  };
+  for (const auto& [from, to] : batch.puts) {
+    if (is_accepted(to.place.id)) move_accepted(to.place.id, to.place);
+    if (from && *from != to.place) count_removal(*from);
+  }
+  for (const Place& place : batch.erases) {
+    if (is_accepted(place.id)) move_accepted(place.id, std::nullopt);
+    count_removal(place);
+  }
+  for (const KeyRecord& key : batch.keys) keys_.put(key);
+  due_sums_.written(batch.due_counts);
+  low_water_.stored();
+  if (removals > 0) low_water_.removed(removals, *db_);
+}
+
+void OpenStore::move_accepted(TaskId id, const std::optional<Place>& to) {
+  if (settle_.is_running()) settle_.changed(id, accepted_.find(id));
+  if (to) {
+    accepted_.put(*to);
+  } else {
+    accepted_.erase(id);
+  }
+}
+
+/// The only way to the disk. A crash before RocksDB returns leaves all of the changes or nothing:
+/// they are one record of its log.
+Result<void> OpenStore::apply(Changes& changes, Durability durability) {
+  if (write_failed_) return earlier_write_failed();
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::synced;
+  rocksdb::Status status;
+  if (changes.batch().Count() > 0) {
+    status = db_->db().Write(options, &changes.batch());
+  } else if (options.sync) {
+    status = db_->db().SyncWAL();
+  }
+  if (status.ok()) return ok();
+  write_failed_ = true;
+  return to_error("write store", status);
+}
+
+/// How much of what may be accepted there is; 1 is when it is settled.
+double OpenStore::settle_load() const noexcept {
+  const auto part = [](std::uint64_t is, std::uint64_t most) {
+    return static_cast<double>(is) / static_cast<double>(std::max<std::uint64_t>(1, most));
+  };
+  const std::uint64_t ids = (last_id_.value - settled_to_.value) >> TaskId::kShardBits;
+  return std::max({part(accepted_.size(), options_.settle_tasks),
+                   part(accepted_bytes_, options_.settle_bytes), part(ids, kMostIds)});
+}
+
+Result<void> OpenStore::settle_if_due() {
+  if (settle_.is_running() && settle_load() >= kMostLoad) TRY(wait_for_settle());
+  if (settle_.is_running() || settle_load() < 1) return ok();
+  if (writes_to_retry_ > 0) {
+    --writes_to_retry_;
+    return ok();
+  }
+  bytes_at_start_ = accepted_bytes_;
+  settle_.start({.after = settled_to_,
+                 .upto = last_id_,
+                 .max_tasks = options_.settle_tasks,
+                 .max_bytes = options_.settle_bytes});
+  return ok();
+}
+
+Result<void> OpenStore::finish_settle(std::size_t corrections) {
+  if (!ingested_) {
+    const std::optional<Result<Settled>> outcome = settle_.poll();
+    if (outcome) take_outcome(*outcome);
+  }
+  if (!ingested_) return ok();
+  return settle_.changes_left() > corrections ? correct(corrections) : make_it_count();
+}
+
+std::size_t OpenStore::least_corrections() const noexcept {
+  return std::max<std::size_t>(1, options_.settle_tasks / kCorrectionsPart);
+}
+
+Result<void> OpenStore::wait_for_settle() {
+  if (!ingested_) take_outcome(settle_.wait());
+  return ingested_ ? make_it_count() : ok();
+}
+
+/// A settle that failed is tried again later.
+void OpenStore::take_outcome(const Result<Settled>& outcome) {
+  if (outcome) {
+    ingested_ = *outcome;
+  } else {
+    writes_to_retry_ = kWritesToRetry << std::min(failed_settles_++, kMostDoublings);
+  }
+}
+
+/// Buffered: a crash takes it back, with all that was ingested.
+Result<void> OpenStore::correct(std::size_t corrections) {
+  Changes changes(*db_);
+  if (Result<void> staged = settle_.stage_corrections(*ingested_, corrections, accepted_, changes);
+      !staged) {
+    write_failed_ = true;  // what has been ingested must go, as it does when the store is opened
+    return staged;
+  }
+  return apply(changes, Durability::buffered);
+}
+
+/// The last step of a settle. Errors: of the write, as any other.
+Result<void> OpenStore::make_it_count() {
+  Changes changes(*db_);
+  const Result<std::optional<Place>> least =
+      settle_.stage_finish(*ingested_, settled_to_, accepted_, changes);
+  if (!least) {
+    write_failed_ = true;  // what has been ingested must go, as it does when the store is opened
+    return least.error();
+  }
+  if (*least) low_water_.put(**least);
+  due_sums_.stage_full(changes);
+  if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
+  db_->reached(StoreStep::settle_staged);
+  TRY(apply(changes, Durability::synced));
+  low_water_.stored();
+  due_sums_.full_written();
+  settled_to_ = ingested_->to;
+  accepted_.drop_through(settled_to_);
+  // What came since, and what was left out because there was too much.
+  accepted_bytes_ -=
+      ingested_->is_whole ? bytes_at_start_ : std::min(bytes_at_start_, ingested_->bytes);
+  ingested_.reset();
+  settle_.finished();
+  failed_settles_ = 0;
+  db_->reached(StoreStep::settle_done);
+  return ok();
+}
+
+Result<TaskPage> OpenStore::read(Place after, Place until, std::size_t limit) {
+  // A settle that is done but does not count yet has its entries skipped one by one. If it can't be
+  // made to count, the next write says so; reading goes on.
+  static_cast<void>(finish_settle(least_corrections()));
+  return reader().read(after, until, limit);
+}
+
+Result<TaskPage> OpenStore::read_by_id(TaskId after, std::size_t limit) {
+  return reader().read_by_id(after, limit);
+}
+
+Result<std::vector<Result<Task>>> OpenStore::read_at(std::span<const Place> places) {
+  return reader().read_at(places);
+}
+
+Result<std::optional<StoredTask>> OpenStore::find(TaskId id) { return reader().find(id); }
+
+Result<void> OpenStore::quarantine(Place place) {
+  if (write_failed_) return earlier_write_failed();
+  TRY(finish_settle(least_corrections()));
+  ASSIGN_OR_RETURN(const std::optional<std::string> record, reader().raw_record(place));
+  if (!record) return ok();
+  Changes changes(*db_);
+  must(changes.batch().Put(db_->quarantine(), place_key(place), *record));
+  stage_erase(place, changes);
+  TRY(apply(changes, Durability::synced));
+  if (is_accepted(place.id)) move_accepted(place.id, std::nullopt);
+  return ok();
+}
+
+Result<std::optional<KeyRecord>> OpenStore::find_key(std::uint32_t queue, std::string_view key) {
+  return keys_.find(queue, key);
+}
+
+Result<std::vector<KeyRecord>> OpenStore::read_keys(std::uint32_t queue, std::string_view after,
+                                                    std::size_t limit) {
+  return keys_.read(queue, after, limit);
+}
+
+Result<std::size_t> OpenStore::trim_keys(WallTime now, std::size_t limit) {
+  if (write_failed_) return earlier_write_failed();
+  Changes changes(*db_);
+  ASSIGN_OR_RETURN(const std::size_t count, keys_.stage_trim(now, limit, changes));
+  TRY(apply(changes, Durability::buffered));
+  keys_.trimmed();
+  return count;
+}
+
+Result<std::vector<QueueRecord>> OpenStore::queues() {
+  const rocksdb::Slice lower = slice(kQueuePrefix);
+  const rocksdb::Slice upper = slice(kQueueEnd);
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower;
+  options.iterate_upper_bound = &upper;
+  const std::unique_ptr<rocksdb::Iterator> it(db_->db().NewIterator(options, db_->meta()));
+  std::vector<QueueRecord> all;
+  for (it->Seek(lower); it->Valid(); it->Next()) {
+    ASSIGN_OR_RETURN(QueueRecord record, parse_queue(view(it->key()), view(it->value())));
+    all.push_back(std::move(record));
+  }
+  if (!it->status().ok()) return to_error("read queues", it->status());
+  return all;
+}
+
+Result<std::vector<DueCount>> OpenStore::due_counts() { return due_sums_.counts(); }
+
+Result<std::uint64_t> OpenStore::quarantined() {
+  const std::unique_ptr<rocksdb::Iterator> it(
+      db_->db().NewIterator(rocksdb::ReadOptions(), db_->quarantine()));
+  std::uint64_t count = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
+  if (!it->status().ok()) return to_error("count quarantine", it->status());
+  return count;
+}
+
+Result<std::uint64_t> OpenStore::begin_epoch() {
+  Changes changes(*db_);
+  changes.set_meta(kEpochKey, number_bytes(epoch_ + 1));
+  TRY(apply(changes, Durability::synced));
+  return ++epoch_;
+}
+
+}  // namespace detent

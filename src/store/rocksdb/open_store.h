@@ -1,0 +1,97 @@
+// The RocksDB store itself. Private to this folder: others open it through rocksdb_store.h; tests
+// also through here, with seams between it and the world.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/rocksdb/accepted_index.h"
+#include "store/rocksdb/changes.h"
+#include "store/rocksdb/due_sums.h"
+#include "store/rocksdb/low_water.h"
+#include "store/rocksdb/open_db.h"
+#include "store/rocksdb/rocksdb_store.h"
+#include "store/rocksdb/settle.h"
+#include "store/rocksdb/task_keys.h"
+#include "store/rocksdb/task_reader.h"
+#include "store/store.h"
+
+namespace detent {
+
+/// Confined to one thread, as any store; settles run on a thread of their own, flushes and
+/// compactions on RocksDB's.
+class OpenStore final : public Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(const RocksDbStoreOptions& options,
+                                             StoreSeams seams = {});
+  ~OpenStore() override;
+  OpenStore(const OpenStore&) = delete;
+  OpenStore& operator=(const OpenStore&) = delete;
+
+  Result<void> write(const WriteBatch& batch, Durability durability) override;
+  Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
+  Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
+  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
+  Result<std::optional<StoredTask>> find(TaskId id) override;
+  Result<void> quarantine(Place place) override;
+  Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
+  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
+                                           std::size_t limit) override;
+  Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
+  Result<std::vector<QueueRecord>> queues() override;
+  Result<std::vector<DueCount>> due_counts() override;
+  Result<std::uint64_t> quarantined() override;
+  TaskId last_id() const noexcept override { return last_id_; }
+  std::uint32_t last_queue_number() const noexcept override { return last_queue_number_; }
+  Result<std::uint64_t> begin_epoch() override;
+
+ private:
+  OpenStore(std::unique_ptr<OpenDb> db, const RocksDbStoreOptions& options);
+  Result<void> recover();
+  Result<void> recover_accepted();
+  TaskReader reader() { return {*db_, accepted_, {settled_to_, low_water_.place()}}; }
+  bool is_accepted(TaskId id) const noexcept { return id > settled_to_; }
+
+  void stage(const WriteBatch::Put& put, Changes& changes);
+  void stage_erase(const Place& place, Changes& changes);
+  void applied(const WriteBatch& batch);
+  void move_accepted(TaskId id, const std::optional<Place>& to);
+  Result<void> apply(Changes& changes, Durability durability);
+
+  double settle_load() const noexcept;
+  Result<void> settle_if_due();
+  /// Goes on with a settle that has ingested its tables, if there is one: puts at most
+  /// `corrections` tasks right, and makes it count when those were all.
+  Result<void> finish_settle(std::size_t corrections);
+  std::size_t least_corrections() const noexcept;
+  /// Waits for the settle that runs, and makes it count.
+  Result<void> wait_for_settle();
+  void take_outcome(const Result<Settled>& outcome);
+  Result<void> correct(std::size_t corrections);
+  Result<void> make_it_count();
+
+  const RocksDbStoreOptions options_;
+  std::unique_ptr<OpenDb> db_;
+  TaskId last_id_;
+  TaskId settled_to_;  // the mark
+  std::uint32_t last_queue_number_ = 0;
+  std::uint64_t epoch_ = 0;
+  LowWater low_water_;
+  DueSums due_sums_;
+  TaskKeys keys_{*db_};
+  AcceptedIndex accepted_;
+  std::size_t accepted_bytes_ = 0;    // appended since the mark, whatever became of the tasks
+  std::size_t bytes_at_start_ = 0;    // of the settle that runs
+  std::optional<Settled> ingested_;   // by the settle that runs, and does not count yet
+  std::uint64_t failed_settles_ = 0;  // in a row
+  std::uint64_t writes_to_retry_ = 0;
+  bool write_failed_ = false;  // contract 2
+  Settle settle_;              // last: it uses the above
+};
+
+}  // namespace detent

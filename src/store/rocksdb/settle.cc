@@ -1,0 +1,151 @@
+#include "store/rocksdb/settle.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "detent/check.h"
+#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/rocksdb_error.h"
+#include "store/rocksdb/slices.h"
+
+namespace detent {
+
+namespace {
+
+constexpr std::size_t kRemovalsABatch = 10'000;
+
+}  // namespace
+
+Result<void> remove_unsettled(OpenDb& db, TaskId settled_to) {
+  const std::string lower = id_key(TaskId{settled_to.value + 1});
+  const rocksdb::Slice lower_bound(lower);
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower_bound;
+  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.ids()));
+  it->Seek(lower_bound);
+  while (it->Valid()) {
+    // An id and what it points to go together: killed between two batches, the rest is found again.
+    Changes changes(db);
+    for (std::size_t i = 0; i < kRemovalsABatch && it->Valid(); ++i, it->Next()) {
+      const Result<TaskId> id = parse_id_key(view(it->key()));
+      if (!id) return db.damaged("an id is malformed");
+      const Result<Place> place = parse_id_value(*id, view(it->value()));
+      if (!place) return db.damaged("the place of task " + to_string(*id) + " is malformed");
+      changes.erase_record(*place);
+      changes.erase_id(*id);
+    }
+    const rocksdb::Status status = db.db().Write(rocksdb::WriteOptions(), &changes.batch());
+    if (!status.ok()) return db.open_error(status);
+  }
+  if (!it->status().ok()) return db.open_error(it->status());
+  return ok();
+}
+
+Settle::~Settle() {
+  abandon();
+  thread_.join();
+}
+
+void Settle::start(const SettleRange& range) {
+  DETENT_CHECK(!is_running_);
+  is_running_ = true;
+  upto_ = range.upto;
+  changed_.clear();
+  least_corrected_.reset();
+  is_abandoned_.store(false, std::memory_order_relaxed);
+  const rocksdb::Snapshot* const snapshot = db_.db().GetSnapshot();
+  if (mode_ == Mode::inline_) {
+    run(range, snapshot);
+    return;
+  }
+  try {
+    thread_ = Thread([this, range, snapshot] { run(range, snapshot); });
+  } catch (const std::system_error& error) {
+    db_.db().ReleaseSnapshot(snapshot);
+    const MutexLock lock(mu_);
+    outcome_ = Error{ErrorCode::unavailable,
+                     "settle tasks: no thread can be made: " + std::string(error.what()), ""};
+  }
+}
+
+void Settle::run(const SettleRange& range, const rocksdb::Snapshot* snapshot) {
+  Result<Settled> outcome = settle_tables(db_, range, snapshot, is_abandoned_);
+  const MutexLock lock(mu_);
+  outcome_ = std::move(outcome);
+  done_.notify_all();
+}
+
+void Settle::changed(TaskId id, const std::optional<Place>& before) {
+  if (is_running_ && id <= upto_) changed_.try_emplace(id.value, before);
+}
+
+std::optional<Result<Settled>> Settle::poll() {
+  if (!is_running_) return std::nullopt;
+  std::optional<Result<Settled>> outcome;
+  {
+    const MutexLock lock(mu_);
+    outcome = std::exchange(outcome_, std::nullopt);
+  }
+  if (!outcome) return std::nullopt;
+  thread_.join();
+  if (!*outcome) finished();
+  return outcome;
+}
+
+Result<Settled> Settle::wait() {
+  DETENT_CHECK(is_running_);
+  {
+    const MutexLock lock(mu_);
+    while (!outcome_) done_.wait(mu_);
+  }
+  return *poll();
+}
+
+void Settle::abandon() noexcept { is_abandoned_.store(true, std::memory_order_relaxed); }
+
+Result<void> Settle::stage_corrections(const Settled& settled, std::size_t most,
+                                       const AcceptedIndex& accepted, Changes& changes) {
+  for (auto it = changed_.begin(); it != changed_.end() && most > 0;
+       it = changed_.erase(it), --most) {
+    const auto& [value, before] = *it;
+    const TaskId id{value};
+    if (id > settled.to) continue;
+    const std::optional<Place> now = accepted.find(id);
+    if (before && before != now) changes.erase_record(*before);
+    if (!now) {
+      if (before) changes.erase_id(id);
+      continue;
+    }
+    std::string raw;
+    const rocksdb::Status status =
+        db_.db().Get(rocksdb::ReadOptions(), db_.accepted(), id_key(id), &raw);
+    if (!status.ok()) return to_error("settle task " + to_string(id), status);
+    changes.put_settled(*now, split_accepted(id, raw).record);
+    if (now->lane != Lane::due) continue;
+    least_corrected_ = std::min(least_corrected_.value_or(*now), *now);
+  }
+  return ok();
+}
+
+Result<std::optional<Place>> Settle::stage_finish(const Settled& settled, TaskId settled_from,
+                                                  const AcceptedIndex& accepted, Changes& changes) {
+  TRY(stage_corrections(settled, changed_.size(), accepted, changes));
+  must(changes.batch().DeleteRange(db_.accepted(), id_key(TaskId{settled_from.value + 1}),
+                                   id_key(TaskId{settled.to.value + 1})));
+  changes.set_meta(kSettledToKey, number_bytes(settled.to.value));
+  if (!settled.least_due || !least_corrected_) {
+    return settled.least_due ? settled.least_due : least_corrected_;
+  }
+  return std::optional<Place>(std::min(*settled.least_due, *least_corrected_));
+}
+
+void Settle::finished() {
+  changed_.clear();
+  is_running_ = false;
+}
+
+}  // namespace detent

@@ -1,0 +1,234 @@
+#include "store/rocksdb/task_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "detent/check.h"
+#include "store/record_format.h"
+#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/rocksdb_error.h"
+#include "store/rocksdb/slices.h"
+#include "store/store_error.h"
+
+namespace detent {
+
+Result<TaskPage> TaskReader::read(const Place& after, const Place& until, std::size_t limit) {
+  DETENT_CHECK(limit > 0);
+  DETENT_CHECK(after.lane == until.lane && after.queue == until.queue);
+  TaskPage page;
+  Place from = after;
+  // Once, unless a record turns out to be damaged: those do not count.
+  for (bool is_end = false; !is_end && page.tasks.size() < limit;) {
+    const std::size_t wanted = limit - page.tasks.size();
+    ASSIGN_OR_RETURN(std::vector<Met> met, meet(from, until, wanted));
+    TRY(read_missing(met));
+    is_end = met.size() < wanted;
+    for (Met& each : met) {
+      if (*each.task) {
+        page.tasks.push_back({each.place, **std::move(each.task)});
+      } else {
+        page.damaged.push_back(each.place);
+      }
+      from = each.place;
+    }
+  }
+  page.more = page.tasks.size() == limit;
+  return page;
+}
+
+/// The next `limit` places of a lane, settled and accepted ones merged.
+Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const Place& until,
+                                                      std::size_t limit) {
+  const std::vector<Place> accepted = accepted_.read(after, until, limit);
+  auto next = accepted.begin();
+  std::vector<Met> met;
+  const bool is_due = after.lane == Lane::due;
+  const Place start = is_due ? std::max(after, bounds_.low_water) : after;
+  if (start < until) {
+    // Both bounds are given and the start is sought, so RocksDB never walks over the tombstones of
+    // tasks that were removed before it.
+    const std::string lower = first_key_after(start);
+    const std::string upper = first_key_after(until);
+    const rocksdb::Slice lower_bound(lower);
+    const rocksdb::Slice upper_bound(upper);
+    rocksdb::ReadOptions options;
+    options.iterate_lower_bound = &lower_bound;
+    options.iterate_upper_bound = &upper_bound;
+    rocksdb::ColumnFamilyHandle* const family = db_.family_of(after.lane);
+    const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, family));
+    for (it->Seek(lower_bound); it->Valid() && met.size() < limit; it->Next()) {
+      const std::string_view key = view(it->key());
+      ASSIGN_OR_RETURN(const Place place, is_due ? parse_due_key(key) : parse_lane_key(key));
+      // Of a settle that does not count yet: the accepted family has the task.
+      if (place.id > bounds_.settled_to) continue;
+      while (next != accepted.end() && *next < place && met.size() < limit) {
+        met.push_back({*next++, std::nullopt});
+      }
+      if (met.size() < limit) met.push_back({place, decode(place, family, it->value())});
+    }
+    if (!it->status().ok()) return to_error("read lane", it->status());
+  }
+  while (next != accepted.end() && met.size() < limit) met.push_back({*next++, std::nullopt});
+  return met;
+}
+
+Result<void> TaskReader::read_missing(std::vector<Met>& met) {
+  std::vector<Place> places;
+  for (const Met& each : met) {
+    if (!each.task) places.push_back(each.place);
+  }
+  if (places.empty()) return ok();
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
+  auto task = tasks.begin();
+  for (Met& each : met) {
+    if (!each.task) each.task = std::move(*task++);
+  }
+  return ok();
+}
+
+Result<TaskPage> TaskReader::read_by_id(TaskId after, std::size_t limit) {
+  DETENT_CHECK(limit > 0);
+  TaskPage page;
+  for (bool is_end = false; !is_end && page.tasks.size() < limit;) {
+    const std::size_t wanted = limit - page.tasks.size();
+    ASSIGN_OR_RETURN(std::vector<Place> places, settled_places(after, wanted));
+    const std::vector<Place> accepted =
+        accepted_.read_by_id(std::max(after, bounds_.settled_to), wanted - places.size());
+    places.insert(places.end(), accepted.begin(), accepted.end());
+    is_end = places.size() < wanted;
+    ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (tasks[i]) {
+        page.tasks.push_back({places[i], *std::move(tasks[i])});
+      } else {
+        page.damaged.push_back(places[i]);
+      }
+      after = places[i].id;
+    }
+  }
+  page.more = page.tasks.size() == limit;
+  return page;
+}
+
+/// Of ids after `after` up to the mark.
+Result<std::vector<Place>> TaskReader::settled_places(TaskId after, std::size_t limit) {
+  std::vector<Place> places;
+  if (after >= bounds_.settled_to) return places;
+  const std::string lower = id_key(TaskId{after.value + 1});
+  const std::string upper = id_key(TaskId{bounds_.settled_to.value + 1});
+  const rocksdb::Slice lower_bound(lower);
+  const rocksdb::Slice upper_bound(upper);
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower_bound;
+  options.iterate_upper_bound = &upper_bound;
+  const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, db_.ids()));
+  for (it->Seek(lower_bound); it->Valid() && places.size() < limit; it->Next()) {
+    ASSIGN_OR_RETURN(const TaskId id, parse_id_key(view(it->key())));
+    // A place that can't be made out: nothing is found at the front, and the page says so.
+    places.push_back(parse_id_value(id, view(it->value())).value_or(front_place(id)));
+  }
+  if (!it->status().ok()) return to_error("read tasks by id", it->status());
+  return places;
+}
+
+Result<std::vector<Result<Task>>> TaskReader::read_at(std::span<const Place> places) {
+  std::vector<Result<Task>> tasks(places.size(), Result<Task>(Error{}));
+  const std::array families{db_.accepted(), db_.due(), db_.lanes()};
+  std::array<std::vector<std::size_t>, 3> wanted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Place& place = places[i];
+    if (place.id <= bounds_.settled_to) {
+      wanted[place.lane == Lane::due ? 1 : 2].push_back(i);
+    } else if (accepted_.find(place.id) == place) {
+      wanted[0].push_back(i);
+    } else {
+      tasks[i] = not_stored(place);
+    }
+  }
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    if (!wanted[i].empty()) TRY(read_family(families[i], places, wanted[i], tasks));
+  }
+  return tasks;
+}
+
+Result<void> TaskReader::read_family(rocksdb::ColumnFamilyHandle* family,
+                                     std::span<const Place> places,
+                                     const std::vector<std::size_t>& wanted,
+                                     std::vector<Result<Task>>& tasks) {
+  const std::size_t count = wanted.size();
+  std::vector<std::pair<std::string, std::size_t>> keys;
+  keys.reserve(count);
+  for (const std::size_t i : wanted) {
+    const Place& place = places[i];
+    keys.emplace_back(family == db_.accepted() ? id_key(place.id) : place_key(place), i);
+  }
+  // RocksDB reads neighbours together when the keys come sorted.
+  std::sort(keys.begin(), keys.end());
+  std::vector<rocksdb::Slice> slices;
+  slices.reserve(count);
+  for (const auto& [key, i] : keys) slices.emplace_back(key);
+  std::vector<rocksdb::PinnableSlice> values(count);
+  std::vector<rocksdb::Status> statuses(count);
+  db_.db().MultiGet(rocksdb::ReadOptions(), family, count, slices.data(), values.data(),
+                    statuses.data(), true);
+  for (std::size_t n = 0; n < count; ++n) {
+    const Place& place = places[keys[n].second];
+    Result<Task>& task = tasks[keys[n].second];
+    if (statuses[n].ok()) {
+      task = decode(place, family, values[n]);
+    } else if (statuses[n].IsNotFound()) {
+      task = not_stored(place);
+    } else if (statuses[n].IsCorruption()) {
+      task = to_error("read task " + to_string(place.id), statuses[n]);
+    } else {
+      return to_error("read tasks", statuses[n]);
+    }
+  }
+  return ok();
+}
+
+Result<Task> TaskReader::decode(const Place& place, rocksdb::ColumnFamilyHandle* family,
+                                const rocksdb::Slice& value) const {
+  if (family != db_.accepted()) return decode_record(place.id, view(value));
+  return decode_record(place.id, split_accepted(place.id, view(value)).record);
+}
+
+Result<std::optional<StoredTask>> TaskReader::find(TaskId id) {
+  const std::string context = "find task " + to_string(id);
+  std::optional<Place> place;
+  if (id > bounds_.settled_to) {
+    place = accepted_.find(id);
+  } else {
+    rocksdb::PinnableSlice value;
+    const rocksdb::Status status =
+        db_.db().Get(rocksdb::ReadOptions(), db_.ids(), id_key(id), &value);
+    if (!status.ok() && !status.IsNotFound()) return to_error(context, status);
+    if (status.ok()) {
+      ASSIGN_OR_RETURN(place, parse_id_value(id, view(value)));
+    }
+  }
+  if (!place) return std::optional<StoredTask>();
+  ASSIGN_OR_RETURN(const std::optional<std::string> record, raw_record(*place));
+  if (!record) {
+    return Error{ErrorCode::data_loss, context + ": the index names a place without a record", ""};
+  }
+  ASSIGN_OR_RETURN(Task task, decode_record(id, *record));
+  return std::optional<StoredTask>({*place, std::move(task)});
+}
+
+Result<std::optional<std::string>> TaskReader::raw_record(const Place& place) {
+  const bool is_accepted = place.id > bounds_.settled_to;
+  if (is_accepted && accepted_.find(place.id) != place) return std::optional<std::string>();
+  std::string value;
+  const rocksdb::Status status =
+      is_accepted ? db_.db().Get(rocksdb::ReadOptions(), db_.accepted(), id_key(place.id), &value)
+                  : db_.db().Get(rocksdb::ReadOptions(), db_.family_of(place.lane),
+                                 place_key(place), &value);
+  if (status.IsNotFound()) return std::optional<std::string>();
+  if (!status.ok()) return to_error("read task " + to_string(place.id), status);
+  if (!is_accepted) return std::optional<std::string>(std::move(value));
+  return std::optional<std::string>(split_accepted(place.id, value).record);
+}
+
+}  // namespace detent

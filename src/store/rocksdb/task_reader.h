@@ -1,0 +1,57 @@
+// Reads tasks wherever they are: in the accepted family up to their settle, in their lanes after.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "store/rocksdb/accepted_index.h"
+#include "store/rocksdb/open_db.h"
+#include "store/store.h"
+
+namespace detent {
+
+/// The store's reading methods (store.h), over references to what the store keeps up to date.
+/// Belongs to the store's thread.
+class TaskReader {
+ public:
+  /// Every id above `settled_to` is accepted; the due family begins after `low_water`.
+  struct Bounds {
+    TaskId settled_to;
+    Place low_water;
+  };
+  TaskReader(OpenDb& db, AcceptedIndex& accepted, Bounds bounds)
+      : db_(db), accepted_(accepted), bounds_(std::move(bounds)) {}
+
+  Result<TaskPage> read(const Place& after, const Place& until, std::size_t limit);
+  Result<TaskPage> read_by_id(TaskId after, std::size_t limit);
+  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places);
+  Result<std::optional<StoredTask>> find(TaskId id);
+  /// The bytes of the record, whatever they are; nothing when there is none.
+  Result<std::optional<std::string>> raw_record(const Place& place);
+
+ private:
+  /// A place met in a page, and its record if that was read on the way.
+  struct Met {
+    Place place;
+    std::optional<Result<Task>> task;
+  };
+  Result<std::vector<Met>> meet(const Place& after, const Place& until, std::size_t limit);
+  Result<void> read_missing(std::vector<Met>& met);
+  Result<std::vector<Place>> settled_places(TaskId after, std::size_t limit);
+  Result<void> read_family(rocksdb::ColumnFamilyHandle* family, std::span<const Place> places,
+                           const std::vector<std::size_t>& wanted,
+                           std::vector<Result<Task>>& tasks);
+  Result<Task> decode(const Place& place, rocksdb::ColumnFamilyHandle* family,
+                      const rocksdb::Slice& value) const;
+
+  OpenDb& db_;
+  AcceptedIndex& accepted_;
+  Bounds bounds_;
+};
+
+}  // namespace detent

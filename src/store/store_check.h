@@ -1,0 +1,42 @@
+// Whether a store is sound: every record, and everything that is told about records elsewhere.
+//
+// Goes through all records twice, by id and by place, and compares what it meets: each record is
+// where its place says, under its id, of a queue that there is and in a lane that its standing
+// allows; its key stands for it; and the sums over all of them are what the queues and the due
+// counts say. Over the Store interface, so for every back end. Memory: a page of records, and a few
+// counters for each queue and each due bin.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace detent {
+
+struct StoreReport {
+  std::array<std::uint64_t, 4> records{};  // sound ones, by lane
+  std::uint64_t queues = 0;
+  std::uint64_t due_bins = 0;
+  std::uint64_t quarantined = 0;  // set aside earlier, so no finding of its own
+  std::uint64_t finding_count = 0;
+  std::vector<std::string> findings;  // the first kMaxFindings, each one line
+
+  static constexpr std::size_t kMaxFindings = 100;
+  bool is_sound() const noexcept { return finding_count == 0; }
+  friend bool operator==(const StoreReport&, const StoreReport&) = default;
+};
+
+/// For people: what there is, then a finding a line.
+std::string to_string(const StoreReport& report);
+
+/// Checks a store that nobody writes to meanwhile. Changes nothing. `at` is told now and then how
+/// many records have been read; each is read twice. Errors: the store's, when it cannot be read on.
+Result<StoreReport> check_store(Store& store, const std::function<void(std::uint64_t)>& at);
+
+}  // namespace detent

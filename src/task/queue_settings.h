@@ -1,0 +1,38 @@
+// What an operator sets of a queue. Durable; docs/reference/queues.md describes each for users.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "task/task.h"
+
+namespace detent {
+
+/// What a task leaves open, its queue decides, and what both leave open has a default (retry.h).
+struct QueueSettings {
+  /// Nothing is handed out; tasks are accepted and become ready as ever.
+  bool paused = false;
+  std::optional<std::uint32_t> max_attempts;
+  std::optional<std::chrono::milliseconds> visibility_timeout;
+  std::optional<Backoff> backoff;
+  /// How long a task that was completed or cancelled is kept, with its history. 0: not at all.
+  std::chrono::milliseconds retention{0};
+  /// How long the key of a task that has ended still stands for it.
+  std::chrono::milliseconds key_retention{600'000};
+  /// Most tasks, and bytes of payload, that the queue may hold; tasks that are kept after their end
+  /// do not count. Over it schedule() is refused.
+  std::optional<std::uint64_t> max_tasks;
+  std::optional<std::uint64_t> max_bytes;
+  /// Most tasks handed out in a second, and most leased at a time.
+  std::optional<std::uint32_t> rate;
+  std::optional<std::uint32_t> concurrency;
+
+  friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
+};
+
+/// Refuses what a queue may not have, naming the field.
+Result<void> validate(const QueueSettings& settings);
+
+}  // namespace detent

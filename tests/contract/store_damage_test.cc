@@ -1,0 +1,128 @@
+// The contract of store/store.h: a record that was damaged is told as such, wherever it lies, hides
+// no other, and can be set aside.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "store/store.h"
+#include "tests/contract/store_fixture.h"
+
+namespace detent {
+namespace {
+
+template <class Medium>
+class StoreDamage : public StoreFixture<Medium> {
+ protected:
+  /// Tasks 1, 2 and 3 of a lane, the second of them damaged. In two lanes out of four they were
+  /// moved there.
+  std::vector<Place> damaged_lane(Lane lane) {
+    WriteBatch batch;
+    WriteBatch moves;
+    std::vector<Place> places;
+    for (int i = 0; i < 3; ++i) {
+      const std::uint64_t n = ++tasks_;
+      places.push_back(place_in(lane, 1, 10, n));
+      const bool moved = lane == Lane::ready || lane == Lane::ended;
+      add(batch, moved ? due_place(3, n) : places.back());
+      if (moved) move(moves, due_place(3, n), places.back());
+    }
+    this->write(batch);
+    this->write(moves);
+    this->damage(places[1]);
+    return places;
+  }
+  /// New tasks, enough for a back end to put its house in order.
+  void bustle() {
+    for (int i = 0; i < 100; ++i) {
+      const Place place = due_place(1'000 + i, ++tasks_);
+      this->write(new_task(place), Durability::buffered);
+      this->write(removal(place), Durability::buffered);
+    }
+  }
+
+ private:
+  std::uint64_t tasks_ = 0;
+};
+TYPED_TEST_SUITE(StoreDamage, Media, MediumNames);
+
+TYPED_TEST(StoreDamage, OneDamagedRecordHidesNoOther) {
+  for (const Lane lane : kLanes) {
+    const std::vector<Place> places = this->damaged_lane(lane);
+    const std::vector<Place> whole{places[0], places[2]};
+    const std::vector<Place> bad{places[1]};
+    for (int run = 0; run < 2; ++run) {
+      const TaskPage page = this->page(lane, places[0].queue);
+      EXPECT_EQ(places_of(page), whole);
+      EXPECT_EQ(page.damaged, bad);
+      const TaskPage by_id =
+          this->store_->read_by_id({places[0].id.value - 1}, StoreDamage<TypeParam>::kAll).value();
+      EXPECT_EQ(places_of(by_id), whole);
+      EXPECT_EQ(by_id.damaged, bad);
+      const std::vector<Result<Task>> tasks = this->store_->read_at(places).value();
+      EXPECT_TRUE(tasks[0]);
+      EXPECT_EQ(error_code_of(tasks[1]), ErrorCode::data_loss);
+      EXPECT_TRUE(tasks[2]);
+      EXPECT_EQ(error_code_of(this->store_->find(bad[0].id)), ErrorCode::data_loss);
+      EXPECT_TRUE(this->store_->find(whole[1].id).value().has_value());
+      this->bustle();
+      this->reopen();
+    }
+  }
+}
+
+TYPED_TEST(StoreDamage, DamagedRecordsDoNotFillAPage) {
+  WriteBatch batch;
+  for (std::uint64_t n = 1; n <= 5; ++n) add(batch, due_place(10, n));
+  this->write(batch);
+  for (const std::uint64_t n : {1u, 2u, 3u, 5u}) this->damage(due_place(10, n));
+  const std::vector<Place> first_three{due_place(10, 1), due_place(10, 2), due_place(10, 3)};
+  for (const TaskPage& page :
+       {this->page(Lane::due, 0, 1), this->store_->read_by_id(TaskId{}, 1).value()}) {
+    EXPECT_EQ(places_of(page), (std::vector<Place>{due_place(10, 4)}));
+    EXPECT_EQ(page.damaged, first_three);  // the fifth is for the next page to tell
+    EXPECT_TRUE(page.more);
+  }
+  const TaskPage rest = this->due_page(due_place(10, 4), kNeverDue, 1);
+  EXPECT_EQ(rest.damaged, (std::vector<Place>{due_place(10, 5)}));
+  EXPECT_FALSE(rest.more);
+}
+
+TYPED_TEST(StoreDamage, QuarantinedRecordLeavesItsLaneForGood) {
+  std::uint64_t expected = 0;
+  for (const Lane lane : kLanes) {
+    const std::vector<Place> places = this->damaged_lane(lane);
+    const Place bad = places[1];
+    ASSERT_TRUE(this->store_->quarantine(bad));
+    EXPECT_EQ(this->store_->quarantined().value(), ++expected);
+    ASSERT_TRUE(this->store_->quarantine(bad));  // already gone: nothing happens
+    this->reopen();
+    this->bustle();
+    EXPECT_EQ(this->store_->quarantined().value(), expected);
+    const TaskPage page = this->page(lane, places[0].queue);
+    EXPECT_EQ(places_of(page), (std::vector<Place>{places[0], places[2]}));
+    EXPECT_EQ(page.damaged, std::vector<Place>{});
+    EXPECT_EQ(this->store_->read_by_id(TaskId{}, 100).value().damaged, std::vector<Place>{});
+    EXPECT_FALSE(this->store_->find(bad.id).value().has_value());
+    EXPECT_EQ(error_code_of(this->read_one(bad)), ErrorCode::not_found);
+  }
+}
+
+// An operator who knows better writes the task anew, or lets it go.
+TYPED_TEST(StoreDamage, DamagedRecordCanBeReplacedOrRemoved) {
+  for (const Lane lane : kLanes) {
+    const std::vector<Place> replaced = this->damaged_lane(lane);
+    const Place to = place_in(lane, 1, 20, replaced[1].id.value >> TaskId::kShardBits);
+    this->write(moved_task(replaced[1], to, "anew"));
+    EXPECT_EQ(this->store_->find(to.id).value(), task_at(to, "anew"));
+    const std::vector<Place> removed = this->damaged_lane(lane);
+    this->write(removal(removed[1]));
+    EXPECT_FALSE(this->store_->find(removed[1].id).value().has_value());
+    const TaskPage page = this->page(lane, to.queue);
+    EXPECT_EQ(page.damaged, std::vector<Place>{});
+    EXPECT_EQ(page.tasks.size(), 5u);
+  }
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,173 @@
+// The contract of store/store.h: keys, which stand for a task and go some time after its end.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/store.h"
+#include "tests/contract/store_fixture.h"
+
+namespace detent {
+namespace {
+
+KeyRecord key_record(std::string key, std::uint64_t n, std::optional<WallTime> expires_at = {}) {
+  return {.queue = 1,
+          .key = std::move(key),
+          .id = id_of(n),
+          .content = n * 0x9E3779B97F4A7C15u,
+          .expires_at = expires_at};
+}
+
+template <class Medium>
+class StoreKeys : public StoreFixture<Medium> {
+ protected:
+  void write_key(KeyRecord record) {
+    WriteBatch batch;
+    batch.keys.push_back(std::move(record));
+    this->write(batch);
+  }
+  std::vector<std::string> names_after(std::uint32_t queue, std::string_view after,
+                                       std::size_t limit) {
+    const auto records = this->store_->read_keys(queue, after, limit).value();
+    std::vector<std::string> names;
+    for (const KeyRecord& record : records) {
+      EXPECT_EQ(record.queue, queue);
+      names.push_back(record.key);
+    }
+    return names;
+  }
+  std::optional<KeyRecord> key(std::string_view key) {
+    return this->store_->find_key(1, key).value();
+  }
+  std::size_t trim(std::int64_t now_ms, std::size_t limit = 100) {
+    return this->store_->trim_keys(at_ms(now_ms), limit).value();
+  }
+};
+TYPED_TEST_SUITE(StoreKeys, Media, MediumNames);
+
+TYPED_TEST(StoreKeys, KeyReadsBackAndIsReplaced) {
+  const std::string longest(kMaxKeyBytes, '\xC3');
+  this->write_key(key_record("k", 1));
+  this->write_key(key_record("k2", 2, at_ms(50)));
+  this->write_key(key_record(longest, 3));
+  KeyRecord elsewhere = key_record("k", 4);
+  elsewhere.queue = 2;
+  this->write_key(elsewhere);
+  this->write_key(key_record("k2", 5));
+  this->reopen();
+  EXPECT_EQ(this->key("k"), key_record("k", 1));
+  EXPECT_EQ(this->key("k2"), key_record("k2", 5));
+  EXPECT_EQ(this->key(longest), key_record(longest, 3));
+  EXPECT_EQ(this->store_->find_key(2, "k").value(), elsewhere);
+  EXPECT_EQ(this->key(""), std::nullopt);
+  EXPECT_EQ(this->key("k3"), std::nullopt);
+  EXPECT_EQ(this->store_->find_key(3, "k").value(), std::nullopt);
+}
+
+TYPED_TEST(StoreKeys, KeyIsThereUntilItIsTrimmed) {
+  this->write_key(key_record("k", 1, at_ms(100)));
+  EXPECT_EQ(this->trim(99), 0u);
+  EXPECT_EQ(this->key("k"), key_record("k", 1, at_ms(100)));
+  EXPECT_EQ(this->trim(100), 1u);
+  EXPECT_EQ(this->key("k"), std::nullopt);
+  EXPECT_EQ(this->trim(100), 0u);
+  this->reopen();
+  EXPECT_EQ(this->key("k"), std::nullopt);
+}
+
+TYPED_TEST(StoreKeys, OldestKeysAreTrimmedFirstUpToTheLimit) {
+  WriteBatch batch;
+  for (std::uint64_t n = 1; n <= 10; ++n) {  // every other in queue 2
+    const auto expires_ms = static_cast<std::int64_t>(n * 7 % 11 * 100);
+    batch.keys.push_back(key_record("k" + std::to_string(n), n, at_ms(expires_ms)));
+    if (n % 2 == 0) batch.keys.back().queue = 2;
+  }
+  this->write(batch);
+  EXPECT_EQ(this->trim(750, 3), 3u);
+  for (const KeyRecord& record : batch.keys) {
+    EXPECT_EQ(this->store_->find_key(record.queue, record.key).value().has_value(),
+              record.expires_at > at_ms(300));
+  }
+  EXPECT_EQ(this->trim(750), 4u);
+  for (const KeyRecord& record : batch.keys) {
+    EXPECT_EQ(this->store_->find_key(record.queue, record.key).value().has_value(),
+              record.expires_at > at_ms(750));
+  }
+  EXPECT_EQ(this->trim(kNeverDue.time_since_epoch().count()), 3u);
+}
+
+TYPED_TEST(StoreKeys, KeyWithoutAnExpiryIsNeverTrimmed) {
+  this->write_key(key_record("k", 1));
+  EXPECT_EQ(this->trim(kNeverDue.time_since_epoch().count()), 0u);
+  EXPECT_EQ(this->key("k"), key_record("k", 1));
+}
+
+// Its task ended, the key was to go, and then a new task took it over.
+TYPED_TEST(StoreKeys, KeyThatWasGivenANewTaskIsNotTrimmed) {
+  this->write_key(key_record("k", 1, at_ms(100)));
+  this->write_key(key_record("k", 2));
+  this->reopen();
+  EXPECT_EQ(this->trim(1'000), 0u);
+  EXPECT_EQ(this->key("k"), key_record("k", 2));
+}
+
+TYPED_TEST(StoreKeys, KeyThatWasGivenAnotherExpiryGoesThen) {
+  this->write_key(key_record("later", 1, at_ms(100)));
+  this->write_key(key_record("later", 1, at_ms(300)));
+  this->write_key(key_record("earlier", 2, at_ms(300)));
+  this->write_key(key_record("earlier", 2, at_ms(100)));
+  EXPECT_EQ(this->trim(200), 1u);
+  EXPECT_EQ(this->key("earlier"), std::nullopt);
+  EXPECT_EQ(this->key("later"), key_record("later", 1, at_ms(300)));
+  EXPECT_EQ(this->trim(300), 1u);
+  EXPECT_EQ(this->key("later"), std::nullopt);
+}
+
+TYPED_TEST(StoreKeys, WhatAKeyWasBeforeDoesNotCountAgainstTheLimit) {
+  for (std::int64_t i = 1; i <= 5; ++i) this->write_key(key_record("moved", 1, at_ms(i)));
+  this->write_key(key_record("moved", 1, at_ms(900)));
+  this->write_key(key_record("k", 2, at_ms(10)));
+  EXPECT_EQ(this->trim(100, 1), 1u);
+  EXPECT_EQ(this->key("k"), std::nullopt);
+  EXPECT_TRUE(this->key("moved").has_value());
+}
+
+TYPED_TEST(StoreKeys, KeysOfAQueueAreReadInByteOrderAfterAKey) {
+  for (const std::uint32_t queue : {std::uint32_t{2}, kNoQueue, std::uint32_t{1}}) {
+    for (const std::string name : {"b", "a", "\xFF", "ab"}) {
+      KeyRecord record = key_record(name, queue + 1, at_ms(5));
+      if (name != "ab") record.expires_at.reset();
+      record.queue = queue;
+      this->write_key(record);
+    }
+  }
+  this->reopen();
+  for (const std::uint32_t queue : {kNoQueue, std::uint32_t{1}, std::uint32_t{2}}) {
+    EXPECT_EQ(this->names_after(queue, "", 9), (std::vector<std::string>{"a", "ab", "b", "\xFF"}));
+    EXPECT_EQ(this->names_after(queue, "", 2), (std::vector<std::string>{"a", "ab"}));
+    EXPECT_EQ(this->names_after(queue, "ab", 1), (std::vector<std::string>{"b"}));
+    EXPECT_EQ(this->names_after(queue, "aa", 1), (std::vector<std::string>{"ab"})) << "not there";
+    EXPECT_EQ(this->names_after(queue, "\xFF", 9), std::vector<std::string>{});
+    EXPECT_EQ(this->store_->read_keys(queue, "a", 1).value().at(0).expires_at, at_ms(5));
+  }
+  EXPECT_EQ(this->names_after(3, "", 9), std::vector<std::string>{});
+}
+
+TYPED_TEST(StoreKeys, KeyMayComeBackAfterItWasTrimmed) {
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    this->write_key(key_record("k", n, at_ms(100)));
+    EXPECT_EQ(this->trim(100), 1u);
+    EXPECT_EQ(this->key("k"), std::nullopt);
+  }
+  this->write_key(key_record("k", 4));
+  EXPECT_EQ(this->trim(1'000), 0u);
+  EXPECT_EQ(this->key("k"), key_record("k", 4));
+}
+
+}  // namespace
+}  // namespace detent

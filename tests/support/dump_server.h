@@ -1,0 +1,77 @@
+// A server of nothing but dumps and restores, as a Script (scripted_http.h): it keeps the lines of
+// tasks it is given, and gives them out in pages. For tests of clients.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "protocol/json/dump_parser.h"
+#include "protocol/json/dump_renderer.h"
+#include "tests/support/scripted_http.h"
+
+namespace detent::test {
+
+class DumpServer {
+ public:
+  /// Makes `script` answer for it.
+  explicit DumpServer(Script& script) {
+    script.respond = [this](const net::HttpRequest& request) -> Result<net::HttpResponse> {
+      if (++calls == fail_at_call) return Error{ErrorCode::unavailable, "the line is cut", ""};
+      const bool is_dump = request.target.starts_with("/v1/dump");
+      return net::HttpResponse{.body = is_dump ? dump(request.target) : restore(request.body)};
+    };
+  }
+
+  void add(std::uint64_t id) { tasks[id] = Task{.id = TaskId{id}, .queue = "q"}; }
+
+  std::map<std::uint64_t, Task> tasks;
+  std::size_t page_size = 2;
+  std::size_t calls = 0;
+  std::size_t fail_at_call = 0;
+  std::uint64_t damaged = 0;  // an id
+
+ private:
+  std::string dump(std::string_view target) const {
+    std::uint64_t after = 0;
+    if (const std::size_t at = target.find('='); at != std::string_view::npos) {
+      std::from_chars(target.data() + at + 1, target.data() + target.size(), after);
+    }
+    std::string body;
+    if (after == 0) json::append_dump_line(body, json::DumpedQueue{"q", {}});
+    if (after == 0 && damaged != 0) json::append_dump_line(body, json::DamagedTask{{damaged}});
+    std::uint64_t count = 0;
+    for (auto it = tasks.upper_bound(after); it != tasks.end(); ++it) {
+      if (count == page_size) {
+        json::append_dump_line(body, json::DumpNext{TaskId{after}});
+        return body;
+      }
+      json::append_dump_line(body, it->second);
+      after = it->first;
+      ++count;
+    }
+    json::append_dump_line(body, json::DumpEnd{count});
+    return body;
+  }
+
+  std::string restore(std::string_view body) {
+    json::RestoreAnswer answer;
+    const auto lines = json::take_numbered_lines(body, body.size());
+    for (const json::NumberedLine& text : *lines) {
+      const auto line = json::parse_dump_line(text.text);
+      if (!line) {
+        answer.errors.push_back({text.number, line.error()});
+      } else if (const Task* task = std::get_if<Task>(&*line)) {
+        ++(tasks.emplace(task->id.value, *task).second ? answer.restored : answer.there);
+      } else {
+        ++answer.queues;
+      }
+    }
+    return json::render_restored(answer);
+  }
+};
+
+}  // namespace detent::test
