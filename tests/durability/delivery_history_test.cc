@@ -1,0 +1,176 @@
+// The checker of kill_test.cc, on histories that are right and on ones that were doctored.
+#include "tests/durability/delivery_history.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+constexpr WallTime kStart{1h};
+constexpr TaskId kId{256};
+
+class DeliveryHistoryTest : public ::testing::Test {
+ protected:
+  DeliveryHistoryTest() { history_.accepted(number_, kId, kStart); }
+
+  /// The task as a worker gets it.
+  json::LeasedTaskAnswer leased(std::uint32_t attempt, const std::string& lease) const {
+    json::LeasedTaskAnswer task{.id = kId, .lease = lease, .attempt = attempt};
+    task.payload.data = std::to_string(number_);
+    return task;
+  }
+  void deliver(std::uint32_t attempt, const std::string& lease) {
+    history_.delivered(leased(attempt, lease), kStart);
+  }
+  void complete() {
+    history_.asked_complete(number_);
+    history_.completed(number_, LeaseOutcome::done);
+  }
+  void fail(const std::string& lease, LeaseOutcome outcome = LeaseOutcome::done) {
+    history_.asked_fail(number_, kStart);
+    history_.failed(number_, lease, outcome);
+  }
+  /// After a restart: the task as it is there, or nothing.
+  void look(std::optional<TaskSnapshot> is) {
+    const auto look_up = [&is](TaskId) -> Result<TaskSnapshot> {
+      if (is) return *is;
+      return Error{ErrorCode::not_found, "", ""};
+    };
+    history_.look(look_up, DeliveryHistory::Scope::all);
+  }
+  TaskSnapshot there(std::uint32_t attempts = 0, TaskState state = TaskState::ready) const {
+    TaskSnapshot view{.state = state};
+    view.task.payload.data = std::to_string(number_);
+    view.task.due_at = kStart;
+    view.task.attempts = attempts;
+    return view;
+  }
+  void expect_fine() const { EXPECT_EQ(history_.findings(), std::vector<std::string>{}); }
+  void expect_found(const std::string& words) const {
+    ASSERT_EQ(history_.findings().size(), 1u);
+    EXPECT_NE(history_.findings().front().find(words), std::string::npos)
+        << history_.findings().front();
+  }
+
+  DeliveryHistory history_;
+  const DeliveryHistory::Number number_ = history_.asked(kStart, 2);
+};
+
+TEST_F(DeliveryHistoryTest, ALifeOfFailureKillAndCompletionIsFine) {
+  deliver(1, "a");
+  fail("a");
+  deliver(2, "b");
+  EXPECT_EQ(history_.killed(), std::vector<std::string>{"b"});
+  look(there(1));
+  deliver(2, "c");
+  complete();
+  look(std::nullopt);
+  expect_fine();
+  EXPECT_EQ(history_.duplicates(), 1u);
+  EXPECT_EQ(history_.leases_at_kills(), 1u);
+  EXPECT_EQ(history_.present(), 0u);
+}
+
+TEST_F(DeliveryHistoryTest, ALostTaskIsFound) {
+  look(std::nullopt);
+  expect_found("was lost");
+}
+
+TEST_F(DeliveryHistoryTest, ALostTaskIsFoundByACancelToo) {
+  history_.asked_cancel(number_);
+  history_.cancelled(number_, Error{ErrorCode::not_found, "", ""});
+  expect_found("was lost");
+}
+
+TEST_F(DeliveryHistoryTest, ACompletedTaskThatCameBackIsFound) {
+  deliver(1, "a");
+  complete();
+  look(there());
+  expect_found("came back");
+}
+
+TEST_F(DeliveryHistoryTest, ACancelledTaskThatIsHandedOutIsFound) {
+  history_.asked_cancel(number_);
+  history_.cancelled(number_, ok());
+  deliver(1, "a");
+  expect_found("came back");
+}
+
+TEST_F(DeliveryHistoryTest, ATaskHandedOutTwiceAtATimeIsFound) {
+  deliver(1, "a");
+  history_.delivered(leased(1, "b"), kStart);
+  EXPECT_EQ(history_.findings().size(), 2u);  // two leases, and the same attempt again
+}
+
+TEST_F(DeliveryHistoryTest, AnAttemptAgainWithoutAKillIsFound) {
+  deliver(1, "a");
+  fail("a");
+  deliver(1, "b");
+  EXPECT_FALSE(history_.findings().empty());
+}
+
+TEST_F(DeliveryHistoryTest, ATaskUnderTwoIdsIsFound) {
+  json::LeasedTaskAnswer twin = leased(1, "a");
+  twin.id = TaskId{512};
+  history_.delivered(twin, kStart);
+  expect_found("two ids");
+}
+
+TEST_F(DeliveryHistoryTest, AnEarlyHandOutIsFound) {
+  history_.delivered(leased(1, "a"), kStart - 1ms);
+  expect_found("early");
+}
+
+TEST_F(DeliveryHistoryTest, ATaskThatNobodyMadeIsFound) {
+  json::LeasedTaskAnswer stranger = leased(1, "a");
+  stranger.payload.data = "77";
+  history_.delivered(stranger, kStart);
+  expect_found("nobody made");
+}
+
+TEST_F(DeliveryHistoryTest, ALostAttemptIsFound) {
+  deliver(1, "a");
+  fail("a");
+  history_.killed();
+  look(there(0));
+  expect_found("number of attempts");
+}
+
+TEST_F(DeliveryHistoryTest, ADeadTaskThatLivesAgainIsFound) {
+  deliver(1, "a");
+  fail("a");
+  deliver(2, "b");
+  fail("b", LeaseOutcome::dead);
+  look(there(2, TaskState::ready));
+  expect_found("lives again");
+}
+
+TEST_F(DeliveryHistoryTest, WhatWasNotAnsweredMayHaveHappenedOrNot) {
+  deliver(1, "a");
+  history_.asked_complete(number_);
+  history_.killed();
+  look(there());
+  deliver(1, "b");
+  history_.asked_fail(number_, kStart);
+  history_.killed();
+  look(there(1));
+  history_.asked_cancel(number_);
+  look(std::nullopt);
+  expect_fine();
+}
+
+TEST_F(DeliveryHistoryTest, WhatWasSettledMustStayAsItWas) {
+  deliver(1, "a");
+  history_.asked_complete(number_);
+  history_.killed();
+  look(there());
+  look(std::nullopt);
+  expect_found("was lost");
+}
+
+}  // namespace
+}  // namespace detent
