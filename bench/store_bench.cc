@@ -1,13 +1,15 @@
 // store_bench: how fast the RocksDB store accepts, reads back, finds and removes tasks.
 //
-//     store_bench [--tasks 512k] [--folder DIR] [--csv FILE]
+//     store_bench [--tasks 2m] [--batch N] [--folder DIR] [--csv FILE]
 //
-// Varies the batch size: every write is synced, so small batches show the disk and large ones the
-// processor. The tasks are those of a busy server: ids rise, due times are uniform in the next
-// hour, 100 bytes of random payload (about 130 bytes a record). The baseline is the disk itself:
-// the same records appended to a file, with one fdatasync a batch. Figures are thousands of tasks a
-// second of wall time; "CPU" is microseconds of the process's threads a task accepted, compactions
-// included.
+// Varies the batch size, unless one is given: every write is synced, so small batches show the disk
+// and large ones the processor. The tasks are those of a busy server: ids rise, due times are
+// uniform in the next 30 days, 100 bytes of random payload (about 130 bytes a record). The baseline
+// is the disk itself: the same records appended to a file, with one fdatasync a batch. Figures are
+// thousands of tasks a second of wall time; "CPU" is microseconds of the process's threads a task
+// accepted, settles and compactions up to the end of the last write included. "Disk" is bytes of
+// the data folder a task, once closed and opened again; "RSS" the most memory that the process had
+// so far.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -32,6 +34,7 @@ namespace detent::bench {
 namespace {
 
 constexpr std::int64_t kStartMs = 1'700'000'000'000;
+constexpr std::uint64_t kMonthMs = std::uint64_t{30} * 24 * 3'600'000;
 
 StoredTask sample_task(TaskId id, Rng& rng) {
   Task task;
@@ -40,23 +43,30 @@ StoredTask sample_task(TaskId id, Rng& rng) {
   task.payload.data.resize(100);
   for (char& byte : task.payload.data) byte = static_cast<char>(rng.below(256));
   task.created_at = WallTime{std::chrono::milliseconds{kStartMs}};
-  task.due_at = task.created_at + std::chrono::milliseconds{rng.below(3'600'000)};
-  return {{task.due_at, id}, std::move(task)};
+  task.due_at = task.created_at + std::chrono::milliseconds{rng.below(kMonthMs)};
+  Place place = begin_of(Lane::due);
+  place.at = task.due_at;
+  place.id = id;
+  return {place, std::move(task)};
 }
 
-std::vector<WriteBatch> sample_batches(std::size_t tasks, std::size_t batch_tasks) {
-  Rng rng(42);
-  TaskId id;
-  std::vector<WriteBatch> batches;
-  for (std::size_t done = 0; done < tasks; done += batch_tasks) {
-    WriteBatch& batch = batches.emplace_back();
-    for (std::size_t i = 0; i < batch_tasks; ++i) {
-      id = id.next();
-      batch.puts.push_back({.from = std::nullopt, .to = sample_task(id, rng)});
-    }
-    batch.counts.push_back({.queue = "orders", .waiting = done + batch_tasks, .dead = 0});
+/// The `number`th batch, the same in every run.
+WriteBatch sample_batch(std::size_t number, std::size_t batch_tasks) {
+  Rng rng(number);
+  TaskId id{(number * batch_tasks) << TaskId::kShardBits};
+  WriteBatch batch;
+  batch.puts.reserve(batch_tasks);
+  for (std::size_t i = 0; i < batch_tasks; ++i) {
+    id = id.next();
+    batch.puts.push_back({.from = std::nullopt, .to = sample_task(id, rng)});
+    const Task& task = batch.puts.back().to.task;
+    batch.due_counts.push_back({due_bin_of(task.due_at, task.created_at), 1});
   }
-  return batches;
+  QueueRecord& queue = batch.queues.emplace_back();
+  queue.queue = "orders";
+  queue.number = 1;
+  queue.waiting = (number + 1) * batch_tasks;
+  return batch;
 }
 
 double cpu_seconds() {
@@ -77,27 +87,29 @@ double measure(Work work) {
   return std::chrono::duration<double>(clock.now() - begin).count();
 }
 
-double append_to_file(const std::string& path, const std::vector<WriteBatch>& batches) {
+double append_to_file(const std::string& path, std::size_t batches, std::size_t batch_tasks) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   DETENT_CHECK(file >= 0);
-  const double seconds = measure([&] {
-    std::string bytes;
-    for (const WriteBatch& batch : batches) {
+  double seconds = 0;
+  std::string bytes;
+  for (std::size_t n = 0; n < batches; ++n) {
+    const WriteBatch batch = sample_batch(n, batch_tasks);
+    seconds += measure([&] {
       bytes.clear();
       for (const WriteBatch::Put& put : batch.puts) bytes += encode_record(put.to.task);
       DETENT_CHECK(::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
       DETENT_CHECK(::fdatasync(file) == 0);
-    }
-  });
+    });
+  }
   ::close(file);
   return seconds;
 }
 
-std::vector<DueKey> page_through(Store& store) {
-  std::vector<DueKey> places;
-  DueKey after = kFirstDueKey;
+std::vector<Place> page_through(Store& store) {
+  std::vector<Place> places;
+  Place after = begin_of(Lane::due);
   for (bool more = true; more;) {
-    const Result<DuePage> page = store.read_due(after, kNeverDue, 1'000);
+    const Result<TaskPage> page = store.read(after, end_of(Lane::due), 1'000);
     DETENT_CHECK(page.has_value());
     DETENT_CHECK(page->damaged.empty());
     more = page->more;
@@ -107,7 +119,7 @@ std::vector<DueKey> page_through(Store& store) {
   return places;
 }
 
-void read_by_place(Store& store, const std::vector<DueKey>& places) {
+void read_by_place(Store& store, const std::vector<Place>& places) {
   for (std::size_t i = 0; i < places.size(); i += 1'000) {
     const std::size_t count = std::min<std::size_t>(1'000, places.size() - i);
     const auto tasks = store.read_at(std::span(places).subspan(i, count));
@@ -116,11 +128,11 @@ void read_by_place(Store& store, const std::vector<DueKey>& places) {
   }
 }
 
-void find_by_id(Store& store, const std::vector<DueKey>& places) {
-  for (const DueKey place : places) DETENT_CHECK(store.find(place.id).value().has_value());
+void find_by_id(Store& store, const std::vector<Place>& places) {
+  for (const Place& place : places) DETENT_CHECK(store.find(place.id).value().has_value());
 }
 
-void remove_all(Store& store, const std::vector<DueKey>& places, std::size_t batch_tasks) {
+void remove_all(Store& store, const std::vector<Place>& places, std::size_t batch_tasks) {
   for (std::size_t i = 0; i < places.size(); i += batch_tasks) {
     WriteBatch batch;
     const std::size_t end = std::min(i + batch_tasks, places.size());
@@ -138,38 +150,86 @@ std::unique_ptr<Store> open_store(const std::string& path) {
   return *std::move(store);
 }
 
-void run(const std::string& folder, std::size_t tasks, std::size_t batch_tasks, std::FILE* csv) {
-  const std::vector<WriteBatch> batches = sample_batches(tasks, batch_tasks);
-  const auto count = static_cast<double>(batches.size() * batch_tasks);
-  const auto rate = [count](double seconds) { return count / seconds / 1'000; };
-  const double disk = append_to_file(folder + "/baseline", batches);
-  auto store = open_store(folder + "/data");
-  const double cpu_before = cpu_seconds();
-  const double accept = measure([&] {
-    for (const WriteBatch& batch : batches) {
-      DETENT_CHECK(store->write(batch, Durability::synced).has_value());
-    }
-  });
-  const double cpu = cpu_seconds() - cpu_before;
-  store.reset();
-  const double open = measure([&] { store = open_store(folder + "/data"); });
-  std::vector<DueKey> places;
-  const double page = measure([&] { places = page_through(*store); });
-  DETENT_CHECK(places.size() == batches.size() * batch_tasks);
-  const double by_place = measure([&] { read_by_place(*store, places); });
-  const double find = measure([&] { find_by_id(*store, places); });
-  const double remove = measure([&] { remove_all(*store, places, batch_tasks); });
-  const double empty = measure([&] { DETENT_CHECK(page_through(*store).empty()); });
-  std::printf("%6zu %8.0f %9.1f %9.1f %8.2f %8.1f %8.1f %8.1f %8.1f %9.1f %9.2f\n", batch_tasks,
-              count / 1'000, rate(disk), rate(accept), cpu / count * 1e6, open * 1e3, rate(page),
-              rate(by_place), rate(find), rate(remove), empty * 1e3);
-  if (csv == nullptr) return;
-  std::fprintf(csv, "%zu,%.0f,%.2f,%.2f,%.3f,%.2f,%.2f,%.2f,%.2f,%.2f,%.3f\n", batch_tasks, count,
-               rate(disk), rate(accept), cpu / count * 1e6, open * 1e3, rate(page), rate(by_place),
-               rate(find), rate(remove), empty * 1e3);
+double folder_bytes(const std::string& path) {
+  double bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+  }
+  return bytes;
 }
 
-/// "512k" → 512 000.
+double most_memory_mb() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1'024;
+}
+
+struct Figures {
+  double disk = 0;  // seconds, as are all that say nothing else
+  double accept = 0;
+  double longest_write = 0;
+  double accept_cpu = 0;
+  double open = 0;
+  double memory_mb = 0;
+  double bytes = 0;
+  double page = 0;
+  double by_place = 0;
+  double find = 0;
+  double remove = 0;
+  double empty = 0;
+};
+
+void accept_all(Store& store, std::size_t batches, std::size_t batch_tasks, Figures& figures) {
+  for (std::size_t n = 0; n < batches; ++n) {
+    const WriteBatch batch = sample_batch(n, batch_tasks);
+    const double cpu_before = cpu_seconds();
+    const double seconds =
+        measure([&] { DETENT_CHECK(store.write(batch, Durability::synced).has_value()); });
+    figures.accept_cpu += cpu_seconds() - cpu_before;
+    figures.accept += seconds;
+    figures.longest_write = std::max(figures.longest_write, seconds);
+  }
+}
+
+Figures run(const std::string& folder, std::size_t batches, std::size_t batch_tasks) {
+  Figures figures;
+  figures.disk = append_to_file(folder + "/baseline", batches, batch_tasks);
+  std::filesystem::remove(folder + "/baseline");
+  const std::string data = folder + "/data";
+  auto store = open_store(data);
+  accept_all(*store, batches, batch_tasks, figures);
+  store.reset();
+  figures.open = measure([&] { store = open_store(data); });
+  figures.memory_mb = most_memory_mb();
+  figures.bytes = folder_bytes(data);
+  std::vector<Place> places;
+  figures.page = measure([&] { places = page_through(*store); });
+  DETENT_CHECK(places.size() == batches * batch_tasks);
+  figures.by_place = measure([&] { read_by_place(*store, places); });
+  figures.find = measure([&] { find_by_id(*store, places); });
+  figures.remove = measure([&] { remove_all(*store, places, batch_tasks); });
+  figures.empty = measure([&] { DETENT_CHECK(page_through(*store).empty()); });
+  return figures;
+}
+
+void print(const Figures& figures, std::size_t batch_tasks, double count, std::FILE* csv) {
+  const auto rate = [count](double seconds) { return count / seconds / 1'000; };
+  const double cpu = figures.accept_cpu / count * 1e6;
+  std::printf(
+      "%6zu %8.0f %8.1f %8.1f %8.1f %6.2f %7.1f %6.0f %6.1f %8.1f %8.1f %8.1f %8.1f %8.2f\n",
+      batch_tasks, count / 1'000, rate(figures.disk), rate(figures.accept),
+      figures.longest_write * 1e3, cpu, figures.open * 1e3, figures.memory_mb,
+      figures.bytes / count, rate(figures.page), rate(figures.by_place), rate(figures.find),
+      rate(figures.remove), figures.empty * 1e3);
+  if (csv == nullptr) return;
+  std::fprintf(csv, "%zu,%.0f,%.2f,%.2f,%.2f,%.3f,%.2f,%.0f,%.1f,%.2f,%.2f,%.2f,%.2f,%.3f\n",
+               batch_tasks, count, rate(figures.disk), rate(figures.accept),
+               figures.longest_write * 1e3, cpu, figures.open * 1e3, figures.memory_mb,
+               figures.bytes / count, rate(figures.page), rate(figures.by_place),
+               rate(figures.find), rate(figures.remove), figures.empty * 1e3);
+}
+
+/// "512k" → 512 000, "2m" → 2 000 000.
 std::size_t parse_count(std::string_view text) {
   char* end = nullptr;
   const std::string copy(text);
@@ -178,28 +238,32 @@ std::size_t parse_count(std::string_view text) {
 }
 
 int main(int argc, char** argv) {
-  std::size_t tasks = 512'000;
+  std::size_t tasks = 2'000'000;
   std::string parent = std::filesystem::temp_directory_path();
   std::FILE* csv = nullptr;
+  std::vector<std::size_t> batch_sizes{1, 256, 1'000};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::string_view(argv[i]) == "--tasks") tasks = parse_count(argv[i + 1]);
+    if (std::string_view(argv[i]) == "--batch") batch_sizes = {parse_count(argv[i + 1])};
     if (std::string_view(argv[i]) == "--folder") parent = argv[i + 1];
     if (std::string_view(argv[i]) == "--csv") csv = std::fopen(argv[i + 1], "w");
   }
   if (csv != nullptr) {
-    std::fputs("batch,tasks,disk_k,accept_k,cpu_us,open_ms,page_k,by_place_k,find_k,remove_k,",
-               csv);
-    std::fputs("empty_page_ms\n", csv);
+    std::fputs("batch,tasks,disk_k,accept_k,longest_ms,cpu_us,open_ms,rss_mb,disk_b,page_k,", csv);
+    std::fputs("by_place_k,find_k,remove_k,empty_page_ms\n", csv);
   }
   std::printf(
-      "thousands of tasks a second; open and empty page in milliseconds\n"
-      " batch   tasks      disk    accept  CPU µs     open     page    by at     find"
-      "    remove     empty\n");
-  for (const std::size_t batch_tasks : {std::size_t{1}, std::size_t{256}, std::size_t{1'000}}) {
+      "thousands of tasks a second; longest write, open and empty page in milliseconds\n"
+      " batch    tasks     disk   accept  longest CPU µs    open RSS MB disk B     page    by at"
+      "     find   remove    empty\n");
+  for (const std::size_t batch_tasks : batch_sizes) {
     std::string folder = parent + "/detent-bench-XXXXXX";
     DETENT_CHECK(::mkdtemp(folder.data()) != nullptr);
     // One sync a task: a hundredth of the tasks takes as long.
-    run(folder, batch_tasks == 1 ? std::max<std::size_t>(1, tasks / 100) : tasks, batch_tasks, csv);
+    const std::size_t count = batch_tasks == 1 ? tasks / 100 : tasks;
+    const std::size_t batches = std::max<std::size_t>(1, count / batch_tasks);
+    print(run(folder, batches, batch_tasks), batch_tasks,
+          static_cast<double>(batches * batch_tasks), csv);
     std::filesystem::remove_all(folder);
   }
   if (csv != nullptr) std::fclose(csv);

@@ -1,0 +1,319 @@
+// server_bench: `detent serve` beside other servers of delayed tasks, each with the promise it is
+// run with: beanstalkd, Redis, PostgreSQL and NATS, over loopback, 100 bytes of payload a task.
+//
+//     server_bench [--quick | --large] [--only accept,life,drain,waiting] [--servers NAME,NAME]
+//                  [--reps 3] [--box 1.5] [--waiting 1m] [--firing 100k] [--backlog 300k]
+//                  [--detent PROGRAM] [--folder DIR] [--csv FILE] [--json FILE]
+//
+//  - accept   tasks due within an hour: one connection and then 32, each waiting for its answer;
+//             then batches on two connections, in the best form that the protocol has
+//  - life     tasks due at once, put by 2 connections and taken and finished by 2 workers, in
+//             batches; a task counts when it is finished for good
+//  - drain    an overdue backlog, taken and finished by 2 workers, while 20 k/s are accepted
+//  - waiting  tasks that wait for longer than this takes: their memory and disk; then tasks due
+//             evenly over some seconds, 10 000 a second, for 4 workers that wait for them: how late
+//             they come, and that none comes early; then kill -9, and the time until the first task
+//             is accepted again
+//
+// The baseline is the disk itself: synced appends of 128 bytes to a file, beside each accept.
+// Servers take turns in each workload, one at a time, `reps` times; tables show medians. Each is
+// started by this program in a folder of its own under --folder, and its count of tasks is compared
+// with what it acknowledged: a server that lost, refused or invented one has an error instead of a
+// figure. Clients and servers share all cores. --quick takes below 2 minutes, the whole below 15;
+// --large lets 10 million tasks wait, once. Interrupted, it ends the servers but leaves the folder.
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/arguments.h"
+#include "bench/results.h"
+#include "bench/server_peer.h"
+#include "bench/server_report.h"
+#include "bench/server_socket.h"
+#include "bench/server_workloads.h"
+#include "bench/stopwatch.h"
+
+namespace detent::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  ServerSizes sizes;
+  std::uint32_t repetitions = 3;
+  std::set<std::string> only;
+  std::set<std::string> servers;
+  fs::path program = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "detent";
+  fs::path parent = fs::temp_directory_path();
+  std::string csv = "server_bench.csv";
+  std::string json;
+};
+
+struct Workload {
+  std::string name;
+  ServerFigures (*measure)(ServerPeer& peer, const ServerSizes& sizes);
+};
+
+const std::vector<Workload>& workloads() {
+  static const std::vector<Workload> all{{"accept", &measure_accept},
+                                         {"life", &measure_life},
+                                         {"drain", &measure_drain},
+                                         {"waiting", &measure_waiting}};
+  return all;
+}
+
+[[noreturn]] void usage() {
+  std::fprintf(stderr,
+               "usage: server_bench [--quick | --large] [--only NAME,NAME] [--servers NAME,NAME]\n"
+               "                    [--reps 3] [--box SECONDS] [--waiting 1m] [--firing 100k]\n"
+               "                    [--backlog 300k] [--detent PROGRAM] [--folder DIR]\n"
+               "                    [--csv FILE] [--json FILE]\n"
+               "workloads: accept life drain waiting\n");
+  std::exit(2);
+}
+
+void read_count(std::uint32_t& count, const std::string& value) {
+  const std::optional<std::uint32_t> parsed = parse_count(value);
+  if (!parsed) usage();
+  count = *parsed;
+}
+
+std::set<std::string> read_names(const std::string& value) {
+  const std::vector<std::string> names = split(value);
+  return {names.begin(), names.end()};
+}
+
+void read_option(Options& options, const std::string& name, const std::string& value) {
+  if (name == "--waiting") {
+    read_count(options.sizes.waiting, value);
+  } else if (name == "--firing") {
+    read_count(options.sizes.firing, value);
+  } else if (name == "--backlog") {
+    read_count(options.sizes.backlog, value);
+  } else if (name == "--reps") {
+    options.repetitions = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
+  } else if (name == "--box") {
+    options.sizes.box_seconds = std::atof(value.c_str());
+  } else if (name == "--only") {
+    options.only = read_names(value);
+    for (const std::string& each : options.only) {
+      if (std::ranges::find(workloads(), each, &Workload::name) == workloads().end()) usage();
+    }
+  } else if (name == "--servers") {
+    options.servers = read_names(value);
+  } else if (name == "--detent") {
+    options.program = fs::absolute(value);
+  } else if (name == "--folder") {
+    options.parent = fs::absolute(value);
+  } else if (name == "--csv") {
+    options.csv = value;
+  } else if (name == "--json") {
+    options.json = value;
+  } else {
+    usage();
+  }
+}
+
+Options parse(const std::vector<std::string>& arguments) {
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--quick") {
+      options.sizes = {
+          .box_seconds = 0.2, .waiting = 50'000, .firing = 10'000, .backlog = 40'000, .folder = {}};
+    } else if (arguments[i] == "--large") {
+      options.sizes.waiting = 10'000'000;
+      options.repetitions = 1;
+      options.only = {"waiting"};
+    } else if (i + 1 < arguments.size()) {
+      read_option(options, arguments[i], arguments[i + 1]);
+      ++i;
+    } else {
+      usage();
+    }
+  }
+  return options;
+}
+
+/// The processor, and who else wants it: that is in every figure, since they are of wall time.
+std::string machine_line() {
+  std::string model = "unknown processor";
+  std::ifstream processors("/proc/cpuinfo");
+  for (std::string line; std::getline(processors, line);) {
+    if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
+  }
+  double load = 0;
+  std::ifstream("/proc/loadavg") >> load;
+  char text[300];
+  std::snprintf(text, sizeof(text), "%u x %s, load of the last minute %.1f",
+                std::thread::hardware_concurrency(), model.c_str(), load);
+  return text;
+}
+
+/// All servers that are here and start; says which are not.
+ServerPeers servers_at_hand(const Options& options) {
+  ServerPeers all;
+  all.push_back(detent_server(options.program, "always"));
+  all.push_back(detent_server(options.program, "interval"));
+  all.push_back(beanstalkd_server(Promise::memory));
+  all.push_back(beanstalkd_server(Promise::synced));
+  all.push_back(redis_server(Promise::synced));
+  all.push_back(redis_server(Promise::interval));
+  all.push_back(postgres_server());
+  all.push_back(nats_server());
+  for (const std::string& name : options.servers) {
+    const auto has_name = [&name](const auto& peer) { return peer->traits().name == name; };
+    if (std::ranges::none_of(all, has_name)) throw ServerError("no server is called " + name);
+  }
+  ServerPeers here;
+  for (std::unique_ptr<ServerPeer>& peer : all) {
+    const PeerTraits& traits = peer->traits();
+    if (!options.servers.empty() && !options.servers.contains(traits.name)) continue;
+    std::string missing = traits.missing;
+    try {
+      if (missing.empty()) try_server(*peer, options.sizes);
+    } catch (const std::exception& error) {
+      missing = error.what();
+    }
+    std::printf("%-15s %-14s %s%s\n", traits.name.c_str(), name_of(traits.promise),
+                missing.empty() ? traits.form.c_str() : "left out: ", missing.c_str());
+    if (missing.empty()) here.push_back(std::move(peer));
+  }
+  return here;
+}
+
+/// The share of the machine's time that neither we nor servers that have ended used since then.
+double foreign_share(const CpuUse& before, const Stopwatch& watch) {
+  const CpuUse now = cpu_use();
+  const double foreign = (now.everybody - before.everybody) - (now.ours - before.ours);
+  return std::max(0.0, foreign) / watch.wall_seconds() / std::thread::hardware_concurrency();
+}
+
+class Bench {
+ public:
+  Bench(const Options& options, const ServerPeers& peers)
+      : options_(options),
+        peers_(peers),
+        csv_(options.csv),
+        report_(columns(peers), options.sizes.waiting) {}
+
+  void run() {
+    const Stopwatch watch;
+    const CpuUse before = cpu_use();
+    for (std::uint32_t repetition = 1; repetition <= options_.repetitions; ++repetition) {
+      for (const Workload& workload : workloads()) {
+        if (!options_.only.empty() && !options_.only.contains(workload.name)) continue;
+        for (const auto& peer : peers_) take_turn(workload, *peer, repetition);
+      }
+    }
+    foreign_share_ = foreign_share(before, watch);
+  }
+
+  /// Returns: the exit status.
+  int print() const {
+    report_.print();
+    std::printf("others used %.0f %% of the machine meanwhile; %s\n", 100 * foreign_share_,
+                machine_line().c_str());
+    if (!options_.json.empty() && !report_.write_json(options_.json, json_head())) {
+      std::perror(options_.json.c_str());
+      return 1;
+    }
+    return report_.is_clean() ? 0 : 1;
+  }
+
+ private:
+  static std::vector<Column> columns(const ServerPeers& peers) {
+    std::vector<Column> columns;
+    for (const auto& peer : peers) {
+      const PeerTraits& traits = peer->traits();
+      columns.push_back({traits.name, traits.promise, traits.can.delays});
+    }
+    return columns;
+  }
+
+  void add(const std::string& measure, const std::string& server, std::uint32_t repetition,
+           double value) {
+    report_.add(measure, server, value);
+    csv_.add({options_.sizes.waiting, server, measure, repetition, value});
+  }
+
+  void take_turn(const Workload& workload, ServerPeer& peer, std::uint32_t repetition) {
+    const std::string& name = peer.traits().name;
+    const Stopwatch watch;
+    const CpuUse before = cpu_use();
+    std::fprintf(stderr, "%u %-8s %-15s", repetition, workload.name.c_str(), name.c_str());
+    try {
+      for (const auto& [measure, value] : workload.measure(peer, options_.sizes)) {
+        add(measure, name, repetition, value);
+      }
+    } catch (const std::exception& error) {
+      report_.add_error(workload.name, name, error.what());
+      std::fprintf(stderr, " %s", error.what());
+    }
+    std::fprintf(stderr, " %5.1f s, others used %2.0f %%\n", watch.wall_seconds(),
+                 100 * foreign_share(before, watch));
+  }
+
+  std::string json_head() const {
+    char numbers[300];
+    std::snprintf(numbers, sizeof(numbers),
+                  "  \"repetitions\": %u, \"box_seconds\": %g, \"waiting\": %u, \"firing\": %u, "
+                  "\"backlog\": %u,\n  \"foreign_share\": %.3f,\n",
+                  options_.repetitions, options_.sizes.box_seconds, options_.sizes.waiting,
+                  options_.sizes.firing, options_.sizes.backlog, foreign_share_);
+    return "  \"machine\": \"" + machine_line() + "\",\n" + numbers;
+  }
+
+  const Options& options_;
+  const ServerPeers& peers_;
+  Results csv_;
+  ServerReport report_;
+  double foreign_share_ = 0;
+};
+
+int run(Options options) {
+  std::string folder = options.parent / "detent-server-bench-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    std::perror(folder.c_str());
+    return 1;
+  }
+  options.sizes.folder = folder;
+  fs::permissions(folder, fs::perms{0711});  // a server may run as another user
+  std::printf("%s; clients and servers share these cores\n", machine_line().c_str());
+  int status = 1;
+  try {
+    const ServerPeers peers = servers_at_hand(options);
+    std::printf("n = %u waiting, median of %u, rates over %g s\n", options.sizes.waiting,
+                options.repetitions, options.sizes.box_seconds);
+    std::fflush(stdout);
+    if (!peers.empty()) {
+      Bench bench(options, peers);
+      bench.run();
+      status = bench.print();
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  fs::remove_all(folder);
+  return status;
+}
+
+}  // namespace
+}  // namespace detent::bench
+
+int main(int argc, char** argv) {
+  using namespace detent::bench;
+  return run(parse({argv + 1, argv + argc}));
+}
