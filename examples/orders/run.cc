@@ -143,7 +143,7 @@ class Run {
     for (const Entry& entry : entries) {
       progress.show(++checked);
       if (entry.completed || entry.task.value == 0) continue;
-      const Result<detent::TaskView> task = client.get(entry.task);
+      const Result<detent::TaskSnapshot> task = client.get(entry.task);
       if (!task && task.error().code != ErrorCode::not_found) return task.error();
       ++(task ? rest.waiting : entry.outcome_unknown ? rest.completed : rest.lost);
       if (task && entry.due_at <= end_) ++rest.overdue;
