@@ -8,8 +8,9 @@
 // is the disk itself: the same records appended to a file, with one fdatasync a batch. Figures are
 // thousands of tasks a second of wall time; "CPU" is microseconds of the process's threads a task
 // accepted, settles and compactions up to the end of the last write included. "Disk" is bytes of
-// the data folder a task, once closed and opened again; "RSS" the most memory that the process had
-// so far.
+// the data folder a task, once closed and opened again; "fresh" and "worn" are milliseconds for the
+// first page of the due order before and after five sixths of the tasks, at its front, have ended;
+// "RSS" the most memory that the process had so far.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -132,7 +133,7 @@ void find_by_id(Store& store, const std::vector<Place>& places) {
   for (const Place& place : places) DETENT_CHECK(store.find(place.id).value().has_value());
 }
 
-void remove_all(Store& store, const std::vector<Place>& places, std::size_t batch_tasks) {
+void remove_all(Store& store, std::span<const Place> places, std::size_t batch_tasks) {
   for (std::size_t i = 0; i < places.size(); i += batch_tasks) {
     WriteBatch batch;
     const std::size_t end = std::min(i + batch_tasks, places.size());
@@ -176,6 +177,8 @@ struct Figures {
   double by_place = 0;
   double find = 0;
   double remove = 0;
+  double fresh_front = 0;  // the first page of the due order
+  double worn_front = 0;   // the same when five sixths of the tasks, at the front, have ended
   double empty = 0;
 };
 
@@ -207,7 +210,15 @@ Figures run(const std::string& folder, std::size_t batches, std::size_t batch_ta
   DETENT_CHECK(places.size() == batches * batch_tasks);
   figures.by_place = measure([&] { read_by_place(*store, places); });
   figures.find = measure([&] { find_by_id(*store, places); });
-  figures.remove = measure([&] { remove_all(*store, places, batch_tasks); });
+  const auto read_front = [&store] {
+    DETENT_CHECK(store->read(begin_of(Lane::due), end_of(Lane::due), 1'000)->tasks.size() > 0);
+  };
+  figures.fresh_front = measure(read_front);
+  const auto front = std::span(places).first(places.size() * 5 / 6);
+  figures.remove = measure([&] { remove_all(*store, front, batch_tasks); });
+  figures.worn_front = measure(read_front);
+  figures.remove +=
+      measure([&] { remove_all(*store, std::span(places).subspan(front.size()), batch_tasks); });
   figures.empty = measure([&] { DETENT_CHECK(page_through(*store).empty()); });
   return figures;
 }
@@ -216,17 +227,22 @@ void print(const Figures& figures, std::size_t batch_tasks, double count, std::F
   const auto rate = [count](double seconds) { return count / seconds / 1'000; };
   const double cpu = figures.accept_cpu / count * 1e6;
   std::printf(
-      "%6zu %8.0f %8.1f %8.1f %8.1f %6.2f %7.1f %6.0f %6.1f %8.1f %8.1f %8.1f %8.1f %8.2f\n",
+      "%6zu %8.0f %8.1f %8.1f %8.1f %6.2f %7.1f %6.0f %6.1f %8.1f %8.1f %8.1f %8.1f %6.2f %6.2f "
+      "%8.2f\n",
       batch_tasks, count / 1'000, rate(figures.disk), rate(figures.accept),
       figures.longest_write * 1e3, cpu, figures.open * 1e3, figures.memory_mb,
       figures.bytes / count, rate(figures.page), rate(figures.by_place), rate(figures.find),
-      rate(figures.remove), figures.empty * 1e3);
+      rate(figures.remove), figures.fresh_front * 1e3, figures.worn_front * 1e3,
+      figures.empty * 1e3);
   if (csv == nullptr) return;
-  std::fprintf(csv, "%zu,%.0f,%.2f,%.2f,%.2f,%.3f,%.2f,%.0f,%.1f,%.2f,%.2f,%.2f,%.2f,%.3f\n",
+  std::fprintf(csv,
+               "%zu,%.0f,%.2f,%.2f,%.2f,%.3f,%.2f,%.0f,%.1f,%.2f,%.2f,%.2f,%.2f,%.3f,%.3f,"
+               "%.3f\n",
                batch_tasks, count, rate(figures.disk), rate(figures.accept),
                figures.longest_write * 1e3, cpu, figures.open * 1e3, figures.memory_mb,
                figures.bytes / count, rate(figures.page), rate(figures.by_place),
-               rate(figures.find), rate(figures.remove), figures.empty * 1e3);
+               rate(figures.find), rate(figures.remove), figures.fresh_front * 1e3,
+               figures.worn_front * 1e3, figures.empty * 1e3);
 }
 
 /// "512k" → 512 000, "2m" → 2 000 000.
@@ -250,12 +266,12 @@ int main(int argc, char** argv) {
   }
   if (csv != nullptr) {
     std::fputs("batch,tasks,disk_k,accept_k,longest_ms,cpu_us,open_ms,rss_mb,disk_b,page_k,", csv);
-    std::fputs("by_place_k,find_k,remove_k,empty_page_ms\n", csv);
+    std::fputs("by_place_k,find_k,remove_k,fresh_front_ms,worn_front_ms,empty_page_ms\n", csv);
   }
   std::printf(
       "thousands of tasks a second; longest write, open and empty page in milliseconds\n"
       " batch    tasks     disk   accept  longest CPU µs    open RSS MB disk B     page    by at"
-      "     find   remove    empty\n");
+      "     find   remove  fresh   worn    empty\n");
   for (const std::size_t batch_tasks : batch_sizes) {
     std::string folder = parent + "/detent-bench-XXXXXX";
     DETENT_CHECK(::mkdtemp(folder.data()) != nullptr);

@@ -51,7 +51,7 @@ Task task_of(std::uint64_t n) {
 }
 
 struct FormatUpgradeTest : testing::Test {
-  FormatUpgradeTest() { fs::copy(fs::path(__FILE__).parent_path() / "testdata/format1", path); }
+  FormatUpgradeTest() { fs::copy(DETENT_TESTDATA "/format1", path); }
 
   TestFolder folder;
   std::string path = folder / "data";

@@ -66,7 +66,10 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   options.max_open_files = 512;
   options.max_manifest_file_size = 16 * kMiB;
   options.skip_stats_update_on_db_open = true;
+  // Tables reach the disk as they are written: many megabytes at once would hold up the syncs of
+  // the log.
   options.bytes_per_sync = kMiB;
+  options.strict_bytes_per_sync = true;
   options.info_log = std::make_shared<NoLog>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;

@@ -45,7 +45,7 @@ class Table {
   Table(OpenDb& db, rocksdb::ColumnFamilyHandle* family)
       : family_(family),
         path_(db.settle_folder() + "/" + family->GetName() + ".sst"),
-        writer_(rocksdb::EnvOptions(), db.db().GetOptions(family), family) {}
+        writer_(rocksdb::EnvOptions(db.db().GetDBOptions()), db.db().GetOptions(family), family) {}
 
   /// Requires: `key` is after all before it.
   rocksdb::Status add(std::string_view key, std::string_view value) {
