@@ -123,7 +123,9 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description("memory for tasks and the store together, from 64M")
       ->type_name("SIZE")
       ->default_str("512M");
-  serve->add_option("--external", options.external, "a Redis that keeps tasks while they are far")
+  serve
+      ->add_option("--external", options.external,
+                   "a Redis or a detent server that keeps tasks while they are far")
       ->envname("DETENT_EXTERNAL")
       ->type_name("URL");
   add_parsed<milliseconds>(*serve, "--external-after", parse_positive_duration,

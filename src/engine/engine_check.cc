@@ -102,12 +102,13 @@ void Engine::check_memory() {
     if (has_timer) ++timers;
   });
   DETENT_CHECK(timers == due_wheel_.size());
-  for (const auto& [name, queue] : queues_) {
+  for (const auto& entry : queues_) {
+    const Queue* const queue = entry.second.get();
     ready += queue->ready.size();
     leased += queue->leased;
     std::uint64_t from_lane = 0;
     loaded_.for_each([&](const LoadedTask& task) {
-      if (task.queue == queue.get() && task.place.lane == Lane::ready) ++from_lane;
+      if (task.queue == queue && task.place.lane == Lane::ready) ++from_lane;
     });
     DETENT_CHECK(from_lane == queue->loaded_from_lane);
     for (const LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);

@@ -1,4 +1,4 @@
-// Another system that keeps far tasks for us until they are near: a sorted set in Redis, say.
+// Another system that keeps far tasks for us until they are near: Redis, or another detent server.
 //
 // A task that lies there costs nothing here. It is put there as a whole, may be looked for and
 // cancelled, and is taken back in two moves: take() claims it, and once it is durable here forget()
@@ -53,8 +53,10 @@ class ExternalScheduler {
  public:
   virtual ~ExternalScheduler() = default;
 
+  /// Whether it can keep this task at all. One that it cannot stays here.
+  virtual bool keeps(const Task&) const { return true; }
   /// Keeps these tasks, in place of what it had under their ids; a claim on one ends.
-  /// Requires: tasks that validate() accepts, due in the years 1970 … 9999.
+  /// Requires: tasks that validate() accepts and keeps() takes, due in the years 1970 … 9999.
   virtual Result<void> put(std::span<const Task> tasks) = 0;
   virtual Result<CancelOutcome> cancel(TaskId id) = 0;
   /// Also one that is claimed. Errors: also data_loss.

@@ -78,14 +78,15 @@ Result<bool> FarTasks::clean_up() {
 }
 
 Result<bool> FarTasks::hand_over(WallTime now) {
-  ASSIGN_OR_RETURN(const std::vector<Task> tasks,
-                   local_.far_tasks(now + options_.far, options_.batch));
+  ASSIGN_OR_RETURN(std::vector<Task> tasks, local_.far_tasks(now + options_.far, options_.batch));
+  const bool is_full = tasks.size() >= options_.batch;
+  std::erase_if(tasks, [this](const Task& task) { return !external_.keeps(task); });
   if (tasks.empty()) return false;
   TRY(local_.mark(tasks));
   TRY(external_.put(tasks));
   ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks));
   stats_.handed_over += count;
-  return tasks.size() >= options_.batch || count < tasks.size();
+  return is_full || count < tasks.size();
 }
 
 Result<std::optional<Task>> FarTasks::find(TaskId id) {

@@ -49,7 +49,9 @@ class FakeExternal final : public ExternalScheduler {
   std::function<void()> meanwhile = [] {};
   std::map<TaskId, Entry> entries;
   std::vector<Error> damaged_next;  // what the next take() tells
+  std::optional<TaskId> not_kept;   // this task it cannot keep
 
+  bool keeps(const Task& task) const override { return task.id != not_kept; }
   Result<void> put(std::span<const Task> tasks) override {
     const std::vector<Task> copies(tasks.begin(), tasks.end());
     return call<Result<void>>([this, copies] {

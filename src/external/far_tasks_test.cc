@@ -65,6 +65,18 @@ TEST_F(FarTasksTest, TasksDueLaterThanFarAreHandedOverAsTheyAre) {
   EXPECT_EQ(far_.stats().handed_over, 1U);
 }
 
+TEST_F(FarTasksTest, ATaskThatTheOtherSystemCannotKeepStaysAndHoldsNothingUp) {
+  const Task too_large = add_here(1, 21min);
+  const Task far = add_here(2, 21min);
+  external_.not_kept = too_large.id;
+  EXPECT_EQ(far_.step(), clock_.now() + 1min);
+  EXPECT_TRUE(is_here(too_large));
+  EXPECT_TRUE(is_there(far));
+  EXPECT_TRUE(local_.marks.empty());
+  EXPECT_EQ(far_.step(), clock_.now() + 1min) << "there is nothing to do at once";
+  EXPECT_EQ(far_.stats().errors, 0U);
+}
+
 TEST_F(FarTasksTest, TasksDueWithinNearAreHandedBackAsTheyWere) {
   const Task near = add_there(1, 10min);
   const Task far = add_there(2, 10min + 1ms);

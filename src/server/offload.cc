@@ -1,12 +1,15 @@
 #include "server/offload.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "base/log/log.h"
 #include "base/wall_time.h"
+#include "external/external_url.h"
 #include "external/redis_scheduler.h"
-#include "external/redis_url.h"
+#include "external/remote_detent_scheduler.h"
 
 namespace detent::server {
 namespace {
@@ -25,6 +28,15 @@ OffloadEvents log_events() {
                 log_error("a task came back damaged and was set aside in the external scheduler",
                           {{"cause", error.message}});
               }};
+}
+
+Result<std::unique_ptr<ExternalScheduler>> make_external(std::string_view url, milliseconds near) {
+  ASSIGN_OR_RETURN(ExternalOptions options, parse_external_url(url));
+  if (auto* const remote = std::get_if<RemoteDetentOptions>(&options)) {
+    remote->lead = near;
+    return RemoteDetentScheduler::create(*remote);
+  }
+  return RedisScheduler::create(std::get<RedisOptions>(std::move(options)));
 }
 
 }  // namespace
@@ -52,9 +64,8 @@ Result<std::unique_ptr<OffloadThread>> start_offload(const OffloadOptions& optio
                                                      EngineThread& engine, Clock& clock) {
   if (options.url.empty()) return std::unique_ptr<OffloadThread>();
   ASSIGN_OR_RETURN(const FarTasksOptions far, far_tasks_options(options));
-  ASSIGN_OR_RETURN(RedisOptions redis, parse_redis_url(options.url));
-  ASSIGN_OR_RETURN(std::unique_ptr<RedisScheduler> scheduler,
-                   RedisScheduler::create(std::move(redis)));
+  ASSIGN_OR_RETURN(std::unique_ptr<ExternalScheduler> scheduler,
+                   make_external(options.url, far.near));
   return std::make_unique<OffloadThread>(engine, std::move(scheduler), clock, far, log_events());
 }
 

@@ -34,7 +34,8 @@ TEST(Offload, WithoutAUrlThereIsNoneAndAWrongOneIsSaid) {
   EngineThread engine(
       OpenEngine{.store = nullptr, .engine = Engine::open(*store, clock, {}).value()}, clock);
   EXPECT_EQ(start_offload({}, engine, clock).value(), nullptr);
-  for (const char* url : {"http://127.0.0.1:6379", "redis://nowhere"}) {
+  for (const char* url :
+       {"https://127.0.0.1:6379", "redis://nowhere", "http://", "http://h:1?queue=-"}) {
     EXPECT_EQ(start_offload({.url = url}, engine, clock).error().code, ErrorCode::invalid_argument)
         << url;
   }

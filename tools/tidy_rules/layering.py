@@ -36,7 +36,7 @@ NEEDS = {
     "protocol/beanstalk": {"protocol", "task"},
     "delivery": {"engine", "net"},
     "durable": {"engine", "store", "store/rocksdb", "runtime", "task"},
-    "external": {"engine", "store", "task"},
+    "external": {"client", "engine", "store", "task"},
     "client": {"task", "protocol", "protocol/json", "protocol/beanstalk", "net"},
     "cli": {"task", "client"},
     "server": {"runtime", "calendar", "task", "store", "store/rocksdb", "store/postgres", "engine",

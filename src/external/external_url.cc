@@ -1,9 +1,10 @@
-#include "external/redis_url.h"
+#include "external/external_url.h"
 
 #include <charconv>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace detent {
 
@@ -12,8 +13,8 @@ namespace {
 Error wrong(std::string message) {
   return {ErrorCode::invalid_argument,
           message +
-              "; write redis://[:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME] or "
-              "redis+unix:///path/of/socket[?name=NAME]",
+              "; write redis://[:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME], "
+              "redis+unix:///path/of/socket[?name=NAME] or http://HOST:PORT[?queue=NAME]",
           "external"};
 }
 
@@ -72,24 +73,31 @@ Result<void> read_log_in(std::string_view log_in, RedisOptions& options) {
   return ok();
 }
 
-}  // namespace
+/// Cuts off what follows a "?", which must be `field` and its value.
+Result<void> read_query(std::string_view& url, std::string_view field, std::string& value) {
+  const auto query = cut_back(url, '?');
+  if (!query) return ok();
+  if (!query->starts_with(field)) {
+    return wrong("only " + std::string(field) + " may follow the ?");
+  }
+  value = query->substr(field.size());
+  return ok();
+}
 
 Result<RedisOptions> parse_redis_url(std::string_view url) {
   constexpr std::string_view kTcp = "redis://";
   constexpr std::string_view kUnix = "redis+unix://";
-  constexpr std::string_view kName = "name=";
   RedisOptions options;
   const bool is_tcp = url.starts_with(kTcp);
-  if (!is_tcp && !url.starts_with(kUnix)) return wrong("it is no address of a Redis");
+  if (!is_tcp && !url.starts_with(kUnix)) {
+    return wrong("it is no address of a Redis or a detent server");
+  }
   url.remove_prefix(is_tcp ? kTcp.size() : kUnix.size());
   // A password may have any of the marks below.
   if (is_tcp) {
     if (const auto log_in = cut_front(url, '@')) TRY(read_log_in(*log_in, options));
   }
-  if (const auto query = cut_back(url, '?')) {
-    if (!query->starts_with(kName)) return wrong("only name= may follow the ?");
-    options.name = query->substr(kName.size());
-  }
+  TRY(read_query(url, "name=", options.name));
   if (is_tcp) {
     if (const auto text = cut_back(url, '/'); text && !text->empty()) {
       const auto database = parse_number(*text, 10);
@@ -101,6 +109,24 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   }
   options.address = url;
   return options;
+}
+
+Result<RemoteDetentOptions> parse_remote_url(std::string_view url) {
+  RemoteDetentOptions options;
+  TRY(read_query(url, "queue=", options.queue));
+  options.url = url;
+  return options;
+}
+
+}  // namespace
+
+Result<ExternalOptions> parse_external_url(std::string_view url) {
+  if (url.starts_with("http://")) {
+    ASSIGN_OR_RETURN(RemoteDetentOptions remote, parse_remote_url(url));
+    return ExternalOptions(std::move(remote));
+  }
+  ASSIGN_OR_RETURN(RedisOptions redis, parse_redis_url(url));
+  return ExternalOptions(std::move(redis));
 }
 
 }  // namespace detent

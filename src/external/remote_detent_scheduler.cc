@@ -1,0 +1,288 @@
+#include "external/remote_detent_scheduler.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/wall_time.h"
+#include "detent/check.h"
+#include "store/record_format.h"
+
+namespace detent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Records that one request carries at most: in base64 well below what the server reads.
+constexpr std::size_t kPartBytes = std::size_t{4} << 20;
+/// Tasks that one lease brings at most: an answer of the largest ones is below 64 MiB.
+constexpr std::size_t kPartLeases = 250;
+
+/// What `verb` failed with; the client has named the address.
+Error failed(std::string_view verb, Error error) {
+  if (error.code == ErrorCode::unavailable) {
+    error.message += "; start the detent server that --external names: this is tried again";
+  }
+  return with_context(verb, std::move(error));
+}
+
+Error claimed(TaskId id) {
+  return {ErrorCode::unavailable,
+          "task " + to_string(id) +
+              " is still leased there to a run of this server that has ended; it is free when that "
+              "lease runs out",
+          ""};
+}
+
+Result<Task> decode(std::string_view key, const Payload& payload) {
+  const std::optional<TaskId> id = parse_task_id(key);
+  if (!id) {
+    return Error{ErrorCode::data_loss, "its key \"" + std::string(key) + "\" is no task id", ""};
+  }
+  return decode_record(*id, payload.data);
+}
+
+bool has_ended(TaskState state) {
+  return state == TaskState::completed || state == TaskState::cancelled;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
+    const RemoteDetentOptions& options) {
+  if (!is_queue_name(options.queue) || !is_queue_name(damaged_queue(options.queue))) {
+    return Error{ErrorCode::invalid_argument, "must be a queue's name, of at most 192 bytes",
+                 "queue"};
+  }
+  if (options.timeout <= milliseconds{0}) {
+    return Error{ErrorCode::invalid_argument, "must be above 0", "timeout"};
+  }
+  if (options.lead < milliseconds{0} || options.lead > kMaxDelay) {
+    return Error{ErrorCode::invalid_argument, "must be 0 to 4294967295 s", "lead"};
+  }
+  ASSIGN_OR_RETURN(Client client, Client::create(options.url, options.timeout));
+  return std::make_unique<RemoteDetentScheduler>(std::move(client), options);
+}
+
+bool RemoteDetentScheduler::keeps(const Task& task) const {
+  return encode_record(task).size() <= kMaxPayloadBytes;
+}
+
+/// A claim that runs out is a failed attempt there: the task must outlive as many as it likes, and
+/// be ready again soon.
+ScheduleRequest RemoteDetentScheduler::request_for(const Task& task) const {
+  constexpr milliseconds kPause{1'000};
+  return {.queue = options_.queue,
+          .payload = {.kind = Payload::Kind::bytes, .data = encode_record(task)},
+          .rules = {.max_attempts = kMaxAttempts, .backoff = Backoff{kPause, kPause}},
+          .due = std::max(task.due_at - options_.lead, WallTime{}),
+          .key = to_string(task.id)};
+}
+
+/// Keys must be free as soon as their tasks are gone: a task may be handed over again.
+Result<void> RemoteDetentScheduler::set_up_queue() {
+  if (is_queue_set_up_) return ok();
+  Client::QueuePatch patch;
+  patch.key_retention = milliseconds{0};
+  patch.retention = milliseconds{0};
+  if (auto queue = client_.change_queue(options_.queue, patch); !queue) {
+    return failed("set up queue " + options_.queue, std::move(queue).error());
+  }
+  is_queue_set_up_ = true;
+  return ok();
+}
+
+Result<void> RemoteDetentScheduler::put(std::span<const Task> tasks) {
+  TRY(set_up_queue());
+  while (!tasks.empty()) {
+    std::vector<ScheduleRequest> requests;
+    for (std::size_t bytes = 0; requests.size() < std::min(tasks.size(), kMaxLeaseTasks);) {
+      requests.push_back(request_for(tasks[requests.size()]));
+      bytes += requests.back().payload.data.size();
+      if (bytes >= kPartBytes) break;
+    }
+    TRY(put_part(tasks.first(requests.size()), requests));
+    tasks = tasks.subspan(requests.size());
+  }
+  return ok();
+}
+
+Result<void> RemoteDetentScheduler::put_part(std::span<const Task> tasks,
+                                             std::span<const ScheduleRequest> requests) {
+  const std::string verb = "put " + std::to_string(tasks.size()) + " tasks";
+  const auto answers = client_.schedule_batch(requests);
+  if (!answers) {
+    is_queue_set_up_ = false;  // it may be another server next time
+    return failed(verb, answers.error());
+  }
+  if (answers->size() != requests.size()) {
+    return Error{ErrorCode::internal, verb + ": " + std::to_string(answers->size()) + " answers",
+                 ""};
+  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Result<Client::AcceptedTask>& answer = (*answers)[i];
+    if (answer && !answer->was_there) {
+      tokens_.erase(tasks[i].id);
+    } else if (answer || answer.error().code == ErrorCode::conflict) {
+      TRY(replace(tasks[i].id, requests[i]));
+    } else {
+      return failed(verb, answer.error());
+    }
+  }
+  return ok();
+}
+
+/// Also where the same lies there already: a removal of it may be on its way.
+Result<void> RemoteDetentScheduler::replace(TaskId id, const ScheduleRequest& request) {
+  TRY(forget(std::span(&id, 1)));
+  const auto answer = client_.schedule(request);
+  if (answer && !answer->was_there) return ok();
+  if (!answer && answer.error().code != ErrorCode::conflict) {
+    return failed("put task " + to_string(id), answer.error());
+  }
+  is_queue_set_up_ = false;
+  return Error{ErrorCode::invalid_argument,
+               "put task " + to_string(id) +
+                   ": its key still stands there for a task that has ended; queue " +
+                   options_.queue + " must have a key retention of 0",
+               ""};
+}
+
+/// The task there, unless it has ended.
+Result<std::optional<TaskSnapshot>> RemoteDetentScheduler::look_up(TaskId id) {
+  auto found = client_.get(TaskKey{options_.queue, to_string(id)});
+  if (found && !has_ended(found->state)) return std::optional(*std::move(found));
+  if (found || found.error().code == ErrorCode::not_found) return std::optional<TaskSnapshot>();
+  return failed("find task " + to_string(id), std::move(found).error());
+}
+
+Result<CancelOutcome> RemoteDetentScheduler::cancel(TaskId id) {
+  ASSIGN_OR_RETURN(const std::optional<TaskSnapshot> there, look_up(id));
+  if (!there) return CancelOutcome::not_there;
+  const Result<void> cancelled = client_.cancel(there->task.id);
+  if (cancelled) {
+    tokens_.erase(id);  // of a claim that had run out
+    return CancelOutcome::cancelled;
+  }
+  switch (cancelled.error().code) {
+    case ErrorCode::not_found:
+      return CancelOutcome::not_there;
+    case ErrorCode::conflict:
+      return CancelOutcome::being_handed_back;
+    default:
+      return failed("cancel task " + to_string(id), cancelled.error());
+  }
+}
+
+Result<std::optional<Task>> RemoteDetentScheduler::find(TaskId id) {
+  ASSIGN_OR_RETURN(const std::optional<TaskSnapshot> there, look_up(id));
+  if (!there) return std::optional<Task>();
+  ASSIGN_OR_RETURN(Task task, decode_record(id, there->task.payload.data));
+  return std::optional(std::move(task));
+}
+
+Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
+  DETENT_CHECK(request.limit > 0);
+  TRY(set_up_queue());
+  Taken taken;
+  for (std::size_t left = request.limit; left > 0;) {
+    const std::size_t most = std::min(left, kPartLeases);
+    auto leased =
+        client_.lease({.queue = options_.queue,
+                       .max = most,
+                       .visibility_timeout = std::min(request.claim, kMaxVisibilityTimeout),
+                       .worker = "external"},
+                      milliseconds{0});
+    if (!leased) {
+      is_queue_set_up_ = false;
+      return failed("take tasks", std::move(leased).error());
+    }
+    for (const Client::LeasedTask& one : *leased) {
+      auto task = decode(one.key, one.payload);
+      if (task) {
+        tokens_.insert_or_assign(task->id, one.lease);
+        taken.tasks.push_back(*std::move(task));
+      } else {
+        TRY(set_aside(one));
+        taken.damaged.push_back(std::move(task).error());
+      }
+    }
+    if (leased->size() < most) break;
+    left -= std::min(left, leased->size());
+  }
+  std::ranges::sort(taken.tasks, {},
+                    [](const Task& task) { return std::pair(task.due_at, task.id); });
+  return taken;
+}
+
+/// In a crash after the first step it is taken again, and the first step finds what it did by the
+/// key, which holds that server's id: a key may have been damaged itself.
+Result<void> RemoteDetentScheduler::set_aside(const Client::LeasedTask& leased) {
+  const ScheduleRequest copy{.queue = damaged_queue(options_.queue),
+                             .payload = leased.payload,
+                             .due = WallTime{},
+                             .key = to_string(leased.id)};
+  if (const auto kept = client_.schedule(copy); !kept) {
+    return failed("set a damaged record aside", kept.error());
+  }
+  if (const auto done = client_.complete(std::array{leased.lease}); !done) {
+    return failed("remove a damaged record", done.error());
+  }
+  return ok();
+}
+
+Result<void> RemoteDetentScheduler::forget(std::span<const TaskId> ids) {
+  while (!ids.empty()) {
+    const auto part = ids.first(std::min(ids.size(), kMaxLeaseTasks));
+    ids = ids.subspan(part.size());
+    ASSIGN_OR_RETURN(const std::vector<TaskId> left, complete_taken(part));
+    for (const TaskId id : left) TRY(remove(id));
+  }
+  return ok();
+}
+
+/// Completes the leases that are still held. Returns: the ids of the others.
+Result<std::vector<TaskId>> RemoteDetentScheduler::complete_taken(std::span<const TaskId> ids) {
+  std::vector<TaskId> held;
+  std::vector<TaskId> left;
+  std::vector<std::string> leases;
+  for (const TaskId id : ids) {
+    const auto token = tokens_.find(id);
+    if (token != tokens_.end()) leases.push_back(token->second);
+    (token != tokens_.end() ? held : left).push_back(id);
+  }
+  if (leases.empty()) return left;
+  const std::string verb = "forget " + std::to_string(held.size()) + " tasks";
+  const auto outcomes = client_.complete(leases);
+  if (!outcomes) return failed(verb, outcomes.error());
+  if (outcomes->size() != held.size()) {
+    return Error{ErrorCode::internal, verb + ": " + std::to_string(outcomes->size()) + " answers",
+                 ""};
+  }
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const Result<LeaseOutcome>& outcome = (*outcomes)[i];
+    if (!outcome) return failed(verb, outcome.error());
+    tokens_.erase(held[i]);
+    if (*outcome == LeaseOutcome::conflict) left.push_back(held[i]);
+  }
+  return left;
+}
+
+Result<void> RemoteDetentScheduler::remove(TaskId id) {
+  ASSIGN_OR_RETURN(const CancelOutcome outcome, cancel(id));
+  if (outcome == CancelOutcome::being_handed_back) return claimed(id);
+  return ok();
+}
+
+Result<std::uint64_t> RemoteDetentScheduler::size() {
+  const auto queue = client_.queue(options_.queue);
+  if (queue) {
+    const QueueStats& stats = queue->stats;
+    return stats.scheduled + stats.ready + stats.leased + stats.dead;
+  }
+  if (queue.error().code == ErrorCode::not_found) return std::uint64_t{0};
+  return failed("count tasks", queue.error());
+}
+
+}  // namespace detent

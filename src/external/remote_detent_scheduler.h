@@ -1,0 +1,92 @@
+// Far tasks in another detent server: each lies there as one task of one queue.
+//
+// Its key there is our id in decimal, its payload our record, and it is due there `lead` before it
+// is due here: so it is ready there as soon as it is near, and to take it is to lease it. A claim
+// is the lease's visibility timeout; forget() completes the lease, whose token is kept in memory.
+// What of the contract in external_scheduler.h is kept, and how far, is said at the class.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/client.h"
+#include "external/external_scheduler.h"
+
+namespace detent {
+
+struct RemoteDetentOptions {
+  std::string url;                        // http://HOST[:PORT]
+  std::string queue = "detent-external";  // of this data folder alone
+  /// So long before they are due tasks may be taken. Holds for those that are put from now on.
+  std::chrono::milliseconds lead = std::chrono::hours{1};
+  std::chrono::milliseconds timeout = std::chrono::seconds{10};  // of each request
+};
+
+/// A call is several requests, for at most kMaxLeaseTasks tasks or 4 MiB of records each. Memory: a
+/// token for each task that was taken and not forgotten yet.
+///
+/// Durability: that server answers when a task is synced, unless it was started with another --sync
+/// than the default; unlike Redis it cannot be asked for that.
+///
+/// Clause 2 of the contract: whatever removes a task there names the other server's id for it, or a
+/// lease, never the key, and put() never takes what lies there already for its own. So what was
+/// held back on its way cannot hit a task that was put since: none is lost. But a put() that failed
+/// and reaches that server only after later calls were answered does put, and then a task may come
+/// back that has ended. That server carries out in order what it has read, so this takes a network
+/// that holds bytes back for longer than `timeout`; there is no fence against it as in Redis.
+///
+/// Clause 3 is not kept: a second server with the same queue is not noticed.
+///
+/// Clause 5: that server's clock decides what is ready and which claims have run out, so `now` and
+/// `until` of take() are not used. That clock may be wrong by much less than `lead`.
+///
+/// What was claimed by a run of ours that crashed can be neither forgotten nor put (`unavailable`)
+/// until the claim has run out: only the lease's token ends it before.
+class RemoteDetentScheduler final : public ExternalScheduler {
+ public:
+  /// Does not connect yet. Errors: invalid_argument, naming the option.
+  static Result<std::unique_ptr<RemoteDetentScheduler>> create(const RemoteDetentOptions& options);
+  /// Over a client that is there. Requires: options that create() accepts.
+  RemoteDetentScheduler(Client client, RemoteDetentOptions options)
+      : options_(std::move(options)), client_(std::move(client)) {}
+  RemoteDetentScheduler(const RemoteDetentScheduler&) = delete;
+  RemoteDetentScheduler& operator=(const RemoteDetentScheduler&) = delete;
+
+  /// Not a task whose record is larger than a payload there may be.
+  bool keeps(const Task& task) const override;
+  Result<void> put(std::span<const Task> tasks) override;
+  Result<CancelOutcome> cancel(TaskId id) override;
+  Result<std::optional<Task>> find(TaskId id) override;
+  /// Records that cannot be read are set aside in the queue "QUEUE.damaged".
+  Result<Taken> take(const TakeRequest& request) override;
+  Result<void> forget(std::span<const TaskId> ids) override;
+  Result<std::uint64_t> size() override;
+
+  /// Where what is damaged goes.
+  static std::string damaged_queue(std::string_view queue) {
+    return std::string(queue) + ".damaged";
+  }
+
+ private:
+  ScheduleRequest request_for(const Task& task) const;
+  Result<void> set_up_queue();
+  Result<void> put_part(std::span<const Task> tasks, std::span<const ScheduleRequest> requests);
+  Result<void> replace(TaskId id, const ScheduleRequest& request);
+  Result<std::optional<TaskSnapshot>> look_up(TaskId id);
+  Result<void> remove(TaskId id);
+  Result<std::vector<TaskId>> complete_taken(std::span<const TaskId> ids);
+  Result<void> set_aside(const Client::LeasedTask& leased);
+
+  const RemoteDetentOptions options_;
+  Client client_;
+  bool is_queue_set_up_ = false;
+  std::map<TaskId, std::string> tokens_;  // of what was taken and not forgotten
+};
+
+}  // namespace detent

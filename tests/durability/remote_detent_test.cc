@@ -1,0 +1,259 @@
+// Far tasks in a second detent server, as a process: first the verbs against it, then two servers,
+// killed (kill -9) in turn while tasks go from one to the other and back. Time is real.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/wall_time.h"
+#include "client/client.h"
+#include "external/remote_detent_scheduler.h"
+#include "store/record_format.h"
+#include "store/rocksdb/test_folder.h"
+#include "tests/durability/child_server.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using std::chrono::milliseconds;
+
+class RemoteVerbs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(server_.start());
+    remote_ = open();
+  }
+  std::unique_ptr<RemoteDetentScheduler> open() const {
+    return RemoteDetentScheduler::create({.url = server_.url(), .queue = "far", .lead = 1h})
+        .value();
+  }
+  Client client() const { return Client::create(server_.url()).value(); }
+  Task task(std::uint64_t id, milliseconds delay) const {
+    Task made;
+    made.id = TaskId{id};
+    made.queue = "q/1";
+    made.payload = {Payload::Kind::bytes, std::string("\r\n\0\xff", 4) + std::to_string(id)};
+    made.rules.max_attempts = 3;
+    made.due_at = now() + delay;
+    made.created_at = now();
+    return made;
+  }
+  WallTime now() const { return ceil_to_ms(clock_.wall_now()); }
+  Result<void> put(const Task& one) { return remote_->put(std::span(&one, 1)); }
+  Result<void> forget(TaskId id) { return remote_->forget(std::span(&id, 1)); }
+  /// Takes until there is something: what is due is ready a moment later there.
+  std::vector<Task> take(RemoteDetentScheduler& remote, milliseconds claim = 1h) {
+    while (true) {
+      Taken taken =
+          remote.take({.now = now(), .until = now() + 1h, .limit = 100, .claim = claim}).value();
+      if (!taken.tasks.empty()) return std::move(taken.tasks);
+    }
+  }
+  bool is_empty() { return remote_->size().value() == 0; }
+
+  SystemClock clock_;
+  TestFolder folder_;
+  ChildServer server_{{.program = DETENT_BINARY, .data = folder_ / "data"}};
+  std::unique_ptr<RemoteDetentScheduler> remote_;
+};
+
+TEST_F(RemoteVerbs, WhatIsPutIsFoundAsItWasAndOnlyWhatIsNearIsTaken) {
+  const std::array tasks{task(513, 59min), task(258, 30min), task(771, 2h)};
+  ASSERT_TRUE(remote_->put(tasks));
+  EXPECT_EQ(remote_->size().value(), 3U);
+  for (const Task& one : tasks) EXPECT_EQ(remote_->find(one.id).value(), one);
+  EXPECT_EQ(remote_->find(TaskId{5}).value(), std::nullopt);
+  std::vector<Task> taken = take(*remote_);
+  while (taken.size() < 2) taken.push_back(take(*remote_).front());
+  std::ranges::sort(taken, {}, &Task::due_at);
+  EXPECT_EQ(taken, (std::vector{tasks[1], tasks[0]}));
+  EXPECT_TRUE(remote_->take({.now = now(), .until = now() + 1h, .limit = 9}).value().tasks.empty());
+  EXPECT_EQ(remote_->find(TaskId{513}).value(), tasks[0]) << "a claimed one too";
+  const std::array ids{TaskId{513}, TaskId{258}, TaskId{771}, TaskId{5}};
+  ASSERT_TRUE(remote_->forget(ids));
+  ASSERT_TRUE(remote_->forget(ids)) << "again";
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(RemoteVerbs, ATaskThatWasForgottenOrCancelledMayBePutAgainAsItWas) {
+  const Task far = task(513, 2h);
+  const Task near = task(514, 1min);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(put(far));
+    ASSERT_TRUE(put(near));
+    EXPECT_EQ(take(*remote_), std::vector{near});
+    EXPECT_EQ(remote_->cancel(near.id).value(), CancelOutcome::being_handed_back);
+    ASSERT_TRUE(forget(near.id));
+    EXPECT_EQ(remote_->cancel(near.id).value(), CancelOutcome::not_there);
+    EXPECT_EQ(remote_->cancel(far.id).value(), CancelOutcome::cancelled);
+    EXPECT_EQ(remote_->cancel(far.id).value(), CancelOutcome::not_there);
+    EXPECT_TRUE(is_empty());
+  }
+}
+
+TEST_F(RemoteVerbs, PutReplacesWhatLiesThereAndEndsItsClaim) {
+  Task near = task(513, 1min);
+  ASSERT_TRUE(put(near));
+  const TaskId first = client().get(TaskKey{"far", "513"}).value().task.id;
+  ASSERT_TRUE(put(near));
+  EXPECT_NE(client().get(TaskKey{"far", "513"}).value().task.id, first)
+      << "a removal of the first may be on its way";
+  ASSERT_EQ(take(*remote_).size(), 1U);
+  ASSERT_TRUE(put(near));
+  EXPECT_EQ(take(*remote_), std::vector{near});
+  near.attempts = 1;
+  ASSERT_TRUE(put(near));
+  EXPECT_EQ(remote_->find(near.id).value(), near);
+  EXPECT_EQ(remote_->size().value(), 1U);
+}
+
+TEST_F(RemoteVerbs, WhatWasClaimedBeforeACrashIsFreeOnceTheClaimHasRunOut) {
+  const Task near = task(513, 1min);
+  ASSERT_TRUE(put(near));
+  ASSERT_EQ(take(*open(), 2s), std::vector{near});  // and forgets its token
+  const Result<void> claimed = forget(near.id);
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error().code, ErrorCode::unavailable);
+  EXPECT_NE(claimed.error().message.find("task 513 is still leased there"), std::string::npos);
+  EXPECT_EQ(put(near).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(remote_->cancel(near.id).value(), CancelOutcome::being_handed_back);
+  EXPECT_EQ(take(*remote_), std::vector{near});
+  ASSERT_TRUE(forget(near.id));
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(RemoteVerbs, AClaimThatHasRunOutDoesNotKeepATaskFromBeingForgotten) {
+  const Task near = task(513, 1min);
+  ASSERT_TRUE(put(near));
+  ASSERT_EQ(take(*remote_, 1ms), std::vector{near});
+  while (client().get(TaskKey{"far", "513"}).value().state == TaskState::leased) {
+  }
+  ASSERT_TRUE(forget(near.id));
+  EXPECT_TRUE(is_empty());
+}
+
+TEST_F(RemoteVerbs, ARecordThatCannotBeReadIsSetAsideRaw) {
+  ASSERT_TRUE(put(task(513, 2h)));
+  std::string record = encode_record(task(7, 1min));
+  record[3] = static_cast<char>(record[3] ^ 1);
+  const Payload payload{Payload::Kind::bytes, record};
+  ASSERT_TRUE(client().schedule({.queue = "far", .payload = payload, .key = "7"}));
+  ASSERT_TRUE(client().schedule({.queue = "far", .payload = payload, .key = "x"}));
+  std::size_t damaged = 0;
+  while (damaged < 2) {
+    const Taken taken = remote_->take({.now = now(), .until = now() + 1h, .limit = 9}).value();
+    EXPECT_TRUE(taken.tasks.empty());
+    for (const Error& error : taken.damaged) EXPECT_EQ(error.code, ErrorCode::data_loss);
+    damaged += taken.damaged.size();
+  }
+  EXPECT_EQ(remote_->size().value(), 1U) << "the others are gone from there";
+  const auto aside = client().lease({.queue = "far.damaged", .max = 9}, 1s).value();
+  ASSERT_FALSE(aside.empty());
+  EXPECT_EQ(aside.front().payload, payload);
+}
+
+TEST_F(RemoteVerbs, TasksAreThereAfterAKill) {
+  const Task far = task(513, 2h);
+  ASSERT_TRUE(put(far));
+  server_.kill();
+  EXPECT_EQ(remote_->find(far.id).error().code, ErrorCode::unavailable);
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(remote_->find(far.id).value(), far);
+}
+
+class TwoServers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(far_.start());
+    near_.options().flags.push_back(far_.url() + "?queue=far");
+    ASSERT_TRUE(near_.start());
+  }
+  static void kill(ChildServer& server) {
+    server.kill();
+    ASSERT_TRUE(server.start());
+  }
+  Client client() const { return Client::create(near_.url()).value(); }
+  void schedule(std::size_t count, milliseconds delay) {
+    const std::vector<ScheduleRequest> requests(count, {.queue = "q", .due = delay});
+    const auto answers = client().schedule_batch(requests).value();
+    for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
+  }
+  void work() {
+    Client now = client();
+    std::vector<std::string> leases;
+    const auto tasks = now.lease({.queue = "q", .max = 1'000}, 200ms).value();
+    for (const Client::LeasedTask& task : tasks) {
+      ++handed_out_.at(task.id);
+      leases.push_back(task.lease);
+    }
+    done_ += leases.size();
+    if (leases.empty()) return;
+    ASSERT_TRUE(now.complete(leases));
+  }
+  std::uint64_t near_count() { return count(client(), "q"); }
+  std::uint64_t far_count() { return count(Client::create(far_.url()).value(), "far"); }
+  static std::uint64_t count(Client client, const std::string& name) {
+    const auto queue = client.queue(name);
+    if (!queue) return 0;
+    return queue->stats.scheduled + queue->stats.ready + queue->stats.leased;
+  }
+
+  TestFolder folder_;
+  ChildServer far_{
+      {.program = DETENT_BINARY, .data = folder_ / "far", .flags = {"--window", "1s"}}};
+  ChildServer near_{{.program = DETENT_BINARY,
+                     .data = folder_ / "near",
+                     .flags = {"--window", "1s", "--external-after", "8s", "--external"}}};
+  std::map<TaskId, int> handed_out_;  // how often, by task
+  std::size_t done_ = 0;
+};
+
+TEST_F(TwoServers, EveryTaskComesBackAndIsHandedOutOnceWhoeverIsKilled) {
+  constexpr std::size_t kTasks = 4'000;
+  for (std::size_t i = 0; i < 8; ++i) {
+    schedule(kTasks / 8, 20s + milliseconds{400 * i});
+    if (i % 3 == 0) kill(far_);
+    if (i % 3 == 1) kill(near_);
+  }
+  while (near_count() != 0) work();
+  EXPECT_EQ(done_, 0U) << "all are in the other server";
+  EXPECT_EQ(far_count(), kTasks);
+  kill(near_);
+  kill(far_);
+  for (std::size_t rounds = 0; done_ < kTasks; ++rounds) {
+    work();
+    if (near_count() == 0 || rounds % 8 != 7) continue;
+    rounds % 16 == 7 ? kill(far_) : kill(near_);
+  }
+  for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << to_string(id);
+  EXPECT_EQ(handed_out_.size(), kTasks);
+  while (far_count() != 0) work();
+}
+
+TEST_F(TwoServers, ATaskThatIsAwayIsShownAndCancelledAndOneWhoseRecordIsTooLargeStays) {
+  schedule(2, 1h);
+  while (near_count() != 0) work();
+  const TaskId id = handed_out_.begin()->first;
+  EXPECT_EQ(client().get(id).value().state, TaskState::scheduled);
+  EXPECT_TRUE(client().cancel(id));
+  EXPECT_EQ(client().get(id).error().code, ErrorCode::not_found);
+  while (far_count() != 1) work();
+
+  const Payload large{Payload::Kind::bytes, std::string(kMaxPayloadBytes, 'x')};
+  ASSERT_TRUE(client().schedule({.queue = "q", .payload = large, .due = milliseconds{1h}}));
+  schedule(1, 1h);
+  while (near_count() != 1) work();
+  EXPECT_EQ(far_count(), 2U);
+}
+
+}  // namespace
+}  // namespace detent
