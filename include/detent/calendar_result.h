@@ -6,11 +6,9 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <utility>
 
-#include "detent/check.h"
+#include "detent/internal/value_or.h"
 
 namespace detent {
 
@@ -20,35 +18,13 @@ struct CalendarError {
   std::size_t column = 0;  // where in the expression, counted from 1; 0: not in it (the zone)
 };
 
-/// A T, or why there is none. A value: as thread-safe as T.
+/// A T, or why there is none: has_value(), value(), error(). value() stops the process when there
+/// is none, so for text written in the program `parse("…").value()` is enough, and text from
+/// outside is looked at first.
 template <class T>
-class [[nodiscard]] Parsed {
+class [[nodiscard]] Parsed : public internal::ValueOr<T, CalendarError> {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): `return cron;` reads well
-  Parsed(T value) : value_(std::move(value)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): `return CalendarError{…};` too
-  Parsed(CalendarError error) : error_(std::move(error)) {}
-
-  bool has_value() const noexcept { return value_.has_value(); }
-  explicit operator bool() const noexcept { return has_value(); }
-
-  /// Requires: has_value(); otherwise it stops the process. So for text written in the program
-  /// `parse("…").value()` is enough, and text from outside is looked at first.
-  const T& value() const& {
-    DETENT_CHECK(has_value());
-    return *value_;
-  }
-  T value() && {
-    DETENT_CHECK(has_value());
-    return *std::move(value_);
-  }
-
-  /// Empty when there is a value.
-  const CalendarError& error() const noexcept { return error_; }
-
- private:
-  std::optional<T> value_;
-  CalendarError error_;
+  using internal::ValueOr<T, CalendarError>::ValueOr;
 };
 
 }  // namespace detent

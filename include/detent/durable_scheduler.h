@@ -34,6 +34,7 @@
 #include "detent/clock.h"
 #include "detent/executor.h"
 #include "detent/internal/saturate.h"
+#include "detent/internal/value_or.h"
 #include "detent/unique_function.h"
 
 namespace detent {
@@ -58,32 +59,9 @@ struct DurableError {
 /// A T, or why there is none. Not [[nodiscard]]: whoever schedules something that may as well be
 /// lost, or cancels what may have run, need not look. A value: as thread-safe as T.
 template <class T>
-class DurableResult {
+class DurableResult : public internal::ValueOr<T, DurableError> {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): `return task;` reads well
-  DurableResult(T value) : value_(std::move(value)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor): `return DurableError{…};` too
-  DurableResult(DurableError error) : error_(std::move(error)) {}
-
-  bool has_value() const noexcept { return value_.has_value(); }
-  explicit operator bool() const noexcept { return has_value(); }
-
-  /// Requires: has_value(); otherwise it stops the process.
-  const T& value() const& {
-    DETENT_CHECK(has_value());
-    return *value_;
-  }
-  T value() && {
-    DETENT_CHECK(has_value());
-    return *std::move(value_);
-  }
-
-  /// Empty when there is a value.
-  const DurableError& error() const noexcept { return error_; }
-
- private:
-  std::optional<T> value_;
-  DurableError error_;
+  using internal::ValueOr<T, DurableError>::ValueOr;
 };
 
 /// Whether a verb was done, or why not.

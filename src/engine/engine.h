@@ -259,7 +259,7 @@ class Engine {
   Result<void> recover();
 
   // Tasks in memory.
-  LoadedTask& load(const Task& task, Place place, Deadline deadline);
+  void load(const Task& task, Place place, Deadline deadline);
   void unload(LoadedTask& task);
   void become_ready(LoadedTask& task);
   void enter_ready(LoadedTask& task);
@@ -282,6 +282,8 @@ class Engine {
   // What becomes durable: every change of a record goes through these, which keep the counts.
   void stage_put(Queue& queue, std::optional<Place> from, StoredTask to);
   void stage_erase(Queue& queue, Place from);
+  /// A live task leaves its queue: its counts and the forecast's.
+  void uncount(Queue& queue, WallTime due_at, WallTime created_at, std::size_t payload_bytes);
 
   // Steps of the verbs.
   Deadline deadline_of(const Due& due) const;

@@ -8,27 +8,6 @@ using std::chrono::milliseconds;
 
 class EngineEnded : public EngineFixture {
  protected:
-  void set(const std::string& queue, const QueueSettings& settings) {
-    ASSERT_TRUE(engine_->set_queue(queue, settings));
-    settle();
-    engine_->check_invariants();
-  }
-  /// As the engine's own thread does it: sleeps until the engine wants to be woken.
-  void sleep_until_woken() {
-    ASSERT_TRUE(engine_->next_wakeup());
-    clock_.advance(*engine_->next_wakeup() - clock_.now());
-    settle();
-  }
-  std::size_t purge_all(const std::string& queue) {
-    std::size_t count = 0;
-    for (std::optional<QueueCursor> from = QueueCursor{}; from;) {
-      const QueueStep step = engine_->purge(queue, 100, *from).value();
-      count += step.count;
-      from = step.next;
-    }
-    settle();
-    return count;
-  }
   LeaseToken lease_as(const std::string& worker) {
     const LeaseToken token = engine_->lease({.queue = "q", .worker = worker}).value().at(0).lease;
     settle();
@@ -123,7 +102,7 @@ TEST_F(EngineEnded, TheEngineWakesItselfToForgetWhatHasEnded) {
   EXPECT_EQ(disk_->record_count(), 3'000u);
   while (disk_->record_count() > 0) {
     ASSERT_LE(clock_.now().time_since_epoch(), 1h + 1min);
-    sleep_until_woken();
+    advance_to_wakeup();
   }
   EXPECT_GE(clock_.now().time_since_epoch(), 1h);
 }

@@ -99,6 +99,44 @@ class EngineFixture : public ::testing::Test {
     return view->state;
   }
 
+  /// Sets all settings of a queue.
+  void set(const std::string& queue, const QueueSettings& settings) {
+    ASSERT_TRUE(engine_->set_queue(queue, settings));
+    settle();
+    engine_->check_invariants();
+  }
+  QueueView view(const std::string& queue) { return engine_->queue(queue).value(); }
+  /// Due now.
+  void schedule_many(const std::string& queue, int count) {
+    for (int i = 0; i < count; ++i) ASSERT_TRUE(engine_->schedule(request(queue, 0ms)));
+    settle();
+  }
+  std::size_t lease_count(const std::string& queue, std::size_t max) {
+    return lease(queue, max).size();
+  }
+  /// A worker that waits for one task; its task is put into `got` when it comes.
+  void wait_for_one(const std::string& queue, std::vector<LeasedTask>& got) {
+    engine_->lease_or_wait({.queue = queue}, 1min, [&got](Result<std::vector<LeasedTask>> tasks) {
+      for (LeasedTask& task : tasks.value()) got.push_back(std::move(task));
+    });
+  }
+  std::size_t purge_all(const std::string& queue) {
+    std::size_t count = 0;
+    for (std::optional<QueueCursor> from = QueueCursor{}; from;) {
+      const QueueStep step = engine_->purge(queue, 100, *from).value();
+      count += step.count;
+      from = step.next;
+    }
+    settle();
+    return count;
+  }
+  /// As the engine's own thread does it: goes on when the engine wants to be woken.
+  void advance_to_wakeup() {
+    ASSERT_TRUE(engine_->next_wakeup());
+    clock_.advance(*engine_->next_wakeup() - clock_.now());
+    settle();
+  }
+
   ManualClock clock_;
   std::unique_ptr<MemoryDisk> disk_ = std::make_unique<MemoryDisk>();
   EngineOptions options_;

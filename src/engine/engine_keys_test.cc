@@ -44,10 +44,6 @@ class EngineKeys : public EngineFixture {
     EXPECT_EQ(complete(lease(asked.queue)[0].lease), LeaseOutcome::done);
     return id;
   }
-  void set(const std::string& queue, const QueueSettings& settings) {
-    ASSERT_TRUE(engine_->set_queue(queue, settings));
-    settle();
-  }
 };
 
 // ---- the same content ----

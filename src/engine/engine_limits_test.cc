@@ -12,45 +12,10 @@ using std::chrono::milliseconds;
 
 class EngineLimits : public EngineFixture {
  protected:
-  void set(const std::string& queue, const QueueSettings& settings) {
-    ASSERT_TRUE(engine_->set_queue(queue, settings));
-    settle();
-    engine_->check_invariants();
-  }
-  QueueView view(const std::string& queue) { return engine_->queue(queue).value(); }
-  void schedule_many(const std::string& queue, int count) {
-    for (int i = 0; i < count; ++i) ASSERT_TRUE(engine_->schedule(request(queue, 0ms)));
-    settle();
-  }
-  std::size_t lease_count(const std::string& queue, std::size_t max) {
-    return lease(queue, max).size();
-  }
-  /// A worker that waits for one task; its task is put into `got` when it comes.
-  void wait_for_one(const std::string& queue, std::vector<LeasedTask>& got) {
-    engine_->lease_or_wait({.queue = queue}, 1min, [&got](Result<std::vector<LeasedTask>> tasks) {
-      for (LeasedTask& task : tasks.value()) got.push_back(std::move(task));
-    });
-  }
-  /// As the engine's own thread does it: sleeps until the engine wants to be woken.
-  void sleep_until_woken() {
-    ASSERT_TRUE(engine_->next_wakeup());
-    clock_.advance(*engine_->next_wakeup() - clock_.now());
-    settle();
-  }
   static ScheduleRequest of_size(const std::string& queue, std::size_t bytes, Due due = 1h) {
     ScheduleRequest asked = request(queue, due);
     asked.payload = {.kind = Payload::Kind::bytes, .data = std::string(bytes, 'x')};
     return asked;
-  }
-  std::size_t purge_all(const std::string& queue) {
-    std::size_t count = 0;
-    for (std::optional<QueueCursor> from = QueueCursor{}; from;) {
-      const QueueStep step = engine_->purge(queue, 100, *from).value();
-      count += step.count;
-      from = step.next;
-    }
-    settle();
-    return count;
   }
   /// Refuses: by a quota, which its message names.
   void expect_refused(const ScheduleRequest& asked, const std::string& quota) {
@@ -183,10 +148,10 @@ TEST_F(EngineLimits, WaitingWorkersAreServedAtTheRateAndTheEngineWakesItselfForI
   advance(300ms);
   schedule_many("q", 20);
   EXPECT_EQ(got.size(), 4u);
-  sleep_until_woken();
+  advance_to_wakeup();
   EXPECT_EQ(clock_.now().time_since_epoch(), 1s);
   EXPECT_EQ(got.size(), 8u);
-  sleep_until_woken();
+  advance_to_wakeup();
   EXPECT_EQ(clock_.now().time_since_epoch(), 2s);
   EXPECT_EQ(got.size(), 10u);
   engine_->check_invariants();
@@ -300,7 +265,7 @@ TEST_F(EngineLimits, LeasesTakeAQuarterOfTheMemoryAndWhoWaitsForThatIsServedASec
   settle();
   EXPECT_TRUE(got.empty());
   EXPECT_EQ(complete(held[0].lease), LeaseOutcome::done);
-  if (got.empty()) sleep_until_woken();
+  if (got.empty()) advance_to_wakeup();
   EXPECT_EQ(got.size(), 1u);
   EXPECT_LE(clock_.now().time_since_epoch(), 1s);
 }

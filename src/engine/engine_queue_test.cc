@@ -6,28 +6,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class EngineQueue : public EngineFixture {
- protected:
-  void set(const std::string& queue, const QueueSettings& settings) {
-    ASSERT_TRUE(engine_->set_queue(queue, settings));
-    settle();
-    engine_->check_invariants();
-  }
-  QueueView view(const std::string& queue) { return engine_->queue(queue).value(); }
-  void schedule_many(const std::string& queue, int count) {
-    for (int i = 0; i < count; ++i) ASSERT_TRUE(engine_->schedule(request(queue, 0ms)));
-    settle();
-  }
-  std::size_t lease_count(const std::string& queue, std::size_t max) {
-    return lease(queue, max).size();
-  }
-  /// A worker that waits for one task; its task is put into `got` when it comes.
-  void wait_for_one(const std::string& queue, std::vector<LeasedTask>& got) {
-    engine_->lease_or_wait({.queue = queue}, 1min, [&got](Result<std::vector<LeasedTask>> tasks) {
-      for (LeasedTask& task : tasks.value()) got.push_back(std::move(task));
-    });
-  }
-};
+class EngineQueue : public EngineFixture {};
 
 // ---- settings ----
 

@@ -78,7 +78,7 @@ class EngineSync : public EngineFixture {
     engine_ = Engine::open(*counting_, clock_, {.sync_interval = sync_interval}).value();
     settle();
   }
-  void sleep_until_woken() {
+  void turn_at_wakeup() {
     ASSERT_TRUE(engine_->next_wakeup());
     clock_.advance(*engine_->next_wakeup() - clock_.now());
     ASSERT_TRUE(engine_->turn());
@@ -118,7 +118,7 @@ TEST_F(EngineSync, TheEngineWakesItselfToSyncAnIntervalAfterTheFirstCommit) {
   schedule("q", 1h);
   while (writes().empty_syncs == 0) {
     ASSERT_LE(clock_.now(), committed_at + 1s);
-    sleep_until_woken();
+    turn_at_wakeup();
   }
   EXPECT_EQ(clock_.now(), committed_at + 1s);
   EXPECT_EQ(writes().buffered_commits, 2);
@@ -150,7 +150,7 @@ TEST_F(EngineSync, NothingIsSyncedWhenNothingWasCommittedSince) {
   advance(1s);
   EXPECT_EQ(writes().empty_syncs, 1);
   advance(10s);
-  for (int i = 0; i < 20; ++i) sleep_until_woken();
+  for (int i = 0; i < 20; ++i) turn_at_wakeup();
   EXPECT_EQ(writes().empty_syncs, 1);
   EXPECT_EQ(writes().empty_buffered, 0);
 }

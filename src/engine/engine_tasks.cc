@@ -47,7 +47,7 @@ void Engine::place(Queue& queue, Task task, std::optional<Place> from, Deadline 
   stage_put(queue, from, {.place = place, .task = std::move(task)});
 }
 
-Engine::LoadedTask& Engine::load(const Task& task, Place place, Deadline deadline) {
+void Engine::load(const Task& task, Place place, Deadline deadline) {
   LoadedTask& loaded = loaded_.emplace();
   const bool is_new = loaded_by_id_.emplace(place.id.value, &loaded).second;
   DETENT_CHECK(is_new);
@@ -69,7 +69,6 @@ Engine::LoadedTask& Engine::load(const Task& task, Place place, Deadline deadlin
   } else {
     due_wheel_.schedule(loaded.index, loaded.tick);
   }
-  return loaded;
 }
 
 void Engine::become_ready(LoadedTask& task) {
@@ -113,10 +112,7 @@ Result<void> Engine::remove(LoadedTask& loaded, End end) {
     return remove(
         {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded}, end);
   }
-  due_counts_.add(loaded.due_at, loaded.created_at, -1);
-  --queue.record.waiting;
-  queue.record.bytes -= loaded.payload_bytes;
-  note_change(queue);
+  uncount(queue, loaded.due_at, loaded.created_at, loaded.payload_bytes);
   stage_erase(queue, loaded.place);
   unload(loaded);
   return ok();
@@ -130,11 +126,12 @@ Result<void> Engine::remove(Found found, End end) {
   if (!task.key.empty()) {
     TRY(keys_.expire(queue.record.number, task.key, task.id, now + settings.key_retention));
   }
-  const bool was_dead = task.standing == Standing::dead;
-  if (!was_dead) due_counts_.add(task.due_at, task.created_at, -1);
-  --(was_dead ? queue.record.dead : queue.record.waiting);
-  queue.record.bytes -= task.payload.data.size();
-  note_change(queue);
+  if (task.standing == Standing::dead) {
+    --queue.record.dead;
+    queue.record.bytes -= task.payload.data.size();
+  } else {
+    uncount(queue, task.due_at, task.created_at, task.payload.data.size());
+  }
   if (settings.retention > milliseconds{0}) {
     task.standing = end == End::completed ? Standing::completed : Standing::cancelled;
     const Place kept{.lane = Lane::ended, .at = now + settings.retention, .id = task.id};
@@ -157,6 +154,13 @@ void Engine::stage_erase(Queue& queue, Place from) {
   if (from.lane == Lane::ready) --queue.record.in_ready_lane;
   note_change(queue);
   staging_.erase(from);
+}
+
+void Engine::uncount(Queue& queue, WallTime due_at, WallTime created_at,
+                     std::size_t payload_bytes) {
+  due_counts_.add(due_at, created_at, -1);
+  --queue.record.waiting;
+  queue.record.bytes -= payload_bytes;
 }
 
 // ---- records ----

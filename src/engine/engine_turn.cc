@@ -59,8 +59,8 @@ Result<std::unique_ptr<Engine>> Engine::open(Store& store, Clock& clock, EngineO
 
 Result<void> Engine::recover() {
   ASSIGN_OR_RETURN(epoch_, store_.begin_epoch());
-  last_wait_ =
-      epoch_ << 32;  // so that nobody ends a wait with the name of one of an earlier engine
+  // Nobody ends a wait with the name of one of an earlier engine.
+  last_wait_ = epoch_ << 32;
   if (options_.sync_interval > milliseconds{0}) {
     last_id_.value += kIdsUnsynced << TaskId::kShardBits;
   }
@@ -291,9 +291,7 @@ Error Engine::stop_acknowledging(Error error) {
 void Engine::set_aside(LoadedTask& task) {
   const Place place = task.place;
   Queue& queue = *task.queue;
-  due_counts_.add(task.due_at, task.created_at, -1);
-  --queue.record.waiting;
-  queue.record.bytes -= task.payload_bytes;
+  uncount(queue, task.due_at, task.created_at, task.payload_bytes);
   if (place.lane == Lane::ready) --queue.record.in_ready_lane;
   note_change(queue);
   unload(task);
