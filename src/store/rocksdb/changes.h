@@ -15,7 +15,7 @@ namespace detent {
 /// Thread-compatible. Nothing here fails: the batch is filled in memory.
 class Changes {
  public:
-  explicit Changes(OpenDb& db) : db_(db) {}
+  explicit Changes(OpenDb& db) : db_(db), batch_(db.new_batch()) {}
 
   /// A task above the settled mark: its record, wherever it lies.
   void put_accepted(const Place& place, std::string_view record);
@@ -32,7 +32,10 @@ class Changes {
   void remove_queue(std::string_view queue);
   void set_key(const KeyRecord& record);
 
+  /// For what has no verb of its own.
   rocksdb::WriteBatch& batch() noexcept { return batch_; }
+  /// Writes all of it, as the next write of the database.
+  rocksdb::Status write(Durability durability) { return db_.write(batch_, durability); }
 
  private:
   OpenDb& db_;

@@ -45,7 +45,7 @@ struct DueSumsTest : testing::Test {
     db = OpenDb::open({.path = folder / "data"}).value();
     sums = DueSums::read(*db).value();
   }
-  void write(Changes& changes) { ASSERT_TRUE(db->db().Write({}, &changes.batch()).ok()); }
+  void write(Changes& changes) { ASSERT_TRUE(changes.write(Durability::buffered).ok()); }
   void add(const Counts& counts) {
     Changes changes(*db);
     sums.stage(counts, changes);

@@ -43,9 +43,8 @@ class Upgrade {
     return std::unique_ptr<rocksdb::Iterator>(db_.db().NewIterator(options, family));
   }
   Result<void> write(Changes& changes, bool is_last = false) {
-    rocksdb::WriteOptions options;
-    options.sync = is_last;
-    const rocksdb::Status status = db_.db().Write(options, &changes.batch());
+    const rocksdb::Status status =
+        changes.write(is_last ? Durability::synced : Durability::buffered);
     if (!status.ok()) return db_.open_error(status);
     db_.reached(StoreStep::upgrade_batch);
     return ok();

@@ -14,6 +14,7 @@
 #include "store/rocksdb/format_upgrade.h"
 #include "store/rocksdb/meta_format.h"
 #include "store/rocksdb/rocksdb_error.h"
+#include "store/rocksdb/slices.h"
 #include "store/rocksdb/wal_check.h"
 
 namespace detent {
@@ -168,7 +169,7 @@ OpenDb::~OpenDb() {
   // RocksDB 7.8 stops the process in a flush after a write has failed.
   rocksdb::WriteOptions synced;
   synced.sync = true;
-  rocksdb::WriteBatch nothing;
+  rocksdb::WriteBatch nothing = new_batch();
   rocksdb::FlushOptions flush;
   flush.wait = true;
   if (db_->Write(synced, &nothing).ok()) static_cast<void>(db_->Flush(flush, families_));
@@ -176,6 +177,26 @@ OpenDb::~OpenDb() {
     static_cast<void>(db_->DestroyColumnFamilyHandle(family));
   }
   static_cast<void>(db_->Close());
+}
+
+rocksdb::WriteBatch OpenDb::new_batch() const {
+  rocksdb::WriteBatch batch;
+  if (!is_synced_) must(batch.PutLogData(slice(kAfterUnsynced)));
+  return batch;
+}
+
+rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability) {
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::synced;
+  rocksdb::Status status;
+  if (batch.Count() > 0) {
+    status = db_->Write(options, &batch);
+    is_synced_ = options.sync;
+  } else if (options.sync) {
+    status = db_->SyncWAL();
+    is_synced_ = true;
+  }
+  return status;
 }
 
 Result<std::optional<std::string>> OpenDb::read_meta(std::string_view key) {
@@ -237,11 +258,9 @@ Result<void> OpenDb::check_format() {
   // No version: a new database, or one whose first start was interrupted just here.
   ASSIGN_OR_RETURN(const bool empty, is_empty());
   if (!empty) return damaged("its format version is missing");
-  rocksdb::WriteOptions synced;
-  synced.sync = true;
-  const rocksdb::Status status =
-      db_->Put(synced, meta(), rocksdb::Slice(kFormatKey.data(), kFormatKey.size()),
-               meta_value(kFormatKey, number_bytes(kFormatVersion)));
+  rocksdb::WriteBatch batch = new_batch();
+  must(batch.Put(meta(), slice(kFormatKey), meta_value(kFormatKey, number_bytes(kFormatVersion))));
+  const rocksdb::Status status = write(batch, Durability::synced);
   if (!status.ok()) return open_error(status);
   return ok();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
 
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "base/result.h"
 #include "store/rocksdb/data_folder.h"
 #include "store/rocksdb/rocksdb_store.h"
+#include "store/store.h"
 
 namespace detent {
 
@@ -55,6 +57,13 @@ class OpenDb {
   OpenDb& operator=(const OpenDb&) = delete;
 
   rocksdb::DB& db() noexcept { return *db_; }
+  /// A batch to fill, for the next write. If what was written before may not be on disk yet, it
+  /// says so: the log of a machine that lost its power is judged by that (wal_check.h).
+  rocksdb::WriteBatch new_batch() const;
+  /// The only way into the database but for tables. A crash before it returns leaves all of the
+  /// batch, of new_batch(), or nothing: it is one record of the log. An empty one that is to be
+  /// synced syncs what was written before.
+  rocksdb::Status write(rocksdb::WriteBatch& batch, Durability durability);
   rocksdb::ColumnFamilyHandle* accepted() noexcept { return families_[0]; }
   rocksdb::ColumnFamilyHandle* due() noexcept { return families_[1]; }
   rocksdb::ColumnFamilyHandle* lanes() noexcept { return families_[2]; }
@@ -95,6 +104,7 @@ class OpenDb {
   DataFolder folder_;
   StoreSeams seams_;
   std::unique_ptr<rocksdb::DB> db_;
+  bool is_synced_ = true;                               // all that was written
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is RocksDB's own
 };
 

@@ -185,18 +185,9 @@ void OpenStore::move_accepted(TaskId id, const std::optional<Place>& to) {
   }
 }
 
-/// The only way to the disk. A crash before RocksDB returns leaves all of the changes or nothing:
-/// they are one record of its log.
 Result<void> OpenStore::apply(Changes& changes, Durability durability) {
   if (write_failed_) return earlier_write_failed();
-  rocksdb::WriteOptions options;
-  options.sync = durability == Durability::synced;
-  rocksdb::Status status;
-  if (changes.batch().Count() > 0) {
-    status = db_->db().Write(options, &changes.batch());
-  } else if (options.sync) {
-    status = db_->db().SyncWAL();
-  }
+  const rocksdb::Status status = changes.write(durability);
   if (status.ok()) return ok();
   write_failed_ = true;
   return to_error("write store", status);

@@ -47,7 +47,7 @@ Result<void> remove_unsettled(OpenDb& db, TaskId settled_to) {
       changes.erase_record(*place);
       changes.erase_id(*id);
     }
-    const rocksdb::Status status = db.db().Write(rocksdb::WriteOptions(), &changes.batch());
+    const rocksdb::Status status = changes.write(Durability::buffered);
     if (!status.ok()) return db.open_error(status);
   }
   if (!it->status().ok()) return db.open_error(it->status());

@@ -19,13 +19,13 @@ struct TaskKeysTest : testing::Test {
         .queue = 1, .key = key, .id = TaskId{256}, .content = 9, .expires_at = expires_at};
     Changes changes(*db);
     changes.set_key(record);
-    ASSERT_TRUE(db->db().Write({}, &changes.batch()).ok());
+    ASSERT_TRUE(changes.write(Durability::buffered).ok());
     keys.put(record);
   }
   std::size_t trim(std::int64_t now_ms, std::size_t limit = 100) {
     Changes changes(*db);
     const std::size_t count = keys.stage_trim(at_ms(now_ms), limit, changes).value();
-    EXPECT_TRUE(db->db().Write({}, &changes.batch()).ok());
+    EXPECT_TRUE(changes.write(Durability::buffered).ok());
     keys.trimmed();
     return count;
   }

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <string>
-#include <system_error>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -25,6 +25,13 @@ constexpr std::size_t kBlockBytes = 32'768;
 constexpr std::size_t kHeaderBytes = 7;
 constexpr std::size_t kTypeOffset = 6;
 enum RecordType : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
+// The payload of a write, a batch (RocksDB's db/write_batch.cc): sequence u64 · count u32 ·
+// entries. Log data is an entry: its tag, its length, its bytes.
+constexpr std::size_t kBatchHeaderBytes = 12;
+constexpr char kLogDataTag = 3;
+constexpr std::string_view kMark = "\x03\x08unsynced";
+static_assert(kMark[0] == kLogDataTag && kMark[1] == char{kAfterUnsynced.size()} &&
+              kMark.substr(2) == kAfterUnsynced);
 
 std::uint32_t unmask(std::uint32_t masked) noexcept {
   const std::uint32_t rotated = masked - 0xA282'EAD8u;
@@ -85,12 +92,40 @@ std::optional<Fault> find_fault(std::string_view log) noexcept {
   return std::nullopt;
 }
 
-/// Whether an intact record that begins a write is anywhere after `at`. Tries every byte: after a
-/// damaged header nothing tells where the next record is.
-bool write_begins_after(std::string_view log, std::size_t at) noexcept {
+/// Whether an intact record says that all before it was synced.
+bool tells_of_sync(const LogRecord& record, std::string_view bytes) noexcept {
+  if (record.type != full && record.type != first) return false;
+  const std::string_view payload = bytes.substr(kHeaderBytes, record.size - kHeaderBytes);
+  // The beginning of a write that is split may be too short to show the mark.
+  if (record.type == first && payload.size() < kMark.size() + kBatchHeaderBytes) return false;
+  return !payload.substr(std::min(payload.size(), kBatchHeaderBytes)).starts_with(kMark);
+}
+
+/// Whether such a record begins anywhere after `at`. Tries every byte: after a damaged header
+/// nothing tells where the next record is.
+bool sync_is_told_after(std::string_view log, std::size_t at) noexcept {
   for (++at; at < log.size(); ++at) {
-    const std::optional<LogRecord> record = read_record(rest_of_block(log, at));
-    if (record && (record->type == full || record->type == first)) return true;
+    const std::string_view block = rest_of_block(log, at);
+    const std::optional<LogRecord> record = read_record(block);
+    if (record && tells_of_sync(*record, block)) return true;
+  }
+  return false;
+}
+
+/// The same for the whole of a log; of what is intact where it should be, as nearly always all is,
+/// a step a record.
+bool sync_is_told_in(std::string_view log) noexcept {
+  std::size_t at = 0;
+  while (at < log.size()) {
+    const std::string_view block = rest_of_block(log, at);
+    if (block.size() < kHeaderBytes && all_zero(block)) {
+      at += block.size();
+      continue;
+    }
+    const std::optional<LogRecord> record = read_record(block);
+    if (!record) return sync_is_told_after(log, at);
+    if (tells_of_sync(*record, block)) return true;
+    at += record->size;
   }
   return false;
 }
@@ -107,11 +142,6 @@ Result<std::string> read_file(const std::string& path) {
   return bytes;
 }
 
-bool is_empty_file(const std::string& path) {
-  std::error_code ignored;  // what cannot be asked is looked at
-  return std::filesystem::file_size(path, ignored) == 0;
-}
-
 /// Cuts a file off, durably.
 Result<void> cut_file(const std::string& path, std::size_t size) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -122,20 +152,43 @@ Result<void> cut_file(const std::string& path, std::size_t size) {
   return ok();
 }
 
-/// A tail that was torn goes, so that what is written from now on does not make it the middle.
-Result<void> mend_log(const DataFolder& folder, const std::string& name, bool may_be_torn) {
-  const std::string path = folder.path() + "/" + name;
-  ASSIGN_OR_RETURN(const std::string log, read_file(path));
-  const std::optional<Fault> fault = find_fault(log);
-  if (!fault) return ok();
-  if (may_be_torn && examine_log(log) == LogState::torn_tail) {
-    return cut_file(path, fault->whole_until);
+Error damaged_log(const DataFolder& folder, const std::string& name) {
+  return {ErrorCode::data_loss,
+          folder.name() + " is damaged: its log " + name +
+              " has a record in the middle that does not match its checksum; restore it from a "
+              "backup",
+          ""};
+}
+
+/// Cuts off the tail of `name` that was torn, so that what is written from now on does not make it
+/// the middle; `newer`, the logs after it, hold writes that were not synced at most.
+Result<void> cut_torn(const DataFolder& folder, const std::string& name, std::size_t whole_until,
+                      std::span<const std::string> newer) {
+  // RocksDB would replay them after the gap. The newest goes first: killed on the way, the next
+  // start finds the tear again.
+  for (auto log = newer.rbegin(); log != newer.rend(); ++log) {
+    TRY(cut_file(folder.path() + "/" + *log, 0));
   }
-  return Error{ErrorCode::data_loss,
-               folder.name() + " is damaged: its log " + name +
-                   " has a record in the middle that does not match its checksum; restore it from "
-                   "a backup",
-               ""};
+  return cut_file(folder.path() + "/" + name, whole_until);
+}
+
+/// Mends the first of `logs`, oldest first, that is not intact; after it there is nothing left.
+Result<void> mend_first(const DataFolder& folder, std::span<const std::string> logs) {
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + logs[i]));
+    const std::optional<Fault> fault = find_fault(log);
+    if (!fault) continue;
+    const std::span<const std::string> newer = logs.subspan(i + 1);
+    bool is_damaged = sync_is_told_after(log, fault->at);
+    for (const std::string& name : newer) {
+      if (is_damaged) break;
+      ASSIGN_OR_RETURN(const std::string later, read_file(folder.path() + "/" + name));
+      is_damaged = sync_is_told_in(later);
+    }
+    if (is_damaged) return damaged_log(folder, logs[i]);
+    return cut_torn(folder, logs[i], fault->whole_until, newer);
+  }
+  return ok();
 }
 
 }  // namespace
@@ -143,23 +196,19 @@ Result<void> mend_log(const DataFolder& folder, const std::string& name, bool ma
 LogState examine_log(std::string_view log) noexcept {
   const std::optional<Fault> fault = find_fault(log);
   if (!fault) return LogState::intact;
-  return write_begins_after(log, fault->at) ? LogState::damaged : LogState::torn_tail;
+  return sync_is_told_after(log, fault->at) ? LogState::damaged : LogState::torn_tail;
 }
 
 Result<void> mend_logs(const DataFolder& folder) {
-  ASSIGN_OR_RETURN(std::vector<std::string> names, folder.log_files());
-  // A start that was cut off may have left newer logs in which nothing was written yet.
-  while (!names.empty() && is_empty_file(folder.path() + "/" + names.back())) names.pop_back();
-  for (const std::string& name : names) {
-    TRY(mend_log(folder, name, &name == &names.back()));
-  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());
+  TRY(mend_first(folder, names));
   // A manifest without one whole write is none, which RocksDB tells.
   ASSIGN_OR_RETURN(const std::optional<std::string> manifest, folder.manifest_file());
   if (!manifest) return ok();
   ASSIGN_OR_RETURN(const std::string edits, read_file(folder.path() + "/" + *manifest));
   const std::optional<Fault> fault = find_fault(edits);
   if (fault && fault->whole_until == 0) return ok();
-  return mend_log(folder, *manifest, true);
+  return mend_first(folder, std::span(&*manifest, 1));
 }
 
 }  // namespace detent

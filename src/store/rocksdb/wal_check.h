@@ -5,13 +5,14 @@
 // everything acknowledged after damage in the middle, or to refuse any checksum that does not match
 // (kTolerateCorruptedTailRecords), which refuses a tail whose pages reached the disk in another
 // order than they were written, and skips zeroed pages in the middle without a word. We need to
-// know which it is. A synced write is one record of the log, and none is begun before the one
-// before it is on disk. So what power loss tore is the last record: no intact record *starts* after
-// the first bad byte. If one does, something that was acknowledged is damaged, and the log must not
-// be replayed in part.
+// know which it is. A write is one record of the log. When it is begun all before it is on disk,
+// unless it carries the mark kAfterUnsynced. So power loss tears what follows the last synced
+// write, and no intact record without the mark starts after the first bad byte, there or in a later
+// log. If one does, something that was acknowledged is damaged, and nothing may be replayed in
+// part.
 //
-// What cannot be told apart: damage that hits nothing but the very last write looks like a torn
-// one.
+// What cannot be told apart: damage that hits nothing but the last writes, up to where the mark is
+// missing, looks like torn ones.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +25,23 @@
 
 namespace detent {
 
+/// What a write begins with, as RocksDB's log data, if not all before it was synced.
+inline constexpr std::string_view kAfterUnsynced = "unsynced";
+
 enum class LogState : std::uint8_t {
   intact,
-  torn_tail,  // the last record is not whole
-  damaged     // a record that is not the last is not whole
+  torn_tail,  // a write that was not synced is not whole; after it there is none that counts
+  damaged     // a write that was synced is not whole
 };
 
 /// Examines the bytes of one log. Cost: one checksum over it; where it is not intact, seconds at
 /// worst for 64 MB.
 LogState examine_log(std::string_view log) noexcept;
 
-/// Examines all logs of a folder, and its manifest, which is of the same format. Only the newest
-/// log that is not empty, and the manifest, may be torn. A torn tail is cut off, durably, before
-/// anything is written after it: a second power loss would leave it in the middle. Errors:
-/// data_loss when they may not be replayed, unavailable when they cannot be read or cut.
+/// Examines all logs of a folder, and its manifest, which is of the same format. A torn tail is cut
+/// off, durably, with the logs after it, before anything is written there: a second power loss
+/// would leave it in the middle. Errors: data_loss when they may not be replayed, unavailable when
+/// they cannot be read or cut.
 Result<void> mend_logs(const DataFolder& folder);
 
 }  // namespace detent

@@ -40,6 +40,15 @@ class LogWriter {
     } while (!payload.empty());
     return begin;
   }
+  /// A write before which not all was synced.
+  std::size_t write_after_unsynced(std::string_view entries) {
+    std::string batch(12, 'h');  // its header
+    batch += '\x03';             // log data
+    batch += static_cast<char>(kAfterUnsynced.size());
+    batch += kAfterUnsynced;
+    batch += entries;
+    return write(batch);
+  }
   const std::string& log() const { return log_; }
 
  private:
@@ -138,6 +147,55 @@ TEST(WalCheck, DamagedHeaderBeforeTheLastBlocksOnlyWriteIsDamage) {
   EXPECT_EQ(examine_log(log), LogState::damaged);
 }
 
+/// A write that was synced, three after it that were not yet, and one that is being synced.
+struct BufferedLog {
+  BufferedLog() {
+    Rng rng(8);
+    synced = writer.write(random_payload(rng, 300));
+    begins.push_back(writer.write(random_payload(rng, 400)));
+    for (const std::size_t size : {1'000u, 40'000u, 200u}) {
+      begins.push_back(writer.write_after_unsynced(random_payload(rng, size)));
+    }
+  }
+  std::string with_damage_at(std::size_t at) const {
+    std::string log = writer.log();
+    log[at] = static_cast<char>(log[at] ^ 1);
+    return log;
+  }
+  LogWriter writer;
+  std::size_t synced;
+  std::vector<std::size_t> begins;
+};
+
+TEST(WalCheck, DamageInAnyWriteAfterTheLastSyncIsATornTail) {
+  const BufferedLog sample;
+  for (std::size_t at = sample.begins[0]; at < sample.writer.log().size(); at += 37) {
+    ASSERT_EQ(examine_log(sample.with_damage_at(at)), LogState::torn_tail) << "byte " << at;
+  }
+  EXPECT_EQ(examine_log(sample.with_damage_at(sample.synced + 8)), LogState::damaged);
+}
+
+TEST(WalCheck, DamageBeforeASyncThatAWriteTellsOfIsDamage) {
+  BufferedLog sample;
+  sample.writer.write("all before this was synced");
+  for (std::size_t at = 0; at < sample.writer.log().size() - 40; at += 37) {
+    ASSERT_EQ(examine_log(sample.with_damage_at(at)), LogState::damaged) << "byte " << at;
+  }
+}
+
+/// The mark is looked for where it must be, not anywhere.
+TEST(WalCheck, AMarkWithinTheDataOfAWriteIsNone) {
+  LogWriter writer;
+  writer.write("one");
+  std::string data(40, 'd');
+  data += "\x03\x08";
+  data += kAfterUnsynced;
+  writer.write(data);
+  std::string log = writer.log();
+  log[8] ^= 1;
+  EXPECT_EQ(examine_log(log), LogState::damaged);
+}
+
 struct LogFolder {
   void add(const std::string& name, const std::string& log) {
     std::ofstream(folder / name, std::ios::binary) << log;
@@ -160,6 +218,23 @@ TEST(WalCheck, OnlyTheNewestLogMayBeTorn) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::data_loss);
   EXPECT_NE(refused.error().message.find("000004.log"), std::string::npos);
+}
+
+TEST(WalCheck, OlderLogsMayBeTornIfNothingAfterThemWasSynced) {
+  const BufferedLog older;
+  LogWriter newer;
+  newer.write_after_unsynced("not synced either");
+  LogFolder torn;
+  torn.add("000004.log", older.with_damage_at(older.begins[1] + 20));
+  torn.add("000005.log", newer.log());
+  EXPECT_TRUE(torn.check());
+  EXPECT_EQ(std::filesystem::file_size(torn.folder / "000004.log"), older.begins[1]);
+  EXPECT_EQ(std::filesystem::file_size(torn.folder / "000005.log"), 0u) << "it follows a gap";
+  newer.write("by now all is synced");
+  torn.add("000004.log", older.with_damage_at(older.begins[1] + 20));
+  torn.add("000005.log", newer.log());
+  EXPECT_FALSE(torn.check());
+  EXPECT_EQ(std::filesystem::file_size(torn.folder / "000004.log"), older.writer.log().size());
 }
 
 /// A start that was cut off leaves an empty newer log; the next one must not find the tear in the
