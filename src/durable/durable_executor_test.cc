@@ -15,13 +15,15 @@ using State = TaskInfo::State;
 using Payloads = std::vector<std::string>;
 
 class DurableExecutorTest : public DurableFixture {
- protected:
+ public:
   DurableExecutorTest() {
     executor_ = &manual_;
     open();
   }
-  Code code_of_find(std::uint64_t id) { return scheduler().find(id).error().code; }
   ~DurableExecutorTest() override { scheduler_.reset(); }  // before its executor
+
+ protected:
+  Code code_of_find(std::uint64_t id) { return scheduler().find(id).error().code; }
 
   ManualExecutor manual_;
 };

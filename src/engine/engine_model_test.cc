@@ -165,7 +165,7 @@ class EngineModel : public EngineFixture {
     for (std::size_t i = 0; is_at_rest && i < tasks->size(); ++i) {
       ASSERT_EQ(to_string((*tasks)[i].task.id), to_string(ready[i])) << "out of order";
     }
-    const std::size_t leased_before = static_cast<std::size_t>(std::ranges::count_if(
+    const auto leased_before = static_cast<std::size_t>(std::ranges::count_if(
         tasks_, [](const Entry& entry) { return entry.second.lease.has_value(); }));
     if (is_at_rest && !ready.empty() &&
         leased_before < std::max<std::size_t>(1, options_.max_loaded / 4)) {

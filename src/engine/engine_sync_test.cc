@@ -68,9 +68,10 @@ class CountingStore final : public Store {
 };
 
 class EngineSync : public EngineFixture {
- protected:
+ public:
   ~EngineSync() override { engine_.reset(); }  // it uses the store below
 
+ protected:
   void open_with(milliseconds sync_interval) {
     open_on_a_new_disk();
     engine_.reset();

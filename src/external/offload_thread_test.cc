@@ -16,9 +16,10 @@ using test::Fault;
 
 /// Both threads sleep whenever a test looks, so it may look at what they use.
 class OffloadThreadTest : public EngineFixture {
- protected:
+ public:
   ~OffloadThreadTest() override { stop(); }
 
+ protected:
   void start() {
     engine_thread_ = std::make_unique<EngineThread>(
         OpenEngine{.store = nullptr, .engine = std::move(engine_)}, clock_);

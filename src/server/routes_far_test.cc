@@ -9,7 +9,7 @@ namespace {
 using test::Fault;
 
 class RoutesFar : public RoutesTest {
- protected:
+ public:
   RoutesFar() {
     http_->stop(0ms);
     auto external = std::make_unique<test::FakeExternal>();
@@ -24,6 +24,8 @@ class RoutesFar : public RoutesTest {
     http_->stop(0ms);
     offload_->stop();
   }
+
+ protected:
   /// Moves time by one interval, at rest before and after.
   void pass_interval() {
     clock_.await_waiters(2);

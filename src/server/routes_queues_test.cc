@@ -49,7 +49,7 @@ class RoutesQueuesTest : public RoutesTest {
   }
   /// A task of the queue whose only attempt has failed.
   std::string make_dead(const std::string& name) {
-    const std::string id = schedule(R"({"queue":")" + name + R"(","max_attempts":1})");
+    std::string id = schedule(R"({"queue":")" + name + R"(","max_attempts":1})");
     fail(lease(name).at(0).lease);
     return id;
   }

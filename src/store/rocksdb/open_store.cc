@@ -34,7 +34,7 @@ constexpr std::uint64_t kMostDoublings = 10;
 OpenStore::OpenStore(std::unique_ptr<OpenDb> db, const RocksDbStoreOptions& options)
     : options_(options),
       db_(std::move(db)),
-      settle_(*db_, options.settle_inline ? Settle::Mode::inline_ : Settle::Mode::background) {}
+      settle_(*db_, options.settle_inline ? Settle::Mode::foreground : Settle::Mode::background) {}
 
 Result<std::unique_ptr<Store>> OpenStore::open(const RocksDbStoreOptions& options,
                                                StoreSeams seams) {

@@ -67,7 +67,7 @@ void Settle::start(const SettleRange& range) {
   least_corrected_.reset();
   is_abandoned_.store(false, std::memory_order_relaxed);
   const rocksdb::Snapshot* const snapshot = db_.db().GetSnapshot();
-  if (mode_ == Mode::inline_) {
+  if (mode_ == Mode::foreground) {
     run(range, snapshot);
     return;
   }

@@ -38,7 +38,7 @@ Result<void> remove_unsettled(OpenDb& db, TaskId settled_to);
 /// At most one settle at a time. All methods belong to the store's thread.
 class Settle {
  public:
-  enum class Mode : std::uint8_t { background, inline_ };
+  enum class Mode : std::uint8_t { background, foreground };
 
   Settle(OpenDb& db, Mode mode) : db_(db), mode_(mode) {}
   /// Abandons what runs.
@@ -47,7 +47,7 @@ class Settle {
   Settle& operator=(const Settle&) = delete;
 
   bool is_running() const noexcept { return is_running_; }
-  /// Requires: none is running. With Mode::inline_ it is done when this returns.
+  /// Requires: none is running. With Mode::foreground it is done when this returns.
   void start(const SettleRange& range);
   /// A task of an id above the mark has been changed or erased, which was at `before` until now (at
   /// none, if it is new). Cheap when no settle runs.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -25,7 +24,7 @@ class TaskReader {
     Place low_water;
   };
   TaskReader(OpenDb& db, AcceptedIndex& accepted, Bounds bounds)
-      : db_(db), accepted_(accepted), bounds_(std::move(bounds)) {}
+      : db_(db), accepted_(accepted), bounds_(bounds) {}
 
   Result<TaskPage> read(const Place& after, const Place& until, std::size_t limit);
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit);

@@ -27,7 +27,7 @@ class TaskTable {
                                                    std::size_t limit, std::size_t offset) const {
     std::vector<std::pair<int, std::int64_t>> found;
     for (const auto& row : rows_) {
-      if (row.second > after && row.second <= until) found.push_back(row);
+      if (row.second > after && row.second <= until) found.emplace_back(row);
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.second < b.second; });
