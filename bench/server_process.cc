@@ -52,7 +52,7 @@ std::vector<pid_t> family_of(pid_t process) {
   std::vector<pid_t> family{process};
   for (std::size_t i = 0; i < family.size(); ++i) {
     const std::string id = std::to_string(family[i]);
-    std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+    std::ifstream children(fs::path("/proc") / id / "task" / id / "children");
     for (pid_t child = 0; children >> child;) family.push_back(child);
   }
   return family;

@@ -211,7 +211,7 @@ Figures run(const std::string& folder, std::size_t batches, std::size_t batch_ta
   figures.by_place = measure([&] { read_by_place(*store, places); });
   figures.find = measure([&] { find_by_id(*store, places); });
   const auto read_front = [&store] {
-    DETENT_CHECK(store->read(begin_of(Lane::due), end_of(Lane::due), 1'000)->tasks.size() > 0);
+    DETENT_CHECK(!store->read(begin_of(Lane::due), end_of(Lane::due), 1'000)->tasks.empty());
   };
   figures.fresh_front = measure(read_front);
   const auto front = std::span(places).first(places.size() * 5 / 6);

@@ -83,7 +83,7 @@ Result<milliseconds> parse_sync(const std::string& text) {
   constexpr std::string_view kInterval = "interval=";
   if (text == "always") return milliseconds{0};
   if (text.starts_with(kInterval)) {
-    const Result<milliseconds> interval = parse_duration(text.substr(kInterval.size()));
+    Result<milliseconds> interval = parse_duration(text.substr(kInterval.size()));
     if (interval && *interval >= milliseconds{1} && *interval <= kMaxSyncInterval) return interval;
   }
   return Error{ErrorCode::invalid_argument,

@@ -17,13 +17,14 @@ namespace detent::cli {
 namespace {
 
 class CopyCommandsTest : public testing::Test {
- protected:
+ public:
   CopyCommandsTest() {
     std::string name = testing::TempDir() + "detent-copy-XXXXXX";
     folder_ = ::mkdtemp(name.data());
   }
   ~CopyCommandsTest() override { std::filesystem::remove_all(folder_); }
 
+ protected:
   ExitCode run(ClientCommand command, OutputFormat format = OutputFormat::people) {
     out_.str("");
     err_.str("");
