@@ -23,12 +23,12 @@ class FarTasksTest : public testing::Test {
     return example_task(id, ceil_to_ms(clock_.wall_now()) + delay);
   }
   Task add_here(std::uint64_t id, std::chrono::milliseconds delay) {
-    const Task made = task(id, delay);
+    Task made = task(id, delay);
     local_.tasks.emplace(made.id, made);
     return made;
   }
   Task add_there(std::uint64_t id, std::chrono::milliseconds delay) {
-    const Task made = task(id, delay);
+    Task made = task(id, delay);
     external_.entries.emplace(made.id, test::FakeExternal::Entry{made, {}});
     return made;
   }
