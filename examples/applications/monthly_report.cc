@@ -1,48 +1,43 @@
-// A report on the last day of each month at 18:00 UTC: months differ in length, so each run
-// computes the date of the next one from the calendar, never from "30 days".
+// A report at 09:00 in Shanghai on the last working day of each month. The machine sleeps through
+// one of them; the report is made when it wakes, once, and says which month it is for.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
+#include "detent/cron.h"
 #include "detent/simulation.h"
 
 using namespace std::chrono_literals;
 using namespace std::chrono;
 
-class MonthlyReport {
- public:
-  MonthlyReport(detent::Simulation& simulation, year_month month)
-      : simulation_(simulation), month_(month) {
-    schedule();
-  }
-  const std::vector<year_month_day>& sent() const { return sent_; }
-
- private:
-  void schedule() {
-    const detent::WallTime due = sys_days(month_ / last) + 18h;
-    timer_ = simulation_.scheduler().schedule_at(due, [this] { run(); });
-  }
-  void run() {
-    sent_.emplace_back(floor<days>(simulation_.clock().wall_now()));
-    month_ += months{1};  // arithmetic on months: Jan 31 is followed by Feb 28 or 29
-    schedule();
-  }
-
-  detent::Simulation& simulation_;
-  year_month month_;
-  std::vector<year_month_day> sent_;
-  detent::TimerHandle timer_;
-};
+/// "2024-05-31 09:00", as people in Shanghai read it.
+std::string in_shanghai(detent::WallTime time) {
+  const auto local = time + 8h;
+  const year_month_day date(floor<days>(local));
+  const hh_mm_ss clock(local - floor<days>(local));
+  char text[32];
+  std::snprintf(text, sizeof text, "%d-%02u-%02u %02ld:%02ld", int(date.year()),
+                unsigned(date.month()), unsigned(date.day()), long(clock.hours().count()),
+                long(clock.minutes().count()));
+  return text;
+}
 
 int main() {
   detent::Simulation simulation(1, {.start = sys_days(2024y / January / 1)});
-  MonthlyReport report(simulation, 2024y / January);
-  simulation.run_for(24h * 366);
   std::string days;
-  for (const year_month_day day : report.sent()) {
-    days += std::to_string(unsigned(day.day())) + " ";
-  }
-  std::printf("sent on day: %s\n", days.c_str());
-  return days == "31 29 31 30 31 30 31 31 30 31 30 31 " ? EXIT_SUCCESS : EXIT_FAILURE;
+  const auto report = [&](detent::WallTime due) {
+    const auto now = floor<milliseconds>(simulation.clock().wall_now());
+    std::printf("report of %s, made %s\n", in_shanghai(due).c_str(), in_shanghai(now).c_str());
+    days += in_shanghai(due).substr(8, 3);
+  };
+
+  const auto last_working_day = detent::Cron::parse("0 9 LW * *", "Asia/Shanghai").value();
+  const detent::TimerHandle timer = simulation.scheduler().schedule_on(
+      last_working_day, report, {.missed = detent::MissedOccurrence::once, .grace = 72h});
+
+  simulation.run_for(24h * 150);  // to 30 May
+  simulation.suspend(24h * 3);    // over Friday, the 31st
+  simulation.run_for(24h * 213);  // to the end of the year
+  std::printf("on day: %s\n", days.c_str());
+  return days == "31 29 29 30 31 28 31 30 30 31 29 31 " ? EXIT_SUCCESS : EXIT_FAILURE;
 }

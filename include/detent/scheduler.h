@@ -4,6 +4,7 @@
 //     detent::TimerHandle timer = scheduler.schedule_after(250ms, [b = std::move(buffer)] { … });
 //     timer.cancel();                                   // or let the handle go out of scope
 //     auto beat = scheduler.schedule_every({.period = 30s}, send_heartbeat);
+//     auto monthly = scheduler.schedule_on(Cron::parse("0 9 1 * *", "Asia/Shanghai").value(), f);
 //     scheduler.schedule_keyed("inspect:7", {.period = 1min, .count = 3}, inspect);
 //
 // Timers are kept in shards, each a timing wheel behind a lock; a thread schedules on one of them.
@@ -12,14 +13,14 @@
 //
 // Promises. A job never runs before its deadline by the clock given. A timer ends exactly once: it
 // ran, was cancelled, or was dropped by stop. What a job captured is destroyed as soon as its timer
-// has ended, without a lock. Runs of one periodic timer never overlap. After `stop` has returned
+// has ended, without a lock. Runs of one timer never overlap. After `stop` has returned
 // (or the destructor) no job runs. Jobs may throw; they may schedule, cancel and stop.
 //
 // Time. Delays are measured on the monotonic clock and do not follow steps of the wall clock. A
 // timer for a date (WallTime) does: the driver compares the clocks (SchedulerOptions::wall_check)
 // and sets such timers anew when the wall clock was stepped; it is never early by the wall clock.
 //
-// Read next: detent/scheduler_options.h, detent/periodic.h, detent/simulation.h (to test with), and
+// Read next: detent/scheduler_options.h, periodic.h, recurring.h, simulation.h (to test with), and
 // src/runtime/scheduler_core.h (how the threads meet).
 #pragma once
 
@@ -39,6 +40,7 @@
 #include "detent/clock.h"
 #include "detent/internal/saturate.h"
 #include "detent/periodic.h"
+#include "detent/recurring.h"
 #include "detent/scheduler_options.h"
 #include "detent/scheduler_report.h"
 #include "detent/source_location.h"
@@ -66,9 +68,11 @@ enum class Drain : std::uint8_t {
 /// A timer that `stop` handed back.
 struct PendingJob {
   MonotonicTime deadline;
-  std::optional<WallTime> date;             // for one scheduled for a date
-  Job job;                                  // a keyed one passes its key, which is the name
-  std::optional<PeriodicOptions> periodic;  // with `count` as what is left of it; 0 stays 0
+  std::optional<WallTime> date;  // for one scheduled for a date
+  Job job;                       // a keyed one passes its key, which is the name
+  // These two with `count` as what is left of it; 0 stays 0.
+  std::optional<PeriodicOptions> periodic;
+  std::optional<RecurringOptions> recurring;  // `job` passes the occurrence that was to come
   std::string name;
 };
 
@@ -153,6 +157,17 @@ class Scheduler {
   TimerHandle schedule_every(const PeriodicOptions& periodic, Job job,
                              const TimerOptions& options = {},
                              SourceLocation where = SourceLocation::current());
+
+  /// Runs `job` on the dates of `rule` after now (detent/recurring.h): a Cron, a CalendarInterval,
+  /// anything with their `next_after`, or a callable like it. It follows the wall clock, see "Time"
+  /// above. A date that had its run has no other when the clock is stepped back over it, unless by
+  /// more than 26 hours: then the clock was wrong before, and the rule goes on from the new time. A
+  /// run that throws does not end it. One that is moved by its handle stands for the occurrences
+  /// until then, the next one included. As schedule_after, but allocates.
+  /// Returns: also an empty handle when the rule has no date to come.
+  TimerHandle schedule_on(RecurringRule rule, RecurringJob job,
+                          const RecurringOptions& recurring = {}, const TimerOptions& options = {},
+                          SourceLocation where = SourceLocation::current());
 
   // ---- Keyed timers: they belong to the scheduler, one for each key -----------------------------
 

@@ -55,8 +55,8 @@ class [[nodiscard]] TimerHandle {
   CancelResult cancel_and_wait() noexcept;
 
   /// Moves the timer: it fires `delay` from now (at once when that is not positive), as late as the
-  /// clock allows when `delay` is huge. A periodic one goes on from there in its period. Moving to
-  /// later costs no more than a store, the clock and the lock.
+  /// clock allows when `delay` is huge. A periodic one goes on from there in its period, a
+  /// recurring one by its rule. Moving to later costs no more than a store, the clock and the lock.
   /// Returns: true when it was pending; false when its job runs, or is over.
   template <class Rep, class Period>
   bool expires_after(std::chrono::duration<Rep, Period> delay) noexcept {

@@ -104,6 +104,15 @@ TimerHandle Scheduler::schedule_every(const PeriodicOptions& periodic, Job job,
   return impl_->core().schedule(impl_->periodic(std::move(job), periodic, options, where));
 }
 
+TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
+                                   const RecurringOptions& recurring, const TimerOptions& options,
+                                   SourceLocation where) {
+  const bool job_is_callable = static_cast<bool>(job);
+  DETENT_CHECK(job_is_callable);
+  auto timer = impl_->recurring(std::move(rule), std::move(job), recurring, options, where);
+  return timer ? impl_->core().schedule(*std::move(timer)) : TimerHandle();
+}
+
 KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay,
                                          KeyedJob job, SameKey same_key, SourceLocation where) {
   const MonotonicTime due_at = internal::saturating_add(clock().now(), delay);

@@ -12,9 +12,16 @@
 #include "detent/scheduler.h"
 #include "runtime/driver.h"
 #include "runtime/keyed_timers.h"
+#include "runtime/recurring_dates.h"
 #include "runtime/scheduler_core.h"
 
 namespace detent::internal {
+
+/// What the timer underneath a recurring job runs.
+struct RecurringRun {
+  RecurringDates dates;
+  RecurringJob job;
+};
 
 /// Thread-safe.
 class SchedulerImpl {
@@ -58,6 +65,20 @@ class SchedulerImpl {
         .job = std::move(job), .due_at = {}, .where = where, .details = details_of(options)};
     timer.details->periodic.emplace(periodic, now, wall, core_.next_seed());
     timer.due_at = timer.details->periodic->due_at();
+    return timer;
+  }
+
+  /// Returns: nothing when the rule has no date to come.
+  std::optional<NewTimer> recurring(RecurringRule&& rule, RecurringJob&& job,
+                                    const RecurringOptions& recurring, const TimerOptions& options,
+                                    SourceLocation where) {
+    auto run = std::make_unique<RecurringRun>(RecurringRun{
+        .dates = {std::move(rule), recurring, core_.next_seed()}, .job = std::move(job)});
+    const auto first = run->dates.first(whole_ms(core_.clock().wall_now()));
+    if (!first) return std::nullopt;
+    NewTimer timer = for_date({}, *first, options, where);
+    timer.details->recurring = &run->dates;
+    timer.job = [run = std::move(run)] { run->job(run->dates.occurrence()); };
     return timer;
   }
 

@@ -43,6 +43,12 @@ bool is_inside(const SchedulerShard& shard, TimerId id) noexcept {
   return false;
 }
 
+/// The wall clock after the monotonic one: between the two a date can only get later.
+ClockReading read(const Clock& clock) noexcept {
+  const MonotonicTime now = clock.now();
+  return {.now = now, .wall = clock.wall_now()};
+}
+
 }  // namespace
 
 SchedulerShard::SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed)
@@ -147,7 +153,7 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
   MutexLock lock(mu_);
   if (closed_ || !timers_.move_next_run(id, due_at)) return false;
-  if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `finish` does
+  if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `rearm` does
   return true;
 }
 
@@ -203,12 +209,35 @@ void SchedulerShard::run(TimerId id) noexcept {
     if (!begun) return after_no_run(id, job);
   }
   InsideJob inside(*this, id);
-  core_.check_lateness(*begun);
-  if (!core_.call(job)) {
-    MutexLock lock(mu_);
-    timers_.count_error();
+  if (begun->recurring != nullptr) {
+    return run_occurrence(id, std::move(job), *begun->recurring);
   }
-  finish(id, std::move(job), begun->is_periodic);
+  call(job, *begun);
+  if (!begun->repeats || !rearm(id, job)) end(id, std::move(job));
+}
+
+// The rule is asked without the lock, as a job runs: it is the user's code. So is what it settles:
+// nobody else touches `dates` while the timer counts as running.
+void SchedulerShard::run_occurrence(TimerId id, Job job, RecurringDates& dates) noexcept {
+  const ClockReading clocks = read(core_.clock());
+  if (dates.begin(whole_ms(clocks.wall))) {
+    BegunRun begun;
+    {
+      MutexLock lock(mu_);
+      begun = timers_.begin_occurrence(id, clocks.now);
+    }
+    call(job, begun);
+  }
+  const ClockReading after = read(core_.clock());
+  const std::optional<WallTime> next = dates.end(whole_ms(after.wall));
+  if (!rearm_for(next, id, after, job)) end(id, std::move(job));
+}
+
+void SchedulerShard::call(Job& job, const BegunRun& begun) noexcept {
+  core_.check_lateness(begun);
+  if (core_.call(job)) return;
+  MutexLock lock(mu_);
+  timers_.count_error();
 }
 
 // It was moved, or it is for a date and went back into the wheel, where the driver must find it.
@@ -227,16 +256,27 @@ void SchedulerShard::run_in_caller(Job job) noexcept {
   timers_.count_error();
 }
 
-void SchedulerShard::finish(TimerId id, Job job, bool is_periodic) noexcept {
-  if (is_periodic) {
-    const MonotonicTime now = core_.clock().now();
-    MutexLock lock(mu_);
-    const auto repeat = closed_ ? TimerShard::Repeat::must_not : TimerShard::Repeat::may;
-    if (timers_.rearm(id, now, repeat, job)) {
-      wake_driver_if_late();
-      return;
-    }
-  }
+TimerShard::Repeat SchedulerShard::repeat() const noexcept {
+  return closed_ ? TimerShard::Repeat::must_not : TimerShard::Repeat::may;
+}
+
+bool SchedulerShard::rearm(TimerId id, Job& job) noexcept {
+  const MonotonicTime now = core_.clock().now();
+  MutexLock lock(mu_);
+  if (!timers_.rearm(id, now, repeat(), job)) return false;
+  wake_driver_if_late();
+  return true;
+}
+
+bool SchedulerShard::rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
+                               Job& job) noexcept {
+  MutexLock lock(mu_);
+  if (!timers_.rearm_for(next, id, clocks, repeat(), job)) return false;
+  wake_driver_if_late();
+  return true;
+}
+
+void SchedulerShard::end(TimerId id, Job job) noexcept {
   job = Job();  // before anybody learns that it is over
   MutexLock lock(mu_);
   timers_.end_run(id);
@@ -257,7 +297,7 @@ std::vector<PendingJob> SchedulerShard::close(Drain drain) {
       taken = timers_.take_all(TakeAll::pending_and_queued);
       break;
     case Drain::run_pending:
-      taken = timers_.take_all(TakeAll::periodic);
+      taken = timers_.take_all(TakeAll::repeating);
       break;
     case Drain::run_due:
       break;

@@ -102,7 +102,14 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
   void tell_stop() noexcept DETENT_REQUIRES(mu_);
   void after_no_run(TimerId id, Job& job) noexcept DETENT_REQUIRES(mu_);
-  void finish(TimerId id, Job job, bool is_periodic) noexcept;
+  void run_occurrence(TimerId id, Job job, RecurringDates& dates) noexcept;
+  void call(Job& job, const BegunRun& begun) noexcept;
+  TimerShard::Repeat repeat() const noexcept DETENT_REQUIRES(mu_);
+  // These two put a timer that repeats back into the wheel, with `job`, unless it is over.
+  bool rearm(TimerId id, Job& job) noexcept;
+  bool rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
+                 Job& job) noexcept;
+  void end(TimerId id, Job job) noexcept;
 
   // Constant after construction.
   SchedulerCore& core_;

@@ -20,10 +20,11 @@ Tick ticks_of(nanoseconds span, const TickScale& scale) noexcept {
   return static_cast<Tick>(span / scale.resolution());
 }
 
-/// The wall clock in the unit of dates. A date compared in nanoseconds would overflow in 2262.
-WallTime whole_ms(WallInstant wall) { return std::chrono::floor<std::chrono::milliseconds>(wall); }
-
 }  // namespace
+
+WallTime whole_ms(WallInstant wall) noexcept {
+  return std::chrono::floor<std::chrono::milliseconds>(wall);
+}
 
 nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
   const WallTime whole = whole_ms(wall);
@@ -131,14 +132,19 @@ void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime 
   due.push_back(entry.id());
 }
 
-/// Whether the wall clock does not show the date yet: it was stepped back.
+/// Whether the wall clock does not show the date yet: it was stepped back. A recurring timer whose
+/// date came from a wrong clock is looked at all the same, to go on from the right one.
 bool TimerShard::is_before_date(const Entry& entry, const ClockReading& clocks) noexcept {
-  return entry.is_dated() && *entry.details->date > whole_ms(clocks.wall);
+  const WallTime wall = whole_ms(clocks.wall);
+  if (!entry.is_dated() || *entry.details->date <= wall) return false;
+  return !entry.is_recurring() || !entry.details->recurring->was_clock_wrong(wall);
 }
 
 void TimerShard::arm_for_date(Entry& entry, const ClockReading& clocks) noexcept {
-  const MonotonicTime due_at =
-      saturating_add(clocks.now, time_until(*entry.details->date, clocks.wall));
+  const nanoseconds wait = is_before_date(entry, clocks)
+                               ? time_until(*entry.details->date, clocks.wall)
+                               : nanoseconds::zero();
+  const MonotonicTime due_at = saturating_add(clocks.now, wait);
   if (entry.is_periodic()) entry.details->periodic->move(due_at);
   arm(entry, due_at);
 }
@@ -198,6 +204,7 @@ bool TimerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> 
   if (entry->state == State::queued) --queued_;
   set_date(*entry, date);
   if (entry->is_periodic()) entry->details->periodic->move(due_at);
+  if (entry->is_recurring()) entry->details->recurring->move();
   arm(*entry, due_at);
   return true;
 }
@@ -247,17 +254,29 @@ std::optional<BegunRun> TimerShard::begin_run(TimerId id, const ClockReading& cl
     arm_for_date(*entry, clocks);
     return std::nullopt;
   }
-  const MonotonicTime now = clocks.now;
   entry->state = State::running;
   ++running_;
-  ++runs_;
   job = std::move(entry->job);
-  record(*entry, now);
-  const BegunRun begun{.is_periodic = entry->is_periodic(),
-                       .lateness = now - entry->due_at,
-                       .was_last_late = last_was_late_};
+  if (entry->is_recurring()) {
+    return BegunRun{.repeats = true, .recurring = entry->details->recurring};
+  }
+  if (entry->is_periodic()) entry->details->periodic->begin(clocks.now);
+  return count_run(*entry, clocks.now);
+}
+
+BegunRun TimerShard::begin_occurrence(TimerId id, MonotonicTime now) noexcept {
+  const Entry* const entry = find(id);
+  DETENT_CHECK(entry != nullptr);
+  DETENT_CHECK(entry->state == State::running);
+  return count_run(*entry, now);
+}
+
+BegunRun TimerShard::count_run(const Entry& entry, MonotonicTime now) noexcept {
+  ++runs_;
+  record(entry, now);
+  const BegunRun begun{
+      .repeats = entry.repeats(), .lateness = now - entry.due_at, .was_last_late = last_was_late_};
   last_was_late_ = begun.lateness > late_threshold_;
-  if (begun.is_periodic) entry->details->periodic->begin(now);
   return begun;
 }
 
@@ -277,16 +296,36 @@ bool TimerShard::rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) n
   DETENT_CHECK(entry->state == State::running);
   if (!entry->is_periodic()) return false;
   PeriodicTicks& ticks = *entry->details->periodic;
-  entry->exhausted = !ticks.end(now);
-  if (entry->exhausted || entry->cancelled || repeat == Repeat::must_not) return false;
-  --running_;
-  entry->job = std::move(job);
+  if (!may_rearm(*entry, ticks.end(now), repeat)) return false;
   if (const auto next_run = std::exchange(entry->details->next_run, std::nullopt)) {
     ticks.move(*next_run);
   }
-  set_date(*entry, std::nullopt);  // it was for the run that is over
-  arm(*entry, ticks.due_at());
+  rearm_at(*entry, ticks.due_at(), std::nullopt, job);
   return true;
+}
+
+bool TimerShard::rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
+                           Repeat repeat, Job& job) noexcept {
+  Entry* const entry = find(id);
+  DETENT_CHECK(entry != nullptr);
+  DETENT_CHECK(entry->state == State::running);
+  if (!may_rearm(*entry, next.has_value(), repeat)) return false;
+  rearm_at(*entry, saturating_add(clocks.now, time_until(*next, clocks.wall)), next, job);
+  return true;
+}
+
+bool TimerShard::may_rearm(Entry& entry, bool has_next, Repeat repeat) noexcept {
+  entry.exhausted = !has_next;
+  return has_next && !entry.cancelled && repeat == Repeat::may;
+}
+
+/// `date`: of the next run; the one there was, was for the run that is over.
+void TimerShard::rearm_at(Entry& entry, MonotonicTime due_at, std::optional<WallTime> date,
+                          Job& job) noexcept {
+  --running_;
+  entry.job = std::move(job);
+  set_date(entry, date);
+  arm(entry, due_at);
 }
 
 void TimerShard::end_run(TimerId id) noexcept {
@@ -294,7 +333,7 @@ void TimerShard::end_run(TimerId id) noexcept {
   DETENT_CHECK(entry != nullptr);
   DETENT_CHECK(entry->state == State::running);
   --running_;
-  if (!entry->is_periodic() || entry->exhausted) {
+  if (!entry->repeats() || entry->exhausted) {
     ++completed_;
   } else if (entry->cancelled) {
     ++cancelled_;
@@ -309,10 +348,11 @@ std::vector<PendingJob> TimerShard::take_all(TakeAll which) {
   slab_.for_each([&](Entry& entry) {
     if (entry.state == State::running) return;
     if (entry.state == State::queued && which == TakeAll::pending) return;
-    if (!entry.is_periodic() && which == TakeAll::periodic) return;
+    if (!entry.repeats() && which == TakeAll::repeating) return;
     PendingJob& left = taken.emplace_back();
     left.deadline = entry.due_at;
     if (entry.is_periodic()) left.periodic = entry.details->periodic->left();
+    if (entry.is_recurring()) left.recurring = entry.details->recurring->left();
     if (entry.details != nullptr) {
       left.name = std::move(entry.details->name);
       left.date = entry.details->date;

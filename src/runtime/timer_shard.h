@@ -24,6 +24,7 @@
 #include "detent/scheduler.h"
 #include "runtime/lateness_ledger.h"
 #include "runtime/periodic_ticks.h"
+#include "runtime/recurring_dates.h"
 #include "runtime/slack.h"
 
 namespace detent::internal {
@@ -34,6 +35,9 @@ struct ClockReading {
   WallInstant wall;
 };
 
+/// The wall clock in the unit of dates. A date compared in nanoseconds would overflow in 2262.
+WallTime whole_ms(WallInstant wall) noexcept;
+
 /// How long until the wall clock shows `due`, seen at `wall`; zero when it has, saturating.
 std::chrono::nanoseconds time_until(WallTime due, WallInstant wall) noexcept;
 
@@ -41,6 +45,8 @@ std::chrono::nanoseconds time_until(WallTime due, WallInstant wall) noexcept;
 struct TimerDetails {
   std::optional<PeriodicTicks> periodic = std::nullopt;
   std::optional<WallTime> date = std::nullopt;  // it is scheduled for a date
+  // Of one that recurs; lives in its job. While that runs, its thread has it, without the lock.
+  RecurringDates* recurring = nullptr;
   std::string name = {};
   std::chrono::nanoseconds slack{};
   SlackUse slack_use = SlackUse::coalesce;
@@ -56,11 +62,12 @@ struct NewTimer {
 };
 
 /// Which timers `take_all` takes.
-enum class TakeAll : std::uint8_t { pending, pending_and_queued, periodic };
+enum class TakeAll : std::uint8_t { pending, pending_and_queued, repeating };
 
 /// A run that begins.
 struct BegunRun {
-  bool is_periodic = false;
+  bool repeats = false;
+  RecurringDates* recurring = nullptr;  // then these two are told by `begin_occurrence`
   std::chrono::nanoseconds lateness{};
   bool was_last_late = false;  // by more than the threshold, the run of this shard before it
 };
@@ -104,10 +111,15 @@ class TimerShard {
   /// Queued → running at `now`, with the job moved to `job`. Returns: nothing when it was cancelled
   /// or moved meanwhile and must not run.
   std::optional<BegunRun> begin_run(TimerId id, const ClockReading& clocks, Job& job) noexcept;
+  /// Counts the run of a recurring timer that has begun, once it is settled that there is one.
+  BegunRun begin_occurrence(TimerId id, MonotonicTime now) noexcept;
   /// Running → pending at its next tick, with `job` moved back. Returns: false when there is no
   /// next run, or there shall be none; then the caller destroys the job and calls `end_run`.
   enum class Repeat : std::uint8_t { may, must_not };
   bool rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) noexcept;
+  /// The same for a recurring timer, at `next`; without one there is no next run.
+  bool rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
+                 Repeat repeat, Job& job) noexcept;
   /// Running → free.
   void end_run(TimerId id) noexcept;
 
@@ -160,7 +172,7 @@ class TimerShard {
     std::uint32_t index;
     State state = State::unarmed;
     bool cancelled = false;  // while it runs: there is to be no other run
-    bool exhausted = false;  // a periodic one: that was its last run
+    bool exhausted = false;  // one that repeats: that was its last run
     std::uint64_t generation = 0;
     MonotonicTime due_at = {};  // exact
     Tick tick = 0;              // when it fires: due_at rounded up, or later by slack
@@ -174,6 +186,10 @@ class TimerShard {
 
     TimerId id() const noexcept { return {.index = index, .generation = generation}; }
     bool is_periodic() const noexcept { return details != nullptr && details->periodic; }
+    bool is_recurring() const noexcept {
+      return details != nullptr && details->recurring != nullptr;
+    }
+    bool repeats() const noexcept { return is_periodic() || is_recurring(); }
     bool is_dated() const noexcept { return details != nullptr && details->date; }
     bool has_slack() const noexcept {
       return details != nullptr && details->slack > std::chrono::nanoseconds::zero();
@@ -191,6 +207,10 @@ class TimerShard {
   static bool is_before_date(const Entry& entry, const ClockReading& clocks) noexcept;
   void arm_for_date(Entry& entry, const ClockReading& clocks) noexcept;
   void sort_by_deadline(std::vector<TimerId>& due) const;
+  BegunRun count_run(const Entry& entry, MonotonicTime now) noexcept;
+  bool may_rearm(Entry& entry, bool has_next, Repeat repeat) noexcept;
+  void rearm_at(Entry& entry, MonotonicTime due_at, std::optional<WallTime> date,
+                Job& job) noexcept;
   void record(const Entry& entry, MonotonicTime now) noexcept;
   void take_out(Entry& entry, Job& job) noexcept;
   void end(Entry& entry) noexcept;
