@@ -48,6 +48,7 @@ class CountingStore final : public Store {
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
     return store_.trim_keys(now, limit);
   }
+  Result<std::vector<ScheduleRecord>> schedules() override { return store_.schedules(); }
   Result<std::vector<QueueRecord>> queues() override { return store_.queues(); }
   Result<std::vector<DueCount>> due_counts() override { return store_.due_counts(); }
   Result<std::uint64_t> quarantined() override { return store_.quarantined(); }

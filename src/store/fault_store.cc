@@ -66,6 +66,10 @@ Result<std::size_t> FaultStore::trim_keys(WallTime now, std::size_t limit) {
   return faulty_write([&] { return store_.trim_keys(now, limit); });
 }
 
+Result<std::vector<ScheduleRecord>> FaultStore::schedules() {
+  return faulty_read([&] { return store_.schedules(); });
+}
+
 Result<std::vector<QueueRecord>> FaultStore::queues() {
   return faulty_read([&] { return store_.queues(); });
 }

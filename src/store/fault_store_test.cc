@@ -55,6 +55,7 @@ TEST_F(FaultStoreTest, PassesEverythingOnWithoutAPlan) {
   batch.queues[0].number = 1;
   batch.keys.push_back(expired_key());
   batch.due_counts.push_back({.bin = {}, .count = 1});
+  batch.schedules.push_back({.schedule = {.name = "s", .queue = "q"}});
   ASSERT_TRUE(store.write(batch, Durability::synced));
   EXPECT_TRUE(store.find(first).value().has_value());
   EXPECT_EQ(read_due().value().tasks.size(), 1u);
@@ -65,6 +66,7 @@ TEST_F(FaultStoreTest, PassesEverythingOnWithoutAPlan) {
   EXPECT_EQ(store.last_queue_number(), 1u);
   EXPECT_EQ(store.begin_epoch().value(), 1u);
   EXPECT_EQ(store.queues().value(), batch.queues);
+  EXPECT_EQ(store.schedules().value(), batch.schedules);
   EXPECT_EQ(store.due_counts().value(), batch.due_counts);
   EXPECT_EQ(store.find_key(1, "k").value(), batch.keys[0]);
   EXPECT_EQ(store.trim_keys(WallTime{}, 10).value(), 1u);
@@ -125,6 +127,7 @@ TEST_F(FaultStoreTest, ReadsFailAsToldAndWritesGoOn) {
   EXPECT_EQ(error_of(store.read_at({})), error);
   EXPECT_EQ(error_of(store.find_key(1, "k")), error);
   EXPECT_EQ(error_of(store.queues()), error);
+  EXPECT_EQ(error_of(store.schedules()), error);
   EXPECT_EQ(error_of(store.due_counts()), error);
   EXPECT_EQ(error_of(store.quarantined()), error);
   EXPECT_TRUE(store.write(one_put(first), Durability::synced));

@@ -4,6 +4,7 @@
 
 #include "detent/check.h"
 #include "store/record_format.h"
+#include "store/schedule_format.h"
 #include "store/store_error.h"
 
 namespace detent {
@@ -22,6 +23,11 @@ bool all_differ(std::vector<Name> names) {
   return std::adjacent_find(names.begin(), names.end()) == names.end();
 }
 
+void flip(std::string& record, std::size_t bit) {
+  char& byte = record[bit / 8 % record.size()];
+  byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1u << (bit % 8)));
+}
+
 /// What WriteBatch requires of itself; what it requires of the disk is checked as it is applied.
 void check_batch(const WriteBatch& batch) {
   std::vector<TaskId> tasks;
@@ -34,6 +40,11 @@ void check_batch(const WriteBatch& batch) {
   for (const QueueRecord& record : batch.queues) queues.push_back(record.queue);
   DETENT_CHECK(all_differ(std::move(queues)));
 
+  DETENT_CHECK(all_differ(batch.removed_schedules));
+  std::vector<std::string> schedules;
+  for (const ScheduleRecord& record : batch.schedules) schedules.push_back(record.schedule.name);
+  DETENT_CHECK(all_differ(std::move(schedules)));
+
   std::vector<std::pair<std::uint32_t, std::string>> keys;
   for (const KeyRecord& record : batch.keys) keys.emplace_back(record.queue, record.key);
   DETENT_CHECK(all_differ(std::move(keys)));
@@ -44,9 +55,13 @@ void check_batch(const WriteBatch& batch) {
 void MemoryDisk::flip_bit(Place place, std::size_t bit) {
   const auto found = records_.find(place);
   DETENT_CHECK(found != records_.end());
-  std::string& record = found->second;
-  char& byte = record[bit / 8 % record.size()];
-  byte = static_cast<char>(static_cast<unsigned char>(byte) ^ (1u << (bit % 8)));
+  flip(found->second, bit);
+}
+
+void MemoryDisk::flip_schedule_bit(const std::string& name, std::size_t bit) {
+  const auto found = schedules_.find(name);
+  DETENT_CHECK(found != schedules_.end());
+  flip(found->second, bit);
 }
 
 MemoryStore::MemoryStore(MemoryDisk& disk) : disk_(disk) { disk_.is_open_ = true; }
@@ -68,6 +83,10 @@ Result<void> MemoryStore::write(const WriteBatch& batch, Durability /*durability
   for (const std::string& queue : batch.removed_queues) disk_.queues_.erase(queue);
   for (const QueueRecord& record : batch.queues) set_queue(record);
   for (const KeyRecord& record : batch.keys) set_key(record);
+  for (const std::string& name : batch.removed_schedules) disk_.schedules_.erase(name);
+  for (const ScheduleRecord& record : batch.schedules) {
+    disk_.schedules_[record.schedule.name] = encode_schedule(record);
+  }
   for (const auto& [bin, change] : batch.due_counts) {
     if ((disk_.due_counts_[bin] += change) == 0) disk_.due_counts_.erase(bin);
   }
@@ -198,6 +217,16 @@ Result<std::size_t> MemoryStore::trim_keys(WallTime now, std::size_t limit) {
     at = disk_.expiries_.erase(at);
   }
   return trimmed;
+}
+
+Result<std::vector<ScheduleRecord>> MemoryStore::schedules() {
+  std::vector<ScheduleRecord> all;
+  all.reserve(disk_.schedules_.size());
+  for (const auto& [name, bytes] : disk_.schedules_) {
+    ASSIGN_OR_RETURN(ScheduleRecord record, decode_schedule(name, bytes));
+    all.push_back(std::move(record));
+  }
+  return all;
 }
 
 Result<std::vector<QueueRecord>> MemoryStore::queues() {

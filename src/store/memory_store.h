@@ -30,6 +30,8 @@ class MemoryDisk {
   /// Plants damage: flips one bit of the record at `place`; `bit` is taken modulo its length.
   /// Requires: there is a record.
   void flip_bit(Place place, std::size_t bit);
+  /// The same of a schedule's record.
+  void flip_schedule_bit(const std::string& name, std::size_t bit);
   /// In all lanes.
   std::size_t record_count() const noexcept { return records_.size(); }
 
@@ -43,6 +45,7 @@ class MemoryDisk {
   std::map<Place, std::string> quarantine_;
   std::map<std::string, QueueRecord> queues_;
   std::map<std::uint32_t, std::string> queue_names_;  // also of those that were removed
+  std::map<std::string, std::string> schedules_;      // encoded, by name
   std::map<KeyName, KeyRecord> keys_;
   std::set<std::pair<WallTime, KeyName>> expiries_;  // of the keys that have one
   std::map<DueBin, std::int64_t> due_counts_;        // without those that are 0
@@ -68,6 +71,7 @@ class MemoryStore final : public Store {
   Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
                                            std::size_t limit) override;
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
+  Result<std::vector<ScheduleRecord>> schedules() override;
   Result<std::vector<QueueRecord>> queues() override;
   Result<std::vector<DueCount>> due_counts() override;
   Result<std::uint64_t> quarantined() override;

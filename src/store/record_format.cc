@@ -1,28 +1,22 @@
 #include "store/record_format.h"
 
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "detent/check.h"
+#include "store/record_fields.h"
 #include "task/limits.h"
 
 namespace detent {
 
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr std::size_t kChecksumBytes = 4;
 
-// The flags byte. Version 1 has the first five only; its other bits are 0.
-constexpr unsigned kPayloadIsBytes = 1u << 0;
+// The flags byte, beside kTaskFlags. Version 1 has the first five only; its other bits are 0.
 constexpr unsigned kStandingLow = 1u << 1;
-constexpr unsigned kHasMaxAttempts = 1u << 2;
-constexpr unsigned kHasVisibilityTimeout = 1u << 3;
-constexpr unsigned kHasBackoff = 1u << 4;
 constexpr unsigned kStandingHigh = 1u << 5;
 constexpr unsigned kHasKey = 1u << 6;
 constexpr unsigned kHasHistory = 1u << 7;
@@ -34,10 +28,6 @@ static_assert(static_cast<unsigned>(Standing::dead) == 1);
 static_assert(static_cast<unsigned>(Standing::completed) == 2);
 static_assert(static_cast<unsigned>(Standing::cancelled) == 3);
 
-Error damaged(std::string message) {
-  return {ErrorCode::data_loss, std::move(message), std::string()};
-}
-
 /// What a record is sealed to: its id, so that it is refused under any other.
 std::string seal_context(TaskId id) {
   std::string context;
@@ -46,14 +36,10 @@ std::string seal_context(TaskId id) {
 }
 
 unsigned flags_of(const Task& task) {
-  unsigned flags = 0;
-  if (task.payload.kind == Payload::Kind::bytes) flags |= kPayloadIsBytes;
+  unsigned flags = flags_of(task.payload, task.rules);
   const auto standing = static_cast<unsigned>(task.standing);
   if ((standing & 1u) != 0) flags |= kStandingLow;
   if ((standing & 2u) != 0) flags |= kStandingHigh;
-  if (task.rules.max_attempts) flags |= kHasMaxAttempts;
-  if (task.rules.visibility_timeout) flags |= kHasVisibilityTimeout;
-  if (task.rules.backoff) flags |= kHasBackoff;
   if (!task.key.empty()) flags |= kHasKey;
   if (!task.history.empty()) flags |= kHasHistory;
   return flags;
@@ -64,56 +50,10 @@ Standing standing_of(unsigned flags) {
                                ((flags & kStandingHigh) ? 2u : 0u));
 }
 
-/// Times and durations are varints of their two's complement: 6 bytes for the dates of this
-/// century, 10 for what is negative, which no task has.
-void write_milliseconds(ByteWriter& writer, milliseconds value) {
-  writer.varint(static_cast<std::uint64_t>(value.count()));
-}
-
-Result<milliseconds> read_milliseconds(ByteReader& reader) {
-  ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
-  return milliseconds{static_cast<milliseconds::rep>(value)};
-}
-
-Result<std::uint32_t> read_u32(ByteReader& reader) {
-  ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
-  if (value > std::numeric_limits<std::uint32_t>::max())
-    return damaged("a number has over 32 bits");
-  return static_cast<std::uint32_t>(value);
-}
-
-/// Refuses what encode_record would not write again.
-Result<std::string> read_string(ByteReader& reader, std::size_t max_size) {
-  ASSIGN_OR_RETURN(const std::string_view bytes, reader.string());
-  if (bytes.size() > max_size) return damaged("a string is longer than its field may be");
-  return std::string(bytes);
-}
-
-Result<WallTime> read_time(ByteReader& reader) {
-  ASSIGN_OR_RETURN(const milliseconds since_1970, read_milliseconds(reader));
-  return WallTime{since_1970};
-}
-
-Result<void> read_optional_rules(ByteReader& reader, unsigned flags, TaskRules& rules) {
-  if (flags & kHasMaxAttempts) {
-    ASSIGN_OR_RETURN(rules.max_attempts, read_u32(reader));
-  }
-  if (flags & kHasVisibilityTimeout) {
-    ASSIGN_OR_RETURN(rules.visibility_timeout, read_milliseconds(reader));
-  }
-  if (flags & kHasBackoff) {
-    Backoff backoff;
-    ASSIGN_OR_RETURN(backoff.initial, read_milliseconds(reader));
-    ASSIGN_OR_RETURN(backoff.max, read_milliseconds(reader));
-    rules.backoff = backoff;
-  }
-  return ok();
-}
-
 Result<std::vector<Attempt>> read_history(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
   if (count < 1 || count > kMaxHistory) {
-    return damaged("a history of " + std::to_string(count) + " attempts");
+    return damaged_record("a history of " + std::to_string(count) + " attempts");
   }
   std::vector<Attempt> history(count);
   for (Attempt& attempt : history) {
@@ -138,7 +78,7 @@ Result<void> read_last_error(ByteReader& reader, Task& task) {
 Result<void> read_key_and_history(ByteReader& reader, unsigned flags, Task& task) {
   if (flags & kHasKey) {
     ASSIGN_OR_RETURN(task.key, read_string(reader, kMaxKeyBytes));
-    if (task.key.empty()) return damaged("its key is empty");
+    if (task.key.empty()) return damaged_record("its key is empty");
   }
   if (flags & kHasHistory) {
     ASSIGN_OR_RETURN(task.history, read_history(reader));
@@ -146,16 +86,17 @@ Result<void> read_key_and_history(ByteReader& reader, unsigned flags, Task& task
   return ok();
 }
 
-/// The fields after the version, in the order in which encode_record writes them.
+/// The fields, in the order in which encode_record writes them.
 Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
   ByteReader reader(fields);
+  TRY(reader.u8());  // the version
   Task task;
   task.id = id;
   ASSIGN_OR_RETURN(const unsigned flags, reader.u8());
   if (version == 1 && (flags & ~kFlagsOfVersion1) != 0) {
-    return damaged("a flag is set that version 1 does not have");
+    return damaged_record("a flag is set that version 1 does not have");
   }
-  task.payload.kind = (flags & kPayloadIsBytes) ? Payload::Kind::bytes : Payload::Kind::json;
+  task.payload.kind = payload_kind_of(flags);
   task.standing = standing_of(flags);
   ASSIGN_OR_RETURN(task.due_at, read_time(reader));
   ASSIGN_OR_RETURN(task.created_at, read_time(reader));
@@ -178,18 +119,18 @@ Result<Task> decode(TaskId id, std::string_view record) {
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
   // Before the checksum: another version may seal its records in another way.
   if (version < 1 || version > kRecordVersion) {
-    return damaged("its version is " + std::to_string(version) +
-                   ", this program reads versions 1 to " + std::to_string(kRecordVersion));
+    return damaged_record("its version is " + std::to_string(version) +
+                          ", this program reads versions 1 to " + std::to_string(kRecordVersion));
   }
   ASSIGN_OR_RETURN(const std::string_view bytes, unseal(record, seal_context(id)));
-  return read_fields(id, version, bytes.substr(1));
+  return read_fields(id, version, bytes);
 }
 
 void write_history(ByteWriter& writer, const std::vector<Attempt>& history) {
   writer.varint(history.size());
   for (const Attempt& attempt : history) {
-    write_milliseconds(writer, attempt.started_at.time_since_epoch());
-    write_milliseconds(writer, attempt.ended_at.time_since_epoch());
+    write_time(writer, attempt.started_at);
+    write_time(writer, attempt.ended_at);
     writer.string(attempt.worker);
     writer.string(attempt.error);
   }
@@ -214,11 +155,12 @@ void seal(std::string& bytes, std::string_view context) {
 }
 
 Result<std::string_view> unseal(std::string_view sealed, std::string_view context) {
-  if (sealed.size() < kChecksumBytes) return damaged("it is cut off");
+  if (sealed.size() < kChecksumBytes) return damaged_record("it is cut off");
   const std::string_view bytes = sealed.substr(0, sealed.size() - kChecksumBytes);
   ByteReader reader(sealed.substr(bytes.size()));
   ASSIGN_OR_RETURN(const std::uint32_t checksum, reader.u32());
-  if (checksum != crc32c(bytes, crc32c(context))) return damaged("its checksum does not match");
+  if (checksum != crc32c(bytes, crc32c(context)))
+    return damaged_record("its checksum does not match");
   return bytes;
 }
 
@@ -229,16 +171,11 @@ std::string encode_record(const Task& task) {
   ByteWriter writer(record);
   writer.u8(kRecordVersion);
   writer.u8(static_cast<std::uint8_t>(flags_of(task)));
-  write_milliseconds(writer, task.due_at.time_since_epoch());
-  write_milliseconds(writer, task.created_at.time_since_epoch());
+  write_time(writer, task.due_at);
+  write_time(writer, task.created_at);
   writer.varint(task.rules.priority);
   writer.varint(task.attempts);
-  if (task.rules.max_attempts) writer.varint(*task.rules.max_attempts);
-  if (task.rules.visibility_timeout) write_milliseconds(writer, *task.rules.visibility_timeout);
-  if (task.rules.backoff) {
-    write_milliseconds(writer, task.rules.backoff->initial);
-    write_milliseconds(writer, task.rules.backoff->max);
-  }
+  write_optional_rules(writer, task.rules);
   writer.string(task.queue);
   if (!task.key.empty()) writer.string(task.key);
   if (!task.history.empty()) write_history(writer, task.history);

@@ -33,6 +33,7 @@
 #include "base/result.h"
 #include "task/due_bin.h"
 #include "task/queue_settings.h"
+#include "task/recurring_schedule.h"
 #include "task/task.h"
 
 namespace detent {
@@ -127,15 +128,17 @@ struct WriteBatch {
   };
   std::vector<Put> puts;
   std::vector<Place> erases;
-  std::vector<QueueRecord> queues;          // as they are now
-  std::vector<std::string> removed_queues;  // first: one of `queues` may have the same name
-  std::vector<KeyRecord> keys;              // as they are now
-  std::vector<DueCount> due_counts;         // changes
+  std::vector<QueueRecord> queues;             // as they are now
+  std::vector<std::string> removed_queues;     // first: one of `queues` may have the same name
+  std::vector<KeyRecord> keys;                 // as they are now
+  std::vector<ScheduleRecord> schedules;       // as they are now
+  std::vector<std::string> removed_schedules;  // names; first, as removed_queues
+  std::vector<DueCount> due_counts;            // changes
   TaskId last_id;  // the highest id given out so far, if higher than any put
 
   bool empty() const noexcept {
     return puts.empty() && erases.empty() && queues.empty() && removed_queues.empty() &&
-           keys.empty() && due_counts.empty();
+           keys.empty() && schedules.empty() && removed_schedules.empty() && due_counts.empty();
   }
 };
 
@@ -182,6 +185,8 @@ class Store {
   /// sense of the contract.
   virtual Result<std::size_t> trim_keys(WallTime now, std::size_t limit) = 0;
 
+  /// All recurring schedules, by name. Errors: data_loss when one is damaged.
+  virtual Result<std::vector<ScheduleRecord>> schedules() = 0;
   /// By queue name.
   virtual Result<std::vector<QueueRecord>> queues() = 0;
   /// The sums of all changes, by bin, without those that are 0.

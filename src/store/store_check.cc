@@ -42,6 +42,7 @@ class StoreCheck {
 
   Result<StoreReport> run() {
     TRY(read_queues());
+    TRY(read_schedules());
     TRY(read_by_id());
     TRY(read_lane(Lane::due, 0));
     TRY(read_lane(Lane::ended, 0));
@@ -93,6 +94,27 @@ class StoreCheck {
       if (!queues_.emplace(record.queue, CheckedQueue{record, {}}).second) {
         find_fault("queue " + record.queue + ": is there twice");
       }
+    }
+    return ok();
+  }
+
+  /// One that is damaged hides the others: a store reads all or none.
+  Result<void> read_schedules() {
+    const Result<std::vector<ScheduleRecord>> records = store_.schedules();
+    if (!records && records.error().code != ErrorCode::data_loss) return records.error();
+    if (!records) {
+      find_fault(records.error().message);
+      return ok();
+    }
+    report_.schedules = records->size();
+    std::string_view last;
+    for (const ScheduleRecord& record : *records) {
+      const RecurringSchedule& schedule = record.schedule;
+      if (const Result<void> valid = validate(schedule); !valid) {
+        find_fault("schedule " + schedule.name + ": " + valid.error().message);
+      }
+      if (schedule.name <= last) find_fault("schedule " + schedule.name + ": is out of order");
+      last = schedule.name;
     }
     return ok();
   }
@@ -307,6 +329,7 @@ std::string to_string(const StoreReport& report) {
   }
   std::string text = "records     " + std::to_string(all) + " (" + lanes + ")\n";
   text += "queues      " + std::to_string(report.queues) + '\n';
+  text += "schedules   " + std::to_string(report.schedules) + '\n';
   text += "due bins    " + std::to_string(report.due_bins) + '\n';
   text += "quarantine  " + std::to_string(report.quarantined) + '\n';
   if (report.is_sound()) return text + "all is well\n";

@@ -3,8 +3,9 @@
 // Goes through all records twice, by id and by place, and compares what it meets: each record is
 // where its place says, under its id, of a queue that there is and in a lane that its standing
 // allows; its key stands for it; and the sums over all of them are what the queues and the due
-// counts say. Over the Store interface, so for every back end. Memory: a page of records, and a few
-// counters for each queue and each due bin.
+// counts say. Recurring schedules can be read, and are what a schedule may be. Over the Store
+// interface, so for every back end. Memory: a page of records, and a few counters for each queue
+// and each due bin.
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ namespace detent {
 struct StoreReport {
   std::array<std::uint64_t, 4> records{};  // sound ones, by lane
   std::uint64_t queues = 0;
+  std::uint64_t schedules = 0;
   std::uint64_t due_bins = 0;
   std::uint64_t quarantined = 0;  // set aside earlier, so no finding of its own
   std::uint64_t finding_count = 0;

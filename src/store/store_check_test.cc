@@ -76,6 +76,10 @@ class LyingStore final : public Store {
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
     return store_.trim_keys(now, limit);
   }
+  Result<std::vector<ScheduleRecord>> schedules() override {
+    if (!failing_schedules) return told_schedules ? *told_schedules : store_.schedules();
+    return Error{ErrorCode::unavailable, "read schedules: no", ""};
+  }
   Result<std::vector<QueueRecord>> queues() override {
     Result<std::vector<QueueRecord>> all = store_.queues();
     if (same_numbers) all->at(1).number = all->at(0).number;
@@ -95,6 +99,8 @@ class LyingStore final : public Store {
   bool same_numbers = false;
   bool low_last_id = false;
   bool failing = false;
+  bool failing_schedules = false;
+  std::optional<std::vector<ScheduleRecord>> told_schedules;
 
  private:
   Store& store_;
@@ -113,6 +119,7 @@ class StoreCheckTest : public testing::Test {
     batch_.queues.push_back(
         {.queue = "a", .number = 1, .waiting = 2, .bytes = 10, .in_ready_lane = 1});
     batch_.queues.push_back({.queue = "b", .number = 2, .waiting = 1, .dead = 1, .bytes = 10});
+    batch_.schedules = {schedule_, other_schedule_};
     write();
   }
   /// With its due count; the counts of its queue are the test's.
@@ -147,6 +154,8 @@ class StoreCheckTest : public testing::Test {
   const Task dead_ = task_of(768, "b", Standing::dead);
   const Task ended_ = task_of(1'024, "gone", Standing::completed);
   Task keyed_ = task_of(1'280, "b");
+  const ScheduleRecord schedule_{.schedule = {.name = "report", .queue = "a"}};
+  const ScheduleRecord other_schedule_{.schedule = {.name = "sweep", .queue = "never-seen"}};
   MemoryDisk disk_;
   std::unique_ptr<Store> store_ = MemoryStore::open(disk_).value();
   LyingStore lying_{*store_};
@@ -161,6 +170,7 @@ TEST_F(StoreCheckTest, ASoundStoreHasNoFindings) {
   EXPECT_EQ(to_string(found),
             "records     5 (due 2, ready 1, dead 1, ended 1)\n"
             "queues      2\n"
+            "schedules   2\n"
             "due bins    3\n"
             "quarantine  0\n"
             "all is well\n");
@@ -271,6 +281,20 @@ TEST_F(StoreCheckTest, NumbersThatWereNotGivenOutAreFound) {
   EXPECT_NE(to_string(report()).find("queue b: has the number of queue a"), std::string::npos);
 }
 
+TEST_F(StoreCheckTest, ADamagedScheduleIsFound) {
+  disk_.flip_schedule_bit("sweep", 80);
+  expect_findings({"read schedule \"sweep\": its checksum does not match"});
+}
+
+TEST_F(StoreCheckTest, SchedulesThatAreNoneOrOutOfOrderAreFound) {
+  ScheduleRecord none = other_schedule_;
+  none.schedule.queue = "no queue";
+  lying_.told_schedules = {schedule_, none};
+  expect_findings({"schedule sweep: a queue name is 1 to 200 bytes"});
+  lying_.told_schedules = {other_schedule_, schedule_, schedule_};
+  expect_findings({"schedule report: is out of order", "schedule report: is out of order"});
+}
+
 TEST_F(StoreCheckTest, TheQuarantineIsToldAndIsNoFinding) {
   ASSERT_TRUE(store_->quarantine(place_of(ended_, Lane::ended)));
   const StoreReport found = report();
@@ -291,6 +315,9 @@ TEST_F(StoreCheckTest, ManyFindingsAreCountedAndTheFirstAreTold) {
 
 TEST_F(StoreCheckTest, AStoreThatCannotBeReadIsAnError) {
   lying_.failing = true;
+  EXPECT_EQ(check_store(lying_, [](std::uint64_t) {}).error().code, ErrorCode::unavailable);
+  lying_.failing = false;
+  lying_.failing_schedules = true;
   EXPECT_EQ(check_store(lying_, [](std::uint64_t) {}).error().code, ErrorCode::unavailable);
 }
 

@@ -27,6 +27,13 @@ inline constexpr std::chrono::milliseconds kMaxRetention = std::chrono::hours{24
 /// Of a queue: the most that its limits of tasks a second, and of leases at a time, may be set to.
 inline constexpr std::uint32_t kMaxRate = 1'000'000;
 inline constexpr std::uint32_t kMaxConcurrency = 1'000'000;
+/// Of a recurring schedule. The name is shorter than a key by "@" and an occurrence.
+inline constexpr std::size_t kMaxScheduleNameBytes = 150;
+inline constexpr std::size_t kMaxCronBytes = 1'000;
+inline constexpr std::size_t kMaxTimeZoneBytes = 100;
+inline constexpr std::chrono::milliseconds kLeastPeriod{1'000};
+inline constexpr std::chrono::milliseconds kMaxJitter = std::chrono::hours{24};
+inline constexpr std::uint32_t kMaxMisfires = 1'000;
 /// Lower is more urgent.
 inline constexpr std::uint32_t kDefaultPriority = 1024;
 

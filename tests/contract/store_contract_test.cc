@@ -1,9 +1,10 @@
 // The contract of store/store.h, point by point, over every back end: batches, bytes, ids, epochs.
 //
 // Beside this: lanes and pages (store_lanes_test.cc), keys (store_keys_test.cc), queue records and
-// due counts (store_queues_test.cc), damage (store_damage_test.cc), and all of it at random against
-// a plain model (store_model_test.cc). What only one back end can show (killed processes, torn
-// logs, failing disks) is tested beside that back end.
+// due counts (store_queues_test.cc), recurring schedules (store_schedules_test.cc), damage
+// (store_damage_test.cc), and all of it at random against a plain model (store_model_test.cc). What
+// only one back end can show (killed processes, torn logs, failing disks) is tested beside that
+// back end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ TYPED_TEST(StoreContract, NewStoreIsEmpty) {
   EXPECT_FALSE(this->store_->find_key(1, "k").value().has_value());
   EXPECT_EQ(this->store_->trim_keys(kNeverDue, 10).value(), 0u);
   EXPECT_EQ(this->store_->queues().value(), std::vector<QueueRecord>{});
+  EXPECT_EQ(this->store_->schedules().value(), std::vector<ScheduleRecord>{});
   EXPECT_EQ(this->store_->due_counts().value(), std::vector<DueCount>{});
   EXPECT_EQ(this->store_->quarantined().value(), 0u);
 }

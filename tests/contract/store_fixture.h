@@ -40,6 +40,9 @@ inline void PrintTo(const KeyRecord& record, std::ostream* out) {
 inline void PrintTo(const QueueRecord& record, std::ostream* out) {
   *out << "queue " << record.number << " " << record.queue << " " << record.waiting << " waiting";
 }
+inline void PrintTo(const ScheduleRecord& record, std::ostream* out) {
+  *out << "schedule " << record.schedule.name << ", " << record.progress.made << " made";
+}
 inline void PrintTo(const DueCount& count, std::ostream* out) {
   *out << (count.bin.width == DueBin::Width::minute ? "minute " : "day ") << count.bin.number
        << ": " << count.count;
@@ -76,6 +79,13 @@ class StoreFixture : public testing::Test {
   void damage(Place place, std::size_t bit = 77) {
     close();
     medium_.flip_bit(place, bit);
+    reopen();
+  }
+
+  /// The same with a schedule's record.
+  void damage_schedule(const std::string& name, std::size_t bit) {
+    close();
+    medium_.flip_schedule_bit(name, bit);
     reopen();
   }
 

@@ -27,6 +27,9 @@ class MemoryMedium {
   Result<std::unique_ptr<Store>> open() { return MemoryStore::open(disk_); }
   /// Requires: no store is open.
   void flip_bit(Place place, std::size_t bit) { disk_.flip_bit(place, bit); }
+  void flip_schedule_bit(const std::string& name, std::size_t bit) {
+    disk_.flip_schedule_bit(name, bit);
+  }
 
  private:
   MemoryDisk disk_;
@@ -38,6 +41,9 @@ class RocksDbMedium {
 
   Result<std::unique_ptr<Store>> open() { return RocksDbStore::open({.path = path()}); }
   void flip_bit(Place place, std::size_t bit) { flip_stored_bit(path(), place, bit); }
+  void flip_schedule_bit(const std::string& name, std::size_t bit) {
+    flip_stored_schedule_bit(path(), name, bit);
+  }
 
  protected:
   std::string path() const { return folder_ / "data"; }

@@ -25,6 +25,8 @@ void StoreModel::write(const WriteBatch& batch) {
     queues[record.queue] = record;
     last_queue_number = std::max(last_queue_number, record.number);
   }
+  for (const std::string& name : batch.removed_schedules) schedules.erase(name);
+  for (const ScheduleRecord& record : batch.schedules) schedules[record.schedule.name] = record;
   for (const KeyRecord& record : batch.keys) keys[{record.queue, record.key}] = record;
   for (const DueCount& change : batch.due_counts) due_counts[change.bin] += change.count;
   std::erase_if(due_counts, [](const auto& sum) { return sum.second == 0; });
@@ -97,6 +99,7 @@ WriteBatch RandomBatches::next(Tide tide) {
   }
   for (std::uint32_t i = rng_.below(4); i > 0; --i) set_key(batch);
   if (one_in(3)) change_queue(batch);
+  if (one_in(3)) change_schedule(batch);
   for (std::uint32_t i = rng_.below(4); i > 0; --i) change_due_counts(batch);
   if (one_in(10)) batch.last_id = id_of(highest_ += rng_.below(3));
   return batch;
@@ -220,6 +223,22 @@ void RandomBatches::change_queue(WriteBatch& batch) {
   record.in_ready_lane = rng_.below(1'000'000);
   record.settings = random_settings();
   batch.queues.push_back(std::move(record));
+}
+
+void RandomBatches::change_schedule(WriteBatch& batch) {
+  constexpr const char* kNames[] = {"a", "a/b", "b", "nightly", "z"};
+  ScheduleRecord record;
+  record.schedule.name = kNames[rng_.below(5)];
+  // One that is not there may be removed; one that is removed may be put in the same batch.
+  if (one_in(3)) batch.removed_schedules.push_back(record.schedule.name);
+  if (!batch.removed_schedules.empty() && one_in(2)) return;
+  record.schedule.rule = IntervalRule{milliseconds{1'000 + rng_.below(100'000)}, random_instant()};
+  record.schedule.queue = "mail";
+  record.schedule.payload.data = std::string(rng_.below(1'000), 'p');
+  record.progress.decided_to = random_instant();
+  record.progress.made = rng_.next();
+  record.progress.paused = one_in(2);
+  batch.schedules.push_back(std::move(record));
 }
 
 void RandomBatches::change_due_counts(WriteBatch& batch) {

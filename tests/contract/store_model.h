@@ -31,6 +31,7 @@ class StoreModel {
   std::map<TaskId, StoredTask> tasks;
   std::set<TaskId> damaged;  // of those
   std::map<std::string, QueueRecord> queues;
+  std::map<std::string, ScheduleRecord> schedules;
   std::map<KeyName, KeyRecord> keys;
   std::map<DueBin, std::int64_t> due_counts;
   TaskId last_id;
@@ -67,6 +68,7 @@ class RandomBatches {
   void remove_task(WriteBatch& batch);
   void set_key(WriteBatch& batch);
   void change_queue(WriteBatch& batch);
+  void change_schedule(WriteBatch& batch);
   void change_due_counts(WriteBatch& batch);
   QueueSettings random_settings();
 

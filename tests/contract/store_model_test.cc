@@ -124,6 +124,9 @@ class StoreModelTest : public StoreFixture<Medium> {
     std::vector<QueueRecord> queues;
     for (const auto& [name, record] : model_.queues) queues.push_back(record);
     ASSERT_EQ(this->store_->queues().value(), queues);
+    std::vector<ScheduleRecord> schedules;
+    for (const auto& [name, record] : model_.schedules) schedules.push_back(record);
+    ASSERT_EQ(this->store_->schedules().value(), schedules);
     std::vector<DueCount> counts;
     for (const auto& [bin, sum] : model_.due_counts) counts.push_back({.bin = bin, .count = sum});
     ASSERT_EQ(this->store_->due_counts().value(), counts);

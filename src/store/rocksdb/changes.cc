@@ -5,6 +5,7 @@
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_format.h"
 #include "store/rocksdb/slices.h"
+#include "store/schedule_format.h"
 
 namespace detent {
 
@@ -46,6 +47,14 @@ void Changes::set_queue(const QueueRecord& record) {
 
 void Changes::remove_queue(std::string_view queue) {
   must(batch_.Delete(db_.meta(), queue_key(queue)));
+}
+
+void Changes::set_schedule(const ScheduleRecord& record) {
+  must(batch_.Put(db_.meta(), schedule_key(record.schedule.name), encode_schedule(record)));
+}
+
+void Changes::remove_schedule(std::string_view name) {
+  must(batch_.Delete(db_.meta(), schedule_key(name)));
 }
 
 void Changes::set_key(const KeyRecord& record) {

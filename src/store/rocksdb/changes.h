@@ -30,6 +30,8 @@ class Changes {
   void remove_meta_range(std::string_view begin, std::string_view end);
   void set_queue(const QueueRecord& record);
   void remove_queue(std::string_view queue);
+  void set_schedule(const ScheduleRecord& record);
+  void remove_schedule(std::string_view name);
   void set_key(const KeyRecord& record);
 
   /// For what has no verb of its own.

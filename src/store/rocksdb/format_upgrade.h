@@ -1,5 +1,5 @@
-// Brings a data folder of format 1 to format 2 (docs/internals/storage-format.md, "How it
-// changes").
+// Brings a data folder of format 1 to the present one (docs/internals/storage-format.md, "How
+// it changes").
 #pragma once
 
 #include "base/result.h"

@@ -1,6 +1,7 @@
 // testdata/format1 is a folder that the last program of format 1 wrote: tasks 1 … 60 of the queues
 // "mail", "a-first" and "orders" (by the remainder of their number by 3), every fifth dead, the
 // rest due at instants spread over two years; 1, 2, 3, 4 and 6 are gone again.
+// testdata/format2 is one that the last program of format 2 wrote: tasks 1 … 23, see Format2Test.
 #include "store/rocksdb/format_upgrade.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 #include "store/rocksdb/open_store.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/test_folder.h"
+#include "store/store_check.h"
 #include "task/due_bin.h"
 
 namespace detent {
@@ -129,6 +131,7 @@ TEST_F(FormatUpgradeTest, EveryTaskIsThereAndDeadOnesLieInTheirQueue) {
     EXPECT_EQ(store->quarantined().value(), 0u);
   }
   EXPECT_EQ(OpenStore::open({.path = path}).value()->begin_epoch().value(), 2u);
+  EXPECT_EQ(stored_format(path), 3u);
 }
 
 TEST_F(FormatUpgradeTest, CanBeKilledAtAnyPointAndRunAgain) {
@@ -181,6 +184,70 @@ TEST_F(FormatUpgradeTest, DamagedRecordsAreSetAsideOrMetWhenTheyAreRead) {
   const TaskPage page = store->read(begin_of(Lane::due), end_of(Lane::due), 1'000).value();
   EXPECT_EQ(page.damaged, (std::vector<Place>{live}));
   EXPECT_EQ(page.tasks.size(), 42u);
+}
+
+/// Tasks that were written in batches of five and settled from eight on; the last are accepted.
+struct Format2Test : testing::Test {
+  Format2Test() { fs::copy(DETENT_TESTDATA "/format2", path); }
+
+  TestFolder folder;
+  std::string path = folder / "data";
+};
+
+/// Task n lies in this lane, and its queue is "orders" when n is even.
+StoredTask task_of_format_2(std::uint64_t n) {
+  constexpr Lane kLanes[] = {Lane::dead, Lane::ready, Lane::ended, Lane::due, Lane::due};
+  const Lane lane = kLanes[n % 5];
+  const bool has_queue = lane == Lane::dead || lane == Lane::ready;
+  Task task;
+  task.id = id_of(n);
+  task.queue = n % 2 == 0 ? "orders" : "mail";
+  task.payload.data = "{\"n\":" + std::to_string(n) + "}";
+  task.created_at = WallTime{milliseconds{kCreatedMs}};
+  task.due_at = task.created_at + milliseconds{1'000'000'000} * static_cast<std::int64_t>(n);
+  if (n % 4 == 0) task.key = "k" + std::to_string(n);
+  if (lane == Lane::dead) task.standing = Standing::dead;
+  if (lane == Lane::ended) task.standing = Standing::completed;
+  return {.place = {.lane = lane,
+                    .queue = has_queue ? 1 + static_cast<std::uint32_t>(n % 2 == 0) : 0,
+                    .priority = lane == Lane::ready ? kDefaultPriority : 0,
+                    .at = task.due_at,
+                    .id = task.id},
+          .task = task};
+}
+
+TEST_F(Format2Test, IsThePresentOneWithoutSchedules) {
+  ASSERT_EQ(stored_format(path), 2u);
+  for (std::uint64_t start = 1; start <= 2; ++start) {
+    const auto store = OpenStore::open({.path = path}).value();
+    for (std::uint64_t n = 1; n <= 23; ++n) {
+      EXPECT_EQ(store->find(id_of(n)).value(), task_of_format_2(n));
+    }
+    const StoreReport report = check_store(*store, [](std::uint64_t) {}).value();
+    EXPECT_EQ(to_string(report),
+              "records     23 (due 9, ready 5, dead 4, ended 5)\n"
+              "queues      2\n"
+              "schedules   0\n"
+              "due bins    14\n"
+              "quarantine  0\n"
+              "all is well\n");
+    const std::vector<QueueRecord> queues = store->queues().value();
+    EXPECT_EQ(queues.at(0).settings.max_attempts, 5u);
+    EXPECT_TRUE(queues.at(1).settings.paused);
+    EXPECT_EQ(store->find_key(2, "k8").value()->id, id_of(8));
+    EXPECT_EQ(store->last_id(), id_of(100));
+    EXPECT_EQ(store->begin_epoch().value(), 2 + start);
+  }
+  EXPECT_EQ(stored_format(path), 3u);
+}
+
+TEST_F(Format2Test, TakesSchedulesOnceItIsOpen) {
+  WriteBatch batch;
+  batch.schedules.push_back({.schedule = {.name = "s", .queue = "mail"}});
+  ASSERT_TRUE(OpenStore::open({.path = path}).value()->write(batch, Durability::synced));
+  const auto store = OpenStore::open({.path = path}).value();
+  EXPECT_EQ(store->schedules().value(), batch.schedules);
+  EXPECT_EQ(store->find(id_of(23)).value(), task_of_format_2(23));
 }
 
 }  // namespace

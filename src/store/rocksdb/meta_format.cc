@@ -1,16 +1,15 @@
 #include "store/rocksdb/meta_format.h"
 
-#include <limits>
 #include <utility>
 
 #include "base/bytes.h"
+#include "store/record_fields.h"
 #include "store/record_format.h"
+#include "store/schedule_format.h"
 
 namespace detent {
 
 namespace {
-
-using std::chrono::milliseconds;
 
 constexpr std::uint8_t kQueueVersion = 1;
 
@@ -24,8 +23,6 @@ constexpr std::uint64_t kHasMaxBytes = 1u << 5;
 constexpr std::uint64_t kHasRate = 1u << 6;
 constexpr std::uint64_t kHasConcurrency = 1u << 7;
 constexpr std::uint64_t kKnownFlags = (1u << 8) - 1;
-
-Error malformed(std::string_view what) { return {ErrorCode::data_loss, std::string(what), ""}; }
 
 Error in_key(std::string_view key, Error error) {
   return with_context("read \"" + std::string(key) + "\"", std::move(error));
@@ -44,33 +41,13 @@ std::uint64_t flags_of(const QueueSettings& settings) {
   return flags;
 }
 
-void write_duration(ByteWriter& writer, milliseconds duration) {
-  writer.varint(static_cast<std::uint64_t>(duration.count()));
-}
-
-Result<milliseconds> read_duration(ByteReader& reader) {
-  ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
-  return milliseconds{static_cast<milliseconds::rep>(value)};
-}
-
-Result<std::uint32_t> read_u32(ByteReader& reader) {
-  ASSIGN_OR_RETURN(const std::uint64_t value, reader.varint());
-  if (value > std::numeric_limits<std::uint32_t>::max()) {
-    return malformed("a number has over 32 bits");
-  }
-  return static_cast<std::uint32_t>(value);
-}
-
 void write_settings(ByteWriter& writer, const QueueSettings& settings) {
   writer.varint(flags_of(settings));
   write_duration(writer, settings.retention);
   write_duration(writer, settings.key_retention);
   if (settings.max_attempts) writer.varint(*settings.max_attempts);
   if (settings.visibility_timeout) write_duration(writer, *settings.visibility_timeout);
-  if (settings.backoff) {
-    write_duration(writer, settings.backoff->initial);
-    write_duration(writer, settings.backoff->max);
-  }
+  if (settings.backoff) write_backoff(writer, *settings.backoff);
   if (settings.max_tasks) writer.varint(*settings.max_tasks);
   if (settings.max_bytes) writer.varint(*settings.max_bytes);
   if (settings.rate) writer.varint(*settings.rate);
@@ -80,7 +57,7 @@ void write_settings(ByteWriter& writer, const QueueSettings& settings) {
 Result<QueueSettings> read_settings(ByteReader& reader) {
   QueueSettings settings;
   ASSIGN_OR_RETURN(const std::uint64_t flags, reader.varint());
-  if ((flags & ~kKnownFlags) != 0) return malformed("a setting that version 1 does not have");
+  if ((flags & ~kKnownFlags) != 0) return damaged_record("a setting that version 1 does not have");
   settings.paused = (flags & kPaused) != 0;
   ASSIGN_OR_RETURN(settings.retention, read_duration(reader));
   ASSIGN_OR_RETURN(settings.key_retention, read_duration(reader));
@@ -91,10 +68,7 @@ Result<QueueSettings> read_settings(ByteReader& reader) {
     ASSIGN_OR_RETURN(settings.visibility_timeout, read_duration(reader));
   }
   if (flags & kHasBackoff) {
-    Backoff backoff;
-    ASSIGN_OR_RETURN(backoff.initial, read_duration(reader));
-    ASSIGN_OR_RETURN(backoff.max, read_duration(reader));
-    settings.backoff = backoff;
+    ASSIGN_OR_RETURN(settings.backoff, read_backoff(reader));
   }
   if (flags & kHasMaxTasks) {
     ASSIGN_OR_RETURN(settings.max_tasks, reader.varint());
@@ -117,7 +91,7 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   QueueRecord record;
   record.queue = key.substr(kQueuePrefix.size());
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
-  if (version != kQueueVersion) return malformed("its version is not known here");
+  if (version != kQueueVersion) return damaged_record("its version is not known here");
   ASSIGN_OR_RETURN(record.number, read_u32(reader));
   ASSIGN_OR_RETURN(record.waiting, reader.varint());
   ASSIGN_OR_RETURN(record.dead, reader.varint());
@@ -138,8 +112,7 @@ Result<KeyRecord> read_key(std::string_view key, std::string_view value) {
   ASSIGN_OR_RETURN(record.id.value, reader.varint());
   ASSIGN_OR_RETURN(record.content, reader.u64());
   if (!reader.at_end()) {
-    ASSIGN_OR_RETURN(const milliseconds expires_at, read_duration(reader));
-    record.expires_at = WallTime{expires_at};
+    ASSIGN_OR_RETURN(record.expires_at, read_time(reader));
   }
   TRY(reader.expect_end());
   return record;
@@ -192,6 +165,14 @@ Result<QueueRecord> parse_queue(std::string_view key, std::string_view value) {
   return in_key(key, std::move(record).error());
 }
 
+std::string schedule_key(std::string_view name) {
+  return std::string(kSchedulePrefix).append(name);
+}
+
+Result<ScheduleRecord> parse_schedule(std::string_view key, std::string_view value) {
+  return decode_schedule(key.substr(kSchedulePrefix.size()), value);
+}
+
 std::string counts_key(std::uint64_t number) {
   std::string key(kCountsPrefix);
   ByteWriter(key).key_u64(number);
@@ -203,7 +184,7 @@ std::string key_value(std::string_view key, const KeyRecord& record) {
   ByteWriter writer(value);
   writer.varint(record.id.value);
   writer.u64(record.content);
-  if (record.expires_at) write_duration(writer, record.expires_at->time_since_epoch());
+  if (record.expires_at) write_time(writer, *record.expires_at);
   return meta_value(key, std::move(value));
 }
 

@@ -36,6 +36,14 @@ std::string queue_value(std::string_view key, const QueueRecord& record);
 /// Requires: `key` starts with kQueuePrefix.
 Result<QueueRecord> parse_queue(std::string_view key, std::string_view value);
 
+/// The keys of schedules lie between these two; their values are those of schedule_format.h, sealed
+/// to the name instead of the key.
+inline constexpr std::string_view kSchedulePrefix = "s/";
+inline constexpr std::string_view kScheduleEnd = "s0";
+std::string schedule_key(std::string_view name);
+/// Requires: `key` starts with kSchedulePrefix.
+Result<ScheduleRecord> parse_schedule(std::string_view key, std::string_view value);
+
 /// The keys of changes to the due counts lie between these two, by number.
 inline constexpr std::string_view kCountsPrefix = "counts/";
 inline constexpr std::string_view kCountsEnd = "counts0";

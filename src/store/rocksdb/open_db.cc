@@ -255,9 +255,13 @@ Result<void> OpenDb::check_format() {
                  ""};
   }
   if (version == 1) return upgrade_from_format_1(*this);
-  // No version: a new database, or one whose first start was interrupted just here.
-  ASSIGN_OR_RETURN(const bool empty, is_empty());
-  if (!empty) return damaged("its format version is missing");
+  if (version == 0) {
+    // A new database, or one whose first start was interrupted just here.
+    ASSIGN_OR_RETURN(const bool empty, is_empty());
+    if (!empty) return damaged("its format version is missing");
+  }
+  // Format 2 is this one without schedules, so there is nothing to convert. The number keeps
+  // programs that know of none from opening the folder and leaving them undone.
   rocksdb::WriteBatch batch = new_batch();
   must(batch.Put(meta(), slice(kFormatKey), meta_value(kFormatKey, number_bytes(kFormatVersion))));
   const rocksdb::Status status = write(batch, Durability::synced);

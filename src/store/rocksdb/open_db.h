@@ -22,7 +22,7 @@
 namespace detent {
 
 /// The version of the whole layout: families, keys and values.
-inline constexpr std::uint64_t kFormatVersion = 2;
+inline constexpr std::uint64_t kFormatVersion = 3;
 
 /// A moment after which a crash leaves something else than before it.
 enum class StoreStep : std::uint8_t {

@@ -29,6 +29,31 @@ constexpr std::size_t kCorrectionsPart = 2'000;
 constexpr std::uint64_t kWritesToRetry = 100;
 constexpr std::uint64_t kMostDoublings = 10;
 
+/// Records of one kind in the meta family.
+struct MetaRange {
+  std::string_view begin;  // keys lie between these two
+  std::string_view end;
+  std::string_view reading;  // for errors
+};
+
+/// `parse` makes a record of its key and value.
+template <class Record, class Parse>
+Result<std::vector<Record>> read_meta_range(OpenDb& db, const MetaRange& range, Parse parse) {
+  const rocksdb::Slice lower = slice(range.begin);
+  const rocksdb::Slice upper = slice(range.end);
+  rocksdb::ReadOptions options;
+  options.iterate_lower_bound = &lower;
+  options.iterate_upper_bound = &upper;
+  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.meta()));
+  std::vector<Record> all;
+  for (it->Seek(lower); it->Valid(); it->Next()) {
+    ASSIGN_OR_RETURN(Record record, parse(view(it->key()), view(it->value())));
+    all.push_back(std::move(record));
+  }
+  if (!it->status().ok()) return to_error(range.reading, it->status());
+  return all;
+}
+
 }  // namespace
 
 OpenStore::OpenStore(std::unique_ptr<OpenDb> db, const RocksDbStoreOptions& options)
@@ -112,6 +137,8 @@ Result<void> OpenStore::write(const WriteBatch& batch, Durability durability) {
     changes.set_queue(queue);
     last_queue_number = std::max(last_queue_number, queue.number);
   }
+  for (const std::string& name : batch.removed_schedules) changes.remove_schedule(name);
+  for (const ScheduleRecord& schedule : batch.schedules) changes.set_schedule(schedule);
   for (const KeyRecord& key : batch.keys) changes.set_key(key);
   due_sums_.stage(batch.due_counts, changes);
   if (last_id != last_id_) changes.set_meta(kLastIdKey, number_bytes(last_id.value));
@@ -332,20 +359,13 @@ Result<std::size_t> OpenStore::trim_keys(WallTime now, std::size_t limit) {
   return count;
 }
 
+Result<std::vector<ScheduleRecord>> OpenStore::schedules() {
+  return read_meta_range<ScheduleRecord>(*db_, {kSchedulePrefix, kScheduleEnd, "read schedules"},
+                                         parse_schedule);
+}
+
 Result<std::vector<QueueRecord>> OpenStore::queues() {
-  const rocksdb::Slice lower = slice(kQueuePrefix);
-  const rocksdb::Slice upper = slice(kQueueEnd);
-  rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower;
-  options.iterate_upper_bound = &upper;
-  const std::unique_ptr<rocksdb::Iterator> it(db_->db().NewIterator(options, db_->meta()));
-  std::vector<QueueRecord> all;
-  for (it->Seek(lower); it->Valid(); it->Next()) {
-    ASSIGN_OR_RETURN(QueueRecord record, parse_queue(view(it->key()), view(it->value())));
-    all.push_back(std::move(record));
-  }
-  if (!it->status().ok()) return to_error("read queues", it->status());
-  return all;
+  return read_meta_range<QueueRecord>(*db_, {kQueuePrefix, kQueueEnd, "read queues"}, parse_queue);
 }
 
 Result<std::vector<DueCount>> OpenStore::due_counts() { return due_sums_.counts(); }

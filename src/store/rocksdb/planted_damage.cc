@@ -113,6 +113,13 @@ void flip_stored_bit(const std::string& folder, const Place& place, std::size_t 
   db.put(stored.family, stored.key, value);
 }
 
+void flip_stored_schedule_bit(const std::string& folder, const std::string& name, std::size_t bit) {
+  RawDb db(folder);
+  std::string value = db.get("meta", schedule_key(name));
+  flip(value, bit / 8 % value.size(), bit % 8);
+  db.put("meta", schedule_key(name), value);
+}
+
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit) {
   RawDb db(folder);
   std::string value = db.get("accepted", id_key(id));
@@ -127,6 +134,11 @@ void drop_stored_record(const std::string& folder, const Place& place) {
   const Stored stored = find_record(db, place);
   DETENT_CHECK(stored.family != "accepted");
   db.remove(stored.family, stored.key);
+}
+
+std::uint64_t stored_format(const std::string& folder) {
+  const std::string value = RawDb(folder).get("meta", std::string(kFormatKey));
+  return parse_number_bytes(parse_meta_value(kFormatKey, value).value()).value();
 }
 
 void set_stored_format(const std::string& folder, std::uint64_t version) {

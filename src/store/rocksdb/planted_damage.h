@@ -13,10 +13,13 @@ namespace detent {
 /// Flips one bit (modulo the length) of the record at `place`, accepted or settled, under RocksDB's
 /// own checksums: as a fault in memory or a bug would.
 void flip_stored_bit(const std::string& folder, const Place& place, std::size_t bit);
+/// The same of a schedule's record.
+void flip_stored_schedule_bit(const std::string& folder, const std::string& name, std::size_t bit);
 /// The same among the bytes that say where an accepted record lies.
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit);
 /// Removes the settled record at `place` and leaves the index entry of its id.
 void drop_stored_record(const std::string& folder, const Place& place);
+std::uint64_t stored_format(const std::string& folder);
 void set_stored_format(const std::string& folder, std::uint64_t version);
 /// Overwrites the value of a key of the meta family with bytes that are no value.
 void spoil_stored_meta(const std::string& folder, const std::string& key);

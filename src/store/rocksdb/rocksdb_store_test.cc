@@ -414,7 +414,7 @@ TEST_F(RocksDbStoreTest, MissingOrCutFilesAreRefused) {
 
 TEST_F(RocksDbStoreTest, FormatOfANewerVersionIsRefused) {
   open_store(path_).reset();
-  set_stored_format(path_, 3);
+  set_stored_format(path_, stored_format(path_) + 1);
   const Error error = refusal(path_);
   EXPECT_EQ(error.code, ErrorCode::invalid_argument);
   EXPECT_NE(error.message.find("newer version"), std::string::npos) << error.message;
@@ -454,6 +454,15 @@ TEST_F(RocksDbStoreTest, DamagedQueueIsSaid) {
   ASSERT_FALSE(queues);
   EXPECT_EQ(queues.error().code, ErrorCode::data_loss);
   EXPECT_NE(queues.error().message.find("q/mail"), std::string::npos);
+}
+
+TEST_F(RocksDbStoreTest, DamagedScheduleIsSaid) {
+  open_store(path_).reset();
+  spoil_stored_meta(path_, "s/report");
+  const auto schedules = open_store(path_)->schedules();
+  ASSERT_FALSE(schedules);
+  EXPECT_EQ(schedules.error().code, ErrorCode::data_loss);
+  EXPECT_NE(schedules.error().message.find("\"report\""), std::string::npos);
 }
 
 TEST_F(RocksDbStoreTest, IndexEntryWithoutItsRecordIsDataLoss) {

@@ -1,0 +1,146 @@
+// A recurring schedule: the rule by which an engine makes a task again and again, and how far it
+// has come. Values only; when a rule's occurrences are is in engine/recurrence.h, what is done
+// about them in engine/schedule_book.h. docs/guides/recurring.md explains it to users.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "detent/clock.h"
+#include "task/limits.h"
+#include "task/request.h"
+#include "task/task.h"
+
+namespace detent {
+
+/// As cron(8) has it, and more: docs/reference/cron.md.
+struct CronRule {
+  std::string expression;
+
+  friend bool operator==(const CronRule&, const CronRule&) = default;
+};
+
+/// Every `period` from the anchor on, the anchor included. Real time: no zone has a part in it.
+struct IntervalRule {
+  std::chrono::milliseconds period{0};
+  WallTime anchor{};  // 1970: not given; ScheduleBook::put() takes `start`, or the present, then
+
+  friend bool operator==(const IntervalRule&, const IntervalRule&) = default;
+};
+
+/// Every `every` units from the anchor on, by the calendar of the schedule's zone.
+struct CalendarRule {
+  enum class Unit : std::uint8_t { day, week, month, year };
+  enum class MonthEnd : std::uint8_t { clamp, skip };
+  WallTime anchor{};  // likewise
+  Unit unit = Unit::month;
+  std::uint32_t every = 1;
+  MonthEnd month_end = MonthEnd::clamp;
+
+  friend bool operator==(const CalendarRule&, const CalendarRule&) = default;
+};
+
+/// What becomes of a local time that does not exist, or comes twice. As in detent/cron.h.
+enum class ScheduleGap : std::uint8_t { skip, run_after };
+enum class ScheduleRepeat : std::uint8_t { first, second, both };
+
+/// An occurrence is missed when the engine comes to it more than `misfire_grace` late: it was not
+/// running, or the clock was put forward. What becomes of the missed ones:
+enum class Misfire : std::uint8_t {
+  skip,  // nothing
+  once,  // one task, for the last of them
+  all,   // a task each, for the last `misfire_limit` of them
+};
+
+/// What becomes of an occurrence while the task of the one before still lives.
+enum class ScheduleOverlap : std::uint8_t {
+  allow,      // another task
+  skip,       // nothing
+  queue_one,  // its task is made when that one ends; of several such, the first
+};
+
+/// What a user asks for.
+struct RecurringSchedule {
+  std::string name;  // as a queue's, at most kMaxScheduleNameBytes
+  std::variant<CronRule, IntervalRule, CalendarRule> rule;
+  std::string time_zone = "UTC";
+  std::optional<ScheduleGap> gap;        // none: as Cron does it, or CalendarInterval
+  std::optional<ScheduleRepeat> repeat;  // likewise
+  // Of each task.
+  std::string queue;
+  Payload payload;
+  TaskRules rules;
+  /// So many tasks in all; those made by hand do not count.
+  std::optional<std::uint64_t> count;
+  /// Occurrences before `start` or at or after `end` are none.
+  std::optional<WallTime> start;
+  std::optional<WallTime> end;
+  /// Tasks are due up to so much after their occurrence: all of a schedule by the same part of it,
+  /// which its name decides, so that schedules for the same time don't fall on one moment.
+  std::chrono::milliseconds jitter{0};
+  Misfire misfire = Misfire::once;
+  std::chrono::milliseconds misfire_grace{60'000};
+  std::uint32_t misfire_limit = 100;  // 1 … kMaxMisfires
+  ScheduleOverlap overlap = ScheduleOverlap::allow;
+
+  friend bool operator==(const RecurringSchedule&, const RecurringSchedule&) = default;
+};
+
+/// How far a schedule has come.
+struct ScheduleProgress {
+  WallTime created_at{};
+  WallTime decided_to{};         // of every occurrence up to here it is decided what becomes of it
+  std::uint64_t made = 0;        // tasks, for occurrences
+  std::uint64_t overlapped = 0;  // occurrences without a task because of `overlap`
+  std::optional<WallTime> last_at;    // the occurrence the last task was made for
+  TaskId last_task;                   // made last, by hand too; 0: none yet
+  std::optional<WallTime> queued_at;  // ScheduleOverlap::queue_one: this occurrence waits
+  bool paused = false;                // occurrences pass without a task
+
+  friend bool operator==(const ScheduleProgress&, const ScheduleProgress&) = default;
+};
+
+/// All that is durable of a schedule.
+struct ScheduleRecord {
+  RecurringSchedule schedule;
+  ScheduleProgress progress;
+
+  friend bool operator==(const ScheduleRecord&, const ScheduleRecord&) = default;
+};
+
+/// A schedule and where it stands.
+struct ScheduleView {
+  ScheduleRecord record;
+  /// The next occurrence; none: it is paused or over, or its rule is broken.
+  std::optional<WallTime> next_at;
+  std::string words;        // the rule in plain English
+  std::string broken = {};  // why its rule can't be read any more; empty: it can
+
+  friend bool operator==(const ScheduleView&, const ScheduleView&) = default;
+};
+/// "active", "paused", "over" (no more occurrences) or "broken".
+std::string_view state_of(const ScheduleView& view) noexcept;
+
+std::string_view to_string(CalendarRule::Unit unit) noexcept;
+std::string_view to_string(CalendarRule::MonthEnd month_end) noexcept;
+std::string_view to_string(ScheduleGap gap) noexcept;
+std::string_view to_string(ScheduleRepeat repeat) noexcept;
+std::string_view to_string(Misfire misfire) noexcept;
+std::string_view to_string(ScheduleOverlap overlap) noexcept;
+
+/// Refuses what no schedule may be, naming the field. Whether the rule and the zone can be read is
+/// not looked at here: Recurrence::make() does.
+Result<void> validate(const RecurringSchedule& schedule);
+
+/// The key of the task that is made for an occurrence: "NAME@2026-01-31T09:00:00.000Z". It makes a
+/// task for it a second time, by a back-fill or a restored copy, impossible while it stands.
+std::string occurrence_key(const RecurringSchedule& schedule, WallTime occurrence);
+/// How long after its occurrence a task of this schedule is due: 0 … jitter, the same for ever.
+std::chrono::milliseconds phase_of(const RecurringSchedule& schedule) noexcept;
+
+}  // namespace detent
