@@ -63,6 +63,7 @@
 #include "engine/engine_stats.h"
 #include "engine/engine_time.h"
 #include "engine/key_book.h"
+#include "engine/schedule_book.h"
 #include "engine/staging.h"
 #include "store/store.h"
 #include "task/forecast.h"
@@ -94,6 +95,11 @@ struct QueueCursor {
 struct QueueStep {
   std::size_t count = 0;            // tasks changed
   std::optional<QueueCursor> next;  // none: it is done
+};
+
+struct PutSchedule {
+  ScheduleView view;
+  bool was_there = false;
 };
 
 class Engine {
@@ -189,6 +195,28 @@ class Engine {
   Result<LeaseOutcome> bury(LeaseToken lease, std::string error,
                             std::optional<std::uint32_t> priority = {});
 
+  // Recurring schedules: engine_schedules.cc. Their tasks are made in turn(), each with the step of
+  // its schedule in one commit. Errors, besides those told: not_found.
+
+  /// Makes or replaces a schedule, as ScheduleBook::put(). Durable.
+  Result<PutSchedule> put_schedule(RecurringSchedule schedule);
+  Result<ScheduleView> find_schedule(const std::string& name) const;
+  /// By name, at most `limit` after `after`.
+  Result<std::vector<ScheduleView>> schedules_after(std::string_view after,
+                                                    std::size_t limit) const;
+  Result<std::vector<WallTime>> next_occurrences(const std::string& name, std::size_t count) const;
+  /// Tasks it has made stay. Durable.
+  Result<void> remove_schedule(const std::string& name);
+  /// Durable.
+  Result<ScheduleView> pause_schedule(const std::string& name);
+  Result<ScheduleView> resume_schedule(const std::string& name);
+  /// Makes a task now. Durable. Errors: as schedule().
+  Result<TaskSnapshot> trigger_schedule(const std::string& name);
+  /// One step of making the tasks of past occurrences, from `from` on and before `to`, due now. A
+  /// step makes at most 1 000: while its answer has `next`, call again with a millisecond after
+  /// that, in a later turn. Durable. Errors: as schedule(); what a step made before one stays.
+  Result<BackfillStep> backfill(const std::string& name, WallTime from, WallTime to);
+
   // Tasks that another system keeps while they are far (external/far_tasks.h): engine_far.cc. One
   // that is there is not here in any sense: no verb finds it, no count has it in it. A mark on an
   // id says that a copy there does not count. All but unmark() is synced with the next commit,
@@ -242,6 +270,7 @@ class Engine {
   struct Lease;
   struct Wait;
   struct Found;
+  class Occurrences;
   struct ReadyOrder {
     bool operator()(const LoadedTask* a, const LoadedTask* b) const noexcept;
   };
@@ -257,6 +286,7 @@ class Engine {
 
   Engine(Store& store, Clock& clock, EngineOptions options);
   Result<void> recover();
+  Result<void> restore_schedules();
 
   // Tasks in memory.
   void load(const Task& task, Place place, Deadline deadline);
@@ -283,7 +313,8 @@ class Engine {
   void stage_put(Queue& queue, std::optional<Place> from, StoredTask to);
   void stage_erase(Queue& queue, Place from);
   /// A live task leaves its queue: its counts and the forecast's.
-  void uncount(Queue& queue, WallTime due_at, WallTime created_at, std::size_t payload_bytes);
+  void uncount(Queue& queue, TaskId id, WallTime due_at, WallTime created_at,
+               std::size_t payload_bytes);
 
   // Steps of the verbs.
   Deadline deadline_of(const Due& due) const;
@@ -321,6 +352,8 @@ class Engine {
   void set_aside(Place place);
 
   // Steps of a turn.
+  void decide_schedules();
+  void refresh_schedules();
   void fire_due();
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void want_serving(Queue& queue);
@@ -391,6 +424,7 @@ class Engine {
   // Staged: durable with the next commit.
   Staging staging_;
   KeyBook keys_;
+  ScheduleBook schedules_;
   DueHistogram due_counts_;
   std::vector<Queue*> changed_queues_;
   std::vector<std::string> removed_queues_;
@@ -398,6 +432,7 @@ class Engine {
 
   bool must_sync_ = false;                       // with the next commit
   Tick next_forget_ = 0;                         // of what is kept for a time only
+  Tick next_refresh_ = 0;                        // of the schedules' rules
   std::optional<MonotonicTime> unsynced_since_;  // the oldest commit that is not synced
   TaskCounters counters_;
   std::uint64_t commits_ = 0;

@@ -79,7 +79,7 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
     if (!records[i] || *records[i] != *on_disk[i]) continue;
     const Task& task = *records[i];
     Queue& queue = queue_of(task.queue);
-    uncount(queue, task.due_at, task.created_at, task.payload.data.size());
+    uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
     stage_erase(queue, places[i]);
     gone.push_back(task.id);
   }

@@ -157,6 +157,7 @@ void Engine::rest_dead(LoadedTask& loaded, Task task) {
   const Place from = loaded.place;
   Queue& queue = *loaded.queue;
   due_counts_.add(task.due_at, task.created_at, -1);
+  schedules_.task_ended(from.id);
   unload(loaded);
   task.standing = Standing::dead;
   const Place rest{

@@ -112,7 +112,7 @@ Result<void> Engine::remove(LoadedTask& loaded, End end) {
     return remove(
         {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded}, end);
   }
-  uncount(queue, loaded.due_at, loaded.created_at, loaded.payload_bytes);
+  uncount(queue, loaded.id(), loaded.due_at, loaded.created_at, loaded.payload_bytes);
   stage_erase(queue, loaded.place);
   unload(loaded);
   return ok();
@@ -130,7 +130,7 @@ Result<void> Engine::remove(Found found, End end) {
     --queue.record.dead;
     queue.record.bytes -= task.payload.data.size();
   } else {
-    uncount(queue, task.due_at, task.created_at, task.payload.data.size());
+    uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
   }
   if (settings.retention > milliseconds{0}) {
     task.standing = end == End::completed ? Standing::completed : Standing::cancelled;
@@ -156,8 +156,9 @@ void Engine::stage_erase(Queue& queue, Place from) {
   staging_.erase(from);
 }
 
-void Engine::uncount(Queue& queue, WallTime due_at, WallTime created_at,
+void Engine::uncount(Queue& queue, TaskId id, WallTime due_at, WallTime created_at,
                      std::size_t payload_bytes) {
+  schedules_.task_ended(id);
   due_counts_.add(due_at, created_at, -1);
   --queue.record.waiting;
   queue.record.bytes -= payload_bytes;

@@ -72,6 +72,7 @@ Result<void> Engine::recover() {
   }
   ASSIGN_OR_RETURN(const std::vector<DueCount> due_counts, store_.due_counts());
   due_counts_.restore(due_counts);
+  TRY(restore_schedules());
   next_forget_ = time_.now() + kForgetTicks;
   for (int page = 0; page < kFirstPages && wants_page(); ++page) TRY(load_page());
   return ok();
@@ -82,6 +83,7 @@ Result<void> Engine::recover() {
 Result<void> Engine::turn() {
   if (!stopped_by_) {
     notice_clock();
+    decide_schedules();
     fire_due();
     serve_waits();
     spill_ready();
@@ -89,6 +91,7 @@ Result<void> Engine::turn() {
   TRY(commit());
   TRY(sync_if_due());
   if (wants_page()) TRY(load_page());
+  refresh_schedules();
   return forget_ended();
 }
 
@@ -107,6 +110,9 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
     take_earlier(time_.tick_at(loaded_to_.at - options_.window / 2));
   }
   if (!serve_at_.empty()) take_earlier(serve_at_.begin()->first);
+  if (const std::optional<WallTime> wake = schedules_.next_wake()) {
+    take_earlier(time_.tick_at(std::max(*wake, time_.wall_now())));
+  }
   std::optional<MonotonicTime> wakeup;
   if (next) wakeup = time_.when(*next);
   if (unsynced_since_) {
@@ -167,6 +173,7 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
 
 void Engine::notice_clock() {
   if (!time_.notice_step()) return;
+  schedules_.clock_stepped(time_.wall_now());
   loaded_.for_each([this](LoadedTask& task) {
     if (task.state != TaskState::scheduled || !task.follows_wall) return;
     task.tick = time_.tick_at(task.due_at);
@@ -253,6 +260,9 @@ Result<void> Engine::write_staged() {
   }
   batch.removed_queues = std::exchange(removed_queues_, {});
   batch.keys = keys_.take();
+  auto [schedules, removed_schedules] = schedules_.take_changes();
+  batch.schedules = std::move(schedules);
+  batch.removed_schedules = std::move(removed_schedules);
   batch.due_counts = due_counts_.take_changes();
   const bool must_sync = std::exchange(must_sync_, false);
   // What must be synced may have been written before, but only buffered.
@@ -291,7 +301,7 @@ Error Engine::stop_acknowledging(Error error) {
 void Engine::set_aside(LoadedTask& task) {
   const Place place = task.place;
   Queue& queue = *task.queue;
-  uncount(queue, task.due_at, task.created_at, task.payload_bytes);
+  uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
   if (place.lane == Lane::ready) --queue.record.in_ready_lane;
   note_change(queue);
   unload(task);

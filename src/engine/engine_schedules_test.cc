@@ -1,0 +1,224 @@
+// Recurring schedules in the engine: their tasks, and what of them is durable. What is decided
+// about occurrences is in schedule_book_test.cc.
+#include "base/wall_time.h"
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+class EngineSchedules : public EngineFixture {
+ protected:
+  static RecurringSchedule minutely() {
+    return {.name = "s",
+            .rule = CronRule{"* * * * *"},
+            .queue = "q",
+            .payload = {.data = "{\"report\":1}"},
+            .rules = {.priority = 7}};
+  }
+  ScheduleView put(const RecurringSchedule& schedule) {
+    ScheduleView view = engine_->put_schedule(schedule).value().view;
+    settle();
+    return view;
+  }
+  ScheduleView view_of(const std::string& name) { return engine_->find_schedule(name).value(); }
+  void advance_to_next() { advance(*view_of("s").next_at - wall_now()); }
+  std::uint64_t waiting(const std::string& queue) {
+    const QueueStats counts = view(queue).stats;
+    return counts.scheduled + counts.ready + counts.leased;
+  }
+};
+
+TEST_F(EngineSchedules, TasksAreReadyAtTheirOccurrenceAsTheScheduleSays) {
+  const WallTime first = *put(minutely()).next_at;
+  advance(first - wall_now() - 1ms);
+  EXPECT_EQ(lease_count("q", 10), 0u);
+  advance(1ms);
+  const std::vector<LeasedTask> tasks = lease("q", 10);
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].task.due_at, first);
+  EXPECT_EQ(tasks[0].task.key, "s@" + format_rfc3339(first));
+  EXPECT_EQ(tasks[0].task.payload.data, "{\"report\":1}");
+  EXPECT_EQ(tasks[0].task.rules.priority, 7u);
+  EXPECT_EQ(view_of("s").record.progress.last_task, tasks[0].task.id);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineSchedules, AWorkerThatWaitsIsServed) {
+  put(minutely());
+  std::vector<LeasedTask> got;
+  advance(10s);
+  wait_for_one("q", got);
+  settle();
+  ASSERT_TRUE(engine_->next_wakeup());
+  advance_to_next();
+  EXPECT_EQ(got.size(), 1u);
+}
+
+TEST_F(EngineSchedules, TheyAndWhatTheyMadeSurviveACrash) {
+  put(minutely());
+  advance_to_next();
+  const ScheduleRecord before = view_of("s").record;
+  crash_and_open();
+  EXPECT_EQ(view_of("s").record, before);
+  settle();
+  EXPECT_EQ(waiting("q"), 1u) << "not made again";
+  advance_to_next();
+  EXPECT_EQ(waiting("q"), 2u);
+}
+
+TEST_F(EngineSchedules, WhatWasNotCommittedIsDecidedAgain) {
+  put(minutely());
+  clock_.advance(61s);
+  store_->fail_write(1, WriteFault::not_applied);
+  EXPECT_FALSE(engine_->turn());
+  crash_and_open();
+  settle();
+  EXPECT_EQ(waiting("q"), 1u);
+  EXPECT_EQ(view_of("s").record.progress.made, 1u);
+}
+
+TEST_F(EngineSchedules, RemovedAndPausedOnesStaySoAfterACrash) {
+  put(minutely());
+  RecurringSchedule other = minutely();
+  other.name = "other";
+  put(other);
+  ASSERT_TRUE(engine_->remove_schedule("s"));
+  EXPECT_TRUE(engine_->pause_schedule("other")->record.progress.paused);
+  settle();
+  crash_and_open();
+  EXPECT_EQ(engine_->find_schedule("s").error().code, ErrorCode::not_found);
+  advance(10min);
+  EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found) << "nothing was made";
+  EXPECT_FALSE(engine_->resume_schedule("other")->record.progress.paused);
+  settle();
+  advance(1min);
+  EXPECT_EQ(waiting("q"), 1u);
+}
+
+TEST_F(EngineSchedules, AFullQueueDelaysATaskAndLosesNone) {
+  set("q", {.max_tasks = 1});
+  put(minutely());
+  advance_to_next();
+  advance(1min);
+  EXPECT_EQ(waiting("q"), 1u);
+  EXPECT_EQ(view_of("s").record.progress.made, 1u);
+  complete(lease("q")[0].lease);
+  advance(1s);
+  EXPECT_EQ(waiting("q"), 1u);
+  EXPECT_EQ(view_of("s").record.progress.made, 2u);
+}
+
+TEST_F(EngineSchedules, TheQueuedOneFollowsTheEndOfItsTaskHoweverThatEnds) {
+  RecurringSchedule schedule = minutely();
+  schedule.overlap = ScheduleOverlap::queue_one;
+  schedule.rules.max_attempts = 1;
+  put(schedule);
+  const auto next_follows = [&](const char* how) {
+    settle();
+    EXPECT_EQ(view_of("s").record.progress.queued_at, std::nullopt) << how;
+    EXPECT_EQ(view("q").stats.ready, 1u) << how;
+  };
+  advance_to_next();
+  advance(1min);
+  ASSERT_TRUE(view_of("s").record.progress.queued_at);
+  complete(lease("q")[0].lease);
+  next_follows("completed");
+  advance(1min);
+  ASSERT_TRUE(engine_->cancel(view_of("s").record.progress.last_task));
+  next_follows("cancelled");
+  advance(1min);
+  fail(lease("q")[0].lease);
+  next_follows("dead");
+  advance(1min);
+  disk_->flip_bit({.lane = Lane::due,
+                   .at = engine_->get(view_of("s").record.progress.last_task)->task.due_at,
+                   .id = view_of("s").record.progress.last_task},
+                  5);
+  EXPECT_EQ(lease_count("q", 1), 0u);
+  next_follows("set aside");
+}
+
+TEST_F(EngineSchedules, AMisfireAfterALongStopMakesOneTask) {
+  put(minutely());
+  crash();
+  clock_.advance(24h + 30s);
+  open();
+  settle();
+  EXPECT_EQ(waiting("q"), 2u) << "one for what was missed, one for the minute that has just begun";
+  EXPECT_EQ(lease("q")[0].task.due_at, std::chrono::floor<std::chrono::minutes>(wall_now()) - 1min);
+}
+
+TEST_F(EngineSchedules, AllThatWereMissedComeInTurnsThatStayShort) {
+  RecurringSchedule schedule = minutely();
+  schedule.misfire = Misfire::all;
+  schedule.misfire_limit = 1'000;
+  put(schedule);
+  schedule.name = "t";
+  put(schedule);
+  crash();
+  clock_.advance(24h + 30s);
+  open();
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_LE(waiting("q"), 1'000u);
+  settle();
+  EXPECT_EQ(waiting("q"), 2'002u);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineSchedules, AStepOfTheWallClockBringsWhatItJumpedOverAndRepeatsNothing) {
+  put(minutely());
+  advance_to_next();
+  advance(30s);
+  clock_.step_wall(1h);
+  settle();
+  EXPECT_EQ(waiting("q"), 3u) << "the last that was jumped over, and that of this minute";
+  clock_.step_wall(-1h);
+  settle();
+  advance(1h);
+  EXPECT_EQ(waiting("q"), 3u);
+  advance(30s);
+  EXPECT_EQ(waiting("q"), 4u);
+}
+
+TEST_F(EngineSchedules, TriggerAndBackfillMakeTasksNow) {
+  put(minutely());
+  const TaskSnapshot task = engine_->trigger_schedule("s").value();
+  EXPECT_EQ(task.task.due_at, wall_now());
+  settle();
+  clock_.advance(10s);
+  const WallTime day = std::chrono::floor<std::chrono::days>(wall_now());
+  BackfillStep step = engine_->backfill("s", day - 24h, day).value();
+  std::size_t made = step.made;
+  while (step.next) {
+    settle();
+    step = engine_->backfill("s", *step.next + 1ms, day).value();
+    made += step.made;
+  }
+  settle();
+  EXPECT_EQ(made, 1'440u);
+  EXPECT_EQ(waiting("q"), 1'441u);
+  EXPECT_EQ(engine_->backfill("s", day, day - 1ms).error().field, "to");
+  EXPECT_EQ(engine_->backfill("s", day - 24h, day)->there, 1'000u);
+  EXPECT_EQ(engine_->trigger_schedule("none").error().code, ErrorCode::not_found);
+}
+
+TEST_F(EngineSchedules, NextAndPages) {
+  put(minutely());
+  const WallTime first = *view_of("s").next_at;
+  EXPECT_EQ(engine_->next_occurrences("s", 2).value(),
+            (std::vector<WallTime>{first, first + 1min}));
+  EXPECT_EQ(engine_->schedules_after("", 10)->size(), 1u);
+  EXPECT_EQ(engine_->schedules_after("s", 10)->size(), 0u);
+}
+
+TEST_F(EngineSchedules, NothingIsAcceptedAfterAFailedWrite) {
+  put(minutely());
+  store_->fail_write(1, WriteFault::not_applied);
+  ASSERT_TRUE(engine_->schedule(request("q", 1h)));
+  EXPECT_FALSE(engine_->turn());
+  EXPECT_EQ(engine_->put_schedule(minutely()).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(engine_->find_schedule("s").error().code, ErrorCode::unavailable);
+}
+
+}  // namespace
+}  // namespace detent

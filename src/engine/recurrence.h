@@ -1,0 +1,44 @@
+// When a recurring schedule occurs: its rule as it was read, within its start and end.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "detent/calendar_interval.h"
+#include "detent/cron.h"
+#include "task/recurring_schedule.h"
+
+namespace detent {
+
+/// Immutable, cheap to copy, thread-safe.
+class Recurrence {
+ public:
+  /// Reads the rule, and the zone from the system's tzdata as it is now. Requires: what
+  /// validate(RecurringSchedule) asks. Errors: invalid_argument, the field being `cron`, `calendar`
+  /// or `time_zone`.
+  static Result<Recurrence> make(const RecurringSchedule& schedule);
+
+  /// The first occurrence after `time`; std::nullopt when none is left. Microseconds.
+  std::optional<WallTime> next_after(WallTime time) const;
+  /// The last occurrence before `time`; std::nullopt when there is none. As some 40 of the above.
+  std::optional<WallTime> last_before(WallTime time) const;
+  /// The first `count` occurrences after `from`, in order; fewer when no more are left.
+  std::vector<WallTime> next(std::size_t count, WallTime from) const;
+  /// The rule in plain English, without a full stop.
+  std::string explain() const;
+
+ private:
+  using Rule = std::variant<Cron, CalendarInterval, IntervalRule>;
+  Recurrence(Rule rule, const RecurringSchedule& schedule);
+
+  Rule rule_;
+  std::optional<WallTime> start_;
+  std::optional<WallTime> end_;
+  std::string words_;  // of explain()
+};
+
+}  // namespace detent

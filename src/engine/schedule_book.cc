@@ -1,0 +1,382 @@
+#include "engine/schedule_book.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "detent/check.h"
+
+namespace detent {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+/// After an error: what failed may have passed by then.
+constexpr milliseconds kRetry{1'000};
+/// The clock may be put back so far without anything occurring twice.
+constexpr milliseconds kLongestStepBack = std::chrono::hours{24};
+constexpr milliseconds kInstant{1};
+
+Error no_schedule(const std::string& name) {
+  return {ErrorCode::not_found, "there is no schedule '" + name + "'", "name"};
+}
+
+/// Where the rule counts from, when it was not said.
+void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, WallTime now) {
+  const auto fill = [&]<class Rule>(Rule& rule) {
+    if constexpr (requires { rule.anchor; }) {
+      if (rule.anchor != WallTime{}) return;
+      rule.anchor = schedule.start.value_or(now);
+      if (before == nullptr || !std::holds_alternative<Rule>(before->rule)) return;
+      Rule as_before = rule;
+      as_before.anchor = std::get<Rule>(before->rule).anchor;
+      if (before->start == schedule.start && as_before == std::get<Rule>(before->rule)) {
+        rule = as_before;
+      }
+    }
+  };
+  std::visit(fill, schedule.rule);
+}
+
+}  // namespace
+
+struct ScheduleBook::Entry {
+  ScheduleRecord record;
+  std::optional<Recurrence> rule;  // none: broken
+  std::string broken;
+  std::optional<WallTime> wake;  // is in wakes_
+  TaskId awaited;                // is in awaited_, unless 0
+  bool is_changed = false;       // is in changed_
+
+  const RecurringSchedule& schedule() const noexcept { return record.schedule; }
+  ScheduleProgress& progress() noexcept { return record.progress; }
+  bool is_over() const noexcept {
+    return record.schedule.count && record.progress.made >= *record.schedule.count;
+  }
+  std::optional<WallTime> next() const {
+    if (record.progress.paused || !rule || is_over()) return std::nullopt;
+    return rule->next_after(record.progress.decided_to);
+  }
+};
+
+bool ScheduleBook::WakeOrder::operator()(const Entry* a, const Entry* b) const noexcept {
+  if (a->wake != b->wake) return a->wake < b->wake;
+  return a->schedule().name < b->schedule().name;
+}
+
+// ---- what is there ----
+
+ScheduleBook::ScheduleBook() = default;
+ScheduleBook::~ScheduleBook() = default;
+
+void ScheduleBook::restore(std::vector<ScheduleRecord> records) {
+  for (ScheduleRecord& record : records) {
+    auto entry = std::make_unique<Entry>();
+    entry->record = std::move(record);
+    read_rule(*entry);
+    schedules_.emplace(entry->schedule().name, std::move(entry));
+  }
+}
+
+Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
+  TRY(validate(schedule));
+  const auto it = schedules_.find(schedule.name);
+  Entry* entry = it == schedules_.end() ? nullptr : it->second.get();
+  fill_anchor(schedule, entry == nullptr ? nullptr : &entry->schedule(), now);
+  const bool was_there = entry != nullptr;
+  if (was_there && entry->schedule() == schedule && entry->rule) return true;
+  ASSIGN_OR_RETURN(Recurrence rule, Recurrence::make(schedule));
+  if (!was_there) {
+    if (schedules_.size() >= kMaxSchedules) {
+      return Error{ErrorCode::resource_exhausted,
+                   "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed",
+                   ""};
+    }
+    auto made = std::make_unique<Entry>();
+    entry = made.get();
+    entry->progress().created_at = now;
+    schedules_.emplace(schedule.name, std::move(made));
+  }
+  set_wake(*entry, std::nullopt);  // its order has the name in it
+  entry->record.schedule = std::move(schedule);
+  entry->rule = std::move(rule);
+  entry->broken.clear();
+  entry->progress().decided_to = std::max(entry->progress().decided_to, now);
+  note_change(*entry);
+  wake_for_next(*entry);
+  return was_there;
+}
+
+Result<void> ScheduleBook::remove(const std::string& name) {
+  ASSIGN_OR_RETURN(Entry* const entry, find(name));
+  set_wake(*entry, std::nullopt);
+  forget_awaited(*entry);
+  if (entry->is_changed) std::erase(changed_, entry);
+  removed_.push_back(name);
+  schedules_.erase(name);
+  return ok();
+}
+
+Result<void> ScheduleBook::pause(const std::string& name) {
+  ASSIGN_OR_RETURN(Entry* const entry, find(name));
+  if (std::exchange(entry->progress().paused, true)) return ok();
+  forget_awaited(*entry);
+  note_change(*entry);
+  wake_for_next(*entry);
+  return ok();
+}
+
+Result<void> ScheduleBook::resume(const std::string& name, WallTime now) {
+  ASSIGN_OR_RETURN(Entry* const entry, find(name));
+  if (!std::exchange(entry->progress().paused, false)) return ok();
+  entry->progress().decided_to = std::max(entry->progress().decided_to, now);
+  note_change(*entry);
+  wake_for_next(*entry);
+  return ok();
+}
+
+Result<TaskId> ScheduleBook::trigger(const std::string& name, WallTime now,
+                                     OccurrenceTasks& tasks) {
+  ASSIGN_OR_RETURN(Entry* const entry, find(name));
+  ASSIGN_OR_RETURN(const std::optional<TaskId> id, tasks.make(entry->schedule(), now, now));
+  if (!id) {
+    return Error{ErrorCode::conflict, "it was triggered in this millisecond already", "name"};
+  }
+  entry->progress().last_task = *id;
+  note_change(*entry);
+  return *id;
+}
+
+Result<BackfillStep> ScheduleBook::backfill(const std::string& name, WallTime from, WallTime to,
+                                            std::size_t limit, WallTime now,
+                                            OccurrenceTasks& tasks) {
+  ASSIGN_OR_RETURN(Entry* const entry, find(name));
+  if (!entry->rule) return Error{ErrorCode::conflict, entry->broken, "name"};
+  const WallTime end = std::min(to, now + kInstant);
+  BackfillStep step;
+  WallTime after = from - kInstant;
+  for (std::size_t i = 0; i < limit; ++i) {
+    const std::optional<WallTime> occurrence = entry->rule->next_after(after);
+    if (!occurrence || *occurrence >= end) return step;
+    ASSIGN_OR_RETURN(const std::optional<TaskId> id,
+                     tasks.make(entry->schedule(), *occurrence, now));
+    ++(id ? step.made : step.there);
+    after = *occurrence;
+  }
+  step.next = after;
+  return step;
+}
+
+Result<ScheduleBook::Entry*> ScheduleBook::find(const std::string& name) const {
+  const auto it = schedules_.find(name);
+  if (it == schedules_.end()) return no_schedule(name);
+  return it->second.get();
+}
+
+ScheduleView ScheduleBook::view_of(const Entry& entry) {
+  return {.record = entry.record,
+          .next_at = entry.next(),
+          .words = entry.rule ? entry.rule->explain() : std::string(),
+          .broken = entry.broken};
+}
+
+Result<ScheduleView> ScheduleBook::view(const std::string& name) const {
+  ASSIGN_OR_RETURN(const Entry* const entry, find(name));
+  return view_of(*entry);
+}
+
+Result<std::vector<WallTime>> ScheduleBook::next(const std::string& name, std::size_t count,
+                                                 WallTime from) const {
+  ASSIGN_OR_RETURN(const Entry* const entry, find(name));
+  if (!entry->rule) return Error{ErrorCode::conflict, entry->broken, "name"};
+  return entry->rule->next(count, from);
+}
+
+std::vector<ScheduleView> ScheduleBook::page(std::string_view after, std::size_t limit) const {
+  std::vector<ScheduleView> views;
+  for (auto it = schedules_.upper_bound(after); it != schedules_.end() && views.size() < limit;
+       ++it) {
+    views.push_back(view_of(*it->second));
+  }
+  return views;
+}
+
+void ScheduleBook::note_change(Entry& entry) {
+  if (std::exchange(entry.is_changed, true)) return;
+  changed_.push_back(&entry);
+}
+
+ScheduleBook::Changes ScheduleBook::take_changes() {
+  Changes changes;
+  changes.removed = std::exchange(removed_, {});
+  for (Entry* const entry : std::exchange(changed_, {})) {
+    entry->is_changed = false;
+    changes.schedules.push_back(entry->record);
+  }
+  return changes;
+}
+
+// ---- when it is looked at next ----
+
+void ScheduleBook::read_rule(Entry& entry) {
+  Result<Recurrence> rule = Recurrence::make(entry.schedule());
+  if (rule) {
+    entry.rule = *std::move(rule);
+    entry.broken.clear();
+  } else if (!entry.rule) {  // else it goes on by the rules it has
+    entry.broken = rule.error().message;
+  }
+  wake_for_next(entry);
+}
+
+void ScheduleBook::set_wake(Entry& entry, std::optional<WallTime> wake) {
+  if (entry.wake) wakes_.erase(&entry);
+  entry.wake = wake;
+  if (wake) wakes_.insert(&entry);
+}
+
+void ScheduleBook::wake_for_next(Entry& entry) {
+  const bool has_queued = entry.progress().queued_at && !entry.progress().paused;
+  if (has_queued && entry.awaited.value == 0) return set_wake(entry, WallTime{});
+  std::optional<WallTime> next = entry.next();
+  if (next) *next += phase_of(entry.schedule());
+  set_wake(entry, next);
+}
+
+std::optional<WallTime> ScheduleBook::next_wake() const {
+  return wakes_.empty() ? std::nullopt : (*wakes_.begin())->wake;
+}
+
+void ScheduleBook::forget_awaited(Entry& entry) {
+  awaited_.erase(entry.awaited.value);
+  entry.awaited = {};
+}
+
+void ScheduleBook::task_ended(TaskId id) {
+  const auto it = awaited_.find(id.value);
+  if (it == awaited_.end()) return;
+  Entry& entry = *it->second;
+  forget_awaited(entry);
+  wake_for_next(entry);
+}
+
+void ScheduleBook::clock_stepped(WallTime now) {
+  for (const auto& [name, entry] : schedules_) {
+    if (entry->progress().decided_to <= now + kLongestStepBack) continue;
+    entry->progress().decided_to = now;
+    note_change(*entry);
+    wake_for_next(*entry);
+  }
+}
+
+bool ScheduleBook::refresh(std::size_t limit) {
+  auto it = schedules_.upper_bound(refreshed_to_);
+  for (; it != schedules_.end() && limit > 0; ++it, --limit) {
+    refreshed_to_ = it->first;
+    read_rule(*it->second);
+  }
+  if (it != schedules_.end()) return false;
+  refreshed_to_.clear();
+  return true;
+}
+
+// ---- what becomes of occurrences ----
+
+void ScheduleBook::decide(WallTime now, std::size_t limit, OccurrenceTasks& tasks) {
+  while (limit > 0 && !wakes_.empty() && (*wakes_.begin())->wake <= now) {
+    Entry& entry = **wakes_.begin();
+    --limit;  // a look counts, too
+    if (decide(entry, now, limit, tasks)) {
+      wake_for_next(entry);
+    } else {
+      set_wake(entry, now + kRetry);
+    }
+  }
+}
+
+Result<void> ScheduleBook::decide(Entry& entry, WallTime now, std::size_t& budget,
+                                  OccurrenceTasks& tasks) {
+  TRY(decide_queued(entry, tasks));
+  const WallTime until = now - phase_of(entry.schedule());
+  TRY(decide_missed(entry, until - entry.schedule().misfire_grace, budget, tasks));
+  std::optional<WallTime> next = entry.next();
+  for (; next && *next <= until && budget > 0; next = entry.next()) {
+    TRY(occur(entry, *next, tasks));
+    --budget;
+  }
+  return ok();
+}
+
+Result<void> ScheduleBook::decide_queued(Entry& entry, OccurrenceTasks& tasks) {
+  ScheduleProgress& progress = entry.progress();
+  if (!progress.queued_at || entry.awaited.value != 0) return ok();
+  ASSIGN_OR_RETURN(const bool lives, tasks.lives(progress.last_task));
+  if (lives) {
+    entry.awaited = progress.last_task;
+    awaited_[entry.awaited.value] = &entry;
+    return ok();
+  }
+  TRY(make_task(entry, *progress.queued_at, tasks));
+  progress.queued_at.reset();
+  return ok();
+}
+
+/// Of the occurrences before `before`, which were missed.
+Result<void> ScheduleBook::decide_missed(Entry& entry, WallTime before, std::size_t& budget,
+                                         OccurrenceTasks& tasks) {
+  const std::optional<WallTime> first = entry.next();
+  if (!first || *first >= before) return ok();
+  std::vector<WallTime> kept;  // the newest first
+  const Misfire misfire = entry.schedule().misfire;
+  const std::size_t most = misfire == Misfire::skip   ? 0
+                           : misfire == Misfire::once ? 1
+                                                      : entry.schedule().misfire_limit;
+  for (WallTime at = before; kept.size() < most;) {
+    const std::optional<WallTime> last = entry.rule->last_before(at);
+    if (!last || *last < *first) break;
+    kept.push_back(at = *last);
+  }
+  for (; !kept.empty() && !entry.is_over(); kept.pop_back()) {
+    if (budget == 0) return ok();
+    TRY(occur(entry, kept.back(), tasks));
+    --budget;
+  }
+  entry.progress().decided_to = before - kInstant;
+  note_change(entry);
+  return ok();
+}
+
+/// An occurrence whose time has come.
+Result<void> ScheduleBook::occur(Entry& entry, WallTime occurrence, OccurrenceTasks& tasks) {
+  ScheduleProgress& progress = entry.progress();
+  const ScheduleOverlap overlap = entry.schedule().overlap;
+  bool overlaps = false;
+  if (overlap != ScheduleOverlap::allow && progress.last_task.value != 0) {
+    ASSIGN_OR_RETURN(overlaps, tasks.lives(progress.last_task));
+  }
+  if (!overlaps) {
+    TRY(make_task(entry, occurrence, tasks));
+  } else if (overlap == ScheduleOverlap::queue_one && !progress.queued_at) {
+    progress.queued_at = occurrence;
+  } else {
+    ++progress.overlapped;
+  }
+  progress.decided_to = occurrence;
+  note_change(entry);
+  return ok();
+}
+
+Result<void> ScheduleBook::make_task(Entry& entry, WallTime occurrence, OccurrenceTasks& tasks) {
+  ASSIGN_OR_RETURN(
+      const std::optional<TaskId> id,
+      tasks.make(entry.schedule(), occurrence, occurrence + phase_of(entry.schedule())));
+  note_change(entry);
+  if (!id) return ok();
+  ScheduleProgress& progress = entry.progress();
+  progress.last_task = *id;
+  progress.last_at = occurrence;
+  ++progress.made;
+  return ok();
+}
+
+}  // namespace detent

@@ -1,0 +1,394 @@
+#include "engine/schedule_book.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/wall_time.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+
+WallTime at(const std::string& text) { return parse_rfc3339(text).value(); }
+
+/// Tasks as the book sees them: made, and living until they are said to have ended.
+class FakeTasks final : public OccurrenceTasks {
+ public:
+  struct Made {
+    std::string key;
+    WallTime due;
+  };
+
+  Result<bool> lives(TaskId id) override {
+    if (broken) return Error{ErrorCode::unavailable, "cannot be read", ""};
+    return living.contains(id.value);
+  }
+  Result<std::optional<TaskId>> make(const RecurringSchedule& schedule, WallTime occurrence,
+                                     WallTime due) override {
+    if (broken) return Error{ErrorCode::resource_exhausted, "the queue is full", ""};
+    const std::string key = occurrence_key(schedule, occurrence);
+    if (!keys.insert(key).second) return std::optional<TaskId>();
+    made.push_back({key, due});
+    living.insert(made.size());
+    return TaskId{made.size()};
+  }
+
+  std::vector<Made> made;  // by id, from 1
+  std::set<std::uint64_t> living;
+  std::set<std::string> keys;
+  bool broken = false;
+};
+
+class ScheduleBookTest : public ::testing::Test {
+ protected:
+  static RecurringSchedule hourly() {
+    return {.name = "s", .rule = CronRule{"0 * * * *"}, .queue = "q"};
+  }
+  void put(const RecurringSchedule& schedule) { ASSERT_TRUE(book_->put(schedule, now_)); }
+  /// The occurrences for which tasks were made since the last call: "01:00", …
+  std::vector<std::string> run_to(const std::string& time) {
+    now_ = at("2026-03-02T" + time + ":00Z");
+    book_->decide(now_, 100'000, tasks_);
+    return taken();
+  }
+  std::vector<std::string> taken() {
+    std::vector<std::string> times;
+    for (; seen_ < tasks_.made.size(); ++seen_) {
+      times.push_back(tasks_.made[seen_].key.substr(sizeof("s@2026-03-02T") - 1, 5));
+    }
+    return times;
+  }
+  void end_task(std::uint64_t id) {
+    tasks_.living.erase(id);
+    book_->task_ended(TaskId{id});
+  }
+  ScheduleProgress progress() { return book_->view("s").value().record.progress; }
+  /// What was stored goes into another book, as after a restart.
+  void restart() {
+    const std::vector<ScheduleView> all = book_->page("", 10);
+    std::vector<ScheduleRecord> records;
+    for (const ScheduleView& view : all) records.push_back(view.record);
+    book_ = std::make_unique<ScheduleBook>();
+    book_->restore(std::move(records));
+  }
+  using Times = std::vector<std::string>;
+
+  WallTime now_ = at("2026-03-02T00:30:00Z");
+  FakeTasks tasks_;
+  std::unique_ptr<ScheduleBook> book_ = std::make_unique<ScheduleBook>();
+  std::size_t seen_ = 0;
+};
+
+TEST_F(ScheduleBookTest, MakesATaskForEachOccurrenceOnceItsTimeHasCome) {
+  put(hourly());
+  EXPECT_EQ(book_->next_wake(), at("2026-03-02T01:00:00Z"));
+  EXPECT_EQ(run_to("00:59"), Times());
+  EXPECT_EQ(run_to("01:00"), Times{"01:00"});
+  EXPECT_EQ(run_to("01:00"), Times());
+  EXPECT_EQ(tasks_.made[0].due, at("2026-03-02T01:00:00Z"));
+  EXPECT_EQ(book_->next_wake(), at("2026-03-02T02:00:00Z"));
+  EXPECT_EQ(progress().made, 1u);
+  EXPECT_EQ(progress().last_at, at("2026-03-02T01:00:00Z"));
+  EXPECT_EQ(progress().last_task, TaskId{1});
+}
+
+TEST_F(ScheduleBookTest, EndsAfterItsCount) {
+  RecurringSchedule schedule = hourly();
+  schedule.count = 2;
+  put(schedule);
+  EXPECT_EQ(run_to("01:00"), Times{"01:00"});
+  EXPECT_EQ(run_to("02:00"), Times{"02:00"});
+  EXPECT_EQ(book_->next_wake(), std::nullopt);
+  EXPECT_EQ(book_->view("s").value().next_at, std::nullopt);
+  EXPECT_EQ(run_to("09:00"), Times());
+  schedule.count = 3;
+  put(schedule);
+  EXPECT_EQ(run_to("10:00"), Times{"10:00"}) << "what passed meanwhile is not made up for";
+}
+
+TEST_F(ScheduleBookTest, StartIsTheFirstThatMayOccurAndEndIsTooLate) {
+  RecurringSchedule schedule = hourly();
+  schedule.start = at("2026-03-02T03:00:00Z");
+  schedule.end = at("2026-03-02T05:00:00Z");
+  put(schedule);
+  EXPECT_EQ(run_to("02:00"), Times());
+  EXPECT_EQ(run_to("03:00"), Times{"03:00"});
+  EXPECT_EQ(run_to("04:00"), Times{"04:00"});
+  EXPECT_EQ(run_to("05:00"), Times());
+  EXPECT_EQ(book_->next_wake(), std::nullopt);
+}
+
+TEST_F(ScheduleBookTest, JitterMovesTheTaskNotTheOccurrence) {
+  RecurringSchedule schedule = hourly();
+  schedule.jitter = 10min;
+  put(schedule);
+  const auto phase = phase_of(schedule);
+  ASSERT_GT(phase, 0ms);
+  EXPECT_EQ(book_->next_wake(), at("2026-03-02T01:00:00Z") + phase);
+  EXPECT_EQ(book_->view("s").value().next_at, at("2026-03-02T01:00:00Z"));
+  EXPECT_EQ(run_to("01:00"), Times());
+  EXPECT_EQ(run_to("01:10"), Times{"01:00"});
+  EXPECT_EQ(tasks_.made[0].due, at("2026-03-02T01:00:00Z") + phase);
+}
+
+TEST_F(ScheduleBookTest, MissedOnesAreSkippedMadeOnceOrAllUpToALimit) {
+  RecurringSchedule schedule = hourly();
+  schedule.misfire = Misfire::skip;
+  put(schedule);
+  EXPECT_EQ(run_to("05:30"), Times());
+  EXPECT_EQ(book_->next_wake(), at("2026-03-02T06:00:00Z"));
+  schedule.misfire = Misfire::once;
+  put(schedule);
+  EXPECT_EQ(run_to("09:30"), Times{"09:00"});
+  schedule.misfire = Misfire::all;
+  schedule.misfire_limit = 3;
+  put(schedule);
+  EXPECT_EQ(run_to("11:30"), (Times{"10:00", "11:00"}));
+  EXPECT_EQ(run_to("17:30"), (Times{"15:00", "16:00", "17:00"}));
+}
+
+TEST_F(ScheduleBookTest, MissedOnesEndAtTheCountToo) {
+  RecurringSchedule schedule = hourly();
+  schedule.misfire = Misfire::all;
+  schedule.count = 2;
+  put(schedule);
+  EXPECT_EQ(run_to("05:30"), (Times{"01:00", "02:00"}));
+  EXPECT_EQ(book_->next_wake(), std::nullopt);
+}
+
+TEST_F(ScheduleBookTest, WhatIsLateByItsGraceIsNotMissed) {
+  RecurringSchedule schedule = hourly();
+  schedule.misfire = Misfire::skip;
+  schedule.misfire_grace = 2h;
+  put(schedule);
+  EXPECT_EQ(run_to("06:00"), (Times{"04:00", "05:00", "06:00"}));
+}
+
+TEST_F(ScheduleBookTest, MissedOnesOfALongStopAreMadeABudgetAtATime) {
+  RecurringSchedule schedule = hourly();
+  schedule.rule = CronRule{"* * * * *"};
+  schedule.misfire = Misfire::all;
+  schedule.misfire_limit = 100;
+  put(schedule);
+  now_ = at("2026-03-02T12:00:30Z");
+  for (int turn = 0; turn < 20 && book_->next_wake() <= now_; ++turn) {
+    const std::size_t before = tasks_.made.size();
+    book_->decide(now_, 11, tasks_);
+    EXPECT_LE(tasks_.made.size() - before, 11u);
+    if (turn % 3 == 0) restart();
+  }
+  const Times made = taken();
+  EXPECT_EQ(made.size(), 101u) << "100 that were missed, and the one at 12:00";
+  EXPECT_EQ(made.front(), "10:20");
+  EXPECT_EQ(made.back(), "12:00");
+}
+
+TEST_F(ScheduleBookTest, SkipsWhileTheTaskBeforeLives) {
+  RecurringSchedule schedule = hourly();
+  schedule.overlap = ScheduleOverlap::skip;
+  put(schedule);
+  EXPECT_EQ(run_to("01:00"), Times{"01:00"});
+  EXPECT_EQ(run_to("02:00"), Times());
+  EXPECT_EQ(progress().overlapped, 1u);
+  end_task(1);
+  EXPECT_EQ(run_to("02:30"), Times());
+  EXPECT_EQ(run_to("03:00"), Times{"03:00"});
+}
+
+TEST_F(ScheduleBookTest, QueuesOneUntilTheTaskBeforeEnds) {
+  RecurringSchedule schedule = hourly();
+  schedule.overlap = ScheduleOverlap::queue_one;
+  put(schedule);
+  EXPECT_EQ(run_to("01:00"), Times{"01:00"});
+  EXPECT_EQ(run_to("02:00"), Times());
+  EXPECT_EQ(run_to("03:00"), Times());
+  EXPECT_EQ(progress().queued_at, at("2026-03-02T02:00:00Z"));
+  EXPECT_EQ(progress().overlapped, 1u);
+  EXPECT_EQ(book_->next_wake(), at("2026-03-02T04:00:00Z")) << "it waits to be told";
+  end_task(1);
+  EXPECT_EQ(run_to("03:10"), Times{"02:00"});
+  EXPECT_EQ(progress().queued_at, std::nullopt);
+}
+
+TEST_F(ScheduleBookTest, WhatIsQueuedSurvivesARestartAndTheEndOfItsTaskMeanwhile) {
+  RecurringSchedule schedule = hourly();
+  schedule.overlap = ScheduleOverlap::queue_one;
+  put(schedule);
+  run_to("01:00");
+  run_to("02:00");
+  taken();
+  restart();
+  EXPECT_EQ(run_to("02:10"), Times());
+  restart();
+  tasks_.living.clear();
+  EXPECT_EQ(run_to("02:20"), Times{"02:00"});
+}
+
+TEST_F(ScheduleBookTest, PassesWithoutTasksWhilePaused) {
+  put(hourly());
+  ASSERT_TRUE(book_->pause("s"));
+  EXPECT_EQ(book_->next_wake(), std::nullopt);
+  EXPECT_EQ(run_to("03:30"), Times());
+  ASSERT_TRUE(book_->resume("s", now_));
+  EXPECT_EQ(run_to("03:40"), Times());
+  EXPECT_EQ(run_to("04:00"), Times{"04:00"});
+}
+
+TEST_F(ScheduleBookTest, TriggerMakesATaskNowThatDoesNotCount) {
+  RecurringSchedule schedule = hourly();
+  schedule.count = 1;
+  schedule.overlap = ScheduleOverlap::skip;
+  put(schedule);
+  ASSERT_TRUE(book_->pause("s"));
+  EXPECT_EQ(book_->trigger("s", now_, tasks_).value(), TaskId{1});
+  EXPECT_EQ(book_->trigger("s", now_, tasks_).error().code, ErrorCode::conflict);
+  EXPECT_EQ(taken(), Times{"00:30"});
+  EXPECT_EQ(progress().made, 0u);
+  ASSERT_TRUE(book_->resume("s", now_));
+  EXPECT_EQ(run_to("01:00"), Times()) << "it lives";
+  end_task(1);
+  EXPECT_EQ(run_to("02:00"), Times{"02:00"});
+}
+
+TEST_F(ScheduleBookTest, BackfillMakesWhatWasNotMadeInSteps) {
+  put(hourly());
+  run_to("01:00");
+  run_to("02:00");
+  taken();
+  now_ = at("2026-03-02T02:30:00Z");
+  const WallTime from = at("2026-03-01T23:00:00Z");
+  BackfillStep step = book_->backfill("s", from, now_ + 24h, 3, now_, tasks_).value();
+  EXPECT_EQ(step.made, 2u);   // 23:00 and 00:00
+  EXPECT_EQ(step.there, 1u);  // 01:00
+  ASSERT_EQ(step.next, at("2026-03-02T01:00:00Z"));
+  step = book_->backfill("s", *step.next + 1ms, now_ + 24h, 3, now_, tasks_).value();
+  EXPECT_EQ(step.made, 0u);
+  EXPECT_EQ(step.there, 1u);
+  EXPECT_EQ(step.next, std::nullopt) << "what is to come will come";
+  EXPECT_EQ(tasks_.made[2].due, now_);
+  EXPECT_EQ(progress().made, 2u);
+}
+
+TEST_F(ScheduleBookTest, PuttingTheSameChangesNothing) {
+  RecurringSchedule schedule = hourly();
+  schedule.rule = IntervalRule{.period = 1h};
+  EXPECT_FALSE(book_->put(schedule, now_).value());
+  book_->take_changes();
+  run_to("01:00");
+  EXPECT_TRUE(book_->put(schedule, now_).value());
+  EXPECT_EQ(book_->take_changes().schedules.size(), 0u);
+  EXPECT_EQ(run_to("01:30"), Times{"01:30"}) << "its anchor is when it was first put";
+}
+
+TEST_F(ScheduleBookTest, AnEditHoldsFromTheNextOccurrenceOn) {
+  put(hourly());
+  run_to("01:00");
+  taken();
+  RecurringSchedule schedule = hourly();
+  schedule.rule = CronRule{"*/20 * * * *"};
+  now_ = at("2026-03-02T01:50:00Z");
+  EXPECT_TRUE(book_->put(schedule, now_).value());
+  EXPECT_EQ(run_to("01:55"), Times()) << "01:20 and 01:40 were before";
+  EXPECT_EQ(run_to("02:00"), Times{"02:00"});
+  EXPECT_EQ(progress().made, 2u);
+}
+
+TEST_F(ScheduleBookTest, RefusesWhatCannotBe) {
+  RecurringSchedule schedule = hourly();
+  schedule.rule = CronRule{"0 25 * * *"};
+  const Result<bool> refused = book_->put(schedule, now_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().field, "cron");
+  EXPECT_NE(refused.error().message.find("column 3"), std::string::npos) << refused.error().message;
+  schedule = hourly();
+  schedule.time_zone = "Nowhere/Town";
+  EXPECT_EQ(book_->put(schedule, now_).error().field, "time_zone");
+  schedule = hourly();
+  schedule.queue.clear();
+  EXPECT_EQ(book_->put(schedule, now_).error().field, "queue");
+  EXPECT_EQ(book_->size(), 0u);
+  EXPECT_EQ(book_->view("s").error().code, ErrorCode::not_found);
+  EXPECT_EQ(book_->remove("s").error().code, ErrorCode::not_found);
+}
+
+TEST_F(ScheduleBookTest, TriesAgainWhatAnErrorPrevented) {
+  put(hourly());
+  tasks_.broken = true;
+  EXPECT_EQ(run_to("01:00"), Times());
+  EXPECT_EQ(book_->next_wake(), now_ + 1s);
+  tasks_.broken = false;
+  EXPECT_EQ(run_to("01:01"), Times{"01:00"});
+}
+
+TEST_F(ScheduleBookTest, AClockThatGoesBackRepeatsNothingUnlessByMoreThanADay) {
+  put(hourly());
+  run_to("05:00");
+  taken();
+  now_ = at("2026-03-02T02:00:00Z");
+  book_->clock_stepped(now_);
+  EXPECT_EQ(run_to("05:30"), Times());
+  EXPECT_EQ(run_to("06:00"), Times{"06:00"});
+  now_ = at("2026-02-20T00:00:00Z");
+  book_->clock_stepped(now_);
+  EXPECT_EQ(book_->next_wake(), at("2026-02-20T01:00:00Z"));
+}
+
+TEST_F(ScheduleBookTest, ABrokenRuleStandsStillUntilItIsPutRight) {
+  RecurringSchedule schedule = hourly();
+  schedule.time_zone = "Gone/Away";
+  book_->restore({{.schedule = schedule, .progress = {}}});
+  EXPECT_EQ(book_->next_wake(), std::nullopt);
+  EXPECT_NE(book_->view("s").value().broken, "");
+  EXPECT_EQ(book_->next("s", 1, now_).error().code, ErrorCode::conflict);
+  EXPECT_TRUE(book_->refresh(10));
+  put(hourly());
+  EXPECT_EQ(book_->view("s").value().broken, "");
+  EXPECT_EQ(run_to("01:00"), Times{"01:00"});
+}
+
+TEST_F(ScheduleBookTest, RefreshGoesRoundInParts) {
+  for (const char* name : {"a", "b", "c"}) {
+    RecurringSchedule schedule = hourly();
+    schedule.name = name;
+    put(schedule);
+  }
+  EXPECT_FALSE(book_->refresh(2));
+  EXPECT_TRUE(book_->refresh(2));
+  EXPECT_FALSE(book_->refresh(2));
+  EXPECT_EQ(book_->next_wake(), at("2026-03-02T01:00:00Z"));
+}
+
+TEST_F(ScheduleBookTest, TellsWhatHasChangedOnce) {
+  put(hourly());
+  EXPECT_EQ(book_->take_changes().schedules.size(), 1u);
+  EXPECT_EQ(book_->take_changes().schedules.size(), 0u);
+  run_to("01:00");
+  const ScheduleBook::Changes changes = book_->take_changes();
+  ASSERT_EQ(changes.schedules.size(), 1u);
+  EXPECT_EQ(changes.schedules[0].progress.decided_to, at("2026-03-02T01:00:00Z"));
+  run_to("02:00");
+  ASSERT_TRUE(book_->remove("s"));
+  const ScheduleBook::Changes removal = book_->take_changes();
+  EXPECT_EQ(removal.schedules.size(), 0u);
+  EXPECT_EQ(removal.removed, std::vector<std::string>{"s"});
+}
+
+TEST_F(ScheduleBookTest, PagesByName) {
+  for (const char* name : {"b", "a", "c"}) {
+    RecurringSchedule schedule = hourly();
+    schedule.name = name;
+    put(schedule);
+  }
+  ASSERT_EQ(book_->page("", 2).size(), 2u);
+  EXPECT_EQ(book_->page("", 2)[0].record.schedule.name, "a");
+  EXPECT_EQ(book_->page("b", 2).size(), 1u);
+}
+
+}  // namespace
+}  // namespace detent
