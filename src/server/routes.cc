@@ -98,6 +98,15 @@ Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload)
   add("GET", "/v1/queues/{queue}/keys/{key}", &Routes::get_task);
   add("PATCH", "/v1/queues/{queue}/keys/{key}", &Routes::move_task);
   add("DELETE", "/v1/queues/{queue}/keys/{key}", &Routes::cancel_task);
+  add("GET", "/v1/schedules", &Routes::list_schedules);
+  add("GET", "/v1/schedules/{name}", &Routes::get_schedule);
+  add("PUT", "/v1/schedules/{name}", &Routes::put_schedule);
+  add("DELETE", "/v1/schedules/{name}", &Routes::remove_schedule);
+  add("GET", "/v1/schedules/{name}/next", &Routes::next_of_schedule);
+  add("POST", "/v1/schedules/{name}/pause", &Routes::pause_schedule);
+  add("POST", "/v1/schedules/{name}/resume", &Routes::resume_schedule);
+  add("POST", "/v1/schedules/{name}/trigger", &Routes::trigger_schedule);
+  add("POST", "/v1/schedules/{name}/backfill", &Routes::backfill_schedule);
   add("GET", "/v1/stats", &Routes::stats);
   add("GET", "/v1/forecast", &Routes::forecast);
   add("GET", "/v1/dump", &Routes::dump);

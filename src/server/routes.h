@@ -1,7 +1,7 @@
 // The HTTP API: each route turns a request into verbs of the engine and their answer into a reply.
 // docs/reference/http.md describes the routes; protocol/json knows the bodies. routes.cc has the
 // table and those of tasks and leases; those of queues are in routes_queues.cc, those that look at
-// everything at once in routes_whole.cc.
+// everything at once in routes_whole.cc, those of recurring schedules in routes_schedules.cc.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
 #include "protocol/json/queue_patch.h"
+#include "protocol/json/schedule_parser.h"
 #include "server/http_reply.h"
 #include "server/route_table.h"
 
@@ -52,6 +53,14 @@ class Routes {
     QueueCursor from = {};
     std::uint64_t count = 0;  // tasks changed so far
   };
+  using ScheduleVerb = Result<ScheduleView> (Engine::*)(const std::string&);
+  /// A back-fill that is under way.
+  struct Backfill {
+    HttpReply reply;
+    std::string name;
+    json::BackfillRange range;    // what is left of it
+    json::BackfillCounts counts;  // so far
+  };
 
   void schedule(const Call& call);
   void schedule_batch(const Call& call);
@@ -74,6 +83,16 @@ class Routes {
   void purge_queue(const Call& call);
   void redrive_queue(const Call& call);
 
+  void list_schedules(const Call& call);
+  void get_schedule(const Call& call);
+  void put_schedule(const Call& call);
+  void remove_schedule(const Call& call);
+  void next_of_schedule(const Call& call);
+  void pause_schedule(const Call& call);
+  void resume_schedule(const Call& call);
+  void trigger_schedule(const Call& call);
+  void backfill_schedule(const Call& call);
+
   void stats(const Call& call);
   void forecast(const Call& call);
   void dump(const Call& call);
@@ -85,6 +104,8 @@ class Routes {
   /// Begins a verb over a whole queue, whose answer comes with its last step.
   void sweep(const Call& call, QueueVerb verb);
   void step(const Sweep& sweep);
+  void change_schedule(const Call& call, ScheduleVerb verb);
+  void step(const Backfill& backfill);
 
   /// Runs `verb` on the engine's thread and hands its result, once it is durable, to `answer`; an
   /// error on either way is answered as a problem.

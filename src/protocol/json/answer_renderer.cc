@@ -8,6 +8,7 @@
 #include "protocol/json/json_writer.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/queue_renderer.h"
+#include "protocol/json/rule_writer.h"
 #include "task/retry.h"
 
 namespace detent::json {
@@ -16,17 +17,6 @@ namespace {
 
 /// About what an answer holds for a task besides its payload, to reserve memory once.
 constexpr std::size_t kTaskOverheadBytes = 320;
-
-void write_payload(JsonWriter& writer, const Payload& payload) {
-  switch (payload.kind) {
-    case Payload::Kind::json:
-      writer.name("payload").raw(payload.data);
-      return;
-    case Payload::Kind::bytes:
-      writer.name("payload_base64").base64(payload.data);
-      return;
-  }
-}
 
 /// A task without a key does not show one.
 void write_key(JsonWriter& writer, const Task& task) {
@@ -43,7 +33,7 @@ void write_accepted(JsonWriter& writer, const TaskSnapshot& view) {
   writer.end_object();
 }
 
-void write_rules(JsonWriter& writer, const TaskRules& rules) {
+void write_all_rules(JsonWriter& writer, const TaskRules& rules) {
   const Backoff backoff = rules.backoff.value_or(Backoff{});
   writer.name("priority").number(rules.priority);
   writer.name("max_attempts").number(max_attempts_of(rules));
@@ -129,7 +119,7 @@ std::string render_task(const TaskSnapshot& view) {
   writer.name("state").string(to_string(view.state));
   writer.name("due_at").string(format_rfc3339(task.due_at));
   writer.name("created_at").string(format_rfc3339(task.created_at));
-  write_rules(writer, task.rules);
+  write_all_rules(writer, task.rules);
   writer.name("attempts").number(task.attempts);
   const std::string_view error = last_error(task);
   if (!error.empty()) writer.name("last_error").string(error);

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "protocol/json/base64.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/rule_fields.h"
 
@@ -21,50 +20,25 @@ constexpr std::string_view kWhiteSpace = " \t\r\n";
 /// The fields of a task as a client schedules it.
 struct ScheduleFields {
   JsonField queue{"queue"};
-  JsonField payload{"payload"};
-  JsonField payload_base64{"payload_base64"};
+  PayloadFields payload;
   DurationFields delay{{"delay"}, {"delay_ms"}};
   JsonField due_at{"due_at"};
-  JsonField priority{"priority"};
-  JsonField max_attempts{"max_attempts"};
-  DurationFields visibility_timeout{{"visibility_timeout"}, {"visibility_timeout_ms"}};
-  JsonField backoff{"backoff"};
+  TaskRuleFields rules;
   JsonField key{"key"};
   JsonField webhook{"webhook"};
   JsonField headers{"headers"};
 
   std::array<JsonField*, 14> all() {
-    return {&queue,
-            &payload,
-            &payload_base64,
-            &delay.text,
-            &due_at,
-            &priority,
-            &delay.milliseconds,
-            &visibility_timeout.text,
-            &backoff,
-            &max_attempts,
-            &visibility_timeout.milliseconds,
-            &key,
-            &webhook,
-            &headers};
+    const auto [priority, max_attempts, timeout, timeout_ms, backoff] = rules.all();
+    return {&queue,   &payload.json, &payload.base64,     &delay.text,
+            &due_at,  priority,      &delay.milliseconds, timeout,
+            backoff,  max_attempts,  timeout_ms,          &key,
+            &webhook, &headers};
   }
 };
 
 Error refused(const JsonField& field, std::string message) {
   return {ErrorCode::invalid_argument, std::move(message), std::string(field.name)};
-}
-
-Result<Payload> read_payload(const JsonField& json, const JsonField& base64) {
-  if (json.given() && base64.given()) {
-    return refused(base64, "give payload or payload_base64, not both");
-  }
-  if (json.given()) return Payload{Payload::Kind::json, std::string(json.text)};
-  if (!base64.given()) return Payload{};
-  ASSIGN_OR_RETURN(const std::string text, read_string(base64));
-  auto bytes = decode_base64(text);
-  if (!bytes) return wrong_field(base64, "base64 with padding (RFC 4648, section 4)");
-  return Payload{Payload::Kind::bytes, *std::move(bytes)};
 }
 
 Result<Due> read_due(const DurationFields& delay, const JsonField& due_at) {
@@ -75,22 +49,6 @@ Result<Due> read_due(const DurationFields& delay, const JsonField& due_at) {
   }
   ASSIGN_OR_RETURN(const auto length, read_duration(delay, kMaxDelay));
   return Due{length.value_or(milliseconds{0})};
-}
-
-Result<TaskRules> read_rules(const ScheduleFields& fields) {
-  TaskRules rules;
-  if (fields.priority.given()) {
-    ASSIGN_OR_RETURN(rules.priority, read_priority(fields.priority));
-  }
-  if (fields.max_attempts.given()) {
-    ASSIGN_OR_RETURN(rules.max_attempts, read_max_attempts(fields.max_attempts));
-  }
-  ASSIGN_OR_RETURN(rules.visibility_timeout,
-                   read_duration(fields.visibility_timeout, kMaxVisibilityTimeout));
-  if (fields.backoff.given()) {
-    ASSIGN_OR_RETURN(rules.backoff, read_backoff(fields.backoff));
-  }
-  return rules;
 }
 
 /// Fields that are announced but that this version cannot honour are refused, not ignored.
@@ -153,8 +111,8 @@ Result<ScheduleRequest> parse_schedule(std::string_view body) {
   TRY(refuse_unsupported(fields));
   ScheduleRequest request;
   ASSIGN_OR_RETURN(request.queue, read_string(fields.queue));
-  ASSIGN_OR_RETURN(request.payload, read_payload(fields.payload, fields.payload_base64));
-  ASSIGN_OR_RETURN(request.rules, read_rules(fields));
+  ASSIGN_OR_RETURN(request.payload, read_payload(fields.payload));
+  ASSIGN_OR_RETURN(request.rules, read_task_rules(fields.rules));
   ASSIGN_OR_RETURN(request.due, read_due(fields.delay, fields.due_at));
   if (fields.key.given()) {
     ASSIGN_OR_RETURN(request.key, read_string(fields.key));

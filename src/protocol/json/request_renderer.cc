@@ -4,6 +4,7 @@
 
 #include "base/wall_time.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/rule_writer.h"
 
 namespace detent::json {
 
@@ -19,28 +20,10 @@ void write_due(JsonWriter& writer, const Due& due) {
   }
 }
 
-void write_rules(JsonWriter& writer, const TaskRules& rules) {
-  if (rules.priority != kDefaultPriority) writer.name("priority").number(rules.priority);
-  if (rules.max_attempts) writer.name("max_attempts").number(*rules.max_attempts);
-  if (rules.visibility_timeout) {
-    writer.name("visibility_timeout_ms").number(rules.visibility_timeout->count());
-  }
-  if (rules.backoff) {
-    writer.name("backoff").begin_object();
-    writer.name("initial_ms").number(rules.backoff->initial.count());
-    writer.name("max_ms").number(rules.backoff->max.count());
-    writer.end_object();
-  }
-}
-
 void write_schedule(JsonWriter& writer, const ScheduleRequest& request) {
   writer.begin_object();
   writer.name("queue").string(request.queue);
-  if (request.payload.kind == Payload::Kind::json) {
-    writer.name("payload").raw(request.payload.data);
-  } else {
-    writer.name("payload_base64").base64(request.payload.data);
-  }
+  write_payload(writer, request.payload);
   if (request.due != Due{milliseconds{0}}) write_due(writer, request.due);
   write_rules(writer, request.rules);
   if (!request.key.empty()) writer.name("key").string(request.key);

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <utility>
+
+#include "protocol/json/base64.h"
 
 namespace detent::json {
 
@@ -44,6 +47,36 @@ Result<std::uint32_t> read_priority(const JsonField& field) {
   ASSIGN_OR_RETURN(const std::uint64_t value,
                    read_integer(field, {.max = std::numeric_limits<std::uint32_t>::max()}));
   return static_cast<std::uint32_t>(value);
+}
+
+Result<Payload> read_payload(const PayloadFields& fields) {
+  const auto& [json, base64] = fields;
+  if (json.given() && base64.given()) {
+    return Error{ErrorCode::invalid_argument, "give payload or payload_base64, not both",
+                 std::string(base64.name)};
+  }
+  if (json.given()) return Payload{Payload::Kind::json, std::string(json.text)};
+  if (!base64.given()) return Payload{};
+  ASSIGN_OR_RETURN(const std::string text, read_string(base64));
+  auto bytes = decode_base64(text);
+  if (!bytes) return wrong_field(base64, "base64 with padding (RFC 4648, section 4)");
+  return Payload{Payload::Kind::bytes, *std::move(bytes)};
+}
+
+Result<TaskRules> read_task_rules(const TaskRuleFields& fields) {
+  TaskRules rules;
+  if (fields.priority.given()) {
+    ASSIGN_OR_RETURN(rules.priority, read_priority(fields.priority));
+  }
+  if (fields.max_attempts.given()) {
+    ASSIGN_OR_RETURN(rules.max_attempts, read_max_attempts(fields.max_attempts));
+  }
+  ASSIGN_OR_RETURN(rules.visibility_timeout,
+                   read_duration(fields.visibility_timeout, kMaxVisibilityTimeout));
+  if (fields.backoff.given()) {
+    ASSIGN_OR_RETURN(rules.backoff, read_backoff(fields.backoff));
+  }
+  return rules;
 }
 
 }  // namespace detent::json

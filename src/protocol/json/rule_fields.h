@@ -1,6 +1,8 @@
-// Rules that tasks and queues both have, read from a request. See json_fields.h.
+// What tasks, queues and recurring schedules have in common, read from a request. See
+// json_fields.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/result.h"
@@ -15,5 +17,25 @@ Result<Backoff> read_backoff(const JsonField& field);
 Result<std::uint32_t> read_max_attempts(const JsonField& field);
 /// Any of 32 bits; lower is more urgent.
 Result<std::uint32_t> read_priority(const JsonField& field);
+
+struct PayloadFields {
+  JsonField json{"payload"};
+  JsonField base64{"payload_base64"};
+};
+/// JSON as it was sent, or bytes; the default payload when neither is given; both are an error.
+Result<Payload> read_payload(const PayloadFields& fields);
+
+struct TaskRuleFields {
+  JsonField priority{"priority"};
+  JsonField max_attempts{"max_attempts"};
+  DurationFields visibility_timeout{{"visibility_timeout"}, {"visibility_timeout_ms"}};
+  JsonField backoff{"backoff"};
+
+  std::array<JsonField*, 5> all() {
+    return {&priority, &max_attempts, &visibility_timeout.text, &visibility_timeout.milliseconds,
+            &backoff};
+  }
+};
+Result<TaskRules> read_task_rules(const TaskRuleFields& fields);
 
 }  // namespace detent::json

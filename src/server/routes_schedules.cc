@@ -1,0 +1,139 @@
+// The routes of recurring schedules. A back-fill goes in steps, as the verbs over a whole queue do
+// (routes_queues.cc).
+#include <array>
+#include <utility>
+
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/schedule_parser.h"
+#include "protocol/json/schedule_renderer.h"
+#include "server/query.h"
+#include "server/routes.h"
+#include "server/routes_run.h"
+
+namespace detent::server {
+namespace {
+
+constexpr std::uint64_t kMostAPage = 1'000;
+constexpr std::uint64_t kMostNext = 1'000;
+
+void answer_view(const HttpReply& reply, const ScheduleView& view) {
+  reply.send_json(200, json::render_schedule_view(view));
+}
+
+}  // namespace
+
+void Routes::list_schedules(const Call& call) {
+  QueryParameter limit{"limit"};
+  QueryParameter cursor{"cursor"};
+  const std::array<QueryParameter*, 2> parameters{&limit, &cursor};
+  if (const auto taken = take_query(call.request.target, parameters); !taken) {
+    return call.reply.send_error(taken.error());
+  }
+  const Result<std::uint64_t> most = read_count(limit, kMostAPage, 100);
+  if (!most) return call.reply.send_error(most.error());
+  run(
+      call.reply,
+      [after = cursor.value.value_or(""), most = *most](const Engine& engine) {
+        return engine.schedules_after(after, most);
+      },
+      [most = *most](const HttpReply& reply, const std::vector<ScheduleView>& views) {
+        const bool is_full = views.size() == most;
+        const std::string next = is_full ? views.back().record.schedule.name : std::string();
+        reply.send_json(200, json::render_schedule_list(views, next));
+      });
+}
+
+void Routes::get_schedule(const Call& call) {
+  run(
+      call.reply,
+      [name = call.parameters.front()](const Engine& engine) { return engine.find_schedule(name); },
+      answer_view);
+}
+
+void Routes::put_schedule(const Call& call) {
+  const Result<RecurringSchedule> schedule =
+      json::parse_schedule_rule(call.parameters.front(), call.request.body);
+  if (!schedule) return call.reply.send_error(schedule.error());
+  run(
+      call.reply, [schedule = *schedule](Engine& engine) { return engine.put_schedule(schedule); },
+      [](const HttpReply& reply, const PutSchedule& put) {
+        reply.send_json(put.was_there ? 200 : 201, json::render_schedule_view(put.view));
+      });
+}
+
+void Routes::remove_schedule(const Call& call) {
+  const auto remove = [name = call.parameters.front()](Engine& engine) -> Result<std::string> {
+    TRY(engine.remove_schedule(name));
+    return name;
+  };
+  run(call.reply, remove, [](const HttpReply& reply, const std::string& name) {
+    reply.send_json(200, json::render_removed_schedule(name));
+  });
+}
+
+void Routes::next_of_schedule(const Call& call) {
+  QueryParameter count{"count"};
+  const std::array<QueryParameter*, 1> parameters{&count};
+  if (const auto taken = take_query(call.request.target, parameters); !taken) {
+    return call.reply.send_error(taken.error());
+  }
+  const Result<std::uint64_t> most = read_count(count, kMostNext, 10);
+  if (!most) return call.reply.send_error(most.error());
+  const std::string& name = call.parameters.front();
+  run(
+      call.reply,
+      [name, most = *most](const Engine& engine) { return engine.next_occurrences(name, most); },
+      [name](const HttpReply& reply, const std::vector<WallTime>& next) {
+        reply.send_json(200, json::render_next_occurrences(name, next));
+      });
+}
+
+void Routes::pause_schedule(const Call& call) { change_schedule(call, &Engine::pause_schedule); }
+void Routes::resume_schedule(const Call& call) { change_schedule(call, &Engine::resume_schedule); }
+
+void Routes::change_schedule(const Call& call, ScheduleVerb verb) {
+  if (const auto plain = json::parse_nothing(call.request.body); !plain) {
+    return call.reply.send_error(plain.error());
+  }
+  run(
+      call.reply,
+      [name = call.parameters.front(), verb](Engine& engine) { return (engine.*verb)(name); },
+      answer_view);
+}
+
+void Routes::trigger_schedule(const Call& call) {
+  if (const auto plain = json::parse_nothing(call.request.body); !plain) {
+    return call.reply.send_error(plain.error());
+  }
+  run(
+      call.reply,
+      [name = call.parameters.front()](Engine& engine) { return engine.trigger_schedule(name); },
+      [](const HttpReply& reply, const TaskSnapshot& task) {
+        reply.send_json(201, json::render_accepted(task));
+      });
+}
+
+void Routes::backfill_schedule(const Call& call) {
+  const Result<json::BackfillRange> range = json::parse_backfill(call.request.body);
+  if (!range) return call.reply.send_error(range.error());
+  step({.reply = call.reply, .name = call.parameters.front(), .range = *range, .counts = {}});
+}
+
+void Routes::step(const Backfill& backfill) {
+  run(
+      backfill.reply,
+      [backfill](Engine& engine) {
+        return engine.backfill(backfill.name, backfill.range.from, backfill.range.to);
+      },
+      [this, backfill](const HttpReply& reply, const BackfillStep& done) {
+        Backfill rest = backfill;
+        rest.counts.made += done.made;
+        rest.counts.there += done.there;
+        if (!done.next) return reply.send_json(200, json::render_backfill_counts(rest.counts));
+        rest.range.from = *done.next + std::chrono::milliseconds{1};
+        step(rest);
+      });
+}
+
+}  // namespace detent::server
