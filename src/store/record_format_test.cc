@@ -248,7 +248,7 @@ TEST(Record, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
           static_cast<char>(rng.below(256));
     }
     if (const Result<Task> task = decode_record(kId, sealed(kId, bytes))) {
-      ++readable[static_cast<std::size_t>(bytes[0])];
+      ++readable[static_cast<unsigned char>(bytes[0])];
       ASSERT_EQ(decode_record(kId, encode_record(*task)).value(), *task);
     } else {
       ASSERT_EQ(task.error().code, ErrorCode::data_loss);

@@ -276,7 +276,7 @@ IOStatus PowerCutFileSystem::append(Bytes& bytes, rocksdb::FSWritableFile& real,
     return IOStatus::IOError("append: EIO");
   }
   const std::size_t fits = std::min<std::uint64_t>(data.size(), space_);
-  const IOStatus status = real.Append(rocksdb::Slice(data.data(), fits), {}, nullptr);
+  IOStatus status = real.Append(rocksdb::Slice(data.data(), fits), {}, nullptr);
   if (!status.ok()) return status;
   bytes.size += fits;
   if (space_ != kNever) space_ -= fits;
@@ -357,7 +357,7 @@ IOStatus PowerCutFileSystem::NewWritableFile(const std::string& path,
   std::shared_ptr<Bytes> bytes = new_bytes();
   bytes->is_table = is_table;
   std::unique_ptr<rocksdb::FSWritableFile> real;
-  const IOStatus made = target()->NewWritableFile(bytes->path, options, &real, debug);
+  IOStatus made = target()->NewWritableFile(bytes->path, options, &real, debug);
   if (!made.ok()) return made;
   fs::remove(name);
   fs::create_hard_link(bytes->path, name);

@@ -1,5 +1,6 @@
 #include "tests/durability/task_history.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "detent/check.h"
@@ -47,9 +48,9 @@ void TaskHistory::acknowledged(std::uint64_t change) {
 }
 
 TaskHistory::State TaskHistory::latest(TaskId id) const {
-  for (auto it = in_doubt_.rbegin(); it != in_doubt_.rend(); ++it) {
-    if (it->second.id == id) return it->second.state;
-  }
+  const auto last = std::find_if(in_doubt_.rbegin(), in_doubt_.rend(),
+                                 [id](const auto& change) { return change.second.id == id; });
+  if (last != in_doubt_.rend()) return last->second.state;
   const auto it = acknowledged_.find(id);
   return it == acknowledged_.end() ? std::nullopt : it->second;
 }

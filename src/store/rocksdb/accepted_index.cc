@@ -143,7 +143,8 @@ const AcceptedIndex::Slot* AcceptedIndex::slot_of(TaskId id) const noexcept {
 }
 
 AcceptedIndex::Slot* AcceptedIndex::slot_of(TaskId id) noexcept {
-  return const_cast<Slot*>(std::as_const(*this).slot_of(id));
+  const Slot* const slot = std::as_const(*this).slot_of(id);
+  return slot == nullptr ? nullptr : &slots_[static_cast<std::size_t>(slot - slots_.data())];
 }
 
 /// The slot of `id`, made if there is none.

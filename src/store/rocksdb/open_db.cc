@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdarg>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -228,7 +229,7 @@ Result<void> OpenDb::clean_settle_folder() {
   if (status.ok()) status = env.GetChildren(folder, &names);
   for (const std::string& name : names) {
     if (name == "." || name == ".." || !status.ok()) continue;
-    status = env.DeleteFile(folder + "/" + name);
+    status = env.DeleteFile(std::filesystem::path(folder) / name);
   }
   if (status.ok()) return ok();
   return to_error("clean folder '" + folder + "'", status);
