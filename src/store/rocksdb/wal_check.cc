@@ -166,8 +166,8 @@ Result<void> cut_torn(const DataFolder& folder, const std::string& name, std::si
                       std::span<const std::string> newer) {
   // RocksDB would replay them after the gap. The newest goes first: killed on the way, the next
   // start finds the tear again.
-  for (auto log = newer.rbegin(); log != newer.rend(); ++log) {
-    TRY(cut_file(folder.path() + "/" + *log, 0));
+  for (; !newer.empty(); newer = newer.first(newer.size() - 1)) {
+    TRY(cut_file(folder.path() + "/" + newer.back(), 0));
   }
   return cut_file(folder.path() + "/" + name, whole_until);
 }
