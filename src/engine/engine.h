@@ -8,8 +8,10 @@
 //
 // Memory holds the tasks of the **load window** only: every live task whose place in the due order
 // is at or before `loaded_to_`, and no other. Their payloads stay in the store. Far tasks cost no
-// memory until the window reaches them. When `max_loaded` tasks are in memory the window shrinks,
-// so what is due first stays.
+// memory until the window reaches them. When `max_loaded` tasks are in memory the queue with most
+// of them is **cut**: behind its `cut_to` it has only on disk what the others have in memory. Where
+// no queue has a good part of the memory the window shrinks. Either way what is due first stays.
+// Tasks that are due behind a cut, and have no room, move to their ready lane without being loaded.
 //
 // What is ready and more than its part of the memory **spills**: the least urgent tasks of the
 // queue that has most of them move to that queue's ready lane on disk. Memory holds only the head
@@ -22,9 +24,9 @@
 // among those kept after their end.
 //
 // Invariants, tested by check_invariants():
-//  1. A live task of the due order is in memory exactly when its place is ≤ loaded_to_, one of a
-//     ready lane when its place is ≤ its queue's head_to, and maybe when it was leased since.
-//     Dead and ended ones never are.
+//  1. A live task of the due order is in memory when its place is ≤ loaded_to_ and ≤ its queue's
+//     cut_to, and never behind loaded_to_; one of a ready lane when its place is ≤ its queue's
+//     head_to. Others may be: leased since, or not given back yet. Dead and ended ones never are.
 //  2. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
 //     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
 //  3. A queue's counts, and those of the forecast, are those of the store after the next commit.
@@ -246,8 +248,8 @@ class Engine {
   /// calls it first, because a date is turned into a tick at once.
   void notice_clock();
   /// One round: fires what is due, ends leases that ran out, serves waiting workers, commits, and
-  /// loads a page of the window if there is room. Work is bounded: next_wakeup() is now when some
-  /// is left. Returns the error that stopped the engine, if one has.
+  /// moves tasks between memory and disk, a small part of them at a time. Work is bounded:
+  /// next_wakeup() is now when some is left. Returns the error that stopped the engine, if one has.
   Result<void> turn();
   /// When the next turn is needed; none: not until a verb is called.
   std::optional<MonotonicTime> next_wakeup() const;
@@ -292,13 +294,11 @@ class Engine {
   void load(const Task& task, Place place, Deadline deadline);
   void unload(LoadedTask& task);
   void become_ready(LoadedTask& task);
+  void note_fired(Tick tick);
   void enter_ready(LoadedTask& task);
   void leave_ready(LoadedTask& task);
   LoadedTask* find_loaded(TaskId id) noexcept;
   Lease* holder_of(LeaseToken lease) noexcept;
-  bool is_loaded_place(Place place) const noexcept {
-    return place.lane == Lane::due && place <= loaded_to_;
-  }
 
   // Queues.
   Queue& queue_of(const std::string& name);
@@ -363,7 +363,9 @@ class Engine {
   void forget_if_unused(Queue& queue);
   void answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer);
   Result<void> forget_ended();
+  WriteBatch take_staged();
   Result<void> write_staged();
+  Result<void> write_moved();
   Result<void> sync_if_due();
   Error stop_acknowledging(Error error);
 
@@ -371,10 +373,31 @@ class Engine {
   bool wants_page() const;
   bool is_full() const noexcept { return loaded_.size() >= options_.max_loaded; }
   std::size_t room_for_pages() const noexcept;
-  void shrink_window();
+  bool wants_in_memory(Queue& queue, const Place& place, std::uint32_t priority,
+                       const Deadline& deadline);
+  /// Whether many tasks became due in this turn.
+  enum class Load : std::uint8_t { usual, storm };
+  Result<void> tend_memory(MonotonicTime turn_start, Load load);
+  bool gives_way(Load load);
   Result<void> load_page();
+  void shrink_window();
+  std::size_t good_part() const noexcept;
+  Queue* largest_queue(std::size_t (Queue::*count)() const noexcept) const;
+  void cut(Queue& queue, const Place& place);
+  void drop_cuts();
+  bool make_room();
+  bool cut_largest();
+  bool is_overdue(const Queue& queue) const noexcept;
+  Queue* next_behind_cut() const;
+  Result<void> load_behind_cut(const Place& from);
   std::size_t ready_room() const noexcept;
-  void spill_ready();
+  static Place ready_place(const Queue& queue, const Place& place, std::uint32_t priority) noexcept;
+  static bool is_more_urgent(const Queue& queue, const Place& ready) noexcept;
+  std::size_t ready_part() const noexcept;
+  bool would_spill(const Queue& queue, const Place& ready) const noexcept;
+  void put_behind_head(Queue& queue, const Place& place) noexcept;
+  void move_to_lane(Queue& queue, const Place& from, const Task& task);
+  Result<void> spill_ready();
   void spill(Queue& queue, std::size_t count);
   static bool is_spilled(const Queue& queue) noexcept;
   bool is_at_head(const Queue& queue, const LoadedTask& task) const noexcept;
@@ -403,7 +426,12 @@ class Engine {
   std::uint32_t last_queue_number_ = 0;
   Place loaded_to_ = begin_of(Lane::due);  // invariant 1
   bool more_stored_ = true;                // a page was cut short, or the window has shrunk
+  bool is_out_of_room_ = false;            // the last page was not loaded to its end
   Tick next_shrink_ = 0;                   // not before: the last attempt was in vain
+  std::vector<Queue*> cut_queues_;
+  std::uint32_t sweep_at_ = 0;  // in loaded_: make_room() goes on there
+  int waived_ = 0;              // turns in a row in which moves gave way
+  MonotonicTime last_fired_{};  // when fire_due() was called last
   std::optional<Error> stopped_by_;
 
   // The timers of a wheel are the indices of the slab above it.

@@ -1,4 +1,5 @@
 // The invariants of engine.h, by brute force over everything that is stored. For tests.
+#include <algorithm>
 #include <map>
 
 #include "detent/check.h"
@@ -68,18 +69,17 @@ bool Engine::check_stored(const StoredTask& stored) {
   const Place& place = stored.place;
   const LoadedTask* const loaded = find_loaded(stored.task.id);
   const bool is_loaded = loaded != nullptr;
+  const Queue& queue = queue_of(stored.task.queue);
   switch (place.lane) {
     case Lane::due:
       DETENT_CHECK(stored.task.standing == Standing::live);
-      DETENT_CHECK(is_loaded == is_loaded_place(place));
+      DETENT_CHECK(is_loaded ? place <= loaded_to_ : place > loaded_to_ || place > queue.cut_to);
       break;
-    case Lane::ready: {
-      const Queue& queue = queue_of(stored.task.queue);
+    case Lane::ready:
       DETENT_CHECK(stored.task.standing == Standing::live && place.queue == queue.record.number);
       DETENT_CHECK(place.at == stored.task.due_at && place.priority == stored.task.rules.priority);
       DETENT_CHECK(is_loaded || place > queue.head_to);
       break;
-    }
     case Lane::dead:
     case Lane::ended:
       DETENT_CHECK(!is_loaded && stored.task.standing != Standing::live);
@@ -107,10 +107,15 @@ void Engine::check_memory() {
     ready += queue->ready.size();
     leased += queue->leased;
     std::uint64_t from_lane = 0;
+    std::uint64_t loaded = 0;
     loaded_.for_each([&](const LoadedTask& task) {
-      if (task.queue == queue && task.place.lane == Lane::ready) ++from_lane;
+      if (task.queue != queue) return;
+      ++loaded;
+      if (task.place.lane == Lane::ready) ++from_lane;
     });
-    DETENT_CHECK(from_lane == queue->loaded_from_lane);
+    DETENT_CHECK(loaded == queue->loaded && from_lane == queue->loaded_from_lane);
+    DETENT_CHECK(std::ranges::count(cut_queues_, queue) == (queue->is_cut() ? 1 : 0));
+    DETENT_CHECK(!queue->is_cut() || queue->cut_to < loaded_to_);
     for (const LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);
   }
   DETENT_CHECK(ready == ready_count_ && leased == leases_.size());

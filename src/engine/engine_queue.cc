@@ -52,6 +52,7 @@ Result<void> Engine::remove_queue(const std::string& name) {
     removed_queues_.push_back(name);
   }
   if (std::exchange(queue->is_changed, false)) std::erase(changed_queues_, queue);
+  if (std::exchange(queue->cut_to, kNotCut) != kNotCut) std::erase(cut_queues_, queue);
   queue->record = QueueRecord{.queue = name};
   forget_if_unused(*queue);
   return ok();

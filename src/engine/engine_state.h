@@ -22,6 +22,9 @@ inline constexpr std::size_t kReadyParts = 3;
 inline constexpr std::size_t kLeasedParts = 2;
 static_assert(kReadyParts + kLeasedParts < kPageParts);
 
+/// The end of the load window of a queue that is not cut, as far as it is the queue's own.
+inline constexpr Place kNotCut = end_of(Lane::due);
+
 /// A task of the load window, or at the head of a ready lane. Its payload and rules stay in the
 /// store.
 struct Engine::LoadedTask {
@@ -51,12 +54,19 @@ struct Engine::Queue {
   bool is_changed = false;  // is in changed_queues_
   bool to_serve = false;    // is in to_serve_
   Tick serve_at = 0;        // is in serve_at_, unless 0
+  std::size_t loaded = 0;   // tasks in memory: scheduled, ready and leased ones
   std::uint64_t leased = 0;
   HandOutRate rate;
+  Place cut_to = kNotCut;  // invariant 1: where its window ends, if not with the others'
   std::set<LoadedTask*, ReadyOrder> ready;
   Place head_to = {};                  // invariant 1; in the ready lane
   std::uint64_t loaded_from_lane = 0;  // tasks in memory whose place is in the ready lane
   std::map<WaitId, Wait*> waits;       // in the order in which they came
+
+  bool is_cut() const noexcept { return cut_to != kNotCut; }
+  std::size_t in_memory() const noexcept { return loaded; }
+  std::size_t scheduled() const noexcept { return loaded - ready.size() - leased; }
+  std::size_t ready_in_memory() const noexcept { return ready.size(); }
 };
 
 inline Place Engine::LoadedTask::ready_place() const noexcept {

@@ -42,8 +42,7 @@ void Engine::place(Queue& queue, Task task, std::optional<Place> from, Deadline 
   task.due_at = deadline.due_at;
   due_counts_.add(task.due_at, task.created_at, +1);
   const Place place{.lane = Lane::due, .at = deadline.due_at, .id = task.id};
-  if (is_loaded_place(place) && is_full()) shrink_window();
-  if (is_loaded_place(place)) load(task, place, deadline);
+  if (wants_in_memory(queue, place, task.rules.priority, deadline)) load(task, place, deadline);
   stage_put(queue, from, {.place = place, .task = std::move(task)});
 }
 
@@ -56,6 +55,7 @@ void Engine::load(const Task& task, Place place, Deadline deadline) {
   loaded.created_at = task.created_at;
   loaded.tick = deadline.tick;
   loaded.queue = &queue_of(task.queue);
+  ++loaded.queue->loaded;
   loaded.priority = task.rules.priority;
   loaded.attempts = task.attempts;
   loaded.payload_bytes = static_cast<std::uint32_t>(task.payload.data.size());
@@ -73,9 +73,13 @@ void Engine::load(const Task& task, Place place, Deadline deadline) {
 
 void Engine::become_ready(LoadedTask& task) {
   DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
-  ++counters_.fired;
-  lateness_.record(clock_.now() - time_.when(task.tick));
+  note_fired(task.tick);
   enter_ready(task);
+}
+
+void Engine::note_fired(Tick tick) {
+  ++counters_.fired;
+  lateness_.record(clock_.now() - time_.when(tick));
 }
 
 void Engine::enter_ready(LoadedTask& task) {
@@ -100,6 +104,7 @@ void Engine::unload(LoadedTask& task) {
     want_serving(queue);
   }
   if (task.place.lane == Lane::ready) --queue.loaded_from_lane;
+  --queue.loaded;
   due_wheel_.cancel(task.index);
   loaded_by_id_.erase(task.id().value);
   loaded_.erase(task.index);

@@ -13,8 +13,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Timers fired or moved in one turn, so that requests and commits come between in a storm.
+/// Timers fired or moved in one turn, so that requests and commits come between in a storm: a few
+/// milliseconds. More when turns are long, or firing would fall behind: for half of the time since
+/// the last turn, but no longer than this.
 constexpr std::size_t kFireLimit = 10'000;
+constexpr milliseconds kMostFireTime{10};
+/// So many fired in one turn are a storm.
+constexpr std::uint64_t kStormTasks = 16;
 /// Leases ended in one turn: their records are read and written whole.
 constexpr std::size_t kLeaseEndLimit = 256;
 /// How long a lease that ran out waits when the store could not be read.
@@ -29,7 +34,7 @@ constexpr Tick kForgetTicks = 1'000;
 constexpr std::size_t kForgetLimit = 1'000;
 /// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
 /// however long the backlog.
-constexpr int kFirstPages = 20;
+constexpr int kFirstPages = 160;
 
 }  // namespace
 
@@ -81,16 +86,18 @@ Result<void> Engine::recover() {
 // ---- the turn ----
 
 Result<void> Engine::turn() {
+  const MonotonicTime start = clock_.now();
+  const std::uint64_t fired = counters_.fired;
   if (!stopped_by_) {
     notice_clock();
     decide_schedules();
     fire_due();
     serve_waits();
-    spill_ready();
   }
+  const bool is_storm = counters_.fired - fired >= kStormTasks;
   TRY(commit());
   TRY(sync_if_due());
-  if (wants_page()) TRY(load_page());
+  TRY(tend_memory(start, is_storm ? Load::storm : Load::usual));
   refresh_schedules();
   return forget_ended();
 }
@@ -98,7 +105,8 @@ Result<void> Engine::turn() {
 std::optional<MonotonicTime> Engine::next_wakeup() const {
   if (!after_commit_.empty()) return clock_.now();
   if (stopped_by_) return std::nullopt;
-  if (!staging_.empty() || !to_serve_.empty() || ready_count_ > ready_room() || wants_page()) {
+  if (!staging_.empty() || !to_serve_.empty() || ready_count_ > ready_room() || wants_page() ||
+      next_behind_cut() != nullptr) {
     return clock_.now();
   }
   std::optional<Tick> next = due_wheel_.next_wakeup();
@@ -106,9 +114,10 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
     if (tick && (!next || *tick < *next)) next = tick;
   };
   take_earlier(wait_wheel_.next_wakeup());
-  if (room_for_pages() > 0) {
+  if (!is_out_of_room_ || room_for_pages() > 0) {
     take_earlier(time_.tick_at(loaded_to_.at - options_.window / 2));
   }
+  for (const Queue* queue : cut_queues_) take_earlier(time_.tick_at(queue->cut_to.at));
   if (!serve_at_.empty()) take_earlier(serve_at_.begin()->first);
   if (const std::optional<WallTime> wake = schedules_.next_wake()) {
     take_earlier(time_.tick_at(std::max(*wake, time_.wall_now())));
@@ -133,7 +142,12 @@ void Engine::fire_due() {
       become_ready(task);
     }
   };
-  due_wheel_.advance(now, fire_task, kFireLimit);
+  const MonotonicTime start = clock_.now();
+  const MonotonicTime until =
+      start + std::min<MonotonicTime::duration>((start - last_fired_) / 2, kMostFireTime);
+  last_fired_ = start;
+  while (due_wheel_.advance(now, fire_task, kFireLimit).more && clock_.now() < until) {
+  }
   while (ran_out.size() > kLeaseEndLimit) {
     due_wheel_.schedule(ran_out.back()->index, now);  // in the next turn
     ran_out.pop_back();
@@ -251,8 +265,7 @@ Result<void> Engine::commit() {
   return result;
 }
 
-Result<void> Engine::write_staged() {
-  if (stopped_by_) return *stopped_by_;
+WriteBatch Engine::take_staged() {
   WriteBatch batch = staging_.take();
   for (Queue* queue : std::exchange(changed_queues_, {})) {
     queue->is_changed = false;
@@ -264,11 +277,17 @@ Result<void> Engine::write_staged() {
   batch.schedules = std::move(schedules);
   batch.removed_schedules = std::move(removed_schedules);
   batch.due_counts = due_counts_.take_changes();
+  batch.last_id = last_id_;
+  return batch;
+}
+
+Result<void> Engine::write_staged() {
+  if (stopped_by_) return *stopped_by_;
+  const WriteBatch batch = take_staged();
   const bool must_sync = std::exchange(must_sync_, false);
   // What must be synced may have been written before, but only buffered.
   if (batch.empty() && !must_sync) return ok();
   const bool is_synced = must_sync || options_.sync_interval == milliseconds{0};
-  batch.last_id = last_id_;
   const MonotonicTime start = clock_.now();
   if (Result<void> written =
           store_.write(batch, is_synced ? Durability::synced : Durability::buffered);
@@ -279,6 +298,18 @@ Result<void> Engine::write_staged() {
   commit_time_.record(clock_.now() - start);
   ++commits_;
   committed_tasks_ += batch.puts.size() + batch.erases.size();
+  return ok();
+}
+
+/// Writes what moved between the lanes since the commit. Nobody was told of it, and a crash that
+/// takes it back leaves the tasks where they were: it needs no sync.
+Result<void> Engine::write_moved() {
+  if (stopped_by_) return *stopped_by_;
+  const WriteBatch batch = take_staged();
+  if (batch.empty()) return ok();
+  if (Result<void> written = store_.write(batch, Durability::buffered); !written) {
+    return stop_acknowledging(std::move(written).error());
+  }
   return ok();
 }
 

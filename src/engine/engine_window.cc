@@ -12,16 +12,28 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Tasks loaded in one turn, and at a time from a ready lane.
-constexpr std::size_t kPageTasks = 1'000;
-/// Most ready tasks spilled in one turn: their records are read and written whole, a few
-/// milliseconds that other queues wait.
-constexpr std::size_t kSpillTasks = 256;
+/// Tasks read at a time from the due order, and from a ready lane: some tenths of a millisecond in
+/// which nobody else is served.
+constexpr std::size_t kPageTasks = 128;
+constexpr std::size_t kHeadTasks = 1'000;
+/// Tasks moved to a ready lane at a time: their records are read and written whole.
+constexpr std::size_t kMoveTasks = 64;
+/// Moves to the ready lanes give way to what is due, but not more often than this in a row.
+constexpr int kMostWaived = 15;
 /// How long after an attempt in vain the window may try to shrink again, and by which part of what
 /// is scheduled in it it does.
 constexpr milliseconds kShrinkPause{1'000};
 constexpr std::size_t kShrinkPart = 4;
+/// Places looked at in the slab, to find where to cut a queue, and at a time to give tasks back.
+constexpr std::uint32_t kCutSamples = 4'096;
+constexpr std::uint32_t kSweepSlots = 1'024;
 constexpr TaskId kLastId{~std::uint64_t{0}};
+
+/// Just before `place`: no task lies between.
+Place before(Place place) {
+  --place.id.value;
+  return place;
+}
 
 }  // namespace
 
@@ -30,7 +42,7 @@ constexpr TaskId kLastId{~std::uint64_t{0}};
 bool Engine::wants_page() const {
   // What is staged is not in the store yet: a page read now would miss it and move past it.
   if (stopped_by_ || !staging_.empty()) return false;
-  if (room_for_pages() == 0) return false;
+  if (is_out_of_room_ && room_for_pages() == 0) return false;
   return more_stored_ || time_.wall_now() + options_.window / 2 >= loaded_to_.at;
 }
 
@@ -38,6 +50,58 @@ std::size_t Engine::room_for_pages() const noexcept {
   const std::size_t most =
       std::max<std::size_t>(1, options_.max_loaded * kPageParts / kMemoryParts);
   return most - std::min(most, loaded_.size());
+}
+
+/// Whether a task that gets this place in the due order is loaded at once.
+bool Engine::wants_in_memory(Queue& queue, const Place& place, std::uint32_t priority,
+                             const Deadline& deadline) {
+  if (place > loaded_to_) return false;
+  const bool is_due = deadline.tick <= time_.now();
+  const Place ready = ready_place(queue, place, priority);
+  if (is_due && would_spill(queue, ready)) {
+    cut(queue, place);
+    return false;
+  }
+  // Behind a cut there may be tasks on disk that come first, unless it is more urgent than what is
+  // at hand.
+  if (place > queue.cut_to && !(is_due && is_more_urgent(queue, ready))) return false;
+  if (!is_full() || make_room()) return is_due || place <= queue.cut_to;
+  shrink_window();
+  return place <= loaded_to_;
+}
+
+/// Loads a page behind the window. Where there is no room for a task, its queue is cut if it has
+/// most of the memory; for the others room is made, so that the page waits for no queue's tasks.
+Result<void> Engine::load_page() {
+  const WallTime until =
+      std::max(WallTime{time_.wall_now() + options_.window}, loaded_to_.at + milliseconds{1});
+  Result<TaskPage> page = store_.read(loaded_to_, last_at(Lane::due, until), kPageTasks);
+  if (!page) return stop_acknowledging(std::move(page).error());
+  for (const Place& damaged : page->damaged) set_aside(damaged);
+  if (stopped_by_) return *stopped_by_;
+  is_out_of_room_ = false;
+  Place to{.lane = Lane::due, .at = until, .id = kLastId};
+  if (page->more) to = page->tasks.back().place;
+  for (const auto& [place, task] : page->tasks) {
+    Queue& queue = queue_of(task.queue);
+    if (queue.is_cut()) continue;
+    const Deadline deadline = dated(task.due_at);
+    const bool is_due = deadline.tick <= time_.now();
+    const bool is_large = room_for_pages() == 0 && queue.loaded >= good_part();
+    if ((is_due && would_spill(queue, ready_place(queue, place, task.rules.priority))) ||
+        (is_large && (&queue == largest_queue(&Queue::in_memory) || !make_room()))) {
+      cut(queue, place);
+    } else if (room_for_pages() > 0 || make_room()) {
+      load(task, place, deadline);
+    } else {
+      is_out_of_room_ = true;
+      to = before(place);
+      break;
+    }
+  }
+  loaded_to_ = std::max(loaded_to_, to);
+  more_stored_ = page->more || is_out_of_room_;
+  return ok();
 }
 
 /// Gives the scheduled tasks that are due last back to the disk, so that new ones that are due
@@ -59,6 +123,7 @@ void Engine::shrink_window() {
     if (kept < loaded_to_) {
       loaded_to_ = kept;
       more_stored_ = true;
+      drop_cuts();
     }
     next_shrink_ = time_.tick_after(kShrinkPause);
     return;
@@ -70,26 +135,170 @@ void Engine::shrink_window() {
   for (auto in = scheduled.begin(); in != first_out; ++in) kept = std::max(kept, *in);
   loaded_to_ = kept;
   more_stored_ = true;
+  drop_cuts();
 }
 
-Result<void> Engine::load_page() {
-  const WallTime until =
-      std::max(WallTime{time_.wall_now() + options_.window}, loaded_to_.at + milliseconds{1});
-  const std::size_t limit = std::min(kPageTasks, room_for_pages());
-  Result<TaskPage> page = store_.read(loaded_to_, last_at(Lane::due, until), limit);
-  if (!page) return stop_acknowledging(std::move(page).error());
+/// One step at least of what the memory needs, if it needs any: the next page, tasks behind a cut,
+/// ready tasks to their lane. More for as long as the turn has taken so far, so that all this keeps
+/// up with the load, and requests wait at most twice as long.
+Result<void> Engine::tend_memory(MonotonicTime turn_start, Load load) {
+  const MonotonicTime start = clock_.now();
+  const bool may_move = !gives_way(load);
+  do {
+    const bool has_page = wants_page();
+    if (has_page) TRY(load_page());
+    const Queue* const behind = next_behind_cut();
+    const bool may_load = ready_count_ < ready_room() && room_for_pages() > 0;
+    if (may_move && ready_count_ > ready_room()) {
+      TRY(spill_ready());
+    } else if (behind != nullptr && (may_move || may_load)) {
+      TRY(load_behind_cut(behind->cut_to));
+    } else if (!has_page) {
+      break;
+    }
+  } while (clock_.now() - start < start - turn_start);
+  return ok();
+}
+
+/// Whether moves to the ready lanes wait for the end of a storm: not for ever, nor while the memory
+/// is short.
+bool Engine::gives_way(Load load) {
+  if (load == Load::usual || is_full() || is_out_of_room_ || waived_ == kMostWaived) {
+    waived_ = 0;
+    return false;
+  }
+  ++waived_;
+  return true;
+}
+
+// ---- queues that are cut ----
+
+/// What a queue must have of the memory to be cut for the others.
+std::size_t Engine::good_part() const noexcept {
+  return std::max<std::size_t>(1, options_.max_loaded / kMemoryParts);
+}
+
+/// The queue that has most in memory of what is counted; none when there is no queue. O(queues).
+Engine::Queue* Engine::largest_queue(std::size_t (Queue::*count)() const noexcept) const {
+  Queue* largest = nullptr;
+  for (const auto& [name, queue] : queues_) {
+    if (largest == nullptr || (*queue.*count)() > (*largest.*count)()) largest = queue.get();
+  }
+  return largest;
+}
+
+/// Tasks of the queue at `place` or behind need not be in memory any more.
+void Engine::cut(Queue& queue, const Place& place) {
+  if (!queue.is_cut()) cut_queues_.push_back(&queue);
+  queue.cut_to = std::min(queue.cut_to, before(place));
+}
+
+/// The window has no end but its own for queues whose cut it does not reach.
+void Engine::drop_cuts() {
+  std::erase_if(cut_queues_, [this](Queue* queue) {
+    if (queue->cut_to < loaded_to_) return false;
+    queue->cut_to = kNotCut;
+    return true;
+  });
+}
+
+/// Gives scheduled tasks behind their queue's cut back to the disk until there is room for one;
+/// cuts the queue that has most of them if there are none. False: no queue has a good part of the
+/// memory that can be given back.
+bool Engine::make_room() {
+  for (bool is_cut = false;; is_cut = true) {
+    while (sweep_at_ < loaded_.index_limit()) {
+      const std::size_t before_sweep = loaded_.size();
+      const std::uint32_t end = std::min(sweep_at_ + kSweepSlots, loaded_.index_limit());
+      for (; sweep_at_ < end; ++sweep_at_) {
+        LoadedTask* const task = loaded_.find(sweep_at_);
+        if (task == nullptr || task->state != TaskState::scheduled) continue;
+        if (task->place.lane == Lane::due && task->place > task->queue->cut_to) unload(*task);
+      }
+      if (loaded_.size() < before_sweep) return true;
+    }
+    if (is_cut || !cut_largest()) return false;
+    sweep_at_ = 0;
+  }
+}
+
+/// Cuts off the last part of what the queue with most scheduled tasks has in memory, as far as a
+/// sample can tell.
+bool Engine::cut_largest() {
+  Queue* const largest = largest_queue(&Queue::scheduled);
+  if (largest == nullptr || largest->scheduled() < good_part()) return false;
+  std::vector<Place> sample;
+  // Odd, so that queues that take turns are met alike; all of them if the sample met none.
+  for (std::uint32_t step = (loaded_.index_limit() / kCutSamples) | 1u; sample.empty(); step = 1) {
+    for (std::uint32_t at = 0; at < loaded_.index_limit(); at += step) {
+      const LoadedTask* const task = loaded_.find(at);
+      if (task == nullptr || task->state != TaskState::scheduled) continue;
+      if (task->queue == largest) sample.push_back(task->place);
+    }
+  }
+  const auto first_out =
+      sample.end() - static_cast<std::ptrdiff_t>((sample.size() + kShrinkPart - 1) / kShrinkPart);
+  std::ranges::nth_element(sample, first_out);
+  cut(*largest, *first_out);
+  return true;
+}
+
+bool Engine::is_overdue(const Queue& queue) const noexcept {
+  return time_.tick_at(queue.cut_to.at) <= time_.now();
+}
+
+/// The queue whose tasks behind its cut come first, of those that are due there, one that has
+/// little ready at hand before the others; of all, when there is room and the window has all it
+/// wants.
+Engine::Queue* Engine::next_behind_cut() const {
+  if (stopped_by_ || !staging_.empty()) return nullptr;
+  const bool has_room = room_for_pages() >= std::min(kPageTasks, good_part()) && !wants_page();
+  const auto rank = [this](const Queue& queue) {
+    return std::pair(queue.ready.size() >= ready_part(), queue.cut_to);
+  };
+  Queue* next = nullptr;
+  for (Queue* const queue : cut_queues_) {
+    if (!has_room && !is_overdue(*queue)) continue;
+    if (next == nullptr || rank(*queue) < rank(*next)) next = queue;
+  }
+  return next;
+}
+
+/// Reads on in the due order behind a queue's cut, for all queues cut there or later, whose tasks
+/// up to their cuts are in memory. Those that are due and can't be loaded move to their ready lane.
+Result<void> Engine::load_behind_cut(const Place& from) {
+  const Result<TaskPage> page =
+      store_.read(from, loaded_to_, ready_count_ < ready_room() ? kPageTasks : kMoveTasks);
+  if (!page) return stop_acknowledging(page.error());
   for (const Place& damaged : page->damaged) set_aside(damaged);
   if (stopped_by_) return *stopped_by_;
-  for (const StoredTask& stored : page->tasks) {
-    load(stored.task, stored.place, dated(stored.task.due_at));
+  std::vector<const Queue*> held_up;
+  const auto goes_on = [&](const Queue& queue) {
+    return queue.is_cut() && queue.cut_to >= from &&
+           std::ranges::find(held_up, &queue) == held_up.end();
+  };
+  for (const auto& [place, task] : page->tasks) {
+    Queue& queue = queue_of(task.queue);
+    if (!goes_on(queue) || find_loaded(place.id) != nullptr) continue;
+    const Deadline deadline = dated(task.due_at);
+    const bool is_due = deadline.tick <= time_.now();
+    const bool has_room = room_for_pages() > 0;
+    const Place ready = ready_place(queue, place, task.rules.priority);
+    if (is_due && (!has_room || would_spill(queue, ready))) {
+      move_to_lane(queue, place, task);
+    } else if (has_room) {
+      load(task, place, deadline);
+    } else {
+      queue.cut_to = before(place);
+      held_up.push_back(&queue);
+    }
   }
-  more_stored_ = page->more;
-  if (!page->more) {
-    loaded_to_ = {.lane = Lane::due, .at = until, .id = kLastId};
-  } else if (!page->tasks.empty()) {
-    loaded_to_ = std::max(loaded_to_, page->tasks.back().place);
+  const Place to = page->more ? page->tasks.back().place : loaded_to_;
+  for (Queue* const queue : cut_queues_) {
+    if (goes_on(*queue)) queue->cut_to = std::max(queue->cut_to, to);
   }
-  return ok();
+  drop_cuts();
+  return write_moved();
 }
 
 // ---- the ready lanes ----
@@ -106,16 +315,48 @@ std::size_t Engine::ready_room() const noexcept {
   return std::max<std::size_t>(1, options_.max_loaded * kReadyParts / kMemoryParts);
 }
 
-/// The queue with most ready tasks gives up its least urgent ones. Called right before the commit:
-/// verbs may read the lane at any time, and must not miss what is staged for it.
-void Engine::spill_ready() {
-  const std::size_t most = ready_room();
-  if (ready_count_ <= most) return;
-  Queue* largest = nullptr;
-  for (const auto& [name, queue] : queues_) {
-    if (largest == nullptr || queue->ready.size() > largest->ready.size()) largest = queue.get();
-  }
-  spill(*largest, std::min(kSpillTasks, ready_count_ - most));
+Place Engine::ready_place(const Queue& queue, const Place& place, std::uint32_t priority) noexcept {
+  return {.lane = Lane::ready,
+          .queue = queue.record.number,
+          .priority = priority,
+          .at = place.at,
+          .id = place.id};
+}
+
+bool Engine::is_more_urgent(const Queue& queue, const Place& ready) noexcept {
+  return !queue.ready.empty() && ready < (*queue.ready.rbegin())->ready_place();
+}
+
+/// Ready tasks that a queue may have in memory however many the others have.
+std::size_t Engine::ready_part() const noexcept {
+  return std::max<std::size_t>(1, ready_room() / kMemoryParts);
+}
+
+/// Whether a task that is due would have to leave the memory again at once.
+bool Engine::would_spill(const Queue& queue, const Place& ready) const noexcept {
+  if (ready_count_ < ready_room() || is_more_urgent(queue, ready)) return false;
+  return queue.ready.size() >= ready_part();
+}
+
+/// What is behind a lane's head comes from the lane: `place` must not be at the head any more, or
+/// not yet. Requires: it is not counted among the tasks of the lane yet.
+void Engine::put_behind_head(Queue& queue, const Place& place) noexcept {
+  queue.head_to = is_spilled(queue) ? std::min(queue.head_to, before(place)) : before(place);
+}
+
+/// A task that is due moves from the due order to its ready lane, and is not loaded on the way.
+void Engine::move_to_lane(Queue& queue, const Place& from, const Task& task) {
+  const Place to = ready_place(queue, from, task.rules.priority);
+  put_behind_head(queue, to);
+  stage_put(queue, from, {.place = to, .task = task});
+  note_fired(time_.tick_at(task.due_at));
+  want_serving(queue);
+}
+
+/// The queue with most ready tasks gives up its least urgent ones.
+Result<void> Engine::spill_ready() {
+  spill(*largest_queue(&Queue::ready_in_memory), std::min(kMoveTasks, ready_count_ - ready_room()));
+  return write_moved();
 }
 
 void Engine::spill(Queue& queue, std::size_t count) {
@@ -130,13 +371,7 @@ void Engine::spill(Queue& queue, std::size_t count) {
   Result<std::vector<Result<Task>>> records = read_all(to_move);
   if (!records) return;  // tried again in the next turn
   // What is at its end now was not at the head before, or is no longer.
-  const Place first = out.back()->ready_place();
-  const Place before_first{.lane = Lane::ready,
-                           .queue = first.queue,
-                           .priority = first.priority,
-                           .at = first.at,
-                           .id = TaskId{first.id.value - 1}};
-  queue.head_to = is_spilled(queue) ? std::min(queue.head_to, before_first) : before_first;
+  put_behind_head(queue, out.back()->ready_place());
   for (std::size_t i = 0; i < to_move.size(); ++i) {
     if (!(*records)[i]) {
       std::erase(out, to_move[i]);
@@ -153,7 +388,7 @@ void Engine::spill(Queue& queue, std::size_t count) {
 /// in the page; a leased task may be behind the head and in memory.
 Result<void> Engine::load_head(Queue& queue) {
   const Place end = end_of(Lane::ready, queue.record.number);
-  ASSIGN_OR_RETURN(const TaskPage page, store_.read(queue.head_to, end, kPageTasks));
+  ASSIGN_OR_RETURN(const TaskPage page, store_.read(queue.head_to, end, kHeadTasks));
   for (const Place& damaged : page.damaged) {
     --queue.record.waiting;
     --queue.record.in_ready_lane;

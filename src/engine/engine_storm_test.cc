@@ -1,0 +1,315 @@
+// Storms: one queue has many times the memory of tasks due in one second. The others' tasks are
+// handed out in the turn in which they are due, as if the storm were not there; and every task of
+// the storm comes, in order. All counted in turns on a manual clock.
+#include <algorithm>
+#include <array>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+class EngineStorm : public EngineFixture {
+ protected:
+  EngineStorm() { reopen_with({.max_loaded = 400}); }
+
+  void reopen_with(EngineOptions options) {
+    options_ = options;
+    crash_and_open();
+  }
+  std::uint64_t loaded() { return engine_->stats().loaded; }
+  QueueStats stats_of(const std::string& queue) { return engine_->queue(queue).value().stats; }
+  Place place_of(TaskId id) { return store_->find(id).value().value().place; }
+
+  /// Tasks of one queue, due one after another over `over`, accepted many a turn.
+  std::vector<TaskId> schedule_over(const std::string& queue, int count, milliseconds from,
+                                    milliseconds over) {
+    std::vector<TaskId> ids;
+    const WallTime start = wall_now() + from;
+    for (int i = 0; i < count; ++i) {
+      const WallTime at = start + over * i / count;
+      ids.push_back(engine_->schedule(request(queue, at)).value().task.id);
+      if (i % 300 == 0) turn();
+    }
+    settle();
+    engine_->check_invariants();
+    return ids;
+  }
+  void turn() { ASSERT_TRUE(engine_->turn()); }
+  /// Goes from one due time of "calm" to the next, with one turn for each, whatever else is to do.
+  void expect_calm(const std::vector<TaskId>& ids, milliseconds between) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      turn();
+      const auto due = engine_->lease({.queue = "calm", .max = 10}).value();
+      ASSERT_EQ(due.size(), 1u) << "task " << i << ", " << loaded() << " loaded";
+      ASSERT_EQ(due[0].task.id, ids[i]);
+      ASSERT_EQ(due[0].lateness, 0ms);
+      ASSERT_EQ(engine_->complete(due[0].lease), LeaseOutcome::done);
+      ASSERT_LE(loaded(), options_.max_loaded + 10);
+      clock_.advance(between);
+    }
+  }
+  /// Leases and completes until none is left.
+  std::vector<TaskId> drain(const std::string& queue) {
+    std::vector<TaskId> ids;
+    for (std::vector<LeasedTask> tasks; !(tasks = lease(queue, 50)).empty();) {
+      for (const LeasedTask& task : tasks) {
+        ids.push_back(task.task.id);
+        EXPECT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
+      }
+    }
+    settle();
+    engine_->check_invariants();
+    return ids;
+  }
+};
+
+// ---- the other queues ----
+
+TEST_F(EngineStorm, AnotherQueuesTasksComeInTheTurnInWhichTheyAreDue) {
+  // The order in which the two arrive must not matter.
+  for (const bool is_storm_first : {true, false}) {
+    SCOPED_TRACE(is_storm_first);
+    open_on_a_new_disk();
+    std::vector<TaskId> storm;
+    std::vector<TaskId> calm;
+    if (is_storm_first) storm = schedule_over("storm", 40'000, 5min + 200ms, 1s);
+    calm = schedule_over("calm", 150, 5min, 1'500ms);
+    if (!is_storm_first) storm = schedule_over("storm", 40'000, 5min + 200ms, 1s);
+    EXPECT_LE(loaded(), 400u);
+    clock_.advance(5min);
+    expect_calm(calm, 10ms);
+    settle();
+    EXPECT_LE(loaded(), 400u);
+    EXPECT_EQ(stats_of("storm").ready, 40'000u);
+    EXPECT_EQ(engine_->stats().counters.fired, 40'150u);
+    EXPECT_EQ(drain("storm"), storm);
+    EXPECT_EQ(disk_->record_count(), 0u);
+  }
+}
+
+TEST_F(EngineStorm, AnotherQueuesTasksComeInTimeAlsoWhenBothWereFarAndArePagedIn) {
+  const std::vector<TaskId> storm = schedule_over("storm", 40'000, 24h, 1s);
+  const std::vector<TaskId> calm = schedule_over("calm", 100, 24h, 1s);
+  EXPECT_EQ(loaded(), 0u);
+  const WallTime start = place_of(calm[0]).at;
+  while (wall_now() < start - 1min) advance_to_wakeup();
+  clock_.advance(start - wall_now());
+  expect_calm(calm, 10ms);
+  EXPECT_EQ(drain("storm"), storm);
+}
+
+TEST_F(EngineStorm, AfterARestartInAStormTheOtherQueuesTasksAreThereWhenTheWindowHasComeToThem) {
+  schedule_over("storm", 10'000, 1min, 1s);
+  const std::vector<TaskId> calm = schedule_over("calm", 50, 1min + 600ms, 500ms);
+  crash();
+  clock_.advance(1min + 500ms);
+  open();
+  // The pages before the engine is open, and 100 turns, pass over the storm.
+  for (int i = 0; i < 100; ++i) turn();
+  clock_.advance(100ms);
+  expect_calm(calm, 10ms);
+  settle();
+  engine_->check_invariants();
+  EXPECT_EQ(stats_of("storm").ready, 10'000u);
+}
+
+TEST_F(EngineStorm, TheOthersAreInTimeWhateverTheStormsAndTheMemory) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  for (int run = 0; run < 8 && !HasFailure(); ++run) {
+    options_ = {.window = 1min, .max_loaded = 200 + rng.below(1'000)};
+    SCOPED_TRACE("memory " + std::to_string(options_.max_loaded));
+    open_on_a_new_disk();
+    // Due in any order, from two queues, with tasks that are far beside them.
+    std::array<std::size_t, 2> storms{};
+    for (int i = 0; i < 6'000; ++i) {
+      const std::uint32_t which = rng.below(3) / 2;
+      const milliseconds at{rng.below(10) == 0 ? rng.below(120'000) : 20'000 + rng.below(1'000)};
+      ASSERT_TRUE(engine_->schedule(request("storm" + std::to_string(which), at)));
+      ++storms[which];
+      if (rng.below(100) == 0) turn();
+    }
+    const std::vector<TaskId> calm = schedule_over("calm", 40, 20s, 1'200ms);
+    clock_.advance(20s);
+    expect_calm(calm, 30ms);
+    advance(2min);
+    engine_->check_invariants();
+    EXPECT_EQ(drain("storm0").size(), storms[0]);
+    EXPECT_EQ(drain("storm1").size(), storms[1]);
+    EXPECT_EQ(disk_->record_count(), 0u);
+  }
+}
+
+// ---- the storm itself ----
+
+TEST_F(EngineStorm, ItsMostUrgentTaskIsFoundThoughAllWereOnDisk) {
+  std::vector<TaskId> storm = schedule_over("storm", 5'000, 1min, 1s);
+  ScheduleRequest asked = request("storm", 1min + 990ms);
+  asked.rules.priority = 0;
+  const TaskId urgent = schedule(asked);
+  EXPECT_EQ(drain("storm"), std::vector<TaskId>());
+  advance(1min + 1s);
+  storm.insert(storm.begin(), urgent);
+  EXPECT_EQ(drain("storm"), storm);
+}
+
+TEST_F(EngineStorm, AFloodThatIsDueAtOnceTakesNoMoreThanItsPartAndLeavesTheOthersTheirs) {
+  const std::vector<TaskId> calm = schedule_over("calm", 100, 1min, 1s);
+  std::vector<TaskId> flood;
+  for (int i = 0; i < 5'000; ++i) {
+    flood.push_back(engine_->schedule(request("flood", 0ms)).value().task.id);
+  }
+  EXPECT_EQ(loaded(), 150u + 100u) << "three eighths, and what was there";
+  ScheduleRequest asked = request("flood", 0ms);
+  asked.rules.priority = 1;
+  const TaskId urgent = engine_->schedule(asked).value().task.id;
+  const auto first = engine_->lease({.queue = "flood"}).value();
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].task.id, urgent) << "in the turn in which it came";
+  ASSERT_EQ(complete(first[0].lease), LeaseOutcome::done);
+  clock_.advance(1min);
+  expect_calm(calm, 10ms);
+  EXPECT_EQ(drain("flood"), flood);
+}
+
+TEST_F(EngineStorm, AQueueThatIsCutIsWholeAgainWhenItsStormIsOver) {
+  schedule_over("storm", 5'000, 1min, 1s);
+  advance(2min);
+  EXPECT_EQ(drain("storm").size(), 5'000u);
+  const std::vector<TaskId> again = schedule_over("storm", 50, 1min, 1s);
+  clock_.advance(1min);
+  for (const TaskId id : again) {
+    turn();
+    const auto due = engine_->lease({.queue = "storm"}).value();
+    ASSERT_EQ(due.size(), 1u);
+    ASSERT_EQ(due[0].task.id, id);
+    ASSERT_EQ(engine_->complete(due[0].lease), LeaseOutcome::done);
+    clock_.advance(20ms);
+  }
+}
+
+TEST_F(EngineStorm, AQueueThatIsCutIsPurgedRemovedAndMadeAnew) {
+  schedule_over("storm", 3'000, 1min, 1s);
+  EXPECT_EQ(purge_all("storm"), 3'000u);
+  ASSERT_TRUE(engine_->remove_queue("storm"));
+  settle();
+  engine_->check_invariants();
+  const TaskId id = schedule("storm", 1min);
+  advance(1min);
+  EXPECT_EQ(lease_ids("storm", 10), std::vector{id});
+}
+
+TEST_F(EngineStorm, ItsTasksOnDiskAreCancelledAndMoved) {
+  std::vector<TaskId> storm = schedule_over("storm", 2'000, 1min, 1s);
+  ASSERT_TRUE(engine_->cancel(storm[1'900]));
+  EXPECT_EQ(engine_->move(storm[1'800], 10s).value().state, TaskState::scheduled);
+  EXPECT_EQ(engine_->run_now(storm[1'700]).value().state, TaskState::ready);
+  settle();
+  engine_->check_invariants();
+  EXPECT_EQ(drain("storm"), std::vector{storm[1'700]});
+  advance(10s);
+  EXPECT_EQ(drain("storm"), std::vector{storm[1'800]});
+  for (const std::ptrdiff_t gone : {1'900, 1'800, 1'700}) storm.erase(storm.begin() + gone);
+  advance(1min);
+  EXPECT_EQ(drain("storm"), storm);
+}
+
+TEST_F(EngineStorm, AWorkerThatWaitsIsServedThoughNoTaskOfItsQueueHasRoom) {
+  reopen_with({.max_loaded = 8});
+  schedule_over("other", 100, 5min, 1s);
+  schedule_over("storm", 100, 20s, 1s);
+  std::vector<LeasedTask> got;
+  wait_for_one("storm", got);
+  wait_for_one("storm", got);
+  advance(19s);
+  EXPECT_TRUE(got.empty());
+  advance(5s);
+  EXPECT_EQ(got.size(), 2u);
+}
+
+TEST_F(EngineStorm, ASmallerQueueThatIsCutNeedNotWaitForALargerOne) {
+  schedule_over("storm", 20'000, 1min, 1s);
+  const std::vector<TaskId> second = schedule_over("second", 400, 1min + 1s, 400ms);
+  clock_.advance(1min + 1'500ms);
+  // The storm takes a turn for each 64 tasks of it, more than 300.
+  std::size_t completed = 0;
+  std::size_t turns = 0;
+  for (; completed < second.size() && turns < 1'000; ++turns) {
+    turn();
+    const auto tasks = engine_->lease({.queue = "second", .max = 50}).value();
+    for (const LeasedTask& task : tasks) {
+      ASSERT_EQ(task.task.id, second[completed++]);
+      ASSERT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
+    }
+  }
+  EXPECT_LT(turns, 50u);
+  settle();
+  EXPECT_EQ(stats_of("storm").ready, 20'000u);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineStorm, MovesToTheLaneGiveWayToWhatIsDueButNotForEver) {
+  reopen_with({.max_loaded = 4'000});
+  schedule_over("steady", 1'200, 1min, 60ms);
+  clock_.advance(1min - 1ms);
+  std::vector<TaskId> flood;
+  for (int i = 0; i < 5'000; ++i) {
+    flood.push_back(engine_->schedule(request("flood", 0ms)).value().task.id);
+  }
+  const TaskId last_at_hand = flood[1'499];  // three eighths
+  for (int i = 0; i < 60; ++i) {
+    clock_.advance(1ms);
+    turn();
+    if (i == 10) {
+      EXPECT_EQ(place_of(last_at_hand).lane, Lane::due);
+    }
+  }
+  EXPECT_EQ(place_of(last_at_hand).lane, Lane::ready);
+  settle();
+  EXPECT_EQ(stats_of("flood").ready, 5'000u);
+}
+
+// ---- failures ----
+
+TEST_F(EngineStorm, AFailedWriteWhileItMovesToItsLaneLosesNothing) {
+  for (const WriteFault fault : {WriteFault::not_applied, WriteFault::applied}) {
+    for (std::uint64_t n = 1; n <= 8; ++n) {
+      open_on_a_new_disk();
+      const std::vector<TaskId> storm = schedule_over("storm", 1'000, 1s, 100ms);
+      clock_.advance(2s);
+      store_->fail_write(n, fault);
+      for (int i = 0; i < 30 && engine_->turn(); ++i) {
+      }
+      EXPECT_TRUE(engine_->stopped_by());
+      crash_and_open();
+      settle();
+      engine_->check_invariants();
+      ASSERT_EQ(drain("storm"), storm) << "fault at write " << n;
+    }
+  }
+}
+
+TEST_F(EngineStorm, ADamagedRecordBehindTheCutHidesNoOtherAndIsSetAside) {
+  std::vector<TaskId> storm = schedule_over("storm", 2'000, 1min, 1s);
+  disk_->flip_bit(place_of(storm[1'950]), 100);
+  storm.erase(storm.begin() + 1'950);
+  advance(2min);
+  EXPECT_EQ(store_->quarantined().value(), 1u);
+  std::vector<TaskId> drained;
+  for (std::vector<LeasedTask> tasks; !(tasks = lease("storm", 50)).empty();) {
+    for (const LeasedTask& task : tasks) {
+      drained.push_back(task.task.id);
+      EXPECT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
+    }
+  }
+  EXPECT_EQ(drained, storm);
+}
+
+}  // namespace
+}  // namespace detent
