@@ -77,10 +77,10 @@ class Cron {
                             const CronOptions& options = {});
 
   /// The first occurrence after `time`, of the years 1970-9999; std::nullopt when none is left.
-  /// Microseconds, however far away; a few milliseconds to find that none is left.
+  /// Microseconds, however far away; below a millisecond to find that none is left.
   std::optional<WallTime> next_after(WallTime time) const;
 
-  /// The last occurrence before `time`, of the same years. As 40 calls of next_after.
+  /// The last occurrence before `time`, of the same years. As a few calls of next_after.
   std::optional<WallTime> prev_before(WallTime time) const;
 
   /// The first `count` occurrences after `from`, in order; fewer when no more are left.

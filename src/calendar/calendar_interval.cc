@@ -120,7 +120,12 @@ std::optional<WallTime> CalendarInterval::next_after(WallTime time) const {
 }
 
 std::optional<WallTime> CalendarInterval::prev_before(WallTime time) const {
-  return last_before(time, [this](WallTime from) { return next_after(from); });
+  const auto first_in = [this](sys_seconds low, sys_seconds high) -> std::optional<sys_seconds> {
+    const auto next = next_after(WallTime{low} - std::chrono::milliseconds{1});
+    return next && *next < high ? std::optional(std::chrono::floor<seconds>(*next)) : std::nullopt;
+  };
+  return last_in(state_->anchor, std::chrono::ceil<seconds>(std::min(time, kWallTimeEnd)),
+                 first_in);
 }
 
 std::vector<WallTime> CalendarInterval::next(std::size_t count, WallTime from) const {

@@ -63,14 +63,17 @@ std::optional<WallTime> Cron::next_after(WallTime time) const {
   SearchCost cost;
   // What lies before 1970 is as good as its last second, and can't overflow.
   const auto from = std::chrono::floor<seconds>(std::max(time, WallTime{seconds{-1}}));
-  return next_occurrence(std::get<LocalSchedule>(state_->schedule), from + seconds{1}, cost);
+  return next_occurrence(std::get<LocalSchedule>(state_->schedule), from + seconds{1},
+                         std::chrono::sys_seconds::max(), cost);
 }
 
 std::optional<WallTime> Cron::prev_before(WallTime time) const {
   if (const auto* period = std::get_if<milliseconds>(&state_->schedule)) {
     return previous_multiple(*period, time);
   }
-  return last_before(time, [this](WallTime from) { return next_after(from); });
+  SearchCost cost;
+  return last_occurrence(std::get<LocalSchedule>(state_->schedule),
+                         std::chrono::ceil<seconds>(std::min(time, kWallTimeEnd)), cost);
 }
 
 std::vector<WallTime> Cron::next(std::size_t count, WallTime from) const {

@@ -9,8 +9,6 @@ using std::chrono::local_days;
 using std::chrono::local_seconds;
 using std::chrono::year_month;
 
-constexpr std::chrono::year kLastYear{10001};
-
 constexpr std::uint64_t bit(unsigned n) { return std::uint64_t{1} << n; }
 
 /// The members of `set` that are at least `low`.
@@ -101,24 +99,27 @@ std::uint32_t days_of(const CronFields& fields, year_month month) {
 }
 
 std::optional<local_seconds> next_match(const CronFields& fields, local_seconds from,
-                                        SearchCost& cost) {
+                                        local_seconds until, SearchCost& cost) {
+  const auto if_before_end = [until](local_seconds time) {
+    return time < until ? std::optional(time) : std::nullopt;
+  };
   const local_days today = std::chrono::floor<std::chrono::days>(from);
   const std::chrono::year_month_day date{today};
   const auto tod = next_time_of_day(fields, from - today);
   unsigned first_day = static_cast<unsigned>(date.day());
-  for (year_month month{date.year(), date.month()}; month.year() <= kLastYear;
+  for (year_month month{date.year(), date.month()}; local_days{month / 1} < until;
        month += std::chrono::months{1}) {
     if ((fields.months & bit(static_cast<unsigned>(month.month()))) != 0) {
       ++cost.months;
       auto days = from_on(days_of(fields, month), first_day);
       if (first_day != 0 && (days & bit(first_day)) != 0) {
-        if (tod) return today + *tod;
+        if (tod) return if_before_end(today + *tod);
         days &= days - 1;  // not today any more
       }
       if (days != 0) {
         const auto day = static_cast<unsigned>(std::countr_zero(days));
-        return local_days{month / std::chrono::day{day}} +
-               *next_time_of_day(fields, std::chrono::seconds{0});
+        return if_before_end(local_days{month / std::chrono::day{day}} +
+                             *next_time_of_day(fields, std::chrono::seconds{0}));
       }
     }
     first_day = 0;

@@ -45,10 +45,10 @@ struct SearchCost {
   unsigned spans = 0;   // spans of equal offset that were searched
 };
 
-/// The first local time at or after `from` that fits; std::nullopt when there is none before the
-/// year 10002, which is after the end of all zones' 9999.
+/// The first local time in [from, until) that fits.
 std::optional<std::chrono::local_seconds> next_match(const CronFields& fields,
                                                      std::chrono::local_seconds from,
+                                                     std::chrono::local_seconds until,
                                                      SearchCost& cost);
 
 /// Whether any day of the calendar fits.

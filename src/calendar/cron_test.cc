@@ -251,23 +251,55 @@ TEST(Cron, YearsAwayCostAFewSteps) {
                                    TimeZone::load(zone).value(), Gap::skip, Repeat::first};
       const auto from = std::chrono::floor<std::chrono::seconds>(at(far.from));
       SearchCost cost;
-      EXPECT_TRUE(next_occurrence(schedule, from, cost)) << far.expression << " " << zone;
+      EXPECT_TRUE(next_occurrence(schedule, from, kEndOfTime, cost))
+          << far.expression << " " << zone;
       EXPECT_LE(cost.spans, 3U) << far.expression << " " << zone;
       EXPECT_LE(cost.months, far.months * 3) << far.expression << " " << zone;
     }
   }
 }
 
+/// New York's gap: in the hour that never exists on the second Sunday of March, since 2007.
+LocalSchedule never_kept() {
+  return {std::get<CronFields>(parse_cron("30 2 * 3 SUN#2").value()),
+          TimeZone::load("America/New_York").value(), Gap::skip, Repeat::first};
+}
+
+// The rule of New York comes again after 400 years, so no more of them is looked at. What is looked
+// at is two spans a year, and at most three months for both.
 TEST(Cron, ANeverKeptAppointmentEndsInBoundedSteps) {
-  // New York's gap: in the hour that never exists on the second Sunday of March.
-  const LocalSchedule schedule{std::get<CronFields>(parse_cron("30 2 * 3 SUN#2").value()),
-                               TimeZone::load("America/New_York").value(), Gap::skip,
-                               Repeat::first};
   SearchCost cost;
   const std::chrono::sys_days from{std::chrono::year{2008} / 1 / 1};
-  EXPECT_FALSE(next_occurrence(schedule, from, cost));
-  EXPECT_LE(cost.spans, 3U * 8000U);
-  EXPECT_LE(cost.months, 6U * 8000U);
+  EXPECT_FALSE(next_occurrence(never_kept(), from, kEndOfTime, cost));
+  EXPECT_LE(cost.spans, 2U * 450U);
+  EXPECT_LE(cost.months, 3U * 450U);
+  EXPECT_FALSE(cron("30 2 * 3 SUN#2", "America/New_York", {.gap = Gap::skip})
+                   .next_after(at("2008-01-01T00:00:00Z")));
+}
+
+TEST(Cron, LookingBackOverAllYearsCostsBoundedSteps) {
+  SearchCost cost;
+  const auto last = last_occurrence(never_kept(), kEndOfTime, cost);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(format_rfc3339(*last), "2006-03-12T07:30:00.000Z");
+  EXPECT_LE(cost.spans, 3U * 2U * 450U);
+  EXPECT_LE(cost.months, 3U * 3U * 450U);
+}
+
+// The slowest of those that do happen: February 29 on a Monday, once in 28 or 40 years.
+TEST(Cron, LookingBackOverYearsCostsAFewSteps) {
+  for (const char* zone : {"UTC", "Europe/Berlin", "Australia/Lord_Howe"}) {
+    const LocalSchedule schedule{std::get<CronFields>(parse_cron("0 0 */28 2 MON").value()),
+                                 TimeZone::load(zone).value(), Gap::skip, Repeat::first};
+    for (const char* before : {"2116-02-29T00:00:00Z", "2016-02-01T00:00:00Z"}) {
+      SearchCost cost;
+      const std::chrono::sys_seconds end = std::chrono::floor<std::chrono::seconds>(at(before));
+      const auto last = last_occurrence(schedule, end, cost);
+      ASSERT_TRUE(last) << zone;
+      EXPECT_LE(cost.months, 250U) << zone << " " << before;
+      EXPECT_LE(cost.spans, 100U) << zone << " " << before;
+    }
+  }
 }
 
 }  // namespace

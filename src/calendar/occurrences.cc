@@ -7,6 +7,8 @@ using std::chrono::local_seconds;
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
+/// After 400 years the Gregorian calendar comes again, weekdays too.
+constexpr std::chrono::days kCalendarPeriod{146'097};
 constexpr sys_seconds kEnd{std::chrono::floor<seconds>(kWallTimeEnd)};
 
 /// Where to begin in `span`, at or after `from`, when the second of two equal times is not wanted.
@@ -29,23 +31,25 @@ local_seconds end_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
 }  // namespace
 
 std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_seconds from,
-                                           SearchCost& cost) {
-  while (from < kEnd) {
+                                           sys_seconds end, SearchCost& cost) {
+  end = std::min({end, kEnd, std::max(from, schedule.zone.repeats_from()) + kCalendarPeriod});
+  const local_seconds until{(end + kMostOffsetDifference).time_since_epoch()};
+  while (from < end) {
     ++cost.spans;
     const OffsetSpan span = schedule.zone.span_at(from);
     const OffsetSpan after = schedule.zone.span_at(span.end);
     const local_seconds begin = first_wanted(schedule, span, from);
-    const auto match = next_match(schedule.fields, begin, cost);
+    const auto match = next_match(schedule.fields, begin, until, cost);
     if (!match) return std::nullopt;
 
-    sys_seconds found = kEnd;
+    std::optional<sys_seconds> found;
     if (*match < end_wanted(schedule, span, after)) {
       found = span.to_utc(*match);
     } else if (schedule.gap == Gap::run_after && *match >= span.to_local(span.end) &&
                *match < after.to_local(span.end)) {
       found = span.end;
     }
-    if (found < kEnd) return found;
+    if (found) return *found < end ? found : std::nullopt;
 
     // No local time from `begin` to the match fits. When the span is long, all that follows it has
     // local times after `begin`, so up to shortly before the match there is nothing to look at.
@@ -55,6 +59,20 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
     }
   }
   return std::nullopt;
+}
+
+std::optional<sys_seconds> last_occurrence(const LocalSchedule& schedule, sys_seconds end,
+                                           SearchCost& cost) {
+  const auto first_in = [&](sys_seconds low, sys_seconds high) {
+    return next_occurrence(schedule, low, high, cost);
+  };
+  end = std::min(end, kEnd);
+  const sys_seconds repeats_from = std::max(schedule.zone.repeats_from(), sys_seconds{});
+  if (end - kCalendarPeriod > repeats_from) {
+    if (const auto found = last_in(end - kCalendarPeriod, end, first_in)) return found;
+    end = repeats_from;  // a whole period is empty, so all of them are
+  }
+  return last_in(sys_seconds{}, end, first_in);
 }
 
 }  // namespace detent

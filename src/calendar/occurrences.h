@@ -3,9 +3,8 @@
 // An instant is an occurrence when the local time it has fits, unless that time comes twice and the
 // policy wants the other one; or when it is the first after a gap, the policy wants that, and some
 // local time in the gap fits. Everything that looks for occurrences goes through `next_occurrence`,
-// backwards too: what comes next after a moment never decreases with the moment, so the last
-// occurrence before a time is found by bisection, and there is no second search that could
-// disagree.
+// backwards too: the last one before a time is found by asking for the first one of stretches that
+// are halved, so there is no second search that could disagree.
 #pragma once
 
 #include <algorithm>
@@ -29,10 +28,17 @@ struct LocalSchedule {
   Repeat repeat = Repeat::first;
 };
 
-/// The first occurrence at or after `from` and before the year 10000. Walks over spans only while
-/// an occurrence is near; over empty time it jumps. Requires: `from` is in 1970 or later.
+/// The first occurrence in [from, end), before the year 10000 whatever `end` is. Walks over spans
+/// only while an occurrence is near; over empty time it jumps. Gives up when it has seen 400 years
+/// without any under one rule of the zone. Requires: `from` is in 1970 or later.
 std::optional<std::chrono::sys_seconds> next_occurrence(const LocalSchedule& schedule,
                                                         std::chrono::sys_seconds from,
+                                                        std::chrono::sys_seconds end,
+                                                        SearchCost& cost);
+
+/// The last occurrence before `end`, in 1970-9999. As three searches forward over the time between.
+std::optional<std::chrono::sys_seconds> last_occurrence(const LocalSchedule& schedule,
+                                                        std::chrono::sys_seconds end,
                                                         SearchCost& cost);
 
 template <class F>
@@ -40,29 +46,37 @@ concept NextAfter = requires(const F& next_after, WallTime time) {
   { next_after(time) } -> std::same_as<std::optional<WallTime>>;
 };
 
-/// The last occurrence before `time`, of a rule whose occurrences are whole seconds. O(log time).
-template <NextAfter F>
-std::optional<WallTime> last_before(WallTime time, const F& next_after) {
+template <class F>
+concept FirstIn = requires(const F& first_in, std::chrono::sys_seconds time) {
+  { first_in(time, time) } -> std::same_as<std::optional<std::chrono::sys_seconds>>;
+};
+
+/// The last occurrence in [begin, end), where `first_in(a, b)` gives the first in [a, b). Asks for
+/// stretches that lie before one another and double in length, then for halves of the one that has
+/// something; so little time is looked at twice.
+template <FirstIn F>
+std::optional<std::chrono::sys_seconds> last_in(std::chrono::sys_seconds begin,
+                                                std::chrono::sys_seconds end, const F& first_in) {
   using std::chrono::seconds;
-  const WallTime end = std::min(time, kWallTimeEnd);
-  const auto next_before_end = [&](seconds since_1970) {
-    const auto next = next_after(WallTime{since_1970});
-    return next && *next < end ? next : std::nullopt;
-  };
-  seconds low{-1};  // something lies between `low` and `end`, and nothing between `high` and it
-  seconds high = std::chrono::ceil<seconds>(end.time_since_epoch());
-  auto found = next_before_end(low);
-  if (!found) return std::nullopt;
-  while (high - low > seconds{1}) {
-    const seconds middle = low + (high - low) / 2;
-    if (const auto next = next_before_end(middle)) {
-      found = next;
-      low = middle;
-    } else {
-      high = middle;
+  for (seconds length = std::chrono::minutes{1}; end > begin; length *= 2) {
+    const auto low = std::max(begin, end - length);
+    auto found = first_in(low, end);
+    if (!found) {
+      end = low;
+      continue;
     }
+    for (auto after = *found + seconds{1}; after < end;) {
+      const auto middle = after + (end - after) / 2;
+      if (const auto next = first_in(middle, end)) {
+        found = next;
+        after = *next + seconds{1};
+      } else {
+        end = middle;
+      }
+    }
+    return found;
   }
-  return found;
+  return std::nullopt;
 }
 
 /// The first `count` occurrences after `from`.

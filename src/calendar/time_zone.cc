@@ -165,6 +165,11 @@ OffsetSpan TimeZone::rule_span_at(sys_seconds time) const {
   return span;
 }
 
+/// In the second year after the table a span and the one before it are of the rule.
+sys_seconds TimeZone::repeats_from() const {
+  return changes_.empty() ? kBeginOfTime : changes_.back().at + std::chrono::days{2 * 366};
+}
+
 std::vector<sys_seconds> TimeZone::instants_of(std::chrono::local_seconds local, Gap gap,
                                                Repeat repeat) const {
   const sys_seconds as_utc{local.time_since_epoch()};
