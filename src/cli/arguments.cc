@@ -16,6 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t kMaxCronTimes = 10'000;
+
 /// An option whose text `parse` reads: CLI11 tells its error with the option's name, and `take`
 /// gets the value.
 template <class T, class Take>
@@ -67,6 +69,8 @@ struct Parsed {
   DumpCommand dump;
   RestoreCommand restore;
   CheckOptions check;
+  CronCall cron;
+  CronNextCommand cron_next;
 };
 
 void add_call_options(CLI::App& app, ClientCall& call) {
@@ -343,6 +347,45 @@ void add_check(CLI::App& app, CheckOptions& options) {
   check->footer("Example:\n  detent check --data /var/lib/detent");
 }
 
+CLI::App* add_cron_command(CLI::App& cron, Parsed& parsed, const char* name, const char* what) {
+  CLI::App* command = cron.add_subcommand(name, what);
+  command->add_option("EXPRESSION", parsed.cron.expression, "the expression, in quotes")
+      ->required();
+  command->add_option("--zone", parsed.cron.zone, "the time zone it is in, as Europe/Berlin")
+      ->type_name("ZONE")
+      ->capture_default_str();
+  command->add_flag_function(
+      "--json", [&parsed](std::int64_t) { parsed.call.format = OutputFormat::json; },
+      "print JSON, on one line");
+  return command;
+}
+
+void add_cron(CLI::App& app, Parsed& parsed) {
+  CLI::App* cron = app.add_subcommand("cron", "tell what a cron expression means");
+  cron->require_subcommand(1);
+  CLI::App* next = add_cron_command(*cron, parsed, "next", "when it runs");
+  next->add_option("--count", parsed.cron_next.count, "how many times to tell")
+      ->check(CLI::Range(std::size_t{1}, kMaxCronTimes))
+      ->type_name("N")
+      ->capture_default_str();
+  add_parsed<WallTime>(*next, "--after", parse_due_at,
+                       [&parsed](WallTime after) { parsed.cron_next.after = after; })
+      ->type_name("TIME")
+      ->description("after when, if not now: RFC 3339, or milliseconds since 1970");
+  next->footer(
+      "Examples:\n"
+      "  detent cron next '0 9 LW * *' --zone Asia/Shanghai --count 12\n"
+      "  detent cron next '*/15 * * * *' --after 2030-01-01T00:00:00Z --json");
+  add_cron_command(*cron, parsed, "explain", "what it says, in plain English")
+      ->footer("Example:\n  detent cron explain '0 9 * * MON-FRI' --zone Europe/Berlin");
+  cron->footer(
+      "No server is asked.\n"
+      "Examples:\n"
+      "  detent cron next '0 9 LW * *' --zone Asia/Shanghai\n"
+      "  detent cron explain '*/15 9-17 * * MON-FRI'\n"
+      "`detent cron next --help` shows the options.");
+}
+
 void add_all(CLI::App& app, Parsed& parsed) {
   app.description("Detent keeps delayed tasks durable and hands them out on time.");
   app.set_version_flag("--version", std::string("detent ") + DETENT_VERSION);
@@ -361,6 +404,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
   add_forecast(app, parsed.call, parsed.forecast);
   add_copies(app, parsed);
   add_check(app, parsed.check);
+  add_cron(app, parsed);
   app.footer(
       "Examples:\n"
       "  detent serve\n"
@@ -370,7 +414,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found.");
 }
 
-/// The command that was chosen. Requires: exactly one was, and it is neither serve nor check.
+/// The command that was chosen. Requires: exactly one was, and it is one to a server.
 ClientCommand chosen(const std::string& name, Parsed& parsed) {
   if (name == "put") return std::move(parsed.put);
   if (name == "get") return std::move(parsed.get);
@@ -413,6 +457,13 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   const std::string name = app.get_subcommands().front()->get_name();
   if (name == "serve") return std::move(parsed.serve);
   if (name == "check") return std::move(parsed.check);
+  if (name == "cron") {
+    parsed.cron.format = parsed.call.format;
+    if (app.get_subcommand("cron")->got_subcommand("next")) {
+      parsed.cron.next = parsed.cron_next;
+    }
+    return std::move(parsed.cron);
+  }
   parsed.call.command = chosen(name, parsed);
   return std::move(parsed.call);
 }

@@ -15,6 +15,7 @@
 #include "cli/check_options.h"
 #include "cli/serve_options.h"
 #include "client/task_name.h"
+#include "detent/clock.h"
 #include "task/request.h"
 
 namespace detent::cli {
@@ -94,13 +95,26 @@ struct ClientCall {
   ClientCommand command;
 };
 
+struct CronNextCommand {
+  std::size_t count = 5;
+  std::optional<WallTime> after;  // none: now
+};
+
+/// `detent cron next` or, without `next`, `detent cron explain`. Needs no server.
+struct CronCall {
+  std::string expression;
+  std::string zone = "UTC";
+  OutputFormat format = OutputFormat::people;
+  std::optional<CronNextCommand> next;
+};
+
 /// The command line asked for help or the version, or was wrong: there is nothing to run.
 struct NothingToRun {
   ExitCode exit_code = ExitCode::done;
   std::string text;  // for standard output when done, else for standard error
 };
 
-using Invocation = std::variant<ServeOptions, CheckOptions, ClientCall, NothingToRun>;
+using Invocation = std::variant<ServeOptions, CheckOptions, ClientCall, CronCall, NothingToRun>;
 
 /// Reads a command line as main() gets it, program name first, and DETENT_… from the environment
 /// for what it leaves out.

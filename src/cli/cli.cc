@@ -2,7 +2,9 @@
 
 #include <variant>
 
+#include "base/wall_time.h"
 #include "cli/arguments.h"
+#include "cli/cron_commands.h"
 #include "cli/display.h"
 
 namespace detent::cli {
@@ -18,6 +20,10 @@ ExitCode call_server(const ClientCall& call, const Streams& streams) {
   return run_command(call, *client, streams);
 }
 
+ExitCode tell_cron(const CronCall& call, const Streams& streams) {
+  return run_cron(call, ceil_to_ms(SystemClock().wall_now()), streams);
+}
+
 ExitCode say(const NothingToRun& nothing, const Streams& streams) {
   (nothing.exit_code == ExitCode::done ? streams.out : streams.err) << nothing.text;
   return nothing.exit_code;
@@ -29,9 +35,14 @@ int run(int argc, const char* const* argv, const Streams& streams, const LocalCo
   const Invocation invocation = parse_arguments(argc, argv);
   if (const auto* options = std::get_if<ServeOptions>(&invocation)) return local.serve(*options);
   if (const auto* options = std::get_if<CheckOptions>(&invocation)) return local.check(*options);
-  const ExitCode exit_code = std::holds_alternative<ClientCall>(invocation)
-                                 ? call_server(std::get<ClientCall>(invocation), streams)
-                                 : say(std::get<NothingToRun>(invocation), streams);
+  ExitCode exit_code = ExitCode::done;
+  if (const auto* call = std::get_if<ClientCall>(&invocation)) {
+    exit_code = call_server(*call, streams);
+  } else if (const auto* cron = std::get_if<CronCall>(&invocation)) {
+    exit_code = tell_cron(*cron, streams);
+  } else {
+    exit_code = say(std::get<NothingToRun>(invocation), streams);
+  }
   return static_cast<int>(exit_code);
 }
 

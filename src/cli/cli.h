@@ -1,5 +1,5 @@
-// The command line: reads it, then serves or checks (the caller's functions), or speaks to a server
-// elsewhere.
+// The command line: reads it, then serves or checks (the caller's functions), speaks to a server
+// elsewhere, or tells what a cron expression means.
 // Start reading at arguments.h, which lists the commands; docs/reference/cli.md describes them.
 #pragma once
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -114,6 +115,13 @@ TEST(Cli, HelpGoesToStandardOutput) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_EQ(ended.err, "");
   EXPECT_NE(ended.out.find("Examples:"), std::string::npos);
+}
+
+TEST(Cli, TellsWhatACronExpressionMeansWithoutAServer) {
+  const Ended ended = run_program({"cron", "next", "* * * * *", "--count", "3"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 3);
+  EXPECT_EQ(run_program({"cron", "explain", "* * *"}).exit_code, 2);
 }
 
 TEST(Cli, ServeReturnsWhatTheServerReturned) {

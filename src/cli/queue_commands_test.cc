@@ -10,7 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/display.h"
-#include "protocol/json/queue_renderer.h"  // tidy-ok(layering): the test plays the server
+#include "protocol/json/queue_renderer.h"
 #include "tests/support/scripted_http.h"
 
 namespace detent::cli {

@@ -38,7 +38,7 @@ NEEDS = {
     "durable": {"engine", "store", "store/rocksdb", "runtime", "task"},
     "external": {"client", "engine", "store", "task"},
     "client": {"task", "protocol", "protocol/json", "protocol/beanstalk", "net"},
-    "cli": {"task", "client"},
+    "cli": {"task", "calendar", "protocol/json", "client"},
     "server": {"runtime", "calendar", "task", "store", "store/rocksdb", "store/postgres", "engine",
                "external", "net", "cluster", "protocol", "protocol/json", "protocol/beanstalk",
                "delivery", "client", "cli"},
