@@ -101,7 +101,8 @@ std::string times_of_day(const CronFields& fields) {
 std::string beats_of_hours(const CronFields& fields) {
   if (fields.has_every_hour()) return "";
   if (const unsigned step = step_of(fields.hours, 24)) {
-    return ", in every " + std::string(step == 2 ? "second" : std::to_string(step) + "th") +
+    return ", in every " +
+           (step <= 3 ? std::string(kOrdinals.at(step)) : std::to_string(step) + "th") +
            " hour from 00:00";
   }
   return std::string(", in hour") + (std::has_single_bit(fields.hours) ? " " : "s ") +

@@ -24,6 +24,7 @@ constexpr Explained kExplained[] = {
     {"*/10 9-17 * * MON-FRI", "Every 10 minutes, in hours 9 to 17 on Monday to Friday"},
     {"*/5 8 * * *", "Every 5 minutes, in hour 8"},
     {"*/20 */2 * * *", "Every 20 minutes, in every second hour from 00:00"},
+    {"18 */3 * * *", "At minute 18, in every third hour from 00:00"},
     {"*/20 */6 * * *", "Every 20 minutes, in every 6th hour from 00:00"},
     {"0 9 * * *", "At 09:00"},
     {"0 9,17 * * *", "At 09:00 and 17:00"},

@@ -27,8 +27,11 @@ using std::chrono::sys_days;
 using std::chrono::sys_seconds;
 
 constexpr minutes kMinute{1};
-constexpr const char* kZones[] = {"Europe/Berlin", "America/New_York",  "Australia/Lord_Howe",
-                                  "Asia/Shanghai", "Africa/Casablanca", "America/St_Johns"};
+// Changes of an hour, of half an hour and of two; at midnight, so that a day begins at 01:00; a
+// month long once a year (Ramadan); none.
+constexpr const char* kZones[] = {"Europe/Berlin",     "America/New_York", "Australia/Lord_Howe",
+                                  "Antarctica/Troll",  "America/Santiago", "America/Havana",
+                                  "Africa/Casablanca", "America/St_Johns", "Asia/Shanghai"};
 
 /// A local minute, taken apart.
 struct Moment {

@@ -1,10 +1,10 @@
 #include "tests/oracle/known_differences.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "base/wall_time.h"
 #include "detent/check.h"
+#include "tests/oracle/data_lines.h"
 
 namespace detent::oracle {
 namespace {
@@ -12,18 +12,6 @@ namespace {
 using std::chrono::local_seconds;
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
-
-/// The parts of "a | b | c".
-std::vector<std::string> parts_of(std::string_view line) {
-  constexpr std::string_view kBar = " | ";
-  std::vector<std::string> parts;
-  for (std::size_t at = 0;;) {
-    const std::size_t bar = line.find(kBar, at);
-    parts.emplace_back(line.substr(at, bar - at));
-    if (bar == line.npos) return parts;
-    at = bar + kBar.size();
-  }
-}
 
 DifferenceKind kind_named(std::string_view name) {
   if (name == "gap") return DifferenceKind::gap;
@@ -43,20 +31,10 @@ OffsetSpan span_before(const TimeZone& zone, const OffsetSpan& span) {
 
 }  // namespace
 
-std::vector<std::string> lines_of(std::string_view name) {
-  std::ifstream file(DETENT_ORACLE_FOLDER "/" + std::string(name));
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.front() != '#') lines.push_back(line);
-  }
-  DETENT_CHECK(!lines.empty());
-  return lines;
-}
-
 KnownDifferences read_known_differences() {
   KnownDifferences known;
   for (const std::string& line : lines_of("known_differences.txt")) {
-    const auto parts = parts_of(line);
+    const auto parts = parts_of(line, " | ");
     DETENT_CHECK(parts.back().size() > 10);  // the reason
     if (parts.front() == "spelling") {
       DETENT_CHECK(parts.size() == 4);

@@ -43,9 +43,6 @@ struct KnownDifferences {
 /// Stops the test program when a line is not as the file's head says, or has no reason.
 KnownDifferences read_known_differences();
 
-/// Lines of a file of this folder that are neither empty nor a comment.
-std::vector<std::string> lines_of(std::string_view name);
-
 /// Instants at which only one of two says that an expression runs.
 struct Differences {
   std::set<std::chrono::sys_seconds> only_croner;
