@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -36,25 +37,29 @@ class Lines {
   explicit Lines(const std::string& command) : pipe_(::popen(command.c_str(), "r")) {}
   ~Lines() {
     if (pipe_ != nullptr) (void)::pclose(pipe_);
-    std::free(line_);
   }
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
-  std::optional<std::string_view> next() {
-    if (pipe_ == nullptr) return std::nullopt;
-    const ssize_t length = ::getline(&line_, &capacity_, pipe_);
-    if (length <= 0 || line_[length - 1] != '\n') return std::nullopt;
-    return std::string_view(line_, static_cast<std::size_t>(length) - 1);
+  std::optional<std::string> next() {
+    std::string line;
+    while (pipe_ != nullptr && std::fgets(part_.data(), kPartSize, pipe_) != nullptr) {
+      line += part_.data();
+      if (line.back() != '\n') continue;
+      line.pop_back();
+      return line;
+    }
+    return std::nullopt;
   }
 
  private:
+  static constexpr int kPartSize = 1 << 16;
+
   std::FILE* pipe_;
-  char* line_ = nullptr;
-  std::size_t capacity_ = 0;
+  std::array<char, kPartSize> part_ = {};
 };
 
-/// A folder of its own, gone with the object.
+/// A file of its own, gone with the object.
 class ScratchFile {
  public:
   ScratchFile() {

@@ -164,7 +164,7 @@ std::vector<sys_seconds> runs_by_minutes(const Fields& fields,
     for (local_seconds missing = latest + minutes{1}; missing < locals[i]; missing += minutes{1}) {
       is_run = is_run || (!is_real_time && fits(fields, missing));
     }
-    if (is_run) runs.push_back(kBegin + static_cast<int>(i) * minutes{1});
+    if (is_run) runs.emplace_back(kBegin + static_cast<int>(i) * minutes{1});
     latest = std::max(latest, locals[i]);
   }
   return runs;
