@@ -170,28 +170,33 @@ std::vector<sys_seconds> runs_by_minutes(const Fields& fields,
   return runs;
 }
 
+struct CrontabJob {
+  std::string expression;
+  std::vector<sys_seconds> runs = {};
+};
+
 void run_for_a_year(const std::string& zone_name) {
   const auto locals = minutes_of_year(TimeZone::load(zone_name).value());
-  const auto lines = crontab_lines();
+  std::vector<CrontabJob> jobs;
+  for (const CrontabLine& line : crontab_lines()) jobs.push_back({line.expression});
   // Begins a second before the year, whose first minute would be no next one.
   const std::chrono::seconds before{1};
   Simulation simulation(1, {.start = WallInstant{kBegin - before}});
-  std::vector<std::vector<sys_seconds>> runs(lines.size());
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  for (CrontabJob& job : jobs) {
     simulation.scheduler()
-        .schedule_on(Cron::parse(lines[i].expression, zone_name).value(),
-                     [&simulation, &ran = runs[i]](WallTime /*occurrence*/) {
+        .schedule_on(Cron::parse(job.expression, zone_name).value(),
+                     [&simulation, &job](WallTime /*occurrence*/) {
                        const auto now = simulation.clock().wall_now();
-                       ran.push_back(std::chrono::floor<std::chrono::seconds>(now));
+                       job.runs.push_back(std::chrono::floor<std::chrono::seconds>(now));
                      })
         .release();
   }
   simulation.run_for(kEnd - kBegin);
   std::size_t count = 0;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto expected = runs_by_minutes(read_fields(lines[i].expression), locals);
-    EXPECT_EQ(runs[i].size(), expected.size()) << lines[i].expression << " " << zone_name;
-    EXPECT_TRUE(runs[i] == expected) << lines[i].expression << " " << zone_name;
+  for (const CrontabJob& job : jobs) {
+    const auto expected = runs_by_minutes(read_fields(job.expression), locals);
+    EXPECT_EQ(job.runs.size(), expected.size()) << job.expression << " " << zone_name;
+    EXPECT_TRUE(job.runs == expected) << job.expression << " " << zone_name;
     count += expected.size();
   }
   EXPECT_GT(count, 500'000U);
