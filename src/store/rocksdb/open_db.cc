@@ -23,6 +23,14 @@ namespace detent {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+// The most and the least that RocksDB takes for the size of a write buffer.
+constexpr std::uint64_t kNoLimit = std::uint64_t{64} << 30;
+constexpr std::uint64_t kLeastBuffer = std::uint64_t{64} << 10;
+// Of all logs together, and in buffers: replay fills the buffers with what is in the logs.
+constexpr std::uint64_t kMostLog = 64 * kMiB;
+constexpr std::uint64_t kMostLogInBuffers = 4;
+// Buffers are looked at when this part of the largest was written: half of the smallest.
+constexpr std::uint64_t kLooksABuffer = 32;
 
 /// How a family is tuned.
 struct Family {
@@ -50,6 +58,10 @@ class NoLog final : public rocksdb::Logger {
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
+std::uint64_t buffer_bytes(const Family& family, std::uint64_t of_accepted) {
+  return std::max(kLeastBuffer, of_accepted / family.buffer_divisor);
+}
+
 rocksdb::DBOptions database_options(rocksdb::Env* env) {
   rocksdb::DBOptions options;
   if (env != nullptr) options.env = env;
@@ -60,8 +72,6 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   // synced log that has vanished as a whole is found by the manifest.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.track_and_verify_wals_in_manifest = true;
-  // Replay runs at some 100 k tasks a second: the bound on the log bounds the start.
-  options.max_total_wal_size = 64 * kMiB;
   // After a failed write the store is opened again; nothing resumes behind its back.
   options.max_bgerror_resume_count = 0;
   options.max_background_jobs = 2;
@@ -79,7 +89,7 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
 }
 
 rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache>& cache,
-                                            const Family& family, std::size_t buffer_bytes) {
+                                            const Family& family, std::uint64_t buffer) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   // Index and filters count against the cache, so the cache's size bounds them too.
@@ -91,7 +101,9 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.compression = family.compression;
   options.level_compaction_dynamic_level_bytes = true;
-  options.write_buffer_size = buffer_bytes / family.buffer_divisor;
+  // flush_full_buffers() has them flushed, not RocksDB: see there.
+  options.write_buffer_size = kNoLimit;
+  options.arena_block_size = std::min(kMiB, buffer / 8);
   options.max_write_buffer_number = 2;
   // A settle adds a table for all of its tasks at once. Writers are held back only when compaction
   // is very far behind: reading some tables more costs less than stalling.
@@ -111,8 +123,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families(const RocksDbStoreOptions&
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> all;
   for (const Family& family : kFamilies) {
-    all.emplace_back(std::string(family.name),
-                     family_options(cache, family, options.write_buffer_bytes));
+    all.emplace_back(
+        std::string(family.name),
+        family_options(cache, family, buffer_bytes(family, options.write_buffer_bytes)));
   }
   return all;
 }
@@ -153,11 +166,15 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
     TRY(check_families(folder, seams.env));
     TRY(mend_logs(folder));
   }
-  std::unique_ptr<OpenDb> open(new OpenDb(std::move(folder), std::move(seams)));
+  std::unique_ptr<OpenDb> open(
+      new OpenDb(std::move(folder), std::move(seams), options.write_buffer_bytes));
   rocksdb::DB* db = nullptr;
+  rocksdb::DBOptions database = database_options(open->guard_.get());
+  // Replay runs at some 100 k tasks a second: the bound on the log bounds the start.
+  database.max_total_wal_size =
+      std::min(kMostLog, kMostLogInBuffers * std::uint64_t{options.write_buffer_bytes});
   const rocksdb::Status status =
-      rocksdb::DB::Open(database_options(open->seams_.env), open->folder_.path(), families(options),
-                        &open->families_, &db);
+      rocksdb::DB::Open(database, open->folder_.path(), families(options), &open->families_, &db);
   if (!status.ok()) return open->open_error(status);
   open->db_.reset(db);
   TRY(open->check_format());
@@ -165,15 +182,24 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
   return open;
 }
 
+OpenDb::OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes)
+    : folder_(std::move(folder)),
+      seams_(std::move(seams)),
+      buffer_bytes_(buffer_bytes),
+      guard_(std::make_unique<LogGuard>(seams_.env != nullptr ? *seams_.env
+                                                              : *rocksdb::Env::Default())) {}
+
 OpenDb::~OpenDb() {
   if (!db_) return;
-  // RocksDB 7.8 stops the process in a flush after a write has failed.
+  // After a write has failed there is nothing to flush.
   rocksdb::WriteOptions synced;
   synced.sync = true;
   rocksdb::WriteBatch nothing = new_batch();
   rocksdb::FlushOptions flush;
   flush.wait = true;
-  if (db_->Write(synced, &nothing).ok()) static_cast<void>(db_->Flush(flush, families_));
+  if (db_->Write(synced, &nothing).ok() && guard_->status().ok()) {
+    static_cast<void>(db_->Flush(flush, families_));
+  }
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     static_cast<void>(db_->DestroyColumnFamilyHandle(family));
   }
@@ -197,7 +223,28 @@ rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability)
     status = db_->SyncWAL();
     is_synced_ = true;
   }
+  if (status.ok()) status = guard_->status();
+  if (status.ok()) flush_full_buffers(batch.GetDataSize());
   return status;
+}
+
+/// RocksDB flushes full buffers by itself, but when one write fills those of two families and the
+/// next cannot make a log or write the manifest, 7.8 forgets to let go of the second: closing then
+/// stops the process. Flushing on demand does not have that fault.
+void OpenDb::flush_full_buffers(std::size_t written) {
+  unlooked_bytes_ += written;
+  if (unlooked_bytes_ < buffer_bytes_ / kLooksABuffer) return;
+  unlooked_bytes_ = 0;
+  rocksdb::FlushOptions flush;
+  flush.wait = false;
+  flush.allow_write_stall = true;
+  for (std::size_t i = 0; i < families_.size(); ++i) {
+    std::uint64_t size = 0;
+    db_->GetIntProperty(families_[i], rocksdb::DB::Properties::kCurSizeActiveMemTable, &size);
+    if (size < buffer_bytes(kFamilies.at(i), buffer_bytes_)) continue;
+    // The write was well. What fails here fails the next one; what only has to wait is tried again.
+    static_cast<void>(db_->Flush(flush, families_[i]));
+  }
 }
 
 Result<std::optional<std::string>> OpenDb::read_meta(std::string_view key) {

@@ -16,6 +16,7 @@
 
 #include "base/result.h"
 #include "store/rocksdb/data_folder.h"
+#include "store/rocksdb/log_guard.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/store.h"
 
@@ -96,13 +97,16 @@ class OpenDb {
   }
 
  private:
-  OpenDb(DataFolder folder, StoreSeams seams)
-      : folder_(std::move(folder)), seams_(std::move(seams)) {}
+  OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes);
   Result<void> check_format();
   Result<bool> is_empty();
+  void flush_full_buffers(std::size_t written);
 
   DataFolder folder_;
   StoreSeams seams_;
+  std::uint64_t buffer_bytes_;        // of the accepted family
+  std::uint64_t unlooked_bytes_ = 0;  // written since buffers were looked at
+  std::unique_ptr<LogGuard> guard_;
   std::unique_ptr<rocksdb::DB> db_;
   bool is_synced_ = true;                               // all that was written
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is RocksDB's own

@@ -1,0 +1,125 @@
+#include "store/rocksdb/log_guard.h"
+
+#include <rocksdb/file_system.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace detent {
+
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+bool is_log(std::string_view name) { return name.ends_with(".log"); }
+bool is_manifest(std::string_view name) { return name.find("/MANIFEST-") != name.npos; }
+
+}  // namespace
+
+class LogGuard::Latch {
+ public:
+  IOStatus get() const {
+    const MutexLock lock(mu_);
+    return failure_;
+  }
+  /// Keeps the first.
+  void set(const IOStatus& failure) {
+    const MutexLock lock(mu_);
+    if (failure_.ok()) failure_ = failure;
+  }
+
+ private:
+  mutable Mutex mu_;
+  IOStatus failure_ DETENT_GUARDED_BY(mu_);
+};
+
+/// A log that is being written. All is well with it, whatever happens.
+class LogGuard::Log final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  Log(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<Latch> latch)
+      : FSWritableFileOwnerWrapper(std::move(file)), latch_(std::move(latch)) {}
+
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    return keep([&] { return target()->Append(data, options, debug); });
+  }
+  IOStatus Append(const Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& info, IODebugContext* debug) override {
+    return keep([&] { return target()->Append(data, options, info, debug); });
+  }
+  IOStatus Flush(const IOOptions& options, IODebugContext* debug) override {
+    return keep([&] { return target()->Flush(options, debug); });
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    return keep([&] { return target()->Sync(options, debug); });
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
+    return keep([&] { return target()->Fsync(options, debug); });
+  }
+
+ private:
+  template <class Operation>
+  IOStatus keep(Operation operation) {
+    if (!latch_->get().ok()) return IOStatus::OK();
+    if (const IOStatus status = operation(); !status.ok()) latch_->set(status);
+    return IOStatus::OK();
+  }
+
+  const std::shared_ptr<Latch> latch_;
+};
+
+/// A manifest that is being written: until a log fails.
+class LogGuard::Manifest final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  Manifest(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<Latch> latch)
+      : FSWritableFileOwnerWrapper(std::move(file)), latch_(std::move(latch)) {}
+
+  IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
+    const IOStatus failure = latch_->get();
+    return failure.ok() ? target()->Append(data, options, debug) : failure;
+  }
+  IOStatus Append(const Slice& data, const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& info, IODebugContext* debug) override {
+    const IOStatus failure = latch_->get();
+    return failure.ok() ? target()->Append(data, options, info, debug) : failure;
+  }
+
+ private:
+  const std::shared_ptr<Latch> latch_;
+};
+
+class LogGuard::Files final : public rocksdb::FileSystemWrapper {
+ public:
+  Files(const std::shared_ptr<rocksdb::FileSystem>& target, std::shared_ptr<Latch> latch)
+      : FileSystemWrapper(target), latch_(std::move(latch)) {}
+  const char* Name() const override { return "LogGuard"; }
+
+  IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* file,
+                           IODebugContext* debug) override {
+    IOStatus status = target()->NewWritableFile(name, options, file, debug);
+    if (!status.ok()) return status;
+    if (is_log(name)) *file = std::make_unique<Log>(std::move(*file), latch_);
+    if (is_manifest(name)) *file = std::make_unique<Manifest>(std::move(*file), latch_);
+    return status;
+  }
+
+ private:
+  const std::shared_ptr<Latch> latch_;
+};
+
+LogGuard::LogGuard(rocksdb::Env& target) : EnvWrapper(&target), latch_(std::make_shared<Latch>()) {
+  file_system_ = std::make_shared<Files>(target.GetFileSystem(), latch_);
+  system_clock_ = target.GetSystemClock();
+}
+
+LogGuard::~LogGuard() = default;
+
+rocksdb::Status LogGuard::status() const { return latch_->get(); }
+
+}  // namespace detent

@@ -1,0 +1,38 @@
+// Keeps failures of the write-ahead log from RocksDB, and tells the store of them instead.
+//
+// RocksDB 7.8 with its assertions on, as Debian builds it, stops the process when a log in which an
+// append or a sync has failed is touched once more, and a flush on a thread of RocksDB's may do so
+// at any moment. But the store closes the database after a failed write anyway (contract 2). So the
+// first failure of a log is kept here. From then on nothing more gets into any log, though RocksDB
+// is told that all is well; and the manifest takes nothing more, so that nothing on disk can build
+// on what never got into the log: the folder stays what a crash at that moment leaves. Whoever
+// writes asks has_failed() before believing that a write is there.
+#pragma once
+
+#include <rocksdb/env.h>
+
+#include <memory>
+
+namespace detent {
+
+/// Thread-safe. What RocksDB gets for the system. Cost: an uncontended lock an operation on a log.
+class LogGuard final : public rocksdb::EnvWrapper {
+ public:
+  /// `target` must outlive it, and it the database.
+  explicit LogGuard(rocksdb::Env& target);
+  ~LogGuard() override;
+  const char* Name() const override { return "LogGuard"; }
+
+  /// Ok, or the first failure.
+  rocksdb::Status status() const;
+
+ private:
+  class Latch;
+  class Log;
+  class Manifest;
+  class Files;
+
+  const std::shared_ptr<Latch> latch_;  // shared with the files, which RocksDB owns
+};
+
+}  // namespace detent

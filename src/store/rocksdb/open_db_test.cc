@@ -1,0 +1,160 @@
+// The database when its disk fails: RocksDB 7.8 with its assertions on must not stop the process,
+// and nothing on disk may say more than the log does.
+#include "store/rocksdb/open_db.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/file_system.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "store/rocksdb/changes.h"
+#include "store/rocksdb/key_format.h"
+#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/test_folder.h"
+
+namespace detent {
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+enum class Fault : std::uint8_t { none, new_log, append, sync };
+
+/// A disk whose logs can't be made, or written, or synced, as told.
+class BadLogs : public rocksdb::FileSystemWrapper {
+ public:
+  BadLogs() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "BadLogs"; }
+  IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* file,
+                           IODebugContext* debug) override {
+    if (!name.ends_with(".log")) return target()->NewWritableFile(name, options, file, debug);
+    if (IOStatus status = meet(Fault::new_log); !status.ok()) return status;
+    IOStatus status = target()->NewWritableFile(name, options, file, debug);
+    if (status.ok()) *file = std::make_unique<Log>(std::move(*file), *this);
+    return status;
+  }
+
+  std::atomic<Fault> fault{Fault::none};  // by the test; met on any thread
+  std::atomic<int> met{0};
+
+ private:
+  class Log final : public rocksdb::FSWritableFileOwnerWrapper {
+   public:
+    Log(std::unique_ptr<rocksdb::FSWritableFile> file, BadLogs& disk)
+        : FSWritableFileOwnerWrapper(std::move(file)), disk_(disk) {}
+    using FSWritableFileOwnerWrapper::Append;
+    IOStatus Append(const rocksdb::Slice& data, const IOOptions& options,
+                    IODebugContext* debug) override {
+      const IOStatus status = disk_.meet(Fault::append);
+      return status.ok() ? target()->Append(data, options, debug) : status;
+    }
+    IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+      const IOStatus status = disk_.meet(Fault::sync);
+      return status.ok() ? target()->Sync(options, debug) : status;
+    }
+
+   private:
+    BadLogs& disk_;
+  };
+  IOStatus meet(Fault at) {
+    if (fault != at) return IOStatus::OK();
+    ++met;
+    return IOStatus::IOError("planted");
+  }
+};
+
+struct OpenDbTest : testing::Test {
+  std::unique_ptr<OpenDb> open() const {
+    const RocksDbStoreOptions options{.path = folder / "data",
+                                      .cache_bytes = std::size_t{1} << 20,
+                                      .write_buffer_bytes = std::size_t{64} << 10};
+    return OpenDb::open(options, {.env = env.get()}).value();
+  }
+  /// With more than the buffers of two families hold, and less than the logs may.
+  static rocksdb::Status write_much(OpenDb& db) {
+    Changes changes(db);
+    const std::string record(5'000, 'r');
+    for (std::uint64_t id = 1; id <= 20; ++id) {
+      changes.put_accepted(front_place(TaskId{id}), record);
+      changes.put_record(front_place(TaskId{id}), record);
+    }
+    return changes.write(Durability::synced);
+  }
+  static rocksdb::Status write_epoch(OpenDb& db, std::uint64_t epoch) {
+    Changes changes(db);
+    changes.set_meta(kEpochKey, number_bytes(epoch));
+    return changes.write(Durability::synced);
+  }
+  static std::uint64_t unflushed(OpenDb& db, rocksdb::ColumnFamilyHandle* family) {
+    std::uint64_t entries = 0;
+    db.db().GetIntProperty(family, rocksdb::DB::Properties::kNumEntriesActiveMemTable, &entries);
+    return entries;
+  }
+
+  TestFolder folder;
+  std::shared_ptr<BadLogs> disk = std::make_shared<BadLogs>();
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(disk);
+};
+
+TEST_F(OpenDbTest, HasFullBuffersFlushedAndNoOthers) {
+  const auto db = open();
+  ASSERT_TRUE(write_much(*db).ok());
+  EXPECT_EQ(unflushed(*db, db->accepted()), 0u);
+  EXPECT_EQ(unflushed(*db, db->due()), 0u);
+  EXPECT_EQ(unflushed(*db, db->meta()), 1u);
+}
+
+TEST_F(OpenDbTest, ClosesWhenNoLogCouldBeMadeForTwoFullFamilies) {
+  auto db = open();
+  disk->fault = Fault::new_log;
+  EXPECT_TRUE(write_much(*db).ok());
+  EXPECT_FALSE(write_much(*db).ok());
+  EXPECT_GT(disk->met, 0);
+  db.reset();
+  disk->fault = Fault::none;
+  db = open();
+  std::string record;
+  EXPECT_TRUE(db->db().Get({}, db->due(), place_key(front_place(TaskId{20})), &record).ok());
+}
+
+class LogFailure : public OpenDbTest, public testing::WithParamInterface<Fault> {};
+
+TEST_P(LogFailure, FailsThisWriteAndAllAfterItAndLeavesWhatWasThere) {
+  auto db = open();
+  ASSERT_TRUE(write_epoch(*db, 1).ok());
+  disk->fault = GetParam();
+  EXPECT_FALSE(write_epoch(*db, 2).ok());
+  EXPECT_EQ(disk->met, 1);
+  disk->fault = Fault::none;
+  // Not even now: a later record would stand after a hole.
+  EXPECT_FALSE(write_epoch(*db, 3).ok());
+  EXPECT_FALSE(write_epoch(*db, 4).ok());
+  // A flush touches the log, and would make durable what the log may not have.
+  EXPECT_FALSE(db->db().Flush({}, db->meta()).ok());
+  db.reset();
+  db = open();
+  EXPECT_LE(db->read_number(kEpochKey).value(), GetParam() == Fault::append ? 1u : 2u);
+  EXPECT_GE(db->read_number(kEpochKey).value(), 1u);
+  EXPECT_TRUE(write_epoch(*db, 5).ok());
+}
+
+TEST_P(LogFailure, DuringABufferedWriteIsToldByTheNextSync) {
+  auto db = open();
+  disk->fault = GetParam();
+  Changes changes(*db);
+  changes.set_meta(kEpochKey, number_bytes(1));
+  const bool is_written = changes.write(Durability::buffered).ok();
+  EXPECT_EQ(is_written, GetParam() == Fault::sync);
+  Changes nothing(*db);
+  EXPECT_FALSE(nothing.write(Durability::synced).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(At, LogFailure, testing::Values(Fault::append, Fault::sync));
+
+}  // namespace
+}  // namespace detent
