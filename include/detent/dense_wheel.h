@@ -42,6 +42,17 @@ namespace detent {
 template <class F>
 concept IndexCallback = std::invocable<F&, std::uint32_t>;
 
+/// A slot of a wheel that holds timers, and how many.
+struct WheelSlot {
+  unsigned level;     // 0 is the finest
+  unsigned index;     // in its level
+  Tick first;         // the ticks it covers: the first and
+  Tick last;          // the last
+  std::size_t count;  // a postponed timer may be due later than its slot
+
+  friend bool operator==(const WheelSlot&, const WheelSlot&) = default;
+};
+
 namespace internal {
 
 /// The cells of timers that are numbers.
@@ -145,6 +156,20 @@ class IndexWheel {
   /// Returns: how many timers are pending.
   std::size_t size() const noexcept { return store_.size(); }
   bool empty() const noexcept { return size() == 0; }
+
+  static constexpr unsigned kSlotsPerLevel = 1u << kDigitBits;
+  /// Calls `visit(const WheelSlot&)` for each slot that holds timers, earliest first; for people to
+  /// see. Timers that were due when they were scheduled are in none. O(slots + timers / 56).
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    store_.for_each_slot([&visit](const auto& slot, std::size_t count) {
+      visit(WheelSlot{.level = slot.level,
+                      .index = slot.number % kSlotsPerLevel,
+                      .first = slot.start,
+                      .last = slot.last(),
+                      .count = count});
+    });
+  }
 
   /// Stops the process unless every invariant of its parts holds. For tests: O(size() + slots).
   void check_invariants() const noexcept { passes_.check_invariants(store_); }

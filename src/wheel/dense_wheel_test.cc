@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace detent {
@@ -99,6 +101,33 @@ TEST(DenseWheel, CallbackMayGrowTheWheel) {
   EXPECT_EQ(fired, 100u);
   EXPECT_EQ(fired_at(wheel, 11).size(), 10'000u);
   wheel.check_invariants();
+}
+
+TEST(DenseWheel, ShowsWhichSlotsHoldHowManyTimers) {
+  DenseWheel wheel(1'000);
+  std::map<std::uint32_t, Tick> deadlines;
+  for (std::uint32_t i = 0; i < 500; ++i) {
+    const Tick deadline = 1'000 + Tick{i} * i * i;
+    wheel.schedule(i, deadline);
+    if (deadline > 1'000) deadlines.emplace(i, deadline);
+  }
+  wheel.advance(2'000, [&](std::uint32_t i) { deadlines.erase(i); });
+  wheel.cancel(499);
+  deadlines.erase(499);
+  std::size_t count = 0;
+  Tick after = 0;
+  wheel.for_each_slot([&](const WheelSlot& slot) {
+    EXPECT_GT(slot.first, after);
+    EXPECT_EQ(slot.last - slot.first + 1, Tick{1} << (8 * slot.level));
+    EXPECT_EQ(slot.index, slot.first >> (8 * slot.level) & 255U);
+    EXPECT_EQ(slot.count,
+              static_cast<std::size_t>(std::ranges::count_if(deadlines, [&](const auto& timer) {
+                return timer.second >= slot.first && timer.second <= slot.last;
+              })));
+    count += slot.count;
+    after = slot.last;
+  });
+  EXPECT_EQ(count, deadlines.size());
 }
 
 }  // namespace

@@ -119,6 +119,12 @@ class CellLists {
   CellLists& operator=(const CellLists&) = delete;
 
   bool empty(List list) const noexcept { return heads_[list] == kNoChunk; }
+  /// How many cells a list has. O(its chunks).
+  std::size_t count(List list) const noexcept {
+    std::size_t cells = 0;
+    for_each_chunk(list, [&](ChunkNumber chunk) { cells += occupied_[chunk].count(); });
+    return cells;
+  }
 
   /// Adds a cell and tells its owner, if the list has a chunk with room.
   /// Returns: false when it has none.

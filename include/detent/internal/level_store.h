@@ -98,6 +98,15 @@ class LevelStore {
     return only ? std::min(*only, slot.last()) : slot.start;
   }
 
+  /// Calls `visit(const Slot&, count)` for each slot of the future that holds timers, earliest
+  /// first. O(slots + timers / 56).
+  template <class Visit>
+  void for_each_slot(Visit&& visit) const {
+    for (unsigned number = 0; number < Map::kSlotCount; ++number) {
+      if (future_.is_occupied(number)) visit(future_.slot(number), lists_.count(number));
+    }
+  }
+
   Lists& lists() noexcept { return lists_; }
   const Lists& lists() const noexcept { return lists_; }
 
