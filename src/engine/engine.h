@@ -70,6 +70,8 @@
 #include "store/store.h"
 #include "task/forecast.h"
 #include "task/request.h"
+#include "task/task_filter.h"
+#include "task/wheel_view.h"
 
 namespace detent {
 
@@ -104,6 +106,14 @@ struct PutSchedule {
   bool was_there = false;
 };
 
+/// Where a list of all tasks begins.
+inline constexpr Place kListStart = begin_of(Lane::dead);
+/// Part of a list of tasks, which may be short or empty, and where it goes on; none: it is over.
+struct TaskList {
+  std::vector<TaskSnapshot> tasks;
+  std::optional<Place> next;
+};
+
 class Engine {
  public:
   using WaitId = std::uint64_t;
@@ -131,12 +141,25 @@ class Engine {
   Result<TaskSnapshot> get(TaskId id);
   /// The live or dead task that a key stands for. Errors: not_found.
   Result<TaskId> id_of_key(const std::string& queue, std::string_view key);
+  /// Tasks that the filter wants, at most `limit` > 0, after a place of this list: the dead ones,
+  /// queue by queue in the order of their death; the live ones in due order; those kept after their
+  /// end, in the order in which they will be forgotten. Reads a bounded number of records, so a
+  /// step may find little; with `next` it goes on. A task that no verb touches between two steps is
+  /// met once, whatever memory it moves to. A damaged record is passed over. Errors:
+  /// resource_exhausted when ready tasks on disk are of too many priorities to be put in due order.
+  Result<TaskList> list(const TaskFilter& filter, Place after, std::size_t limit);
   /// Removes a task that is not leased. Errors: not_found; conflict when it is leased, or ended.
   Result<void> cancel(TaskId id);
   /// Gives a task another due time; the answer shows it as moved. A dead one lives again and has
   /// all its attempts before it, as redrive() does it. Durable: the new due time. Errors: as
   /// validate(ScheduleRequest) for `due`; not_found; conflict when it is leased.
   Result<TaskSnapshot> move(TaskId id, const Due& due);
+  /// Changes what is given of a task that is not leased. With another due time it is moved, as
+  /// above; without one it stays where it is, but for the order of its queue: a dead one stays
+  /// dead. Its key stands for it still, as it was asked for. Durable. Errors: as
+  /// validate(TaskEdit); not_found; conflict when it is leased; resource_exhausted when a longer
+  /// payload puts the queue over its quota.
+  Result<TaskSnapshot> edit(TaskId id, const TaskEdit& edit);
   /// Makes a task due now. One that is ready stays where it is in its queue's order; a dead one
   /// lives again. Durable: the due time, where it changed. Errors: not_found; conflict when it is
   /// leased.
@@ -255,6 +278,8 @@ class Engine {
   std::optional<MonotonicTime> next_wakeup() const;
 
   EngineStats stats() const;
+  /// The wheel of the tasks in memory. O(slots + timers / 56).
+  WheelView wheel() const;
   /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes
   /// that have tasks). Errors: as validate_forecast().
   Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins) const;
@@ -273,6 +298,7 @@ class Engine {
   struct Wait;
   struct Found;
   class Occurrences;
+  struct Stretch;
   struct ReadyOrder {
     bool operator()(const LoadedTask* a, const LoadedTask* b) const noexcept;
   };
@@ -308,6 +334,7 @@ class Engine {
   /// How many tasks of the queue may be handed out at this moment.
   std::size_t allowance(Queue& queue) const;
   Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
+  Result<void> check_bytes(const Queue& queue, std::size_t more) const;
 
   // What becomes durable: every change of a record goes through these, which keep the counts.
   void stage_put(Queue& queue, std::optional<Place> from, StoredTask to);
@@ -336,9 +363,20 @@ class Engine {
   void give_back(LoadedTask& loaded);
   /// A task that is not leased gets another due time, and lives if it was dead.
   TaskSnapshot put_at(Found found, Deadline deadline);
+  /// The same without another due time: its record has changed.
+  TaskSnapshot put_changed(Found found);
   template <class Visit>
   Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
                           Visit visit);
+
+  // Steps of a list: engine_list.cc.
+  Result<Stretch> list_dead(const TaskFilter& filter, Place after);
+  Result<Stretch> list_live(const TaskFilter& filter, Place after);
+  Result<Stretch> list_leased(const TaskFilter& filter, Place after);
+  Result<Stretch> list_ended(Place after);
+  Result<Stretch> list_by_key(const TaskFilter& filter);
+  Result<std::vector<Place>> ready_runs(const TaskFilter& filter);
+  TaskList pick(const TaskFilter& filter, Place after, Stretch stretch, std::size_t limit);
 
   // Records, as this turn has left them.
   Result<Task> read(LoadedTask& loaded);
@@ -444,6 +482,7 @@ class Engine {
   std::unordered_map<WaitId, Wait*> waits_by_id_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
   std::size_t ready_count_ = 0;  // of all queues, in memory
+  WallTime latest_ready_{};      // no ready task in memory is due after it
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers

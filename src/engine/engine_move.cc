@@ -27,12 +27,26 @@ Error not_allowed(TaskId id, TaskState state) {
 
 // ---- one task ----
 
-Result<TaskSnapshot> Engine::move(TaskId id, const Due& due) {
+Result<TaskSnapshot> Engine::move(TaskId id, const Due& due) { return edit(id, {.due = due}); }
+
+Result<TaskSnapshot> Engine::edit(TaskId id, const TaskEdit& edit) {
   if (stopped_by_) return *stopped_by_;
-  TRY(validate(due));
+  TRY(validate(edit));
   ASSIGN_OR_RETURN(Found found, find(id));
   if (!next_state(found.state, TaskVerb::move)) return not_allowed(id, found.state);
-  return put_at(std::move(found), deadline_of(due));
+  Task& task = found.stored.task;
+  if (edit.payload) {
+    Queue& queue = queue_of(task.queue);
+    const std::size_t before = task.payload.data.size();
+    const std::size_t after = edit.payload->data.size();
+    if (after > before) TRY(check_bytes(queue, after - before));
+    queue.record.bytes += after;
+    queue.record.bytes -= before;
+    task.payload = *edit.payload;
+  }
+  task.rules.priority = edit.priority.value_or(task.rules.priority);
+  if (edit.due) return put_at(std::move(found), deadline_of(*edit.due));
+  return put_changed(std::move(found));
 }
 
 Result<TaskSnapshot> Engine::run_now(TaskId id) {
@@ -72,6 +86,31 @@ TaskSnapshot Engine::put_at(Found found, Deadline deadline) {
   place(queue, std::move(task), from, deadline);
   const LoadedTask* const loaded = find_loaded(view.task.id);
   view.state = loaded != nullptr ? loaded->state : state_on_disk(view.task);
+  return view;
+}
+
+TaskSnapshot Engine::put_changed(Found found) {
+  StoredTask& stored = found.stored;
+  LoadedTask* const loaded = found.loaded;
+  if (stored.place.lane == Lane::ready) {
+    // A ready lane is sorted by priority: the task goes back to the due order.
+    const Deadline as_before = loaded == nullptr ? dated(stored.task.due_at)
+                                                 : Deadline{.due_at = loaded->due_at,
+                                                            .tick = loaded->tick,
+                                                            .follows_wall = loaded->follows_wall};
+    return put_at(std::move(found), as_before);
+  }
+  if (loaded != nullptr) {
+    const bool is_ready = loaded->state == TaskState::ready;
+    if (is_ready) leave_ready(*loaded);
+    loaded->priority = stored.task.rules.priority;
+    loaded->payload_bytes = static_cast<std::uint32_t>(stored.task.payload.data.size());
+    if (is_ready) enter_ready(*loaded);
+  }
+  TaskSnapshot view{.task = stored.task, .state = found.state};
+  const Place place = stored.place;
+  Queue& queue = queue_of(stored.task.queue);
+  stage_put(queue, place, std::move(stored));
   return view;
 }
 

@@ -9,6 +9,8 @@
 namespace detent {
 namespace {
 
+using std::chrono::milliseconds;
+
 Error no_queue() { return Error{ErrorCode::not_found, "there is no such queue", "queue"}; }
 
 Error over_quota(std::string_view what, std::uint64_t most) {
@@ -90,14 +92,16 @@ void Engine::forget_if_unused(Queue& queue) {
 Result<void> Engine::check_quota(const Queue& queue, std::size_t payload_bytes) const {
   const QueueRecord& record = queue.record;
   const std::optional<std::uint64_t>& max_tasks = record.settings.max_tasks;
-  const std::optional<std::uint64_t>& max_bytes = record.settings.max_bytes;
   if (max_tasks && record.waiting + record.dead >= *max_tasks) {
     return over_quota("tasks", *max_tasks);
   }
-  if (max_bytes && record.bytes + payload_bytes > *max_bytes) {
-    return over_quota("bytes", *max_bytes);
-  }
-  return ok();
+  return check_bytes(queue, payload_bytes);
+}
+
+Result<void> Engine::check_bytes(const Queue& queue, std::size_t more) const {
+  const std::optional<std::uint64_t>& max_bytes = queue.record.settings.max_bytes;
+  if (!max_bytes || queue.record.bytes + more <= *max_bytes) return ok();
+  return over_quota("bytes", *max_bytes);
 }
 
 std::size_t Engine::allowance(Queue& queue) const {
@@ -146,6 +150,28 @@ EngineStats Engine::stats() const {
   for (const auto& [name, queue] : queues_) stats.queues.push_back(stats_of(*queue));
   std::ranges::sort(stats.queues, {}, &QueueStats::queue);
   return stats;
+}
+
+WheelView Engine::wheel() const {
+  // Six levels reach the year 9999.
+  WheelView view{.now = time_.wall_now(),
+                 .level_count = 6,
+                 .slots_per_level = DenseWheel::kSlotsPerLevel,
+                 .timers = due_wheel_.size(),
+                 .slots = {}};
+  const milliseconds shift =
+      view.now.time_since_epoch() - milliseconds{static_cast<std::int64_t>(time_.now())};
+  const auto instant = [shift](Tick tick) {
+    return WallTime{milliseconds{static_cast<std::int64_t>(tick)} + shift};
+  };
+  due_wheel_.for_each_slot([&](const WheelSlot& slot) {
+    view.slots.push_back({.level = slot.level,
+                          .index = slot.index,
+                          .from = instant(slot.first),
+                          .until = instant(slot.last + 1),
+                          .count = slot.count});
+  });
+  return view;
 }
 
 Result<Forecast> Engine::forecast(std::chrono::milliseconds span, std::size_t bins) const {

@@ -91,6 +91,13 @@ struct Engine::Found {
   LoadedTask* loaded = nullptr;  // null: it is on disk only
 };
 
+/// A part of the list of tasks: all that there are after some place, up to and with `until`.
+struct Engine::Stretch {
+  std::vector<StoredTask> tasks;  // in any order
+  Place until;                    // as a place of the list
+  bool is_last = false;           // nothing comes after it
+};
+
 /// A worker that waits for a task.
 struct Engine::Wait {
   std::uint32_t index = 0;  // in waits_, and its timer's in wait_wheel_

@@ -87,6 +87,7 @@ void Engine::enter_ready(LoadedTask& task) {
   // Most often it is the one due last: looked for there first.
   task.queue->ready.insert(task.queue->ready.end(), &task);
   ++ready_count_;
+  latest_ready_ = std::max(latest_ready_, task.due_at);
   want_serving(*task.queue);
 }
 

@@ -33,6 +33,8 @@ class Staging {
   /// The tasks of a queue that this turn put and has not removed. O(changes of the turn).
   std::vector<TaskId> tasks_of(std::string_view queue) const;
 
+  const std::vector<Change>& changes() const noexcept { return changes_; }
+
   bool empty() const noexcept { return changes_.empty(); }
   /// The batch of all changes, in the order in which their tasks were first touched; empties this.
   WriteBatch take();

@@ -68,4 +68,11 @@ std::string_view to_string(TaskState state) noexcept {
   return "unknown";
 }
 
+std::optional<TaskState> parse_task_state(std::string_view text) noexcept {
+  for (const TaskState state : {scheduled, ready, leased, dead, completed, cancelled}) {
+    if (to_string(state) == text) return state;
+  }
+  return std::nullopt;
+}
+
 }  // namespace detent

@@ -58,5 +58,7 @@ enum class TaskVerb : std::uint8_t {
 std::optional<TaskState> next_state(std::optional<TaskState> state, TaskVerb verb) noexcept;
 
 std::string_view to_string(TaskState state) noexcept;
+/// Nothing when no state is called so.
+std::optional<TaskState> parse_task_state(std::string_view text) noexcept;
 
 }  // namespace detent

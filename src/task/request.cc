@@ -33,6 +33,12 @@ Result<void> validate_queue(std::string_view name) {
                  "start with a hyphen");
 }
 
+Result<void> validate_payload(const Payload& payload) {
+  if (payload.data.size() <= kMaxPayloadBytes) return ok();
+  return Error{ErrorCode::too_large,
+               "a payload is at most " + std::to_string(kMaxPayloadBytes) + " bytes", "payload"};
+}
+
 Result<void> validate_visibility_timeout(const std::optional<milliseconds>& timeout) {
   if (!timeout || (*timeout >= milliseconds{1} && *timeout <= kMaxVisibilityTimeout)) return ok();
   return invalid("visibility_timeout", "a visibility timeout is 1 ms to 30 days");
@@ -136,12 +142,14 @@ Result<void> validate(const Task& task) {
   return ok();
 }
 
+Result<void> validate(const TaskEdit& edit) {
+  if (edit.due) TRY(validate(*edit.due));
+  return edit.payload ? validate_payload(*edit.payload) : ok();
+}
+
 Result<void> validate(const ScheduleRequest& request) {
   TRY(validate_queue(request.queue));
-  if (request.payload.data.size() > kMaxPayloadBytes) {
-    return Error{ErrorCode::too_large,
-                 "a payload is at most " + std::to_string(kMaxPayloadBytes) + " bytes", "payload"};
-  }
+  TRY(validate_payload(request.payload));
   TRY(validate(request.due));
   TRY(validate(request.rules));
   return validate_key(request.key);

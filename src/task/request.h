@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,13 @@ namespace detent {
 /// When a task is due: so long after it is accepted, or at a date.
 using Due = std::variant<std::chrono::milliseconds, WallTime>;
 
+/// What of a task is changed; what is not given stays.
+struct TaskEdit {
+  std::optional<Due> due = {};
+  std::optional<std::uint32_t> priority = {};
+  std::optional<Payload> payload = {};
+};
+
 struct ScheduleRequest {
   std::string queue;
   Payload payload = {};
@@ -33,9 +41,10 @@ struct ScheduleRequest {
 Result<void> validate(const ScheduleRequest& request);
 /// The same for all of a task, as it may come from another store: its id, its attempts too.
 Result<void> validate(const Task& task);
-/// The same for a due time, and for the rules, alone.
+/// The same for a due time, for the rules, and for what is changed, alone.
 Result<void> validate(const Due& due);
 Result<void> validate(const TaskRules& rules);
+Result<void> validate(const TaskEdit& edit);
 
 /// A hash of what was asked for, as it was sent: equal requests have equal ones. It is stored with
 /// the key, so it must stay the same for ever. Not for secrets: FNV-1a, 64 bits.

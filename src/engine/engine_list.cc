@@ -1,0 +1,246 @@
+// The list of tasks, a step at a time.
+//
+// The list has three parts, each in an order that a task keeps while nobody touches it: the dead,
+// by place in their lanes; the live, by (due time, id); the ended, by place. A live task may lie in
+// the due order or in a ready lane, and spill from one to the other at any time; so the two are
+// merged by due time. A ready lane is sorted by priority first: each of its priorities is a **run**
+// in due order, found with one look into the store.
+//
+// A step reads some records of each source. Up to the first place at which one of them was cut
+// short it has all there are; what is behind that is left to the next step. What this turn has
+// changed the store does not show yet: it is taken from the staging instead.
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+
+namespace detent {
+namespace {
+
+/// Records read in one step.
+constexpr std::size_t kListReads = 500;
+/// Most payload bytes in one step, so that an answer stays within a few HTTP buffers.
+constexpr std::size_t kListBytes = std::size_t{4} << 20;
+/// Most runs that are merged: each costs two reads a step.
+constexpr std::size_t kMostRuns = 500;
+constexpr TaskId kLastId{~std::uint64_t{0}};
+
+constexpr Place kListEnd = end_of(Lane::ended);
+
+/// Where a task is in the list: its place in the store, or, wherever a live one lies, that in the
+/// due order.
+Place list_place(Place place) noexcept {
+  if (place.lane != Lane::ready) return place;
+  return {.lane = Lane::due, .at = place.at, .id = place.id};
+}
+
+bool comes_before(Place a, Place b) noexcept {
+  const auto part = [](Place place) { return place.lane == Lane::dead ? 0 : 1; };
+  return std::tuple(part(a), a) < std::tuple(part(b), b);
+}
+
+bool is_wanted(const TaskFilter& filter, const Task& task, TaskState state) noexcept {
+  return (!filter.queue || task.queue == *filter.queue) &&
+         (!filter.state || state == *filter.state) && (!filter.key || task.key == *filter.key) &&
+         (!filter.due_after || task.due_at >= *filter.due_after) &&
+         (!filter.due_before || task.due_at < *filter.due_before);
+}
+
+}  // namespace
+
+Result<TaskList> Engine::list(const TaskFilter& filter, Place after, std::size_t limit) {
+  if (stopped_by_) return *stopped_by_;
+  if (filter.queue && !known_queue(*filter.queue)) return TaskList{};
+  using enum TaskState;
+  const auto wants = [&filter](std::initializer_list<TaskState> states) {
+    return !filter.state || std::ranges::find(states, *filter.state) != states.end();
+  };
+  if (after.lane == Lane::dead && !filter.key && !wants({dead})) {
+    after = begin_of(Lane::due);
+  }
+  if (after.lane == Lane::due && !filter.key && !wants({scheduled, ready, leased})) {
+    after = begin_of(Lane::ended);
+  }
+  const auto read_stretch = [&]() -> Result<Stretch> {
+    if (filter.key) return list_by_key(filter);
+    if (after.lane == Lane::dead) return list_dead(filter, after);
+    if (after.lane == Lane::ended) return list_ended(after);
+    return filter.state == leased ? list_leased(filter, after) : list_live(filter, after);
+  };
+  ASSIGN_OR_RETURN(Stretch stretch, read_stretch());
+  TaskList page = pick(filter, after, std::move(stretch), limit);
+  if (page.next && page.next->lane == Lane::ended && !wants({completed, cancelled})) {
+    page.next.reset();
+  }
+  return page;
+}
+
+/// Of what was read, what is wanted; goes on behind the last task when that was one too many.
+TaskList Engine::pick(const TaskFilter& filter, Place after, Stretch stretch, std::size_t limit) {
+  std::vector<StoredTask>& tasks = stretch.tasks;
+  std::erase_if(tasks, [this](const StoredTask& stored) {
+    return staging_.find(stored.place.id) != nullptr;
+  });
+  for (const Staging::Change& change : staging_.changes()) {
+    if (!change.to) continue;
+    const Place place = list_place(change.to->place);
+    if (comes_before(after, place) && !comes_before(stretch.until, place)) {
+      tasks.push_back(*change.to);
+    }
+  }
+  std::ranges::sort(tasks, comes_before,
+                    [](const StoredTask& stored) { return list_place(stored.place); });
+  TaskList list;
+  std::size_t bytes = 0;
+  for (StoredTask& stored : tasks) {
+    const Place place = list_place(stored.place);
+    if (!comes_before(after, place)) continue;
+    if (comes_before(stretch.until, place)) break;
+    const LoadedTask* const loaded = find_loaded(place.id);
+    const TaskState state = loaded != nullptr ? loaded->state : state_on_disk(stored.task);
+    if (!is_wanted(filter, stored.task, state)) continue;
+    bytes += stored.task.payload.data.size();
+    if (list.tasks.size() == limit || (bytes > kListBytes && !list.tasks.empty())) {
+      list.next = after;
+      return list;
+    }
+    after = place;
+    list.tasks.push_back({.task = std::move(stored.task), .state = state});
+  }
+  if (!stretch.is_last) list.next = stretch.until;
+  return list;
+}
+
+/// The lane of one queue, the next that has dead tasks.
+Result<Engine::Stretch> Engine::list_dead(const TaskFilter& filter, Place after) {
+  const Queue* next = nullptr;
+  for (const auto& [name, queue] : queues_) {
+    const QueueRecord& record = queue->record;
+    if (record.dead == 0 || record.number < after.queue) continue;
+    if (filter.queue && name != *filter.queue) continue;
+    if (next == nullptr || record.number < next->record.number) next = queue.get();
+  }
+  if (next == nullptr) return Stretch{.tasks = {}, .until = begin_of(Lane::due)};
+  const std::uint32_t number = next->record.number;
+  const Place end = end_of(Lane::dead, number);
+  ASSIGN_OR_RETURN(TaskPage page,
+                   store_.read(std::max(after, begin_of(Lane::dead, number)), end, kListReads));
+  Stretch stretch{.tasks = std::move(page.tasks), .until = begin_of(Lane::dead, number + 1)};
+  if (page.more) stretch.until = stretch.tasks.back().place;
+  return stretch;
+}
+
+Result<Engine::Stretch> Engine::list_live(const TaskFilter& filter, Place after) {
+  if (filter.due_after) {
+    after = std::max(after, Place{.lane = Lane::due, .at = *filter.due_after, .id = {}});
+  }
+  WallTime last = filter.due_before.value_or(kNeverDue);
+  if (filter.state == TaskState::ready) {
+    last = std::min(last, std::max(time_.wall_now(), latest_ready_));
+  }
+  const Place end = last_at(Lane::due, last);
+  Stretch stretch{.tasks = {}, .until = begin_of(Lane::ended)};
+  if (after >= end) return stretch;
+  // A ready lane holds tasks that are ready, or have been leased since.
+  std::vector<Place> runs;
+  if (filter.state != TaskState::scheduled) {
+    ASSIGN_OR_RETURN(runs, ready_runs(filter));
+  }
+  runs.push_back(begin_of(Lane::due));
+  const std::size_t reads = std::max<std::size_t>(1, kListReads / runs.size());
+  for (const Place& run : runs) {
+    Place from = run;
+    Place until = run;
+    std::tie(from.at, from.id) = std::tie(after.at, after.id);
+    std::tie(until.at, until.id) = std::tie(end.at, end.id);
+    ASSIGN_OR_RETURN(TaskPage page, store_.read(from, until, reads));
+    if (page.more) {
+      stretch.until = std::min(stretch.until, list_place(page.tasks.back().place));
+    }
+    std::ranges::move(page.tasks, std::back_inserter(stretch.tasks));
+  }
+  return stretch;
+}
+
+/// The beginning of each run of the ready lanes.
+Result<std::vector<Place>> Engine::ready_runs(const TaskFilter& filter) {
+  std::vector<Place> runs;
+  for (const auto& [name, queue] : queues_) {
+    const QueueRecord& record = queue->record;
+    if (record.in_ready_lane == 0 || (filter.queue && name != *filter.queue)) continue;
+    const Place end = end_of(Lane::ready, record.number);
+    for (Place at = begin_of(Lane::ready, record.number); at < end;) {
+      ASSIGN_OR_RETURN(const TaskPage page, store_.read(at, end, 1));
+      if (page.tasks.empty()) break;
+      if (runs.size() == kMostRuns) {
+        return Error{
+            ErrorCode::resource_exhausted,
+            "ready tasks on disk are of too many queues and priorities to be listed in due "
+            "order: ask for one queue, or for the scheduled ones",
+            "queue"};
+      }
+      at = begin_of(Lane::ready, record.number);
+      at.priority = page.tasks.front().place.priority;
+      runs.push_back(at);
+      std::tie(at.at, at.id) = std::tuple(kNeverDue, kLastId);
+    }
+  }
+  return runs;
+}
+
+/// Leased tasks are in memory, all of them, and few among many.
+Result<Engine::Stretch> Engine::list_leased(const TaskFilter& filter, Place after) {
+  const auto by_due = [](const LoadedTask* task) { return list_place(task->place); };
+  std::vector<const LoadedTask*> leased;
+  for (const auto& [token, lease] : leases_) {
+    const LoadedTask& task = *lease.task;
+    if (filter.queue && task.queue->record.queue != *filter.queue) continue;
+    if (after < by_due(&task)) leased.push_back(&task);
+  }
+  Stretch stretch{.tasks = {}, .until = kListEnd, .is_last = true};
+  if (leased.size() > kListReads) {
+    std::ranges::nth_element(leased, leased.begin() + kListReads, {}, by_due);
+    leased.resize(kListReads);
+    stretch.until = std::ranges::max(leased, {}, by_due)->place;
+    stretch.until = list_place(stretch.until);
+    stretch.is_last = false;
+  }
+  std::vector<Place> places;
+  for (const LoadedTask* task : leased) {
+    if (staging_.find(task->id()) == nullptr) places.push_back(task->place);
+  }
+  if (places.empty()) return stretch;
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, store_.read_at(places));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (records[i]) stretch.tasks.push_back({.place = places[i], .task = *std::move(records[i])});
+  }
+  return stretch;
+}
+
+Result<Engine::Stretch> Engine::list_ended(Place after) {
+  ASSIGN_OR_RETURN(TaskPage page, store_.read(after, kListEnd, kListReads));
+  Stretch stretch{.tasks = std::move(page.tasks), .until = kListEnd, .is_last = !page.more};
+  if (page.more) stretch.until = stretch.tasks.back().place;
+  return stretch;
+}
+
+/// One look for each queue.
+Result<Engine::Stretch> Engine::list_by_key(const TaskFilter& filter) {
+  Stretch stretch{.tasks = {}, .until = kListEnd, .is_last = true};
+  for (const auto& [name, queue] : queues_) {
+    if (queue->record.number == 0 || (filter.queue && name != *filter.queue)) continue;
+    ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
+                     keys_.find(queue->record.number, *filter.key, time_.wall_now()));
+    if (!record) continue;
+    Result<std::optional<StoredTask>> stored = find_stored(record->id);
+    if (!stored && stored.error().code != ErrorCode::data_loss) return std::move(stored).error();
+    if (stored && *stored) stretch.tasks.push_back(**std::move(stored));
+  }
+  return stretch;
+}
+
+}  // namespace detent
