@@ -36,10 +36,13 @@ class HttpMetrics {
 /// Copyable; all copies answer the same request, and only the first answer counts. Thread-safe.
 class HttpReply {
  public:
-  /// `route` is a pattern of the route table, so it outlives every request.
-  HttpReply(net::Responder responder, std::string_view route, HttpMetrics& metrics)
+  /// `route` is a pattern of the route table, so it outlives every request. So does
+  /// `shared_with`, the origin whose pages may read the answer ("*": all), or "".
+  HttpReply(net::Responder responder, std::string_view route, std::string_view shared_with,
+            HttpMetrics& metrics)
       : responder_(std::move(responder)),
         route_(route),
+        shared_with_(shared_with),
         metrics_(&metrics),
         start_(metrics.now()) {}
 
@@ -52,6 +55,7 @@ class HttpReply {
  private:
   net::Responder responder_;
   std::string_view route_;
+  std::string_view shared_with_;
   HttpMetrics* metrics_;
   MonotonicTime start_;
 };

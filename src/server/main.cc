@@ -86,7 +86,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
       start_offload(
           {.url = options.external, .after = options.external_after, .window = options.window},
           engine_thread, clock));
-  Routes routes(engine_thread, clock, offload.get());
+  Routes routes(engine_thread, clock, offload.get(), options.cors_origin);
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    net::HttpServer::start(
                        {.address = options.http_host, .port = options.http_port},

@@ -70,6 +70,22 @@ Result<std::chrono::milliseconds> read_duration(const QueryParameter& parameter,
   return error;
 }
 
+Result<std::optional<WallTime>> read_time(const QueryParameter& parameter) {
+  if (!parameter.value) return std::optional<WallTime>();
+  const std::string& text = *parameter.value;
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error == std::errc{} && stop == end && count >= 0) {
+    const WallTime time{std::chrono::milliseconds{count}};
+    if (time < kWallTimeEnd) return std::optional(time);
+  }
+  if (const Result<WallTime> time = parse_rfc3339(text)) return std::optional(*time);
+  return invalid(
+      std::string(parameter.name) + " must be a time as in RFC 3339, or in milliseconds since 1970",
+      parameter.name);
+}
+
 Result<TaskId> read_id(const QueryParameter& parameter) {
   if (!parameter.value) return TaskId{};
   if (const auto id = parse_task_id(*parameter.value)) return *id;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "detent/clock.h"
 #include "task/task.h"
 
 namespace detent::server {
@@ -29,6 +30,8 @@ Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t 
                                  std::uint64_t other);
 Result<std::chrono::milliseconds> read_duration(const QueryParameter& parameter,
                                                 std::chrono::milliseconds other);
+/// A time as RFC 3339 or in whole milliseconds since 1970; nothing when it is not given.
+Result<std::optional<WallTime>> read_time(const QueryParameter& parameter);
 /// Else the id that names no task, which is before all others.
 Result<TaskId> read_id(const QueryParameter& parameter);
 

@@ -10,7 +10,9 @@
 #include "protocol/json/problem.h"
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/request_parser.h"
+#include "server/etag.h"
 #include "server/metrics.h"
+#include "server/openapi.h"
 #include "server/routes_run.h"
 #include "server/version.h"
 
@@ -34,20 +36,39 @@ Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path) 
   return Error{ErrorCode::not_found, "no task has such an id", "id"};
 }
 
-/// A task with the rules in force: where it leaves one open, its queue's setting.
+/// A task with the rules in force.
 Result<TaskSnapshot> view_task(Engine& engine, TaskId id) {
   ASSIGN_OR_RETURN(TaskSnapshot view, engine.get(id));
   ASSIGN_OR_RETURN(const QueueView queue, engine.queue(view.task.queue));
-  const QueueSettings& settings = queue.settings;
-  TaskRules& rules = view.task.rules;
-  if (!rules.max_attempts) rules.max_attempts = settings.max_attempts;
-  if (!rules.visibility_timeout) rules.visibility_timeout = settings.visibility_timeout;
-  if (!rules.backoff) rules.backoff = settings.backoff;
+  show_rules_in_force(view.task.rules, queue.settings);
   return view;
 }
 
-void answer_moved(const HttpReply& reply, const TaskSnapshot& view) {
-  reply.send_json(200, json::render_accepted(view));
+/// What a verb made of a task; nothing when it is not as the caller saw it last.
+using Changed = std::optional<TaskSnapshot>;
+
+/// Carries out `verb` unless the request's If-Match names other versions of the task.
+template <class Verb>
+Result<Changed> if_unchanged(Engine& engine, TaskId id, const std::string& if_match, Verb verb) {
+  if (!if_match.empty()) {
+    ASSIGN_OR_RETURN(const TaskSnapshot seen, view_task(engine, id));
+    if (!allows(if_match, etag_of(seen))) return Changed();
+  }
+  ASSIGN_OR_RETURN(TaskSnapshot view, verb());
+  return Changed(std::move(view));
+}
+
+bool is_refused(const HttpReply& reply, const Changed& changed) {
+  if (changed) return false;
+  reply.send(http_problem(412, "the task is not as If-Match says: read it again"));
+  return true;
+}
+
+void answer_moved(const HttpReply& reply, const Changed& changed) {
+  if (is_refused(reply, changed)) return;
+  reply.send({.status = 200,
+              .body = json::render_accepted(*changed),
+              .headers = {{"etag", etag_of(*changed)}}});
 }
 
 using LeaseOutcomes = std::vector<Result<LeaseOutcome>>;
@@ -69,17 +90,25 @@ void answer_outcomes(const HttpReply& reply, const LeaseOutcomes& outcomes) {
 
 }  // namespace
 
-Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload)
-    : engine_(engine), offload_(offload), http_metrics_(clock), start_(clock.now()) {
+Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload,
+               std::string cors_origin)
+    : engine_(engine),
+      offload_(offload),
+      cors_origin_(std::move(cors_origin)),
+      http_metrics_(clock),
+      start_(clock.now()) {
   using Method = void (Routes::*)(const Call&);
   const auto add = [this](std::string_view method, std::string_view pattern, Method handler) {
     table_.add(method, pattern,
                [this, handler](const Call& call) { std::invoke(handler, this, call); });
   };
   add("POST", "/v1/tasks", &Routes::schedule);
+  add("GET", "/v1/tasks", &Routes::list_tasks);
   add("POST", "/v1/tasks/batch", &Routes::schedule_batch);
+  add("POST", "/v1/tasks/cancel", &Routes::cancel_batch);
+  add("POST", "/v1/tasks/move", &Routes::move_batch);
   add("GET", "/v1/tasks/{id}", &Routes::get_task);
-  add("PATCH", "/v1/tasks/{id}", &Routes::move_task);
+  add("PATCH", "/v1/tasks/{id}", &Routes::edit_task);
   add("DELETE", "/v1/tasks/{id}", &Routes::cancel_task);
   add("POST", "/v1/tasks/{id}/run", &Routes::run_task);
   add("POST", "/v1/queues/{queue}/lease", &Routes::lease);
@@ -96,7 +125,7 @@ Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload)
   add("POST", "/v1/queues/{queue}/purge", &Routes::purge_queue);
   add("POST", "/v1/queues/{queue}/redrive", &Routes::redrive_queue);
   add("GET", "/v1/queues/{queue}/keys/{key}", &Routes::get_task);
-  add("PATCH", "/v1/queues/{queue}/keys/{key}", &Routes::move_task);
+  add("PATCH", "/v1/queues/{queue}/keys/{key}", &Routes::edit_task);
   add("DELETE", "/v1/queues/{queue}/keys/{key}", &Routes::cancel_task);
   add("GET", "/v1/schedules", &Routes::list_schedules);
   add("GET", "/v1/schedules/{name}", &Routes::get_schedule);
@@ -109,26 +138,48 @@ Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload)
   add("POST", "/v1/schedules/{name}/backfill", &Routes::backfill_schedule);
   add("GET", "/v1/stats", &Routes::stats);
   add("GET", "/v1/forecast", &Routes::forecast);
+  add("GET", "/v1/wheel", &Routes::wheel);
   add("GET", "/v1/dump", &Routes::dump);
   add("POST", "/v1/restore", &Routes::restore);
   add("GET", "/metrics", &Routes::metrics);
   add("GET", "/readyz", &Routes::ready);
   table_.add("GET", "/healthz",
              [](const Call& call) { call.reply.send_json(200, R"({"status":"ok"})"); });
+  table_.add("GET", "/openapi.json",
+             [](const Call& call) { call.reply.send_json(200, std::string(openapi_document())); });
   table_.add("GET", "/", [](const Call& call) {
     call.reply.send(
         {.status = 200, .content_type = std::string(kPlainText), .body = std::string(kWelcome)});
   });
 }
 
+std::vector<Routes::Route> Routes::all() const {
+  std::vector<Route> routes;
+  table_.for_each([&routes](std::string_view method, std::string_view pattern) {
+    routes.push_back({method, pattern});
+  });
+  return routes;
+}
+
 void Routes::handle(net::HttpRequest request, net::Responder responder) {
   const std::string_view method =
       request.method == "HEAD" ? "GET" : std::string_view{request.method};
   auto match = table_.find(method, request.target);
-  HttpReply reply(std::move(responder), match ? match->pattern : "other", http_metrics_);
+  HttpReply reply(std::move(responder), match ? match->pattern : "other", shared_with(request),
+                  http_metrics_);
   if (!match) {
     const std::string path = request.target.substr(0, request.target.find('?'));
     return reply.send(http_problem(404, "there is nothing at " + path));
+  }
+  const bool is_preflight =
+      method == "OPTIONS" && !request.header("access-control-request-method").empty();
+  if (is_preflight && !shared_with(request).empty()) {
+    return reply.send({.status = 204,
+                       .content_type = "",
+                       .body = "",
+                       .headers = {{"access-control-allow-methods", match->allowed},
+                                   {"access-control-allow-headers", "content-type, if-match"},
+                                   {"access-control-max-age", "600"}}});
   }
   if (match->handler == nullptr) {
     net::HttpResponse refusal =
@@ -139,6 +190,13 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
   (*match->handler)(Call{.request = std::move(request),
                          .parameters = std::move(match->parameters),
                          .reply = std::move(reply)});
+}
+
+/// For whom a browser may show the answer (CORS): nobody, unless a page of the one origin asks.
+std::string_view Routes::shared_with(const net::HttpRequest& request) const {
+  const std::string_view origin = request.header("origin");
+  if (origin.empty() || (cors_origin_ != "*" && origin != cors_origin_)) return {};
+  return cors_origin_;
 }
 
 void Routes::schedule(const Call& call) {
@@ -179,40 +237,59 @@ void Routes::get_task(const Call& call) {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
     return view_task(engine, id);
   };
-  run_on_task(call, &Routes::show_far, get, [](const HttpReply& reply, const TaskSnapshot& view) {
-    reply.send_json(200, json::render_task(view));
-  });
+  run_on_task(call, &Routes::show_far, get,
+              [](const HttpReply& reply, const TaskSnapshot& view) { answer_task(reply, view); });
 }
 
-void Routes::move_task(const Call& call) {
-  const Result<Due> due = json::parse_move(call.request.body);
-  if (!due) return call.reply.send_error(due.error());
-  const auto move = [path = call.parameters, due = *due](Engine& engine) -> Result<TaskSnapshot> {
+void answer_task(const HttpReply& reply, const TaskSnapshot& view) {
+  reply.send(
+      {.status = 200, .body = json::render_task(view), .headers = {{"etag", etag_of(view)}}});
+}
+
+void Routes::edit_task(const Call& call) {
+  const Result<TaskEdit> edit = json::parse_edit(call.request.body);
+  if (!edit) return call.reply.send_error(edit.error());
+  const auto change =
+      [path = call.parameters, edit = *edit,
+       if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
-    return engine.move(id, due);
+    return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
+      TRY(engine.edit(id, edit));
+      return view_task(engine, id);
+    });
   };
-  run_on_task(call, &Routes::fetch_far, move, answer_moved);
+  run_on_task(call, &Routes::fetch_far, change, answer_moved);
 }
 
 void Routes::run_task(const Call& call) {
   if (const auto plain = json::parse_nothing(call.request.body); !plain) {
     return call.reply.send_error(plain.error());
   }
-  const auto run_now = [path = call.parameters](Engine& engine) -> Result<TaskSnapshot> {
+  const auto run_now =
+      [path = call.parameters,
+       if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
-    return engine.run_now(id);
+    return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
+      TRY(engine.run_now(id));
+      return view_task(engine, id);
+    });
   };
   run_on_task(call, &Routes::fetch_far, run_now, answer_moved);
 }
 
 void Routes::cancel_task(const Call& call) {
-  const auto cancel = [path = call.parameters](Engine& engine) -> Result<TaskId> {
+  const auto cancel =
+      [path = call.parameters,
+       if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
-    TRY(engine.cancel(id));
-    return id;
+    return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
+      TRY(engine.cancel(id));
+      return TaskSnapshot{.task = {.id = id, .queue = {}, .payload = {}, .rules = {}}};
+    });
   };
-  const auto answer = [](const HttpReply& reply, TaskId cancelled) {
-    reply.send_json(200, R"({"id":")" + to_string(cancelled) + R"(","state":"cancelled"})");
+  const auto answer = [](const HttpReply& reply, const Changed& cancelled) {
+    if (is_refused(reply, cancelled)) return;
+    reply.send_json(200, json::render_cancelled(cancelled->task.id));
   };
   run_on_task(call, &Routes::fetch_far, cancel, answer);
 }
@@ -279,10 +356,13 @@ void Routes::stats(const Call& call) {
   const auto read = [](Engine& engine) -> Result<EngineStats> { return engine.stats(); };
   run(call.reply, read, [this](const HttpReply& reply, EngineStats& stats) {
     const auto uptime = std::chrono::floor<std::chrono::milliseconds>(http_metrics_.now() - start_);
+    std::optional<std::uint64_t> away;
+    if (offload_ != nullptr) away = offload_->stats().away;
     reply.send_json(200, json::render_stats({.version = kVersion,
                                              .uptime = uptime,
                                              .loaded = stats.loaded,
                                              .waiting_workers = stats.waiting_workers,
+                                             .away = away,
                                              .counters = stats.counters,
                                              .queues = std::move(stats.queues)}));
   });

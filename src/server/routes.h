@@ -1,13 +1,15 @@
 // The HTTP API: each route turns a request into verbs of the engine and their answer into a reply.
 // docs/reference/http.md describes the routes; protocol/json knows the bodies. routes.cc has the
 // table and those of tasks and leases; those of queues are in routes_queues.cc, those that look at
-// everything at once in routes_whole.cc, those of recurring schedules in routes_schedules.cc.
+// everything at once in routes_whole.cc, those of recurring schedules in routes_schedules.cc, the
+// list of tasks in routes_list.cc, verbs over many tasks in routes_batch.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "detent/clock.h"
@@ -29,13 +31,22 @@ namespace detent::server {
 /// it is destroyed, because requests under way refer to it.
 class Routes {
  public:
-  /// `offload` may be null: then tasks are here or nowhere.
-  Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload = nullptr);
+  /// `offload` may be null: then tasks are here or nowhere. `cors_origin` is the origin whose pages
+  /// may use the API in a browser: "https://example.org", "*" for all, "" for none.
+  Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload = nullptr,
+         std::string cors_origin = {});
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
   /// Answers one request, now or once the engine has. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
+
+  struct Route {
+    std::string_view method;
+    std::string_view pattern;  // "/v1/tasks/{id}"
+  };
+  /// All that are answered; of views that live as long as the program.
+  std::vector<Route> all() const;
 
  private:
   struct Call {
@@ -62,10 +73,22 @@ class Routes {
     json::BackfillCounts counts;  // so far
   };
 
+  /// A page of a list that is under way.
+  struct Listing {
+    HttpReply reply;
+    TaskFilter filter;
+    std::size_t limit = 0;
+    Place after = kListStart;
+    std::vector<TaskSnapshot> tasks = {};  // found so far
+    std::size_t bytes = 0;                 // of their payloads
+    int steps = 0;
+  };
+
   void schedule(const Call& call);
   void schedule_batch(const Call& call);
+  void list_tasks(const Call& call);
   void get_task(const Call& call);
-  void move_task(const Call& call);
+  void edit_task(const Call& call);
   void run_task(const Call& call);
   void cancel_task(const Call& call);
   void lease(const Call& call);
@@ -93,14 +116,26 @@ class Routes {
   void trigger_schedule(const Call& call);
   void backfill_schedule(const Call& call);
 
+  void cancel_batch(const Call& call);
+  void move_batch(const Call& call);
+
   void stats(const Call& call);
   void forecast(const Call& call);
+  void wheel(const Call& call);
   void dump(const Call& call);
   void restore(const Call& call);
   void metrics(const Call& call);
   void ready(const Call& call);
 
+  std::string_view shared_with(const net::HttpRequest& request) const;
   void set_paused(const Call& call, const json::QueuePatch& patch);
+  void list_step(Listing listing);
+  template <class T>
+  struct Batch;
+  template <class T>
+  void run_batch(const HttpReply& reply, Batch<T> batch);
+  template <class T>
+  void fetch_and_run(const HttpReply& reply, Batch<T> batch);
   /// Begins a verb over a whole queue, whose answer comes with its last step.
   void sweep(const Call& call, QueueVerb verb);
   void step(const Sweep& sweep);
@@ -127,6 +162,7 @@ class Routes {
 
   EngineThread& engine_;
   OffloadThread* const offload_;
+  const std::string cors_origin_;
   HttpMetrics http_metrics_;
   const MonotonicTime start_;
   RouteTable<Handler> table_;

@@ -2,14 +2,11 @@
 #include <utility>
 
 #include "external/offload_thread.h"
-#include "protocol/json/answer_renderer.h"
 #include "server/routes.h"
 #include "server/routes_run.h"
 
 namespace detent::server {
-namespace {
 
-/// Whatever is wrong with the other system, the caller can only try again.
 Error not_to_be_asked(TaskId id, Error error) {
   if (error.code != ErrorCode::data_loss) error.code = ErrorCode::unavailable;
   return with_context(
@@ -17,15 +14,13 @@ Error not_to_be_asked(TaskId id, Error error) {
       std::move(error));
 }
 
-}  // namespace
-
 void Routes::show_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> look_again) {
   const bool is_posted =
       offload_->post([reply, id, look_again = std::move(look_again)](FarTasks& far) mutable {
         Result<std::optional<Task>> task = far.find(id);
         if (!task) return reply.send_error(not_to_be_asked(id, std::move(task).error()));
         if (!*task) return look_again();  // it may have come here meanwhile
-        reply.send_json(200, json::render_task({.task = **std::move(task)}));
+        answer_task(reply, {.task = **std::move(task)});
       });
   if (!is_posted) reply.send_error(overloaded());
 }

@@ -121,5 +121,33 @@ TEST_F(RoutesFar, MetricsTellHowManyAreAway) {
   EXPECT_NE(text.find("\ndetent_external_tasks 1\n"), std::string::npos) << text;
 }
 
+TEST_F(RoutesFar, StatsTellHowManyAreAway) {
+  EXPECT_EQ(engine_stats().away, 0u);
+  schedule_far();
+  EXPECT_EQ(engine_stats().away, 1u);
+}
+
+TEST_F(RoutesFar, ABatchFetchesTheTasksThatAreAway) {
+  const std::string id = schedule_far();
+  const std::string here = schedule(R"({"queue":"q","delay":"1h"})");
+  const std::string ids = R"({"ids":["99",")" + id + R"(",")" + here + R"("])";
+  const auto moved =
+      json::parse_schedule_results(post("/v1/tasks/move", ids + R"(,"delay":"3h"})").body).value();
+  EXPECT_EQ(moved.at(0).error().code, ErrorCode::not_found);
+  EXPECT_EQ(to_string(moved.at(1)->id), id);
+  EXPECT_EQ(to_string(moved.at(2)->id), here);
+}
+
+TEST_F(RoutesFar, ABatchSaysWhichTasksCouldNotBeAskedFor) {
+  const std::string id = schedule_far();
+  const std::string here = schedule(R"({"queue":"q","delay":"1h"})");
+  break_external();
+  const net::HttpResponse answer =
+      post("/v1/tasks/cancel", R"({"ids":[")" + id + R"(",")" + here + R"("]})");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.body.find("\"status\":503"), std::string::npos) << answer.body;
+  EXPECT_NE(answer.body.find(R"({"id":")" + here + R"(","state":"cancelled"})"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace detent::server

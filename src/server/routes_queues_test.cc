@@ -131,8 +131,8 @@ TEST_F(RoutesQueuesTest, ATaskIsMovedByADelayOrToADate) {
 TEST_F(RoutesQueuesTest, WhatCannotBeMovedIsRefused) {
   const std::string id = schedule(R"({"queue":"q","delay":"1h"})");
   const std::string path = "/v1/tasks/" + id;
-  expect_problem(send("PATCH", path, R"({"priority":1})"), 400, {"priority", "yet"});
-  expect_problem(send("PATCH", path, R"({"delay":"1s","payload":1})"), 400, {"payload", "yet"});
+  expect_problem(send("PATCH", path, R"({"priority":-1})"), 400, {"priority"});
+  expect_problem(send("PATCH", path, R"({"delay":"1s","due_at":0})"), 400, {"due_at"});
   expect_problem(send("PATCH", path, "{}"), 400, {"due_at"});
   expect_problem(send("PATCH", path, R"({"dely":"1s"})"), 400, {"dely"});
   expect_problem(send("PATCH", path, R"({"delay":"200000d"})"), 400, {"delay"});

@@ -13,6 +13,19 @@ inline Error overloaded() {
   return {ErrorCode::unavailable, "too many requests wait, or the server is stopping; retry"};
 }
 
+/// The answer when another system, which may have the task, cannot be asked: whatever is wrong
+/// there, the caller can only try again.
+Error not_to_be_asked(TaskId id, Error error);
+/// Answers with all of a task.
+void answer_task(const HttpReply& reply, const TaskSnapshot& view);
+
+/// Where a task leaves a rule open, its queue's setting holds.
+inline void show_rules_in_force(TaskRules& rules, const QueueSettings& settings) {
+  if (!rules.max_attempts) rules.max_attempts = settings.max_attempts;
+  if (!rules.visibility_timeout) rules.visibility_timeout = settings.visibility_timeout;
+  if (!rules.backoff) rules.backoff = settings.backoff;
+}
+
 template <class Verb, class Answer>
 void Routes::run(HttpReply reply, Verb verb, Answer answer) {
   run_or(std::move(reply), std::move(verb), std::move(answer),

@@ -205,5 +205,56 @@ TEST_F(RoutesTest, AStoppingEngineIsToldAsUnavailable) {
   EXPECT_EQ(send("GET", "/healthz").status, 200);
 }
 
+class RoutesCorsTest : public RoutesTest {
+ protected:
+  void share_with(const std::string& origin) {
+    http_->stop(0ms);
+    routes_ = std::make_unique<Routes>(*engine_, clock_, nullptr, origin);
+    listen(10s);
+  }
+  HttpResponse send_from(const std::string& origin, const std::string& method,
+                         const std::string& target) {
+    net::HttpRequest request{.method = method, .target = target, .headers = {}, .body = {}};
+    if (!origin.empty()) request.headers.emplace_back("origin", origin);
+    if (method == "OPTIONS") {
+      request.headers.emplace_back("access-control-request-method", "PATCH");
+    }
+    return client_->send(request).value();
+  }
+};
+
+TEST_F(RoutesCorsTest, NothingIsSharedUnlessAnOriginIsNamed) {
+  const HttpResponse answer = send_from("https://a.example", "GET", "/v1/stats");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.header("access-control-allow-origin"), "");
+  EXPECT_EQ(send_from("https://a.example", "OPTIONS", "/v1/tasks").status, 405);
+}
+
+TEST_F(RoutesCorsTest, OnlyPagesOfTheNamedOriginMayReadAnswers) {
+  share_with("https://a.example");
+  const HttpResponse answer = send_from("https://a.example", "GET", "/v1/tasks/7");
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(answer.header("access-control-allow-origin"), "https://a.example");
+  EXPECT_EQ(answer.header("vary"), "origin");
+  for (const char* other : {"https://b.example", "http://a.example", "null", ""}) {
+    EXPECT_EQ(send_from(other, "GET", "/v1/stats").header("access-control-allow-origin"), "");
+    EXPECT_EQ(send_from(other, "OPTIONS", "/v1/tasks").status, 405);
+  }
+  share_with("*");
+  EXPECT_EQ(
+      send_from("https://b.example", "GET", "/v1/stats").header("access-control-allow-origin"),
+      "*");
+}
+
+TEST_F(RoutesCorsTest, APreflightTellsTheMethodsAndHeadersOfThePath) {
+  share_with("https://a.example");
+  const HttpResponse answer = send_from("https://a.example", "OPTIONS", "/v1/tasks/7");
+  EXPECT_EQ(answer.status, 204);
+  EXPECT_EQ(answer.header("access-control-allow-origin"), "https://a.example");
+  EXPECT_EQ(answer.header("access-control-allow-methods"), "GET, PATCH, DELETE");
+  EXPECT_EQ(answer.header("access-control-allow-headers"), "content-type, if-match");
+  EXPECT_EQ(send_from("https://a.example", "OPTIONS", "/none").status, 404);
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -1,4 +1,4 @@
-// The routes over all queues and tasks at once: forecast, dump and restore.
+// The routes over all queues and tasks at once: forecast, wheel, dump and restore.
 //
 // A dump is read in pages, each one command to the engine that stays small: it ends after so many
 // tasks or bytes, whichever is first, and says where the next one begins. Nothing is held between
@@ -149,6 +149,16 @@ void Routes::forecast(const Call& call) {
       [](const HttpReply& reply, const Forecast& forecast) {
         reply.send_json(200, json::render_forecast(forecast));
       });
+}
+
+void Routes::wheel(const Call& call) {
+  const auto look = [](Engine& engine) -> Result<WheelView> {
+    if (engine.stopped_by()) return *engine.stopped_by();
+    return engine.wheel();
+  };
+  run(call.reply, look, [](const HttpReply& reply, const WheelView& wheel) {
+    reply.send_json(200, json::render_wheel(wheel));
+  });
 }
 
 void Routes::dump(const Call& call) {

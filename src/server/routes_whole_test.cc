@@ -244,5 +244,24 @@ TEST_F(RoutesWholeTest, ParametersAreReadStrictly) {
     expect_problem(send("GET", refused.target), 400, refused.words);
 }
 
+TEST_F(RoutesWholeTest, TheWheelShowsItsSlotsAndHowManyTimersTheyHold) {
+  EXPECT_EQ(send("GET", "/v1/wheel")
+                .body.find(R"({"now":"2020-01-01T00:00:00.000Z","tick_ms":1,)"
+                           R"("slots_per_level":256,"timers":0,"levels":[)"
+                           R"({"level":0,"slot_ms":1,"slots":[]},)"),
+            0U);
+  schedule(R"({"queue":"q","delay":"5m"})");
+  schedule(R"({"queue":"q","delay":"5m"})");
+  schedule(R"({"queue":"q","delay":"30d"})");  // beyond the load window: on disk only
+  const std::string body = send("GET", "/v1/wheel").body;
+  EXPECT_NE(body.find("\"timers\":2"), std::string::npos) << body;
+  EXPECT_NE(body.find("\"count\":2}"), std::string::npos) << body;
+  EXPECT_EQ(body.find("\"count\":1}"), std::string::npos) << body;
+}
+
+TEST_F(RoutesWholeTest, StatsWithoutAnExternalSchedulerDoNotSpeakOfOne) {
+  EXPECT_EQ(send("GET", "/v1/stats").body.find("external"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "detent/clock.h"
 #include "task/lifecycle.h"
+#include "task/request.h"
 #include "task/task.h"
 #include "task/task_stats.h"
 
@@ -22,6 +24,12 @@ struct AcceptedTask {
   bool was_there = false;  // its key stood for it already
 
   friend bool operator==(const AcceptedTask&, const AcceptedTask&) = default;
+};
+
+/// Part of a list of tasks, and where it goes on; "" when it is over.
+struct TaskListAnswer {
+  std::vector<TaskSnapshot> tasks;
+  std::string cursor;
 };
 
 /// A task as a worker gets it. The lease is opaque: a client hands it back as it came.
@@ -44,8 +52,9 @@ struct LeasedTaskAnswer {
 struct ServerStats {
   std::string version;
   std::chrono::milliseconds uptime{0};
-  std::uint64_t loaded = 0;           // tasks in memory
-  std::uint64_t waiting_workers = 0;  // long polls that wait for a task
+  std::uint64_t loaded = 0;                // tasks in memory
+  std::uint64_t waiting_workers = 0;       // long polls that wait for a task
+  std::optional<std::uint64_t> away = {};  // tasks an external scheduler keeps, if there is one
   TaskCounters counters;
   std::vector<QueueStats> queues;
 

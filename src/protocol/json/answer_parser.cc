@@ -28,10 +28,7 @@ Result<TaskId> read_id(const JsonField& field) {
 
 Result<TaskState> read_state(const JsonField& field) {
   ASSIGN_OR_RETURN(const std::string text, read_string(field));
-  for (const TaskState state : {TaskState::scheduled, TaskState::ready, TaskState::leased,
-                                TaskState::dead, TaskState::completed, TaskState::cancelled}) {
-    if (to_string(state) == text) return state;
-  }
+  if (const std::optional<TaskState> state = parse_task_state(text)) return *state;
   return wrong_field(field, "a task's state");
 }
 
@@ -209,6 +206,24 @@ Result<TaskSnapshot> read_task(std::string_view json) {
   return view;
 }
 
+Result<TaskListAnswer> read_task_list(std::string_view json) {
+  JsonField tasks{"tasks"};
+  JsonField cursor{"cursor"};
+  const std::array<JsonField*, 2> fields{&tasks, &cursor};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  ASSIGN_OR_RETURN(const auto elements, take_list(json, tasks.name));
+  TaskListAnswer list;
+  list.tasks.reserve(elements.size());
+  for (const std::string_view element : elements) {
+    ASSIGN_OR_RETURN(TaskSnapshot view, read_task(element));
+    list.tasks.push_back(std::move(view));
+  }
+  if (!cursor.is(JsonKind::null)) {
+    ASSIGN_OR_RETURN(list.cursor, read_string(cursor));
+  }
+  return list;
+}
+
 struct LeasedTaskFields {
   JsonField id{"id"};
   JsonField lease{"lease"};
@@ -274,6 +289,10 @@ Result<std::vector<Result<AcceptedTask>>> parse_schedule_results(std::string_vie
 }
 
 Result<TaskSnapshot> parse_task(std::string_view body) { return as_answer(read_task(body)); }
+
+Result<TaskListAnswer> parse_task_list(std::string_view body) {
+  return as_answer(read_task_list(body));
+}
 
 Result<std::vector<LeasedTaskAnswer>> parse_leased_tasks(std::string_view body) {
   return as_answer(read_leased_tasks(body));

@@ -45,6 +45,23 @@ void write_all_rules(JsonWriter& writer, const TaskRules& rules) {
   writer.end_object();
 }
 
+void write_task(JsonWriter& writer, const TaskSnapshot& view) {
+  const Task& task = view.task;
+  writer.begin_object();
+  writer.name("id").string(to_string(task.id));
+  writer.name("queue").string(task.queue);
+  write_key(writer, task);
+  writer.name("state").string(to_string(view.state));
+  writer.name("due_at").string(format_rfc3339(task.due_at));
+  writer.name("created_at").string(format_rfc3339(task.created_at));
+  write_all_rules(writer, task.rules);
+  writer.name("attempts").number(task.attempts);
+  const std::string_view error = last_error(task);
+  if (!error.empty()) writer.name("last_error").string(error);
+  write_payload(writer, task.payload);
+  writer.end_object();
+}
+
 void write_leased_task(JsonWriter& writer, const LeasedTask& leased) {
   const Task& task = leased.task;
   writer.begin_object();
@@ -107,23 +124,49 @@ std::string render_schedule_results(std::span<const Result<TaskSnapshot>> result
   return body;
 }
 
-std::string render_task(const TaskSnapshot& view) {
-  const Task& task = view.task;
+std::string render_cancel_results(std::span<const Result<TaskId>> results) {
   std::string body;
-  body.reserve(task.payload.data.size() + kTaskOverheadBytes);
   JsonWriter writer(body);
-  writer.begin_object();
-  writer.name("id").string(to_string(task.id));
-  writer.name("queue").string(task.queue);
-  write_key(writer, task);
-  writer.name("state").string(to_string(view.state));
-  writer.name("due_at").string(format_rfc3339(task.due_at));
-  writer.name("created_at").string(format_rfc3339(task.created_at));
-  write_all_rules(writer, task.rules);
-  writer.name("attempts").number(task.attempts);
-  const std::string_view error = last_error(task);
-  if (!error.empty()) writer.name("last_error").string(error);
-  write_payload(writer, task.payload);
+  writer.begin_object().name("results").begin_array();
+  for (const Result<TaskId>& result : results) {
+    if (result) {
+      writer.raw(render_cancelled(*result));
+    } else {
+      write_error(writer, result.error());
+    }
+  }
+  writer.end_array().end_object();
+  return body;
+}
+
+std::string render_cancelled(TaskId id) {
+  return R"({"id":")" + to_string(id) + R"(","state":"cancelled"})";
+}
+
+std::string render_task(const TaskSnapshot& view) {
+  std::string body;
+  body.reserve(view.task.payload.data.size() + kTaskOverheadBytes);
+  JsonWriter writer(body);
+  write_task(writer, view);
+  return body;
+}
+
+std::string render_task_list(std::span<const TaskSnapshot> tasks, std::string_view cursor) {
+  std::size_t size = 0;
+  for (const TaskSnapshot& view : tasks) {
+    size += view.task.payload.data.size() + kTaskOverheadBytes;
+  }
+  std::string body;
+  body.reserve(size);
+  JsonWriter writer(body);
+  writer.begin_object().name("tasks").begin_array();
+  for (const TaskSnapshot& view : tasks) write_task(writer, view);
+  writer.end_array().name("cursor");
+  if (cursor.empty()) {
+    writer.null();
+  } else {
+    writer.string(cursor);
+  }
   writer.end_object();
   return body;
 }
@@ -165,6 +208,8 @@ std::string render_stats(const ServerStats& stats) {
   writer.name("uptime_ms").number(stats.uptime.count());
   writer.name("loaded").number(stats.loaded);
   writer.name("waiting_workers").number(stats.waiting_workers);
+  if (stats.away)
+    writer.name("external").begin_object().name("tasks").number(*stats.away).end_object();
   writer.name("counters");
   write_counters(writer, stats.counters);
   writer.name("queues").begin_array();
@@ -172,6 +217,36 @@ std::string render_stats(const ServerStats& stats) {
     writer.begin_object();
     write_queue_stats(writer, queue);
     writer.end_object();
+  }
+  writer.end_array().end_object();
+  return body;
+}
+
+std::string render_wheel(const WheelView& wheel) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  writer.name("now").string(format_rfc3339(wheel.now));
+  writer.name("tick_ms").number(wheel.tick.count());
+  writer.name("slots_per_level").number(wheel.slots_per_level);
+  writer.name("timers").number(wheel.timers);
+  writer.name("levels").begin_array();
+  auto slot = wheel.slots.begin();
+  std::chrono::milliseconds width = wheel.tick;
+  for (unsigned level = 0; level < wheel.level_count; ++level, width *= wheel.slots_per_level) {
+    writer.begin_object();
+    writer.name("level").number(level);
+    writer.name("slot_ms").number(width.count());
+    writer.name("slots").begin_array();
+    for (; slot != wheel.slots.end() && slot->level == level; ++slot) {
+      writer.begin_object();
+      writer.name("slot").number(slot->index);
+      writer.name("from").string(format_rfc3339(slot->from));
+      writer.name("until").string(format_rfc3339(slot->until));
+      writer.name("count").number(slot->count);
+      writer.end_object();
+    }
+    writer.end_array().end_object();
   }
   writer.end_array().end_object();
   return body;

@@ -117,7 +117,9 @@ TEST(JsonFuzz, EveryParserAnswersEveryBody) {
     expect_usable(parse_lease("q", body));
     expect_usable(parse_complete(body));
     expect_usable(parse_fail(body));
-    expect_usable(parse_move(body));
+    expect_usable(parse_edit(body));
+    expect_usable(parse_cancel_batch(body));
+    expect_usable(parse_move_batch(body));
     expect_usable(parse_extend(body));
     expect_usable(parse_release(body));
     expect_same_again(parse_queue_patch(body));

@@ -50,6 +50,8 @@ std::string_view phrase_of(int status) noexcept {
       return "Method Not Allowed";
     case 408:
       return "Request Timeout";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 415:

@@ -220,9 +220,9 @@ TEST(Queue, ABodyOfNothingIsNothing) {
 TEST(MoveRequest, IsADelayOrADate) {
   for (const Due& due : {Due{milliseconds{0}}, Due{milliseconds{1'500}},
                          Due{WallTime{milliseconds{1'767'323'045'678}}}}) {
-    EXPECT_EQ(parse_move(render_move(due)).value(), due);
+    EXPECT_EQ(parse_edit(render_move(due)).value().due, due);
   }
-  EXPECT_EQ(parse_move(R"({"delay":"5m"})").value(), Due{milliseconds{300'000}});
+  EXPECT_EQ(parse_edit(R"({"delay":"5m"})").value().due, Due{milliseconds{300'000}});
 }
 
 TEST(MoveRequest, OfAnythingElseIsRefusedByName) {
@@ -230,18 +230,56 @@ TEST(MoveRequest, OfAnythingElseIsRefusedByName) {
     const char* body;
     const char* field;
   };
-  for (const Case& some : std::vector<Case>{{"{}", "due_at"},
-                                            {R"({"delay":"1s","due_at":0})", "due_at"},
-                                            {R"({"delay":"1s","priority":5})", "priority"},
-                                            {R"({"payload":{}})", "payload"},
-                                            {R"({"payload_base64":""})", "payload_base64"},
-                                            {R"({"queue":"q"})", "queue"},
-                                            {R"({"delay":null})", "delay"}}) {
-    const auto due = parse_move(some.body);
-    ASSERT_FALSE(due) << some.body;
-    EXPECT_EQ(due.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(due.error().field, some.field) << some.body;
+  for (const Case& some :
+       std::vector<Case>{{"{}", "due_at"},
+                         {R"({"delay":"1s","due_at":0})", "due_at"},
+                         {R"({"delay":"1s","priority":-5})", "priority"},
+                         {R"({"payload":{},"payload_base64":""})", "payload_base64"},
+                         {R"({"payload_base64":"x"})", "payload_base64"},
+                         {R"({"queue":"q"})", "queue"},
+                         {R"({"delay":null})", "delay"}}) {
+    const auto edit = parse_edit(some.body);
+    ASSERT_FALSE(edit) << some.body;
+    EXPECT_EQ(edit.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(edit.error().field, some.field) << some.body;
   }
+}
+
+TEST(EditRequest, HasOnlyWhatIsGiven) {
+  const TaskEdit priority = parse_edit(R"({"priority":0})").value();
+  EXPECT_EQ(priority.priority, 0U);
+  EXPECT_FALSE(priority.due || priority.payload);
+  const TaskEdit payload = parse_edit(R"({"payload": [1, 2] })").value();
+  EXPECT_EQ(payload.payload, (Payload{Payload::Kind::json, "[1, 2]"}));
+  EXPECT_FALSE(payload.due || payload.priority);
+  const TaskEdit bytes = parse_edit(R"({"payload_base64":"eA==","due_at":5})").value();
+  EXPECT_EQ(bytes.payload, (Payload{Payload::Kind::bytes, "x"}));
+  EXPECT_EQ(bytes.due, Due{WallTime{milliseconds{5}}});
+}
+
+TEST(BatchRequest, NamesTasksByIdOrByKey) {
+  const TaskNames ids = parse_cancel_batch(R"({"ids":["256","x","512"]})").value();
+  EXPECT_EQ(ids.ids, (std::vector<std::optional<TaskId>>{TaskId{256}, {}, TaskId{512}}));
+  const MoveCall keys =
+      parse_move_batch(R"({"queue":"q","keys":["a\u0062"],"delay":"1s"})").value();
+  EXPECT_EQ(keys.tasks.queue, "q");
+  EXPECT_EQ(keys.tasks.keys, (std::vector<std::string>{"ab"}));
+  EXPECT_EQ(keys.due, Due{milliseconds{1'000}});
+}
+
+TEST(BatchRequest, OfAnythingElseIsRefusedByName) {
+  EXPECT_EQ(refused_field(parse_cancel_batch("{}")), "ids");
+  EXPECT_EQ(refused_field(parse_cancel_batch(R"({"ids":[],"queue":"q"})")), "queue");
+  EXPECT_EQ(refused_field(parse_cancel_batch(R"({"ids":[],"keys":[]})")), "keys");
+  EXPECT_EQ(refused_field(parse_cancel_batch(R"({"ids":[256]})")), "ids");
+  EXPECT_EQ(refused_field(parse_cancel_batch(R"({"keys":["a"]})")), "queue");
+  EXPECT_EQ(refused_field(parse_cancel_batch(R"({"queue":"q"})")), "keys");
+  EXPECT_EQ(refused_field(parse_cancel_batch(R"({"ids":[],"delay":"1s"})")), "delay");
+  EXPECT_EQ(refused_field(parse_move_batch(R"({"ids":[]})")), "due_at");
+  EXPECT_EQ(refused_field(parse_move_batch(R"({"ids":[],"delay":"1s","due_at":5})")), "due_at");
+  std::string many = R"({"ids":["1")";
+  for (std::size_t i = 0; i < kMaxBatchTasks; ++i) many += R"(,"1")";
+  EXPECT_EQ(parse_cancel_batch(many + "]}").error().code, ErrorCode::too_large);
 }
 
 TEST(LeaseRequests, ExtendAndReleaseAreReadBack) {

@@ -89,18 +89,49 @@ bool is_ndjson(std::string_view body, std::string_view content_type) noexcept {
   return type == "application/x-ndjson" || trim(body).starts_with('{');
 }
 
-Result<LeaseList> read_leases(const JsonField& field) {
+/// The strings of an array of at most kMaxBatchTasks.
+Result<std::vector<std::string>> read_strings(const JsonField& field) {
   if (!field.given()) return missing_field(field);
   if (!field.is(JsonKind::array)) return wrong_field(field, "an array of strings");
   auto elements = take_elements(field.text, kMaxBatchTasks);
   if (!elements) return inside_field(field, std::move(elements).error());
-  LeaseList leases;
-  leases.reserve(elements->size());
+  std::vector<std::string> strings;
+  strings.reserve(elements->size());
   for (const std::string_view element : *elements) {
     if (kind_of(element) != JsonKind::string) return wrong_field(field, "an array of strings");
-    leases.push_back(parse_lease_token(unescape(element)));
+    strings.push_back(unescape(element));
   }
+  return strings;
+}
+
+Result<LeaseList> read_leases(const JsonField& field) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> texts, read_strings(field));
+  LeaseList leases;
+  leases.reserve(texts.size());
+  for (const std::string& text : texts) leases.push_back(parse_lease_token(text));
   return leases;
+}
+
+struct NameFields {
+  JsonField ids{"ids"};
+  JsonField queue{"queue"};
+  JsonField keys{"keys"};
+};
+
+Result<TaskNames> read_names(const NameFields& fields) {
+  TaskNames names;
+  if (fields.ids.given()) {
+    for (const JsonField* other : {&fields.queue, &fields.keys}) {
+      if (other->given()) return refused(*other, "give ids, or a queue and keys, not both");
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> texts, read_strings(fields.ids));
+    for (const std::string& text : texts) names.ids.push_back(parse_task_id(text));
+    return names;
+  }
+  if (!fields.queue.given() && !fields.keys.given()) return missing_field(fields.ids);
+  ASSIGN_OR_RETURN(names.queue, read_string(fields.queue));
+  ASSIGN_OR_RETURN(names.keys, read_strings(fields.keys));
+  return names;
 }
 
 }  // namespace
@@ -176,7 +207,7 @@ Result<FailCall> parse_fail(std::string_view body) {
   return call;
 }
 
-Result<Due> parse_move(std::string_view body) {
+Result<TaskEdit> parse_edit(std::string_view body) {
   DurationFields delay{{"delay"}, {"delay_ms"}};
   JsonField due_at{"due_at"};
   JsonField priority{"priority"};
@@ -185,13 +216,41 @@ Result<Due> parse_move(std::string_view body) {
   const std::array<JsonField*, 6> fields{&delay.text, &delay.milliseconds, &due_at, &priority,
                                          &payload,    &payload_base64};
   TRY(take_fields(body, fields, UnknownFields::refuse));
-  for (const JsonField* field : {&priority, &payload, &payload_base64}) {
-    if (field->given()) {
-      return refused(*field, "this version cannot change the " + std::string(field->name) + " yet");
-    }
+  if (std::ranges::none_of(fields, &JsonField::given)) {
+    return refused(due_at, "give a delay or due_at, a priority or a payload");
   }
+  TaskEdit edit;
+  if (delay.given() || due_at.given()) {
+    ASSIGN_OR_RETURN(edit.due, read_due(delay, due_at));
+  }
+  if (priority.given()) {
+    ASSIGN_OR_RETURN(edit.priority, read_priority(priority));
+  }
+  if (payload.given() || payload_base64.given()) {
+    ASSIGN_OR_RETURN(edit.payload, read_payload(payload, payload_base64));
+  }
+  return edit;
+}
+
+Result<TaskNames> parse_cancel_batch(std::string_view body) {
+  NameFields names;
+  const std::array<JsonField*, 3> fields{&names.ids, &names.queue, &names.keys};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  return read_names(names);
+}
+
+Result<MoveCall> parse_move_batch(std::string_view body) {
+  NameFields names;
+  DurationFields delay{{"delay"}, {"delay_ms"}};
+  JsonField due_at{"due_at"};
+  const std::array<JsonField*, 6> fields{&names.ids,  &names.queue,        &names.keys,
+                                         &delay.text, &delay.milliseconds, &due_at};
+  TRY(take_fields(body, fields, UnknownFields::refuse));
+  MoveCall call;
+  ASSIGN_OR_RETURN(call.tasks, read_names(names));
   if (!delay.given() && !due_at.given()) return refused(due_at, "give a delay or due_at");
-  return read_due(delay, due_at);
+  ASSIGN_OR_RETURN(call.due, read_due(delay, due_at));
+  return call;
 }
 
 Result<ExtendCall> parse_extend(std::string_view body) {

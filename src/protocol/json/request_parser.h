@@ -27,8 +27,25 @@ Result<ScheduleRequest> parse_schedule(std::string_view body);
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type);
 
-/// Reads the body of `PATCH /v1/tasks/{id}`: the new due time, which must be there.
-Result<Due> parse_move(std::string_view body);
+/// Reads the body of `PATCH /v1/tasks/{id}`: what is changed, at least one thing.
+Result<TaskEdit> parse_edit(std::string_view body);
+
+/// The tasks of a call, in order: by id, or by the keys of a queue. An id that none can have is
+/// nothing here, and not found in the answer.
+struct TaskNames {
+  std::vector<std::optional<TaskId>> ids;
+  std::string queue;
+  std::vector<std::string> keys;
+};
+/// Reads the body of `POST /v1/tasks/cancel`. `too_large` above kMaxBatchTasks tasks.
+Result<TaskNames> parse_cancel_batch(std::string_view body);
+
+struct MoveCall {
+  TaskNames tasks;
+  Due due;
+};
+/// Reads the body of `POST /v1/tasks/move`, likewise.
+Result<MoveCall> parse_move_batch(std::string_view body);
 
 /// A lease and how long to wait for a task when none is ready.
 struct LeaseCall {

@@ -61,10 +61,15 @@ Result<ServerStats> read_stats(std::string_view json) {
   JsonField uptime{"uptime_ms"};
   JsonField counters{"counters"};
   JsonField queues{"queues"};
+  JsonField external{"external"};
   std::array<Count, 2> counts{
       {{{"loaded"}, &stats.loaded}, {{"waiting_workers"}, &stats.waiting_workers}}};
-  const std::array<JsonField*, 4> others{&version, &uptime, &counters, &queues};
+  const std::array<JsonField*, 5> others{&version, &uptime, &counters, &queues, &external};
   TRY(read_counts(json, counts, others));
+  if (external.given()) {
+    std::array<Count, 1> away{{{{"tasks"}, &stats.away.emplace()}}};
+    TRY(read_counts(external.text, away, {}));
+  }
   ASSIGN_OR_RETURN(stats.version, read_string(version));
   ASSIGN_OR_RETURN(const std::uint64_t uptime_ms, read_integer(uptime, {}));
   stats.uptime = milliseconds{uptime_ms};

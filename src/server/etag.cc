@@ -1,0 +1,45 @@
+#include "server/etag.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+
+#include "store/record_format.h"
+
+namespace detent::server {
+namespace {
+
+/// FNV-1a, 64 bits: versions of one task differ by chance once in 2^64.
+std::uint64_t hash_of(std::string_view bytes) noexcept {
+  std::uint64_t hash = 0xCBF2'9CE4'8422'2325u;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100'0000'01B3u;
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string etag_of(const TaskSnapshot& view) {
+  std::string record = encode_record(view.task);
+  record.append(to_string(view.state));
+  std::array<char, 16> digits{};
+  const auto written =
+      std::to_chars(digits.data(), digits.data() + digits.size(), hash_of(record), 16);
+  return '"' + std::string(digits.data(), written.ptr) + '"';
+}
+
+bool allows(std::string_view if_match, std::string_view etag) noexcept {
+  while (!if_match.empty()) {
+    const std::size_t comma = std::min(if_match.find(','), if_match.size());
+    std::string_view tag = if_match.substr(0, comma);
+    if_match.remove_prefix(std::min(comma + 1, if_match.size()));
+    tag.remove_prefix(std::min(tag.find_first_not_of(" \t"), tag.size()));
+    tag = tag.substr(0, tag.find_last_not_of(" \t") + 1);
+    if (tag == "*" || tag == etag) return true;
+  }
+  return false;
+}
+
+}  // namespace detent::server

@@ -1,0 +1,112 @@
+// Verbs over many tasks at once: one command to the engine and one commit for all, a result each.
+//
+// Where another system keeps far tasks, those that are not here are fetched from there and tried
+// once more.
+#include <functional>
+#include <utility>
+
+#include "external/offload_thread.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/request_parser.h"
+#include "server/routes.h"
+#include "server/routes_run.h"
+
+namespace detent::server {
+
+/// A batch under way. `T` is what a task's result has.
+template <class T>
+struct Routes::Batch {
+  using Results = std::vector<Result<T>>;
+
+  json::TaskNames tasks;
+  std::function<Result<T>(Engine&, TaskId)> verb;
+  std::string (*render)(std::span<const Result<T>>);
+  Results results = {};
+
+  std::size_t size() const noexcept { return tasks.ids.size() + tasks.keys.size(); }
+
+  /// Carries out the verb on one of the tasks.
+  Result<T> run(Engine& engine, std::size_t index) const {
+    if (index < tasks.ids.size()) {
+      if (const std::optional<TaskId> id = tasks.ids[index]) return verb(engine, *id);
+      return Error{ErrorCode::not_found, "no task has such an id", "id"};
+    }
+    ASSIGN_OR_RETURN(const TaskId id,
+                     engine.id_of_key(tasks.queue, tasks.keys[index - tasks.ids.size()]));
+    return verb(engine, id);
+  }
+  /// Those that are not here and have an id, so that they may be elsewhere.
+  std::vector<std::size_t> not_found() const {
+    std::vector<std::size_t> indices;
+    for (std::size_t i = 0; i < tasks.ids.size(); ++i) {
+      const bool is_missing = !results[i] && results[i].error().code == ErrorCode::not_found;
+      if (tasks.ids[i] && is_missing) indices.push_back(i);
+    }
+    return indices;
+  }
+};
+
+template <class T>
+void Routes::run_batch(const HttpReply& reply, Batch<T> batch) {
+  const auto run_all = [batch](Engine& engine) -> Result<std::vector<Result<T>>> {
+    std::vector<Result<T>> results;
+    results.reserve(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) results.push_back(batch.run(engine, i));
+    return results;
+  };
+  run(reply, run_all, [this, batch](const HttpReply& to, std::vector<Result<T>>& results) mutable {
+    batch.results = std::move(results);
+    if (offload_ == nullptr || batch.not_found().empty()) {
+      return to.send_json(200, batch.render(batch.results));
+    }
+    fetch_and_run(to, std::move(batch));
+  });
+}
+
+template <class T>
+void Routes::fetch_and_run(const HttpReply& reply, Batch<T> batch) {
+  const bool is_posted =
+      offload_->post([this, reply, batch = std::move(batch)](FarTasks& far) mutable {
+        const std::vector<std::size_t> missing = batch.not_found();
+        std::vector<std::size_t> again;
+        for (const std::size_t i : missing) {
+          const Result<bool> fetched = far.fetch(*batch.tasks.ids[i]);
+          if (fetched) {
+            again.push_back(i);
+          } else {
+            batch.results[i] = not_to_be_asked(*batch.tasks.ids[i], fetched.error());
+          }
+        }
+        const auto run_again = [batch = std::move(batch),
+                                again](Engine& engine) mutable -> Result<std::string> {
+          for (const std::size_t i : again) batch.results[i] = batch.run(engine, i);
+          return batch.render(batch.results);
+        };
+        run(reply, run_again,
+            [](const HttpReply& to, std::string& body) { to.send_json(200, std::move(body)); });
+      });
+  if (!is_posted) reply.send_error(overloaded());
+}
+
+void Routes::cancel_batch(const Call& call) {
+  Result<json::TaskNames> tasks = json::parse_cancel_batch(call.request.body);
+  if (!tasks) return call.reply.send_error(tasks.error());
+  run_batch<TaskId>(call.reply, {.tasks = *std::move(tasks),
+                                 .verb = [](Engine& engine, TaskId id) -> Result<TaskId> {
+                                   TRY(engine.cancel(id));
+                                   return id;
+                                 },
+                                 .render = &json::render_cancel_results});
+}
+
+void Routes::move_batch(const Call& call) {
+  Result<json::MoveCall> move = json::parse_move_batch(call.request.body);
+  if (!move) return call.reply.send_error(move.error());
+  run_batch<TaskSnapshot>(
+      call.reply,
+      {.tasks = std::move(move->tasks),
+       .verb = [due = move->due](Engine& engine, TaskId id) { return engine.move(id, due); },
+       .render = &json::render_schedule_results});
+}
+
+}  // namespace detent::server
