@@ -45,6 +45,12 @@ Result<milliseconds> parse_positive_duration(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be longer than nothing", ""};
 }
 
+Result<TaskState> parse_state(const std::string& text) {
+  if (const std::optional<TaskState> state = parse_task_state(text)) return *state;
+  return Error{ErrorCode::invalid_argument,
+               "scheduled, ready, leased, dead, completed or cancelled", ""};
+}
+
 Result<TaskId> parse_id(const std::string& text) {
   if (const auto id = parse_task_id(text)) return *id;
   return Error{ErrorCode::invalid_argument, "not a task's id: " + text, ""};
@@ -77,6 +83,18 @@ Result<HostAndPort> parse_address(const std::string& text) {
   }
   if (host.empty() || !port) return wrong;
   return HostAndPort{std::move(host), *port};
+}
+
+Result<std::string> parse_origin(const std::string& text) {
+  if (text == "*") return text;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!text.starts_with(scheme)) continue;
+    const std::string_view host = std::string_view(text).substr(scheme.size());
+    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-.:[]";
+    if (!host.empty() && host.find_first_not_of(kAllowed) == std::string_view::npos) return text;
+  }
+  return Error{ErrorCode::invalid_argument,
+               "an origin as browsers write it, https://example.org:8443 without a path, or *", ""};
 }
 
 Result<milliseconds> parse_sync(const std::string& text) {

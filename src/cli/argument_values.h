@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "cli/serve_options.h"
 #include "detent/clock.h"
+#include "task/lifecycle.h"
 #include "task/task.h"
 
 namespace detent::cli {
@@ -19,6 +20,7 @@ namespace detent::cli {
 Result<WallTime> parse_due_at(const std::string& text);
 Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
+Result<TaskState> parse_state(const std::string& text);
 Result<TaskId> parse_id(const std::string& text);
 Result<LogFormat> parse_log_format(const std::string& text);
 Result<LogLevel> parse_log_level(const std::string& text);
@@ -29,6 +31,9 @@ struct HostAndPort {
 };
 /// "127.0.0.1:7070" or "[::1]:7070".
 Result<HostAndPort> parse_address(const std::string& text);
+
+/// "*", or "http://HOST" or "https://HOST" with or without a port, as browsers write it.
+Result<std::string> parse_origin(const std::string& text);
 
 /// "always", which is 0, or "interval=10ms".
 Result<std::chrono::milliseconds> parse_sync(const std::string& text);

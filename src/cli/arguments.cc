@@ -54,6 +54,7 @@ struct Parsed {
   ClientCall call;
   PutCommand put;
   GetCommand get;
+  ListCommand list;
   CancelCommand cancel;
   MoveCommand move;
   RunCommand run;
@@ -107,6 +108,12 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description("address to listen on for HTTP; loopback only")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:7070");
+  add_parsed<std::string>(*serve, "--cors-origin", parse_origin,
+                          [&options](const std::string& text) { options.cors_origin = text; })
+      ->envname("DETENT_CORS_ORIGIN")
+      ->description(
+          "the web site whose pages may use the server in a browser, * for all; else none")
+      ->type_name("ORIGIN");
   add_parsed<milliseconds>(*serve, "--sync", parse_sync,
                            [&options](milliseconds interval) { options.sync_interval = interval; })
       ->envname("DETENT_SYNC")
@@ -250,6 +257,34 @@ void add_of_a_task(CLI::App& app, Parsed& parsed) {
       ->description("the task's id")
       ->required();
   run->footer("A dead task lives again.\nExample:\n  detent run 1024");
+}
+
+void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
+  CLI::App* command = add_client_command(app, call, "list", "show tasks in due order");
+  TaskFilter& filter = list.filter;
+  command->add_option("--queue", filter.queue, "only those of this queue")->type_name("QUEUE");
+  add_parsed<TaskState>(*command, "--state", parse_state,
+                        [&filter](TaskState state) { filter.state = state; })
+      ->description("only those: scheduled, ready, leased, dead, completed or cancelled")
+      ->type_name("STATE");
+  command->add_option("--key", filter.key, "only those that this key stands for")->type_name("KEY");
+  add_parsed<WallTime>(*command, "--due-after", parse_due_at,
+                       [&filter](WallTime at) { filter.due_after = at; })
+      ->description("only those due then or later: RFC 3339, or milliseconds since 1970")
+      ->type_name("TIME");
+  add_parsed<WallTime>(*command, "--due-before", parse_due_at,
+                       [&filter](WallTime at) { filter.due_before = at; })
+      ->description("only those due before")
+      ->type_name("TIME");
+  command->add_option("--limit", list.limit, "most tasks to show")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--cursor", list.cursor, "go on where a list has ended")->type_name("CURSOR");
+  command->footer(
+      "Examples:\n"
+      "  detent list --queue mail --state dead\n"
+      "  detent list --due-before 2030-01-01T00:00:00Z --limit 1000 --json");
 }
 
 void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
@@ -396,6 +431,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
   add_serve(app, parsed.serve);
   add_put(app, parsed.call, parsed.put);
   add_of_a_task(app, parsed);
+  add_list(app, parsed.call, parsed.list);
   add_lease(app, parsed.call, parsed.lease);
   add_by_lease(app, parsed);
   add_of_queues(app, parsed);
@@ -418,6 +454,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
 ClientCommand chosen(const std::string& name, Parsed& parsed) {
   if (name == "put") return std::move(parsed.put);
   if (name == "get") return std::move(parsed.get);
+  if (name == "list") return std::move(parsed.list);
   if (name == "cancel") return std::move(parsed.cancel);
   if (name == "move") return std::move(parsed.move);
   if (name == "run") return parsed.run;

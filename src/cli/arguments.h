@@ -17,6 +17,7 @@
 #include "client/task_name.h"
 #include "detent/clock.h"
 #include "task/request.h"
+#include "task/task_filter.h"
 
 namespace detent::cli {
 
@@ -29,6 +30,11 @@ struct PutCommand {
 };
 struct GetCommand {
   TaskName task;
+};
+struct ListCommand {
+  TaskFilter filter;
+  std::size_t limit = 100;
+  std::string cursor;  // where it goes on; empty: from the start
 };
 struct CancelCommand {
   TaskName task;
@@ -81,10 +87,11 @@ struct RestoreCommand {
   bool partial = false;  // also what was cut off
 };
 
-using ClientCommand = std::variant<PutCommand, GetCommand, CancelCommand, MoveCommand, RunCommand,
-                                   LeaseCommand, CompleteCommand, FailCommand, QueuesCommand,
-                                   PauseCommand, ResumeCommand, PurgeCommand, RedriveCommand,
-                                   StatsCommand, ForecastCommand, DumpCommand, RestoreCommand>;
+using ClientCommand =
+    std::variant<PutCommand, GetCommand, ListCommand, CancelCommand, MoveCommand, RunCommand,
+                 LeaseCommand, CompleteCommand, FailCommand, QueuesCommand, PauseCommand,
+                 ResumeCommand, PurgeCommand, RedriveCommand, StatsCommand, ForecastCommand,
+                 DumpCommand, RestoreCommand>;
 
 enum class OutputFormat : std::uint8_t { people, json };
 

@@ -302,6 +302,36 @@ TEST(Arguments, AForecastIsADayInHoursUnlessAskedOtherwise) {
   EXPECT_NE(complaint_about({"forecast", "--span", "soon"}), "");
 }
 
+TEST(Arguments, AnOriginIsAsBrowsersWriteIt) {
+  EXPECT_EQ(std::get<ServeOptions>(parse({"serve"})).cors_origin, "");
+  for (const char* origin : {"*", "http://localhost:3000", "https://a-b.example"}) {
+    EXPECT_EQ(std::get<ServeOptions>(parse({"serve", "--cors-origin", origin})).cors_origin,
+              origin);
+  }
+  for (const char* other : {"example.org", "https://", "https://a/", "https://A", "null"}) {
+    EXPECT_NE(complaint_about({"serve", "--cors-origin", other}), "") << other;
+  }
+}
+
+TEST(Arguments, AListHasTheFiltersThatAreGiven) {
+  const auto usual = command_of<ListCommand>({"list"});
+  EXPECT_EQ(usual.filter, TaskFilter{});
+  EXPECT_EQ(usual.limit, 100U);
+  const auto other = command_of<ListCommand>(
+      {"list", "--queue", "q", "--state", "dead", "--key", "k", "--due-after", "5", "--due-before",
+       "1970-01-01T00:00:01Z", "--limit", "7", "--cursor", "c"});
+  EXPECT_EQ(other.filter, (TaskFilter{.queue = "q",
+                                      .state = TaskState::dead,
+                                      .key = "k",
+                                      .due_after = WallTime{milliseconds{5}},
+                                      .due_before = WallTime{milliseconds{1'000}}}));
+  EXPECT_EQ(other.limit, 7U);
+  EXPECT_EQ(other.cursor, "c");
+  EXPECT_NE(complaint_about({"list", "--limit", "0"}), "");
+  EXPECT_NE(complaint_about({"list", "--state", "delayed"}), "");
+  EXPECT_NE(complaint_about({"list", "--due-after", "soon"}), "");
+}
+
 TEST(Arguments, DumpsGoToStandardOutputUnlessThereIsAFile) {
   EXPECT_EQ(command_of<DumpCommand>({"dump"}).file, "-");
   EXPECT_EQ(command_of<DumpCommand>({"dump", "-"}).file, "-");

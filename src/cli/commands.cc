@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -55,6 +56,26 @@ class Runner {
   }
 
   ExitCode operator()(const GetCommand& get) { return show(client_.get(get.task), show_task); }
+
+  /// Page by page, each as it comes, until there are as many as were asked for.
+  ExitCode operator()(const ListCommand& command) {
+    constexpr std::size_t kPage = 1'000;
+    std::vector<TaskSnapshot> tasks;
+    std::string cursor = command.cursor;
+    do {
+      const std::size_t limit = std::min(command.limit - tasks.size(), kPage);
+      Result<Client::TaskList> page = client_.list(command.filter, limit, cursor);
+      if (!page) return fail_with(page.error());
+      pass_on();
+      std::ranges::move(page->tasks, std::back_inserter(tasks));
+      cursor = std::move(page->cursor);
+    } while (!cursor.empty() && tasks.size() < command.limit);
+    if (format_ == OutputFormat::json) return ExitCode::done;
+    show_tasks(streams_.out, tasks, streams_.terminal.columns);
+    if (!cursor.empty())
+      streams_.err << "there may be more: --cursor " << printable(cursor) << '\n';
+    return ExitCode::done;
+  }
 
   ExitCode operator()(const CancelCommand& cancel) {
     const Result<void> done = client_.cancel(cancel.task);

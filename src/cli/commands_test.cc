@@ -106,6 +106,45 @@ TEST_F(CommandsTest, CancelSaysWhatItDid) {
   EXPECT_EQ(script_.asked[0].method, "DELETE");
 }
 
+std::string listed_task(const std::string& id) {
+  return R"({"id":")" + id +
+         R"(","queue":"q","state":"dead","due_at":0,"created_at":0,"priority":7,)"
+         R"("max_attempts":1,"visibility_timeout_ms":1,"backoff":{"initial_ms":1,"max_ms":1},)"
+         R"("attempts":2,"key":"k","payload":[1]})";
+}
+
+TEST_F(CommandsTest, ListAsksForWhatTheFiltersSayAndShowsARowATask) {
+  answer(200, R"({"tasks":[)" + listed_task("256") + R"(],"cursor":null})");
+  const ListCommand list{.filter = {.queue = "q+1",
+                                    .state = TaskState::dead,
+                                    .key = "k&",
+                                    .due_after = WallTime{},
+                                    .due_before = WallTime{milliseconds{1}}},
+                         .limit = 5,
+                         .cursor = "c"};
+  EXPECT_EQ(run(list), ExitCode::done) << err_.str();
+  EXPECT_EQ(script_.asked.at(0).target,
+            "/v1/tasks?limit=5&queue=q%2B1&state=dead&key=k%26&due_after=1970-01-01T00%3A00%3A00."
+            "000Z&due_before=1970-01-01T00%3A00%3A00.001Z&cursor=c");
+  EXPECT_EQ(out_.str(),
+            "ID   QUEUE  STATE  DUE AT                    PRIORITY  ATTEMPTS  KEY  PAYLOAD\n"
+            "256  q      dead   1970-01-01T00:00:00.000Z  7         2         k    [1]\n");
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(CommandsTest, ListGoesOnUntilThereAreEnoughAndTellsWhereItEnded) {
+  const std::string page = R"({"tasks":[)" + listed_task("256") + R"(],"cursor":"l0-1-256"})";
+  answer(200, page);
+  EXPECT_EQ(run(ListCommand{.filter = {}, .limit = 3, .cursor = ""}), ExitCode::done);
+  ASSERT_EQ(script_.asked.size(), 3U);
+  EXPECT_EQ(script_.asked[0].target, "/v1/tasks?limit=3");
+  EXPECT_EQ(script_.asked[2].target, "/v1/tasks?limit=1&cursor=l0-1-256");
+  EXPECT_EQ(err_.str(), "there may be more: --cursor l0-1-256\n");
+  EXPECT_EQ(run(ListCommand{.filter = {}, .limit = 1, .cursor = ""}, OutputFormat::json),
+            ExitCode::done);
+  EXPECT_NE(out_.str().find(page + "\n"), std::string::npos);
+}
+
 TEST_F(CommandsTest, LeaseShowsTheTasks) {
   answer(200, R"({"tasks":[{"id":"256","lease":"3-17","attempt":1,"queue":"q","payload":[1],)"
               R"("priority":1,"due_at":0,"lease_until":0,"lateness_ms":2}]})");

@@ -51,6 +51,13 @@ void cut_first_column(std::vector<Row>& rows, std::size_t columns) {
   }
 }
 
+/// Likewise what is in the last one.
+void cut_last_column(std::vector<Row>& rows, std::size_t columns) {
+  for (Row& row : rows) std::ranges::rotate(row, row.end() - 1);
+  cut_first_column(rows, columns);
+  for (Row& row : rows) std::ranges::rotate(row, row.begin() + 1);
+}
+
 struct Unit {
   std::int64_t ms;
   const char* name;
@@ -144,6 +151,21 @@ void show_task(std::ostream& out, const TaskSnapshot& view) {
   show_table(out, rows);
 }
 
+void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::size_t columns) {
+  if (tasks.empty()) return;
+  std::vector<Row> rows{
+      {"ID", "QUEUE", "STATE", "DUE AT", "PRIORITY", "ATTEMPTS", "KEY", "PAYLOAD"}};
+  for (const TaskSnapshot& view : tasks) {
+    const Task& task = view.task;
+    rows.push_back({to_string(task.id), task.queue, std::string(to_string(view.state)),
+                    format_rfc3339(task.due_at), std::to_string(task.rules.priority),
+                    std::to_string(task.attempts), task.key.empty() ? "-" : printable(task.key),
+                    printable(task.payload)});
+  }
+  if (columns > 0) cut_last_column(rows, columns);
+  show_table(out, rows);
+}
+
 void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks) {
   if (tasks.empty()) return;
   std::vector<Row> rows{{"LEASE", "ID", "ATTEMPT", "LATE", "PAYLOAD"}};
@@ -168,7 +190,9 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
 void show_stats(std::ostream& out, const Client::Stats& stats) {
   const auto& counters = stats.counters;
   out << "detent " << printable(stats.version) << ", up " << show_age(stats.uptime) << '\n';
-  out << stats.loaded << " tasks in memory, " << stats.waiting_workers << " workers waiting\n\n";
+  out << stats.loaded << " tasks in memory, " << stats.waiting_workers << " workers waiting";
+  if (stats.away) out << ", " << *stats.away << " far tasks in the external scheduler";
+  out << "\n\n";
   show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
                    {std::to_string(counters.scheduled), std::to_string(counters.fired),
                     std::to_string(counters.leased), std::to_string(counters.completed),

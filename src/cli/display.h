@@ -20,6 +20,9 @@ std::string printable(std::string_view text);
 
 void show_accepted(std::ostream& out, const Client::AcceptedTask& task);
 void show_task(std::ostream& out, const TaskSnapshot& view);
+/// A row a task, in at most `columns` where that can be: payloads that are too long are cut; 0:
+/// not.
+void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::size_t columns);
 void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks);
 void show_outcomes(std::ostream& out, std::span<const std::string> leases,
                    std::span<const Result<LeaseOutcome>> outcomes);

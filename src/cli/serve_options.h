@@ -22,6 +22,7 @@ struct ServeOptions {
   /// How long what was acknowledged may wait for its sync; 0: synced before it is acknowledged.
   std::chrono::milliseconds sync_interval{0};
   /// Where far tasks are kept, as an address; empty: here. The server reads it.
+  std::string cors_origin;  // whose pages may use the API in a browser; "*": all; "": none
   std::string external;
   std::chrono::milliseconds external_after = std::chrono::hours{24};
   LogFormat log_format = LogFormat::text;

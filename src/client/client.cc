@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/wall_time.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/dump_parser.h"
 #include "protocol/json/json_reader.h"
@@ -136,6 +137,22 @@ Result<std::vector<Result<Client::AcceptedTask>>> Client::schedule_batch(
 Result<TaskSnapshot> Client::get(const TaskName& task) {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request(task_path(task))));
   return json::parse_task(body);
+}
+
+Result<Client::TaskList> Client::list(const TaskFilter& filter, std::size_t limit,
+                                      std::string_view cursor) {
+  std::string target = "/v1/tasks?limit=" + std::to_string(limit);
+  const auto add = [&target](std::string_view name, std::string_view value) {
+    target.append("&").append(name).append("=").append(percent_encode(value));
+  };
+  if (filter.queue) add("queue", *filter.queue);
+  if (filter.state) add("state", to_string(*filter.state));
+  if (filter.key) add("key", *filter.key);
+  if (filter.due_after) add("due_after", format_rfc3339(*filter.due_after));
+  if (filter.due_before) add("due_before", format_rfc3339(*filter.due_before));
+  if (!cursor.empty()) add("cursor", cursor);
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request(std::move(target))));
+  return json::parse_task_list(body);
 }
 
 Result<void> Client::cancel(const TaskName& task) {

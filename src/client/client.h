@@ -25,6 +25,7 @@
 #include "protocol/json/request_renderer.h"
 #include "task/forecast.h"
 #include "task/request.h"
+#include "task/task_filter.h"
 #include "task/task_stats.h"
 
 namespace detent {
@@ -33,6 +34,7 @@ namespace detent {
 class Client {
  public:
   using AcceptedTask = json::AcceptedTask;
+  using TaskList = json::TaskListAnswer;
   using LeasedTask = json::LeasedTaskAnswer;
   using Failure = json::Failure;
   using Release = json::Release;
@@ -61,6 +63,10 @@ class Client {
 
   /// Errors: not_found.
   Result<TaskSnapshot> get(const TaskName& task);
+  /// Tasks that the filter wants, in the order of `GET /v1/tasks`, at most `limit` (1 … 1 000),
+  /// from `cursor` on, "" at first. There may be fewer than there could be; the answer's cursor is
+  /// "" when the list is over.
+  Result<TaskList> list(const TaskFilter& filter, std::size_t limit, std::string_view cursor);
   /// Errors: not_found; conflict when the task is leased.
   Result<void> cancel(const TaskName& task);
   /// Gives a task another due time; a dead one lives again. Errors: as validate() for `due`, found

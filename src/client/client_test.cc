@@ -81,11 +81,11 @@ TEST_F(ClientTest, ATaskIsMovedOrRunByItsNameAndTellsItsNewDueTime) {
   EXPECT_EQ(moved->due_at, example_view().task.due_at);
   EXPECT_EQ(asked().method, "PATCH");
   EXPECT_EQ(asked().target, "/v1/tasks/512");
-  EXPECT_EQ(json::parse_move(asked().body).value(), Due{milliseconds{5}});
+  EXPECT_EQ(json::parse_edit(asked().body).value().due, Due{milliseconds{5}});
   prompt_.asked.clear();
   EXPECT_TRUE(client_.move(TaskKey{"a/b", "k/1"}, WallTime{milliseconds{7}}));
   EXPECT_EQ(asked().target, "/v1/queues/a%2Fb/keys/k%2F1");
-  EXPECT_EQ(json::parse_move(asked().body).value(), Due{WallTime{milliseconds{7}}});
+  EXPECT_EQ(json::parse_edit(asked().body).value().due, Due{WallTime{milliseconds{7}}});
   prompt_.asked.clear();
   EXPECT_TRUE(client_.run_now(TaskId{512}));
   EXPECT_EQ(asked().target, "/v1/tasks/512/run");
