@@ -201,6 +201,7 @@ class OpenapiTest : public RoutesTest {
   void use_tasks();
   void use_leases();
   void use_queues();
+  void use_schedules();
   void use_the_rest();
 
   const json::value document_ = parse(openapi_document());
@@ -336,6 +337,23 @@ void OpenapiTest::use_queues() {
   check("DELETE", queue, "/v1/queues/q", "", 200);
 }
 
+void OpenapiTest::use_schedules() {
+  const std::string one = "/v1/schedules/{name}";
+  check("PUT", one, "/v1/schedules/s", R"({"cron":"0 9 * * *","queue":"q","payload":[1]})", 201);
+  check("PUT", one, "/v1/schedules/s", R"({"every":"1h","queue":"q","count":500})", 200);
+  check("PUT", one, "/v1/schedules/s", R"({"cron":"x","queue":"q"})", 400);
+  check("GET", one, "/v1/schedules/s", "", 200);
+  check("GET", one, "/v1/schedules/none", "", 404);
+  check("GET", "/v1/schedules", "/v1/schedules?limit=1", "", 200);
+  check("GET", one + "/next", "/v1/schedules/s/next?count=2", "", 200);
+  check("POST", one + "/pause", "/v1/schedules/s/pause", "", 200);
+  check("POST", one + "/resume", "/v1/schedules/s/resume", "", 200);
+  check("POST", one + "/trigger", "/v1/schedules/s/trigger", "{}", 201);
+  check("POST", one + "/backfill", "/v1/schedules/s/backfill",
+        R"({"from":"2019-12-31T20:00:00Z","to":"2019-12-31T23:00:00Z"})", 200);
+  check("DELETE", one, "/v1/schedules/s", "", 200);
+}
+
 void OpenapiTest::use_the_rest() {
   schedule_one(R"(,"delay":"5m")");
   for (const char* const path : {"/", "/v1/stats", "/v1/forecast", "/v1/wheel", "/v1/dump",
@@ -350,6 +368,7 @@ TEST_F(OpenapiTest, AnswersOfEveryRouteAreAsTheDocumentSays) {
   use_tasks();
   use_leases();
   use_queues();
+  use_schedules();
   use_the_rest();
   for (const Routes::Route& route : routes_->all()) {
     const std::string name = std::string(route.method) + " " + std::string(route.pattern);
