@@ -43,6 +43,7 @@ Result<TaskSnapshot> Engine::schedule(ScheduleRequest request) {
   note_change(queue);
   ++queue.record.waiting;
   queue.record.bytes += request.payload.data.size();
+  ++queue.accepted;
   ++counters_.scheduled;
   if (!request.key.empty()) {
     keys_.put({.queue = queue.record.number,
@@ -184,9 +185,15 @@ Result<void> Engine::cancel(TaskId id) {
 Result<std::vector<LeasedTask>> Engine::lease(const LeaseRequest& request) {
   if (stopped_by_) return *stopped_by_;
   TRY(validate(request));
-  const auto it = queues_.find(request.queue);
-  if (it == queues_.end()) return std::vector<LeasedTask>{};
   serve_waits();  // who waits came first
+  if (!request.other_queues.empty()) return lease_most_urgent(request);
+  return lease_from(request.queue, request);
+}
+
+Result<std::vector<LeasedTask>> Engine::lease_from(const std::string& name,
+                                                   const LeaseRequest& request) {
+  const auto it = queues_.find(name);
+  if (it == queues_.end()) return std::vector<LeasedTask>{};
   Queue& queue = *it->second;
   if (queue.to_serve) return std::vector<LeasedTask>{};  // and comes first in the next turn, too
   Result<std::vector<LeasedTask>> tasks = take_ready(queue, request);
@@ -208,22 +215,23 @@ Engine::WaitId Engine::lease_or_wait(const LeaseRequest& request, milliseconds w
   }
   Wait& parked = waits_.emplace();
   parked.id = id;
-  parked.queue = &queue_of(request.queue);
+  parked.queues.push_back(&queue_of(request.queue));
+  for (const std::string& name : request.other_queues) parked.queues.push_back(&queue_of(name));
   parked.request = request;
   parked.done = std::move(done);
-  parked.queue->waits.emplace(id, &parked);
   waits_by_id_.emplace(id, &parked);
   wait_wheel_.schedule(parked.index, time_.tick_after(wait));
-  want_serving(*parked.queue);  // what is ready may be held back by a limit
+  for (Queue* const queue : parked.queues) {
+    queue->waits.emplace(id, &parked);
+    want_serving(*queue);  // what is ready may be held back by a limit
+  }
   return id;
 }
 
 void Engine::abandon_wait(WaitId id) {
   const auto it = waits_by_id_.find(id);
   if (it == waits_by_id_.end()) return;
-  Queue& queue = *it->second->queue;
   finish_wait(*it->second, std::vector<LeasedTask>{});
-  forget_if_unused(queue);
 }
 
 void Engine::end_waits() {
@@ -267,7 +275,9 @@ LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& r
   loaded.state = TaskState::leased;
   loaded.lease = ++last_lease_;
   const WallTime now = time_.wall_now();
-  leases_.emplace(loaded.lease, Lease{.task = &loaded, .since = now, .worker = request.worker});
+  leases_.emplace(
+      loaded.lease,
+      Lease{.task = &loaded, .since = now, .worker = request.worker, .run_out = request.run_out});
   ++loaded.queue->leased;
   ++counters_.leased;
   const milliseconds timeout =

@@ -95,6 +95,11 @@ struct QueueCursor {
   Place after = begin_of(Lane::due);
   TaskId last_id;
 };
+/// What one step of first_scheduled() found.
+struct ScheduledStep {
+  std::optional<TaskSnapshot> found;
+  Place next = begin_of(Lane::due);
+};
 /// What one step of a verb over a whole queue did.
 struct QueueStep {
   std::size_t count = 0;            // tasks changed
@@ -178,6 +183,9 @@ class Engine {
   /// none of this queue is left, so a small queue among n tasks costs up to n reads, in steps.
   /// A task that is moved, or whose lease ends, behind a purge under way may be left.
   Result<QueueStep> purge(const std::string& queue, std::size_t limit, QueueCursor from = {});
+  /// Likewise makes scheduled tasks of a queue due now, those that are due next first; read as by
+  /// purge().
+  Result<QueueStep> run_now(const std::string& queue, std::size_t limit, QueueCursor from = {});
 
   /// A queue's settings and counts. Errors: not_found when it has neither.
   Result<QueueView> queue(const std::string& name) const;
@@ -187,10 +195,31 @@ class Engine {
   Result<void> set_queue(const std::string& name, const QueueSettings& settings);
   /// Forgets an empty queue and its settings. Errors: not_found; conflict while it has tasks.
   Result<void> remove_queue(const std::string& name);
+  /// Hands out nothing of a queue for so long, which ends a pause of before; 0 only ends it. A
+  /// queue that is not there is made. Memory only: a start ends it. Settings say nothing of it.
+  Result<void> pause_for(const std::string& name, std::chrono::milliseconds length);
+  /// Errors: not_found.
+  Result<QueueDetail> queue_detail(const std::string& name) const;
+
+  // The first of a queue's tasks in a state, with its payload: the next that would be handed out,
+  // the one that has been dead longest, the one due next. Errors: not_found when there is none.
+  Result<TaskSnapshot> first_ready(const std::string& queue);
+  Result<TaskSnapshot> first_dead(const std::string& queue);
+  /// The one due next is looked for in the due order of all queues, in steps, as purge() does it:
+  /// `found` is empty and `next` is where to go on.
+  Result<ScheduledStep> first_scheduled(const std::string& queue, Place from = begin_of(Lane::due));
+  /// How long until the lease of a task runs out, or until a scheduled one is ready; 0 for others.
+  /// Errors: not_found.
+  Result<std::chrono::milliseconds> time_left(TaskId id);
 
   /// Hands out what is ready now, most urgent first (priority, then due time, then id); may be
   /// nothing. Answers at most kMaxLeaseBytes of payload at once.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
+  /// Hands out this one task, which is ready, scheduled or dead; what is not ready is made due now
+  /// first, durably. Queue and number are those of the task; pauses and the rate do not count.
+  /// Errors: not_found; conflict when it is leased, or has ended; resource_exhausted when its queue
+  /// or the engine has as many leases as it may.
+  Result<LeasedTask> lease_task(TaskId id, const LeaseRequest& request);
   /// The same, but when nothing is ready waits for a task, at most `wait`; workers of a queue are
   /// served in the order in which they came. `done` runs after a commit, exactly once, with nothing
   /// when the wait was in vain or abandoned.
@@ -209,11 +238,12 @@ class Engine {
   Result<LeaseOutcome> extend(LeaseToken lease, std::chrono::milliseconds by);
   /// Gives the task back unharmed: the attempt does not count. It is ready again at its old place
   /// in its queue's order, or scheduled when `delay` is more than nothing; `priority` is its new
-  /// one. Durable: delay and priority; without them nothing has changed on disk. Errors:
+  /// one. Durable: delay, priority and count; without them nothing has changed on disk. Errors:
   /// invalid_argument for `delay`.
   Result<LeaseOutcome> release(LeaseToken lease,
                                std::optional<std::chrono::milliseconds> delay = {},
-                               std::optional<std::uint32_t> priority = {});
+                               std::optional<std::uint32_t> priority = {},
+                               ReleaseCount count = ReleaseCount::none);
   /// The attempt failed and no other will do better: the task is dead at once. `priority` is its
   /// new one, for when it lives again. Durable: the task as dead, this attempt counted. Answers
   /// `dead`.
@@ -333,6 +363,8 @@ class Engine {
   QueueStats stats_of(const Queue& queue) const;
   /// How many tasks of the queue may be handed out at this moment.
   std::size_t allowance(Queue& queue) const;
+  /// How many may be leased at a time, of all queues.
+  std::size_t most_leased() const noexcept;
   Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
   Result<void> check_bytes(const Queue& queue, std::size_t more) const;
 
@@ -353,6 +385,11 @@ class Engine {
   /// The task has ended: stages its removal, or that it is kept, and forgets it.
   Result<void> remove(Found found, End end);
   Result<void> remove(LoadedTask& loaded, End end);
+  Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
+  Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
+  Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const Wait* wait);
+  Result<LoadedTask*> head_of(Queue& queue);
+  Result<LoadedTask*> bring_in(TaskId id);
   Result<std::vector<LeasedTask>> take_ready(Queue& queue, const LeaseRequest& request);
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
   /// `verb` is fail or run_out.
@@ -361,13 +398,18 @@ class Engine {
   void note_attempt(const Lease& lease, Task& task, std::string error);
   void rest_dead(LoadedTask& loaded, Task task);
   void give_back(LoadedTask& loaded);
+  void put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline);
+  void run_out(Lease& lease, Task task);
   /// A task that is not leased gets another due time, and lives if it was dead.
   TaskSnapshot put_at(Found found, Deadline deadline);
+  /// The same, by request and due now.
+  TaskSnapshot put_now(Found found);
   /// The same without another due time: its record has changed.
   TaskSnapshot put_changed(Found found);
   template <class Visit>
   Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
                           Visit visit);
+  bool is_scheduled(const StoredTask& stored) noexcept;
 
   // Steps of a list: engine_list.cc.
   Result<Stretch> list_dead(const TaskFilter& filter, Place after);
@@ -481,8 +523,9 @@ class Engine {
   std::unordered_map<std::uint64_t, Lease> leases_;  // by token number
   std::unordered_map<WaitId, Wait*> waits_by_id_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
-  std::size_t ready_count_ = 0;  // of all queues, in memory
-  WallTime latest_ready_{};      // no ready task in memory is due after it
+  std::size_t ready_count_ = 0;   // of all queues, in memory
+  std::size_t urgent_count_ = 0;  // of those: before the default priority
+  WallTime latest_ready_{};       // no ready task in memory is due after it
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers

@@ -95,6 +95,7 @@ bool Engine::check_stored(const StoredTask& stored) {
 void Engine::check_memory() {
   std::size_t ready = 0;
   std::size_t leased = 0;
+  std::size_t urgent = 0;
   std::size_t timers = 0;
   loaded_.for_each([&](const LoadedTask& task) {
     const bool has_timer = task.state != TaskState::ready;
@@ -117,7 +118,11 @@ void Engine::check_memory() {
     DETENT_CHECK(std::ranges::count(cut_queues_, queue) == (queue->is_cut() ? 1 : 0));
     DETENT_CHECK(!queue->is_cut() || queue->cut_to < loaded_to_);
     for (const LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);
+    const auto of_queue = std::ranges::count_if(queue->ready, &LoadedTask::is_urgent);
+    DETENT_CHECK(queue->urgent == static_cast<std::size_t>(of_queue));
+    urgent += queue->urgent;
   }
+  DETENT_CHECK(urgent == urgent_count_);
   DETENT_CHECK(ready == ready_count_ && leased == leases_.size());
   for (const auto& [number, lease] : leases_) {
     DETENT_CHECK(lease.task->state == TaskState::leased && lease.task->lease == number);

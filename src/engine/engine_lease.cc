@@ -68,7 +68,7 @@ Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
 }
 
 Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<milliseconds> delay,
-                                     std::optional<std::uint32_t> priority) {
+                                     std::optional<std::uint32_t> priority, ReleaseCount count) {
   if (stopped_by_) return *stopped_by_;
   if (delay) TRY(validate(Due{*delay}));
   const Lease* const lease = holder_of(token);
@@ -76,22 +76,20 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
   LoadedTask& loaded = *lease->task;
   const bool is_later = delay && *delay > milliseconds{0};
   const bool is_other_priority = priority && *priority != loaded.priority;
-  if (!is_later && !is_other_priority) {
+  if (!is_later && !is_other_priority && count == ReleaseCount::none) {
     give_back(loaded);
     return LeaseOutcome::done;
   }
   ASSIGN_OR_RETURN(Task task, read(loaded));
   if (priority) task.rules.priority = *priority;
+  if (count != ReleaseCount::none) ++task.tally.leases;
+  if (count == ReleaseCount::release) {
+    ++task.tally.releases;
+    task.tally.delay = delay.value_or(milliseconds{0});
+  }
   DETENT_CHECK(next_state(loaded.state, TaskVerb::release_later) == TaskState::scheduled);
-  Queue& queue = *loaded.queue;
-  const Place from = loaded.place;
-  const Deadline deadline = is_later ? deadline_of(*delay)
-                                     : Deadline{.due_at = loaded.due_at,
-                                                .tick = loaded.tick,
-                                                .follows_wall = loaded.follows_wall};
-  due_counts_.add(task.due_at, task.created_at, -1);
-  unload(loaded);
-  place(queue, std::move(task), from, deadline);
+  put_record_back(loaded, std::move(task),
+                  is_later ? std::optional<Deadline>(deadline_of(*delay)) : std::nullopt);
   return LeaseOutcome::done;
 }
 
@@ -105,6 +103,7 @@ Result<LeaseOutcome> Engine::bury(LeaseToken token, std::string error,
   DETENT_CHECK(next_state(loaded.state, TaskVerb::bury) == TaskState::dead);
   ++counters_.failed;
   note_attempt(*lease, task, std::move(error));
+  ++task.tally.burials;
   if (priority) task.rules.priority = *priority;
   rest_dead(loaded, std::move(task));
   return LeaseOutcome::dead;
@@ -121,6 +120,7 @@ Engine::Lease* Engine::holder_of(LeaseToken token) noexcept {
 
 void Engine::note_attempt(const Lease& lease, Task& task, std::string error) {
   ++task.attempts;
+  ++task.tally.leases;
   add_attempt(task, {.started_at = lease.since,
                      .ended_at = time_.wall_now(),
                      .worker = lease.worker,
@@ -166,6 +166,31 @@ void Engine::rest_dead(LoadedTask& loaded, Task task) {
   ++queue.record.dead;
   ++counters_.dead;
   stage_put(queue, from, {.place = rest, .task = std::move(task)});
+}
+
+/// A lease that nobody ended.
+void Engine::run_out(Lease& lease, Task task) {
+  constexpr const char* kWhy = "the lease ran out";
+  ++task.tally.run_outs;
+  if (lease.run_out == RunOut::fails) {
+    end_attempt(lease, std::move(task), TaskVerb::run_out, std::nullopt, kWhy);
+    return;
+  }
+  DETENT_CHECK(next_state(lease.task->state, TaskVerb::release) == TaskState::ready);
+  note_attempt(lease, task, kWhy);
+  put_record_back(*lease.task, std::move(task), std::nullopt);
+}
+
+/// A leased task goes back with another record: to the deadline, or to its old place in its queue's
+/// order.
+void Engine::put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline) {
+  Queue& queue = *loaded.queue;
+  const Place from = loaded.place;
+  const Deadline as_it_was{
+      .due_at = loaded.due_at, .tick = time_.now(), .follows_wall = loaded.follows_wall};
+  due_counts_.add(task.due_at, task.created_at, -1);
+  unload(loaded);
+  place(queue, std::move(task), from, deadline.value_or(as_it_was));
 }
 
 void Engine::give_back(LoadedTask& loaded) {

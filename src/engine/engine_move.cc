@@ -56,7 +56,7 @@ Result<TaskSnapshot> Engine::run_now(TaskId id) {
   if (found.state == TaskState::ready) {
     return TaskSnapshot{.task = std::move(found.stored.task), .state = found.state};
   }
-  return put_at(std::move(found), deadline_of(milliseconds{0}));
+  return put_now(std::move(found));
 }
 
 Result<TaskSnapshot> Engine::redrive(TaskId id) {
@@ -65,6 +65,12 @@ Result<TaskSnapshot> Engine::redrive(TaskId id) {
   if (!next_state(found.state, TaskVerb::redrive)) {
     return Error{ErrorCode::conflict, "task " + to_string(id) + " is not dead", "id"};
   }
+  return put_now(std::move(found));
+}
+
+TaskSnapshot Engine::put_now(Found found) {
+  ++found.stored.task.tally.redrives;
+  found.stored.task.tally.delay = milliseconds{0};
   return put_at(std::move(found), deadline_of(milliseconds{0}));
 }
 
@@ -122,7 +128,7 @@ Result<QueueStep> Engine::redrive(const std::string& name, std::size_t limit, Qu
   if (queue->record.dead == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
     if (!next_state(state_on_disk(stored.task), TaskVerb::redrive)) return false;
-    put_at({.stored = stored, .state = TaskState::dead}, deadline_of(milliseconds{0}));
+    put_now({.stored = stored, .state = TaskState::dead});
     return true;
   };
   from.after = std::max(from.after, begin_of(Lane::dead, queue->record.number));
@@ -166,6 +172,21 @@ Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, Queu
     step.next = QueueCursor{.after = begin_of(Lane::ready, record.number), .last_id = from.last_id};
   }
   if (is_done()) step.next.reset();
+  return step;
+}
+
+Result<QueueStep> Engine::run_now(const std::string& name, std::size_t limit, QueueCursor from) {
+  if (stopped_by_) return *stopped_by_;
+  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stats_of(*queue).scheduled == 0) return QueueStep{};
+  const auto visit = [this](const StoredTask& stored) -> Result<bool> {
+    if (!is_scheduled(stored)) return false;
+    put_now(
+        {.stored = stored, .state = TaskState::scheduled, .loaded = find_loaded(stored.task.id)});
+    return true;
+  };
+  ASSIGN_OR_RETURN(QueueStep step, sweep(*queue, limit, from, end_of(Lane::due), visit));
+  if (stats_of(*queue).scheduled == 0) step.next.reset();
   return step;
 }
 

@@ -104,12 +104,14 @@ Result<void> Engine::check_bytes(const Queue& queue, std::size_t more) const {
   return over_quota("bytes", *max_bytes);
 }
 
+std::size_t Engine::most_leased() const noexcept {
+  return std::max<std::size_t>(1, options_.max_loaded * kLeasedParts / kMemoryParts);
+}
+
 std::size_t Engine::allowance(Queue& queue) const {
   const QueueSettings& settings = queue.record.settings;
-  if (settings.paused) return 0;
-  const std::size_t most_leased =
-      std::max<std::size_t>(1, options_.max_loaded * kLeasedParts / kMemoryParts);
-  std::size_t left = most_leased - std::min(most_leased, leases_.size());
+  if (settings.paused || time_.now() < queue.paused_until) return 0;
+  std::size_t left = most_leased() - std::min(most_leased(), leases_.size());
   if (settings.concurrency) {
     left = std::min(
         left, *settings.concurrency - std::min<std::size_t>(*settings.concurrency, queue.leased));
@@ -141,6 +143,7 @@ EngineStats Engine::stats() const {
   EngineStats stats{.counters = counters_,
                     .queues = {},
                     .loaded = loaded_.size(),
+                    .urgent = urgent_count_,
                     .waiting_workers = waits_.size(),
                     .commits = commits_,
                     .committed_tasks = committed_tasks_,

@@ -45,6 +45,8 @@ struct Engine::LoadedTask {
   TaskId id() const noexcept { return place.id; }
   /// Where it lies, or would lie, in its queue's ready lane.
   Place ready_place() const noexcept;
+  /// Before those of the default priority.
+  bool is_urgent() const noexcept { return priority < kDefaultPriority; }
 };
 
 struct Engine::Queue {
@@ -56,6 +58,10 @@ struct Engine::Queue {
   Tick serve_at = 0;        // is in serve_at_, unless 0
   std::size_t loaded = 0;   // tasks in memory: scheduled, ready and leased ones
   std::uint64_t leased = 0;
+  std::uint64_t accepted = 0;  // since the start
+  std::size_t urgent = 0;      // of `ready`
+  Tick paused_until = 0;
+  std::chrono::milliseconds pause{0};  // how long that was, when it began
   HandOutRate rate;
   Place cut_to = kNotCut;  // invariant 1: where its window ends, if not with the others'
   std::set<LoadedTask*, ReadyOrder> ready;
@@ -82,6 +88,7 @@ struct Engine::Lease {
   LoadedTask* task = nullptr;
   WallTime since{};
   std::string worker;
+  RunOut run_out = RunOut::fails;
 };
 
 /// A task wherever it is.
@@ -102,7 +109,7 @@ struct Engine::Stretch {
 struct Engine::Wait {
   std::uint32_t index = 0;  // in waits_, and its timer's in wait_wheel_
   WaitId id = 0;
-  Queue* queue = nullptr;
+  std::vector<Queue*> queues = {};
   LeaseRequest request = {};
   LeaseDone done = {};
 };

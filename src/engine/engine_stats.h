@@ -1,6 +1,7 @@
 // What the engine counts, as plain values: the server turns them into metrics and /v1/stats.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -13,11 +14,20 @@ struct EngineStats {
   TaskCounters counters;
   std::vector<QueueStats> queues;  // by name
   std::uint64_t loaded = 0;        // tasks held in memory
+  std::uint64_t urgent = 0;        // ready in memory, and before those of the default priority
   std::uint64_t waiting_workers = 0;
   std::uint64_t commits = 0;          // writes to the store
   std::uint64_t committed_tasks = 0;  // tasks changed by them
   HistogramSnapshot lateness;         // fired − due
   HistogramSnapshot commit_time;      // one write to the store
+};
+
+/// What Engine::queue_detail() tells of a queue, beyond its QueueView.
+struct QueueDetail {
+  std::uint64_t accepted = 0;  // tasks scheduled since the start
+  std::uint64_t urgent = 0;    // ready in memory, and before those of the default priority
+  std::chrono::milliseconds pause{0};
+  std::chrono::milliseconds pause_left{0};
 };
 
 }  // namespace detent

@@ -29,6 +29,8 @@ bool Engine::ReadyOrder::operator()(const LoadedTask* a, const LoadedTask* b) co
 
 Engine::Deadline Engine::deadline_of(const Due& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
+    // At once, not at the next tick: who asks for it next must find it.
+    if (*delay == milliseconds{0}) return {.due_at = time_.wall_now(), .tick = time_.now()};
     return {.due_at = time_.wall_after(*delay), .tick = time_.tick_after(*delay)};
   }
   return dated(std::get<WallTime>(due));
@@ -88,12 +90,19 @@ void Engine::enter_ready(LoadedTask& task) {
   task.queue->ready.insert(task.queue->ready.end(), &task);
   ++ready_count_;
   latest_ready_ = std::max(latest_ready_, task.due_at);
+  if (task.is_urgent()) {
+    ++task.queue->urgent;
+    ++urgent_count_;
+  }
   want_serving(*task.queue);
 }
 
 void Engine::leave_ready(LoadedTask& task) {
   task.queue->ready.erase(&task);
   --ready_count_;
+  if (!task.is_urgent()) return;
+  --task.queue->urgent;
+  --urgent_count_;
 }
 
 void Engine::unload(LoadedTask& task) {

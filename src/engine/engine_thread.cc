@@ -13,10 +13,15 @@ EngineThread::EngineThread(OpenEngine opened, Clock& clock, EngineEvents events)
 
 EngineThread::~EngineThread() { stop(); }
 
-bool EngineThread::post(Command command) {
+bool EngineThread::post(Command command) { return post(std::move(command), Room::limited); }
+
+void EngineThread::post_end(Command command) { (void)post(std::move(command), Room::always); }
+
+bool EngineThread::post(Command command, Room room) {
   {
     const MutexLock lock(mutex_);
-    if (stopping_ || commands_.size() >= kMaxCommands) return false;
+    if (stopping_) return false;
+    if (room == Room::limited && commands_.size() >= kMaxCommands) return false;
     commands_.push_back(std::move(command));
     if (commands_.size() > 1) return true;  // the first one rang
   }

@@ -61,12 +61,17 @@ class EngineThread {
   /// Has `command` run on the engine's thread, soon, with the engine there is then. Never blocks.
   /// Returns false, and drops the command, when too many wait or the thread is stopping.
   [[nodiscard]] bool post(Command command) DETENT_EXCLUDES(mutex_);
+  /// The same for what ends something that was posted before, which must not be lost: never refused
+  /// for the number of those that wait, only dropped when the thread is stopping.
+  void post_end(Command command) DETENT_EXCLUDES(mutex_);
 
   /// Answers every wait, runs what was posted before, commits, and joins. Idempotent; not from the
   /// engine's own thread.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:
+  enum class Room : std::uint8_t { limited, always };
+  bool post(Command command, Room room) DETENT_EXCLUDES(mutex_);
   void run();
   void sleep();
   void note_failure(const Error& error);

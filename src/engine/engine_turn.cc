@@ -180,8 +180,7 @@ void Engine::end_leases(const std::vector<LoadedTask*>& ran_out) {
       continue;
     }
     ++counters_.leases_expired;
-    end_attempt(leases_.at(ran_out[i]->lease), *std::move(record), TaskVerb::run_out, std::nullopt,
-                "the lease ran out");
+    run_out(leases_.at(ran_out[i]->lease), *std::move(record));
   }
 }
 
@@ -202,10 +201,11 @@ void Engine::want_serving(Queue& queue) {
   to_serve_.push_back(&queue);
 }
 
-/// A limit holds the queue's tasks back: looks again when the next second begins.
+/// A limit holds the queue's tasks back: looks again when the next second begins, or the pause
+/// ends.
 void Engine::serve_later(Queue& queue) {
   if (queue.serve_at != 0) return;
-  queue.serve_at = HandOutRate::next(time_.now());
+  queue.serve_at = std::max(HandOutRate::next(time_.now()), queue.paused_until);
   serve_at_.emplace(queue.serve_at, &queue);
 }
 
@@ -225,22 +225,35 @@ void Engine::serve_waits() {
         break;
       }
       Wait& wait = *queue->waits.begin()->second;
-      Result<std::vector<LeasedTask>> tasks = take_ready(*queue, wait.request);
+      Queue* from = queue;
+      if (wait.queues.size() > 1) {
+        // None: what was ready could not be read.
+        const Result<Queue*> first = most_urgent(wait.queues, &wait);
+        if (first && *first == nullptr) continue;
+        if (first) from = *first;
+      }
+      Result<std::vector<LeasedTask>> tasks = take_ready(*from, wait.request);
       if (tasks && tasks->empty()) continue;  // what was ready could not be read; it is set aside
       if (tasks) {
         for (const LeasedTask& task : *tasks) served += 1 + task.task.payload.data.size() / 1024;
       }
       finish_wait(wait, std::move(tasks));
     }
+    forget_if_unused(*queue);
   }
 }
 
 void Engine::finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer) {
+  const WaitId wait_id = wait.id;
   answer_after_commit(std::move(wait.done), std::move(answer));
   wait_wheel_.cancel(wait.index);
-  wait.queue->waits.erase(wait.id);
+  const std::vector<Queue*> queues = std::move(wait.queues);
   waits_by_id_.erase(wait.id);
   waits_.erase(wait.index);
+  for (Queue* const queue : queues) {
+    queue->waits.erase(wait_id);
+    forget_if_unused(*queue);
+  }
 }
 
 void Engine::answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer) {

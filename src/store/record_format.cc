@@ -14,6 +14,8 @@ namespace detent {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 4;
+/// Of records that end with no tally.
+constexpr std::uint8_t kVersionWithoutTally = 2;
 
 // The flags byte, beside kTaskFlags. Version 1 has the first five only; its other bits are 0.
 constexpr unsigned kStandingLow = 1u << 1;
@@ -86,6 +88,17 @@ Result<void> read_key_and_history(ByteReader& reader, unsigned flags, Task& task
   return ok();
 }
 
+Result<TaskTally> read_tally(ByteReader& reader) {
+  TaskTally tally;
+  for (std::uint32_t* const count :
+       {&tally.leases, &tally.run_outs, &tally.releases, &tally.burials, &tally.redrives}) {
+    ASSIGN_OR_RETURN(*count, read_u32(reader));
+  }
+  ASSIGN_OR_RETURN(tally.delay, read_duration(reader));
+  if (tally == TaskTally{}) return damaged_record("its tally is empty");
+  return tally;
+}
+
 /// The fields, in the order in which encode_record writes them.
 Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
   ByteReader reader(fields);
@@ -110,6 +123,9 @@ Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
     TRY(read_key_and_history(reader, flags, task));
   }
   ASSIGN_OR_RETURN(task.payload.data, read_string(reader, kMaxPayloadBytes));
+  if (version > kVersionWithoutTally) {
+    ASSIGN_OR_RETURN(task.tally, read_tally(reader));
+  }
   TRY(reader.expect_end());
   return task;
 }
@@ -134,6 +150,14 @@ void write_history(ByteWriter& writer, const std::vector<Attempt>& history) {
     writer.string(attempt.worker);
     writer.string(attempt.error);
   }
+}
+
+void write_tally(ByteWriter& writer, const TaskTally& tally) {
+  for (const std::uint32_t count :
+       {tally.leases, tally.run_outs, tally.releases, tally.burials, tally.redrives}) {
+    writer.varint(count);
+  }
+  write_duration(writer, tally.delay);
 }
 
 void check_limits(const Task& task) {
@@ -169,7 +193,8 @@ std::string encode_record(const Task& task) {
   std::string record;
   record.reserve(64 + task.queue.size() + task.key.size() + task.payload.data.size());
   ByteWriter writer(record);
-  writer.u8(kRecordVersion);
+  const bool has_tally = task.tally != TaskTally{};
+  writer.u8(has_tally ? kRecordVersion : kVersionWithoutTally);
   writer.u8(static_cast<std::uint8_t>(flags_of(task)));
   write_time(writer, task.due_at);
   write_time(writer, task.created_at);
@@ -180,6 +205,7 @@ std::string encode_record(const Task& task) {
   if (!task.key.empty()) writer.string(task.key);
   if (!task.history.empty()) write_history(writer, task.history);
   writer.string(task.payload.data);
+  if (has_tally) write_tally(writer, task.tally);
   seal(record, seal_context(task.id));
   DETENT_DCHECK(decode(task.id, record).value() == task);
   return record;

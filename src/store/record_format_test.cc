@@ -266,6 +266,7 @@ struct RawRecord {
   std::string queue = "q";
   std::string rest;  // what stands between queue and payload
   std::string payload = "{}";
+  std::string after;  // behind the payload
 
   Result<Task> read() const {
     std::string bytes;
@@ -276,6 +277,7 @@ struct RawRecord {
     writer.string(queue);
     writer.raw(rest);
     writer.string(payload);
+    writer.raw(after);
     return decode_record(TaskId{1}, sealed(TaskId{1}, bytes));
   }
 };
@@ -345,9 +347,35 @@ TEST(Record, IsRefusedUnderAnotherId) {
   EXPECT_EQ(result.error().code, ErrorCode::data_loss);
 }
 
+TEST(Record, ATallyMakesItVersion3) {
+  Task task = full_task();
+  EXPECT_EQ(encode_record(task).front(), '\2');
+  for (std::uint32_t TaskTally::*const count :
+       {&TaskTally::leases, &TaskTally::run_outs, &TaskTally::releases, &TaskTally::burials,
+        &TaskTally::redrives}) {
+    task.tally = {};
+    task.tally.*count = std::numeric_limits<std::uint32_t>::max();
+    EXPECT_EQ(encode_record(task).front(), '\3');
+    EXPECT_EQ(decode_record(task.id, encode_record(task)), task);
+  }
+  task.tally = {.leases = 1,
+                .run_outs = 2,
+                .releases = 3,
+                .burials = 4,
+                .redrives = 5,
+                .delay = milliseconds{6}};
+  EXPECT_EQ(decode_record(task.id, encode_record(task)), task);
+  const RawRecord empty{.version = 3, .after = std::string(6, '\0')};
+  EXPECT_FALSE(empty.read()) << "would be written as version 2";
+  const RawRecord cut_off{.version = 3, .after = std::string(5, '\1')};
+  EXPECT_FALSE(cut_off.read());
+  const RawRecord whole{.version = 3, .after = std::string(6, '\1')};
+  EXPECT_TRUE(whole.read());
+}
+
 TEST(Record, UnknownVersionIsSaidClearly) {
   std::string record = encode_record(plain_task());
-  for (const char version : {'\0', '\3'}) {
+  for (const char version : {'\0', '\4'}) {
     record[0] = version;
     const Result<Task> result = decode_record(TaskId{256}, record);
     ASSERT_FALSE(result);

@@ -198,6 +198,7 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept {
 
 Result<void> validate(const LeaseRequest& request) {
   TRY(validate_queue(request.queue));
+  for (const std::string& queue : request.other_queues) TRY(validate_queue(queue));
   if (request.max < 1 || request.max > kMaxLeaseTasks) {
     return invalid("max", "a lease takes 1 to " + std::to_string(kMaxLeaseTasks) + " tasks");
   }

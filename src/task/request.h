@@ -57,11 +57,18 @@ struct TaskSnapshot {
   bool was_there = false;  // schedule() found it by its key
 };
 
+/// What becomes of a task whose lease runs out: the attempt has failed (backoff, dead after the
+/// last), or it is ready again at once and never dead.
+enum class RunOut : std::uint8_t { fails, is_ready_again };
+
 struct LeaseRequest {
   std::string queue;
   std::size_t max = 1;                                          // 1 … kMaxLeaseTasks
   std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
   std::string worker;  // for people; may be empty; ≤ kMaxWorkerBytes
+  RunOut run_out = RunOut::fails;
+  /// More queues to take from: of all of them, the one whose next task is the most urgent.
+  std::vector<std::string> other_queues = {};
 };
 /// Refuses a lease nobody could get, naming the field.
 Result<void> validate(const LeaseRequest& request);
@@ -89,6 +96,10 @@ struct LeasedTask {
 /// changed. `dead`: the attempt that failed was the last.
 enum class LeaseOutcome : std::uint8_t { done, dead, conflict };
 std::string_view to_string(LeaseOutcome outcome) noexcept;
+
+/// In which counts of its task a release is, durably: in none (then nothing is written, unless
+/// something else changes), as a lease that has ended, or as a release, too.
+enum class ReleaseCount : std::uint8_t { none, lease, release };
 
 struct FailRequest {
   LeaseToken lease;

@@ -77,6 +77,19 @@ struct Attempt {
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
 
+/// What was done with a task, counted. Leases are counted when they end; a release or a run-out is
+/// one of them.
+struct TaskTally {
+  std::uint32_t leases = 0;
+  std::uint32_t run_outs = 0;
+  std::uint32_t releases = 0;
+  std::uint32_t burials = 0;
+  std::uint32_t redrives = 0;          // made due now by request: when it was dead, or scheduled
+  std::chrono::milliseconds delay{0};  // asked by the last release, 0 since a redrive
+
+  friend bool operator==(const TaskTally&, const TaskTally&) = default;
+};
+
 /// Whether there is work left in a task. One that has ended is kept only in a queue with retention.
 enum class Standing : std::uint8_t { live, dead, completed, cancelled };
 
@@ -92,6 +105,7 @@ struct Task {
   Standing standing = Standing::live;
   std::string key = {};  // unique in its queue while the task lives, and longer; may be empty
   std::vector<Attempt> history = {};  // of the attempts, the last kMaxHistory; oldest first
+  TaskTally tally = {};
 
   friend bool operator==(const Task&, const Task&) = default;
 };

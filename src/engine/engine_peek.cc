@@ -1,0 +1,121 @@
+// Looks at tasks that change nothing: the first of a queue in each state, and how long something
+// still takes.
+#include <algorithm>
+#include <utility>
+
+#include "engine/engine.h"
+#include "engine/engine_state.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Records read at once: to find the first among the dead, and in one step through the due order.
+constexpr std::size_t kFewTasks = 16;
+constexpr std::size_t kStepTasks = 1'000;
+
+Error none_in_state() {
+  return Error{ErrorCode::not_found, "the queue has no task in this state", "queue"};
+}
+
+}  // namespace
+
+Result<QueueDetail> Engine::queue_detail(const std::string& name) const {
+  if (stopped_by_) return *stopped_by_;
+  const auto it = queues_.find(name);
+  if (it == queues_.end()) {
+    return Error{ErrorCode::not_found, "there is no such queue", "queue"};
+  }
+  const Queue& queue = *it->second;
+  QueueDetail detail{.accepted = queue.accepted, .urgent = queue.urgent};
+  if (const Tick now = time_.now(); now < queue.paused_until) {
+    detail.pause = queue.pause;
+    detail.pause_left = milliseconds{queue.paused_until - now};
+  }
+  return detail;
+}
+
+Result<TaskSnapshot> Engine::first_ready(const std::string& name) {
+  if (stopped_by_) return *stopped_by_;
+  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  ASSIGN_OR_RETURN(LoadedTask* const head, head_of(*queue));
+  if (head == nullptr) return none_in_state();
+  ASSIGN_OR_RETURN(Task task, read(*head));
+  return TaskSnapshot{.task = std::move(task), .state = TaskState::ready};
+}
+
+Result<TaskSnapshot> Engine::first_dead(const std::string& name) {
+  if (stopped_by_) return *stopped_by_;
+  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (queue->record.dead == 0) return none_in_state();
+  std::optional<StoredTask> first;
+  for (const TaskId id : staging_.tasks_of(name)) {
+    const StoredTask& staged = *staging_.find(id)->to;
+    if (staged.place.lane != Lane::dead) continue;
+    if (!first || staged.place < first->place) first = staged;
+  }
+  const Place end = end_of(Lane::dead, queue->record.number);
+  Place after = begin_of(Lane::dead, queue->record.number);
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(TaskPage page, store_.read(after, end, kFewTasks));
+    more = page.more && !page.tasks.empty();
+    for (StoredTask& stored : page.tasks) {
+      after = stored.place;
+      if (staging_.find(stored.place.id) != nullptr) continue;
+      if (!first || stored.place < first->place) first = std::move(stored);
+      more = false;
+      break;
+    }
+  }
+  if (!first) return none_in_state();
+  return TaskSnapshot{.task = std::move(first->task), .state = TaskState::dead};
+}
+
+Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place from) {
+  if (stopped_by_) return *stopped_by_;
+  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stats_of(*queue).scheduled == 0) return none_in_state();
+  std::optional<StoredTask> first;
+  for (const TaskId id : staging_.tasks_of(name)) {
+    const StoredTask& staged = *staging_.find(id)->to;
+    if (is_scheduled(staged) && (!first || staged.place < first->place)) first = staged;
+  }
+  ASSIGN_OR_RETURN(TaskPage page, store_.read(from, end_of(Lane::due), kStepTasks));
+  const auto found = std::ranges::find_if(page.tasks, [&](const StoredTask& stored) {
+    return stored.task.queue == name && staging_.find(stored.place.id) == nullptr &&
+           is_scheduled(stored);
+  });
+  const bool is_in_page = found != page.tasks.end();
+  if (is_in_page && (!first || found->place < first->place)) first = std::move(*found);
+  ScheduledStep step;
+  if (!is_in_page && page.more && !page.tasks.empty()) {
+    step.next = page.tasks.back().place;
+    // What is staged within the page will be behind the cursor then; what is beyond may not be the
+    // first.
+    if (!first || first->place > step.next) return step;
+  }
+  if (!first) return none_in_state();
+  step.found = TaskSnapshot{.task = std::move(first->task), .state = TaskState::scheduled};
+  return step;
+}
+
+bool Engine::is_scheduled(const StoredTask& stored) noexcept {
+  const LoadedTask* const loaded = find_loaded(stored.task.id);
+  const TaskState state = loaded != nullptr ? loaded->state : state_on_disk(stored.task);
+  return state == TaskState::scheduled;
+}
+
+Result<milliseconds> Engine::time_left(TaskId id) {
+  if (stopped_by_) return *stopped_by_;
+  if (const LoadedTask* const loaded = find_loaded(id)) {
+    if (loaded->state == TaskState::ready) return milliseconds{0};
+    const Tick now = time_.now();
+    return milliseconds{std::max(due_wheel_.deadline_of(loaded->index), now) - now};
+  }
+  ASSIGN_OR_RETURN(const Found found, find(id));
+  if (found.state != TaskState::scheduled) return milliseconds{0};
+  return found.stored.task.due_at - time_.wall_now();
+}
+
+}  // namespace detent
