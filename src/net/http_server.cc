@@ -1,4 +1,4 @@
-// The HTTP server: a listening socket, the I/O thread, and the registry of connections.
+// The HTTP server: the I/O thread, and the registry of connections.
 #include "net/http_server.h"
 
 #include <atomic>
@@ -14,6 +14,7 @@
 
 #include "detent/check.h"
 #include "net/http_connection.h"
+#include "net/tcp_listener.h"
 
 namespace detent::net {
 namespace {
@@ -24,7 +25,6 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxRefusals = 64;  // connections above the limit that get a 503
-constexpr milliseconds kAcceptPause{100};
 
 /// Invariant: open_ is the size of connections_.
 class Server final : public HttpServer, private ConnectionRegistry {
@@ -36,11 +36,11 @@ class Server final : public HttpServer, private ConnectionRegistry {
   ~Server() override { stop(milliseconds{0}); }
 
   // From any thread.
-  Result<void> listen();
+  Result<void> listen() { return listener_.listen(options_.address, options_.port); }
   void run() {
     thread_ = std::thread([this] { io_.run(); });
   }
-  std::uint16_t port() const noexcept override { return port_; }
+  std::uint16_t port() const noexcept override { return listener_.port(); }
   std::size_t connections() const noexcept override {
     return open_.load(std::memory_order_relaxed);
   }
@@ -48,7 +48,6 @@ class Server final : public HttpServer, private ConnectionRegistry {
 
  private:
   void remove(HttpConnection* connection) override;
-  void accept();
   void admit(tcp::socket socket);
   void drain(milliseconds grace);
   void finish();
@@ -59,15 +58,13 @@ class Server final : public HttpServer, private ConnectionRegistry {
   const ErrorPage error_page_;
   asio::io_context io_{1};
   std::thread thread_;
-  std::uint16_t port_ = 0;
   std::once_flag stopped_;
   // Written by the I/O thread, read by anyone. Relaxed: it is a number to look at, it orders
   // nothing.
   std::atomic<std::size_t> open_{0};
 
   // Touched only by the I/O thread once it runs.
-  tcp::acceptor acceptor_{io_};
-  asio::steady_timer pause_timer_{io_};
+  TcpListener listener_{io_, [this](tcp::socket socket) { admit(std::move(socket)); }};
   asio::steady_timer grace_timer_{io_};
   ConnectionContext context_{.options = options_,
                              .handler = handler_,
@@ -77,55 +74,8 @@ class Server final : public HttpServer, private ConnectionRegistry {
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections_;
 };
 
-Result<void> Server::listen() {
-  error_code ec;
-  const auto address = asio::ip::make_address(options_.address, ec);
-  if (ec) {
-    return Error{ErrorCode::invalid_argument, "\"" + options_.address + "\" is no IP address", ""};
-  }
-  const tcp::endpoint endpoint(address, options_.port);
-  const auto failed = [&] {
-    const std::string host = address.is_v6() ? "[" + options_.address + "]" : options_.address;
-    return Error{ErrorCode::unavailable,
-                 "listen on " + host + ":" + std::to_string(options_.port) + ": " + ec.message(),
-                 ""};
-  };
-  acceptor_.open(endpoint.protocol(), ec);
-  if (ec) return failed();
-  acceptor_.set_option(asio::socket_base::reuse_address(true), ec);
-  if (ec) return failed();
-  acceptor_.bind(endpoint, ec);
-  if (ec) return failed();
-  acceptor_.listen(asio::socket_base::max_listen_connections, ec);
-  if (ec) return failed();
-  port_ = acceptor_.local_endpoint(ec).port();
-  if (ec) return failed();
-  accept();
-  return ok();
-}
-
-void Server::accept() {
-  acceptor_.async_accept([this](error_code ec, tcp::socket socket) {
-    if (context_.is_draining || ec == asio::error::operation_aborted) return;
-    if (!ec) {
-      admit(std::move(socket));
-      return accept();
-    }
-    // Out of files or memory: the connection stays in the queue and would be reported again and
-    // again, so it is left there for a moment.
-    pause_timer_.expires_after(kAcceptPause);
-    pause_timer_.async_wait([this](error_code cancelled) {
-      if (!cancelled && !context_.is_draining) accept();
-    });
-  });
-}
-
 void Server::admit(tcp::socket socket) {
   if (connections_.size() >= options_.max_connections + kMaxRefusals) return;  // just closed
-  error_code ec;
-  socket.non_blocking(true, ec);
-  if (ec) return;
-  socket.set_option(tcp::no_delay(true), ec);
   const bool is_over_limit = connections_.size() >= options_.max_connections;
   const auto connection = std::make_shared<HttpConnection>(context_, std::move(socket));
   connections_.emplace(connection.get(), connection);
@@ -154,9 +104,7 @@ void Server::stop(milliseconds grace) {
 
 void Server::drain(milliseconds grace) {
   context_.is_draining = true;
-  error_code ignored;
-  acceptor_.close(ignored);
-  pause_timer_.cancel();
+  listener_.close();
   for (const auto& connection : all_connections()) connection->drain();
   if (connections_.empty() || grace <= milliseconds{0}) return finish();
   grace_timer_.expires_after(grace);
