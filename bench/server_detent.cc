@@ -140,6 +140,7 @@ class DetentServer final : public ServerPeer {
     return {program_.string(), "serve",
             "--data",          (place.folder / "data").string(),
             "--http",          "127.0.0.1:" + std::to_string(place.port),
+            "--beanstalk",     "off",
             "--sync",          sync_,
             "--log-level",     "warning"};
   }

@@ -26,7 +26,7 @@ using detent::Result;
   ::dup2(out, STDOUT_FILENO);
   const std::string address = "127.0.0.1:" + std::to_string(port);
   ::execl(program.c_str(), program.c_str(), "serve", "--data", data.c_str(), "--http",
-          address.c_str(), "--log-level", "warning", nullptr);
+          address.c_str(), "--beanstalk", "off", "--log-level", "warning", nullptr);
   std::perror(program.c_str());
   std::_Exit(127);
 }

@@ -97,6 +97,14 @@ Result<std::string> parse_origin(const std::string& text) {
                "an origin as browsers write it, https://example.org:8443 without a path, or *", ""};
 }
 
+Result<HostAndPort> parse_address_or_off(const std::string& text) {
+  if (text.empty() || text == "off") return HostAndPort{};
+  Result<HostAndPort> address = parse_address(text);
+  if (address) return address;
+  return Error{ErrorCode::invalid_argument, "must be HOST:PORT, such as 127.0.0.1:11300, or off",
+               ""};
+}
+
 Result<milliseconds> parse_sync(const std::string& text) {
   constexpr std::string_view kInterval = "interval=";
   if (text == "always") return milliseconds{0};

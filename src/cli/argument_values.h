@@ -31,6 +31,8 @@ struct HostAndPort {
 };
 /// "127.0.0.1:7070" or "[::1]:7070".
 Result<HostAndPort> parse_address(const std::string& text);
+/// The same, or "off" or nothing at all, which is no host.
+Result<HostAndPort> parse_address_or_off(const std::string& text);
 
 /// "*", or "http://HOST" or "https://HOST" with or without a port, as browsers write it.
 Result<std::string> parse_origin(const std::string& text);

@@ -114,6 +114,15 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description(
           "the web site whose pages may use the server in a browser, * for all; else none")
       ->type_name("ORIGIN");
+  add_parsed<HostAndPort>(*serve, "--beanstalk", parse_address_or_off,
+                          [&options](const HostAndPort& address) {
+                            options.beanstalk_host = address.host;
+                            options.beanstalk_port = address.port;
+                          })
+      ->envname("DETENT_BEANSTALK")
+      ->description("address to listen on for beanstalk clients, loopback only; or `off`")
+      ->type_name("HOST:PORT")
+      ->default_str("127.0.0.1:11300");
   add_parsed<milliseconds>(*serve, "--sync", parse_sync,
                            [&options](milliseconds interval) { options.sync_interval = interval; })
       ->envname("DETENT_SYNC")

@@ -165,6 +165,7 @@ TEST(Arguments, AWrongValueIsToldWithItsOption) {
       {{"complete"}, "LEASE"},
       {{"fail", "1-2", "--delay", "1 day"}, "--delay"},
       {{"serve", "--http", "7070"}, "--http"},
+      {{"serve", "--beanstalk", "11300"}, "--beanstalk"},
       {{"serve", "--http", ":7070"}, "--http"},
       {{"serve", "--http", "::1:7070"}, "--http"},
       {{"serve", "--http", "127.0.0.1:65536"}, "--http"},
@@ -278,17 +279,25 @@ TEST(Arguments, AWrongEnvironmentIsWrongUsage) {
 TEST(Arguments, ServeHasTheDefaultsOfItsOptions) { EXPECT_EQ(serve_of({"serve"}), ServeOptions{}); }
 
 TEST(Arguments, ServeReadsEveryOption) {
-  EXPECT_EQ(
-      serve_of({"serve", "--data", "/tmp/d", "--http", "[::1]:0", "--window", "2h", "--memory",
-                "2G", "--sync", "interval=10ms", "--log-format", "json", "--log-level", "warning"}),
-      (ServeOptions{.data = "/tmp/d",
-                    .http_host = "::1",
-                    .http_port = 0,
-                    .window = milliseconds{7'200'000},
-                    .memory_bytes = std::size_t{2} << 30,
-                    .sync_interval = milliseconds{10},
-                    .log_format = LogFormat::json,
-                    .log_level = LogLevel::warning}));
+  EXPECT_EQ(serve_of({"serve", "--data", "/tmp/d", "--http", "[::1]:0", "--beanstalk",
+                      "127.0.0.2:1", "--window", "2h", "--memory", "2G", "--sync", "interval=10ms",
+                      "--log-format", "json", "--log-level", "warning"}),
+            (ServeOptions{.data = "/tmp/d",
+                          .http_host = "::1",
+                          .http_port = 0,
+                          .beanstalk_host = "127.0.0.2",
+                          .beanstalk_port = 1,
+                          .window = milliseconds{7'200'000},
+                          .memory_bytes = std::size_t{2} << 30,
+                          .sync_interval = milliseconds{10},
+                          .log_format = LogFormat::json,
+                          .log_level = LogLevel::warning}));
+}
+
+TEST(Arguments, BeanstalkCanBeTurnedOff) {
+  for (const char* const off : {"off", ""}) {
+    EXPECT_EQ(serve_of({"serve", "--beanstalk", off}).beanstalk_host, "");
+  }
 }
 
 TEST(Arguments, AForecastIsADayInHoursUnlessAskedOtherwise) {

@@ -15,8 +15,10 @@ namespace detent::cli {
 /// be used is the server's to find out.
 struct ServeOptions {
   std::filesystem::path data = "data";
-  std::string http_host = "127.0.0.1";  // an IP address, without brackets
-  std::uint16_t http_port = 7070;       // 0: the system chooses
+  std::string http_host = "127.0.0.1";       // an IP address, without brackets
+  std::uint16_t http_port = 7070;            // 0: the system chooses
+  std::string beanstalk_host = "127.0.0.1";  // empty: no beanstalk
+  std::uint16_t beanstalk_port = 11300;
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t memory_bytes = std::size_t{512} << 20;
   /// How long what was acknowledged may wait for its sync; 0: synced before it is acknowledged.

@@ -12,6 +12,7 @@
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
+#include "server/beanstalk_server.h"
 #include "server/exposure.h"
 #include "server/memory_plan.h"
 #include "server/offload.h"
@@ -27,19 +28,23 @@ namespace {
 /// How long requests that are under way at a stop may still take.
 constexpr std::chrono::seconds kStopGrace{10};
 
-void announce(const cli::ServeOptions& options, std::uint16_t port) {
-  const bool is_ipv6 = options.http_host.find(':') != std::string::npos;
-  const std::string url = "http://" +
-                          (is_ipv6 ? "[" + options.http_host + "]" : options.http_host) + ":" +
-                          std::to_string(port);
+std::string address_of(const std::string& host, std::uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+/// `beanstalk` is empty when it is off.
+void announce(const cli::ServeOptions& options, std::uint16_t port, const std::string& beanstalk) {
+  const std::string url = "http://" + address_of(options.http_host, port);
   std::printf(
-      "Detent %s is ready at %s, data in %s. Try:\n"
+      "Detent %s is ready at %s%s%s, data in %s. Try:\n"
       "  curl -s %s/v1/tasks -d "
       "'{\"queue\":\"mail\",\"payload\":{\"to\":\"ada\"},\"delay\":\"3s\"}'\n"
       "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
-      kVersion, url.c_str(), options.data.c_str(), url.c_str(), url.c_str());
+      kVersion, url.c_str(), beanstalk.empty() ? "" : ", beanstalk at ", beanstalk.c_str(),
+      options.data.c_str(), url.c_str(), url.c_str());
   std::fflush(stdout);
-  log_info("ready", {{"address", url}, {"data", options.data.string()}});
+  log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", options.data.string()}});
 }
 
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock) {
@@ -73,9 +78,16 @@ EngineEvents tell_events(UniqueFunction<Result<OpenEngine>()> reopen) {
           .reopen = std::move(reopen)};
 }
 
+void drain(BeanstalkServer* beanstalk) {
+  if (beanstalk == nullptr) return;
+  beanstalk->drain();
+  log_info("draining: beanstalk clients may put no more");
+}
+
 Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
   StopSignal stop_signal;
   TRY(require_loopback(options.http_host));
+  if (!options.beanstalk_host.empty()) TRY(require_loopback(options.beanstalk_host));
 
   SystemClock clock;
   const auto open = [&options, &clock] { return open_engine(options, clock); };
@@ -94,11 +106,20 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
                          routes.handle(std::move(request), std::move(responder));
                        },
                        http_problem));
-  announce(options, http->port());
+  std::unique_ptr<BeanstalkServer> beanstalk;
+  std::string beanstalk_address;
+  if (!options.beanstalk_host.empty()) {
+    ASSIGN_OR_RETURN(beanstalk, BeanstalkServer::start({.address = options.beanstalk_host,
+                                                        .port = options.beanstalk_port},
+                                                       engine_thread, clock));
+    beanstalk_address = address_of(options.beanstalk_host, beanstalk->port());
+  }
+  announce(options, http->port(), beanstalk_address);
 
-  log_info("stopping", {{"signal", stop_signal.wait()}});
+  log_info("stopping", {{"signal", stop_signal.wait([&beanstalk] { drain(beanstalk.get()); })}});
   (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
   http->stop(kStopGrace);
+  if (beanstalk) beanstalk->stop(kStopGrace);
   if (offload) offload->stop();
   engine_thread.stop();
   log_info("stopped");

@@ -25,12 +25,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::optional<std::uint16_t> find_port(const std::string& said) {
-  constexpr std::string_view kReady = "ready at http://127.0.0.1:";
-  const std::size_t at = said.find(kReady);
+constexpr std::string_view kHttp = "ready at http://127.0.0.1:";
+constexpr std::string_view kBeanstalk = "beanstalk at 127.0.0.1:";
+
+/// What stands behind `where` in a whole line.
+std::optional<std::uint16_t> find_port(const std::string& said, std::string_view where) {
+  const std::size_t at = said.find(where);
   if (at == std::string::npos || said.find('\n', at) == std::string::npos) return std::nullopt;
   std::uint16_t port = 0;
-  std::from_chars(said.data() + at + kReady.size(), said.data() + said.size(), port);
+  std::from_chars(said.data() + at + where.size(), said.data() + said.size(), port);
   return port;
 }
 
@@ -52,6 +55,8 @@ std::vector<std::string> ChildServer::command() const {
     words.emplace_back(word);
   }
   words.push_back("127.0.0.1:" + std::to_string(port_));
+  words.emplace_back("--beanstalk");
+  words.emplace_back("127.0.0.1:0");
   words.insert(words.end(), options_.flags.begin(), options_.flags.end());
   return words;
 }
@@ -99,8 +104,9 @@ Result<bool> ChildServer::await_ready(milliseconds patience) {
     const ssize_t n = ::read(out_, part.data(), part.size());
     if (n <= 0) break;
     said_.append(part.data(), static_cast<std::size_t>(n));
-    if (const auto port = find_port(said_)) {
+    if (const auto port = find_port(said_, kHttp)) {
       port_ = *port;
+      beanstalk_port_ = find_port(said_, kBeanstalk).value_or(0);
       return true;
     }
   }
@@ -117,6 +123,10 @@ int ChildServer::stop() {
   if (pid_ > 0) ::kill(pid_, SIGTERM);
   await_end();
   return exit_status_;
+}
+
+void ChildServer::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
 }
 
 bool ChildServer::is_running() {

@@ -46,6 +46,7 @@ class ChildServer {
   void kill();
   /// SIGTERM; returns the exit status, -1 when it crashed.
   int stop();
+  void signal(int number) const;
   /// Whether it has neither ended nor crashed.
   bool is_running();
   /// Once it has gone: its exit status, -1 when it crashed or was killed.
@@ -53,6 +54,8 @@ class ChildServer {
 
   /// "http://127.0.0.1:PORT"
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  /// Where it listens for beanstalk clients since it was ready; another port at each start.
+  std::uint16_t beanstalk_port() const noexcept { return beanstalk_port_; }
   /// What all its starts wrote to their log, which is not on the data folder's disk.
   std::string log() const;
   /// Memory that it has in use now, and had at most, in bytes.
@@ -71,6 +74,7 @@ class ChildServer {
   Options options_;
   TestFolder log_folder_;
   std::uint16_t port_ = 0;
+  std::uint16_t beanstalk_port_ = 0;
   pid_t pid_ = -1;
   int out_ = -1;  // its standard output
   std::string said_;

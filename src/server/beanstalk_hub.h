@@ -1,0 +1,69 @@
+// What the connections of the beanstalk server share: the engine, who uses and watches which queue,
+// and what `stats` counts.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "detent/clock.h"
+#include "engine/engine_thread.h"
+#include "protocol/beanstalk/command.h"
+
+namespace detent::server {
+
+/// What connections have to do with one queue.
+struct QueueUse {
+  std::uint64_t using_it = 0;  // connections that put into it
+  std::uint64_t watching = 0;
+  std::uint64_t waiting = 0;
+  std::uint64_t deletes = 0;  // commands
+  std::uint64_t pauses = 0;
+};
+
+/// By name; a queue that nobody uses and where nothing was counted is not in it. Confined to the
+/// engine's thread.
+class QueueUses {
+ public:
+  QueueUse& of(const std::string& name) { return uses_[name]; }
+  /// All zero for one that is not there.
+  QueueUse look_up(const std::string& name) const {
+    const auto it = uses_.find(name);
+    return it == uses_.end() ? QueueUse{} : it->second;
+  }
+  /// To be called when a connection has gone from it.
+  void forget_if_unused(const std::string& name) {
+    const QueueUse use = look_up(name);
+    if (use.using_it + use.watching + use.deletes + use.pauses == 0) uses_.erase(name);
+  }
+  const std::map<std::string, QueueUse>& all() const noexcept { return uses_; }
+
+ private:
+  std::map<std::string, QueueUse> uses_;
+};
+
+struct BeanstalkHub {
+  // Constant after construction.
+  EngineThread& engine;
+  const Clock& clock;
+  const MonotonicTime start = clock.now();
+  const std::string id;  // of this server process, random
+
+  // Written by whoever drains the server, read by the engine's thread. Relaxed: a put that comes at
+  // the same moment may go either way.
+  std::atomic<bool> is_draining{false};
+
+  // Touched only by the engine's thread.
+  QueueUses queues = {};
+  std::array<std::uint64_t, beanstalk::kVerbs> commands = {};  // by Verb
+  std::uint64_t connections = 0;
+  std::uint64_t total_connections = 0;
+  std::uint64_t producers = 0;
+  std::uint64_t workers = 0;
+  std::uint64_t waiting = 0;
+};
+
+}  // namespace detent::server

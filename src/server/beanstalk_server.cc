@@ -1,0 +1,110 @@
+#include "server/beanstalk_server.h"
+
+#include <utility>
+
+#include "base/rng.h"
+#include "net/input_buffer.h"
+#include "protocol/beanstalk/command_parser.h"
+#include "server/beanstalk_session.h"
+#include "task/request.h"
+
+namespace detent::server {
+namespace {
+
+using beanstalk::CommandParser;
+
+/// Commands run in one go. What is beyond waits as bytes, which take less room.
+constexpr std::size_t kMaxBatch = 256;
+/// For a client to send the rest of a command that it has begun.
+constexpr std::chrono::seconds kCommandTimeout{60};
+
+std::string random_id() {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  Rng rng(random_seed());
+  std::string id(16, '0');
+  for (char& digit : id) digit = kHex[rng.below(16)];
+  return id;
+}
+
+/// The I/O side of a client. Confined to the I/O thread.
+class Connection final : public net::StreamHandler {
+ public:
+  Connection(BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream)
+      : hub_(hub),
+        stream_(*stream),
+        session_(std::make_shared<BeanstalkSession>(hub, stream)),
+        parser_(kMaxPayloadBytes) {
+    has_opened_ = hub_.engine.post([session = session_](Engine&) { session->open(); });
+  }
+
+  void on_bytes(std::string_view bytes) override { pump(bytes); }
+  void on_sent() override {
+    if (!session_->has_more()) return pump({});
+    post([session = session_](Engine& engine) { session->go_on(engine); });
+  }
+  void on_end() override {
+    post([session = session_](Engine& engine) { session->end_waits(engine); });
+  }
+  void on_closed() override {
+    if (!has_opened_) return;
+    hub_.engine.post_end([session = session_](Engine& engine) { session->close(engine); });
+  }
+
+ private:
+  /// Hands on the commands that are whole, or reads on.
+  void pump(std::string_view fresh) {
+    if (!has_opened_) return stream_.close();
+    std::vector<beanstalk::Input> batch;
+    const std::string_view bytes = input_.join(fresh);
+    std::size_t taken = 0;
+    while (taken < bytes.size() && batch.size() < kMaxBatch && !has_quit_) {
+      taken += parser_.parse(bytes.substr(taken));
+      if (!parser_.is_complete()) break;
+      beanstalk::Input input = parser_.take();
+      const auto* const command = std::get_if<beanstalk::Command>(&input);
+      has_quit_ = command != nullptr && command->verb == beanstalk::Verb::quit;
+      if (!has_quit_) batch.push_back(std::move(input));
+    }
+    input_.drop(bytes, taken);
+    if (!batch.empty()) {
+      return post([session = session_, batch = std::move(batch)](Engine& engine) mutable {
+        session->run(engine, std::move(batch));
+      });
+    }
+    if (has_quit_) return stream_.close();
+    using Within = std::optional<std::chrono::milliseconds>;
+    stream_.read(parser_.is_idle() ? Within() : Within(kCommandTimeout));
+  }
+
+  void post(EngineThread::Command command) {
+    if (!hub_.engine.post(std::move(command))) stream_.close();
+  }
+
+  BeanstalkHub& hub_;
+  net::Stream& stream_;
+  const std::shared_ptr<BeanstalkSession> session_;
+  CommandParser parser_;
+  net::InputBuffer input_;
+  bool has_opened_ = false;
+  bool has_quit_ = false;
+};
+
+}  // namespace
+
+BeanstalkServer::BeanstalkServer(EngineThread& engine, const Clock& clock)
+    : hub_{.engine = engine, .clock = clock, .id = random_id()} {}
+
+Result<std::unique_ptr<BeanstalkServer>> BeanstalkServer::start(net::StreamServerOptions options,
+                                                                EngineThread& engine,
+                                                                const Clock& clock) {
+  std::unique_ptr<BeanstalkServer> server(new BeanstalkServer(engine, clock));
+  BeanstalkHub& hub = server->hub_;
+  ASSIGN_OR_RETURN(server->streams_,
+                   net::StreamServer::start(std::move(options),
+                                            [&hub](const std::shared_ptr<net::Stream>& stream) {
+                                              return std::make_unique<Connection>(hub, stream);
+                                            }));
+  return server;
+}
+
+}  // namespace detent::server
