@@ -96,10 +96,9 @@ void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
       ->capture_default_str();
 }
 
-void add_serve(CLI::App& app, ServeOptions& options) {
-  CLI::App* serve = app.add_subcommand("serve", "run a server");
-  add_data(*serve, options.data, "folder of the server's data; made if it is not there");
-  add_parsed<HostAndPort>(*serve, "--http", parse_address,
+/// Where it listens, and to whom.
+void add_addresses(CLI::App& serve, ServeOptions& options) {
+  add_parsed<HostAndPort>(serve, "--http", parse_address,
                           [&options](const HostAndPort& address) {
                             options.http_host = address.host;
                             options.http_port = address.port;
@@ -108,13 +107,13 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description("address to listen on for HTTP; loopback only")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:7070");
-  add_parsed<std::string>(*serve, "--cors-origin", parse_origin,
+  add_parsed<std::string>(serve, "--cors-origin", parse_origin,
                           [&options](const std::string& text) { options.cors_origin = text; })
       ->envname("DETENT_CORS_ORIGIN")
       ->description(
           "the web site whose pages may use the server in a browser, * for all; else none")
       ->type_name("ORIGIN");
-  add_parsed<HostAndPort>(*serve, "--beanstalk", parse_address_or_off,
+  add_parsed<HostAndPort>(serve, "--beanstalk", parse_address_or_off,
                           [&options](const HostAndPort& address) {
                             options.beanstalk_host = address.host;
                             options.beanstalk_port = address.port;
@@ -123,6 +122,12 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->description("address to listen on for beanstalk clients, loopback only; or `off`")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:11300");
+}
+
+void add_serve(CLI::App& app, ServeOptions& options) {
+  CLI::App* serve = app.add_subcommand("serve", "run a server");
+  add_data(*serve, options.data, "folder of the server's data; made if it is not there");
+  add_addresses(*serve, options);
   add_parsed<milliseconds>(*serve, "--sync", parse_sync,
                            [&options](milliseconds interval) { options.sync_interval = interval; })
       ->envname("DETENT_SYNC")
