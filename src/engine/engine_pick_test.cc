@@ -140,6 +140,12 @@ TEST_F(EnginePick, ATaskBeyondTheMemoryIsLeasedByItsId) {
     ASSERT_EQ(complete(take(ids[at]).lease), LeaseOutcome::done);
     engine_->check_invariants();
   }
+  // Made due now it has no room in memory either.
+  const TaskId far = schedule("q", 24h);
+  const LeasedTask leased = take(far);
+  EXPECT_EQ(leased.task.id, far);
+  EXPECT_EQ(complete(leased.lease), LeaseOutcome::done);
+  engine_->check_invariants();
   std::size_t left = 0;
   while (true) {
     const std::vector<LeasedTask> tasks = lease("q", 10);
