@@ -211,10 +211,9 @@ Result<TaskEdit> parse_edit(std::string_view body) {
   DurationFields delay{{"delay"}, {"delay_ms"}};
   JsonField due_at{"due_at"};
   JsonField priority{"priority"};
-  JsonField payload{"payload"};
-  JsonField payload_base64{"payload_base64"};
-  const std::array<JsonField*, 6> fields{&delay.text, &delay.milliseconds, &due_at, &priority,
-                                         &payload,    &payload_base64};
+  PayloadFields payload;
+  const std::array<JsonField*, 6> fields{&delay.text, &delay.milliseconds, &due_at,
+                                         &priority,   &payload.json,       &payload.base64};
   TRY(take_fields(body, fields, UnknownFields::refuse));
   if (std::ranges::none_of(fields, &JsonField::given)) {
     return refused(due_at, "give a delay or due_at, a priority or a payload");
@@ -226,8 +225,8 @@ Result<TaskEdit> parse_edit(std::string_view body) {
   if (priority.given()) {
     ASSIGN_OR_RETURN(edit.priority, read_priority(priority));
   }
-  if (payload.given() || payload_base64.given()) {
-    ASSIGN_OR_RETURN(edit.payload, read_payload(payload, payload_base64));
+  if (payload.json.given() || payload.base64.given()) {
+    ASSIGN_OR_RETURN(edit.payload, read_payload(payload));
   }
   return edit;
 }
