@@ -352,7 +352,7 @@ class EngineListModel : public EngineList {
 
 TEST_F(EngineListModel, ListsWhatThereIsAndMissesNoTaskThatStays) {
   const std::uint64_t first = test_seed();
-  for (std::uint64_t run = 0; run < 12; ++run) {
+  for (std::uint64_t run = 0; run < 6; ++run) {
     const std::uint64_t seed = first + run;
     SCOPED_TRACE(replay_hint(seed));
     rng_ = Rng(seed);

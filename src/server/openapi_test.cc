@@ -150,7 +150,7 @@ class OpenapiTest : public RoutesTest {
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
     net::HttpRequest request{.method = method, .target = target, .headers = {}, .body = body};
     if (!if_match.empty()) request.headers.emplace_back("if-match", if_match);
-    const HttpResponse answer = client_->send(request).value();
+    HttpResponse answer = client_->send(request).value();
     EXPECT_EQ(answer.status, status) << method << ' ' << target << ": " << answer.body;
     const json::value& operation = document_.at("paths").at(pattern).at(name);
     const json::object& responses = operation.at("responses").as_object();
