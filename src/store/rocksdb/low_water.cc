@@ -16,6 +16,8 @@ constexpr std::size_t kRemovalsARaise = 1'000;
 // gives up after this many (some milliseconds) and leaves them to compaction for a while.
 constexpr std::uint64_t kMostTombstones = 20'000;
 constexpr std::size_t kRemovalsAfterGivingUp = 100'000;
+// Entries that don't count passed in one raise, at a microsecond each; the next write goes on.
+constexpr std::size_t kMostPassed = 5'000;
 
 /// The place right before that of a record.
 Place before(Place place) noexcept {
@@ -37,26 +39,36 @@ Result<LowWater> LowWater::read(OpenDb& db) {
 
 void LowWater::put(const Place& place) noexcept { place_ = std::min(place_, before(place)); }
 
-void LowWater::removed(std::size_t count, OpenDb& db) {
+void LowWater::removed(std::size_t count, OpenDb& db, TaskId settled_to) {
   removals_until_raise_ -= std::min(count, removals_until_raise_);
-  if (removals_until_raise_ == 0) raise(db);
+  if (removals_until_raise_ == 0) raise(db, settled_to);
 }
 
-void LowWater::raise(OpenDb& db) {
+void LowWater::raise(OpenDb& db, TaskId settled_to) {
   const std::string from = place_key(place_);
   const rocksdb::Slice bound(from);
   rocksdb::ReadOptions options;
   options.iterate_lower_bound = &bound;
   options.max_skippable_internal_keys = kMostTombstones;
   const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.due()));
-  it->Seek(bound);
   removals_until_raise_ = kRemovalsARaise;
-  if (it->Valid()) {
+  std::size_t passed = 0;
+  for (it->Seek(bound); it->Valid(); it->Next()) {
     const rocksdb::Slice key = it->key();
+    const Result<Place> place = parse_due_key({key.data(), key.size()});
     // A key that is none stays where it is; reading a page will tell.
-    const Result<Place> first = parse_due_key({key.data(), key.size()});
-    if (first) place_ = std::max(place_, before(*first));
-  } else if (it->status().ok()) {
+    if (!place) return;
+    if (place->id <= settled_to) {
+      place_ = std::max(place_, before(*place));
+      return;
+    }
+    place_ = std::max(place_, *place);
+    if (++passed == kMostPassed) {
+      removals_until_raise_ = 1;
+      return;
+    }
+  }
+  if (it->status().ok()) {
     place_ = end_of(Lane::due);
   } else {
     removals_until_raise_ = kRemovalsAfterGivingUp;

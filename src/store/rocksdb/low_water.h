@@ -1,4 +1,5 @@
-// Where the due family begins: a place in the due order at or before which it has no record.
+// Where the due family begins: a place in the due order at or before which it has no record that
+// counts.
 //
 // Tasks are removed at the front of the order, and until RocksDB has compacted them away their
 // tombstones lie there: a read from the very beginning, as every start makes one, would walk over
@@ -6,6 +7,10 @@
 // first record is looked for from the mark on, which walks over about as many tombstones. A put at
 // or before the mark lowers it in the same batch, so on disk it is never above a record, whatever
 // crashes. It may lag behind; that costs time, never a task. Thread-compatible.
+//
+// Entries of a settle that does not count yet (ids above the settled mark) are passed as if they
+// were not there: most of what lies before the first record that counts may be such, of tasks that
+// have ended since. When the settle counts, the mark goes below the first that is left of them.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +29,11 @@ class LowWater {
   const Place& place() const noexcept { return place_; }
   /// A record is put at `place`, of the due lane: the mark gets below it.
   void put(const Place& place) noexcept;
-  /// `count` records have been removed, durably or not. May raise the mark.
-  void removed(std::size_t count, OpenDb& db);
-  /// Raises the mark to the first record, if that is not far.
-  void raise(OpenDb& db);
+  /// `count` tasks have left the due lane, durably or not. May raise the mark.
+  void removed(std::size_t count, OpenDb& db, TaskId settled_to);
+  /// Raises the mark to the first record that counts, or part of the way. Cost: some milliseconds
+  /// at most.
+  void raise(OpenDb& db, TaskId settled_to);
 
   /// Whether the mark differs from what was stored last.
   bool is_changed() const noexcept { return place_ != stored_; }

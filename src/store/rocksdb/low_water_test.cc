@@ -11,6 +11,8 @@
 namespace detent {
 namespace {
 
+constexpr TaskId kSettledTo{std::uint64_t{50'000} << 8};
+
 Place place_of(std::uint64_t n) {
   Place place = begin_of(Lane::due);
   place.at += std::chrono::milliseconds{n};
@@ -40,19 +42,19 @@ TEST_F(LowWaterTest, RisesToTheFirstRecordAndToTheEndWithoutOne) {
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
   put(5);
   put(9);
-  mark.raise(*db);
+  mark.raise(*db, kSettledTo);
   EXPECT_EQ(mark.place(), right_before(5));
   remove(5);
-  mark.raise(*db);
+  mark.raise(*db, kSettledTo);
   EXPECT_EQ(mark.place(), right_before(9));
   remove(9);
-  mark.raise(*db);
+  mark.raise(*db, kSettledTo);
   EXPECT_EQ(mark.place().at, kNeverDue);
 }
 
 TEST_F(LowWaterTest, PutGetsItBelowTheRecordAndNeverRaisesIt) {
   put(9);
-  mark.raise(*db);
+  mark.raise(*db, kSettledTo);
   mark.put(place_of(20));
   EXPECT_EQ(mark.place(), right_before(9));
   mark.put(place_of(9));
@@ -63,9 +65,9 @@ TEST_F(LowWaterTest, PutGetsItBelowTheRecordAndNeverRaisesIt) {
 
 TEST_F(LowWaterTest, FollowsAThousandRemovals) {
   put(9);
-  mark.removed(999, *db);
+  mark.removed(999, *db, kSettledTo);
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
-  mark.removed(1, *db);
+  mark.removed(1, *db, kSettledTo);
   EXPECT_EQ(mark.place(), right_before(9));
   EXPECT_TRUE(mark.is_changed());
   mark.stored();
@@ -75,10 +77,29 @@ TEST_F(LowWaterTest, FollowsAThousandRemovals) {
 TEST_F(LowWaterTest, GivesUpBehindTooManyTombstones) {
   for (std::uint64_t n = 1; n <= 30'000; ++n) put(n);
   for (std::uint64_t n = 1; n < 30'000; ++n) remove(n);
-  mark.raise(*db);
+  mark.raise(*db, kSettledTo);
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
-  mark.removed(99'999, *db);  // and does not try again soon
+  mark.removed(99'999, *db, kSettledTo);  // and does not try again soon
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
+}
+
+TEST_F(LowWaterTest, PassesWhatDoesNotCountYet) {
+  const auto uncounted = [](std::uint64_t n) {
+    Place place = place_of(n);
+    place.id.value += kSettledTo.value;
+    return place;
+  };
+  for (std::uint64_t n = 1; n < 9'000; ++n) {
+    ASSERT_TRUE(db->db().Put({}, db->due(), place_key(uncounted(n)), "").ok());
+  }
+  put(9'000);
+  mark.raise(*db, kSettledTo);
+  EXPECT_EQ(mark.place(), uncounted(5'000));  // a part, so that no write takes long
+  mark.removed(1, *db, kSettledTo);           // and the rest soon
+  EXPECT_EQ(mark.place(), right_before(9'000));
+  remove(9'000);
+  mark.raise(*db, kSettledTo);
+  EXPECT_EQ(mark.place().at, kNeverDue);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ OpenStore::~OpenStore() {
     static_cast<void>(wait_for_settle());
   }
   if (write_failed_) return;
-  low_water_.raise(*db_);
+  low_water_.raise(*db_, settled_to_);
   Changes changes(*db_);
   due_sums_.stage_full(changes);
   if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
@@ -185,9 +185,9 @@ void OpenStore::stage_erase(const Place& place, Changes& changes) {
 
 /// The batch is written: what is in memory follows.
 void OpenStore::applied(const WriteBatch& batch) {
-  std::size_t removals = 0;  // in the due family
+  std::size_t removals = 0;  // from the due lane, where a settle may have entries of accepted ones
   const auto count_removal = [&](const Place& place) {
-    if (place.lane == Lane::due && !is_accepted(place.id)) ++removals;
+    if (place.lane == Lane::due) ++removals;
   };
   for (const auto& [from, to] : batch.puts) {
     if (is_accepted(to.place.id)) move_accepted(to.place.id, to.place);
@@ -200,7 +200,7 @@ void OpenStore::applied(const WriteBatch& batch) {
   for (const KeyRecord& key : batch.keys) keys_.put(key);
   due_sums_.written(batch.due_counts);
   low_water_.stored();
-  if (removals > 0) low_water_.removed(removals, *db_);
+  if (removals > 0) low_water_.removed(removals, *db_, settled_to_);
 }
 
 void OpenStore::move_accepted(TaskId id, const std::optional<Place>& to) {
@@ -283,16 +283,23 @@ Result<void> OpenStore::correct(std::size_t corrections) {
   return apply(changes, Durability::buffered);
 }
 
+/// What is accepted, some of which is going to count in the due family, lies after the mark.
+void OpenStore::lower_to_accepted() {
+  if (ingested_->has_front) low_water_.put(front_place(TaskId{1}));
+  for (const Place& first : accepted_.read(begin_of(Lane::due), end_of(Lane::due), 1)) {
+    low_water_.put(first);
+  }
+}
+
 /// The last step of a settle. Errors: of the write, as any other.
 Result<void> OpenStore::make_it_count() {
   Changes changes(*db_);
-  const Result<std::optional<Place>> least =
-      settle_.stage_finish(*ingested_, settled_to_, accepted_, changes);
-  if (!least) {
+  if (Result<void> staged = settle_.stage_finish(*ingested_, settled_to_, accepted_, changes);
+      !staged) {
     write_failed_ = true;  // what has been ingested must go, as it does when the store is opened
-    return least.error();
+    return staged;
   }
-  if (*least) low_water_.put(**least);
+  lower_to_accepted();
   due_sums_.stage_full(changes);
   if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
   db_->reached(StoreStep::settle_staged);

@@ -75,6 +75,7 @@ class OpenStore final : public Store {
   void take_outcome(const Result<Settled>& outcome);
   Result<void> correct(std::size_t corrections);
   Result<void> make_it_count();
+  void lower_to_accepted();
 
   const RocksDbStoreOptions options_;
   std::unique_ptr<OpenDb> db_;

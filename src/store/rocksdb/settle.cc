@@ -64,7 +64,6 @@ void Settle::start(const SettleRange& range) {
   is_running_ = true;
   upto_ = range.upto;
   changed_.clear();
-  least_corrected_.reset();
   is_abandoned_.store(false, std::memory_order_relaxed);
   const rocksdb::Snapshot* const snapshot = db_.db().GetSnapshot();
   if (mode_ == Mode::foreground) {
@@ -137,22 +136,17 @@ Result<void> Settle::stage_corrections(const Settled& settled, std::size_t most,
         db_.db().Get(rocksdb::ReadOptions(), db_.accepted(), id_key(id), &raw);
     if (!status.ok()) return to_error("settle task " + to_string(id), status);
     changes.put_settled(*now, split_accepted(id, raw).record);
-    if (now->lane != Lane::due) continue;
-    least_corrected_ = std::min(least_corrected_.value_or(*now), *now);
   }
   return ok();
 }
 
-Result<std::optional<Place>> Settle::stage_finish(const Settled& settled, TaskId settled_from,
-                                                  const AcceptedIndex& accepted, Changes& changes) {
+Result<void> Settle::stage_finish(const Settled& settled, TaskId settled_from,
+                                  const AcceptedIndex& accepted, Changes& changes) {
   TRY(stage_corrections(settled, changed_.size(), accepted, changes));
   must(changes.batch().DeleteRange(db_.accepted(), id_key(TaskId{settled_from.value + 1}),
                                    id_key(TaskId{settled.to.value + 1})));
   changes.set_meta(kSettledToKey, number_bytes(settled.to.value));
-  if (!settled.least_due || !least_corrected_) {
-    return settled.least_due ? settled.least_due : least_corrected_;
-  }
-  return std::optional<Place>(std::min(*settled.least_due, *least_corrected_));
+  return ok();
 }
 
 void Settle::finished() {

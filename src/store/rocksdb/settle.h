@@ -68,10 +68,10 @@ class Settle {
   /// accepted task could not be read.
   Result<void> stage_corrections(const Settled& settled, std::size_t most,
                                  const AcceptedIndex& accepted, Changes& changes);
-  /// Fills in what makes the settle count, the corrections that are left too. Returns: the least
-  /// place put in the due order on the way. Errors: as stage_corrections().
-  Result<std::optional<Place>> stage_finish(const Settled& settled, TaskId settled_from,
-                                            const AcceptedIndex& accepted, Changes& changes);
+  /// Fills in what makes the settle count, the corrections that are left too. Errors: as
+  /// stage_corrections().
+  Result<void> stage_finish(const Settled& settled, TaskId settled_from,
+                            const AcceptedIndex& accepted, Changes& changes);
   void finished();
 
  private:
@@ -86,7 +86,6 @@ class Settle {
   TaskId upto_;  // of the settle that runs
   // Where tasks were in the snapshot that have been changed since.
   std::unordered_map<std::uint64_t, std::optional<Place>> changed_;
-  std::optional<Place> least_corrected_;  // in the due order
 
   // Written by the store's thread, read by the settle's between two records: relaxed, because
   // nothing is handed over with it; no mutex, because it is read often.

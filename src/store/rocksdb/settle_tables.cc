@@ -116,6 +116,7 @@ Result<void> Job::check_abandoned() const {
 Result<void> Job::add(TaskId id, std::string_view value) {
   const AcceptedValue accepted = split_accepted(id, value);
   const std::string_view record = blocks_.keep(accepted.record);
+  if (accepted.place == front_place(id)) settled_.has_front = true;
   if (accepted.place.lane == Lane::due) {
     due_.push_back({accepted.place.at, id, record});
   } else {
@@ -164,7 +165,6 @@ Result<void> Job::write() {
     place.at = entry.at;
     return place;
   };
-  if (!due_.empty()) settled_.least_due = place_of(due_.front());
   std::size_t count = 0;
   for (const DueEntry& entry : due_) {
     if (++count % kTasksBetweenChecks == 0) TRY(check_abandoned());

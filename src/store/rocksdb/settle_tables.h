@@ -34,7 +34,7 @@ struct Settled {
   bool is_whole = false;  // there were no more
   std::size_t tasks = 0;
   std::size_t bytes = 0;
-  std::optional<Place> least_due;  // the first place of all in the due order
+  bool has_front = false;  // one has no place that can be made out: it is at the front
 };
 
 /// Runs on any thread. `snapshot` is released when it has been read. Gives up when `is_abandoned`

@@ -22,6 +22,7 @@
 #include "store/rocksdb/live_copy.h"
 #include "store/rocksdb/meta_format.h"
 #include "store/rocksdb/open_store.h"
+#include "store/rocksdb/settle_gate.h"
 #include "store/rocksdb/slices.h"
 #include "store/rocksdb/test_folder.h"
 
@@ -273,41 +274,6 @@ TEST_F(SettleTest, CrashAtAnyStepLosesAndDoublesNothing) {
   }
   EXPECT_EQ(steps.size(), 5u);
 }
-
-/// Holds the settle's thread at a step while the test changes things.
-class Gate {
- public:
-  explicit Gate(StoreStep step) : step_(step) {}
-
-  std::function<void(StoreStep, rocksdb::DB&)> hook() {
-    return [this](StoreStep step, rocksdb::DB&) {
-      if (step == StoreStep::settle_done) ++done_;
-      if (step != step_) return;
-      const MutexLock lock(mu_);
-      is_there_ = true;
-      moved_.notify_all();
-      while (!is_open_) moved_.wait(mu_);
-    };
-  }
-  void await() {
-    const MutexLock lock(mu_);
-    while (!is_there_) moved_.wait(mu_);
-  }
-  void open() {
-    const MutexLock lock(mu_);
-    is_open_ = true;
-    moved_.notify_all();
-  }
-  int settles_done() const { return done_; }
-
- private:
-  const StoreStep step_;
-  int done_ = 0;  // by the store's thread
-  Mutex mu_;
-  CondVar moved_;
-  bool is_there_ DETENT_GUARDED_BY(mu_) = false;
-  bool is_open_ DETENT_GUARDED_BY(mu_) = false;
-};
 
 class ChangesDuringSettle : public SettleTest, public testing::WithParamInterface<StoreStep> {};
 

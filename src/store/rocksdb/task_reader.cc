@@ -61,11 +61,11 @@ Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const 
     for (it->Seek(lower_bound); it->Valid() && met.size() < limit; it->Next()) {
       const std::string_view key = view(it->key());
       ASSIGN_OR_RETURN(const Place place, is_due ? parse_due_key(key) : parse_lane_key(key));
-      // Of a settle that does not count yet: the accepted family has the task.
-      if (place.id > bounds_.settled_to) continue;
       while (next != accepted.end() && *next < place && met.size() < limit) {
         met.push_back({*next++, std::nullopt});
       }
+      // Of a settle that does not count yet: the accepted family has the task.
+      if (place.id > bounds_.settled_to) continue;
       if (met.size() < limit) met.push_back({place, decode(place, family, it->value())});
     }
     if (!it->status().ok()) return to_error("read lane", it->status());
