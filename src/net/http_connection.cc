@@ -26,7 +26,7 @@ HttpConnection::HttpConnection(ConnectionContext& context, tcp::socket socket)
       link_(std::make_shared<ExchangeLink>(*this)),
       parser_({.max_header_bytes = context.options.max_header_bytes,
                .max_body_bytes = context.options.max_body_bytes}),
-      timer_(context.io) {}
+      timer_(context.loop.io()) {}
 
 void HttpConnection::start() { await_request(); }
 
@@ -45,7 +45,7 @@ void HttpConnection::close() {
   error_code ignored;
   socket_.close(ignored);
   link_->close();
-  context_.registry.remove(this);
+  context_.loop.remove(this);
 }
 
 /// Closes without waiting for the client to take what the system still has for it.
@@ -159,15 +159,16 @@ void HttpConnection::deliver() {
 // ---- writing ------------------------------------------------------------------------------------
 
 void HttpConnection::post_answer(std::optional<HttpResponse> response) {
-  asio::post(context_.io, [self = shared_from_this(), response = std::move(response)]() mutable {
-    self->answer(std::move(response));
-  });
+  asio::post(context_.loop.io(),
+             [self = shared_from_this(), response = std::move(response)]() mutable {
+               self->answer(std::move(response));
+             });
 }
 
 void HttpConnection::answer(std::optional<HttpResponse> response) {
   if (phase_ != Phase::held) return;  // closed since the answer was posted
   if (!response) response = context_.error_page(500, "the request was dropped");
-  const bool keep = keeps_alive_ && !context_.is_draining;
+  const bool keep = keeps_alive_ && !context_.loop.is_draining();
   write_response(*std::move(response), keep ? AfterWriting::next_request : AfterWriting::close);
 }
 

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "detent/clock.h"
+#include "net/connection_loop.h"
 #include "net/exchange.h"
 #include "net/http_parser.h"
 #include "net/http_server.h"
@@ -29,14 +30,6 @@ namespace detent::net {
 
 class HttpConnection;
 
-/// Owns the connections; whoever accepts them.
-class ConnectionRegistry {
- public:
-  virtual ~ConnectionRegistry() = default;
-  /// The connection is closed: lets go of it.
-  virtual void remove(HttpConnection* connection) = 0;
-};
-
 /// What the connections of one server share. Confined to the I/O thread.
 struct ConnectionContext {
   static constexpr std::size_t kReadBytes = 64 * 1024;  // from one connection at a time
@@ -44,9 +37,7 @@ struct ConnectionContext {
   const HttpServerOptions& options;
   const HttpHandler& handler;
   const ErrorPage& error_page;
-  boost::asio::io_context& io;
-  ConnectionRegistry& registry;
-  bool is_draining = false;  // an answer from now on closes its connection
+  ConnectionLoop<HttpConnection>& loop;
   HttpDate date = {};
   SystemClock clock = {};
   std::array<char, kReadBytes> read_buffer = {};
@@ -55,7 +46,7 @@ struct ConnectionContext {
 /// Confined to the I/O thread, post_answer apart. Invariants:
 /// 1. At most one wait for readability is outstanding (is_watching_).
 /// 2. The link waits for an answer only in phase `held`, and only there is one taken.
-/// 3. The registry holds the connection exactly until phase `closed`.
+/// 3. The loop holds the connection exactly until phase `closed`.
 /// 4. A deadline is set in the phases idle, reading and lingering, and in writing while the client
 ///    takes nothing; the timer, if it runs, ends no later than the deadline.
 class HttpConnection final : public AnswerTarget,

@@ -2,20 +2,14 @@
 #include "net/stream_server.h"
 
 #include <array>
-#include <atomic>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <mutex>
-#include <thread>
-#include <unordered_map>
+#include <memory>
 #include <utility>
-#include <vector>
 
-#include "detent/check.h"
-#include "net/tcp_listener.h"
+#include "net/connection_loop.h"
 
 namespace detent::net {
 namespace {
@@ -32,9 +26,7 @@ class Connection;
 /// What the connections of a server share. Confined to the I/O thread.
 struct Shared {
   const StreamServerOptions& options;
-  asio::io_context& io;
-  std::function<void(Connection*)> remove;  // a connection is closed: lets go of it
-  bool is_draining = false;
+  ConnectionLoop<Connection>& loop;
   std::array<char, kReadBytes> read_buffer = {};
 };
 
@@ -43,7 +35,7 @@ struct Shared {
 class Connection final : public Stream, public std::enable_shared_from_this<Connection> {
  public:
   Connection(Shared& shared, tcp::socket socket)
-      : shared_(shared), socket_(std::move(socket)), timer_(shared.io) {}
+      : shared_(shared), socket_(std::move(socket)), timer_(shared.loop.io()) {}
 
   void start(const StreamHandlerFactory& factory) {
     handler_ = factory(shared_from_this());
@@ -54,7 +46,7 @@ class Connection final : public Stream, public std::enable_shared_from_this<Conn
   }
 
   void send(std::string bytes) override {
-    asio::post(shared_.io, [self = shared_from_this(), bytes = std::move(bytes)]() mutable {
+    asio::post(shared_.loop.io(), [self = shared_from_this(), bytes = std::move(bytes)]() mutable {
       self->write(std::move(bytes));
     });
   }
@@ -86,7 +78,7 @@ class Connection final : public Stream, public std::enable_shared_from_this<Conn
 };
 
 void Connection::read(std::optional<milliseconds> within) {
-  if (has_ended_ || shared_.is_draining) return close();
+  if (has_ended_ || shared_.loop.is_draining()) return close();
   is_reading_ = true;
   if (within) close_after(*within);
   watch();
@@ -183,99 +175,41 @@ void Connection::close() {
   error_code ignored;
   socket_.close(ignored);
   handler_->on_closed();
-  shared_.remove(this);
+  shared_.loop.remove(this);
 }
 
-/// Invariant: open_ is the size of connections_.
 class Server final : public StreamServer {
  public:
   Server(StreamServerOptions options, StreamHandlerFactory factory)
       : options_(std::move(options)), factory_(std::move(factory)) {}
-  ~Server() override { stop(milliseconds{0}); }
 
-  // From any thread.
-  Result<void> listen() { return listener_.listen(options_.address, options_.port); }
-  void run() {
-    thread_ = std::thread([this] { io_.run(); });
+  Result<void> start() {
+    TRY(loop_.listen(options_.address, options_.port));
+    loop_.run();
+    return ok();
   }
-  std::uint16_t port() const noexcept override { return listener_.port(); }
-  std::size_t connections() const noexcept override {
-    return open_.load(std::memory_order_relaxed);
-  }
-  void stop(milliseconds grace) override;
+  std::uint16_t port() const noexcept override { return loop_.port(); }
+  std::size_t connections() const noexcept override { return loop_.size(); }
+  void stop(milliseconds grace) override { loop_.stop(grace); }
 
  private:
   void admit(tcp::socket socket);
-  void remove(Connection* connection);
-  void drain(milliseconds grace);
-  void finish();
-  std::vector<std::shared_ptr<Connection>> all_connections() const;
 
   const StreamServerOptions options_;
   const StreamHandlerFactory factory_;
-  asio::io_context io_{1};
-  std::thread thread_;
-  std::once_flag stopped_;
-  // Written by the I/O thread, read by anyone. Relaxed: it is a number to look at, it orders
-  // nothing.
-  std::atomic<std::size_t> open_{0};
-
-  // Touched only by the I/O thread once it runs.
-  TcpListener listener_{io_, [this](tcp::socket socket) { admit(std::move(socket)); }};
-  asio::steady_timer grace_timer_{io_};
-  Shared shared_{.options = options_, .io = io_, .remove = [this](Connection* connection) {
-                   remove(connection);
-                 }};
-  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  Shared shared_{.options = options_, .loop = loop_};
+  // Last: its thread uses the above.
+  ConnectionLoop<Connection> loop_{[this](tcp::socket socket) { admit(std::move(socket)); }};
 };
 
 void Server::admit(tcp::socket socket) {
-  if (connections_.size() >= options_.max_connections) return;  // closed
+  if (loop_.size() >= options_.max_connections) return;  // closed
   error_code ignored;
   // A client may wait for hours, so one whose machine has gone is noticed by TCP alone.
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const auto connection = std::make_shared<Connection>(shared_, std::move(socket));
-  connections_.emplace(connection.get(), connection);
-  open_.store(connections_.size(), std::memory_order_relaxed);
+  loop_.add(connection);
   connection->start(factory_);
-}
-
-void Server::remove(Connection* connection) {
-  connections_.erase(connection);
-  open_.store(connections_.size(), std::memory_order_relaxed);
-  if (shared_.is_draining && connections_.empty()) io_.stop();
-}
-
-void Server::stop(milliseconds grace) {
-  std::call_once(stopped_, [this, grace] {
-    if (!thread_.joinable()) return;  // never ran
-    DETENT_CHECK(std::this_thread::get_id() != thread_.get_id());
-    asio::post(io_, [this, grace] { drain(grace); });
-    thread_.join();
-  });
-}
-
-void Server::drain(milliseconds grace) {
-  shared_.is_draining = true;
-  listener_.close();
-  for (const auto& connection : all_connections()) connection->drain();
-  if (connections_.empty() || grace <= milliseconds{0}) return finish();
-  grace_timer_.expires_after(grace);
-  grace_timer_.async_wait([this](error_code) { finish(); });
-}
-
-/// Cuts what is left and ends the I/O thread.
-void Server::finish() {
-  for (const auto& connection : all_connections()) connection->close();
-  io_.stop();
-}
-
-/// A copy: closing a connection removes it.
-std::vector<std::shared_ptr<Connection>> Server::all_connections() const {
-  std::vector<std::shared_ptr<Connection>> all;
-  all.reserve(connections_.size());
-  for (const auto& [key, connection] : connections_) all.push_back(connection);
-  return all;
 }
 
 }  // namespace
@@ -284,8 +218,7 @@ Result<std::unique_ptr<StreamServer>> StreamServer::start(StreamServerOptions op
                                                           StreamHandlerFactory factory) {
   try {  // Asio and std::thread throw when the system is out of files or threads
     auto server = std::make_unique<Server>(std::move(options), std::move(factory));
-    TRY(server->listen());
-    server->run();
+    TRY(server->start());
     return std::unique_ptr<StreamServer>(std::move(server));
   } catch (const std::exception& exception) {
     return Error{ErrorCode::unavailable, std::string("start server: ") + exception.what(), ""};

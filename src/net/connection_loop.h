@@ -1,0 +1,114 @@
+// The I/O thread of a server, its listening socket and the connections it serves; what HTTP and
+// streams of bytes have in common.
+//
+// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. What is told to
+// be on the I/O thread is so once run() was called.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "detent/check.h"
+#include "net/tcp_listener.h"
+
+namespace detent::net {
+
+/// `Connection` has drain(), which ends it once it has nothing to do, and close(), which ends it
+/// now; either has it removed in the end. Invariant: open_ is the size of connections_.
+template <class Connection>
+class ConnectionLoop {
+ public:
+  /// `admit` gets each new socket, on the I/O thread.
+  explicit ConnectionLoop(TcpListener::Admit admit) : listener_(io_, std::move(admit)) {}
+  ~ConnectionLoop() { stop(std::chrono::milliseconds{0}); }
+  ConnectionLoop(const ConnectionLoop&) = delete;
+  ConnectionLoop& operator=(const ConnectionLoop&) = delete;
+
+  // From any thread.
+
+  /// Before run(). Errors: as TcpListener::listen().
+  Result<void> listen(const std::string& address, std::uint16_t port) {
+    return listener_.listen(address, port);
+  }
+  void run() {
+    thread_ = std::thread([this] { io_.run(); });
+  }
+  std::uint16_t port() const noexcept { return listener_.port(); }
+  std::size_t size() const noexcept { return open_.load(std::memory_order_relaxed); }
+  /// Accepts no more, waits until the connections have ended, cuts those that have not after
+  /// `grace`, and joins the thread. Idempotent; not from the I/O thread.
+  void stop(std::chrono::milliseconds grace) {
+    std::call_once(stopped_, [this, grace] {
+      if (!thread_.joinable()) return;  // never ran
+      DETENT_CHECK(std::this_thread::get_id() != thread_.get_id());
+      boost::asio::post(io_, [this, grace] { drain(grace); });
+      thread_.join();
+    });
+  }
+
+  // On the I/O thread.
+
+  boost::asio::io_context& io() noexcept { return io_; }
+  /// Whether it is stopping; the reference stays good.
+  const bool& is_draining() const noexcept { return is_draining_; }
+  void add(const std::shared_ptr<Connection>& connection) {
+    connections_.emplace(connection.get(), connection);
+    open_.store(connections_.size(), std::memory_order_relaxed);
+  }
+  void remove(Connection* connection) {
+    connections_.erase(connection);
+    open_.store(connections_.size(), std::memory_order_relaxed);
+    if (is_draining_ && connections_.empty()) io_.stop();
+  }
+
+ private:
+  void drain(std::chrono::milliseconds grace) {
+    is_draining_ = true;
+    listener_.close();
+    for (const auto& connection : all()) connection->drain();
+    if (connections_.empty() || grace <= std::chrono::milliseconds{0}) return finish();
+    grace_timer_.expires_after(grace);
+    grace_timer_.async_wait([this](boost::system::error_code) { finish(); });
+  }
+  /// Cuts what is left and ends the I/O thread.
+  void finish() {
+    for (const auto& connection : all()) connection->close();
+    io_.stop();
+  }
+  /// A copy: a connection that ends removes itself.
+  std::vector<std::shared_ptr<Connection>> all() const {
+    std::vector<std::shared_ptr<Connection>> all;
+    all.reserve(connections_.size());
+    for (const auto& [key, connection] : connections_) all.push_back(connection);
+    return all;
+  }
+
+  boost::asio::io_context io_{1};
+  std::thread thread_;
+  std::once_flag stopped_;
+  // Written by the I/O thread, read by anyone. Relaxed: it is a number to look at, it orders
+  // nothing.
+  std::atomic<std::size_t> open_{0};
+
+  // Touched only by the I/O thread once it runs.
+  TcpListener listener_;
+  boost::asio::steady_timer grace_timer_{io_};
+  bool is_draining_ = false;
+  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+};
+
+}  // namespace detent::net
