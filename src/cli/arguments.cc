@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/wall_time.h"
+#include "cli/argument_options.h"
 #include "cli/argument_values.h"
+#include "cli/schedule_arguments.h"
 #include "task/forecast.h"
 
 namespace detent::cli {
@@ -17,36 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxCronTimes = 10'000;
-
-/// An option whose text `parse` reads: CLI11 tells its error with the option's name, and `take`
-/// gets the value.
-template <class T, class Take>
-CLI::Option* add_parsed(CLI::App& app, const std::string& name,
-                        Result<T> (*parse)(const std::string&), Take take) {
-  CLI::Option* option =
-      app.add_option_function<std::string>(name, [parse, take](const std::string& text) {
-        take(*parse(text));  // the check below has accepted it
-      });
-  return option->check(
-      [parse](const std::string& text) {
-        const Result<T> value = parse(text);
-        return value ? std::string() : value.error().message;
-      },
-      "");
-}
-
-CLI::Option* add_duration(CLI::App& app, const std::string& name, milliseconds& duration) {
-  return add_parsed<milliseconds>(app, name, parse_any_duration,
-                                  [&duration](milliseconds value) { duration = value; })
-      ->type_name("DURATION");
-}
-
-CLI::Option* add_duration(CLI::App& app, const std::string& name,
-                          std::optional<milliseconds>& duration) {
-  return add_parsed<milliseconds>(app, name, parse_any_duration,
-                                  [&duration](milliseconds value) { duration = value; })
-      ->type_name("DURATION");
-}
 
 /// All that the options write to. One command is chosen; the others keep their defaults.
 struct Parsed {
@@ -69,25 +41,11 @@ struct Parsed {
   ForecastCommand forecast;
   DumpCommand dump;
   RestoreCommand restore;
+  ScheduleArguments schedule;
   CheckOptions check;
   CronCall cron;
   CronNextCommand cron_next;
 };
-
-void add_call_options(CLI::App& app, ClientCall& call) {
-  app.add_option("--server", call.server, "the server's address (or DETENT_URL)")
-      ->type_name("URL")
-      ->capture_default_str();
-  app.add_flag_function(
-      "--json", [&call](std::int64_t) { call.format = OutputFormat::json; },
-      "print the server's answer as it is");
-}
-
-CLI::App* add_client_command(CLI::App& app, ClientCall& call, const char* name, const char* what) {
-  CLI::App* command = app.add_subcommand(name, what);
-  add_call_options(*command, call);
-  return command;
-}
 
 void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
   app.add_option("--data", data, what)
@@ -453,6 +411,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
       ->footer("Example:\n  detent stats --server http://127.0.0.1:7070");
   add_forecast(app, parsed.call, parsed.forecast);
   add_copies(app, parsed);
+  add_schedule(app, parsed.call, parsed.schedule);
   add_check(app, parsed.check);
   add_cron(app, parsed);
   app.footer(
@@ -483,6 +442,7 @@ ClientCommand chosen(const std::string& name, Parsed& parsed) {
   if (name == "forecast") return parsed.forecast;
   if (name == "dump") return std::move(parsed.dump);
   if (name == "restore") return std::move(parsed.restore);
+  if (name == "schedule") return std::move(parsed.schedule.chosen);
   return StatsCommand{};
 }
 

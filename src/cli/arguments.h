@@ -1,6 +1,6 @@
 // The command line as a value. Nothing is done here, so all of it can be tested without a server.
 //
-// CLI11 reads it (arguments.cc, the only file that sees it); what comes out has been checked field
+// CLI11 reads it (arguments.cc and schedule_arguments.cc); what comes out has been checked field
 // by field and needs no further reading.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/check_options.h"
+#include "cli/schedule_options.h"
 #include "cli/serve_options.h"
 #include "client/task_name.h"
 #include "detent/clock.h"
@@ -91,7 +92,7 @@ using ClientCommand =
     std::variant<PutCommand, GetCommand, ListCommand, CancelCommand, MoveCommand, RunCommand,
                  LeaseCommand, CompleteCommand, FailCommand, QueuesCommand, PauseCommand,
                  ResumeCommand, PurgeCommand, RedriveCommand, StatsCommand, ForecastCommand,
-                 DumpCommand, RestoreCommand>;
+                 DumpCommand, RestoreCommand, ScheduleCommand>;
 
 enum class OutputFormat : std::uint8_t { people, json };
 

@@ -12,6 +12,7 @@
 #include "cli/confirm.h"
 #include "cli/copy_commands.h"
 #include "cli/display.h"
+#include "cli/schedule_commands.h"
 
 namespace detent::cli {
 
@@ -19,18 +20,11 @@ namespace {
 
 /// All of `in`, but no more than one byte beyond what a payload may have, so that an endless stream
 /// ends as a payload that is too large.
-std::string read_payload(std::istream& in) {
+std::string read_all(std::istream& in) {
   std::string text(kMaxPayloadBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
-}
-
-Payload payload_of(const PutCommand& put, std::istream& in) {
-  if (!put.payload) return put.bytes ? Payload{Payload::Kind::bytes, ""} : Payload{};
-  std::string text = *put.payload == "-" ? read_payload(in) : *put.payload;
-  if (put.bytes) return {Payload::Kind::bytes, std::move(text)};
-  return payload_from_text(text);
 }
 
 std::string text_of(const TaskName& task) {
@@ -51,7 +45,8 @@ class Runner {
 
   ExitCode operator()(const PutCommand& put) {
     ScheduleRequest request = put.request;
-    request.payload = payload_of(put, streams_.in);
+    request.payload = read_payload(
+        put.payload, put.bytes ? Payload::Kind::bytes : Payload::Kind::json, streams_.in);
     return show(client_.schedule(request), show_accepted);
   }
 
@@ -155,6 +150,9 @@ class Runner {
   ExitCode operator()(const RestoreCommand& command) {
     return restore(command, format_, client_, streams_);
   }
+  ExitCode operator()(const ScheduleCommand& command) {
+    return run_schedule_command(command, format_, client_, streams_);
+  }
 
  private:
   /// The server's own answer when that was asked for; false when it is to be shown to people.
@@ -200,6 +198,15 @@ class Runner {
 
 ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams) {
   return std::visit(Runner(call.format, client, streams), call.command);
+}
+
+Payload read_payload(const std::optional<std::string>& typed, Payload::Kind kind,
+                     std::istream& in) {
+  const bool is_bytes = kind == Payload::Kind::bytes;
+  if (!typed) return is_bytes ? Payload{kind, ""} : Payload{};
+  std::string text = *typed == "-" ? read_all(in) : *typed;
+  if (is_bytes) return {kind, std::move(text)};
+  return payload_from_text(text);
 }
 
 ExitCode exit_code_of(ErrorCode code) noexcept {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <istream>
+#include <optional>
 #include <ostream>
+#include <string>
 
 #include "cli/arguments.h"
 #include "cli/terminal.h"
@@ -20,6 +22,10 @@ struct Streams {
 
 /// Runs the command of `call` over `client`, which speaks to call.server.
 ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams);
+
+/// The payload of a command line: "-" reads `in`; none typed is null. JSON is JSON unless `kind` is
+/// bytes.
+Payload read_payload(const std::optional<std::string>& typed, Payload::Kind kind, std::istream& in);
 
 /// not_found for what isn't there, usage for what the caller got wrong, failed for all else.
 ExitCode exit_code_of(ErrorCode code) noexcept;

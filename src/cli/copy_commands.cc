@@ -30,6 +30,10 @@ Error file_error(const char* verb, const std::string& file) {
           std::string(verb) + " " + file + ": " + std::generic_category().message(errno), ""};
 }
 
+std::string and_schedules(std::uint64_t count) {
+  return count == 0 ? "" : " and " + std::to_string(count) + " schedules";
+}
+
 Progress::Shown shown_on(const Streams& streams) {
   return streams.terminal.is_error_terminal ? Progress::Shown::line_that_changes
                                             : Progress::Shown::lines;
@@ -83,7 +87,7 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
   if (!report.has_end) {
     complain("the dump has no end line: it was cut off");
   } else if (!report.is_count_right) {
-    complain("the dump is not whole: its end line counts another number of tasks");
+    complain("the dump is not whole: its end line counts another number of tasks or schedules");
   }
   return !is_sound;
 }
@@ -95,6 +99,10 @@ ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpResto
   const DumpRestore::Report& report = restore.report();
   streams.err << "restored " << report.restored << " tasks; " << report.there
               << " were there before; " << report.queues << " queues made\n";
+  if (report.schedules + report.schedules_there > 0) {
+    streams.err << "restored " << report.schedules << " schedules; " << report.schedules_there
+                << " were there before\n";
+  }
   if (done) {
     return complain_about(report, command.partial, streams) ? ExitCode::failed : ExitCode::done;
   }
@@ -114,7 +122,7 @@ ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams
           : dump_to_file(client, command.file, progress);
   progress.end();
   if (!counts) return fail_with(streams, counts.error());
-  streams.err << "dumped " << counts->tasks << " tasks\n";
+  streams.err << "dumped " << counts->tasks << " tasks" << and_schedules(counts->schedules) << '\n';
   if (counts->damaged == 0) return ExitCode::done;
   return fail_with(streams, {ErrorCode::data_loss,
                              std::to_string(counts->damaged) +

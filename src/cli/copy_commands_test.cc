@@ -69,8 +69,18 @@ TEST_F(CopyCommandsTest, ADumpToAFileAndBack) {
 
   in_.str(read(file("d")));
   EXPECT_EQ(run(RestoreCommand{"-"}, OutputFormat::json), ExitCode::done) << err_.str();
-  EXPECT_EQ(out_.str(), R"({"restored":0,"there":3,"queues":1,"errors":[]})"
-                        "\n");
+  EXPECT_EQ(out_.str(), json::render_restored({.there = 3, .queues = 1}) + "\n");
+}
+
+TEST_F(CopyCommandsTest, SchedulesAreCountedBesideTheTasks) {
+  server_.schedules["s"] = {.schedule = {.name = "s",
+                                         .rule = IntervalRule{.period = std::chrono::seconds{1}},
+                                         .queue = "q"},
+                            .progress = {}};
+  EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::done) << err_.str();
+  EXPECT_TRUE(err_.str().ends_with(" tasks and 1 schedules\n")) << err_.str();
+  EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::done) << err_.str();
+  EXPECT_TRUE(err_.str().ends_with("restored 0 schedules; 1 were there before\n")) << err_.str();
 }
 
 TEST_F(CopyCommandsTest, ADumpThatFailsLeavesTheEarlierOneWhole) {

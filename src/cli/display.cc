@@ -17,23 +17,6 @@ namespace detent::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using Row = std::vector<std::string>;
-
-/// Rows, the first one the heads; two blanks between columns, none at the end.
-void show_table(std::ostream& out, const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out << row[i];
-      if (i + 1 < row.size()) out << std::string(widths[i] + 2 - row[i].size(), ' ');
-    }
-    out << '\n';
-  }
-}
 
 /// Cuts what is in the first column, so that the table is no wider than `columns` if it can be.
 void cut_first_column(std::vector<Row>& rows, std::size_t columns) {
@@ -65,16 +48,6 @@ struct Unit {
 constexpr std::array<Unit, 5> kUnits{
     {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
 
-/// "1500ms", "90s": exact, in the largest unit that is.
-std::string show_duration(milliseconds duration) {
-  for (const Unit& unit : kUnits) {
-    if (duration.count() != 0 && duration.count() % unit.ms == 0) {
-      return std::to_string(duration.count() / unit.ms) + unit.name;
-    }
-  }
-  return "0ms";
-}
-
 /// "3h 12m", "1s 500ms": rounded down to the two largest units that say something.
 std::string show_age(milliseconds age) {
   for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
@@ -98,6 +71,30 @@ std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
 }
 
 }  // namespace
+
+void show_table(std::ostream& out, const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out << row[i];
+      if (i + 1 < row.size()) out << std::string(widths[i] + 2 - row[i].size(), ' ');
+    }
+    out << '\n';
+  }
+}
+
+std::string show_duration(milliseconds duration) {
+  for (const Unit& unit : kUnits) {
+    if (duration.count() != 0 && duration.count() % unit.ms == 0) {
+      return std::to_string(duration.count() / unit.ms) + unit.name;
+    }
+  }
+  return "0ms";
+}
 
 std::string printable(const Payload& payload) {
   if (payload.kind == Payload::Kind::bytes) return printable(payload.data);

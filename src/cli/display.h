@@ -2,11 +2,13 @@
 // an error holds, a terminal gets printable ones on one line.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "client/client.h"
@@ -17,6 +19,12 @@ namespace detent::cli {
 /// in JSON, where such characters can only be white space, that becomes a blank.
 std::string printable(const Payload& payload);
 std::string printable(std::string_view text);
+
+/// Rows, the first one the heads; two blanks between columns, none at the end.
+using Row = std::vector<std::string>;
+void show_table(std::ostream& out, const std::vector<Row>& rows);
+/// "1500ms", "90s": exact, in the largest unit that is.
+std::string show_duration(std::chrono::milliseconds duration);
 
 void show_accepted(std::ostream& out, const Client::AcceptedTask& task);
 void show_task(std::ostream& out, const TaskSnapshot& view);

@@ -11,6 +11,7 @@
 #include "protocol/json/problem.h"
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/queue_renderer.h"
+#include "protocol/json/schedule_renderer.h"
 #include "protocol/json/stats_parser.h"
 
 namespace detent {
@@ -55,6 +56,12 @@ net::HttpRequest patch_request(std::string target, std::string body) {
   return request;
 }
 
+net::HttpRequest put_request(std::string target, std::string body) {
+  net::HttpRequest request = post_request(std::move(target), std::move(body));
+  request.method = "PUT";
+  return request;
+}
+
 net::HttpRequest delete_request(std::string target) {
   net::HttpRequest request = get_request(std::move(target));
   request.method = "DELETE";
@@ -63,6 +70,10 @@ net::HttpRequest delete_request(std::string target) {
 
 std::string queue_path(const std::string& name, const char* rest = "") {
   return "/v1/queues/" + percent_encode(name) + rest;
+}
+
+std::string schedule_path(const std::string& name, const char* rest = "") {
+  return "/v1/schedules/" + percent_encode(name) + rest;
 }
 
 std::string task_path(const TaskName& task) {
@@ -86,7 +97,7 @@ Error bad_page(const std::string& why) {
 }
 
 /// Takes the last line off and counts the others, each of which must be a whole one.
-Result<Client::DumpPage> read_dump_page(std::string_view body, TaskId after) {
+Result<Client::DumpPage> read_dump_page(std::string_view body, const Client::DumpCursor& from) {
   if (!body.ends_with('\n')) return bad_page("the page was cut off");
   const std::size_t last = body.substr(0, body.size() - 1).rfind('\n') + 1;
   Client::DumpPage page{.lines = body.substr(0, last)};
@@ -96,16 +107,22 @@ Result<Client::DumpPage> read_dump_page(std::string_view body, TaskId after) {
     if (!kind) return bad_page(kind.error().message);
     if (*kind == json::DumpLineKind::task) ++page.tasks;
     if (*kind == json::DumpLineKind::damaged) ++page.damaged;
+    if (*kind == json::DumpLineKind::schedule) ++page.schedules;
     rest.remove_prefix(size);
   }
-  const Result<json::DumpLine> end = json::parse_dump_line(body.substr(last));
+  Result<json::DumpLine> end = json::parse_dump_line(body.substr(last));
   if (!end) return bad_page(end.error().message);
-  if (const auto* next = std::get_if<json::DumpNext>(&*end); next && next->after > after) {
-    page.next = next->after;
+  if (auto* next = std::get_if<json::DumpNext>(&*end)) {
+    if (next->after <= from.after && next->schedule <= from.schedule) {
+      return bad_page("the next page begins where this one does");
+    }
+    page.next = std::move(*next);
     return page;
   }
   const auto* whole = std::get_if<json::DumpEnd>(&*end);
-  if (whole == nullptr || whole->tasks != page.tasks) return bad_page("the page is not whole");
+  if (whole == nullptr || whole->tasks != page.tasks || whole->schedules != page.schedules) {
+    return bad_page("the page is not whole");
+  }
   return page;
 }
 
@@ -236,6 +253,58 @@ Result<std::uint64_t> Client::redrive(const std::string& name) {
   return call_count(post_request(queue_path(name, "/redrive"), ""));
 }
 
+Result<ScheduleView> Client::put_schedule(const RecurringSchedule& schedule) {
+  TRY(validate(schedule));
+  TRY(check_payload(schedule.payload));
+  return call_schedule(
+      put_request(schedule_path(schedule.name), json::render_schedule_rule(schedule)));
+}
+
+Result<ScheduleView> Client::find_schedule(const std::string& name) {
+  return call_schedule(get_request(schedule_path(name)));
+}
+
+Result<json::ScheduleList> Client::schedules(const std::string& after) {
+  const std::string from = after.empty() ? "" : "?cursor=" + percent_encode(after);
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*prompt_, get_request("/v1/schedules" + from)));
+  return json::parse_schedule_list(body);
+}
+
+Result<std::vector<WallTime>> Client::next_occurrences(const std::string& name, std::size_t count) {
+  ASSIGN_OR_RETURN(
+      const std::string_view body,
+      call(*prompt_, get_request(schedule_path(name, "/next?count=") + std::to_string(count))));
+  return json::parse_next_occurrences(body);
+}
+
+Result<void> Client::remove_schedule(const std::string& name) {
+  TRY(call(*prompt_, delete_request(schedule_path(name))));
+  return ok();
+}
+
+Result<ScheduleView> Client::pause_schedule(const std::string& name) {
+  return call_schedule(post_request(schedule_path(name, "/pause"), ""));
+}
+
+Result<ScheduleView> Client::resume_schedule(const std::string& name) {
+  return call_schedule(post_request(schedule_path(name, "/resume"), ""));
+}
+
+Result<Client::AcceptedTask> Client::trigger_schedule(const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*prompt_, post_request(schedule_path(name, "/trigger"), "")));
+  return json::parse_accepted(body);
+}
+
+Result<json::BackfillCounts> Client::backfill(const std::string& name,
+                                              const json::BackfillRange& range) {
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*patient_, post_request(schedule_path(name, "/backfill"),
+                                                json::render_backfill(range))));
+  return json::parse_backfill_counts(body);
+}
+
 Result<Client::Stats> Client::stats() {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/stats")));
   return json::parse_stats(body);
@@ -249,10 +318,15 @@ Result<Forecast> Client::forecast(milliseconds span, std::size_t bins) {
   return json::parse_forecast(body);
 }
 
-Result<Client::DumpPage> Client::dump(TaskId after) {
-  const std::string from = after == TaskId{} ? "" : "?after=" + to_string(after);
-  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/dump" + from)));
-  return read_dump_page(body, after);
+Result<Client::DumpPage> Client::dump(const DumpCursor& from) {
+  std::string query;
+  if (from.after != TaskId{}) query += "?after=" + to_string(from.after);
+  if (!from.schedule.empty()) {
+    query += (query.empty() ? "?" : "&");
+    query += "after_schedule=" + percent_encode(from.schedule);
+  }
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/dump" + query)));
+  return read_dump_page(body, from);
 }
 
 Result<json::RestoreAnswer> Client::restore(std::string lines) {
@@ -270,6 +344,11 @@ Result<void> Client::ready() {
 Result<QueueView> Client::call_queue(const net::HttpRequest& request) {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
   return json::parse_queue(body);
+}
+
+Result<ScheduleView> Client::call_schedule(const net::HttpRequest& request) {
+  ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
+  return json::parse_schedule_view(body);
 }
 
 Result<std::uint64_t> Client::call_count(const net::HttpRequest& request) {

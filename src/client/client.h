@@ -23,7 +23,9 @@
 #include "protocol/json/dump.h"
 #include "protocol/json/queue_patch.h"
 #include "protocol/json/request_renderer.h"
+#include "protocol/json/schedule_parser.h"
 #include "task/forecast.h"
+#include "task/recurring_schedule.h"
 #include "task/request.h"
 #include "task/task_filter.h"
 #include "task/task_stats.h"
@@ -106,20 +108,39 @@ class Client {
   /// Likewise makes all its dead tasks due now.
   Result<std::uint64_t> redrive(const std::string& name);
 
+  /// Makes or replaces a recurring schedule; answers it as it is then. Errors: as validate(), found
+  /// here; for a rule that can't be read, with the column of a cron expression in the words.
+  Result<ScheduleView> put_schedule(const RecurringSchedule& schedule);
+  /// Errors: not_found, as those below.
+  Result<ScheduleView> find_schedule(const std::string& name);
+  /// A page of schedules by name, after `after`; its cursor is where the next one begins.
+  Result<json::ScheduleList> schedules(const std::string& after = "");
+  /// The next `count` occurrences, 1 … 1 000.
+  Result<std::vector<WallTime>> next_occurrences(const std::string& name, std::size_t count);
+  /// The tasks it has made stay.
+  Result<void> remove_schedule(const std::string& name);
+  Result<ScheduleView> pause_schedule(const std::string& name);
+  Result<ScheduleView> resume_schedule(const std::string& name);
+  /// Makes a task now.
+  Result<AcceptedTask> trigger_schedule(const std::string& name);
+  /// Makes the tasks of past occurrences, due now. Takes long for many, as purge().
+  Result<json::BackfillCounts> backfill(const std::string& name, const json::BackfillRange& range);
+
   Result<Stats> stats();
   /// How many tasks are due in each part of the time from now on. Errors: as validate_forecast().
   Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins);
 
-  /// Part of a dump: the lines of queues (on the first page) and tasks.
+  /// Part of a dump: the lines of queues (on the first page), tasks and schedules.
+  using DumpCursor = json::DumpNext;
   struct DumpPage {
-    std::string_view lines;      // in last_answer(); each with its line feed
-    std::uint64_t tasks = 0;     // among them
-    std::uint64_t damaged = 0;   // tasks that could not be read, likewise a line each
-    std::optional<TaskId> next;  // after which the next page begins; none: this was the last
+    std::string_view lines;     // in last_answer(); each with its line feed
+    std::uint64_t tasks = 0;    // among them
+    std::uint64_t damaged = 0;  // tasks that could not be read, likewise a line each
+    std::uint64_t schedules = 0;
+    std::optional<DumpCursor> next;  // where the next page begins; none: this was the last
   };
-  /// The page of tasks after `after`, or the first one. Errors: `internal` for a page that is not
-  /// whole.
-  Result<DumpPage> dump(TaskId after);
+  /// The page from there on, or the first one. Errors: `internal` for a page that is not whole.
+  Result<DumpPage> dump(const DumpCursor& from);
   /// Restores up to kMaxBatchTasks lines of a dump, each with its line feed.
   Result<json::RestoreAnswer> restore(std::string lines);
   /// Ok when the server serves requests. Errors: `unavailable` while it starts, stops or is not
@@ -132,6 +153,7 @@ class Client {
 
  private:
   Result<QueueView> call_queue(const net::HttpRequest& request);
+  Result<ScheduleView> call_schedule(const net::HttpRequest& request);
   Result<std::uint64_t> call_count(const net::HttpRequest& request);
   Result<std::vector<Result<LeaseOutcome>>> call_leases(const char* verb, std::string body);
   /// Returns: a view of last_answer_.

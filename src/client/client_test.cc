@@ -236,20 +236,37 @@ TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
   const std::string lines =
       "{\"queue\":{\"queue\":\"q\"}}\n{\"task\":{\"id\":1}}\n{\"damaged\":\"512\"}\n";
   answer(200, lines + "{\"next\":\"512\"}\n");
-  const auto page = client_.dump(TaskId{256});
+  const auto page = client_.dump({TaskId{256}});
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(page->lines, lines);
   EXPECT_EQ(page->tasks, 1U);
   EXPECT_EQ(page->damaged, 1U);
-  EXPECT_EQ(page->next, TaskId{512});
+  EXPECT_EQ(page->next, (Client::DumpCursor{TaskId{512}}));
   EXPECT_EQ(asked().target, "/v1/dump?after=256");
 
   answer(200, "{\"end\":true,\"tasks\":0}\n");
-  const auto last = client_.dump(TaskId{});
+  const auto last = client_.dump({});
   ASSERT_TRUE(last);
   EXPECT_EQ(last->lines, "");
   EXPECT_FALSE(last->next);
   EXPECT_EQ(prompt_.asked[1].target, "/v1/dump");
+}
+
+TEST_F(ClientTest, APageOfADumpMayGoOnWithinTheSchedules) {
+  answer(200, "{\"schedule\":{}}\n{\"next\":null,\"next_schedule\":\"s\"}\n");
+  const auto page = client_.dump({});
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->schedules, 1U);
+  EXPECT_EQ(page->next, (Client::DumpCursor{.after = {}, .schedule = "s"}));
+  answer(200, "{\"schedule\":{}}\n{\"end\":true,\"tasks\":0,\"schedules\":1}\n");
+  EXPECT_TRUE(client_.dump(*page->next));
+  EXPECT_EQ(prompt_.asked[1].target, "/v1/dump?after_schedule=s");
+  EXPECT_TRUE(client_.dump({.after = TaskId{256}, .schedule = "a/b"}));
+  EXPECT_EQ(prompt_.asked[2].target, "/v1/dump?after=256&after_schedule=a%2Fb");
+  answer(200, "{\"schedule\":{}}\n{\"end\":true,\"tasks\":0}\n");
+  EXPECT_EQ(client_.dump({}).error().code, ErrorCode::internal);
+  answer(200, "{\"next\":null,\"next_schedule\":\"s\"}\n");
+  EXPECT_EQ(client_.dump({.after = {}, .schedule = "s"}).error().code, ErrorCode::internal);
 }
 
 TEST_F(ClientTest, APageOfADumpThatIsNotWholeIsAnError) {
@@ -262,7 +279,7 @@ TEST_F(ClientTest, APageOfADumpThatIsNotWholeIsAnError) {
            "{\"next\":\"256\"}\n",                 // back to where it began
        }) {
     answer(200, body);
-    EXPECT_EQ(client_.dump(TaskId{256}).error().code, ErrorCode::internal) << body;
+    EXPECT_EQ(client_.dump({TaskId{256}}).error().code, ErrorCode::internal) << body;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <optional>
 #include <system_error>
+#include <utility>
 #include <variant>
 
 #include "protocol/json/dump_parser.h"
@@ -30,16 +31,17 @@ Error stream_error(const char* verb) {
 Result<DumpCounts> write_dump(Client& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at) {
   DumpCounts counts;
-  for (std::optional<TaskId> after = TaskId{}; after;) {
-    ASSIGN_OR_RETURN(const Client::DumpPage page, client.dump(*after));
+  for (std::optional<Client::DumpCursor> from = Client::DumpCursor{}; from;) {
+    ASSIGN_OR_RETURN(Client::DumpPage page, client.dump(*from));
     counts.tasks += page.tasks;
     counts.damaged += page.damaged;
+    counts.schedules += page.schedules;
     if (!(out << page.lines)) return stream_error("write");
     at(counts.tasks);
-    after = page.next;
+    from = std::move(page.next);
   }
   std::string end;
-  json::append_dump_line(end, json::DumpEnd{counts.tasks});
+  json::append_dump_line(end, json::DumpEnd{counts.tasks, counts.schedules});
   if (!(out << end << std::flush)) return stream_error("write");
   return counts;
 }
@@ -72,6 +74,8 @@ Result<void> DumpRestore::run(std::istream& in) {
     TRY(take({line.data(), size}, number));
   }
   if (in.bad()) return stream_error("read");
+  TRY(send());
+  for (const auto& [number, schedule] : schedules_) TRY(add(schedule, number));
   return send();
 }
 
@@ -95,8 +99,13 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
     case json::DumpLineKind::damaged:
       ++report_.damaged;
       return ok();
+    case json::DumpLineKind::schedule:
+      ++schedule_count_;
+      schedules_.emplace_back(number, line);
+      return ok();
     case json::DumpLineKind::next:
-      tasks_ = 0;  // the server's own pages, as they came: each end counts its page
+      tasks_ = schedule_count_ =
+          0;  // the server's own pages, as they came: each end counts its page
       return ok();
     case json::DumpLineKind::end:
       take_end(line, number);
@@ -109,7 +118,8 @@ void DumpRestore::take_end(std::string_view line, std::uint64_t number) {
   const Result<json::DumpLine> end = json::parse_dump_line(line);
   if (!end) return refuse(number, end.error());
   report_.has_end = true;
-  report_.is_count_right = std::get<json::DumpEnd>(*end).tasks == tasks_;
+  report_.is_count_right =
+      std::get<json::DumpEnd>(*end) == json::DumpEnd{.tasks = tasks_, .schedules = schedule_count_};
 }
 
 void DumpRestore::refuse(std::uint64_t number, const Error& error) {
@@ -136,7 +146,9 @@ Result<void> DumpRestore::send() {
   report_.restored += answer.restored;
   report_.there += answer.there;
   report_.queues += answer.queues;
-  report_.through_line = numbers_.back();
+  report_.schedules += answer.schedules;
+  report_.schedules_there += answer.schedules_there;
+  report_.through_line = std::max(report_.through_line, numbers_.back());
   part_.clear();
   numbers_.clear();
   events_.on_part();

@@ -2,8 +2,10 @@
 // are restored one after another.
 //
 // A dump written here is the server's pages without the lines between them, and one end line that
-// counts all tasks. A restore reads no more of a line than what it is; the server refuses what is
-// wrong, line by line. Both hold one page or part in memory.
+// counts all tasks and schedules. A restore reads no more of a line than what it is; the server
+// refuses what is wrong, line by line. Both hold one page or part in memory; a restore also holds
+// the schedules, which it sends after all else: once the tasks that a schedule has made are there,
+// it makes none of them again.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +26,11 @@ namespace detent {
 struct DumpCounts {
   std::uint64_t tasks = 0;
   std::uint64_t damaged = 0;  // on the server; not in the dump
+  std::uint64_t schedules = 0;
 };
 
-/// Dumps all queues and tasks to `out`. `at` is told after each page how many tasks there have
-/// been. Errors: the client's; unavailable when `out` takes no more.
+/// Dumps all queues, tasks and schedules to `out`. `at` is told after each page how many tasks
+/// there have been. Errors: the client's; unavailable when `out` takes no more.
 Result<DumpCounts> write_dump(Client& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at);
 
@@ -45,14 +48,16 @@ class DumpRestore {
     std::function<void()> on_part = [] {};
   };
   struct Report {
-    std::uint64_t restored = 0;      // tasks
-    std::uint64_t there = 0;         // that were there before
-    std::uint64_t queues = 0;        // made
+    std::uint64_t restored = 0;   // tasks
+    std::uint64_t there = 0;      // that were there before
+    std::uint64_t queues = 0;     // made
+    std::uint64_t schedules = 0;  // restored
+    std::uint64_t schedules_there = 0;
     std::uint64_t refused = 0;       // lines
     std::uint64_t damaged = 0;       // tasks that could not be read when the dump was made
     std::uint64_t through_line = 0;  // the last one that was sent and answered
     bool has_end = false;
-    bool is_count_right = false;  // the end counts as many tasks as there were
+    bool is_count_right = false;  // the end counts as many as there were
   };
 
   /// `client` must outlive it.
@@ -75,6 +80,8 @@ class DumpRestore {
   std::string part_;                    // lines to send next
   std::vector<std::uint64_t> numbers_;  // of these lines, in the whole input
   std::uint64_t tasks_ = 0;             // since the start or the last end of a page
+  std::uint64_t schedule_count_ = 0;    // likewise
+  std::vector<std::pair<std::uint64_t, std::string>> schedules_;  // to send last, by number
   Report report_;
 };
 

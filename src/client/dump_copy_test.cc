@@ -197,5 +197,37 @@ TEST_F(DumpCopyTest, AnAnswerForOtherLinesIsAnError) {
   EXPECT_EQ(failed, ErrorCode::internal);
 }
 
+TEST_F(DumpCopyTest, SchedulesTravelAndAreRestoredAfterAllTasks) {
+  for (const char* name : {"a", "b"}) {
+    server_.schedules[name] = {
+        .schedule = {.name = name,
+                     .rule = IntervalRule{.period = std::chrono::seconds{1},
+                                          .anchor = WallTime{std::chrono::milliseconds{5}}},
+                     .queue = "q"},
+        .progress = {.made = 7}};
+  }
+  const auto schedules = server_.schedules;
+  server_.add(256);
+  EXPECT_EQ(dump().value().schedules, 2U);
+  std::string text = std::exchange(out_, std::ostringstream()).str();
+  EXPECT_TRUE(text.ends_with("{\"end\":true,\"tasks\":1,\"schedules\":2}\n")) << text;
+  // Pages joined by hand may have schedules before tasks.
+  const std::size_t at = text.find("{\"task\"");
+  const std::string task = text.substr(at, text.find('\n', at) + 1 - at);
+  text.erase(at, task.size()).insert(text.find("{\"end\""), task);
+  server_.tasks.clear();
+  server_.schedules.clear();
+  DumpRestore::Report report = restore(text);
+  EXPECT_EQ(server_.schedules, schedules);
+  EXPECT_EQ(server_.tasks_before_schedules, 1U);
+  EXPECT_EQ(report.schedules, 2U);
+  EXPECT_TRUE(report.is_count_right);
+  report = restore(text);
+  EXPECT_EQ(report.schedules, 0U);
+  EXPECT_EQ(report.schedules_there, 2U);
+  text.replace(text.find("\"schedules\":2"), 13, "\"schedules\":3");
+  EXPECT_FALSE(restore(text).is_count_right);
+}
+
 }  // namespace
 }  // namespace detent

@@ -255,6 +255,9 @@ class Engine {
 
   /// Makes or replaces a schedule, as ScheduleBook::put(). Durable.
   Result<PutSchedule> put_schedule(RecurringSchedule schedule);
+  /// Takes over a schedule as it stands in another store, as ScheduleBook::restore(); the tasks it
+  /// has made must be restored before, so that none is made a second time. Durable.
+  Result<bool> restore_schedule(ScheduleRecord record);
   Result<ScheduleView> find_schedule(const std::string& name) const;
   /// By name, at most `limit` after `after`.
   Result<std::vector<ScheduleView>> schedules_after(std::string_view after,

@@ -145,6 +145,7 @@ EngineStats Engine::stats() const {
                     .loaded = loaded_.size(),
                     .urgent = urgent_count_,
                     .waiting_workers = waits_.size(),
+                    .schedules = schedules_.size(),
                     .commits = commits_,
                     .committed_tasks = committed_tasks_,
                     .lateness = lateness_.snapshot(),

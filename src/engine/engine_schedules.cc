@@ -59,6 +59,11 @@ Result<PutSchedule> Engine::put_schedule(RecurringSchedule schedule) {
   return PutSchedule{.view = std::move(view), .was_there = was_there};
 }
 
+Result<bool> Engine::restore_schedule(ScheduleRecord record) {
+  if (stopped_by_) return *stopped_by_;
+  return schedules_.restore(std::move(record));
+}
+
 Result<ScheduleView> Engine::find_schedule(const std::string& name) const {
   if (stopped_by_) return *stopped_by_;
   return schedules_.view(name);

@@ -220,5 +220,49 @@ TEST_F(EngineSchedules, NothingIsAcceptedAfterAFailedWrite) {
   EXPECT_EQ(engine_->find_schedule("s").error().code, ErrorCode::unavailable);
 }
 
+TEST_F(EngineSchedules, ARestoredOneGoesOnWhereItStoodAndIsDurable) {
+  const WallTime now = wall_now();
+  const ScheduleRecord record{
+      .schedule = minutely(),
+      .progress = {
+          .created_at = now - 1h, .decided_to = now - 90s, .made = 7, .last_at = now - 2min}};
+  EXPECT_TRUE(engine_->restore_schedule(record).value());
+  EXPECT_EQ(view_of("s").record, record);
+  EXPECT_FALSE(engine_->restore_schedule({.schedule = minutely(), .progress = {}}).value());
+  EXPECT_EQ(view_of("s").record, record);
+  EXPECT_EQ(engine_->stats().schedules, 1u);
+  ASSERT_TRUE(engine_->commit());
+  crash();
+  open();
+  settle();
+  EXPECT_GT(view_of("s").record.progress.made, 7u);
+  EXPECT_GE(waiting("q"), 1u);
+}
+
+TEST_F(EngineSchedules, ARestoredOneMakesNoTaskThatWasRestoredBefore) {
+  const WallTime occurrence = std::chrono::floor<std::chrono::minutes>(wall_now());
+  Task task{.id = TaskId{512}, .queue = "q", .due_at = occurrence};
+  task.key = occurrence_key(minutely(), occurrence);
+  ASSERT_TRUE(engine_->restore(task));
+  ASSERT_TRUE(engine_->restore_schedule(
+      {.schedule = minutely(), .progress = {.decided_to = occurrence - 1ms}}));
+  settle();
+  EXPECT_EQ(waiting("q"), 1u);
+  EXPECT_EQ(view_of("s").record.progress.decided_to, occurrence);
+  EXPECT_EQ(view_of("s").record.progress.made, 0u);
+}
+
+TEST_F(EngineSchedules, WhatCanNotBeReadHereIsRestoredBrokenAndWhatIsNoneIsRefused) {
+  ScheduleRecord record{.schedule = minutely(), .progress = {}};
+  record.schedule.name = "a b";
+  EXPECT_EQ(engine_->restore_schedule(record).error().field, "name");
+  record.schedule.name = "s";
+  record.schedule.time_zone = "Mars/X";
+  EXPECT_TRUE(engine_->restore_schedule(record).value());
+  EXPECT_EQ(detent::state_of(view_of("s")), "broken");
+  settle();
+  EXPECT_EQ(view_of("s").record, record);
+}
+
 }  // namespace
 }  // namespace detent

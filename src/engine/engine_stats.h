@@ -16,6 +16,7 @@ struct EngineStats {
   std::uint64_t loaded = 0;        // tasks held in memory
   std::uint64_t urgent = 0;        // ready in memory, and before those of the default priority
   std::uint64_t waiting_workers = 0;
+  std::uint64_t schedules = 0;        // recurring ones
   std::uint64_t commits = 0;          // writes to the store
   std::uint64_t committed_tasks = 0;  // tasks changed by them
   HistogramSnapshot lateness;         // fired − due

@@ -21,6 +21,11 @@ Error no_schedule(const std::string& name) {
   return {ErrorCode::not_found, "there is no schedule '" + name + "'", "name"};
 }
 
+Error too_many() {
+  return {ErrorCode::resource_exhausted,
+          "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed", ""};
+}
+
 /// Where the rule counts from, when it was not said.
 void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, WallTime now) {
   const auto fill = [&]<class Rule>(Rule& rule) {
@@ -70,12 +75,25 @@ ScheduleBook::ScheduleBook() = default;
 ScheduleBook::~ScheduleBook() = default;
 
 void ScheduleBook::restore(std::vector<ScheduleRecord> records) {
-  for (ScheduleRecord& record : records) {
-    auto entry = std::make_unique<Entry>();
-    entry->record = std::move(record);
-    read_rule(*entry);
-    schedules_.emplace(entry->schedule().name, std::move(entry));
-  }
+  for (ScheduleRecord& record : records) add(std::move(record));
+}
+
+Result<bool> ScheduleBook::restore(ScheduleRecord record) {
+  TRY(validate(record.schedule));
+  if (schedules_.contains(record.schedule.name)) return false;
+  if (schedules_.size() >= kMaxSchedules) return too_many();
+  fill_anchor(record.schedule, nullptr, record.progress.created_at);
+  note_change(add(std::move(record)));
+  return true;
+}
+
+ScheduleBook::Entry& ScheduleBook::add(ScheduleRecord record) {
+  auto entry = std::make_unique<Entry>();
+  entry->record = std::move(record);
+  read_rule(*entry);
+  Entry& added = *entry;
+  schedules_.emplace(added.schedule().name, std::move(entry));
+  return added;
 }
 
 Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
@@ -87,11 +105,7 @@ Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
   if (was_there && entry->schedule() == schedule && entry->rule) return true;
   ASSIGN_OR_RETURN(Recurrence rule, Recurrence::make(schedule));
   if (!was_there) {
-    if (schedules_.size() >= kMaxSchedules) {
-      return Error{ErrorCode::resource_exhausted,
-                   "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed",
-                   ""};
-    }
+    if (schedules_.size() >= kMaxSchedules) return too_many();
     auto made = std::make_unique<Entry>();
     entry = made.get();
     entry->progress().created_at = now;

@@ -61,6 +61,11 @@ class ScheduleBook {
   /// stands still.
   void restore(std::vector<ScheduleRecord> records);
 
+  /// Takes over one from elsewhere, with how far it has come; does nothing when there is one of its
+  /// name. Answers whether there was none. One whose rule cannot be read here stands still. Errors:
+  /// as validate(); resource_exhausted beyond kMaxSchedules.
+  Result<bool> restore(ScheduleRecord record);
+
   /// Makes or replaces a schedule. One that is there keeps how far it has come; the new rule holds
   /// for occurrences after `now`. Putting the same again changes nothing. An anchor that is not
   /// given becomes the start, or that of the schedule as it is, or `now`. Answers whether it was
@@ -115,6 +120,7 @@ class ScheduleBook {
     bool operator()(const Entry* a, const Entry* b) const noexcept;
   };
 
+  Entry& add(ScheduleRecord record);
   Result<Entry*> find(const std::string& name) const;
   static ScheduleView view_of(const Entry& entry);
   void note_change(Entry& entry);

@@ -362,6 +362,7 @@ void Routes::stats(const Call& call) {
                                              .uptime = uptime,
                                              .loaded = stats.loaded,
                                              .waiting_workers = stats.waiting_workers,
+                                             .schedules = stats.schedules,
                                              .away = away,
                                              .counters = stats.counters,
                                              .queues = std::move(stats.queues)}));

@@ -3,6 +3,7 @@
 // A dump is read in pages, each one command to the engine that stays small: it ends after so many
 // tasks or bytes, whichever is first, and says where the next one begins. Nothing is held between
 // two pages, so a dump may take as long as it likes. A restore is the same the other way round.
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -26,6 +27,7 @@ constexpr milliseconds kForecastSpan = std::chrono::hours{1};
 /// Tasks read from the store at once for a page, and bytes after which a page ends: the two bound
 /// what a page takes of memory, a few megabytes, whatever the payloads.
 constexpr std::size_t kReadTasks = 100;
+constexpr std::size_t kReadSchedules = 100;
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 
 Result<void> dump_queues(const Engine& engine, std::string& body) {
@@ -58,23 +60,51 @@ std::uint64_t dump_tasks(TaskPage page, std::string& body) {
   return count;
 }
 
-Result<std::string> dump_page(Engine& engine, TaskId after, std::size_t limit) {
+TaskId last_of(const TaskPage& page, TaskId after) {
+  if (!page.tasks.empty()) after = std::max(after, page.tasks.back().place.id);
+  if (!page.damaged.empty()) after = std::max(after, page.damaged.back().id);
+  return after;
+}
+
+/// Appends schedules, and what ends the page. All tasks that they have made have been read before,
+/// in this command at the latest: what a schedule says it has decided is in the dump.
+Result<void> dump_schedules(const Engine& engine, std::size_t limit, json::DumpNext next,
+                            json::DumpEnd end, std::string& body) {
+  for (bool more = true; more;) {
+    const bool is_full = limit == 0 || body.size() >= kPageBytes;
+    const std::size_t part = is_full ? 1 : std::min(limit, kReadSchedules);
+    ASSIGN_OR_RETURN(std::vector<ScheduleView> views, engine.schedules_after(next.schedule, part));
+    if (is_full && !views.empty()) {
+      json::append_dump_line(body, std::move(next));
+      return ok();
+    }
+    limit -= views.size();
+    more = views.size() == part;
+    if (more) next.schedule = views.back().record.schedule.name;
+    end.schedules += views.size();
+    for (ScheduleView& view : views) json::append_dump_line(body, std::move(view.record));
+  }
+  json::append_dump_line(body, end);
+  return ok();
+}
+
+Result<std::string> dump_page(Engine& engine, json::DumpNext from, std::size_t limit) {
   std::string body;
-  if (after == TaskId{}) TRY(dump_queues(engine, body));
+  if (from == json::DumpNext{}) TRY(dump_queues(engine, body));
   std::uint64_t tasks = 0;
   while (limit > 0 && body.size() < kPageBytes) {
     const std::size_t part = std::min(limit, kReadTasks);
-    ASSIGN_OR_RETURN(TaskPage page, engine.tasks_after(after, part));
-    limit -= part;
+    ASSIGN_OR_RETURN(TaskPage page, engine.tasks_after(from.after, part));
+    limit -= std::min(part, page.tasks.size() + page.damaged.size());
     const bool is_last = !page.more;
-    if (!is_last) after = page.tasks.back().place.id;
+    from.after = last_of(page, from.after);
     tasks += dump_tasks(std::move(page), body);
     if (is_last) {
-      json::append_dump_line(body, json::DumpEnd{tasks});
+      TRY(dump_schedules(engine, limit, std::move(from), {.tasks = tasks}, body));
       return body;
     }
   }
-  json::append_dump_line(body, json::DumpNext{after});
+  json::append_dump_line(body, std::move(from));
   return body;
 }
 
@@ -112,6 +142,12 @@ class Restore {
     ++(*restored ? answer_.restored : answer_.there);
     // The same task may be with the other system: from now on this one counts.
     if (*restored && offload_ != nullptr) engine_.mark(std::span(&task.id, 1));
+    return ok();
+  }
+  Result<void> put(const ScheduleRecord& record) {
+    auto restored = engine_.restore_schedule(record);
+    if (!restored) return inside("schedule", std::move(restored).error());
+    ++(*restored ? answer_.schedules : answer_.schedules_there);
     return ok();
   }
   // There is nothing to do for these: a dump may be sent as it came.
@@ -163,16 +199,18 @@ void Routes::wheel(const Call& call) {
 
 void Routes::dump(const Call& call) {
   struct Request {
-    TaskId after;
+    json::DumpNext from;
     std::uint64_t limit = 0;
   };
   const auto read = [&call]() -> Result<Request> {
     QueryParameter after{"after"};
+    QueryParameter after_schedule{"after_schedule"};
     QueryParameter limit{"limit"};
-    const std::array<QueryParameter*, 2> parameters{&after, &limit};
+    const std::array<QueryParameter*, 3> parameters{&after, &after_schedule, &limit};
     TRY(take_query(call.request.target, parameters));
     Request request;
-    ASSIGN_OR_RETURN(request.after, read_id(after));
+    ASSIGN_OR_RETURN(request.from.after, read_id(after));
+    request.from.schedule = after_schedule.value.value_or("");
     ASSIGN_OR_RETURN(request.limit, read_count(limit, json::kMaxDumpTasks, json::kMaxDumpTasks));
     return request;
   };
@@ -181,7 +219,7 @@ void Routes::dump(const Call& call) {
   run(
       call.reply,
       [request = *request](Engine& engine) {
-        return dump_page(engine, request.after, request.limit);
+        return dump_page(engine, request.from, request.limit);
       },
       [](const HttpReply& reply, std::string& body) {
         reply.send({.status = 200,

@@ -43,17 +43,20 @@ class RoutesWholeTest : public RoutesTest {
   /// All pages, one after another, as one dump.
   std::string dump(const std::string& limit = "") {
     std::string all;
-    for (std::string after;;) {
-      const HttpResponse page =
-          send("GET", "/v1/dump?" + (after.empty() ? "" : "after=" + after + "&") +
-                          (limit.empty() ? "" : "limit=" + limit));
+    std::string after;
+    std::string schedule;
+    while (true) {
+      std::string query = after + schedule;
+      if (!limit.empty()) query += "limit=" + limit;
+      const HttpResponse page = send("GET", "/v1/dump?" + query);
       EXPECT_EQ(page.status, 200) << page.body;
       EXPECT_EQ(page.content_type, "application/x-ndjson");
       const std::size_t last = page.body.rfind('\n', page.body.size() - 2) + 1;
       all += page.body.substr(0, last);
       const json::DumpLine end = json::parse_dump_line(page.body.substr(last)).value();
       if (const auto* next = std::get_if<json::DumpNext>(&end)) {
-        after = to_string(next->after);
+        if (next->after != TaskId{}) after = "after=" + to_string(next->after) + "&";
+        if (!next->schedule.empty()) schedule = "after_schedule=" + next->schedule + "&";
       } else {
         EXPECT_TRUE(std::holds_alternative<json::DumpEnd>(end));
         return all;
@@ -77,6 +80,49 @@ TEST_F(RoutesWholeTest, ADumpThatIsRestoredIsDumpedAsTheSameBytes) {
   EXPECT_EQ(answer, (json::RestoreAnswer{.restored = 5, .there = 0, .queues = 5}));
   EXPECT_EQ(dump(), all);
   EXPECT_TRUE(lease("b").empty());
+}
+
+TEST_F(RoutesWholeTest, SchedulesGoOnWhereTheDumpStood) {
+  const char* body = R"({"cron":"* * * * *","queue":"q","overlap":"queue_one",)"
+                     "\"payload\":{\n\"n\":1}}";
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_EQ(send("PUT", std::string("/v1/schedules/") + name, body).status, 201);
+  }
+  advance(1min);
+  post("/v1/schedules/c/pause", "");
+  const std::string all = dump();
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 7) << all;  // a queue, 3 tasks, 3 schedules
+  for (const char* limit : {"1", "2", "3", "5", "6", "7"}) EXPECT_EQ(dump(limit), all) << limit;
+  const std::string view = send("GET", "/v1/schedules/a").body;
+  begin_anew();
+  EXPECT_EQ(restore(all), (json::RestoreAnswer{.restored = 3, .queues = 1, .schedules = 3}));
+  EXPECT_EQ(dump(), all);
+  EXPECT_EQ(send("GET", "/v1/schedules/a").body, view);
+  EXPECT_EQ(engine_stats().schedules, 3U);
+  EXPECT_EQ(restore(all), (json::RestoreAnswer{.there = 3, .schedules_there = 3}));
+  EXPECT_EQ(lease("q", R"({"max":10})").size(), 3U) << "an occurrence has a second task";
+  advance(1min);
+  EXPECT_EQ(lease("q", R"({"max":10})").size(), 0U) << "the tasks before live";
+  EXPECT_NE(send("GET", "/v1/schedules/a").body.find("queued_at"), std::string::npos);
+}
+
+TEST_F(RoutesWholeTest, PagesOfSchedulesAloneGoOn) {
+  for (const char* name : {"a", "b", "c"}) {
+    send("PUT", std::string("/v1/schedules/") + name, R"({"every":"100d","queue":"q"})");
+  }
+  const HttpResponse first = send("GET", "/v1/dump?limit=2");
+  EXPECT_TRUE(first.body.ends_with("{\"next\":null,\"next_schedule\":\"b\"}\n")) << first.body;
+  const HttpResponse rest = send("GET", "/v1/dump?after_schedule=b");
+  EXPECT_EQ(std::count(rest.body.begin(), rest.body.end(), '\n'), 2) << rest.body;
+  EXPECT_TRUE(rest.body.ends_with("{\"end\":true,\"tasks\":0,\"schedules\":1}\n")) << rest.body;
+}
+
+TEST_F(RoutesWholeTest, AScheduleThatIsNoneIsRefusedByLine) {
+  const json::RestoreAnswer answer = restore(
+      R"({"schedule":{"name":"a b","every_ms":1000,"queue":"q","created_at":0,"decided_to":0,)"
+      R"("paused":false,"made":0,"overlapped":0}})");
+  ASSERT_EQ(answer.errors.size(), 1U);
+  EXPECT_EQ(answer.errors[0].error.field, "schedule.name");
 }
 
 TEST_F(RoutesWholeTest, ADumpBeginsWithTheQueuesByNameAndHasItsTasksById) {

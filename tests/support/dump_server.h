@@ -29,6 +29,8 @@ class DumpServer {
   void add(std::uint64_t id) { tasks[id] = Task{.id = TaskId{id}, .queue = "q"}; }
 
   std::map<std::uint64_t, Task> tasks;
+  std::map<std::string, ScheduleRecord> schedules;
+  std::size_t tasks_before_schedules = 0;  // were there when the last schedule was restored
   std::size_t page_size = 2;
   std::size_t calls = 0;
   std::size_t fail_at_call = 0;
@@ -53,7 +55,8 @@ class DumpServer {
       after = it->first;
       ++count;
     }
-    json::append_dump_line(body, json::DumpEnd{count});
+    for (const auto& [name, record] : schedules) json::append_dump_line(body, record);
+    json::append_dump_line(body, json::DumpEnd{count, schedules.size()});
     return body;
   }
 
@@ -66,6 +69,10 @@ class DumpServer {
         answer.errors.push_back({text.number, line.error()});
       } else if (const Task* task = std::get_if<Task>(&*line)) {
         ++(tasks.emplace(task->id.value, *task).second ? answer.restored : answer.there);
+      } else if (const auto* record = std::get_if<ScheduleRecord>(&*line)) {
+        const bool is_new = schedules.emplace(record->schedule.name, *record).second;
+        ++(is_new ? answer.schedules : answer.schedules_there);
+        tasks_before_schedules = tasks.size();
       } else {
         ++answer.queues;
       }

@@ -54,6 +54,7 @@ struct ServerStats {
   std::chrono::milliseconds uptime{0};
   std::uint64_t loaded = 0;                // tasks in memory
   std::uint64_t waiting_workers = 0;       // long polls that wait for a task
+  std::uint64_t schedules = 0;             // recurring ones
   std::optional<std::uint64_t> away = {};  // tasks an external scheduler keeps, if there is one
   TaskCounters counters;
   std::vector<QueueStats> queues;

@@ -208,6 +208,7 @@ std::string render_stats(const ServerStats& stats) {
   writer.name("uptime_ms").number(stats.uptime.count());
   writer.name("loaded").number(stats.loaded);
   writer.name("waiting_workers").number(stats.waiting_workers);
+  writer.name("schedules").number(stats.schedules);
   if (stats.away)
     writer.name("external").begin_object().name("tasks").number(*stats.away).end_object();
   writer.name("counters");

@@ -11,6 +11,7 @@
 
 #include "protocol/json/base64.h"
 #include "protocol/json/json_fields.h"
+#include "protocol/json/schedule_parser.h"
 
 namespace detent::json {
 
@@ -173,6 +174,13 @@ Result<Standing> read_state(const JsonField& field) {
   return wrong_field(field, "scheduled or dead");
 }
 
+Result<Payload> read_payload_text(const JsonField& field) {
+  ASSIGN_OR_RETURN(std::string text, read_string(field));
+  const Result<std::string_view> value = read_json(text);
+  if (!value || value->size() != text.size()) return wrong_field(field, "JSON, in quotes");
+  return Payload{Payload::Kind::json, std::move(text)};
+}
+
 Result<Payload> read_payload(const TaskFields& fields) {
   const JsonField* given = nullptr;
   for (const JsonField* form : {&fields.payload, &fields.payload_text, &fields.payload_base64}) {
@@ -186,10 +194,7 @@ Result<Payload> read_payload(const TaskFields& fields) {
     ASSIGN_OR_RETURN(std::string bytes, read_base64(*given));
     return Payload{Payload::Kind::bytes, std::move(bytes)};
   }
-  ASSIGN_OR_RETURN(std::string text, read_string(*given));
-  const Result<std::string_view> value = read_json(text);
-  if (!value || value->size() != text.size()) return wrong_field(*given, "JSON, in quotes");
-  return Payload{Payload::Kind::json, std::move(text)};
+  return read_payload_text(*given);
 }
 
 Result<Attempt> read_attempt(std::string_view json) {
@@ -250,29 +255,60 @@ Result<DumpLine> read_task(std::string_view json) {
   return DumpLine{std::move(task)};
 }
 
+Result<DumpLine> read_schedule(std::string_view json) {
+  JsonField text{"payload_text"};
+  ASSIGN_OR_RETURN(ScheduleRecord record, parse_schedule_record(json, text));
+  if (text.given()) {
+    if (record.schedule.payload != Payload{}) return too_many_forms(text);
+    ASSIGN_OR_RETURN(record.schedule.payload, read_payload_text(text));
+  }
+  return DumpLine{std::move(record)};
+}
+
 /// All that a line may have at its outermost.
 struct LineFields {
   JsonField queue{"queue"};
   JsonField task{"task"};
   JsonField damaged{"damaged"};
+  JsonField schedule{"schedule"};
   JsonField next{"next"};
+  JsonField next_schedule{"next_schedule"};
   JsonField end{"end"};
   JsonField tasks{"tasks"};
+  JsonField schedules{"schedules"};
 
-  std::array<JsonField*, 6> all() { return {&queue, &task, &damaged, &next, &end, &tasks}; }
+  std::array<JsonField*, 9> all() {
+    return {&queue, &task, &damaged, &schedule, &next, &next_schedule, &end, &tasks, &schedules};
+  }
 };
 
-Result<DumpLine> read_end(const JsonField& end, const JsonField& tasks) {
-  if (end.text != "true") return wrong_field(end, "true");
-  ASSIGN_OR_RETURN(const std::uint64_t count, read_integer(tasks, {}));
-  return DumpLine{DumpEnd{count}};
+Result<DumpLine> read_end(const LineFields& fields) {
+  if (fields.end.text != "true") return wrong_field(fields.end, "true");
+  DumpEnd end;
+  ASSIGN_OR_RETURN(end.tasks, read_integer(fields.tasks, {}));
+  if (fields.schedules.given()) {  // not in dumps from before there were any
+    ASSIGN_OR_RETURN(end.schedules, read_integer(fields.schedules, {}));
+  }
+  return DumpLine{end};
+}
+
+Result<DumpLine> read_next(const LineFields& fields) {
+  DumpNext next;
+  const bool has_task = !fields.next_schedule.given() || !fields.next.is(JsonKind::null);
+  if (has_task) {
+    ASSIGN_OR_RETURN(next.after, read_id(fields.next));
+  }
+  if (fields.next_schedule.given()) {
+    ASSIGN_OR_RETURN(next.schedule, read_string(fields.next_schedule));
+  }
+  return DumpLine{std::move(next)};
 }
 
 /// The member that says what the line is. Errors: there is none, or there are two.
 Result<const JsonField*> what_it_is(const LineFields& fields) {
   const JsonField* what = nullptr;
-  for (const JsonField* field :
-       {&fields.queue, &fields.task, &fields.damaged, &fields.next, &fields.end}) {
+  for (const JsonField* field : {&fields.queue, &fields.task, &fields.damaged, &fields.schedule,
+                                 &fields.next, &fields.end}) {
     if (!field->given()) continue;
     if (what != nullptr) {
       return Error{ErrorCode::invalid_argument, "a line is one thing only",
@@ -282,11 +318,16 @@ Result<const JsonField*> what_it_is(const LineFields& fields) {
   }
   if (what == nullptr) {
     return Error{ErrorCode::invalid_argument,
-                 "a line of a dump is a queue, a task, damaged, next or end", ""};
+                 "a line of a dump is a queue, a task, damaged, a schedule, next or end", ""};
   }
-  if (fields.tasks.given() && what != &fields.end) {
-    return Error{ErrorCode::invalid_argument, "there is no such field here", "tasks"};
-  }
+  const auto belongs = [what](const JsonField& detail, const JsonField& to) -> Result<void> {
+    if (!detail.given() || what == &to) return ok();
+    return Error{ErrorCode::invalid_argument, "there is no such field here",
+                 std::string(detail.name)};
+  };
+  TRY(belongs(fields.tasks, fields.end));
+  TRY(belongs(fields.schedules, fields.end));
+  TRY(belongs(fields.next_schedule, fields.next));
   return what;
 }
 
@@ -296,16 +337,15 @@ Result<DumpLine> parse_dump_line(std::string_view text) {
   LineFields fields;
   TRY(take_fields(text, fields.all(), UnknownFields::refuse));
   ASSIGN_OR_RETURN(const JsonField* const what, what_it_is(fields));
-  if (what == &fields.end) return read_end(fields.end, fields.tasks);
+  if (what == &fields.end) return read_end(fields);
+  if (what == &fields.next) return read_next(fields);
   if (what == &fields.damaged) {
     ASSIGN_OR_RETURN(const TaskId id, read_id(fields.damaged));
     return DumpLine{DamagedTask{id}};
   }
-  if (what == &fields.next) {
-    ASSIGN_OR_RETURN(const TaskId after, read_id(fields.next));
-    return DumpLine{DumpNext{after}};
-  }
-  auto line = what == &fields.queue ? read_queue(what->text) : read_task(what->text);
+  auto line = what == &fields.queue  ? read_queue(what->text)
+              : what == &fields.task ? read_task(what->text)
+                                     : read_schedule(what->text);
   if (!line) return inside_field(*what, std::move(line).error());
   return line;
 }
@@ -317,6 +357,7 @@ Result<DumpLineKind> kind_of_dump_line(std::string_view text) {
   if (what == &fields.queue) return DumpLineKind::queue;
   if (what == &fields.task) return DumpLineKind::task;
   if (what == &fields.damaged) return DumpLineKind::damaged;
+  if (what == &fields.schedule) return DumpLineKind::schedule;
   return what == &fields.next ? DumpLineKind::next : DumpLineKind::end;
 }
 

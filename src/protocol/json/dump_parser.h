@@ -18,7 +18,7 @@ Result<DumpLine> parse_dump_line(std::string_view text);
 
 /// What a line is, by the name of its first member, when it is one whole JSON object. For who
 /// passes lines on: reads no further, so what a newer program adds to a task is no matter.
-enum class DumpLineKind : std::uint8_t { queue, task, damaged, next, end };
+enum class DumpLineKind : std::uint8_t { queue, task, damaged, schedule, next, end };
 Result<DumpLineKind> kind_of_dump_line(std::string_view text);
 
 /// A line of a body, numbered from 1 with blank lines counted.

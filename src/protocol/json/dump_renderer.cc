@@ -11,6 +11,7 @@
 #include "protocol/json/json_reader.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/problem.h"
+#include "protocol/json/schedule_renderer.h"
 
 namespace detent::json {
 
@@ -142,13 +143,28 @@ void write(JsonWriter& writer, const DamagedTask& line) {
   writer.name("damaged").string(to_string(line.id));
 }
 
+void write(JsonWriter& writer, const ScheduleRecord& record) {
+  writer.name("schedule").begin_object();
+  write_schedule_record(writer, record);
+  write_payload(writer, record.schedule.payload);
+  writer.end_object();
+}
+
 void write(JsonWriter& writer, const DumpNext& line) {
-  writer.name("next").string(to_string(line.after));
+  // A server without tasks has no id to go on after.
+  writer.name("next");
+  if (line.after == TaskId{}) {
+    writer.null();
+  } else {
+    writer.string(to_string(line.after));
+  }
+  if (!line.schedule.empty()) writer.name("next_schedule").string(line.schedule);
 }
 
 void write(JsonWriter& writer, const DumpEnd& line) {
   writer.name("end").raw("true");
   writer.name("tasks").number(line.tasks);
+  if (line.schedules > 0) writer.name("schedules").number(line.schedules);
 }
 
 }  // namespace
@@ -168,6 +184,8 @@ std::string render_restored(const RestoreAnswer& answer) {
   writer.name("restored").number(answer.restored);
   writer.name("there").number(answer.there);
   writer.name("queues").number(answer.queues);
+  writer.name("schedules").number(answer.schedules);
+  writer.name("schedules_there").number(answer.schedules_there);
   writer.name("errors").begin_array();
   for (const RestoreAnswer::LineError& error : answer.errors) {
     writer.begin_object();

@@ -106,10 +106,49 @@ TEST(Dump, AQueueIsALineWithItsSettings) {
 TEST(Dump, TheLinesBetweenAndAtTheEnd) {
   EXPECT_EQ(rendered(DamagedTask{TaskId{256}}), "{\"damaged\":\"256\"}\n");
   EXPECT_EQ(rendered(DumpNext{TaskId{512}}), "{\"next\":\"512\"}\n");
+  EXPECT_EQ(rendered(DumpNext{TaskId{512}, "s"}), "{\"next\":\"512\",\"next_schedule\":\"s\"}\n");
   EXPECT_EQ(rendered(DumpEnd{7}), "{\"end\":true,\"tasks\":7}\n");
+  EXPECT_EQ(rendered(DumpEnd{7, 2}), "{\"end\":true,\"tasks\":7,\"schedules\":2}\n");
+  expect_there_and_back(DumpNext{TaskId{512}, "s"});
+  expect_there_and_back(DumpEnd{0, 1});
   expect_there_and_back(DamagedTask{TaskId{256}});
   expect_there_and_back(DumpNext{TaskId{512}});
   expect_there_and_back(DumpEnd{0});
+}
+
+TEST(Dump, AScheduleIsALineWithHowFarItHasCome) {
+  ScheduleRecord record{
+      .schedule = {.name = "report",
+                   .rule = CronRule{"0 9 LW * *"},
+                   .time_zone = "Asia/Shanghai",
+                   .queue = "reports",
+                   .payload = {.kind = Payload::Kind::json, .data = "{ \"n\": 1 }"},
+                   .rules = {.priority = 7, .max_attempts = 3},
+                   .count = 12,
+                   .start = WallTime{milliseconds{1'000}},
+                   .overlap = ScheduleOverlap::queue_one},
+      .progress = {.created_at = WallTime{milliseconds{1'000}},
+                   .decided_to = WallTime{milliseconds{2'000}},
+                   .made = 3,
+                   .overlapped = 1,
+                   .last_at = WallTime{milliseconds{1'500}},
+                   .last_task = TaskId{512},
+                   .queued_at = WallTime{milliseconds{2'000}},
+                   .paused = true}};
+  expect_there_and_back(record);
+  EXPECT_EQ(kind_of_dump_line(rendered(record)).value(), DumpLineKind::schedule);
+  for (const char* json : {"{\n  \"n\": [1,\r\n 2]\n}", "null"}) {
+    record.schedule.payload.data = json;
+    expect_there_and_back(record);
+  }
+  record.schedule.payload = {.kind = Payload::Kind::bytes, .data = std::string("\0\xFF", 2)};
+  expect_there_and_back(record);
+  record.schedule.rule =
+      IntervalRule{.period = milliseconds{90'000}, .anchor = WallTime{milliseconds{500}}};
+  expect_there_and_back(record);
+  record = {.schedule = {.name = "s", .rule = CalendarRule{.every = 3}, .queue = "q"},
+            .progress = {}};
+  expect_there_and_back(record);
 }
 
 TEST(Dump, APayloadWithLineBreaksStaysOnOneLine) {
@@ -240,6 +279,22 @@ TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
   }
 }
 
+TEST(Dump, ALineOfAScheduleIsReadAsStrictly) {
+  const struct {
+    std::string line;
+    const char* field;
+  } kCases[] = {
+      {"{\"next\":\"256\",\"schedules\":1}", "schedules"},
+      {"{\"end\":true,\"tasks\":1,\"next_schedule\":\"s\"}", "next_schedule"},
+      {"{\"schedule\":{\"queue\":\"q\",\"every_ms\":1}}", "schedule.name"},
+      {"{\"schedule\":{\"name\":\"s\",\"queue\":\"q\",\"every_ms\":1}}", "schedule.created_at"},
+      {"{\"schedule\":{\"name\":\"s\",\"state\":\"active\"}}", "schedule.state"},
+  };
+  for (const auto& refused : kCases) {
+    EXPECT_EQ(parse_dump_line(refused.line).error().field, refused.field) << refused.line;
+  }
+}
+
 TEST(Dump, MoreAttemptsThanATaskRemembersAreRefused) {
   Task task = example_task();
   task.history.assign(kMaxHistory + 1, {});
@@ -274,6 +329,8 @@ TEST(Dump, TheAnswerToARestoreIsReadBack) {
   const RestoreAnswer answer{.restored = 5,
                              .there = 2,
                              .queues = 1,
+                             .schedules = 4,
+                             .schedules_there = 3,
                              .errors = {{3, {ErrorCode::invalid_argument, "no", "task.id"}},
                                         {9, {ErrorCode::too_large, "too large", "task.payload"}}}};
   EXPECT_EQ(parse_restored(render_restored(answer)).value(), answer);

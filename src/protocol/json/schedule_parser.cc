@@ -183,12 +183,8 @@ Result<RecurringSchedule> read_schedule(std::string_view name, const ScheduleRul
   return schedule;
 }
 
-/// Where a schedule stands, as the server tells it.
+/// How far a schedule has come.
 struct ProgressFields {
-  JsonField name{"name"};
-  JsonField error{"error"};
-  JsonField words{"words"};
-  JsonField next_at{"next_at"};
   JsonField created_at{"created_at"};
   JsonField decided_to{"decided_to"};
   JsonField paused{"paused"};
@@ -198,9 +194,9 @@ struct ProgressFields {
   JsonField last_task{"last_task"};
   JsonField queued_at{"queued_at"};
 
-  std::array<JsonField*, 12> all() {
-    return {&name,       &paused, &error,      &words,   &next_at,   &created_at,
-            &decided_to, &made,   &overlapped, &last_at, &last_task, &queued_at};
+  std::array<JsonField*, 8> all() {
+    return {&created_at, &decided_to, &paused,    &made,
+            &overlapped, &last_at,    &last_task, &queued_at};
   }
 };
 
@@ -224,19 +220,25 @@ Result<ScheduleProgress> read_progress(const ProgressFields& fields) {
 }
 
 Result<ScheduleView> read_view(std::string_view json) {
-  ProgressFields fields;
-  TRY(take_fields(json, fields.all(), UnknownFields::skip));
+  JsonField name{"name"};
+  JsonField error{"error"};
+  JsonField words{"words"};
+  JsonField next_at{"next_at"};
+  const std::array<JsonField*, 4> fields{&name, &error, &words, &next_at};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  ProgressFields progress;
+  TRY(take_fields(json, progress.all(), UnknownFields::skip));
   ScheduleRuleFields rule;
   TRY(take_fields(json, rule.all(), UnknownFields::skip));
   ScheduleView view;
-  ASSIGN_OR_RETURN(const std::string name, read_string(fields.name));
-  ASSIGN_OR_RETURN(view.record.schedule, read_schedule(name, rule));
-  ASSIGN_OR_RETURN(view.record.progress, read_progress(fields));
-  ASSIGN_OR_RETURN(view.words, read_string(fields.words));
-  if (fields.error.given()) {
-    ASSIGN_OR_RETURN(view.broken, read_string(fields.error));
+  ASSIGN_OR_RETURN(const std::string text, read_string(name));
+  ASSIGN_OR_RETURN(view.record.schedule, read_schedule(text, rule));
+  ASSIGN_OR_RETURN(view.record.progress, read_progress(progress));
+  ASSIGN_OR_RETURN(view.words, read_string(words));
+  if (error.given()) {
+    ASSIGN_OR_RETURN(view.broken, read_string(error));
   }
-  TRY(take_time(fields.next_at, view.next_at));
+  TRY(take_time(next_at, view.next_at));
   return view;
 }
 
@@ -301,6 +303,21 @@ Result<BackfillRange> parse_backfill(std::string_view body) {
   ASSIGN_OR_RETURN(range.from, read_time(from));
   ASSIGN_OR_RETURN(range.to, read_time(to));
   return range;
+}
+
+Result<ScheduleRecord> parse_schedule_record(std::string_view json, JsonField& payload_text) {
+  JsonField name{"name"};
+  ProgressFields progress;
+  ScheduleRuleFields rule;
+  std::vector<JsonField*> fields = rule.all();
+  fields.insert(fields.end(), {&name, &payload_text});
+  for (JsonField* const field : progress.all()) fields.push_back(field);
+  TRY(take_fields(json, fields, UnknownFields::refuse));
+  ScheduleRecord record;
+  ASSIGN_OR_RETURN(const std::string text, read_string(name));
+  ASSIGN_OR_RETURN(record.schedule, read_schedule(text, rule));
+  ASSIGN_OR_RETURN(record.progress, read_progress(progress));
+  return record;
 }
 
 Result<ScheduleView> parse_schedule_view(std::string_view body) {

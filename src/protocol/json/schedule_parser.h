@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "protocol/json/json_fields.h"
 #include "task/recurring_schedule.h"
 
 namespace detent::json {
@@ -23,6 +24,10 @@ struct BackfillRange {
   WallTime to{};
 };
 Result<BackfillRange> parse_backfill(std::string_view body);
+
+/// A line of a dump, strictly. `payload_text` is found, too, and left to the caller: there a
+/// payload may stand in quotes.
+Result<ScheduleRecord> parse_schedule_record(std::string_view json, JsonField& payload_text);
 
 /// Answers: of all that reads or changes a schedule; of `GET /v1/schedules`; of `…/next`; of
 /// `…/backfill`.

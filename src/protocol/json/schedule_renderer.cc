@@ -30,14 +30,13 @@ void write_rule(JsonWriter& writer, const CalendarRule& rule) {
   if (rule.anchor != WallTime{}) write_time(writer, "anchor", rule.anchor);
 }
 
-/// The members of a schedule as it is asked for.
-void write_schedule(JsonWriter& writer, const RecurringSchedule& schedule) {
+/// The members of a schedule as it is asked for, but for its payload.
+void write_rules_of(JsonWriter& writer, const RecurringSchedule& schedule) {
   std::visit([&writer](const auto& rule) { write_rule(writer, rule); }, schedule.rule);
   writer.name("time_zone").string(schedule.time_zone);
   if (schedule.gap) writer.name("gap").string(to_string(*schedule.gap));
   if (schedule.repeat) writer.name("repeat").string(to_string(*schedule.repeat));
   writer.name("queue").string(schedule.queue);
-  write_payload(writer, schedule.payload);
   write_rules(writer, schedule.rules);
   if (schedule.count) writer.name("count").number(*schedule.count);
   write_time(writer, "start", schedule.start);
@@ -49,15 +48,12 @@ void write_schedule(JsonWriter& writer, const RecurringSchedule& schedule) {
   writer.name("overlap").string(to_string(schedule.overlap));
 }
 
-void write_view(JsonWriter& writer, const ScheduleView& view) {
-  const auto& [schedule, progress] = view.record;
-  writer.begin_object();
-  writer.name("name").string(schedule.name);
-  writer.name("state").string(state_of(view));
-  if (!view.broken.empty()) writer.name("error").string(view.broken);
-  writer.name("words").string(view.words);
-  write_time(writer, "next_at", view.next_at);
-  write_schedule(writer, schedule);
+void write_schedule(JsonWriter& writer, const RecurringSchedule& schedule) {
+  write_rules_of(writer, schedule);
+  write_payload(writer, schedule.payload);
+}
+
+void write_progress(JsonWriter& writer, const ScheduleProgress& progress) {
   write_time(writer, "created_at", progress.created_at);
   write_time(writer, "decided_to", progress.decided_to);
   writer.name("paused").raw(progress.paused ? "true" : "false");
@@ -68,10 +64,28 @@ void write_view(JsonWriter& writer, const ScheduleView& view) {
     writer.name("last_task").string(to_string(progress.last_task));
   }
   write_time(writer, "queued_at", progress.queued_at);
+}
+
+void write_view(JsonWriter& writer, const ScheduleView& view) {
+  const auto& [schedule, progress] = view.record;
+  writer.begin_object();
+  writer.name("name").string(schedule.name);
+  writer.name("state").string(state_of(view));
+  if (!view.broken.empty()) writer.name("error").string(view.broken);
+  writer.name("words").string(view.words);
+  write_time(writer, "next_at", view.next_at);
+  write_schedule(writer, schedule);
+  write_progress(writer, progress);
   writer.end_object();
 }
 
 }  // namespace
+
+void write_schedule_record(JsonWriter& writer, const ScheduleRecord& record) {
+  writer.name("name").string(record.schedule.name);
+  write_rules_of(writer, record.schedule);
+  write_progress(writer, record.progress);
+}
 
 std::string render_schedule_rule(const RecurringSchedule& schedule) {
   std::string body;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/json/json_writer.h"
 #include "protocol/json/schedule_parser.h"
 #include "task/recurring_schedule.h"
 
@@ -26,5 +27,8 @@ std::string render_next_occurrences(std::string_view name, std::span<const WallT
 std::string render_removed_schedule(std::string_view name);
 /// `POST /v1/schedules/{name}/backfill`.
 std::string render_backfill_counts(const BackfillCounts& counts);
+
+/// The members of a line of a dump, but for the payload.
+void write_schedule_record(JsonWriter& writer, const ScheduleRecord& record);
 
 }  // namespace detent::json

@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 struct Count {
   JsonField field;
   std::uint64_t* value = nullptr;
+  bool is_new = false;  // servers before this one leave it out
 };
 
 /// Reads the counts of an object and takes the `others` beside them.
@@ -33,6 +34,7 @@ Result<void> read_counts(std::string_view json, std::span<Count> counts,
   for (Count& count : counts) fields.push_back(&count.field);
   TRY(take_fields(json, fields, UnknownFields::skip));
   for (Count& count : counts) {
+    if (count.is_new && !count.field.given()) continue;
     ASSIGN_OR_RETURN(*count.value,
                      read_integer(count.field, {.max = std::numeric_limits<std::uint64_t>::max()}));
   }
@@ -62,8 +64,9 @@ Result<ServerStats> read_stats(std::string_view json) {
   JsonField counters{"counters"};
   JsonField queues{"queues"};
   JsonField external{"external"};
-  std::array<Count, 2> counts{
-      {{{"loaded"}, &stats.loaded}, {{"waiting_workers"}, &stats.waiting_workers}}};
+  std::array<Count, 3> counts{{{{"loaded"}, &stats.loaded},
+                               {{"waiting_workers"}, &stats.waiting_workers},
+                               {{"schedules"}, &stats.schedules, true}}};
   const std::array<JsonField*, 5> others{&version, &uptime, &counters, &queues, &external};
   TRY(read_counts(json, counts, others));
   if (external.given()) {
@@ -126,8 +129,11 @@ Result<RestoreAnswer::LineError> read_line_error(std::string_view json) {
 Result<RestoreAnswer> read_restored(std::string_view json) {
   RestoreAnswer answer;
   JsonField errors{"errors"};
-  std::array<Count, 3> counts{
-      {{{"restored"}, &answer.restored}, {{"there"}, &answer.there}, {{"queues"}, &answer.queues}}};
+  std::array<Count, 5> counts{{{{"restored"}, &answer.restored},
+                               {{"there"}, &answer.there},
+                               {{"queues"}, &answer.queues},
+                               {{"schedules"}, &answer.schedules, true},
+                               {{"schedules_there"}, &answer.schedules_there, true}}};
   const std::array<JsonField*, 1> others{&errors};
   TRY(read_counts(json, counts, others));
   if (!errors.given()) return missing_field(errors);

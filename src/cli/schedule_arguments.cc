@@ -1,0 +1,276 @@
+#include "cli/schedule_arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <system_error>
+#include <variant>
+
+namespace detent::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxNext = 1'000;
+
+template <class Enum>
+struct Words;
+template <>
+struct Words<ScheduleGap> {
+  static constexpr std::array kAll{ScheduleGap::skip, ScheduleGap::run_after};
+};
+template <>
+struct Words<ScheduleRepeat> {
+  static constexpr std::array kAll{ScheduleRepeat::first, ScheduleRepeat::second,
+                                   ScheduleRepeat::both};
+};
+template <>
+struct Words<Misfire> {
+  static constexpr std::array kAll{Misfire::skip, Misfire::once, Misfire::all};
+};
+template <>
+struct Words<ScheduleOverlap> {
+  static constexpr std::array kAll{ScheduleOverlap::allow, ScheduleOverlap::skip,
+                                   ScheduleOverlap::queue_one};
+};
+template <>
+struct Words<CalendarRule::MonthEnd> {
+  static constexpr std::array kAll{CalendarRule::MonthEnd::clamp, CalendarRule::MonthEnd::skip};
+};
+
+/// One of the few words of an enum.
+template <class Enum>
+Result<Enum> parse_word(const std::string& text) {
+  std::string allowed;
+  for (const Enum value : Words<Enum>::kAll) {
+    if (to_string(value) == text) return value;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(value));
+  }
+  return Error{ErrorCode::invalid_argument, "must be one of " + allowed, ""};
+}
+
+template <class Enum, class Take>
+CLI::Option* add_word(CLI::App& command, const std::string& name, Take take) {
+  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name("WORD");
+}
+
+/// "3 months", "month", "1 year".
+Result<CalendarRule> parse_calendar(const std::string& text) {
+  const Error wrong{ErrorCode::invalid_argument,
+                    "must be a number of days, weeks, months or years, such as \"3 months\"", ""};
+  CalendarRule rule;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  if (at != end && *at >= '0' && *at <= '9') {
+    const auto [stop, error] = std::from_chars(at, end, rule.every);
+    if (error != std::errc{}) return wrong;
+    at = std::find_if(stop, end, [](char c) { return c != ' '; });
+  }
+  const std::string_view unit(at, static_cast<std::size_t>(end - at));
+  for (const auto known : {CalendarRule::Unit::day, CalendarRule::Unit::week,
+                           CalendarRule::Unit::month, CalendarRule::Unit::year}) {
+    const std::string name(to_string(known));
+    if (unit != name && unit != name + "s") continue;
+    rule.unit = known;
+    return rule;
+  }
+  return wrong;
+}
+
+void add_rule(CLI::App& command, ScheduleArguments& parsed) {
+  RecurringSchedule& schedule = parsed.put.schedule;
+  CLI::Option_group* rule = command.add_option_group("rule", "when it occurs; one of these");
+  rule->require_option(1);
+  CLI::Option* cron =
+      rule->add_option_function<std::string>(
+              "--cron", [&](const std::string& text) { schedule.rule = CronRule{text}; },
+              "a cron expression of 5 or 6 fields, such as \"0 9 LW * *\"")
+          ->type_name("EXPR");
+  add_parsed<milliseconds>(
+      *rule, "--every", parse_positive_duration,
+      [&](milliseconds period) { schedule.rule = IntervalRule{.period = period}; })
+      ->description("so often, in real time: 90s, 4h")
+      ->type_name("DURATION");
+  CLI::Option* calendar = add_parsed<CalendarRule>(
+      *rule, "--calendar", parse_calendar, [&](const CalendarRule& read) { schedule.rule = read; });
+  calendar->description("by the calendar: day, \"2 weeks\", \"3 months\", year")->type_name("SPAN");
+
+  add_parsed<WallTime>(command, "--anchor", parse_due_at, [&](WallTime at) { parsed.anchor = at; })
+      ->description("where --every and --calendar count from, if not from the start or from now")
+      ->type_name("TIME")
+      ->excludes(cron);
+  add_word<CalendarRule::MonthEnd>(
+      command, "--month-end",
+      [&](CalendarRule::MonthEnd month_end) { parsed.month_end = month_end; })
+      ->description("--calendar where a month has no such day: clamp to its last one, or skip")
+      ->needs(calendar);
+}
+
+void add_zone(CLI::App& command, RecurringSchedule& schedule) {
+  command.add_option("--zone", schedule.time_zone, "time zone of the rule, such as Asia/Shanghai")
+      ->type_name("ZONE")
+      ->capture_default_str();
+  add_word<ScheduleGap>(command, "--gap", [&](ScheduleGap gap) {
+    schedule.gap = gap;
+  })->description("local times that clocks put forward leave out: skip, or run_after");
+  add_word<ScheduleRepeat>(command, "--repeat", [&](ScheduleRepeat repeat) {
+    schedule.repeat = repeat;
+  })->description("local times that come twice: first, second or both");
+}
+
+void add_tasks(CLI::App& command, PutScheduleCommand& put) {
+  RecurringSchedule& schedule = put.schedule;
+  command.add_option("--queue", schedule.queue, "where its tasks go")
+      ->type_name("QUEUE")
+      ->required();
+  command
+      .add_option("--payload", put.payload,
+                  "of its tasks: JSON if it reads as JSON, else bytes; - reads standard input")
+      ->type_name("PAYLOAD");
+  command.add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
+  command.add_option("--priority", schedule.rules.priority, "lower is more urgent")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--max-attempts", schedule.rules.max_attempts, "attempts before a task is dead")
+      ->type_name("N")
+      ->check(CLI::Range(1U, kMaxAttempts));
+  add_duration(command, "--visibility-timeout", schedule.rules.visibility_timeout)
+      ->description("how long a lease of a task lasts");
+}
+
+void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
+  add_parsed<WallTime>(command, "--start", parse_due_at, [&](WallTime at) { schedule.start = at; })
+      ->description("nothing before then: RFC 3339, or milliseconds since 1970")
+      ->type_name("TIME");
+  add_parsed<WallTime>(command, "--end", parse_due_at, [&](WallTime at) { schedule.end = at; })
+      ->description("nothing then or after it")
+      ->type_name("TIME");
+  command.add_option("--count", schedule.count, "so many tasks in all")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  add_duration(command, "--jitter", schedule.jitter)
+      ->description("tasks are due up to so much later, each schedule by a part of its own")
+      ->default_str("0s");
+  add_word<Misfire>(command, "--misfire", [&](Misfire misfire) { schedule.misfire = misfire; })
+      ->description("what was missed: skip, once (one task for the last), or all")
+      ->default_str("once");
+  add_duration(command, "--misfire-grace", schedule.misfire_grace)
+      ->description("later than this is missed")
+      ->default_str("1m");
+  command
+      .add_option("--misfire-limit", schedule.misfire_limit, "with all: a task each for the last N")
+      ->type_name("N")
+      ->capture_default_str();
+  add_word<ScheduleOverlap>(command, "--overlap",
+                            [&](ScheduleOverlap overlap) { schedule.overlap = overlap; })
+      ->description("while the task before lives: allow, skip, or queue_one")
+      ->default_str("allow");
+}
+
+/// What was asked for, once all options have been read.
+PutScheduleCommand whole(const ScheduleArguments& parsed) {
+  PutScheduleCommand put = parsed.put;
+  if (auto* interval = std::get_if<IntervalRule>(&put.schedule.rule)) {
+    interval->anchor = parsed.anchor;
+  } else if (auto* calendar = std::get_if<CalendarRule>(&put.schedule.rule)) {
+    calendar->anchor = parsed.anchor;
+    calendar->month_end = parsed.month_end;
+  }
+  return put;
+}
+
+void add_put(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
+  CLI::App* command = add_client_command(app, call, "put", "make or replace a schedule");
+  command->add_option("NAME", parsed.put.schedule.name, "name of the schedule")->required();
+  add_rule(*command, parsed);
+  add_zone(*command, parsed.put.schedule);
+  add_tasks(*command, parsed.put);
+  add_bounds(*command, parsed.put.schedule);
+  command->callback([&parsed] { parsed.chosen = whole(parsed); });
+  command->footer(
+      "A schedule that is there keeps how far it has come.\n"
+      "Examples:\n"
+      "  detent schedule put report --cron '0 9 LW * *' --zone Asia/Shanghai --queue reports\n"
+      "  detent schedule put beat --every 90s --queue beats --payload '{\"n\":1}' --jitter 30s\n"
+      "  detent schedule put invoices --calendar '3 months' --anchor 2026-01-31T09:00:00Z "
+      "--queue invoices");
+}
+
+void add_readers(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
+  CLI::App* list = add_client_command(app, call, "list", "show all schedules");
+  list->callback([&parsed] { parsed.chosen = ListSchedulesCommand{}; });
+  list->footer("Example:\n  detent schedule list");
+  CLI::App* get = add_client_command(app, call, "get", "show a schedule");
+  get->add_option("NAME", parsed.get.name, "name of the schedule")->required();
+  get->callback([&parsed] { parsed.chosen = parsed.get; });
+  get->footer("Example:\n  detent schedule get report");
+  CLI::App* next = add_client_command(app, call, "next", "show when it occurs next");
+  next->add_option("NAME", parsed.next.name, "name of the schedule")->required();
+  next->add_option("--count", parsed.next.count, "how many occurrences")
+      ->check(CLI::Range(std::size_t{1}, kMaxNext))
+      ->type_name("N")
+      ->capture_default_str();
+  next->callback([&parsed] { parsed.chosen = parsed.next; });
+  next->footer("Example:\n  detent schedule next report --count 12");
+}
+
+void add_changes(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
+  using Verb = ChangeScheduleCommand::Verb;
+  const struct {
+    Verb verb;
+    const char* name;
+    const char* what;
+  } kVerbs[] = {{Verb::pause, "pause", "make no tasks"},
+                {Verb::resume, "resume", "make tasks again"},
+                {Verb::trigger, "trigger", "make a task now"},
+                {Verb::remove, "remove", "forget a schedule; tasks it has made stay"}};
+  for (const auto& each : kVerbs) {
+    CLI::App* command = add_client_command(app, call, each.name, each.what);
+    command->add_option("NAME", parsed.change.name, "name of the schedule")->required();
+    command->callback([&parsed, verb = each.verb] {
+      parsed.change.verb = verb;
+      parsed.chosen = parsed.change;
+    });
+    command->footer(std::string("Example:\n  detent schedule ") + each.name + " report");
+  }
+}
+
+void add_backfill(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
+  CLI::App* command =
+      add_client_command(app, call, "backfill", "make the tasks of past occurrences");
+  command->add_option("NAME", parsed.backfill.name, "name of the schedule")->required();
+  add_parsed<WallTime>(*command, "--from", parse_due_at,
+                       [&parsed](WallTime at) { parsed.backfill.from = at; })
+      ->description("of occurrences then and later")
+      ->type_name("TIME")
+      ->required();
+  add_parsed<WallTime>(*command, "--to", parse_due_at,
+                       [&parsed](WallTime at) { parsed.backfill.to = at; })
+      ->description("and before then")
+      ->type_name("TIME")
+      ->required();
+  command->callback([&parsed] { parsed.chosen = parsed.backfill; });
+  command->footer(
+      "An occurrence whose task is there gets no other.\n"
+      "Example:\n"
+      "  detent schedule backfill report --from 2026-01-01T00:00:00Z --to 2026-07-01T00:00:00Z");
+}
+
+}  // namespace
+
+void add_schedule(CLI::App& app, ClientCall& call, ScheduleArguments& parsed) {
+  CLI::App* schedule =
+      app.add_subcommand("schedule", "recurring schedules, which make tasks again and again");
+  schedule->require_subcommand(1);
+  add_put(*schedule, call, parsed);
+  add_readers(*schedule, call, parsed);
+  add_changes(*schedule, call, parsed);
+  add_backfill(*schedule, call, parsed);
+  schedule->footer("`detent schedule COMMAND --help` shows a command's options.");
+}
+
+}  // namespace detent::cli

@@ -1,0 +1,44 @@
+// What `detent schedule` is asked for, as values (arguments.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "detent/clock.h"
+#include "task/recurring_schedule.h"
+
+namespace detent::cli {
+
+struct PutScheduleCommand {
+  RecurringSchedule schedule;          // but for its payload
+  std::optional<std::string> payload;  // as PutCommand's
+  bool bytes = false;
+};
+struct ListSchedulesCommand {};
+struct GetScheduleCommand {
+  std::string name;
+};
+struct NextOccurrencesCommand {
+  std::string name;
+  std::size_t count = 10;
+};
+/// What needs no more than a name.
+struct ChangeScheduleCommand {
+  enum class Verb : std::uint8_t { pause, resume, trigger, remove };
+  Verb verb = Verb::pause;
+  std::string name;
+};
+struct BackfillCommand {
+  std::string name;
+  WallTime from{};
+  WallTime to{};
+};
+
+using ScheduleCommand =
+    std::variant<ListSchedulesCommand, PutScheduleCommand, GetScheduleCommand,
+                 NextOccurrencesCommand, ChangeScheduleCommand, BackfillCommand>;
+
+}  // namespace detent::cli
