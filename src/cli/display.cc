@@ -36,9 +36,9 @@ void cut_first_column(std::vector<Row>& rows, std::size_t columns) {
 
 /// Likewise what is in the last one.
 void cut_last_column(std::vector<Row>& rows, std::size_t columns) {
-  for (Row& row : rows) std::ranges::rotate(row, row.end() - 1);
+  for (Row& row : rows) std::rotate(row.begin(), row.end() - 1, row.end());
   cut_first_column(rows, columns);
-  for (Row& row : rows) std::ranges::rotate(row, row.begin() + 1);
+  for (Row& row : rows) std::rotate(row.begin(), row.begin() + 1, row.end());
 }
 
 struct Unit {
