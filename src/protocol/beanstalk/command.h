@@ -50,7 +50,7 @@ struct Command {
   std::uint32_t priority = 0;        // put, release, bury
   std::chrono::seconds delay{0};     // put, release, pause-tube; < 2^32
   std::chrono::seconds time_out{0};  // put: the time to run; reserve-with-timeout; < 2^32
-  std::string queue = {};             // a name that is one
+  std::string queue = {};            // a name that is one
   std::string body = {};             // put: without its "\r\n"
 
   friend bool operator==(const Command&, const Command&) = default;
