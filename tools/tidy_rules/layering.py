@@ -64,6 +64,7 @@ THIRD_PARTY = {
     "CLI/": ("src/cli/",),
     "toml++/": ("src/server/",),
     "date/": ("src/calendar/",),
+    "sanitizer/": ("src/store/rocksdb/open_db_test.cc",),
     "gtest/": (),
     "gmock/": (),
     "benchmark/": (),

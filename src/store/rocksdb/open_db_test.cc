@@ -15,6 +15,13 @@
 #include "store/rocksdb/meta_format.h"
 #include "store/rocksdb/test_folder.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/lsan_interface.h>
+#define DETENT_LEAKS_ARE_TOLD
+#endif
+#endif
+
 namespace detent {
 namespace {
 
@@ -66,6 +73,20 @@ class BadLogs : public rocksdb::FileSystemWrapper {
     ++met;
     return IOStatus::IOError("planted");
   }
+};
+
+/// While it lives leaks are not told: RocksDB 7.8 forgets the buffer that it made for a flush that
+/// cannot begin.
+class LeaksOfRocksDb {
+ public:
+#ifdef DETENT_LEAKS_ARE_TOLD
+  LeaksOfRocksDb() { __lsan_disable(); }
+  ~LeaksOfRocksDb() { __lsan_enable(); }
+#else
+  LeaksOfRocksDb() = default;
+#endif
+  LeaksOfRocksDb(const LeaksOfRocksDb&) = delete;
+  LeaksOfRocksDb& operator=(const LeaksOfRocksDb&) = delete;
 };
 
 struct OpenDbTest : testing::Test {
@@ -135,7 +156,10 @@ TEST_P(LogFailure, FailsThisWriteAndAllAfterItAndLeavesWhatWasThere) {
   EXPECT_FALSE(write_epoch(*db, 3).ok());
   EXPECT_FALSE(write_epoch(*db, 4).ok());
   // A flush touches the log, and would make durable what the log may not have.
-  EXPECT_FALSE(db->db().Flush({}, db->meta()).ok());
+  {
+    [[maybe_unused]] const LeaksOfRocksDb allowed;
+    EXPECT_FALSE(db->db().Flush({}, db->meta()).ok());
+  }
   db.reset();
   db = open();
   EXPECT_LE(db->read_number(kEpochKey).value(), GetParam() == Fault::append ? 1u : 2u);
