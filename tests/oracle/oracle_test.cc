@@ -276,14 +276,10 @@ TEST(CronOracle, ZonesWithALastingLawHaveTheSameOffsetsInNode) {
   }
 }
 
-TEST(CronOracle, EveryKnownZoneIsStillUnknownToCroner) {
-  const KnownDifferences known = read_known_differences();
-  const auto answers = ask_croner(known.zones, {kBegin, kEndOfChanges}, {});
-  ASSERT_TRUE(answers) << answers.error().message;
-  for (std::size_t i = 0; i < known.zones.size(); ++i) {
-    EXPECT_FALSE(answers->zones[i].is_known)
-        << known.zones[i] << " is no known difference any more";
-    EXPECT_TRUE(TimeZone::load(known.zones[i])) << known.zones[i];
+/// Whether croner has them depends on the ICU that its Node was built with.
+TEST(CronOracle, EveryZoneThatCronerMayLackIsOneOfOurs) {
+  for (const std::string& zone : read_known_differences().zones) {
+    EXPECT_TRUE(TimeZone::load(zone)) << zone;
   }
 }
 
