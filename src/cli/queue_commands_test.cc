@@ -2,24 +2,18 @@
 // returned.
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cli/commands.h"
 #include "cli/display.h"
+#include "cli/scripted_commands_fixture.h"
 #include "protocol/json/queue_renderer.h"
-#include "tests/support/scripted_http.h"
 
 namespace detent::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-using test::Script;
-using test::ScriptedHttp;
 
 constexpr const char* kMoved =
     R"({"id":"256","queue":"q","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})";
@@ -35,36 +29,7 @@ QueueView example_queue(std::string name) {
           .settings = {}};
 }
 
-class QueueCommandsTest : public testing::Test {
- protected:
-  void answer(int status, std::string body) {
-    script_.answer = net::HttpResponse{.status = status, .body = std::move(body)};
-  }
-  ExitCode run(ClientCommand command, OutputFormat format = OutputFormat::people) {
-    out_.str("");
-    err_.str("");
-    const ClientCall call{.server = "", .format = format, .command = std::move(command)};
-    return run_command(call, client_, {in_, out_, err_, terminal_});
-  }
-  /// Method, target and body of all calls so far.
-  std::vector<std::string> asked() {
-    std::vector<std::string> lines;
-    for (const net::HttpRequest& request : script_.asked) {
-      lines.push_back(request.method + " " + request.target +
-                      (request.body.empty() ? "" : " " + request.body));
-    }
-    script_.asked.clear();
-    return lines;
-  }
-  using Lines = std::vector<std::string>;
-
-  Script script_;
-  Client client_{std::make_unique<ScriptedHttp>(script_), std::make_unique<ScriptedHttp>(script_)};
-  std::istringstream in_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  Terminal terminal_;
-};
+class QueueCommandsTest : public ScriptedCommands {};
 
 TEST_F(QueueCommandsTest, ATaskIsMovedByIdOrByKey) {
   answer(200, kMoved);

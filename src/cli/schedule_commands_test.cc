@@ -2,25 +2,21 @@
 // returned.
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <sstream>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/wall_time.h"
 #include "cli/arguments.h"
-#include "cli/commands.h"
+#include "cli/scripted_commands_fixture.h"
 #include "protocol/json/schedule_renderer.h"
-#include "tests/support/scripted_http.h"
 
 namespace detent::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-using test::Script;
-using test::ScriptedHttp;
 using Verb = ChangeScheduleCommand::Verb;
 
 WallTime at(const std::string& text) { return parse_rfc3339(text).value(); }
@@ -193,35 +189,11 @@ TEST(ScheduleArguments, TheOtherCommandsTakeAName) {
 
 // ---- what is asked and shown ----
 
-class ScheduleCommandsTest : public testing::Test {
+class ScheduleCommandsTest : public ScriptedCommands {
  protected:
-  void answer(int status, std::string body) {
-    script_.answer = net::HttpResponse{.status = status, .body = std::move(body)};
-  }
   ExitCode run(ScheduleCommand command, OutputFormat format = OutputFormat::people) {
-    out_.str("");
-    err_.str("");
-    const ClientCall call{.server = "", .format = format, .command = std::move(command)};
-    return run_command(call, client_, {in_, out_, err_, terminal_});
+    return ScriptedCommands::run(std::move(command), format);
   }
-  /// Method, target and body of all calls so far.
-  std::vector<std::string> asked() {
-    std::vector<std::string> lines;
-    for (const net::HttpRequest& request : script_.asked) {
-      lines.push_back(request.method + " " + request.target +
-                      (request.body.empty() ? "" : " " + request.body));
-    }
-    script_.asked.clear();
-    return lines;
-  }
-  using Lines = std::vector<std::string>;
-
-  Script script_;
-  Client client_{std::make_unique<ScriptedHttp>(script_), std::make_unique<ScriptedHttp>(script_)};
-  std::istringstream in_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  Terminal terminal_;
 };
 
 TEST_F(ScheduleCommandsTest, AScheduleIsPutWithWhatComesOnStandardInput) {

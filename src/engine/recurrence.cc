@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/wall_time.h"
+#include "calendar/occurrences.h"
 
 namespace detent {
 
@@ -140,13 +141,7 @@ std::optional<WallTime> Recurrence::last_before(WallTime time) const {
 }
 
 std::vector<WallTime> Recurrence::next(std::size_t count, WallTime from) const {
-  std::vector<WallTime> times;
-  while (times.size() < count) {
-    const std::optional<WallTime> next = next_after(times.empty() ? from : times.back());
-    if (!next) break;
-    times.push_back(*next);
-  }
-  return times;
+  return first_after(count, from, [this](WallTime time) { return next_after(time); });
 }
 
 std::string Recurrence::explain() const { return words_; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fnv.h"
 #include "base/rng.h"
 #include "detent/check.h"
 #include "detent/internal/saturate.h"
@@ -48,11 +49,7 @@ const char* problem_of(const PeriodicOptions& options) noexcept {
 
 nanoseconds phase_of(std::string_view key, nanoseconds period) noexcept {
   DETENT_CHECK(period > nanoseconds::zero());
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  for (const char byte : key) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x00000100000001B3u;
-  }
-  hash = Rng(hash).next();
+  const std::uint64_t hash = Rng(fnv1a(key)).next();
   // The hash as a fraction of 2^64, times the period; the shift by one keeps the product signed.
   return nanoseconds{
       static_cast<nanoseconds::rep>((static_cast<Wide>(hash >> 1) * period.count()) >> 63)};

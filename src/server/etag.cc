@@ -3,30 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdint>
 
+#include "base/fnv.h"
 #include "store/record_format.h"
 
 namespace detent::server {
-namespace {
-
-/// FNV-1a, 64 bits: versions of one task differ by chance once in 2^64.
-std::uint64_t hash_of(std::string_view bytes) noexcept {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325u;
-  for (const char byte : bytes) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100'0000'01B3u;
-  }
-  return hash;
-}
-
-}  // namespace
 
 std::string etag_of(const TaskSnapshot& view) {
   std::string record = encode_record(view.task);
   record.append(to_string(view.state));
+  // Versions of one task differ by chance once in 2^64.
   std::array<char, 16> digits{};
   const auto written =
-      std::to_chars(digits.data(), digits.data() + digits.size(), hash_of(record), 16);
+      std::to_chars(digits.data(), digits.data() + digits.size(), fnv1a(record), 16);
   return '"' + std::string(digits.data(), written.ptr) + '"';
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fnv.h"
 #include "base/wall_time.h"
 
 namespace detent {
@@ -41,15 +42,6 @@ Result<void> validate_rule(const RecurringSchedule& schedule) {
     return invalid("cron", "an expression is at most " + std::to_string(kMaxCronBytes) + " bytes");
   }
   return ok();
-}
-
-/// FNV-1a: the same on every machine and for ever.
-std::uint64_t hash(std::string_view text) noexcept {
-  std::uint64_t hash = 0xCBF2'9CE4'8422'2325u;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x0000'0100'0000'01B3u;
-  }
-  return hash;
 }
 
 }  // namespace
@@ -121,7 +113,7 @@ std::string occurrence_key(const RecurringSchedule& schedule, WallTime occurrenc
 milliseconds phase_of(const RecurringSchedule& schedule) noexcept {
   const auto range = static_cast<std::uint64_t>(schedule.jitter.count()) + 1;
   // The low bits of this hash are its weakest.
-  return milliseconds{static_cast<std::int64_t>((hash(schedule.name) >> 20) % range)};
+  return milliseconds{static_cast<std::int64_t>((fnv1a(schedule.name) >> 20) % range)};
 }
 
 }  // namespace detent

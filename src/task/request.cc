@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/fnv.h"
 #include "base/utf8.h"
 #include "task/limits.h"
 
@@ -76,27 +77,27 @@ Result<void> validate_key(std::string_view key) {
   return ok();
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo), over fields that each begin with a tag of their own and have
+/// FNV-1a over fields that each begin with a tag of their own and have
 /// a fixed size or tell it. So no two requests give the same bytes; a field left out gives none.
 class ContentHash {
  public:
   void number(char tag, std::uint64_t value) noexcept {
-    byte(static_cast<std::uint8_t>(tag));
-    for (int shift = 0; shift < 64; shift += 8) byte(static_cast<std::uint8_t>(value >> shift));
+    hash_.byte(static_cast<std::uint8_t>(tag));
+    for (int shift = 0; shift < 64; shift += 8) {
+      hash_.byte(static_cast<std::uint8_t>(value >> shift));
+    }
   }
   void duration(char tag, milliseconds value) noexcept {
     number(tag, static_cast<std::uint64_t>(value.count()));
   }
   void text(char tag, std::string_view value) noexcept {
     number(tag, value.size());
-    for (const char c : value) byte(static_cast<std::uint8_t>(c));
+    hash_.bytes(value);
   }
-  std::uint64_t value() const noexcept { return hash_; }
+  std::uint64_t value() const noexcept { return hash_.value(); }
 
  private:
-  void byte(std::uint8_t value) noexcept { hash_ = (hash_ ^ value) * 0x100'0000'01B3; }
-
-  std::uint64_t hash_ = 0xCBF2'9CE4'8422'2325;
+  Fnv1a hash_;
 };
 
 /// Reads all of `text` as the hexadecimal number to_string writes, and nothing else.

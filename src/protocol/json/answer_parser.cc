@@ -94,15 +94,6 @@ Result<Backoff> read_backoff(const JsonField& field) {
   return backoff;
 }
 
-/// The elements of the array that the one field `name` of an object holds.
-Result<std::vector<std::string_view>> take_list(std::string_view body, std::string_view name) {
-  JsonField list{name};
-  const std::array<JsonField*, 1> fields{&list};
-  TRY(take_fields(body, fields, UnknownFields::skip));
-  if (!list.given()) return missing_field(list);
-  return take_elements(list.text, std::numeric_limits<std::size_t>::max());
-}
-
 Result<AcceptedTask> read_accepted(std::string_view json) {
   JsonField id{"id"};
   JsonField queue{"queue"};
@@ -207,20 +198,14 @@ Result<TaskSnapshot> read_task(std::string_view json) {
 }
 
 Result<TaskListAnswer> read_task_list(std::string_view json) {
-  JsonField tasks{"tasks"};
-  JsonField cursor{"cursor"};
-  const std::array<JsonField*, 2> fields{&tasks, &cursor};
-  TRY(take_fields(json, fields, UnknownFields::skip));
-  ASSIGN_OR_RETURN(const auto elements, take_list(json, tasks.name));
+  ASSIGN_OR_RETURN(const auto elements, take_list(json, "tasks"));
   TaskListAnswer list;
   list.tasks.reserve(elements.size());
   for (const std::string_view element : elements) {
     ASSIGN_OR_RETURN(TaskSnapshot view, read_task(element));
     list.tasks.push_back(std::move(view));
   }
-  if (!cursor.is(JsonKind::null)) {
-    ASSIGN_OR_RETURN(list.cursor, read_string(cursor));
-  }
+  ASSIGN_OR_RETURN(list.cursor, read_cursor(json));
   return list;
 }
 

@@ -161,13 +161,7 @@ std::string render_task_list(std::span<const TaskSnapshot> tasks, std::string_vi
   JsonWriter writer(body);
   writer.begin_object().name("tasks").begin_array();
   for (const TaskSnapshot& view : tasks) write_task(writer, view);
-  writer.end_array().name("cursor");
-  if (cursor.empty()) {
-    writer.null();
-  } else {
-    writer.string(cursor);
-  }
-  writer.end_object();
+  writer.end_array().name("cursor").string_or_null(cursor).end_object();
   return body;
 }
 

@@ -1,6 +1,8 @@
 #include "protocol/json/json_fields.h"
 
+#include <array>
 #include <charconv>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -91,6 +93,14 @@ Result<std::vector<std::string_view>> take_elements(std::string_view json, std::
   }
   TRY(reader.finish());
   return elements;
+}
+
+Result<std::vector<std::string_view>> take_list(std::string_view json, std::string_view name) {
+  JsonField list{name};
+  const std::array<JsonField*, 1> fields{&list};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  if (!list.given()) return missing_field(list);
+  return take_elements(list.text, std::numeric_limits<std::size_t>::max());
 }
 
 Error wrong_field(const JsonField& field, std::string_view allowed) {

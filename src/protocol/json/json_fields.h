@@ -42,6 +42,10 @@ Result<void> take_fields(std::string_view json, std::span<JsonField* const> fiel
 /// Errors: `invalid_argument` (not valid JSON, no array), `too_large` (more than `most`).
 Result<std::vector<std::string_view>> take_elements(std::string_view json, std::size_t most);
 
+/// The elements of the array that the field `name` of the object in `json` holds; other fields are
+/// skipped. Errors: as above, or the field is missing.
+Result<std::vector<std::string_view>> take_list(std::string_view json, std::string_view name);
+
 /// "<name> must be <allowed>".
 Error wrong_field(const JsonField& field, std::string_view allowed);
 /// "<name> is required".

@@ -26,6 +26,8 @@ class JsonWriter {
   JsonWriter& name(std::string_view name);
 
   JsonWriter& string(std::string_view text);
+  /// Null when there is no text.
+  JsonWriter& string_or_null(std::string_view text) { return text.empty() ? null() : string(text); }
   template <std::integral Number>
   requires(!std::same_as<Number, bool>) JsonWriter& number(Number value) {
     if constexpr (std::signed_integral<Number>) {

@@ -132,12 +132,7 @@ Result<QueueView> read_queue(std::string_view json) {
 }
 
 Result<std::vector<QueueView>> read_queues(std::string_view json) {
-  JsonField list{"queues"};
-  const std::array<JsonField*, 1> fields{&list};
-  TRY(take_fields(json, fields, UnknownFields::skip));
-  if (!list.given()) return missing_field(list);
-  ASSIGN_OR_RETURN(const auto elements,
-                   take_elements(list.text, std::numeric_limits<std::size_t>::max()));
+  ASSIGN_OR_RETURN(const auto elements, take_list(json, "queues"));
   std::vector<QueueView> queues;
   queues.reserve(elements.size());
   for (const std::string_view element : elements) {

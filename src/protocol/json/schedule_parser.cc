@@ -242,31 +242,19 @@ Result<ScheduleView> read_view(std::string_view json) {
   return view;
 }
 
-Result<std::vector<std::string_view>> take_list(std::string_view json, JsonField list) {
-  const std::array<JsonField*, 1> fields{&list};
-  TRY(take_fields(json, fields, UnknownFields::skip));
-  if (!list.given()) return missing_field(list);
-  return take_elements(list.text, std::numeric_limits<std::size_t>::max());
-}
-
 Result<ScheduleList> read_list(std::string_view json) {
-  ASSIGN_OR_RETURN(const auto elements, take_list(json, {"schedules"}));
+  ASSIGN_OR_RETURN(const auto elements, take_list(json, "schedules"));
   ScheduleList list;
   for (const std::string_view element : elements) {
     ASSIGN_OR_RETURN(ScheduleView view, read_view(element));
     list.schedules.push_back(std::move(view));
   }
-  JsonField cursor{"cursor"};
-  const std::array<JsonField*, 1> fields{&cursor};
-  TRY(take_fields(json, fields, UnknownFields::skip));
-  if (!cursor.is(JsonKind::null)) {
-    ASSIGN_OR_RETURN(list.cursor, read_string(cursor));
-  }
+  ASSIGN_OR_RETURN(list.cursor, read_cursor(json));
   return list;
 }
 
 Result<std::vector<WallTime>> read_next(std::string_view json) {
-  ASSIGN_OR_RETURN(const auto elements, take_list(json, {"next"}));
+  ASSIGN_OR_RETURN(const auto elements, take_list(json, "next"));
   std::vector<WallTime> times;
   for (const std::string_view element : elements) {
     ASSIGN_OR_RETURN(const WallTime time, read_time({.name = "next", .text = element}));

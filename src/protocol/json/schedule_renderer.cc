@@ -118,13 +118,7 @@ std::string render_schedule_list(std::span<const ScheduleView> views, std::strin
   JsonWriter writer(body);
   writer.begin_object().name("schedules").begin_array();
   for (const ScheduleView& view : views) write_view(writer, view);
-  writer.end_array().name("cursor");
-  if (cursor.empty()) {
-    writer.null();
-  } else {
-    writer.string(cursor);
-  }
-  writer.end_object();
+  writer.end_array().name("cursor").string_or_null(cursor).end_object();
   return body;
 }
 

@@ -101,31 +101,14 @@ bool tells_of_sync(const LogRecord& record, std::string_view bytes) noexcept {
   return !payload.substr(std::min(payload.size(), kBatchHeaderBytes)).starts_with(kMark);
 }
 
-/// Whether such a record begins anywhere after `at`. Tries every byte: after a damaged header
-/// nothing tells where the next record is.
-bool sync_is_told_after(std::string_view log, std::size_t at) noexcept {
-  for (++at; at < log.size(); ++at) {
+/// Whether such a record begins anywhere from `at` on. Where there is none that is intact every
+/// byte is tried: after a damaged header nothing tells where the next record is.
+bool sync_is_told_from(std::string_view log, std::size_t at) noexcept {
+  while (at < log.size()) {
     const std::string_view block = rest_of_block(log, at);
     const std::optional<LogRecord> record = read_record(block);
     if (record && tells_of_sync(*record, block)) return true;
-  }
-  return false;
-}
-
-/// The same for the whole of a log; of what is intact where it should be, as nearly always all is,
-/// a step a record.
-bool sync_is_told_in(std::string_view log) noexcept {
-  std::size_t at = 0;
-  while (at < log.size()) {
-    const std::string_view block = rest_of_block(log, at);
-    if (block.size() < kHeaderBytes && all_zero(block)) {
-      at += block.size();
-      continue;
-    }
-    const std::optional<LogRecord> record = read_record(block);
-    if (!record) return sync_is_told_after(log, at);
-    if (tells_of_sync(*record, block)) return true;
-    at += record->size;
+    at += record ? record->size : 1;
   }
   return false;
 }
@@ -179,11 +162,11 @@ Result<void> mend_first(const DataFolder& folder, std::span<const std::string> l
     const std::optional<Fault> fault = find_fault(log);
     if (!fault) continue;
     const std::span<const std::string> newer = logs.subspan(i + 1);
-    bool is_damaged = sync_is_told_after(log, fault->at);
+    bool is_damaged = sync_is_told_from(log, fault->at + 1);
     for (const std::string& name : newer) {
       if (is_damaged) break;
       ASSIGN_OR_RETURN(const std::string later, read_file(folder.path() + "/" + name));
-      is_damaged = sync_is_told_in(later);
+      is_damaged = sync_is_told_from(later, 0);
     }
     if (is_damaged) return damaged_log(folder, logs[i]);
     return cut_torn(folder, logs[i], fault->whole_until, newer);
@@ -196,7 +179,7 @@ Result<void> mend_first(const DataFolder& folder, std::span<const std::string> l
 LogState examine_log(std::string_view log) noexcept {
   const std::optional<Fault> fault = find_fault(log);
   if (!fault) return LogState::intact;
-  return sync_is_told_after(log, fault->at) ? LogState::damaged : LogState::torn_tail;
+  return sync_is_told_from(log, fault->at + 1) ? LogState::damaged : LogState::torn_tail;
 }
 
 Result<void> mend_logs(const DataFolder& folder) {
