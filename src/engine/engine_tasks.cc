@@ -13,6 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t kManyBuckets = 10'000;
+
 Error no_task(TaskId id) {
   return Error{ErrorCode::not_found, "there is no task " + to_string(id), "id"};
 }
@@ -118,6 +120,9 @@ void Engine::unload(LoadedTask& task) {
   due_wheel_.cancel(task.index);
   loaded_by_id_.erase(task.id().value);
   loaded_.erase(task.index);
+  // A map keeps the buckets of its fullest time. Seldom enough to cost O(1) a task.
+  const std::size_t buckets = loaded_by_id_.bucket_count();
+  if (buckets > kManyBuckets && loaded_by_id_.size() < buckets / 8) loaded_by_id_.rehash(0);
 }
 
 Result<void> Engine::remove(LoadedTask& loaded, End end) {
