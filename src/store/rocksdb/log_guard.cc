@@ -34,16 +34,32 @@ class LogGuard::Latch {
     if (failure_.ok()) failure_ = failure;
   }
 
+  /// The log that was made last, until it is closed.
+  void made(Log* log) {
+    const MutexLock lock(last_mu_);
+    last_ = log;
+  }
+  void closed(const Log* log) {
+    const MutexLock lock(last_mu_);
+    if (last_ == log) last_ = nullptr;
+  }
+  void sync_last();
+
  private:
   mutable Mutex mu_;
   IOStatus failure_ DETENT_GUARDED_BY(mu_);
+  Mutex last_mu_;  // taken before mu_
+  Log* last_ DETENT_GUARDED_BY(last_mu_) = nullptr;
 };
 
 /// A log that is being written. All is well with it, whatever happens.
 class LogGuard::Log final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   Log(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<Latch> latch)
-      : FSWritableFileOwnerWrapper(std::move(file)), latch_(std::move(latch)) {}
+      : FSWritableFileOwnerWrapper(std::move(file)), latch_(std::move(latch)) {
+    latch_->made(this);
+  }
+  ~Log() override { latch_->closed(this); }
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
     return keep([&] { return target()->Append(data, options, debug); });
@@ -61,6 +77,10 @@ class LogGuard::Log final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     return keep([&] { return target()->Fsync(options, debug); });
   }
+  IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
+    latch_->closed(this);
+    return target()->Close(options, debug);
+  }
 
  private:
   template <class Operation>
@@ -72,6 +92,11 @@ class LogGuard::Log final : public rocksdb::FSWritableFileOwnerWrapper {
 
   const std::shared_ptr<Latch> latch_;
 };
+
+void LogGuard::Latch::sync_last() {
+  const MutexLock lock(last_mu_);
+  if (last_ != nullptr) static_cast<void>(last_->Sync(IOOptions(), nullptr));
+}
 
 /// A manifest that is being written: until a log fails.
 class LogGuard::Manifest final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -102,6 +127,7 @@ class LogGuard::Files final : public rocksdb::FileSystemWrapper {
   IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
+    if (is_log(name)) latch_->sync_last();
     IOStatus status = target()->NewWritableFile(name, options, file, debug);
     if (!status.ok()) return status;
     if (is_log(name)) *file = std::make_unique<Log>(std::move(*file), latch_);

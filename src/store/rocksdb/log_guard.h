@@ -6,7 +6,11 @@
 // first failure of a log is kept here. From then on nothing more gets into any log, though RocksDB
 // is told that all is well; and the manifest takes nothing more, so that nothing on disk can build
 // on what never got into the log: the folder stays what a crash at that moment leaves. Whoever
-// writes asks has_failed() before believing that a write is there.
+// writes asks status() before believing that a write is there.
+//
+// It also syncs a log before another is begun. RocksDB begins one when it flushes, on whatever
+// thread, and leaves what was not synced in the old one to the power, while what is written to the
+// new one may survive: a gap between two logs, which neither of them shows.
 #pragma once
 
 #include <rocksdb/env.h>

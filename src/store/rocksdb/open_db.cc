@@ -242,9 +242,6 @@ void OpenDb::flush_full_buffers(std::size_t written) {
     std::uint64_t size = 0;
     db_->GetIntProperty(families_[i], rocksdb::DB::Properties::kCurSizeActiveMemTable, &size);
     if (size < buffer_bytes(kFamilies.at(i), buffer_bytes_)) continue;
-    // A flush begins another log. What was not synced in this one might be lost to the power while
-    // what is written there is not: a gap that no log shows.
-    if (!std::exchange(is_synced_, true)) static_cast<void>(db_->SyncWAL());
     // The write was well. What fails here fails the next one; what only has to wait is tried again.
     static_cast<void>(db_->Flush(flush, families_[i]));
   }
