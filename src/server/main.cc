@@ -1,82 +1,31 @@
-// The whole program, assembled from top to bottom. Only this file names the concrete store.
+// The whole program, assembled from top to bottom: each part is made from the ones above it, and
+// stopped in the order at the end.
+#include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/log/log.h"
-#include "base/rng.h"
 #include "cli/cli.h"
-#include "cli/progress.h"
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
+#include "server/announce.h"
 #include "server/beanstalk_server.h"
+#include "server/check_data.h"
 #include "server/exposure.h"
-#include "server/memory_plan.h"
 #include "server/offload.h"
+#include "server/open_engine.h"
 #include "server/routes.h"
 #include "server/stop_signal.h"
-#include "server/version.h"
-#include "store/rocksdb/rocksdb_store.h"
-#include "store/store_check.h"
 
 namespace detent::server {
 namespace {
 
 /// How long requests that are under way at a stop may still take.
 constexpr std::chrono::seconds kStopGrace{10};
-
-std::string address_of(const std::string& host, std::uint16_t port) {
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
-
-/// `beanstalk` is empty when it is off.
-void announce(const cli::ServeOptions& options, std::uint16_t port, const std::string& beanstalk) {
-  const std::string url = "http://" + address_of(options.http_host, port);
-  std::printf(
-      "Detent %s is ready at %s%s%s, data in %s. Try:\n"
-      "  curl -s %s/v1/tasks -d "
-      "'{\"queue\":\"mail\",\"payload\":{\"to\":\"ada\"},\"delay\":\"3s\"}'\n"
-      "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
-      kVersion, url.c_str(), beanstalk.empty() ? "" : ", beanstalk at ", beanstalk.c_str(),
-      options.data.c_str(), url.c_str(), url.c_str());
-  std::fflush(stdout);
-  log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", options.data.string()}});
-}
-
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock) {
-  const MemoryPlan memory = plan_memory(options.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   RocksDbStore::open({.path = options.data.string(),
-                                       .cache_bytes = memory.cache_bytes,
-                                       .write_buffer_bytes = memory.write_buffer_bytes,
-                                       .settle_tasks = memory.settle_tasks,
-                                       .settle_bytes = memory.settle_bytes}));
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
-                   Engine::open(*store, clock,
-                                {.window = options.window,
-                                 .max_loaded = memory.max_loaded,
-                                 .sync_interval = options.sync_interval,
-                                 .seed = random_seed()}));
-  return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
-}
-
-EngineEvents tell_events(UniqueFunction<Result<OpenEngine>()> reopen) {
-  return {.on_stopped =
-              [](const Error& error) {
-                log_error("the store failed; nothing is accepted until it is open again",
-                          {{"cause", error.message}});
-              },
-          .on_reopen_failed =
-              [](const Error& error) {
-                log_warning("the store cannot be opened again yet", {{"cause", error.message}});
-              },
-          .on_reopened = [] { log_info("the store is open again"); },
-          .reopen = std::move(reopen)};
-}
 
 void drain(BeanstalkServer* beanstalk) {
   if (beanstalk == nullptr) return;
@@ -92,7 +41,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
   SystemClock clock;
   const auto open = [&options, &clock] { return open_engine(options, clock); };
   ASSIGN_OR_RETURN(OpenEngine opened, open());
-  EngineThread engine_thread(std::move(opened), clock, tell_events(open));
+  EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,
       start_offload(
@@ -134,35 +83,11 @@ int serve(const cli::ServeOptions& options) {
   return 1;
 }
 
-/// A folder with nothing in it would be made a data folder.
-Result<StoreReport> check_data(const std::filesystem::path& data) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(data, error) || std::filesystem::is_empty(data, error)) {
-    return Error{ErrorCode::not_found, "there is no data in " + data.string(), "data"};
-  }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, RocksDbStore::open({.path = data.string()}));
-  using Shown = cli::Progress::Shown;
-  const bool is_watched = cli::terminal_of_process().is_error_terminal;
-  cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,
-                         "records read:");
-  return check_store(*store, [&progress](std::uint64_t read) { progress.at(read); });
-}
-
-int check(const cli::CheckOptions& options) {
-  const Result<StoreReport> report = check_data(options.data);
-  if (report) {
-    std::cout << to_string(*report);
-    return report->is_sound() ? 0 : 1;
-  }
-  std::fprintf(stderr, "detent check: %s\n", report.error().message.c_str());
-  return static_cast<int>(cli::exit_code_of(report.error().code));
-}
-
 }  // namespace
 }  // namespace detent::server
 
 int main(int argc, char** argv) {
   const detent::cli::Streams streams{std::cin, std::cout, std::cerr,
                                      detent::cli::terminal_of_process()};
-  return detent::cli::run(argc, argv, streams, {detent::server::serve, detent::server::check});
+  return detent::cli::run(argc, argv, streams, {detent::server::serve, detent::server::check_data});
 }

@@ -43,6 +43,9 @@ NEEDS = {
                "external", "net", "cluster", "protocol", "protocol/json", "protocol/beanstalk",
                "delivery", "client", "cli"},
 }
+# Of the server one file chooses a concrete store; all others know the interface.
+STORE_CHOICE = "src/server/open_engine.cc"
+CONCRETE_STORES = {"store/rocksdb", "store/postgres"}
 GROUND = {"wheel", "base"}  # the lowest floor, which does not see itself
 OPEN_TO_ALL = {"wheel", "base", "base/log"}
 FLOOR_0 = {"detent/check.h", "detent/tick.h"}  # below every layer
@@ -145,6 +148,8 @@ def edge_problem(file, header, owners):
         return None if source is None else (
             f"src/{source} is in no table; add it to ARCHITECTURE.md and to NEEDS in "
             "tools/tidy_rules/layering.py")
+    if source == "server" and target in CONCRETE_STORES and file.path != STORE_CHOICE:
+        return f'of src/server only {STORE_CHOICE} may name a concrete store'
     if target is None or may_include(source, target, file.is_test):
         return None
     return f'src/{source} may not include "{header}" (of src/{target}); {allowed_text(source)}'

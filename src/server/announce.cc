@@ -1,0 +1,28 @@
+#include "server/announce.h"
+
+#include <cstdio>
+
+#include "base/log/log.h"
+#include "server/version.h"
+
+namespace detent::server {
+
+std::string address_of(const std::string& host, std::uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+void announce(const cli::ServeOptions& options, std::uint16_t port, const std::string& beanstalk) {
+  const std::string url = "http://" + address_of(options.http_host, port);
+  std::printf(
+      "Detent %s is ready at %s%s%s, data in %s. Try:\n"
+      "  curl -s %s/v1/tasks -d "
+      "'{\"queue\":\"mail\",\"payload\":{\"to\":\"ada\"},\"delay\":\"3s\"}'\n"
+      "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
+      kVersion, url.c_str(), beanstalk.empty() ? "" : ", beanstalk at ", beanstalk.c_str(),
+      options.data.c_str(), url.c_str(), url.c_str());
+  std::fflush(stdout);
+  log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", options.data.string()}});
+}
+
+}  // namespace detent::server
