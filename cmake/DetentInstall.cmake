@@ -1,8 +1,8 @@
 # What `cmake --install` puts where, and the package that find_package(detent) finds.
 #
 # Installed are the layers a library user may link (those with public headers), as static libraries
-# with their headers; the program, when it is built, with its manual page and systemd unit. What
-# stands in src/ only is private and stays here.
+# with their headers; the program, when it is built, with its manual page, an example of its
+# settings and its systemd unit. What stands in src/ only is private and stays here.
 include(CMakePackageConfigHelpers)
 
 set(DETENT_EXPORTED_LAYERS wheel base calendar runtime)
@@ -42,6 +42,7 @@ if(TARGET detent)
   install(TARGETS detent RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/docs/reference/detent.1
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml DESTINATION ${CMAKE_INSTALL_DOCDIR})
   # The unit names the program where it is installed, which is known only then. With the prefix /usr
   # it comes to lie where systemd looks.
   install(CODE "

@@ -10,6 +10,7 @@
 #include "cli/argument_options.h"
 #include "cli/argument_values.h"
 #include "cli/schedule_arguments.h"
+#include "cli/setting_sources.h"
 #include "task/forecast.h"
 
 namespace detent::cli {
@@ -23,6 +24,8 @@ constexpr std::size_t kMaxCronTimes = 10'000;
 /// All that the options write to. One command is chosen; the others keep their defaults.
 struct Parsed {
   ServeOptions serve;
+  std::string config;  // the file of settings; empty: none on the command line
+  bool print_config = false;
   ClientCall call;
   PutCommand put;
   GetCommand get;
@@ -61,13 +64,11 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
                             options.http_host = address.host;
                             options.http_port = address.port;
                           })
-      ->envname("DETENT_HTTP")
       ->description("address to listen on for HTTP; loopback only")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:7070");
   add_parsed<std::string>(serve, "--cors-origin", parse_origin,
                           [&options](const std::string& text) { options.cors_origin = text; })
-      ->envname("DETENT_CORS_ORIGIN")
       ->description(
           "the web site whose pages may use the server in a browser, * for all; else none")
       ->type_name("ORIGIN");
@@ -76,19 +77,18 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
                             options.beanstalk_host = address.host;
                             options.beanstalk_port = address.port;
                           })
-      ->envname("DETENT_BEANSTALK")
       ->description("address to listen on for beanstalk clients, loopback only; or `off`")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:11300");
 }
 
-void add_serve(CLI::App& app, ServeOptions& options) {
+void add_serve(CLI::App& app, Parsed& parsed) {
+  ServeOptions& options = parsed.serve;
   CLI::App* serve = app.add_subcommand("serve", "run a server");
   add_data(*serve, options.data, "folder of the server's data; made if it is not there");
   add_addresses(*serve, options);
   add_parsed<milliseconds>(*serve, "--sync", parse_sync,
                            [&options](milliseconds interval) { options.sync_interval = interval; })
-      ->envname("DETENT_SYNC")
       ->description(
           "when an accepted task is on disk: `always` before the answer, or `interval=10ms` at "
           "the latest so long after it")
@@ -96,39 +96,35 @@ void add_serve(CLI::App& app, ServeOptions& options) {
       ->default_str("always");
   add_parsed<milliseconds>(*serve, "--window", parse_positive_duration,
                            [&options](milliseconds window) { options.window = window; })
-      ->envname("DETENT_WINDOW")
       ->description("how far ahead tasks are held in memory")
       ->type_name("DURATION")
       ->default_str("10m");
   add_parsed<std::size_t>(*serve, "--memory", parse_memory,
                           [&options](std::size_t bytes) { options.memory_bytes = bytes; })
-      ->envname("DETENT_MEMORY")
       ->description("memory for tasks and the store together, from 64M")
       ->type_name("SIZE")
       ->default_str("512M");
   serve
       ->add_option("--external", options.external,
                    "a Redis or a detent server that keeps tasks while they are far")
-      ->envname("DETENT_EXTERNAL")
       ->type_name("URL");
   add_parsed<milliseconds>(*serve, "--external-after", parse_positive_duration,
                            [&options](milliseconds after) { options.external_after = after; })
-      ->envname("DETENT_EXTERNAL_AFTER")
       ->description("tasks due later than this are far; at least twice the window")
       ->type_name("DURATION")
       ->default_str("24h");
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
-      ->envname("DETENT_LOG_FORMAT")
       ->description("text or json")
       ->type_name("FORMAT")
       ->default_str("text");
   add_parsed<LogLevel>(*serve, "--log-level", parse_log_level,
                        [&options](LogLevel level) { options.log_level = level; })
-      ->envname("DETENT_LOG_LEVEL")
       ->description("debug, info, warning or error")
       ->type_name("LEVEL")
       ->default_str("info");
+  add_config_options(*serve, parsed.config, parsed.print_config);
+  hide_variables(*serve);
   serve->footer("Example:\n  detent serve --data /var/lib/detent --log-format json");
 }
 
@@ -400,7 +396,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
   // A place for --server and --json before the command as well.
   add_call_options(app, parsed.call);
   app.get_option("--server")->envname("DETENT_URL")->description("the server's address");
-  add_serve(app, parsed.serve);
+  add_serve(app, parsed);
   add_put(app, parsed.call, parsed.put);
   add_of_a_task(app, parsed);
   add_list(app, parsed.call, parsed.list);
@@ -446,12 +442,23 @@ ClientCommand chosen(const std::string& name, Parsed& parsed) {
   return StatsCommand{};
 }
 
-NothingToRun nothing_to_run(const CLI::App& app, const CLI::ParseError& error) {
+NothingToRun nothing_to_run(CLI::App& app, const CLI::ParseError& error) {
+  show_variables(*app.get_subcommand("serve"));
   std::ostringstream out;
   std::ostringstream err;
   const bool is_done = app.exit(error, out, err) == 0;
   return is_done ? NothingToRun{ExitCode::done, out.str()}
                  : NothingToRun{ExitCode::usage, "detent: " + err.str()};
+}
+
+/// What the command line left out comes from elsewhere.
+Invocation serve_call(CLI::App& serve, Parsed& parsed) {
+  Result<std::vector<Setting>> settings = fill_settings(serve, parsed.config);
+  if (!settings) {
+    return NothingToRun{ExitCode::usage, "detent serve: " + settings.error().message + "\n"};
+  }
+  if (parsed.print_config) return NothingToRun{ExitCode::done, to_toml(*settings)};
+  return ServeCall{std::move(parsed.serve), *std::move(settings)};
 }
 
 }  // namespace
@@ -466,7 +473,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
     return nothing_to_run(app, error);
   }
   const std::string name = app.get_subcommands().front()->get_name();
-  if (name == "serve") return std::move(parsed.serve);
+  if (name == "serve") return serve_call(*app.get_subcommand("serve"), parsed);
   if (name == "check") return std::move(parsed.check);
   if (name == "cron") {
     parsed.cron.format = parsed.call.format;

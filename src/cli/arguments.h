@@ -14,7 +14,7 @@
 
 #include "cli/check_options.h"
 #include "cli/schedule_options.h"
-#include "cli/serve_options.h"
+#include "cli/settings.h"
 #include "client/task_name.h"
 #include "detent/clock.h"
 #include "task/request.h"
@@ -122,10 +122,10 @@ struct NothingToRun {
   std::string text;  // for standard output when done, else for standard error
 };
 
-using Invocation = std::variant<ServeOptions, CheckOptions, ClientCall, CronCall, NothingToRun>;
+using Invocation = std::variant<ServeCall, CheckOptions, ClientCall, CronCall, NothingToRun>;
 
-/// Reads a command line as main() gets it, program name first, and DETENT_… from the environment
-/// for what it leaves out.
+/// Reads a command line as main() gets it, program name first, and for what it leaves out DETENT_…
+/// from the environment; `serve` also a file of settings (setting_sources.h).
 Invocation parse_arguments(int argc, const char* const* argv);
 
 }  // namespace detent::cli

@@ -29,11 +29,20 @@ ExitCode say(const NothingToRun& nothing, const Streams& streams) {
   return nothing.exit_code;
 }
 
+/// A second time what the first time was a call to serve.
+Result<ServeCall> read_again(int argc, const char* const* argv) {
+  Invocation invocation = parse_arguments(argc, argv);
+  if (auto* call = std::get_if<ServeCall>(&invocation)) return std::move(*call);
+  return Error{ErrorCode::invalid_argument, std::get<NothingToRun>(invocation).text, "config"};
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv, const Streams& streams, const LocalCommands& local) {
   const Invocation invocation = parse_arguments(argc, argv);
-  if (const auto* options = std::get_if<ServeOptions>(&invocation)) return local.serve(*options);
+  if (const auto* call = std::get_if<ServeCall>(&invocation)) {
+    return local.serve(*call, [argc, argv] { return read_again(argc, argv); });
+  }
   if (const auto* options = std::get_if<CheckOptions>(&invocation)) return local.check(*options);
   ExitCode exit_code = ExitCode::done;
   if (const auto* call = std::get_if<ClientCall>(&invocation)) {

@@ -7,14 +7,14 @@
 
 #include "cli/check_options.h"
 #include "cli/commands.h"
-#include "cli/serve_options.h"
+#include "cli/settings.h"
 
 namespace detent::cli {
 
 /// What is done in this process and not by a server elsewhere. Both return the program's exit code.
 struct LocalCommands {
-  /// Runs a server until it is told to stop.
-  std::function<int(const ServeOptions&)> serve;
+  /// Runs a server until it is told to stop. May read its settings again meanwhile.
+  std::function<int(const ServeCall&, const ReadAgain&)> serve;
   /// Looks whether the data of a server that does not run is sound.
   std::function<int(const CheckOptions&)> check;
 };

@@ -126,8 +126,9 @@ TEST(Cli, TellsWhatACronExpressionMeansWithoutAServer) {
 
 TEST(Cli, ServeReturnsWhatTheServerReturned) {
   ServeOptions seen;
-  const auto serve = [&seen](const ServeOptions& options) {
-    seen = options;
+  const auto serve = [&seen](const ServeCall& call, const ReadAgain& read_again) {
+    seen = call.options;
+    EXPECT_EQ(read_again().value().options, seen);
     return 7;
   };
   const Ended ended = run_program({"serve", "--data", "d"}, {.serve = serve, .check = {}});

@@ -75,7 +75,8 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
   return ok();
 }
 
-int serve(const cli::ServeOptions& options) {
+int serve(const cli::ServeCall& call, const cli::ReadAgain&) {
+  const cli::ServeOptions& options = call.options;
   configure_log({.level = options.log_level, .format = options.log_format});
   const Result<void> served = serve_until_told_to_stop(options);
   if (served) return 0;

@@ -65,7 +65,7 @@ THIRD_PARTY = {
     "openssl/": ("src/net/",),
     "prometheus/": ("src/server/",),
     "CLI/": ("src/cli/",),
-    "toml++/": ("src/server/",),
+    "toml++/": ("src/cli/",),
     "date/": ("src/calendar/",),
     "sanitizer/": ("src/store/rocksdb/open_db_test.cc",),
     "gtest/": (),

@@ -1,0 +1,183 @@
+#include "cli/setting_sources.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "cli/settings_file.h"
+
+namespace detent::cli {
+
+namespace {
+
+constexpr const char* kConfig = "--config";
+constexpr const char* kPrintConfig = "--print-config";
+
+Error wrong(const std::string& what) { return Error{ErrorCode::invalid_argument, what, "config"}; }
+
+/// All that a file may set: what tells which settings there are is none itself.
+std::vector<CLI::Option*> settable(CLI::App& serve) {
+  return serve.get_options([](const CLI::Option* option) {
+    const std::string name = option->get_name();
+    return option->nonpositional() && name != "--help" && name != kConfig && name != kPrintConfig;
+  });
+}
+
+std::string name_of(const CLI::Option& option) { return option.get_lnames().front(); }
+
+SettingKind kind_of(const CLI::Option& option) {
+  if (option.get_expected_max() == 0) return SettingKind::yes_or_no;
+  return option.get_type_name() == "N" ? SettingKind::number : SettingKind::text;
+}
+
+const char* to_string(SettingKind kind) {
+  switch (kind) {
+    case SettingKind::text:
+      return "a text in quotes";
+    case SettingKind::number:
+      return "a whole number, without quotes";
+    case SettingKind::yes_or_no:
+      return "true or false";
+  }
+  return "";
+}
+
+/// Insertions, deletions and replacements of one character between the two (Levenshtein).
+std::size_t edits_between(std::string_view left, std::string_view right) {
+  std::vector<std::size_t> row(right.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    std::size_t corner = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      const std::size_t replaced = corner + (left[i] == right[j] ? 0 : 1);
+      corner = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, corner + 1});
+    }
+  }
+  return row.back();
+}
+
+/// The known name most like `name`, as a hint; nothing when none is much like it.
+std::string hint_for(std::string_view name, const std::vector<CLI::Option*>& options) {
+  std::string nearest;
+  std::size_t fewest = name.size() / 2;
+  for (const CLI::Option* option : options) {
+    const std::size_t edits = edits_between(name, name_of(*option));
+    if (edits > fewest) continue;
+    fewest = edits;
+    nearest = name_of(*option);
+  }
+  return nearest.empty() ? nearest : "; did you mean '" + nearest + "'?";
+}
+
+/// Refuses names that there are not, and values of another type.
+Result<void> check_names(const std::vector<FileSetting>& in_file,
+                         const std::vector<CLI::Option*>& options) {
+  for (const FileSetting& setting : in_file) {
+    const auto same = [&](const CLI::Option* option) { return name_of(*option) == setting.name; };
+    const auto option = std::find_if(options.begin(), options.end(), same);
+    if (option == options.end()) {
+      return wrong(setting.place + ": there is no setting '" + setting.name + "'" +
+                   hint_for(setting.name, options));
+    }
+    if (kind_of(**option) != setting.kind) {
+      return wrong(setting.place + ": " + setting.name + " must be " +
+                   to_string(kind_of(**option)));
+    }
+  }
+  return ok();
+}
+
+/// What a check of the command line says, without the flag, which the user did not give.
+std::string reason_of(const CLI::Option& option, const std::string& message) {
+  const std::string flag = option.get_name() + ": ";
+  return message.starts_with(flag) ? message.substr(flag.size()) : message;
+}
+
+Result<void> set_option(CLI::Option& option, const std::string& value, const std::string& from) {
+  try {
+    option.add_result(value);
+    option.run_callback();
+    return ok();
+  } catch (const CLI::ParseError& error) {
+    return wrong(from + ": " + reason_of(option, error.what()));
+  }
+}
+
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  return text;
+}
+
+/// Finds the value of one option and says where it comes from.
+Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_file) {
+  Setting setting{.name = name_of(option), .value = "", .from = "", .kind = kind_of(option)};
+  const std::string variable = variable_of(option.get_name());
+  const char* const in_environment = std::getenv(variable.c_str());
+  const auto same = [&](const FileSetting& one) { return one.name == setting.name; };
+  const auto line = std::find_if(in_file.begin(), in_file.end(), same);
+  if (option.count() > 0) {
+    setting.from = "flag";
+  } else if (in_environment != nullptr && *in_environment != '\0') {
+    TRY(set_option(option, in_environment, variable));
+    setting.from = "environment " + variable;
+  } else if (line != in_file.end()) {
+    TRY(set_option(option, line->value, line->place + ": " + setting.name));
+    setting.from = line->place;
+  } else {
+    setting.from = "default";
+  }
+  setting.value = option.count() > 0 ? joined(option.results()) : option.get_default_str();
+  if (setting.kind == SettingKind::yes_or_no && setting.value.empty()) setting.value = "false";
+  return setting;
+}
+
+}  // namespace
+
+std::string variable_of(const std::string& flag) {
+  std::string variable = "DETENT_";
+  for (const char letter : flag.substr(flag.find_first_not_of('-'))) {
+    variable += letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
+  }
+  return variable;
+}
+
+void add_config_options(CLI::App& serve, std::string& file, bool& print) {
+  serve
+      .add_option(kConfig, file, "file of settings, each named like its flag; -FILE may be missing")
+      ->type_name("FILE");
+  serve.add_flag(kPrintConfig, print,
+                 "print all settings and where they come from, as such a file, and exit");
+}
+
+void hide_variables(CLI::App& serve) {
+  for (CLI::Option* option : settable(serve)) option->envname("");
+}
+
+void show_variables(CLI::App& serve) {
+  for (CLI::Option* option : settable(serve)) option->envname(variable_of(option->get_name()));
+  serve.get_option(kConfig)->envname(variable_of(kConfig));
+}
+
+Result<std::vector<Setting>> fill_settings(CLI::App& serve, const std::string& file) {
+  const char* const named = std::getenv(variable_of(kConfig).c_str());
+  const std::string path = !file.empty() ? file : named != nullptr ? named : "";
+  std::vector<FileSetting> in_file;
+  if (!path.empty()) {
+    ASSIGN_OR_RETURN(in_file, read_settings_file(path));
+  }
+  const std::vector<CLI::Option*> options = settable(serve);
+  TRY(check_names(in_file, options));
+  std::vector<Setting> settings;
+  for (CLI::Option* option : options) {
+    ASSIGN_OR_RETURN(Setting setting, fill(*option, in_file));
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+}  // namespace detent::cli

@@ -1,0 +1,307 @@
+// Where the settings of `detent serve` come from: every option there is, through every source.
+#include "cli/settings.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "cli/arguments.h"
+#include "cli/settings_file.h"
+
+namespace detent::cli {
+namespace {
+
+/// Three values of each setting, none of them its default. A new option needs a line here.
+const std::map<std::string, std::vector<std::string>>& values_of_every_setting() {
+  static const std::map<std::string, std::vector<std::string>> values{
+      {"data", {"a", "b/c", "/d e"}},
+      {"http", {"127.0.0.1:1", "[::1]:2", "127.0.0.1:0"}},
+      {"cors-origin", {"*", "https://a.example", "http://b.example:8080"}},
+      {"beanstalk", {"off", "127.0.0.1:2", "[::1]:3"}},
+      {"sync", {"interval=1ms", "interval=2ms", "interval=3ms"}},
+      {"window", {"1m", "2m", "PT3M"}},
+      {"memory", {"64M", "65M", "1G"}},
+      {"external", {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "http://127.0.0.1:3"}},
+      {"external-after", {"1h", "2h", "3h"}},
+      {"log-format", {"json", "text", "json"}},
+      {"log-level", {"debug", "warning", "error"}},
+  };
+  return values;
+}
+
+Invocation parse(const std::vector<std::string>& flags) {
+  std::vector<const char*> words{"detent", "serve"};
+  for (const std::string& flag : flags) words.push_back(flag.c_str());
+  return parse_arguments(static_cast<int>(words.size()), words.data());
+}
+
+ServeCall call_of(const std::vector<std::string>& flags) {
+  Invocation invocation = parse(flags);
+  if (const auto* nothing = std::get_if<NothingToRun>(&invocation)) {
+    ADD_FAILURE() << nothing->text;
+    return {};
+  }
+  return std::get<ServeCall>(std::move(invocation));
+}
+
+/// What it is told instead of serving.
+std::string told(const std::vector<std::string>& flags, ExitCode exit_code) {
+  const Invocation invocation = parse(flags);
+  const auto* nothing = std::get_if<NothingToRun>(&invocation);
+  if (nothing == nullptr) {
+    ADD_FAILURE() << "accepted";
+    return {};
+  }
+  EXPECT_EQ(nothing->exit_code, exit_code);
+  return nothing->text;
+}
+
+const Setting& setting_of(const ServeCall& call, const std::string& name) {
+  for (const Setting& setting : call.settings) {
+    if (setting.name == name) return setting;
+  }
+  static const Setting none;
+  ADD_FAILURE() << "there is no " << name;
+  return none;
+}
+
+/// DETENT_… variables of one test.
+class Variables {
+ public:
+  ~Variables() {
+    for (const std::string& name : names_) unsetenv(name.c_str());
+  }
+  void set(const std::string& name, const std::string& value) {
+    names_.push_back(name);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+std::string variable_named(std::string name) {
+  for (char& letter : name) letter = letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
+  return "DETENT_" + name;
+}
+
+class Settings : public ::testing::Test {
+ protected:
+  Settings() { std::filesystem::create_directories(folder_); }
+  ~Settings() override { std::filesystem::remove_all(folder_); }
+
+  /// Writes a file of settings and returns its path.
+  std::string file(const std::string& text) const {
+    std::ofstream(folder_ / "detent.toml", std::ios::binary) << text;
+    return folder_ / "detent.toml";
+  }
+
+  /// What a file of settings is told, without its folder.
+  std::string told_of(const std::string& text) const {
+    std::string complaint = told({"--config", file(text)}, ExitCode::usage);
+    const std::string folder = folder_.string() + "/";
+    if (const std::size_t at = complaint.find(folder); at != std::string::npos) {
+      complaint.erase(at, folder.size());
+    }
+    return complaint;
+  }
+
+  Variables variables_;
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("detent-settings-" + std::to_string(::getpid()));
+};
+
+std::string assignment(const Setting& setting, const std::string& value) {
+  const char* quote = setting.kind == SettingKind::text ? "\"" : "";
+  return setting.name + " = " + quote + value + quote + "\n";
+}
+
+TEST_F(Settings, EveryOptionComesFromFlagElseEnvironmentElseFileElseDefault) {
+  const ServeCall defaults = call_of({});
+  ASSERT_EQ(defaults.settings.size(), values_of_every_setting().size());
+  for (const Setting& setting : defaults.settings) {
+    SCOPED_TRACE(setting.name);
+    EXPECT_EQ(setting.from, "default");
+    ASSERT_TRUE(values_of_every_setting().contains(setting.name)) << "a setting without a line";
+    const std::vector<std::string>& values = values_of_every_setting().at(setting.name);
+    const auto by_flag = [&](const std::string& value) {
+      return call_of({"--" + setting.name + "=" + value}).options;
+    };
+    const auto expect = [&](const ServeCall& call, const std::string& value,
+                            const std::string& from) {
+      EXPECT_TRUE(call.options == by_flag(value)) << value;
+      EXPECT_EQ(setting_of(call, setting.name).value, value);
+      EXPECT_EQ(setting_of(call, setting.name).from, from);
+    };
+    const std::string path = file("\n" + assignment(setting, values[0]));
+    EXPECT_FALSE(by_flag(values[0]) == defaults.options);
+    expect(call_of({"--config", path}), values[0], path + ":2");
+
+    Variables variables;
+    variables.set(variable_named(setting.name), values[1]);
+    expect(call_of({}), values[1], "environment " + variable_named(setting.name));
+    expect(call_of({"--config", path}), values[1], "environment " + variable_named(setting.name));
+    expect(call_of({"--config", path, "--" + setting.name, values[2]}), values[2], "flag");
+    variables.set(variable_named(setting.name), "");
+    expect(call_of({"--config", path}), values[0], path + ":2");
+  }
+}
+
+TEST_F(Settings, WhatIsPrintedCanBeFedBack) {
+  std::vector<std::string> flags;
+  for (const auto& [name, values] : values_of_every_setting()) {
+    flags.push_back("--" + name + "=" + values[0]);
+  }
+  for (const auto& given : {std::vector<std::string>{}, flags}) {
+    std::vector<std::string> printing = given;
+    printing.emplace_back("--print-config");
+    const std::string printed = told(printing, ExitCode::done);
+    EXPECT_TRUE(call_of({"--config", file(printed)}).options == call_of(given).options) << printed;
+    EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'),
+              static_cast<std::ptrdiff_t>(values_of_every_setting().size()));
+  }
+}
+
+TEST_F(Settings, PrintedLinesTellWhereTheValueComesFrom) {
+  variables_.set("DETENT_MEMORY", "1G");
+  const std::string path = file("# mine\nwindow = '20m' # wide\n");
+  const std::string printed =
+      told({"--config", path, "--log-level", "debug", "--print-config"}, ExitCode::done);
+  const auto line = [&](const std::string& text, const std::string& from) {
+    return text + std::string(36 - text.size(), ' ') + "  # " + from + "\n";
+  };
+  EXPECT_NE(printed.find(line("window = \"20m\"", path + ":2")), std::string::npos) << printed;
+  EXPECT_NE(printed.find(line("memory = \"1G\"", "environment DETENT_MEMORY")), std::string::npos);
+  EXPECT_NE(printed.find(line("log-level = \"debug\"", "flag")), std::string::npos);
+  EXPECT_NE(printed.find(line("sync = \"always\"", "default")), std::string::npos);
+  EXPECT_NE(printed.find(line("# external is not set", "default")), std::string::npos);
+}
+
+TEST_F(Settings, NoPasswordIsPrinted) {
+  const std::string printed =
+      told({"--external", "redis://ada:canary@127.0.0.1:1", "--print-config"}, ExitCode::done);
+  EXPECT_EQ(printed.find("canary"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("# external holds a password: not shown"), std::string::npos);
+}
+
+TEST_F(Settings, AnyBytesOfAFolderArePrintedAsToml) {
+  const std::string data = "a\"b\\c\n\x01#\xC3\xBC";
+  const std::string printed = told({"--data", data, "--print-config"}, ExitCode::done);
+  EXPECT_EQ(call_of({"--config", file(printed)}).options.data, data);
+  const std::string bytes = told({"--data", "a\xFF", "--print-config"}, ExitCode::done);
+  EXPECT_NE(bytes.find("# data is not UTF-8: not shown"), std::string::npos);
+  EXPECT_TRUE(parse_settings(bytes, "f"));
+  EXPECT_TRUE(parse_settings(to_toml({{"a", "1", "a\nb = 2\xFF"}}), "f"));
+}
+
+TEST_F(Settings, AVariableOrTheFlagNamesTheFile) {
+  variables_.set("DETENT_CONFIG", file("data = \"by-variable\"\n"));
+  EXPECT_EQ(call_of({}).options.data, "by-variable");
+  const std::string other = folder_ / "other.toml";
+  std::ofstream(other) << "data = \"by-flag\"\n";
+  EXPECT_EQ(call_of({"--config", other}).options.data, "by-flag");
+}
+
+TEST_F(Settings, AFileThatMayBeMissingMay) {
+  const std::string missing = folder_ / "missing.toml";
+  EXPECT_EQ(told({"--config", missing}, ExitCode::usage),
+            "detent serve: " + missing + ": there is no such file\n");
+  variables_.set("DETENT_CONFIG", "-" + missing);
+  EXPECT_TRUE(call_of({}).options == ServeOptions{});
+  variables_.set("DETENT_CONFIG", "-" + file("memory = \"1M\"\n"));
+  EXPECT_NE(told({}, ExitCode::usage).find("detent.toml:1: memory: must be"), std::string::npos);
+}
+
+TEST_F(Settings, ABadFileIsToldWithItsLine) {
+  const std::string all = "detent serve: detent.toml";
+  EXPECT_EQ(told_of("\nmemroy = \"1G\"\n"),
+            all + ":2: there is no setting 'memroy'; did you mean 'memory'?\n");
+  EXPECT_EQ(told_of("log_level = \"debug\"\n"),
+            all + ":1: there is no setting 'log_level'; did you mean 'log-level'?\n");
+  EXPECT_EQ(told_of("colour = \"red\"\n"), all + ":1: there is no setting 'colour'\n");
+  EXPECT_EQ(told_of("config = \"x\"\n"), all + ":1: there is no setting 'config'\n");
+  EXPECT_EQ(told_of("help = true\n"),
+            all + ":1: there is no setting 'help'; did you mean 'http'?\n");
+  EXPECT_EQ(told_of("memory = 512\n"), all + ":1: memory must be a text in quotes\n");
+  EXPECT_EQ(told_of("memory = true\n"), all + ":1: memory must be a text in quotes\n");
+  EXPECT_EQ(told_of("[http]\nport = 1\n"),
+            all +
+                ":1: http is a table; a setting is a text in quotes, a whole number, true or "
+                "false\n");
+  EXPECT_EQ(told_of("http = [\"127.0.0.1:1\"]\n"),
+            all +
+                ":1: http is an array; a setting is a text in quotes, a whole number, true or "
+                "false\n");
+  EXPECT_EQ(told_of("log-level = \"loud\"\n"),
+            all + ":1: log-level: must be debug, info, warning or error\n");
+  EXPECT_EQ(told_of("window = \"0s\"\n"), all + ":1: window: must be longer than nothing\n");
+  EXPECT_EQ(told_of("a = 1\n\nb = \"x\"\n"), all + ":1: there is no setting 'a'\n");
+  EXPECT_EQ(told_of("data = \"a\"\ndata = \"b\"\n").rfind(all + ":2: ", 0), 0U);
+  EXPECT_EQ(told_of("data = \"a\"\nhttp = 127.0.0.1:1\n").rfind(all + ":2: ", 0), 0U);
+  EXPECT_EQ(told_of("data = \"\xFF\"\n").rfind(all + ":1: ", 0), 0U);
+  EXPECT_EQ(told_of(std::string(kLargestSettingsFile + 1, '\n')), all + ": is larger than 1 MB\n");
+  EXPECT_EQ(told({"--config", folder_}, ExitCode::usage),
+            "detent serve: " + folder_.string() + ": cannot be read: Is a directory\n");
+}
+
+TEST_F(Settings, AWrongVariableIsToldByItsName) {
+  variables_.set("DETENT_MEMORY", "many");
+  EXPECT_EQ(told({}, ExitCode::usage),
+            "detent serve: DETENT_MEMORY: must be a number of megabytes or gigabytes from 64M to "
+            "1024G, such as 512M\n");
+  EXPECT_TRUE(call_of({"--memory", "1G"}).options.memory_bytes == std::size_t{1} << 30);
+}
+
+TEST_F(Settings, OtherCommandsReadNoFile) {
+  variables_.set("DETENT_CONFIG", "/nowhere/detent.toml");
+  const std::vector<const char*> words{"detent", "stats"};
+  EXPECT_TRUE(std::holds_alternative<ClientCall>(parse_arguments(2, words.data())));
+}
+
+TEST_F(Settings, HelpNamesEveryVariable) {
+  const std::string help = told({"--help"}, ExitCode::done);
+  for (const auto& [name, values] : values_of_every_setting()) {
+    EXPECT_NE(help.find(variable_named(name) + ")"), std::string::npos) << name;
+  }
+  EXPECT_NE(help.find("DETENT_CONFIG"), std::string::npos);
+}
+
+// Parts of a file with bytes changed: the reader answers, whatever it reads.
+TEST_F(Settings, AnyFileIsReadOrRefused) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  const auto below = [&rng](std::size_t end) { return rng.below(static_cast<std::uint32_t>(end)); };
+  const std::string whole =
+      "data = \"a\"\nmemory = \"1G\" # x\n[t]\na.b = 1979-05-27T07:32:00Z\nc = [1, {d = 0x1F}]\n"
+      "e = '''x'''\nf = \"\"\"\\u00e9\"\"\"\ng = -inf\nh = 1e5\n\"i\" = false\n[[j]]\n";
+  std::size_t accepted = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole.substr(below(whole.size()));
+    text.resize(below(text.size() + 1));
+    for (std::uint64_t edits = below(4); edits > 0 && !text.empty(); --edits) {
+      text[below(text.size())] = static_cast<char>(rng.next());
+    }
+    const auto settings = parse_settings(text, "f");
+    if (!settings) {
+      ASSERT_EQ(settings.error().message.rfind("f:", 0), 0U) << settings.error().message;
+      continue;
+    }
+    ++accepted;
+  }
+  EXPECT_GT(accepted, 100U);
+}
+
+}  // namespace
+}  // namespace detent::cli
