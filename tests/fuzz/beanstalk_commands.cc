@@ -1,21 +1,23 @@
-// libFuzzer's way into the beanstalk parser: the first byte says into how large pieces the rest is
-// cut, and what is read in pieces must be what is read whole, within the limits of a command.
-//
-//     tests/fuzz/detent_beanstalk_fuzz -max_len=2048 CORPUS
+// A connection's bytes as beanstalk commands: what is read in pieces must be what is read whole,
+// within the limits of a command.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "detent/check.h"
 #include "protocol/beanstalk/command_parser.h"
+#include "tests/fuzz/fuzz_inputs.h"
+
+namespace detent::fuzz {
 
 namespace {
 
-using detent::beanstalk::Command;
-using detent::beanstalk::CommandParser;
-using detent::beanstalk::Input;
+using beanstalk::Command;
+using beanstalk::CommandParser;
+using beanstalk::Input;
 
 constexpr std::size_t kMaxBody = 64;
 
@@ -35,15 +37,16 @@ std::vector<Input> parse(std::string_view bytes, std::size_t piece) {
 
 }  // namespace
 
-// NOLINTNEXTLINE(readability-identifier-naming): the name that libFuzzer calls
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+void beanstalk_commands(std::string_view input) {
+  if (input.empty()) return;
+  const std::size_t piece = std::size_t{static_cast<std::uint8_t>(input.front())} + 1;
+  const std::string_view bytes = input.substr(1);
   const std::vector<Input> whole = parse(bytes, std::max<std::size_t>(bytes.size(), 1));
-  DETENT_CHECK(parse(bytes, std::size_t{data[0]} + 1) == whole);
-  for (const Input& input : whole) {
-    const auto* const command = std::get_if<Command>(&input);
+  DETENT_CHECK(parse(bytes, piece) == whole);
+  for (const Input& each : whole) {
+    const auto* const command = std::get_if<Command>(&each);
     DETENT_CHECK(command == nullptr || command->body.size() <= kMaxBody);
   }
-  return 0;
 }
+
+}  // namespace detent::fuzz
