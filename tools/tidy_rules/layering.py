@@ -61,7 +61,7 @@ THIRD_PARTY = {
     "boost/asio": ("src/net/", "include/detent/asio.h", "src/runtime/asio_test.cc"),
     "boost/beast": ("src/net/",),
     "boost/system": ("src/net/", "include/detent/asio.h", "src/runtime/asio_test.cc"),
-    "boost/json": ("src/protocol/json/", "src/server/openapi_test.cc"),
+    "boost/json": ("src/protocol/json/", "src/server/openapi_test.cc", "tests/fuzz/"),
     "openssl/": ("src/net/",),
     "prometheus/": ("src/server/",),
     "CLI/": ("src/cli/",),
