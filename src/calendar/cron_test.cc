@@ -143,6 +143,20 @@ TEST(Cron, ATimeInTheGapComesAfterItOrNot) {
       << "03:00 itself comes once";
 }
 
+// Found by the fuzzer: a search that begins with the first instant after the gap.
+TEST(Cron, ATimeInTheGapIsFoundFromTheLastSecondOfTheGapToo) {
+  const Cron night = cron("29 2 9 3 *", "America/New_York");
+  const WallTime after_gap = at("2025-03-09T07:00:00Z");
+  EXPECT_EQ(night.next_after(after_gap - 1s), after_gap);
+  EXPECT_EQ(night.next_after(after_gap - 1ms), after_gap);
+  EXPECT_EQ(night.next_after(after_gap), at("2026-03-09T06:29:00Z"));
+  EXPECT_EQ(night.prev_before(after_gap + 1ms), after_gap);
+  const Cron other_day = cron("29 2 8 3 *", "America/New_York");
+  EXPECT_EQ(other_day.next_after(after_gap - 1s), at("2026-03-08T07:00:00Z"));
+  const Cron skipping = cron("29 2 9 3 *", "America/New_York", {.gap = Gap::skip});
+  EXPECT_EQ(skipping.next_after(after_gap - 1s), at("2026-03-09T06:29:00Z"));
+}
+
 TEST(Cron, ATimeThatComesTwiceHappensAsThePolicySays) {
   const WallTime from = at("2025-11-01T12:00:00Z");
   const auto times = [&](std::optional<Repeat> repeat) {

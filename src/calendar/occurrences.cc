@@ -28,12 +28,25 @@ local_seconds end_wanted(const LocalSchedule& schedule, const OffsetSpan& span,
   return std::min(end, after.to_local(span.end));
 }
 
+/// Whether `from` is the first instant after a gap, and some local time in the gap fits.
+bool is_run_after_gap(const LocalSchedule& schedule, sys_seconds from, SearchCost& cost) {
+  if (schedule.gap != Gap::run_after) return false;
+  const OffsetSpan span = schedule.zone.span_at(from);
+  if (span.begin != from) return false;
+  const OffsetSpan before = schedule.zone.span_at(from - seconds{1});
+  const local_seconds end = span.to_local(from);
+  const auto match = next_match(schedule.fields, before.to_local(from), end, cost);
+  return match && *match < end;
+}
+
 }  // namespace
 
 std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_seconds from,
                                            sys_seconds end, SearchCost& cost) {
   end = std::min({end, kEnd, std::max(from, schedule.zone.repeats_from()) + kCalendarPeriod});
   const local_seconds until{(end + kMostOffsetDifference).time_since_epoch()};
+  // A search that begins there does not come from the span before, where the loop sees it.
+  if (from < end && is_run_after_gap(schedule, from, cost)) return from;
   while (from < end) {
     ++cost.spans;
     const OffsetSpan span = schedule.zone.span_at(from);
