@@ -4,17 +4,39 @@
 
 namespace detent::net {
 
+// ---- handles ------------------------------------------------------------------------------------
+
 void Responder::send(HttpResponse response) const { exchange_->send(std::move(response)); }
 
 void Responder::on_gone(UniqueFunction<void()> gone) const { exchange_->on_gone(std::move(gone)); }
+
+ResponseStream Responder::stream(HttpResponse head) const {
+  // Without an exchange it is over: what comes second must not write into the first.
+  return ResponseStream(exchange_->stream(std::move(head)) ? exchange_ : nullptr);
+}
+
+bool ResponseStream::send(std::string_view bytes) const {
+  return exchange_ != nullptr && exchange_->send_more(bytes);
+}
+
+void ResponseStream::end() const {
+  if (exchange_ != nullptr) exchange_->end();
+}
+
+void ResponseStream::on_gone(UniqueFunction<void()> gone) const {
+  if (exchange_ == nullptr) return gone();
+  exchange_->on_stream_gone(std::move(gone));
+}
+
+// ---- for the connection -------------------------------------------------------------------------
 
 Responder ExchangeLink::open(const std::shared_ptr<ExchangeLink>& link) {
   std::uint64_t request = 0;
   {
     MutexLock lock(link->mu_);
     DETENT_CHECK(link->target_ != nullptr);
-    DETENT_CHECK(!link->waiting_);
-    link->waiting_ = true;
+    DETENT_CHECK(link->state_ == State::over);
+    link->state_ = State::waiting;
     request = ++link->request_;
   }
   return Responder(std::make_shared<Responder::Exchange>(link, request));
@@ -22,7 +44,7 @@ Responder ExchangeLink::open(const std::shared_ptr<ExchangeLink>& link) {
 
 bool ExchangeLink::is_waiting() const {
   MutexLock lock(mu_);
-  return waiting_;
+  return state_ == State::waiting;
 }
 
 void ExchangeLink::close() {
@@ -30,18 +52,55 @@ void ExchangeLink::close() {
   {
     MutexLock lock(mu_);
     target_ = nullptr;
+    unsent_ = {};
     gone = std::move(gone_);
   }
   if (gone) gone();
 }
 
-void ExchangeLink::send(std::uint64_t request, std::optional<HttpResponse> response) {
-  UniqueFunction<void()> dropped;  // the caller's code: destroyed after the lock is released
+StreamPart ExchangeLink::take() {
   MutexLock lock(mu_);
-  if (!is_waiting_for(request) || target_ == nullptr) return;
-  waiting_ = false;
+  is_look_posted_ = false;
+  writing_ = unsent_.size();
+  const bool is_last = state_ == State::ended;
+  if (is_last) state_ = State::over;
+  return {.bytes = std::exchange(unsent_, {}), .is_last = is_last};
+}
+
+void ExchangeLink::part_written() {
+  MutexLock lock(mu_);
+  writing_ = 0;
+  is_look_posted_ = false;
+  if (!unsent_.empty() || state_ == State::ended) look();
+}
+
+bool ExchangeLink::is_cut() const {
+  MutexLock lock(mu_);
+  return state_ == State::cut;
+}
+
+void ExchangeLink::refuse_body() {
+  UniqueFunction<void()> gone;
+  {
+    MutexLock lock(mu_);
+    state_ = State::over;
+    unsent_ = {};
+    gone = std::move(gone_);
+  }
+  if (gone) gone();
+}
+
+// ---- for exchanges ------------------------------------------------------------------------------
+
+// What is posted is posted under the lock: close(), which ends the target's life, has to wait for
+// it. Callbacks are the caller's code: run and destroyed after the lock is released.
+
+void ExchangeLink::send(std::uint64_t request, HttpResponse response) {
+  UniqueFunction<void()> dropped;
+  MutexLock lock(mu_);
+  if (!is(State::waiting, request) || target_ == nullptr) return;
+  state_ = State::over;
   dropped = std::move(gone_);
-  // Posted under the lock: close(), which ends the target's life, has to wait for it.
   target_->post_answer(std::move(response));
 }
 
@@ -49,13 +108,82 @@ void ExchangeLink::on_gone(std::uint64_t request, UniqueFunction<void()> gone) {
   UniqueFunction<void()> replaced;
   {
     MutexLock lock(mu_);
-    if (!is_waiting_for(request)) return;
+    if (!is(State::waiting, request)) return;
     if (target_ != nullptr) {
       replaced = std::exchange(gone_, std::move(gone));
       return;
     }
   }
   gone();
+}
+
+bool ExchangeLink::stream(std::uint64_t request, HttpResponse head) {
+  UniqueFunction<void()> dropped;
+  MutexLock lock(mu_);
+  if (!is(State::waiting, request) || target_ == nullptr) return false;
+  state_ = State::streaming;
+  dropped = std::move(gone_);
+  unsent_ = std::exchange(head.body, {});
+  target_->post_head(std::move(head));
+  return true;
+}
+
+bool ExchangeLink::send_more(std::uint64_t request, std::string_view bytes) {
+  MutexLock lock(mu_);
+  if (!is(State::streaming, request) || target_ == nullptr) return false;
+  if (unsent_.size() + writing_ + bytes.size() > max_stream_bytes_) {
+    cut();
+    return false;
+  }
+  unsent_.append(bytes);
+  if (!bytes.empty()) look();
+  return true;
+}
+
+void ExchangeLink::end(std::uint64_t request) {
+  UniqueFunction<void()> dropped;
+  MutexLock lock(mu_);
+  if (!is(State::streaming, request) || target_ == nullptr) return;
+  state_ = State::ended;
+  dropped = std::move(gone_);
+  look();
+}
+
+void ExchangeLink::on_stream_gone(std::uint64_t request, UniqueFunction<void()> gone) {
+  UniqueFunction<void()> replaced;
+  {
+    MutexLock lock(mu_);
+    const bool is_live = is(State::streaming, request) || is(State::cut, request);
+    if (is_live && target_ != nullptr) {
+      replaced = std::exchange(gone_, std::move(gone));
+      return;
+    }
+  }
+  gone();
+}
+
+void ExchangeLink::drop(std::uint64_t request) {
+  UniqueFunction<void()> dropped;
+  MutexLock lock(mu_);
+  if (target_ == nullptr) return;
+  if (is(State::streaming, request)) {
+    dropped = std::move(gone_);
+    cut();
+  } else if (is(State::waiting, request)) {
+    state_ = State::over;
+    dropped = std::move(gone_);
+    target_->post_answer(std::nullopt);
+  }
+}
+
+void ExchangeLink::cut() {
+  state_ = State::cut;
+  unsent_ = {};
+  target_->post_look();  // also when one is posted: it may find a part being written
+}
+
+void ExchangeLink::look() {
+  if (!std::exchange(is_look_posted_, true)) target_->post_look();
 }
 
 }  // namespace detent::net

@@ -6,13 +6,20 @@
 // every race: an answer, the loss of the last Responder and the client's going away each take
 // effect only if they are first. Whatever came second finds the request over and does nothing.
 //
+// A streamed body waits in the link until the connection takes it: all that has gathered while the
+// last part was written is the next part. So a slow client holds nobody up, and what waits for it
+// is counted in one place.
+//
 // The link refers to the connection only until close(); after that it stands alone, so Responders
 // may outlive their connection and the server.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/mutex.h"
@@ -28,13 +35,25 @@ class AnswerTarget {
   /// Hands the answer to the connection's thread; without one the request was dropped. Called from
   /// any thread, with the link's lock held: must not block and must not call back into the link.
   virtual void post_answer(std::optional<HttpResponse> response) = 0;
+  /// The same with the head of an answer whose body is streamed.
+  virtual void post_head(HttpResponse head) = 0;
+  /// Has the connection look at the stream: take() or is_cut().
+  virtual void post_look() = 0;
+};
+
+/// What is next of a streamed body.
+struct StreamPart {
+  std::string bytes;
+  bool is_last = false;
 };
 
 /// Thread-safe. Owned together by the connection and the exchanges of its requests.
 class ExchangeLink {
  public:
-  /// Requires: `target` lives until close() was called.
-  explicit ExchangeLink(AnswerTarget& target) : target_(&target) {}
+  /// Requires: `target` lives until close() was called. A stream may have `max_stream_bytes` that
+  /// are not written yet.
+  ExchangeLink(AnswerTarget& target, std::size_t max_stream_bytes)
+      : max_stream_bytes_(max_stream_bytes), target_(&target) {}
 
   // For the connection, on its thread.
 
@@ -42,38 +61,74 @@ class ExchangeLink {
   static Responder open(const std::shared_ptr<ExchangeLink>& link);
   /// True from open() until an answer is posted.
   bool is_waiting() const;
-  /// The connection is no more. If a request was waiting, runs its on_gone callback, here.
+  /// The connection is no more. If a request was waiting or streamed, runs its on_gone callback,
+  /// here.
   void close();
+  /// What the stream has to be written next; the part before is written.
+  StreamPart take();
+  /// The part is written. Looks again, later, if there is another.
+  void part_written();
+  /// The stream is not to be written to its end.
+  bool is_cut() const;
+  /// The client wants no body: the stream is over, and its on_gone callback runs, here.
+  void refuse_body();
 
   // For exchanges, from any thread.
 
-  /// Without a response: the last Responder has gone.
-  void send(std::uint64_t request, std::optional<HttpResponse> response);
+  void send(std::uint64_t request, HttpResponse response);
   void on_gone(std::uint64_t request, UniqueFunction<void()> gone);
+  /// False when the request is over.
+  bool stream(std::uint64_t request, HttpResponse head);
+  bool send_more(std::uint64_t request, std::string_view bytes);
+  void end(std::uint64_t request);
+  void on_stream_gone(std::uint64_t request, UniqueFunction<void()> gone);
+  /// The last Responder or ResponseStream has gone.
+  void drop(std::uint64_t request);
 
  private:
-  bool is_waiting_for(std::uint64_t request) const DETENT_REQUIRES(mu_) {
-    return waiting_ && request_ == request;
+  enum class State : std::uint8_t {
+    over,       // answered
+    waiting,    // for an answer; stays so when closed unanswered
+    streaming,  // stays so when closed before its end
+    ended,      // nothing more is sent, but not all is taken
+    cut,
+  };
+  bool is(State state, std::uint64_t request) const DETENT_REQUIRES(mu_) {
+    return state_ == state && request_ == request;
   }
+  void cut() DETENT_REQUIRES(mu_);
+  void look() DETENT_REQUIRES(mu_);
+
+  const std::size_t max_stream_bytes_;
 
   mutable Mutex mu_;
   AnswerTarget* target_ DETENT_GUARDED_BY(mu_);  // null once closed
   std::uint64_t request_ DETENT_GUARDED_BY(mu_) = 0;
-  bool waiting_ DETENT_GUARDED_BY(mu_) = false;  // stays true when closed unanswered
+  State state_ DETENT_GUARDED_BY(mu_) = State::over;
   UniqueFunction<void()> gone_ DETENT_GUARDED_BY(mu_);
+  std::string unsent_ DETENT_GUARDED_BY(mu_);           // of a stream
+  std::size_t writing_ DETENT_GUARDED_BY(mu_) = 0;      // bytes of the part taken
+  bool is_look_posted_ DETENT_GUARDED_BY(mu_) = false;  // and take() not called since
 };
 
-/// What the copies of one Responder share. Answers 500 when the last of them goes.
+/// What the copies of one Responder, and of its ResponseStream, share. When the last of them goes,
+/// a request is answered 500 and a stream is cut.
 class Responder::Exchange {
  public:
   Exchange(std::shared_ptr<ExchangeLink> link, std::uint64_t request)
       : link_(std::move(link)), request_(request) {}
-  ~Exchange() { link_->send(request_, std::nullopt); }
+  ~Exchange() { link_->drop(request_); }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
   void send(HttpResponse response) { link_->send(request_, std::move(response)); }
   void on_gone(UniqueFunction<void()> gone) { link_->on_gone(request_, std::move(gone)); }
+  bool stream(HttpResponse head) { return link_->stream(request_, std::move(head)); }
+  bool send_more(std::string_view bytes) { return link_->send_more(request_, bytes); }
+  void end() { link_->end(request_); }
+  void on_stream_gone(UniqueFunction<void()> gone) {
+    link_->on_stream_gone(request_, std::move(gone));
+  }
 
  private:
   const std::shared_ptr<ExchangeLink> link_;

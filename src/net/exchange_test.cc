@@ -14,12 +14,17 @@ class Recorder final : public AnswerTarget {
   void post_answer(std::optional<HttpResponse> response) override {
     posted.push_back(response ? response->status : 0);
   }
+  void post_head(HttpResponse head) override { posted.push_back(head.status); }
+  void post_look() override { ++looks; }
   std::vector<int> posted;
+  int looks = 0;
 };
+
+constexpr std::size_t kMaxStreamBytes = 10;
 
 struct ExchangeTest : testing::Test {
   Recorder recorder;
-  std::shared_ptr<ExchangeLink> link = std::make_shared<ExchangeLink>(recorder);
+  std::shared_ptr<ExchangeLink> link = std::make_shared<ExchangeLink>(recorder, kMaxStreamBytes);
 };
 
 TEST_F(ExchangeTest, OnlyTheFirstAnswerCounts) {
@@ -99,7 +104,7 @@ TEST_F(ExchangeTest, GoneMayHoldItsOwnResponder) {
 TEST_F(ExchangeTest, AnswerAndGoneExcludeEachOther) {
   for (int round = 0; round < 500; ++round) {
     Recorder target;
-    const auto raced = std::make_shared<ExchangeLink>(target);
+    const auto raced = std::make_shared<ExchangeLink>(target, kMaxStreamBytes);
     int gone = 0;
     std::optional<Responder> responder = ExchangeLink::open(raced);
     responder->on_gone([&gone] { ++gone; });
@@ -108,6 +113,114 @@ TEST_F(ExchangeTest, AnswerAndGoneExcludeEachOther) {
     answering.join();
     EXPECT_EQ(static_cast<std::size_t>(gone) + target.posted.size(), 1u);
   }
+}
+
+TEST_F(ExchangeTest, WhatGathersWhileAPartIsWrittenIsTheNextPart) {
+  const ResponseStream stream = ExchangeLink::open(link).stream({.body = "a"});
+  EXPECT_TRUE(stream.send("b"));
+  EXPECT_EQ(recorder.posted, std::vector<int>{200});
+  EXPECT_EQ(link->take().bytes, "ab");
+  EXPECT_TRUE(stream.send("c"));
+  EXPECT_TRUE(stream.send("d"));
+  EXPECT_EQ(recorder.looks, 2) << "one for each part";
+  link->part_written();
+  const StreamPart next = link->take();
+  EXPECT_EQ(next.bytes, "cd");
+  EXPECT_FALSE(next.is_last);
+  stream.end();
+  EXPECT_FALSE(stream.send("late"));
+  EXPECT_TRUE(link->take().is_last);
+  const Responder another = ExchangeLink::open(link);
+  EXPECT_FALSE(stream.send("into another's answer"));
+}
+
+// What came while a part was written was told then, to a connection that could not take it.
+TEST_F(ExchangeTest, APartThatIsWrittenBringsAnotherLookOnlyWhenThereIsMore) {
+  const ResponseStream stream = ExchangeLink::open(link).stream({});
+  stream.send("a");
+  link->take();
+  link->part_written();
+  EXPECT_EQ(recorder.looks, 1);
+  stream.send("b");
+  EXPECT_EQ(recorder.looks, 2);
+  link->take();
+  stream.send("c");
+  link->part_written();
+  EXPECT_EQ(recorder.looks, 4);
+  link->take();
+  stream.end();
+  link->part_written();
+  EXPECT_EQ(recorder.looks, 6);
+}
+
+TEST_F(ExchangeTest, AStreamIsCutWhenMoreWaitsThanMay) {
+  int gone = 0;
+  const ResponseStream stream = ExchangeLink::open(link).stream({});
+  stream.on_gone([&gone] { ++gone; });
+  EXPECT_TRUE(stream.send("12345"));
+  EXPECT_EQ(link->take().bytes, "12345");  // still counts: it is being written
+  EXPECT_TRUE(stream.send("67890"));
+  EXPECT_FALSE(link->is_cut());
+  const int looks = recorder.looks;
+  EXPECT_FALSE(stream.send("x"));
+  EXPECT_TRUE(link->is_cut());
+  EXPECT_EQ(recorder.looks, looks + 1);
+  EXPECT_EQ(link->take().bytes, "");
+  EXPECT_FALSE(stream.send(""));
+  link->close();
+  EXPECT_EQ(gone, 1);
+}
+
+TEST_F(ExchangeTest, WhatIsWrittenMakesRoom) {
+  const ResponseStream stream = ExchangeLink::open(link).stream({});
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(stream.send("1234567890"));
+    EXPECT_EQ(link->take().bytes.size(), 10u);
+    link->part_written();
+  }
+}
+
+TEST_F(ExchangeTest, AStreamThatIsDroppedIsCut) {
+  std::optional<Responder> responder = ExchangeLink::open(link);
+  std::optional<ResponseStream> stream = responder->stream({});
+  stream->on_gone([] { FAIL() << "nobody is left to be told"; });
+  responder.reset();
+  EXPECT_FALSE(link->is_cut());
+  stream.reset();
+  EXPECT_TRUE(link->is_cut());
+  link->close();
+}
+
+TEST_F(ExchangeTest, AStreamIsTheAnswer) {
+  const Responder responder = ExchangeLink::open(link);
+  responder.on_gone([] { FAIL() << "answered before"; });
+  const ResponseStream stream = responder.stream({.status = 201});
+  responder.send({.status = 200});
+  const ResponseStream second = responder.stream({.status = 202});
+  EXPECT_EQ(recorder.posted, std::vector<int>{201});
+  EXPECT_FALSE(second.send("x"));
+  second.end();
+  bool is_over = false;
+  second.on_gone([&is_over] { is_over = true; });
+  EXPECT_TRUE(is_over);
+  EXPECT_TRUE(stream.send("x"));
+  link->close();
+}
+
+TEST_F(ExchangeTest, GoneOfAStreamRunsOnceAndNeverAfterItsEnd) {
+  int gone = 0;
+  const ResponseStream cut_short = ExchangeLink::open(link).stream({});
+  cut_short.on_gone([] { FAIL() << "replaced"; });
+  cut_short.on_gone([&gone] { ++gone; });
+  link->refuse_body();
+  EXPECT_EQ(gone, 1);
+  EXPECT_FALSE(cut_short.send("x"));
+  const ResponseStream ended = ExchangeLink::open(link).stream({});
+  ended.on_gone([] { FAIL() << "it was ended"; });
+  ended.end();
+  link->close();
+  cut_short.on_gone([&gone] { ++gone; });  // too late: at once
+  EXPECT_EQ(gone, 2);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 HttpConnection::HttpConnection(ConnectionContext& context, tcp::socket socket)
     : context_(context),
       socket_(std::move(socket)),
-      link_(std::make_shared<ExchangeLink>(*this)),
+      link_(std::make_shared<ExchangeLink>(*this, context.options.max_stream_bytes)),
       parser_({.max_header_bytes = context.options.max_header_bytes,
                .max_body_bytes = context.options.max_body_bytes}),
       timer_(context.loop.io()) {}
@@ -74,6 +74,7 @@ void HttpConnection::on_readable(error_code ec) {
     case Phase::reading:
       return receive();
     case Phase::held:
+    case Phase::streaming:
       return peek();
     case Phase::lingering:
       return discard();
@@ -91,7 +92,7 @@ void HttpConnection::receive() {
   parse({context_.read_buffer.data(), size});
 }
 
-/// The handler has the request: has the client gone?
+/// The handler has the request, or sends its answer: has the client gone?
 void HttpConnection::peek() {
   char byte = 0;
   error_code ec;
@@ -168,8 +169,12 @@ void HttpConnection::post_answer(std::optional<HttpResponse> response) {
 void HttpConnection::answer(std::optional<HttpResponse> response) {
   if (phase_ != Phase::held) return;  // closed since the answer was posted
   if (!response) response = context_.error_page(500, "the request was dropped");
+  write_response(*std::move(response), after_answer());
+}
+
+HttpConnection::AfterWriting HttpConnection::after_answer() const {
   const bool keep = keeps_alive_ && !context_.loop.is_draining();
-  write_response(*std::move(response), keep ? AfterWriting::next_request : AfterWriting::close);
+  return keep ? AfterWriting::next_request : AfterWriting::close;
 }
 
 /// Answers what never reached the handler. The client may still be sending the request, so the
@@ -181,14 +186,52 @@ void HttpConnection::fail(int status, std::string_view detail) {
 }
 
 void HttpConnection::write_response(HttpResponse response, AfterWriting after) {
+  write_head(response, after, BodyEnd::by_length);
+  if (has_body(response.status) && !is_head_) body_ = std::move(response.body);
+  write(after);
+}
+
+/// Puts the head of `response` into head_.
+void HttpConnection::write_head(const HttpResponse& response, AfterWriting after_body,
+                                BodyEnd body_end) {
   Persistence persistence = Persistence::close;
-  if (after == AfterWriting::next_request) {
+  if (after_body == AfterWriting::next_request) {
     persistence = is_http11_ ? Persistence::keep : Persistence::keep_announced;
   }
   head_.clear();
-  write_response_head(response, persistence, context_.date.at(context_.clock.wall_now()), head_);
-  if (has_body(response.status) && !is_head_) body_ = std::move(response.body);
-  write(after);
+  const std::string_view date = context_.date.at(context_.clock.wall_now());
+  write_response_head(response, {.persistence = persistence, .body_end = body_end}, date, head_);
+}
+
+void HttpConnection::post_head(HttpResponse head) {
+  asio::post(context_.loop.io(),
+             [self = shared_from_this(), head = std::move(head)] { self->begin_stream(head); });
+}
+
+void HttpConnection::post_look() {
+  asio::post(context_.loop.io(), [self = shared_from_this()] { self->look_at_stream(); });
+}
+
+void HttpConnection::begin_stream(const HttpResponse& head) {
+  if (phase_ != Phase::held) return;  // closed since it was posted
+  keeps_alive_ = keeps_alive_ && is_http11_;
+  write_head(head, after_answer(), is_http11_ ? BodyEnd::by_chunk : BodyEnd::by_close);
+  if (has_body(head.status) && !is_head_) return write(AfterWriting::stream_on);
+  link_->refuse_body();
+  write(after_answer());
+}
+
+/// Writes what has gathered while the last part was written.
+void HttpConnection::look_at_stream() {
+  if (phase_ == Phase::closed) return;
+  if (link_->is_cut()) return abort();
+  if (phase_ != Phase::streaming) return;  // looks again when the part is written
+  StreamPart part = link_->take();
+  if (part.bytes.empty() && !part.is_last) return;
+  body_ = std::move(part.bytes);
+  if (is_http11_)
+    write_chunk(part.is_last ? ChunkPlace::last : ChunkPlace::more_follow, head_, body_);
+  write(part.is_last ? after_answer() : AfterWriting::stream_on);
 }
 
 /// Writes head_ and body_.
@@ -231,6 +274,10 @@ void HttpConnection::after_writing() {
       return await_request();
     case AfterWriting::linger:
       return linger();
+    case AfterWriting::stream_on:
+      phase_ = Phase::streaming;
+      link_->part_written();
+      return watch();
     case AfterWriting::read_on:
       phase_ = Phase::reading;
       set_deadline(context_.options.read_timeout);  // its body could not come before
@@ -287,6 +334,7 @@ void HttpConnection::on_deadline() {
     case Phase::lingering:
       return close();
     case Phase::held:
+    case Phase::streaming:
     case Phase::closed:
       return;
   }

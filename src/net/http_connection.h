@@ -1,7 +1,7 @@
 // One client of the HTTP server: its socket, and where it is between a request and its answer.
 //
 // Internal to this folder, and included by its .cc files only: it shows Boost.Asio. Everything runs
-// on the I/O thread except post_answer; answers from other threads come through ExchangeLink and a
+// on the I/O thread except post_…; answers from other threads come through ExchangeLink and a
 // post. Sockets are non-blocking and are read and written directly when the reactor says they are
 // ready, so all connections share one read buffer and an idle one costs a few hundred bytes.
 #pragma once
@@ -43,7 +43,7 @@ struct ConnectionContext {
   std::array<char, kReadBytes> read_buffer = {};
 };
 
-/// Confined to the I/O thread, post_answer apart. Invariants:
+/// Confined to the I/O thread, post_… apart. Invariants:
 /// 1. At most one wait for readability is outstanding (is_watching_).
 /// 2. The link waits for an answer only in phase `held`, and only there is one taken.
 /// 3. The loop holds the connection exactly until phase `closed`.
@@ -61,8 +61,10 @@ class HttpConnection final : public AnswerTarget,
   void drain();
   void close();
 
-  /// Thread-safe.
+  // Thread-safe.
   void post_answer(std::optional<HttpResponse> response) override;
+  void post_head(HttpResponse head) override;
+  void post_look() override;
 
  private:
   enum class Phase : std::uint8_t {
@@ -70,10 +72,11 @@ class HttpConnection final : public AnswerTarget,
     reading,    // some are
     held,       // the handler has the request
     writing,    // something is on its way to the client
+    streaming,  // of the answer all is written that there is yet
     lingering,  // the last answer is written; waits for the client to take it and close
     closed,
   };
-  enum class AfterWriting : std::uint8_t { read_on, next_request, close, linger };
+  enum class AfterWriting : std::uint8_t { read_on, stream_on, next_request, close, linger };
 
   void watch();
   void on_readable(boost::system::error_code ec);
@@ -89,6 +92,10 @@ class HttpConnection final : public AnswerTarget,
   void answer(std::optional<HttpResponse> response);
   void fail(int status, std::string_view detail);
   void write_response(HttpResponse response, AfterWriting after);
+  AfterWriting after_answer() const;
+  void write_head(const HttpResponse& response, AfterWriting after_body, BodyEnd body_end);
+  void begin_stream(const HttpResponse& head);
+  void look_at_stream();
   void write(AfterWriting after);
   void write_more();
   void await_writable();

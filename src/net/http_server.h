@@ -25,6 +25,8 @@
 
 namespace detent::net {
 
+class ResponseStream;
+
 /// The right to answer one request. Copyable; all copies are the same right. Thread-safe.
 /// If every copy goes away unanswered, the request is answered with `500`. May outlive the server.
 class Responder {
@@ -35,6 +37,9 @@ class Responder {
   /// Answers. Only the first call counts; a client that has gone is no error. Does not block: the
   /// I/O thread writes.
   void send(HttpResponse response) const;
+  /// Answers with a head, to which the body comes bit by bit; what `head` has of one goes first.
+  /// Counts as an answer: only the first does, and the stream of another is over from the start.
+  ResponseStream stream(HttpResponse head) const;
   /// Runs `gone` once, on the I/O thread, if the client goes away before the answer is sent, or the
   /// server stops before it; at once, on this thread, if that has happened already. Never runs
   /// after an answer. At most one callback a request: another one replaces the first.
@@ -47,6 +52,30 @@ class Responder {
   std::shared_ptr<Exchange> exchange_;
 };
 
+/// The right to send the body of one answer as it is made, for as long as that takes: in chunks to
+/// HTTP/1.1 clients, until the connection closes to older ones. Copyable; all copies are the same
+/// right. Thread-safe. If every copy goes away before end(), the connection is cut, so that the
+/// client can tell that it has not got all. May outlive the server, whose stop waits for end().
+class ResponseStream {
+ public:
+  explicit ResponseStream(std::shared_ptr<Responder::Exchange> exchange)
+      : exchange_(std::move(exchange)) {}
+
+  /// Sends these bytes after those before. Does not block: the I/O thread writes. Returns false,
+  /// and sends nothing, when the stream is over: ended, or the client has gone. One that is too
+  /// slow, so that more than max_stream_bytes would wait for it, is cut then.
+  bool send(std::string_view bytes) const;
+  /// That was all. What has been sent is still written, and the connection goes on.
+  void end() const;
+  /// Runs `gone` once, on the I/O thread, when the client goes away, is cut, or wants no body (a
+  /// HEAD request), or the server stops, before end(); at once, on this thread, if the stream is
+  /// over already. For the rest as Responder::on_gone, whose callback an answer drops.
+  void on_gone(UniqueFunction<void()> gone) const;
+
+ private:
+  std::shared_ptr<Responder::Exchange> exchange_;
+};
+
 struct HttpServerOptions {
   std::string address = "127.0.0.1";  // an IP address, v4 or v6
   std::uint16_t port = 0;             // 0: the system chooses; see HttpServer::port()
@@ -54,7 +83,9 @@ struct HttpServerOptions {
   std::size_t max_body_bytes = 16 * 1024 * 1024;
   std::size_t max_connections = 10'000;             // further ones are answered `503` and closed
   std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
-  std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer
+  std::size_t max_stream_bytes = 1024 * 1024;       // that wait for the client of a stream
+  std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer, or
+                                                    // what a stream had for it at once
   std::chrono::milliseconds idle_timeout{75'000};   // between requests of one connection
 };
 
@@ -80,10 +111,10 @@ class HttpServer {
   virtual std::uint16_t port() const noexcept = 0;
   /// Connections open now, those included that are about to be closed after an error page.
   virtual std::size_t connections() const noexcept = 0;
-  /// Accepts no more connections, lets requests that are under way be answered (each answer then
-  /// closes its connection), closes idle ones; returns when all are closed or `grace` is over,
-  /// whatever is left then being cut. Idempotent: the first call decides, others wait for it.
-  /// Requires: not called on the I/O thread (from the handler or an on_gone callback).
+  /// Accepts no more connections, lets requests that are under way be answered and streams be ended
+  /// (each answer then closes its connection), closes idle ones; returns when all are closed or
+  /// `grace` is over, whatever is left then being cut. Idempotent: the first call decides, others
+  /// wait for it. Requires: not called on the I/O thread (from the handler or an on_gone callback).
   virtual void stop(std::chrono::milliseconds grace) = 0;
 };
 

@@ -142,19 +142,28 @@ std::string_view HttpDate::at(WallInstant now) {
   return text_;
 }
 
-void write_response_head(const HttpResponse& response, Persistence persistence,
-                         std::string_view date, std::string& out) {
+void write_response_head(const HttpResponse& response, Framing framing, std::string_view date,
+                         std::string& out) {
   out.append("HTTP/1.1 ");
   append_number(static_cast<std::uint64_t>(response.status), out);
   out.append(" ").append(reason_phrase(response.status)).append("\r\n");
   out.append("Date: ").append(date).append("\r\n");
   if (!response.content_type.empty()) append_header("Content-Type", response.content_type, out);
   if (has_body(response.status)) {
-    out.append("Content-Length: ");
-    append_number(response.body.size(), out);
-    out.append("\r\n");
+    switch (framing.body_end) {
+      case BodyEnd::by_length:
+        out.append("Content-Length: ");
+        append_number(response.body.size(), out);
+        out.append("\r\n");
+        break;
+      case BodyEnd::by_chunk:
+        out.append("Transfer-Encoding: chunked\r\n");
+        break;
+      case BodyEnd::by_close:
+        break;
+    }
   }
-  switch (persistence) {
+  switch (framing.persistence) {
     case Persistence::keep:
       break;
     case Persistence::keep_announced:
@@ -166,6 +175,17 @@ void write_response_head(const HttpResponse& response, Persistence persistence,
   }
   for (const auto& [name, value] : response.headers) append_header(name, value, out);
   out.append("\r\n");
+}
+
+void write_chunk(ChunkPlace place, std::string& head, std::string& body) {
+  if (!body.empty()) {
+    std::array<char, 2 * sizeof(std::size_t)> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), body.size(), 16).ptr;
+    head.append(digits.data(), end).append("\r\n");
+    body.append("\r\n");
+  }
+  if (place == ChunkPlace::last) body.append("0\r\n\r\n");
 }
 
 void write_request(const HttpRequest& request, std::string_view host, std::string& out) {

@@ -21,6 +21,18 @@ enum class Persistence : std::uint8_t {
   close,           // "Connection: close"
 };
 
+/// How the client finds the end of the body.
+enum class BodyEnd : std::uint8_t {
+  by_length,  // it is all there: "Content-Length"
+  by_chunk,   // "Transfer-Encoding: chunked", for HTTP/1.1 only
+  by_close,   // with the connection; persistence must be `close`
+};
+
+struct Framing {
+  Persistence persistence = Persistence::keep;
+  BodyEnd body_end = BodyEnd::by_length;
+};
+
 /// "Sun, 06 Nov 1994 08:49:37 GMT", kept for the second it was made for. Thread-compatible.
 class HttpDate {
  public:
@@ -31,10 +43,15 @@ class HttpDate {
   std::string text_;
 };
 
-/// Appends the head of `response`, with the length of its body (none for 204 and 304, which have no
-/// body).
-void write_response_head(const HttpResponse& response, Persistence persistence,
-                         std::string_view date, std::string& out);
+/// Appends the head of `response`, with the length of its body, where that ends by length (nothing
+/// is said of the body for 204 and 304, which have none).
+void write_response_head(const HttpResponse& response, Framing framing, std::string_view date,
+                         std::string& out);
+
+/// What makes `body` a chunk: what stands before it goes to `head`, what follows to the end of
+/// `body`. The last one, which may be empty, ends the whole.
+enum class ChunkPlace : std::uint8_t { more_follow, last };
+void write_chunk(ChunkPlace place, std::string& head, std::string& body);
 
 /// True when `status` allows a body in the response.
 constexpr bool has_body(int status) noexcept { return status != 204 && status != 304; }

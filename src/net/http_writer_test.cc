@@ -18,7 +18,7 @@ TEST(HttpDate, IsAsTheStandardWritesIt) {
 
 std::string response_head(const HttpResponse& response, Persistence persistence) {
   std::string out;
-  write_response_head(response, persistence, "DATE", out);
+  write_response_head(response, {.persistence = persistence}, "DATE", out);
   return out;
 }
 
@@ -35,6 +35,30 @@ TEST(WriteResponse, SaysWhatBecomesOfTheConnection) {
             "HTTP/1.1 200 OK\r\nDate: DATE\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(response_head(response, Persistence::keep_announced),
             "HTTP/1.1 200 OK\r\nDate: DATE\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n");
+}
+
+TEST(WriteResponse, SaysHowTheEndOfTheBodyIsFound) {
+  const HttpResponse response{.content_type = "", .body = "not counted"};
+  std::string chunked;
+  write_response_head(response, {.body_end = BodyEnd::by_chunk}, "DATE", chunked);
+  EXPECT_EQ(chunked, "HTTP/1.1 200 OK\r\nDate: DATE\r\nTransfer-Encoding: chunked\r\n\r\n");
+  std::string closed;
+  write_response_head(response, {.persistence = Persistence::close, .body_end = BodyEnd::by_close},
+                      "DATE", closed);
+  EXPECT_EQ(closed, "HTTP/1.1 200 OK\r\nDate: DATE\r\nConnection: close\r\n\r\n");
+}
+
+TEST(WriteChunk, FramesAPartAndTheLast) {
+  const auto chunk = [](ChunkPlace place, std::string body) {
+    std::string head;
+    write_chunk(place, head, body);
+    return head + body;
+  };
+  EXPECT_EQ(chunk(ChunkPlace::more_follow, std::string(31, 'x')),
+            "1f\r\n" + std::string(31, 'x') + "\r\n");
+  EXPECT_EQ(chunk(ChunkPlace::last, "ab"), "2\r\nab\r\n0\r\n\r\n");
+  EXPECT_EQ(chunk(ChunkPlace::last, ""), "0\r\n\r\n");
+  EXPECT_EQ(chunk(ChunkPlace::more_follow, ""), "");
 }
 
 TEST(WriteResponse, GivesNoLengthWhereThereIsNoBody) {
