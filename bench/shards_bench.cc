@@ -1,0 +1,96 @@
+// shards_bench: how 100 nodes share out 1 024 shards, in simulated time.
+//
+//     shards_bench [--nodes 100] [--shards 1024] [--lease 5] [--seed 1]
+//
+// Nodes run the shard keeper (cluster/shard_keeper.h) on one lease table in memory; the clock is
+// moved from step to step, so what is printed does not depend on the machine. Told for each event:
+// how long until every shard is served and all shares are equal, and how often the table was asked
+// in the busiest second and at rest. Closing a shard takes 200 ms, opening none: what opening costs
+// on a real store comes on top.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "cluster/keeper_simulation.h"
+
+namespace detent::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Settings {
+  std::size_t nodes = 100;
+  ShardNumber shards = 1024;
+  std::chrono::seconds lease{5};
+  std::uint64_t seed = 1;
+};
+
+/// Runs until the cluster is at rest, and prints how it came there.
+void settle(const char* event, KeeperSimulation& cluster) {
+  constexpr milliseconds kLook{50};
+  constexpr milliseconds kLongest{120'000};
+  constexpr milliseconds kSecond{1'000};
+  milliseconds served{0};
+  milliseconds equal{0};
+  std::uint64_t busiest = 0;
+  std::uint64_t calls = cluster.table().calls();
+  const std::uint64_t taken = cluster.times_taken();
+  std::size_t most_orphans = 0;
+  for (milliseconds at{0}; at < kLongest; at += kLook) {
+    if (at % kSecond == milliseconds{0}) {
+      busiest = std::max(busiest, cluster.table().calls() - calls);
+      calls = cluster.table().calls();
+    }
+    const std::size_t orphans = cluster.orphans();
+    most_orphans = std::max(most_orphans, orphans);
+    const auto loads = cluster.loads();
+    if (orphans > 0) served = at + kLook;
+    if (*loads.rbegin() - *loads.begin() > 1) equal = at + kLook;
+    cluster.run_for(kLook);
+  }
+  std::printf("  %-34s %6.1f s %8.1f s %10zu %8llu %14llu\n", event,
+              static_cast<double>(served.count()) / 1'000,
+              static_cast<double>(equal.count()) / 1'000, most_orphans,
+              static_cast<unsigned long long>(cluster.times_taken() - taken),
+              static_cast<unsigned long long>(busiest));
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    const unsigned long long value = std::strtoull(argv[i + 1], nullptr, 10);
+    if (name == "--nodes") settings.nodes = value;
+    if (name == "--shards") settings.shards = static_cast<ShardNumber>(value);
+    if (name == "--lease") settings.lease = std::chrono::seconds{value};
+    if (name == "--seed") settings.seed = value;
+  }
+  KeeperSimulation cluster(settings.seed, settings.shards, settings.lease);
+  std::printf("%zu nodes, %u shards, leases of %lld s\n", settings.nodes, settings.shards,
+              static_cast<long long>(settings.lease.count()));
+  std::printf("  %-34s %8s %10s %10s %8s %14s\n", "", "served", "equal", "orphans", "taken",
+              "calls a second");
+
+  for (std::size_t i = 0; i < settings.nodes; ++i) cluster.add_node();
+  settle("all start at once", cluster);
+  cluster.kill(settings.nodes / 2);
+  settle("one dies", cluster);
+  for (std::size_t i = 0; i < settings.nodes / 10; ++i) cluster.kill(i);
+  settle("a tenth dies at once", cluster);
+  for (std::size_t i = 0; i < settings.nodes / 10 + 1; ++i) cluster.add_node();
+  settle("as many come", cluster);
+  for (std::size_t i = settings.nodes / 10; i < settings.nodes / 2; ++i) cluster.kill(i);
+  settle("two in five die at once", cluster);
+  const std::uint64_t before = cluster.table().calls();
+  cluster.run_for(std::chrono::seconds{100});
+  std::printf("  at rest: %.0f calls a second\n",
+              static_cast<double>(cluster.table().calls() - before) / 100);
+  return 0;
+}
+
+}  // namespace
+}  // namespace detent::bench
+
+int main(int argc, char** argv) { return detent::bench::run(argc, argv); }

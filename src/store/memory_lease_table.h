@@ -1,0 +1,57 @@
+// The lease table in memory: for tests, for simulation, and as the plainest reading of the
+// contract.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "detent/clock.h"
+#include "store/lease_table.h"
+
+namespace detent {
+
+/// One table for all nodes of a test, with calls counted. Thread-compatible.
+class MemoryLeaseTable final : public LeaseTable {
+ public:
+  /// `clock` must outlive it: it is the database's, whatever those of the nodes say.
+  MemoryLeaseTable(const Clock& clock, ShardNumber shards, std::chrono::milliseconds lease_length);
+
+  ShardNumber shards() const noexcept override { return static_cast<ShardNumber>(rows_.size()); }
+  std::chrono::milliseconds lease_length() const noexcept override { return lease_length_; }
+  Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override;
+  Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override;
+  Result<void> give_up(const ShardLease& lease) override;
+  Result<void> leave(const std::string& node) override;
+  Result<std::vector<ShardOwner>> owners() override;
+
+  /// How often the table was asked, by any method.
+  std::uint64_t calls() const noexcept { return calls_; }
+  /// True: every call fails and has no effect.
+  void set_unreachable(bool unreachable) noexcept { is_unreachable_ = unreachable; }
+
+ private:
+  struct Row {
+    std::string owner;
+    std::uint64_t epoch = 0;
+    MonotonicTime until = MonotonicTime::min();
+  };
+  struct Seen {
+    std::string address;
+    MonotonicTime until;
+  };
+
+  Result<void> count_call();
+  bool has_run_out(const Row& row) const noexcept { return row.until <= clock_.now(); }
+
+  const Clock& clock_;
+  const std::chrono::milliseconds lease_length_;
+  std::vector<Row> rows_;
+  std::map<std::string, Seen> members_;
+  std::uint64_t calls_ = 0;
+  bool is_unreachable_ = false;
+};
+
+}  // namespace detent
