@@ -96,11 +96,24 @@ std::string variable_named(std::string name) {
   return "DETENT_" + name;
 }
 
+/// A folder of this process's own, for one test.
+class OwnFolder {
+ public:
+  OwnFolder() { std::filesystem::create_directories(path_); }
+  ~OwnFolder() { std::filesystem::remove_all(path_); }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+
+  std::string path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  const std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("detent-settings-" + std::to_string(::getpid()));
+};
+
 class Settings : public ::testing::Test {
  protected:
-  Settings() { std::filesystem::create_directories(folder_); }
-  ~Settings() override { std::filesystem::remove_all(folder_); }
-
   /// Writes a file of settings and returns its path.
   std::string file(const std::string& text) const {
     std::ofstream(folder_ / "detent.toml", std::ios::binary) << text;
@@ -110,7 +123,7 @@ class Settings : public ::testing::Test {
   /// What a file of settings is told, without its folder.
   std::string told_of(const std::string& text) const {
     std::string complaint = told({"--config", file(text)}, ExitCode::usage);
-    const std::string folder = folder_.string() + "/";
+    const std::string folder = folder_.path() + "/";
     if (const std::size_t at = complaint.find(folder); at != std::string::npos) {
       complaint.erase(at, folder.size());
     }
@@ -118,8 +131,7 @@ class Settings : public ::testing::Test {
   }
 
   Variables variables_;
-  const std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("detent-settings-" + std::to_string(::getpid()));
+  OwnFolder folder_;
 };
 
 std::string assignment(const Setting& setting, const std::string& value) {
@@ -251,8 +263,8 @@ TEST_F(Settings, ABadFileIsToldWithItsLine) {
   EXPECT_EQ(told_of("data = \"a\"\nhttp = 127.0.0.1:1\n").rfind(all + ":2: ", 0), 0U);
   EXPECT_EQ(told_of("data = \"\xFF\"\n").rfind(all + ":1: ", 0), 0U);
   EXPECT_EQ(told_of(std::string(kLargestSettingsFile + 1, '\n')), all + ": is larger than 1 MB\n");
-  EXPECT_EQ(told({"--config", folder_}, ExitCode::usage),
-            "detent serve: " + folder_.string() + ": cannot be read: Is a directory\n");
+  EXPECT_EQ(told({"--config", folder_.path()}, ExitCode::usage),
+            "detent serve: " + folder_.path() + ": cannot be read: Is a directory\n");
 }
 
 TEST_F(Settings, AWrongVariableIsToldByItsName) {
