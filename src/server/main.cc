@@ -18,8 +18,11 @@
 #include "server/exposure.h"
 #include "server/offload.h"
 #include "server/open_engine.h"
+#include "server/reloads.h"
 #include "server/routes.h"
+#include "server/service_manager.h"
 #include "server/stop_signal.h"
+#include "server/watchdog.h"
 
 namespace detent::server {
 namespace {
@@ -33,8 +36,12 @@ void drain(BeanstalkServer* beanstalk) {
   log_info("draining: beanstalk clients may put no more");
 }
 
-Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
+Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
+                                      const cli::ReadAgain& read_again) {
+  const cli::ServeOptions& options = call.options;
   StopSignal stop_signal;
+  const ServiceManager manager;
+  Reloads reloads(call, read_again);
   TRY(require_loopback(options.http_host));
   if (!options.beanstalk_host.empty()) TRY(require_loopback(options.beanstalk_host));
 
@@ -42,6 +49,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
   const auto open = [&options, &clock] { return open_engine(options, clock); };
   ASSIGN_OR_RETURN(OpenEngine opened, open());
   EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
+  const Watchdog watchdog(manager, engine_thread, clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,
       start_offload(
@@ -64,8 +72,17 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
     beanstalk_address = address_of(options.beanstalk_host, beanstalk->port());
   }
   announce(options, http->port(), beanstalk_address);
+  manager.ready();
 
-  log_info("stopping", {{"signal", stop_signal.wait([&beanstalk] { drain(beanstalk.get()); })}});
+  const char* const signal = stop_signal.wait({.on_drain = [&] { drain(beanstalk.get()); },
+                                               .on_reload =
+                                                   [&] {
+                                                     manager.reloading(clock.now());
+                                                     reloads.run();
+                                                     manager.ready();
+                                                   }});
+  log_info("stopping", {{"signal", signal}});
+  manager.stopping();
   (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
   http->stop(kStopGrace);
   if (beanstalk) beanstalk->stop(kStopGrace);
@@ -75,10 +92,9 @@ Result<void> serve_until_told_to_stop(const cli::ServeOptions& options) {
   return ok();
 }
 
-int serve(const cli::ServeCall& call, const cli::ReadAgain&) {
-  const cli::ServeOptions& options = call.options;
-  configure_log({.level = options.log_level, .format = options.log_format});
-  const Result<void> served = serve_until_told_to_stop(options);
+int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {
+  configure_log({.level = call.options.log_level, .format = call.options.log_format});
+  const Result<void> served = serve_until_told_to_stop(call, read_again);
   if (served) return 0;
   std::fprintf(stderr, "detent serve: %s\n", served.error().message.c_str());
   return 1;

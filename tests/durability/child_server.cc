@@ -50,13 +50,14 @@ Result<void> ChildServer::start() {
 
 std::vector<std::string> ChildServer::command() const {
   std::vector<std::string> words = options_.wrapper;
-  for (const char* const word : {options_.program.c_str(), "serve", "--data", options_.data.c_str(),
-                                 "--log-level", "warning", "--http"}) {
+  for (const char* const word :
+       {options_.program.c_str(), "serve", "--data", options_.data.c_str(), "--http"}) {
     words.emplace_back(word);
   }
   words.push_back("127.0.0.1:" + std::to_string(port_));
   words.emplace_back("--beanstalk");
   words.emplace_back("127.0.0.1:0");
+  if (!options_.log_level.empty()) words.push_back("--log-level=" + options_.log_level);
   words.insert(words.end(), options_.flags.begin(), options_.flags.end());
   return words;
 }

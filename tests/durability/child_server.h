@@ -24,6 +24,7 @@ class ChildServer {
     std::string program;                         // the detent binary
     std::string data;                            // its data folder
     std::vector<std::string> flags = {};         // more of `detent serve`
+    std::string log_level = "warning";           // empty: no flag says it
     std::vector<std::string> wrapper = {};       // runs the program in its own place, with its pid
     std::optional<std::size_t> open_files = {};  // most file descriptors
   };

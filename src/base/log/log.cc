@@ -74,6 +74,8 @@ void configure_log(const LogOptions& options) {
   spdlog::set_default_logger(std::make_shared<EventLogger>(std::move(sink), options));
 }
 
+void set_log_level(LogLevel level) { event_logger().set_level(to_spdlog(level)); }
+
 void log_event(LogLevel level, std::string_view message, LogFields fields) {
   EventLogger& logger = event_logger();
   if (!logger.should_log(to_spdlog(level))) return;

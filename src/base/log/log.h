@@ -36,6 +36,9 @@ struct LogOptions {
 /// info and above go to stderr as text.
 void configure_log(const LogOptions& options);
 
+/// Changes the level at which events are dropped. Thread-safe.
+void set_log_level(LogLevel level);
+
 /// Message and fields of one event together are cut at this many bytes (as escaped), and the line
 /// then says so; time and level come on top.
 inline constexpr std::size_t kLongestLogEvent = 8192;

@@ -165,6 +165,15 @@ TEST(Log, DropsWhatIsBelowTheLevel) {
   EXPECT_EQ(log.text(), "2026-01-02T03:04:05.678Z warning yes\n");
 }
 
+TEST(Log, ItsLevelCanBeChanged) {
+  CapturedLog log({.level = LogLevel::warning});
+  set_log_level(LogLevel::debug);
+  log_debug("yes");
+  set_log_level(LogLevel::error);
+  log_warning("no");
+  EXPECT_EQ(log.text(), "2026-01-02T03:04:05.678Z debug yes\n");
+}
+
 TEST(Log, TakesBracesOfAMessageLiterally) {
   CapturedLog log;
   log_info("{} {0} %v {");

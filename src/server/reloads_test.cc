@@ -1,0 +1,111 @@
+#include "server/reloads.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/log/log.h"
+
+namespace detent::server {
+namespace {
+
+/// Sends the log to a string while it lives.
+class CapturedLog {
+ public:
+  CapturedLog() { configure_log({.level = LogLevel::info, .out = &out_}); }
+  ~CapturedLog() { configure_log({}); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+  /// Without the times, and what was said before is forgotten.
+  std::string take() {
+    std::istringstream in(out_.str());
+    out_.str("");
+    std::string said;
+    for (std::string line; std::getline(in, line);) said += line.substr(line.find(' ') + 1) + "\n";
+    return said;
+  }
+
+ private:
+  std::ostringstream out_;
+};
+
+cli::ServeCall call(LogLevel level, const std::string& memory) {
+  return {.options = {.log_level = level},
+          .settings = {{"memory", memory, "detent.toml:3"}, {"log-level", "any", "detent.toml:4"}}};
+}
+
+Error wrong(const std::string& what) { return Error{ErrorCode::invalid_argument, what, ""}; }
+
+TEST(Reloads, PutTheLevelOfTheLogInForce) {
+  CapturedLog log;
+  cli::ServeCall now = call(LogLevel::debug, "1G");
+  Reloads reloads(call(LogLevel::info, "1G"), [&now] { return Result<cli::ServeCall>(now); });
+  log_debug("no");
+  reloads.run();
+  EXPECT_EQ(log.take(), "info reloaded\n");
+  log_debug("yes");
+  EXPECT_EQ(log.take(), "debug yes\n");
+  now.options.log_level = LogLevel::error;
+  reloads.run();
+  log_warning("no");
+  EXPECT_EQ(log.take(), "");
+}
+
+TEST(Reloads, SayWhatNeedsANewStartWithoutItsValue) {
+  CapturedLog log;
+  Reloads reloads(call(LogLevel::info, "1G"),
+                  [] { return Result<cli::ServeCall>(call(LogLevel::info, "redis://a:b@c")); });
+  const std::string said =
+      "warning a setting has changed; it counts from the next start setting=memory "
+      "from=detent.toml:3\n"
+      "info reloaded\n";
+  reloads.run();
+  EXPECT_EQ(log.take(), said);
+  reloads.run();
+  EXPECT_EQ(log.take(), said) << "it is still not in force";
+}
+
+TEST(Reloads, SettingsThatCannotBeReadLeaveTheOldInForceAndFilesAreReadAllTheSame) {
+  CapturedLog log;
+  Reloads reloads(call(LogLevel::info, "1G"),
+                  [] { return Result<cli::ServeCall>(wrong("detent.toml:1: no")); });
+  int read = 0;
+  reloads.add("the tokens", [&read] {
+    ++read;
+    return ok();
+  });
+  reloads.run();
+  EXPECT_EQ(read, 1);
+  EXPECT_EQ(log.take(),
+            "error the settings cannot be read again; those of before stay in force "
+            "cause=\"detent.toml:1: no\"\n"
+            "info read again what=\"the tokens\"\n"
+            "info reloaded\n");
+}
+
+TEST(Reloads, APartThatFailsHoldsUpNoOther) {
+  CapturedLog log;
+  Reloads reloads(call(LogLevel::info, "1G"),
+                  [] { return Result<cli::ServeCall>(call(LogLevel::info, "1G")); });
+  std::vector<std::string> order;
+  reloads.add("keys", [&order] {
+    order.emplace_back("keys");
+    return Result<void>(wrong("no key in line 2"));
+  });
+  reloads.add("certificate", [&order] {
+    order.emplace_back("certificate");
+    return ok();
+  });
+  reloads.run();
+  EXPECT_EQ(order, (std::vector<std::string>{"keys", "certificate"}));
+  EXPECT_EQ(log.take(),
+            "error cannot be read again; what was in force stays so what=keys cause=\"no key in "
+            "line 2\"\n"
+            "info read again what=certificate\n"
+            "info reloaded\n");
+}
+
+}  // namespace
+}  // namespace detent::server

@@ -1,0 +1,97 @@
+// The server as systemd runs it: what it tells of itself, and what it reads again when it is told
+// to. The test is the service manager.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "client/client.h"
+#include "server/test_notify_socket.h"
+#include "store/rocksdb/test_folder.h"
+#include "tests/durability/child_server.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+class Service : public ::testing::Test {
+ protected:
+  void write_settings(const std::string& text) const { std::ofstream(settings_) << text; }
+  bool has_logged(const std::string& words) const {
+    return server_.log().find(words) != std::string::npos;
+  }
+
+  server::NotifySocket socket_;
+  TestFolder folder_;
+  const std::string settings_ = folder_ / "detent.toml";
+  ChildServer server_{{.program = DETENT_BINARY,
+                       .data = folder_ / "data",
+                       .flags = {"--config", settings_},
+                       .log_level = "",
+                       .wrapper = {"env", "NOTIFY_SOCKET=" + socket_.name()}}};
+};
+
+TEST_F(Service, TellsThatItIsReadyThatItReloadsAndThatItStops) {
+  write_settings("");
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(socket_.next(), "READY=1");
+  ASSERT_TRUE(Client::create(server_.url()).value().ready()) << "as it has said";
+  const MonotonicTime before = SystemClock().now();
+  server_.signal(SIGHUP);
+  const std::string reloading = socket_.next().value();
+  const std::string prefix = "RELOADING=1\nMONOTONIC_USEC=";
+  ASSERT_EQ(reloading.rfind(prefix, 0), 0U) << reloading;
+  const std::chrono::microseconds at{std::stoll(reloading.substr(prefix.size()))};
+  EXPECT_GE(at + 1us, before.time_since_epoch());
+  EXPECT_LE(at, SystemClock().now().time_since_epoch());
+  EXPECT_EQ(socket_.next(), "READY=1");
+  EXPECT_EQ(server_.stop(), 0);
+  EXPECT_EQ(socket_.next(), "STOPPING=1");
+  EXPECT_TRUE(socket_.is_silent());
+}
+
+TEST_F(Service, ReadsItsFileAgainAndAWrongOneLeavesTheOldInForce) {
+  write_settings("log-level = \"error\"\nmemory = \"64M\"\n");
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(socket_.next(), "READY=1");
+  const auto reload = [this] {
+    server_.signal(SIGHUP);
+    EXPECT_TRUE(socket_.next());
+    EXPECT_EQ(socket_.next(), "READY=1");
+  };
+  reload();
+  EXPECT_EQ(server_.log(), "") << "only errors";
+  write_settings("log-level = \"loud\"\n");
+  reload();
+  EXPECT_TRUE(has_logged("error the settings cannot be read again; those of before stay in force"));
+  EXPECT_TRUE(has_logged(":1: log-level: must be debug")) << server_.log();
+  EXPECT_FALSE(has_logged("reloaded"));
+  write_settings("log-level = \"info\"\nmemory = \"65M\"\n");
+  reload();
+  EXPECT_TRUE(has_logged("warning a setting has changed; it counts from the next start "
+                         "setting=memory from=" +
+                         settings_ + ":2"))
+      << server_.log();
+  EXPECT_TRUE(has_logged("info reloaded"));
+  EXPECT_TRUE(Client::create(server_.url()).value().ready());
+  EXPECT_EQ(server_.stop(), 0);
+}
+
+TEST_F(Service, FeedsTheWatchdog) {
+  write_settings("");
+  server_.options().wrapper.emplace_back("WATCHDOG_USEC=20000");
+  ASSERT_TRUE(server_.start());
+  int fed = 0;
+  bool is_ready = false;
+  while (fed < 20 || !is_ready) {
+    const std::string told = socket_.next().value();
+    if (told == "WATCHDOG=1") ++fed;
+    is_ready = is_ready || told == "READY=1";
+  }
+  EXPECT_EQ(server_.stop(), 0);
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Holds packaging/detent.service.in to systemd itself, which need not run for that: the unit is
+valid, `systemd-analyze security` rates it at most 2.0, and a unit without its hardening worse.
+
+Called with the program and the unit. Exit status 77, skipped, where systemd is not installed.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, TEMPLATE = sys.argv[1:3]
+
+
+def analyze(unit, *arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "detent.service")
+        path.write_text(unit, encoding="utf-8")
+        return subprocess.run(["systemd-analyze", *arguments, str(path)], text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def security(unit):
+    """The exit status says whether the exposure is at most 2.0."""
+    return analyze(unit, "security", "--offline=true", "--threshold=20")
+
+
+UNIT = pathlib.Path(TEMPLATE).read_text(encoding="utf-8").replace("@DETENT_PROGRAM@", PROGRAM)
+
+
+class Unit(unittest.TestCase):
+    def test_systemd_finds_nothing_wrong(self):
+        verified = analyze(UNIT, "verify", "--man=no")
+        self.assertEqual((verified.returncode, verified.stdout), (0, ""))
+
+    def test_systemd_finds_something_wrong_when_there_is(self):
+        self.assertNotEqual(analyze(UNIT.replace("Type=notify", "Type=notice"), "verify",
+                                    "--man=no").stdout, "")
+
+    def test_exposure_is_at_most_2(self):
+        rated = security(UNIT)
+        self.assertEqual(rated.returncode, 0, rated.stdout)
+
+    def test_exposure_is_more_without_the_system_call_filter(self):
+        self.assertNotEqual(security(re.sub(r"SystemCallFilter=.*\n", "", UNIT)).returncode, 0)
+
+
+if __name__ == "__main__":
+    if shutil.which("systemd-analyze") is None:
+        print("systemd-analyze is not installed: skipped")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
