@@ -30,10 +30,10 @@ timeval to_timeval(milliseconds time) {
 
 Error unavailable(std::string message) { return {ErrorCode::unavailable, std::move(message), ""}; }
 
-Error no_address(std::string_view text) {
+/// The text is not shown: one that is wrong may have a password in it.
+Error no_address() {
   return {ErrorCode::invalid_argument,
-          "'" + std::string(text) + "' is no address of a Redis: give HOST:PORT or /path/of/socket",
-          "address"};
+          "that is no address of a Redis: give HOST:PORT or /path/of/socket", "address"};
 }
 
 /// A length or a count and what begins with it, as Redis reads it (RESP).
@@ -79,17 +79,17 @@ Result<RedisAddress> parse_redis_address(std::string_view text) {
     return address;
   }
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return no_address(text);
+  if (colon == std::string_view::npos) return no_address();
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return no_address(text);
+    return no_address();
   }
   const char* end = text.data() + text.size();
   const auto [after, error] = std::from_chars(text.data() + colon + 1, end, address.port);
   if (error != std::errc{} || after != end || address.port == 0 || host.empty()) {
-    return no_address(text);
+    return no_address();
   }
   address.host = host;
   return address;

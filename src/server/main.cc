@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log/log.h"
+#include "base/log/redact.h"
 #include "cli/cli.h"
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
@@ -96,7 +97,7 @@ int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {
   configure_log({.level = call.options.log_level, .format = call.options.log_format});
   const Result<void> served = serve_until_told_to_stop(call, read_again);
   if (served) return 0;
-  std::fprintf(stderr, "detent serve: %s\n", served.error().message.c_str());
+  std::fprintf(stderr, "detent serve: %s\n", redact(served.error().message).c_str());
   return 1;
 }
 

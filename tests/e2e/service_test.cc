@@ -70,9 +70,10 @@ TEST_F(Service, ReadsItsFileAgainAndAWrongOneLeavesTheOldInForce) {
   EXPECT_FALSE(has_logged("reloaded"));
   write_settings("log-level = \"info\"\nmemory = \"65M\"\n");
   reload();
-  EXPECT_TRUE(has_logged("warning a setting has changed; it counts from the next start "
-                         "setting=memory from=" +
-                         settings_ + ":2"))
+  EXPECT_TRUE(
+      has_logged("warning a setting has changed; it counts from the next start "
+                 "setting=memory from=" +
+                 settings_ + ":2"))
       << server_.log();
   EXPECT_TRUE(has_logged("info reloaded"));
   EXPECT_TRUE(Client::create(server_.url()).value().ready());

@@ -5,7 +5,8 @@
 //   {"time":"2026-01-02T03:04:05.678Z","level":"info","message":"listening","address":…}
 //
 // What is logged may come from outside, so a line stays a line: control bytes and bytes that are
-// not UTF-8 are escaped and the length is capped. Secrets and task payloads do not belong in it.
+// not UTF-8 are escaped and the length is capped. Secrets and task payloads do not belong in it;
+// what looks like a secret all the same is masked (redact.h).
 // This folder is the only one that includes spdlog; its default logger is the one mutable global
 // of the project, hidden here. The library does not log: it hands errors to callbacks.
 #pragma once

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/log/redact.h"
 #include "base/wall_time.h"
 
 namespace detent {
@@ -126,12 +127,13 @@ bool needs_quotes(std::string_view value) {
 std::string render_text(const LogEvent& event, std::string head) {
   head.append(" ").append(to_string(event.level)).append(" ");
   LineWriter line(LogFormat::text, std::move(head));
-  line.add_escaped(event.message, "");
+  line.add_escaped(redact(event.message), "");
   for (const LogField& field : event.fields) {
     line.add(" ");
     line.add(field.key());
     line.add("=");
-    line.add_escaped(field.value(), needs_quotes(field.value()) ? "\"" : "");
+    const std::string value = redact(field.value());
+    line.add_escaped(value, needs_quotes(value) ? "\"" : "");
   }
   return std::move(line).finish(line.cut() ? " [cut]" : "");
 }
@@ -140,7 +142,7 @@ std::string render_json(const LogEvent& event, const std::string& time) {
   std::string head = R"({"time":")" + time + R"(","level":")";
   head.append(to_string(event.level)).append(R"(","message":)");
   LineWriter line(LogFormat::json, std::move(head));
-  line.add_escaped(event.message, "\"");
+  line.add_escaped(redact(event.message), "\"");
   for (const LogField& field : event.fields) {
     if (line.cut()) break;
     const std::size_t before = line.size();
@@ -149,7 +151,7 @@ std::string render_json(const LogEvent& event, const std::string& time) {
     line.add("\":");
     const std::size_t key_end = line.size();
     if (field.quoted()) {
-      line.add_escaped(field.value(), "\"");
+      line.add_escaped(redact(field.value()), "\"");
     } else {
       line.add(field.value());
     }

@@ -19,9 +19,9 @@ struct LogEvent {
 
 std::string_view to_string(LogLevel level) noexcept;
 
-/// Without the newline at the end. Valid UTF-8 and free of control characters whatever goes in; in
-/// JSON format one valid object. At most kLongestLogEvent bytes and 100 for time, level and the
-/// note that the event was cut.
+/// Without the newline at the end, and without what looks like a secret (redact.h). Valid UTF-8 and
+/// free of control characters whatever goes in; in JSON format one valid object. At most
+/// kLongestLogEvent bytes and 100 for time, level and the note that the event was cut.
 std::string render_log_line(LogFormat format, const LogEvent& event);
 
 }  // namespace detent
