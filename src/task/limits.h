@@ -34,6 +34,15 @@ inline constexpr std::size_t kMaxTimeZoneBytes = 100;
 inline constexpr std::chrono::milliseconds kLeastPeriod{1'000};
 inline constexpr std::chrono::milliseconds kMaxJitter = std::chrono::hours{24};
 inline constexpr std::uint32_t kMaxMisfires = 1'000;
+/// Of webhooks: the URL; the headers of a task, together and each; the keys of a queue.
+inline constexpr std::size_t kMaxWebhookBytes = 2'048;
+inline constexpr std::size_t kMaxHeaders = 16;
+inline constexpr std::size_t kMaxHeaderNameBytes = 64;
+inline constexpr std::size_t kMaxHeaderValueBytes = 1'024;
+inline constexpr std::size_t kMaxHeadersBytes = 4'096;  // names and values
+inline constexpr std::size_t kMaxWebhookKeys = 3;
+inline constexpr std::size_t kLeastWebhookKeyBytes = 24;  // decoded
+inline constexpr std::size_t kMaxWebhookKeyBytes = 64;
 /// Lower is more urgent.
 inline constexpr std::uint32_t kDefaultPriority = 1024;
 

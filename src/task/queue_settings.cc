@@ -38,7 +38,8 @@ Result<void> validate(const QueueSettings& settings) {
   TRY(validate_retention("retention", settings.retention));
   TRY(validate_retention("key_retention", settings.key_retention));
   TRY(validate_limit("rate", settings.rate, kMaxRate));
-  return validate_limit("concurrency", settings.concurrency, kMaxConcurrency);
+  TRY(validate_limit("concurrency", settings.concurrency, kMaxConcurrency));
+  return settings.webhook ? validate(*settings.webhook) : ok();
 }
 
 }  // namespace detent

@@ -28,6 +28,8 @@ struct QueueSettings {
   /// Most tasks handed out in a second, and most leased at a time.
   std::optional<std::uint32_t> rate;
   std::optional<std::uint32_t> concurrency;
+  /// Where its tasks are delivered to that name no webhook of their own; no worker leases them.
+  std::optional<QueueWebhook> webhook;
 
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };

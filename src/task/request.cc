@@ -63,6 +63,11 @@ bool is_control(std::string_view character) noexcept {
   return character.size() == 2 && character.front() == '\xC2' && byte < 0xA0;
 }
 
+/// None is a task's webhook, too.
+Result<void> validate_webhook(std::string_view url) {
+  return url.empty() ? ok() : validate_webhook_url(url);
+}
+
 Result<void> validate_key(std::string_view key) {
   if (key.size() > kMaxKeyBytes) {
     return invalid("key", "a key is at most " + std::to_string(kMaxKeyBytes) + " bytes");
@@ -124,7 +129,9 @@ Result<void> validate(const Task& task) {
                                .payload = task.payload,
                                .rules = task.rules,
                                .due = task.due_at,
-                               .key = task.key}));
+                               .key = task.key,
+                               .webhook = task.webhook,
+                               .headers = task.headers}));
   if (task.id.value == 0 || task.id >= kEndOfForeignIds) {
     return invalid("id", "no task can have this id");
   }
@@ -145,6 +152,8 @@ Result<void> validate(const Task& task) {
 
 Result<void> validate(const TaskEdit& edit) {
   if (edit.due) TRY(validate(*edit.due));
+  if (edit.webhook) TRY(validate_webhook(*edit.webhook));
+  if (edit.headers) TRY(validate_headers(*edit.headers));
   return edit.payload ? validate_payload(*edit.payload) : ok();
 }
 
@@ -153,6 +162,8 @@ Result<void> validate(const ScheduleRequest& request) {
   TRY(validate_payload(request.payload));
   TRY(validate(request.due));
   TRY(validate(request.rules));
+  TRY(validate_webhook(request.webhook));
+  TRY(validate_headers(request.headers));
   return validate_key(request.key);
 }
 
@@ -193,6 +204,12 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept {
   if (rules.backoff) {
     hash.duration('i', rules.backoff->initial);
     hash.duration('l', rules.backoff->max);
+  }
+  if (!request.webhook.empty()) hash.text('w', request.webhook);
+  for (const TaskHeader& header : request.headers) {
+    if (is_trace_header(header.name)) continue;  // who asks again does so in another trace
+    hash.text('h', header.name);
+    hash.text('=', header.value);
   }
   return hash.value();
 }

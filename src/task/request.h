@@ -25,6 +25,8 @@ struct TaskEdit {
   std::optional<Due> due = {};
   std::optional<std::uint32_t> priority = {};
   std::optional<Payload> payload = {};
+  std::optional<std::string> webhook = {};  // empty: it has none of its own any more
+  std::optional<TaskHeaders> headers = {};  // all of them
 };
 
 struct ScheduleRequest {
@@ -32,12 +34,14 @@ struct ScheduleRequest {
   Payload payload = {};
   TaskRules rules = {};
   Due due = std::chrono::milliseconds{0};
-  std::string key = {};  // may be empty; ≤ kMaxKeyBytes of UTF-8 without control characters
+  std::string key = {};      // may be empty; ≤ kMaxKeyBytes of UTF-8 without control characters
+  std::string webhook = {};  // Task::webhook
+  TaskHeaders headers = {};
 };
 
 /// Refuses what may not be stored, naming the field: queue name, payload size (too_large), delay
-/// (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility timeout, backoff, key. Durations
-/// beyond their bound are refused, never cut.
+/// (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility timeout, backoff, key, webhook,
+/// headers. Durations beyond their bound are refused, never cut.
 Result<void> validate(const ScheduleRequest& request);
 /// The same for all of a task, as it may come from another store: its id, its attempts too.
 Result<void> validate(const Task& task);
@@ -46,8 +50,8 @@ Result<void> validate(const Due& due);
 Result<void> validate(const TaskRules& rules);
 Result<void> validate(const TaskEdit& edit);
 
-/// A hash of what was asked for, as it was sent: equal requests have equal ones. It is stored with
-/// the key, so it must stay the same for ever. Not for secrets: FNV-1a, 64 bits.
+/// A hash of what was asked for, as it was sent, but for its trace: equal requests have equal ones.
+/// It is stored with the key, so it must stay the same for ever. Not for secrets: FNV-1a, 64 bits.
 std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
 
 /// A task and where it stands at the moment it was looked at.

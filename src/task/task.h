@@ -11,6 +11,7 @@
 
 #include "detent/clock.h"
 #include "task/limits.h"
+#include "task/webhook.h"
 
 namespace detent {
 
@@ -106,6 +107,10 @@ struct Task {
   std::string key = {};  // unique in its queue while the task lives, and longer; may be empty
   std::vector<Attempt> history = {};  // of the attempts, the last kMaxHistory; oldest first
   TaskTally tally = {};
+  /// Where it is delivered to, instead of being leased to workers: a URL. Empty: to the webhook of
+  /// its queue, or to workers where that has none.
+  std::string webhook = {};
+  TaskHeaders headers = {};  // of the webhook's request; workers are shown them, too
 
   friend bool operator==(const Task&, const Task&) = default;
 };
