@@ -14,8 +14,10 @@ namespace detent {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 4;
-/// Of records that end with no tally.
-constexpr std::uint8_t kVersionWithoutTally = 2;
+constexpr std::uint8_t kPlainVersion = 2;   // ends with the payload
+constexpr std::uint8_t kTallyVersion = 3;   // with a tally
+constexpr std::uint8_t kExtrasVersion = 4;  // with a byte that tells what else there is
+static_assert(kExtrasVersion == kRecordVersion);
 
 // The flags byte, beside kTaskFlags. Version 1 has the first five only; its other bits are 0.
 constexpr unsigned kStandingLow = 1u << 1;
@@ -23,6 +25,12 @@ constexpr unsigned kStandingHigh = 1u << 5;
 constexpr unsigned kHasKey = 1u << 6;
 constexpr unsigned kHasHistory = 1u << 7;
 constexpr unsigned kFlagsOfVersion1 = (1u << 5) - 1;
+
+// What else there is, from version 4 on.
+constexpr unsigned kHasTally = 1u << 0;
+constexpr unsigned kHasWebhook = 1u << 1;
+constexpr unsigned kHasHeaders = 1u << 2;
+constexpr unsigned kKnownExtras = (1u << 3) - 1;
 
 // So that the low bit of the standing is what was the flag "dead" in version 1.
 static_assert(static_cast<unsigned>(Standing::live) == 0);
@@ -99,6 +107,40 @@ Result<TaskTally> read_tally(ByteReader& reader) {
   return tally;
 }
 
+Result<TaskHeaders> read_headers(ByteReader& reader) {
+  ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
+  if (count < 1 || count > kMaxHeaders) {
+    return damaged_record(std::to_string(count) + " headers");
+  }
+  TaskHeaders headers(count);
+  std::size_t bytes = 0;
+  for (TaskHeader& header : headers) {
+    ASSIGN_OR_RETURN(header.name, read_string(reader, kMaxHeaderNameBytes));
+    ASSIGN_OR_RETURN(header.value, read_string(reader, kMaxHeaderValueBytes));
+    bytes += header.name.size() + header.value.size();
+  }
+  if (bytes > kMaxHeadersBytes) return damaged_record("its headers are too long");
+  return headers;
+}
+
+Result<void> read_extras(ByteReader& reader, Task& task) {
+  ASSIGN_OR_RETURN(const unsigned extras, reader.u8());
+  if ((extras & ~kKnownExtras) != 0) return damaged_record("it has what version 4 does not");
+  if ((extras & (kHasWebhook | kHasHeaders)) == 0)
+    return damaged_record("nothing makes it version 4");
+  if (extras & kHasTally) {
+    ASSIGN_OR_RETURN(task.tally, read_tally(reader));
+  }
+  if (extras & kHasWebhook) {
+    ASSIGN_OR_RETURN(task.webhook, read_string(reader, kMaxWebhookBytes));
+    if (task.webhook.empty()) return damaged_record("its webhook is empty");
+  }
+  if (extras & kHasHeaders) {
+    ASSIGN_OR_RETURN(task.headers, read_headers(reader));
+  }
+  return ok();
+}
+
 /// The fields, in the order in which encode_record writes them.
 Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
   ByteReader reader(fields);
@@ -123,8 +165,10 @@ Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
     TRY(read_key_and_history(reader, flags, task));
   }
   ASSIGN_OR_RETURN(task.payload.data, read_string(reader, kMaxPayloadBytes));
-  if (version > kVersionWithoutTally) {
+  if (version == kTallyVersion) {
     ASSIGN_OR_RETURN(task.tally, read_tally(reader));
+  } else if (version == kExtrasVersion) {
+    TRY(read_extras(reader, task));
   }
   TRY(reader.expect_end());
   return task;
@@ -160,11 +204,33 @@ void write_tally(ByteWriter& writer, const TaskTally& tally) {
   write_duration(writer, tally.delay);
 }
 
+void write_extras(ByteWriter& writer, const Task& task) {
+  const bool has_tally = task.tally != TaskTally{};
+  writer.u8(static_cast<std::uint8_t>((has_tally ? kHasTally : 0) |
+                                      (task.webhook.empty() ? 0 : kHasWebhook) |
+                                      (task.headers.empty() ? 0 : kHasHeaders)));
+  if (has_tally) write_tally(writer, task.tally);
+  if (!task.webhook.empty()) writer.string(task.webhook);
+  if (task.headers.empty()) return;
+  writer.varint(task.headers.size());
+  for (const TaskHeader& header : task.headers) {
+    writer.string(header.name);
+    writer.string(header.value);
+  }
+}
+
+std::uint8_t version_of(const Task& task) {
+  if (!task.webhook.empty() || !task.headers.empty()) return kExtrasVersion;
+  return task.tally != TaskTally{} ? kTallyVersion : kPlainVersion;
+}
+
 void check_limits(const Task& task) {
   DETENT_CHECK(task.queue.size() <= kMaxQueueNameBytes);
   DETENT_CHECK(task.payload.data.size() <= kMaxPayloadBytes);
   DETENT_CHECK(task.key.size() <= kMaxKeyBytes);
   DETENT_CHECK(task.history.size() <= kMaxHistory);
+  DETENT_CHECK(task.webhook.size() <= kMaxWebhookBytes);
+  DETENT_CHECK(task.headers.size() <= kMaxHeaders);
   for (const Attempt& attempt : task.history) {
     DETENT_CHECK(attempt.worker.size() <= kMaxWorkerBytes);
     DETENT_CHECK(attempt.error.size() <= kMaxErrorBytes);
@@ -193,8 +259,8 @@ std::string encode_record(const Task& task) {
   std::string record;
   record.reserve(64 + task.queue.size() + task.key.size() + task.payload.data.size());
   ByteWriter writer(record);
-  const bool has_tally = task.tally != TaskTally{};
-  writer.u8(has_tally ? kRecordVersion : kVersionWithoutTally);
+  const std::uint8_t version = version_of(task);
+  writer.u8(version);
   writer.u8(static_cast<std::uint8_t>(flags_of(task)));
   write_time(writer, task.due_at);
   write_time(writer, task.created_at);
@@ -205,7 +271,8 @@ std::string encode_record(const Task& task) {
   if (!task.key.empty()) writer.string(task.key);
   if (!task.history.empty()) write_history(writer, task.history);
   writer.string(task.payload.data);
-  if (has_tally) write_tally(writer, task.tally);
+  if (version == kTallyVersion) write_tally(writer, task.tally);
+  if (version == kExtrasVersion) write_extras(writer, task);
   seal(record, seal_context(task.id));
   DETENT_DCHECK(decode(task.id, record).value() == task);
   return record;

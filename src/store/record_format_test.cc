@@ -115,6 +115,13 @@ Task random_task(Rng& rng) {
                        .worker = random_bytes(rng, rng.below(30)),
                        .error = random_bytes(rng, rng.below(100))});
   }
+  if (rng.below(4) == 0) task.tally.leases = number32();
+  if (rng.below(4) == 0) task.webhook = random_bytes(rng, rng.below(100));
+  const std::size_t headers = rng.below(4) == 0 ? rng.below(kMaxHeaders + 1) : 0;
+  for (std::size_t i = 0; i < headers; ++i) {
+    task.headers.push_back(
+        {random_bytes(rng, rng.below(kMaxHeaderNameBytes + 1)), random_bytes(rng, rng.below(100))});
+  }
   return task;
 }
 
@@ -238,7 +245,7 @@ TEST(Record, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
   constexpr TaskId kId{77};
-  std::array<std::size_t, 3> readable{};  // by version
+  std::array<std::size_t, kRecordVersion + 1> readable{};  // by version
   for (int i = 0; i < 50'000; ++i) {
     std::string bytes = rng.below(2) == 0 ? kFullVersion1 : encode_record(random_task(rng));
     bytes.resize(bytes.size() - 4);
@@ -254,9 +261,12 @@ TEST(Record, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt) {
       ASSERT_EQ(task.error().code, ErrorCode::data_loss);
     }
   }
-  EXPECT_GT(readable[1], 0u);  // the seal was right, so the fields were reached
-  EXPECT_GT(readable[2], 0u);
-  EXPECT_LT(readable[1] + readable[2], 50'000u);
+  std::size_t read = 0;
+  for (std::size_t version = 1; version <= kRecordVersion; ++version) {
+    EXPECT_GT(readable[version], 0u);  // the seal was right, so the fields were reached
+    read += readable[version];
+  }
+  EXPECT_LT(read, 50'000u);
 }
 
 /// Bytes of a record whose parts can be made to break a rule.
@@ -373,9 +383,72 @@ TEST(Record, ATallyMakesItVersion3) {
   EXPECT_TRUE(whole.read());
 }
 
+/// What stands behind the payload in version 4.
+std::string extras_of(std::uint8_t which, const std::vector<std::string>& strings,
+                      std::size_t headers = 0) {
+  std::string bytes(1, static_cast<char>(which));
+  ByteWriter writer(bytes);
+  if (headers != 0) writer.varint(headers);
+  for (const std::string& text : strings) writer.string(text);
+  return bytes;
+}
+
+TEST(Record, AWebhookOrHeadersMakeItVersion4) {
+  const Task plain = example_task();
+  Task task = plain;
+  task.webhook = "http://a/b";
+  EXPECT_EQ(encode_record(task).front(), '\4');
+  EXPECT_EQ(decode_record(task.id, encode_record(task)), task);
+  task.headers = {{"X-A", "b"}, {"c", ""}};
+  EXPECT_EQ(decode_record(task.id, encode_record(task)), task);
+  task.webhook.clear();
+  task.tally.leases = 1;
+  EXPECT_EQ(encode_record(task).front(), '\4');
+  EXPECT_EQ(decode_record(task.id, encode_record(task)), task);
+  // Without either it is as it always was.
+  task.headers.clear();
+  EXPECT_EQ(encode_record(task).front(), '\3');
+  task.tally = {};
+  EXPECT_EQ(encode_record(task), encode_record(plain));
+}
+
+TEST(Record, Version4IsTheseBytes) {
+  Task task = example_task();
+  task.webhook = "http://a";
+  task.headers = {{"k", "v"}};
+  const std::string record = encode_record(task);
+  EXPECT_EQ(record.substr(0, record.size() - 4), unhex("0404AC02058008000901710"
+                                                       "27B7D0608687474703A2F2F6101016B0176"));
+}
+
+TEST(Record, WhatVersion4AddsIsReadToItsLimitsAndNotBeyond) {
+  const auto read = [](std::string after) {
+    return RawRecord{.version = 4, .after = std::move(after)}.read().has_value();
+  };
+  EXPECT_TRUE(read(extras_of(2, {"http://a"})));
+  EXPECT_TRUE(read(extras_of(2, {std::string(kMaxWebhookBytes, 'w')})));
+  EXPECT_TRUE(read(extras_of(4, {"a", "b"}, 1)));
+  EXPECT_TRUE(read(extras_of(4, {std::string(64, 'n'), std::string(1'024, 'v')}, 1)));
+  EXPECT_FALSE(read("")) << "it does not say what there is";
+  EXPECT_FALSE(read(extras_of(0, {}))) << "would be written as version 2";
+  EXPECT_FALSE(read(extras_of(1, {}) + std::string(6, '\1'))) << "would be written as version 3";
+  EXPECT_FALSE(read(extras_of(2 | 8, {"http://a"}))) << "a bit that nobody knows";
+  EXPECT_FALSE(read(extras_of(2, {""})));
+  EXPECT_FALSE(read(extras_of(2, {std::string(kMaxWebhookBytes + 1, 'w')})));
+  EXPECT_FALSE(read(extras_of(4, {std::string(65, 'n'), ""}, 1)));
+  EXPECT_FALSE(read(extras_of(4, {"n", std::string(1'025, 'v')}, 1)));
+  EXPECT_FALSE(read(extras_of(4, std::vector<std::string>(34, "n"), 17)));
+  EXPECT_FALSE(read(extras_of(4, std::vector<std::string>(10, std::string(60, 'n')), 4)));
+  EXPECT_FALSE(read(extras_of(4,
+                              {"a", std::string(1'024, 'v'), "b", std::string(1'024, 'v'), "c",
+                               std::string(1'024, 'v'), "d", std::string(1'021, 'v')},
+                              4)));
+  EXPECT_FALSE(read(extras_of(2, {"http://a"}) + "x"));
+}
+
 TEST(Record, UnknownVersionIsSaidClearly) {
   std::string record = encode_record(plain_task());
-  for (const char version : {'\0', '\4'}) {
+  for (const char version : {'\0', '\5'}) {
     record[0] = version;
     const Result<Task> result = decode_record(TaskId{256}, record);
     ASSERT_FALSE(result);

@@ -41,11 +41,15 @@ namespace detent {
 /// A sorted order of tasks. `due` and `ended` are one for all queues, the others one a queue.
 enum class Lane : std::uint8_t { due, ready, dead, ended };
 
+/// The ready lane of a queue's tasks with a webhook of their own: the queue's number and this. They
+/// are for another taker than the rest, and neither may hide the other.
+inline constexpr std::uint32_t kWebhookLane = std::uint32_t{1} << 31;
+
 /// Where a record lies. Places of different tasks differ, because ids do. Sorted by lane, then as
 /// the lane is read.
 struct Place {
   Lane lane = Lane::due;
-  std::uint32_t queue = 0;     // QueueRecord::number; 0 in `due` and `ended`
+  std::uint32_t queue = 0;     // QueueRecord::number; 0 in `due` and `ended`; see kWebhookLane
   std::uint32_t priority = 0;  // in `ready` only
   WallTime at{};
   TaskId id;
@@ -87,8 +91,9 @@ struct QueueRecord {
   std::uint32_t number = 0;   // from 1; its own for ever
   std::uint64_t waiting = 0;  // scheduled, ready or leased
   std::uint64_t dead = 0;
-  std::uint64_t bytes = 0;          // of the payloads of those two
-  std::uint64_t in_ready_lane = 0;  // of those that wait
+  std::uint64_t bytes = 0;            // of the payloads of those two
+  std::uint64_t in_ready_lane = 0;    // of those that wait
+  std::uint64_t in_webhook_lane = 0;  // likewise, of those with a webhook of their own
   QueueSettings settings = {};
 
   friend bool operator==(const QueueRecord&, const QueueRecord&) = default;

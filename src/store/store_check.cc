@@ -18,10 +18,13 @@ constexpr std::array<std::string_view, 4> kLaneNames{"due", "ready", "dead", "en
 
 std::string_view name_of(Lane lane) noexcept { return kLaneNames[static_cast<std::size_t>(lane)]; }
 
+bool is_in_webhook_lane(const Place& place) noexcept { return (place.queue & kWebhookLane) != 0; }
+
 std::string describe(const Place& place) {
   std::string text = "task " + to_string(place.id) + " in the " + std::string(name_of(place.lane));
-  text += " lane";
-  if (place.queue != 0) text += " of queue number " + std::to_string(place.queue);
+  text += is_in_webhook_lane(place) ? " webhook lane" : " lane";
+  const std::uint32_t queue = place.queue & ~kWebhookLane;
+  if (queue != 0) text += " of queue number " + std::to_string(queue);
   return text + " at " + format_rfc3339(place.at);
 }
 
@@ -49,6 +52,7 @@ class StoreCheck {
     // Also the numbers that no queue has any more: nothing may lie there.
     for (std::uint32_t left = store_.last_queue_number(); left > 0; --left) {
       TRY(read_lane(Lane::ready, left));
+      TRY(read_lane(Lane::ready, left | kWebhookLane));
       TRY(read_lane(Lane::dead, left));
     }
     compare_lanes();
@@ -169,7 +173,7 @@ class StoreCheck {
       find_fault(describe(place) + ": there is no queue " + task.queue);
       return ok();
     }
-    if (place.queue != 0 && place.queue != queue->second.record.number) {
+    if (place.queue != 0 && (place.queue & ~kWebhookLane) != queue->second.record.number) {
       find_fault(describe(place) + ": lies with another queue than its own, " + task.queue);
     }
     add_to_sums(stored, queue->second.sums);
@@ -179,6 +183,7 @@ class StoreCheck {
   /// Lane and place are what the engine gives to such a task.
   void check_lane(const StoredTask& stored) {
     const auto& [place, task] = stored;
+    const bool has_webhook = !task.webhook.empty();
     bool is_right = false;
     switch (place.lane) {
       case Lane::due:
@@ -187,10 +192,11 @@ class StoreCheck {
         break;
       case Lane::ready:
         is_right = task.standing == Standing::live && place.at == task.due_at &&
-                   place.priority == task.rules.priority;
+                   place.priority == task.rules.priority &&
+                   is_in_webhook_lane(place) == has_webhook;
         break;
       case Lane::dead:
-        is_right = task.standing == Standing::dead;
+        is_right = task.standing == Standing::dead && !is_in_webhook_lane(place);
         break;
       case Lane::ended:
         is_right = task.standing == Standing::completed || task.standing == Standing::cancelled;
@@ -207,7 +213,9 @@ class StoreCheck {
       return;
     }
     ++sums.waiting;
-    if (place.lane == Lane::ready) ++sums.in_ready_lane;
+    if (place.lane == Lane::ready) {
+      ++(is_in_webhook_lane(place) ? sums.in_webhook_lane : sums.in_ready_lane);
+    }
     ++due_sums_[due_bin_of(task.due_at, task.created_at)];
   }
 
@@ -284,6 +292,7 @@ class StoreCheck {
       compare(of_queue + "dead tasks", record.dead, sums.dead);
       compare(of_queue + "bytes of payload", record.bytes, sums.bytes);
       compare(of_queue + "tasks in the ready lane", record.in_ready_lane, sums.in_ready_lane);
+      compare(of_queue + "tasks in the webhook lane", record.in_webhook_lane, sums.in_webhook_lane);
     }
   }
 

@@ -224,6 +224,29 @@ TEST_F(StoreCheckTest, ATaskInAnotherQueuesLaneIsFound) {
   expect_findings({"lies with another queue than its own, a"});
 }
 
+TEST_F(StoreCheckTest, TasksWithAWebhookLieInALaneOfTheirOwn) {
+  Task own = task_of(1'536, "a");
+  own.webhook = "http://a";
+  put(own, Lane::ready, 1 | kWebhookLane);
+  write();
+  set_queue({.queue = "a",
+             .number = 1,
+             .waiting = 3,
+             .bytes = 15,
+             .in_ready_lane = 1,
+             .in_webhook_lane = 1});
+  expect_findings({});
+  Task in_other = task_of(1'792, "a");
+  in_other.webhook = "http://a";
+  put(in_other, Lane::ready, 1);
+  put(task_of(2'048, "a"), Lane::ready, 1 | kWebhookLane);
+  write();
+  set_queue({.queue = "a", .number = 1, .waiting = 5, .bytes = 25, .in_ready_lane = 2});
+  expect_findings({"task 1792 in the ready lane of queue number 1",
+                   "task 2048 in the ready webhook lane of queue number 1",
+                   "a: tasks in the webhook lane: 0 are said to be there, 2 are"});
+}
+
 TEST_F(StoreCheckTest, ATaskInALaneThatItDoesNotBelongInIsFound) {
   put(task_of(1'536, "a", Standing::completed), Lane::due);
   put(task_of(1'792, "a", Standing::cancelled), Lane::dead, 1);

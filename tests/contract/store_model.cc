@@ -202,6 +202,7 @@ QueueSettings RandomBatches::random_settings() {
   if (one_in(3)) settings.max_bytes = rng_.next();
   if (one_in(3)) settings.rate = rng_.below(100);
   if (one_in(3)) settings.concurrency = rng_.below(100);
+  if (one_in(3)) settings.webhook = QueueWebhook{.url = "https://a", .keys = {"whsec_b"}};
   return settings;
 }
 
@@ -221,6 +222,7 @@ void RandomBatches::change_queue(WriteBatch& batch) {
   record.dead = rng_.below(100);
   record.bytes = rng_.next();
   record.in_ready_lane = rng_.below(1'000'000);
+  record.in_webhook_lane = rng_.below(3);
   record.settings = random_settings();
   batch.queues.push_back(std::move(record));
 }

@@ -71,6 +71,7 @@ TYPED_TEST(StoreQueues, EveryFieldOfAQueueReadsBack) {
   full.dead = 2;
   full.bytes = ~std::uint64_t{0};
   full.in_ready_lane = 3;
+  full.in_webhook_lane = 4;
   full.settings = {.paused = true,
                    .max_attempts = 4,
                    .visibility_timeout = milliseconds{5},
@@ -80,7 +81,8 @@ TYPED_TEST(StoreQueues, EveryFieldOfAQueueReadsBack) {
                    .max_tasks = 9,
                    .max_bytes = std::uint64_t{1} << 40,
                    .rate = 10,
-                   .concurrency = 11};
+                   .concurrency = 11,
+                   .webhook = QueueWebhook{.url = "https://a", .keys = {"whsec_b", "whsec_c"}}};
   std::vector<QueueRecord> queues{full};
   for (std::uint32_t i = 0; i < 7; ++i) {  // each optional one alone, 0 being a value
     QueueRecord one = queue_record("r" + std::to_string(i), i + 1);

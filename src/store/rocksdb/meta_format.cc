@@ -11,7 +11,8 @@ namespace detent {
 
 namespace {
 
-constexpr std::uint8_t kQueueVersion = 1;
+constexpr std::uint8_t kPlainQueueVersion = 1;
+constexpr std::uint8_t kWebhookQueueVersion = 2;  // has the count of a webhook lane
 
 // Which settings a queue record has. A bit that is not named here must be 0.
 constexpr std::uint64_t kPaused = 1u << 0;
@@ -22,7 +23,9 @@ constexpr std::uint64_t kHasMaxTasks = 1u << 4;
 constexpr std::uint64_t kHasMaxBytes = 1u << 5;
 constexpr std::uint64_t kHasRate = 1u << 6;
 constexpr std::uint64_t kHasConcurrency = 1u << 7;
-constexpr std::uint64_t kKnownFlags = (1u << 8) - 1;
+constexpr std::uint64_t kHasWebhook = 1u << 8;  // from version 2 on
+constexpr std::uint64_t kFlagsOfVersion1 = (1u << 8) - 1;
+constexpr std::uint64_t kKnownFlags = (1u << 9) - 1;
 
 Error in_key(std::string_view key, Error error) {
   return with_context("read \"" + std::string(key) + "\"", std::move(error));
@@ -38,7 +41,14 @@ std::uint64_t flags_of(const QueueSettings& settings) {
   if (settings.max_bytes) flags |= kHasMaxBytes;
   if (settings.rate) flags |= kHasRate;
   if (settings.concurrency) flags |= kHasConcurrency;
+  if (settings.webhook) flags |= kHasWebhook;
   return flags;
+}
+
+void write_webhook(ByteWriter& writer, const QueueWebhook& webhook) {
+  writer.string(webhook.url);
+  writer.varint(webhook.keys.size());
+  for (const std::string& key : webhook.keys) writer.string(key);
 }
 
 void write_settings(ByteWriter& writer, const QueueSettings& settings) {
@@ -52,12 +62,26 @@ void write_settings(ByteWriter& writer, const QueueSettings& settings) {
   if (settings.max_bytes) writer.varint(*settings.max_bytes);
   if (settings.rate) writer.varint(*settings.rate);
   if (settings.concurrency) writer.varint(*settings.concurrency);
+  if (settings.webhook) write_webhook(writer, *settings.webhook);
 }
 
-Result<QueueSettings> read_settings(ByteReader& reader) {
+Result<QueueWebhook> read_webhook(ByteReader& reader) {
+  QueueWebhook webhook;
+  ASSIGN_OR_RETURN(webhook.url, read_string(reader, kMaxWebhookBytes));
+  ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
+  if (count > kMaxWebhookKeys) return damaged_record("a webhook with too many keys");
+  webhook.keys.resize(count);
+  for (std::string& key : webhook.keys) {
+    ASSIGN_OR_RETURN(key, read_string(reader, kMaxWebhookBytes));
+  }
+  return webhook;
+}
+
+Result<QueueSettings> read_settings(ByteReader& reader, unsigned version) {
   QueueSettings settings;
   ASSIGN_OR_RETURN(const std::uint64_t flags, reader.varint());
-  if ((flags & ~kKnownFlags) != 0) return damaged_record("a setting that version 1 does not have");
+  const std::uint64_t known = version == kPlainQueueVersion ? kFlagsOfVersion1 : kKnownFlags;
+  if ((flags & ~known) != 0) return damaged_record("a setting that its version does not have");
   settings.paused = (flags & kPaused) != 0;
   ASSIGN_OR_RETURN(settings.retention, read_duration(reader));
   ASSIGN_OR_RETURN(settings.key_retention, read_duration(reader));
@@ -82,6 +106,9 @@ Result<QueueSettings> read_settings(ByteReader& reader) {
   if (flags & kHasConcurrency) {
     ASSIGN_OR_RETURN(settings.concurrency, read_u32(reader));
   }
+  if (flags & kHasWebhook) {
+    ASSIGN_OR_RETURN(settings.webhook, read_webhook(reader));
+  }
   return settings;
 }
 
@@ -91,13 +118,18 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   QueueRecord record;
   record.queue = key.substr(kQueuePrefix.size());
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
-  if (version != kQueueVersion) return damaged_record("its version is not known here");
+  if (version < kPlainQueueVersion || version > kWebhookQueueVersion) {
+    return damaged_record("its version is not known here");
+  }
   ASSIGN_OR_RETURN(record.number, read_u32(reader));
   ASSIGN_OR_RETURN(record.waiting, reader.varint());
   ASSIGN_OR_RETURN(record.dead, reader.varint());
   ASSIGN_OR_RETURN(record.bytes, reader.varint());
   ASSIGN_OR_RETURN(record.in_ready_lane, reader.varint());
-  ASSIGN_OR_RETURN(record.settings, read_settings(reader));
+  if (version == kWebhookQueueVersion) {
+    ASSIGN_OR_RETURN(record.in_webhook_lane, reader.varint());
+  }
+  ASSIGN_OR_RETURN(record.settings, read_settings(reader, version));
   TRY(reader.expect_end());
   return record;
 }
@@ -149,12 +181,14 @@ std::string queue_key(std::string_view queue) { return std::string(kQueuePrefix)
 std::string queue_value(std::string_view key, const QueueRecord& record) {
   std::string value;
   ByteWriter writer(value);
-  writer.u8(kQueueVersion);
+  const bool has_webhooks = record.settings.webhook || record.in_webhook_lane != 0;
+  writer.u8(has_webhooks ? kWebhookQueueVersion : kPlainQueueVersion);
   writer.varint(record.number);
   writer.varint(record.waiting);
   writer.varint(record.dead);
   writer.varint(record.bytes);
   writer.varint(record.in_ready_lane);
+  if (has_webhooks) writer.varint(record.in_webhook_lane);
   write_settings(writer, record.settings);
   return meta_value(key, std::move(value));
 }

@@ -30,6 +30,13 @@ QueueRecord full_record() {
   return record;
 }
 
+QueueRecord webhook_record() {
+  QueueRecord record = full_record();
+  record.in_webhook_lane = 14;
+  record.settings.webhook = QueueWebhook{.url = "https://a/b", .keys = {"whsec_1", "whsec_2"}};
+  return record;
+}
+
 TEST(MetaFormat, NumbersReadBackUnderTheirOwnKeyOnly) {
   const std::string value = meta_value(kEpochKey, number_bytes(42));
   EXPECT_EQ(parse_number_bytes(parse_meta_value(kEpochKey, value).value()).value(), 42u);
@@ -42,7 +49,12 @@ TEST(MetaFormat, QueueRecordsReadBackAndLieBetweenTheirBounds) {
   QueueRecord plain;
   plain.queue = "c";
   plain.number = 1;
-  for (const QueueRecord& record : {full_record(), plain}) {
+  QueueRecord with_lane = plain;  // its webhook has gone
+  with_lane.in_webhook_lane = 300;
+  QueueRecord without_keys = plain;
+  without_keys.settings.webhook = QueueWebhook{.url = "http://a"};
+  for (const QueueRecord& record :
+       {full_record(), plain, webhook_record(), with_lane, without_keys}) {
     const std::string key = queue_key(record.queue);
     EXPECT_GE(key, kQueuePrefix);
     EXPECT_LT(key, kQueueEnd);
@@ -84,9 +96,36 @@ TEST(MetaFormat, QueueRecordIsTheseBytes) {
             std::string("\x01\x02\xAC\x02\0\0\0\x02\0\xC0\xCF\x24\x09", 13));
 }
 
+TEST(MetaFormat, QueueRecordWithAWebhookIsTheseBytes) {
+  QueueRecord record;
+  record.queue = "q";
+  record.number = 2;
+  record.in_webhook_lane = 5;
+  record.settings.webhook = QueueWebhook{.url = "http://a", .keys = {"k"}};
+  const std::string value = queue_value(queue_key("q"), record);
+  // As above, with the tasks in the webhook lane before the flags; at its end URL and keys.
+  EXPECT_EQ(value.substr(0, value.size() - 4),
+            std::string("\x02\x02\0\0\0\0\x05\x80\x02\0\xC0\xCF\x24\x08http://a\x01\x01k", 25));
+}
+
+TEST(MetaFormat, VersionsOfAQueueRecordHaveNothingOfLaterOnes) {
+  const std::string key = queue_key("q");
+  // Version 1 with the flag of a webhook.
+  EXPECT_FALSE(
+      parse_queue(key, meta_value(key, std::string("\x01\x02\0\0\0\0\x80\x02\0\0\x01w\0", 13))));
+  const auto of_keys = [&](char count) {
+    std::string bytes("\x02\x02\0\0\0\0\0\x80\x02\0\0\x01w", 13);
+    bytes.push_back(count);
+    bytes.append(static_cast<std::size_t>(count), '\0');
+    return parse_queue(key, meta_value(key, bytes)).has_value();
+  };
+  EXPECT_TRUE(of_keys(3));
+  EXPECT_FALSE(of_keys(4));
+}
+
 TEST(MetaFormat, QueueRecordThatIsDamagedOrOfAnotherVersionIsDataLoss) {
   const std::string key = queue_key("a/b");
-  const std::string value = queue_value(key, full_record());
+  const std::string value = queue_value(key, webhook_record());
   for (std::size_t bit = 0; bit < 8 * value.size(); ++bit) {
     std::string flipped = value;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
@@ -96,7 +135,7 @@ TEST(MetaFormat, QueueRecordThatIsDamagedOrOfAnotherVersionIsDataLoss) {
     ASSERT_NE(record.error().message.find("q/a/b"), std::string::npos);
   }
   EXPECT_FALSE(parse_queue(queue_key("c"), value));
-  EXPECT_FALSE(parse_queue(key, meta_value(key, std::string("\x02\x01", 2))));
+  EXPECT_FALSE(parse_queue(key, meta_value(key, std::string("\x03\x01", 2))));
 }
 
 TEST(MetaFormat, KeyRecordsReadBackUnderTheirOwnKeyOnly) {
