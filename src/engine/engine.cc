@@ -59,14 +59,18 @@ Result<TaskSnapshot> Engine::schedule(ScheduleRequest request) {
             .rules = request.rules,
             .due_at = deadline.due_at,
             .created_at = time_.wall_now(),
-            .key = std::move(request.key)};
+            .key = std::move(request.key),
+            .webhook = std::move(request.webhook),
+            .headers = std::move(request.headers)};
   TaskSnapshot view{.task = {.id = task.id,
                              .queue = task.queue,
                              .payload = {},
                              .rules = task.rules,
                              .due_at = task.due_at,
                              .created_at = task.created_at,
-                             .key = task.key}};
+                             .key = task.key,
+                             .webhook = task.webhook,
+                             .headers = task.headers}};
   place(queue, std::move(task), std::nullopt, deadline);
   const LoadedTask* const loaded = find_loaded(view.task.id);
   view.state = loaded != nullptr ? loaded->state : state_on_disk(view.task);
@@ -196,11 +200,11 @@ Result<std::vector<LeasedTask>> Engine::lease_from(const std::string& name,
   if (it == queues_.end()) return std::vector<LeasedTask>{};
   Queue& queue = *it->second;
   if (queue.to_serve) return std::vector<LeasedTask>{};  // and comes first in the next turn, too
-  Result<std::vector<LeasedTask>> tasks = take_ready(queue, request);
+  if (!queue.has_work()) return std::vector<LeasedTask>{};
+  Result<std::vector<LeasedTask>> tasks = take_ready(queue, queue.ready, request);
   // What could not be read is set aside now: what is behind it may be sound.
-  while (tasks && tasks->empty() && allowance(queue) > 0 &&
-         (!queue.ready.empty() || is_spilled(queue))) {
-    tasks = take_ready(queue, request);
+  while (tasks && tasks->empty() && allowance(queue) > 0 && queue.has_work()) {
+    tasks = take_ready(queue, queue.ready, request);
   }
   return tasks;
 }
@@ -236,21 +240,26 @@ void Engine::abandon_wait(WaitId id) {
 
 void Engine::end_waits() {
   waits_ended_ = true;
+  end_delivery_wait(std::vector<Delivery>{});
   waits_.for_each([this](Wait& wait) { finish_wait(wait, std::vector<LeasedTask>{}); });
 }
 
-Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, const LeaseRequest& request) {
+/// Hands out some of these, and none that comes after `until` if that is given.
+Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, ReadyTasks& ready,
+                                                   const LeaseRequest& request,
+                                                   const LoadedTask* until) {
   const std::size_t most = std::min(request.max, allowance(queue));
   std::vector<LoadedTask*> picked;
-  auto it = queue.ready.begin();
+  auto it = ready.in_memory.begin();
   while (picked.size() < most) {
-    if (it != queue.ready.end() && is_at_head(queue, **it)) {
+    if (it != ready.in_memory.end() && is_at_head(ready, **it)) {
+      if (until != nullptr && ReadyOrder()(until, *it)) break;
       picked.push_back(*it++);
       continue;
     }
-    if (!is_spilled(queue)) break;
-    TRY(load_head(queue));  // what it loads may come before `it`
-    it = picked.empty() ? queue.ready.begin() : std::next(queue.ready.find(picked.back()));
+    if (!ready.is_spilled()) break;
+    TRY(load_head(queue, ready));  // what it loads may come before `it`
+    it = picked.empty() ? ready.in_memory.begin() : std::next(ready.in_memory.find(picked.back()));
   }
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, read_all(picked));
   std::vector<LeasedTask> leased;

@@ -18,6 +18,15 @@
 // of the lane, everything up to `head_to`, so the most urgent task is always at hand, and a backlog
 // in one queue leaves the due order, and the memory, to the others.
 //
+// A task with a webhook of its own, or in a queue that has one, is never leased to workers: the
+// **deliverer** takes it. Which of the two it is may change with the queue's settings while
+// thousands are ready. So the ready tasks of a queue are in two orders, each with a lane and a head
+// of its own: those with a webhook of their own, and the others. The deliverer takes from the
+// first, and from both, merged, while the queue has a webhook; workers take from the second, while
+// it has none. A setting moves no task; neither kind hides the other on disk, because neither lies
+// in the other's lane. All else there is of a queue (counts, limits, keys, its cut, its dead) is
+// one.
+//
 // Three times belong to a task. Its **due time** (`due_at`) is what the user asked for, in the
 // record. Its **tick** is when the wheel fires it, on steady time. Its **place** is where its
 // record lies in the store: in the due order at its due time, in a ready lane, among the dead, or
@@ -25,11 +34,14 @@
 //
 // Invariants, tested by check_invariants():
 //  1. A live task of the due order is in memory when its place is ≤ loaded_to_ and ≤ its queue's
-//     cut_to, and never behind loaded_to_; one of a ready lane when its place is ≤ its queue's
+//     cut_to, and never behind loaded_to_; one of a ready lane when its place is ≤ that lane's
 //     head_to. Others may be: leased since, or not given back yet. Dead and ended ones never are.
 //  2. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
 //     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
-//  3. A queue's counts, and those of the forecast, are those of the store after the next commit.
+//  3. A ready task with a webhook of its own is in the lane, or the order, of those; any other in
+//     the other one. A queue with tasks for the deliverer is in `to_deliver_`, or a limit of the
+//     queue holds it back.
+//  4. A queue's counts, and those of the forecast, are those of the store after the next commit.
 //
 // What a crash leaves: everything up to the last commit. Leases are memory, so their tasks are
 // handed out again with the same attempt number, and tokens of the earlier run are stale because
@@ -44,6 +56,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -124,6 +137,7 @@ class Engine {
   using WaitId = std::uint64_t;
   using Committed = UniqueFunction<void(const Result<void>&)>;
   using LeaseDone = UniqueFunction<void(Result<std::vector<LeasedTask>>)>;
+  using DeliveriesDone = UniqueFunction<void(Result<std::vector<Delivery>>)>;
 
   /// Recovers from the store: takes a new epoch and loads the window, overdue tasks first.
   /// `store` and `clock` must outlive the engine.
@@ -212,12 +226,13 @@ class Engine {
   /// Errors: not_found.
   Result<std::chrono::milliseconds> time_left(TaskId id);
 
-  /// Hands out what is ready now, most urgent first (priority, then due time, then id); may be
-  /// nothing. Answers at most kMaxLeaseBytes of payload at once.
+  /// Hands out what is ready now and has no webhook, most urgent first (priority, then due time,
+  /// then id); may be nothing. Answers at most kMaxLeaseBytes of payload at once.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
   /// Hands out this one task, which is ready, scheduled or dead; what is not ready is made due now
   /// first, durably. Queue and number are those of the task; pauses and the rate do not count.
-  /// Errors: not_found; conflict when it is leased, or has ended; resource_exhausted when its queue
+  /// Errors: not_found; conflict when it is leased, has ended, or goes to a webhook;
+  /// resource_exhausted when its queue
   /// or the engine has as many leases as it may.
   Result<LeasedTask> lease_task(TaskId id, const LeaseRequest& request);
   /// The same, but when nothing is ready waits for a task, at most `wait`; workers of a queue are
@@ -228,6 +243,18 @@ class Engine {
   void abandon_wait(WaitId id);
   /// Ends every wait and lets none begin, for a stop.
   void end_waits();
+
+  // For the deliverer of webhooks, of which there is one: engine_deliver.cc. What it leases it ends
+  // with the same verbs as a worker; what it does not end runs out, and a crash gives it back.
+
+  /// Hands out ready tasks that go to a webhook, at most `max`; may be nothing. The queues that
+  /// have any take turns, each with an equal part of what is asked for, and within a queue the most
+  /// urgent is first; pauses, rate and concurrency of a queue hold as for workers. Errors: as
+  /// validate(DeliveryRequest).
+  Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request);
+  /// The same, but when there is nothing waits until there is, without end. `done` runs after a
+  /// commit, exactly once: with nothing when another call or end_waits() has ended the wait.
+  void lease_deliveries_or_wait(const DeliveryRequest& request, DeliveriesDone done);
 
   /// The work is done: the task is removed.
   Result<LeaseOutcome> complete(LeaseToken lease);
@@ -326,9 +353,11 @@ class Engine {
 
  private:
   struct Queue;
+  struct ReadyTasks;
   struct LoadedTask;
   struct Lease;
   struct Wait;
+  struct DeliveryWait;
   struct Found;
   class Occurrences;
   struct Stretch;
@@ -391,9 +420,11 @@ class Engine {
   Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
   Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const Wait* wait);
-  Result<LoadedTask*> head_of(Queue& queue);
+  Result<LoadedTask*> head_of(Queue& queue, ReadyTasks& ready);
   Result<LoadedTask*> bring_in(TaskId id);
-  Result<std::vector<LeasedTask>> take_ready(Queue& queue, const LeaseRequest& request);
+  Result<std::vector<LeasedTask>> take_ready(Queue& queue, ReadyTasks& ready,
+                                             const LeaseRequest& request,
+                                             const LoadedTask* until = nullptr);
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
   /// `verb` is fail or run_out.
   LeaseOutcome end_attempt(Lease& lease, Task task, TaskVerb verb,
@@ -441,10 +472,17 @@ class Engine {
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void want_serving(Queue& queue);
   void serve_later(Queue& queue);
+  void hold_back(Queue& queue);
   void serve_waits();
   void finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer);
   void forget_if_unused(Queue& queue);
-  void answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer);
+  template <class T>
+  void answer_after_commit(UniqueFunction<void(Result<T>)> done, Result<T> answer);
+  void want_delivery(Queue& queue);
+  Result<std::vector<LeasedTask>> take_deliveries(Queue& queue, const LeaseRequest& request);
+  Result<std::vector<LeasedTask>> take_run(Queue& queue, const LeaseRequest& request);
+  void serve_delivery_wait();
+  void end_delivery_wait(Result<std::vector<Delivery>> answer);
   Result<void> forget_ended();
   WriteBatch take_staged();
   Result<void> write_staged();
@@ -456,7 +494,7 @@ class Engine {
   bool wants_page() const;
   bool is_full() const noexcept { return loaded_.size() >= options_.max_loaded; }
   std::size_t room_for_pages() const noexcept;
-  bool wants_in_memory(Queue& queue, const Place& place, std::uint32_t priority,
+  bool wants_in_memory(Queue& queue, const Place& place, const Task& task,
                        const Deadline& deadline);
   /// Whether many tasks became due in this turn.
   enum class Load : std::uint8_t { usual, storm };
@@ -474,17 +512,18 @@ class Engine {
   Queue* next_behind_cut() const;
   Result<void> load_behind_cut(const Place& from);
   std::size_t ready_room() const noexcept;
-  static Place ready_place(const Queue& queue, const Place& place, std::uint32_t priority) noexcept;
-  static bool is_more_urgent(const Queue& queue, const Place& ready) noexcept;
+  static Place ready_place(const ReadyTasks& ready, const Place& place,
+                           std::uint32_t priority) noexcept;
+  static bool is_more_urgent(const ReadyTasks& ready, const Place& place) noexcept;
   std::size_t ready_part() const noexcept;
-  bool would_spill(const Queue& queue, const Place& ready) const noexcept;
-  void put_behind_head(Queue& queue, const Place& place) noexcept;
+  bool has_little_ready(const Queue& queue) const noexcept;
+  bool would_spill(const ReadyTasks& ready, const Place& place) const noexcept;
+  static void put_behind_head(ReadyTasks& ready, const Place& place) noexcept;
   void move_to_lane(Queue& queue, const Place& from, const Task& task);
   Result<void> spill_ready();
-  void spill(Queue& queue, std::size_t count);
-  static bool is_spilled(const Queue& queue) noexcept;
-  bool is_at_head(const Queue& queue, const LoadedTask& task) const noexcept;
-  Result<void> load_head(Queue& queue);
+  void spill(ReadyTasks& ready, std::size_t count);
+  static bool is_at_head(const ReadyTasks& ready, const LoadedTask& task) noexcept;
+  Result<void> load_head(Queue& queue, ReadyTasks& ready);
 
   // engine_far.cc.
   Result<bool> is_marked(TaskId id);
@@ -493,6 +532,8 @@ class Engine {
   // engine_check.cc.
   bool check_stored(const StoredTask& stored);
   void check_memory();
+  std::size_t check_ready(const Queue& queue, const ReadyTasks& ready);
+  void check_turn(const Queue& queue);
 
   static constexpr std::uint64_t kShard = 0;
 
@@ -532,7 +573,10 @@ class Engine {
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers
-  std::set<std::pair<Tick, Queue*>> serve_at_;  // the same, held back by a limit
+  std::deque<Queue*> to_deliver_;               // have deliveries; the next in turn first
+  std::set<std::pair<Tick, Queue*>> serve_at_;  // one or the other, held back by a limit
+  std::unique_ptr<DeliveryWait> delivery_wait_;
+  bool is_deliverers_turn_ = false;  // whoever took last is served second
 
   // Staged: durable with the next commit.
   Staging staging_;

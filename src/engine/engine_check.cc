@@ -17,6 +17,7 @@ struct Sums {
   std::uint64_t dead = 0;
   std::uint64_t bytes = 0;
   std::uint64_t in_ready_lane = 0;
+  std::uint64_t in_webhook_lane = 0;
 };
 
 }  // namespace
@@ -39,7 +40,9 @@ void Engine::check_invariants() {
         Sums& sums = found[task.queue];
         ++(is_live ? sums.waiting : sums.dead);
         sums.bytes += task.payload.data.size();
-        if (stored.place.lane == Lane::ready) ++sums.in_ready_lane;
+        if (stored.place.lane == Lane::ready) {
+          ++(task.webhook.empty() ? sums.in_ready_lane : sums.in_webhook_lane);
+        }
       }
       if (is_live) ++bins[due_bin_of(task.due_at, task.created_at)];
       if (check_stored(stored)) ++in_memory;
@@ -60,6 +63,7 @@ void Engine::check_invariants() {
     const Sums& sums = found[name];
     DETENT_CHECK(record.waiting == sums.waiting && record.dead == sums.dead);
     DETENT_CHECK(record.bytes == sums.bytes && record.in_ready_lane == sums.in_ready_lane);
+    DETENT_CHECK(record.in_webhook_lane == sums.in_webhook_lane);
   }
   check_memory();
 }
@@ -69,16 +73,17 @@ bool Engine::check_stored(const StoredTask& stored) {
   const Place& place = stored.place;
   const LoadedTask* const loaded = find_loaded(stored.task.id);
   const bool is_loaded = loaded != nullptr;
-  const Queue& queue = queue_of(stored.task.queue);
+  Queue& queue = queue_of(stored.task.queue);
   switch (place.lane) {
     case Lane::due:
       DETENT_CHECK(stored.task.standing == Standing::live);
       DETENT_CHECK(is_loaded ? place <= loaded_to_ : place > loaded_to_ || place > queue.cut_to);
       break;
     case Lane::ready:
-      DETENT_CHECK(stored.task.standing == Standing::live && place.queue == queue.record.number);
+      DETENT_CHECK(stored.task.standing == Standing::live);
+      DETENT_CHECK(place.queue == queue.ready_of(stored.task).lane);
       DETENT_CHECK(place.at == stored.task.due_at && place.priority == stored.task.rules.priority);
-      DETENT_CHECK(is_loaded || place > queue.head_to);
+      DETENT_CHECK(is_loaded || place > queue.ready_of(stored.task).head_to);
       break;
     case Lane::dead:
     case Lane::ended:
@@ -88,6 +93,7 @@ bool Engine::check_stored(const StoredTask& stored) {
   if (!is_loaded) return false;
   DETENT_CHECK(loaded->place == place && loaded->due_at == stored.task.due_at);
   DETENT_CHECK(loaded->payload_bytes == stored.task.payload.data.size());
+  DETENT_CHECK(loaded->has_webhook != stored.task.webhook.empty());
   return true;
 }
 
@@ -105,28 +111,53 @@ void Engine::check_memory() {
   DETENT_CHECK(timers == due_wheel_.size());
   for (const auto& entry : queues_) {
     const Queue* const queue = entry.second.get();
-    ready += queue->ready.size();
+    ready += queue->ready_in_memory();
     leased += queue->leased;
-    std::uint64_t from_lane = 0;
     std::uint64_t loaded = 0;
     loaded_.for_each([&](const LoadedTask& task) {
-      if (task.queue != queue) return;
-      ++loaded;
-      if (task.place.lane == Lane::ready) ++from_lane;
+      if (task.queue == queue) ++loaded;
     });
-    DETENT_CHECK(loaded == queue->loaded && from_lane == queue->loaded_from_lane);
+    DETENT_CHECK(loaded == queue->loaded);
     DETENT_CHECK(std::ranges::count(cut_queues_, queue) == (queue->is_cut() ? 1 : 0));
     DETENT_CHECK(!queue->is_cut() || queue->cut_to < loaded_to_);
-    for (const LoadedTask* task : queue->ready) DETENT_CHECK(task->state == TaskState::ready);
-    const auto of_queue = std::ranges::count_if(queue->ready, &LoadedTask::is_urgent);
-    DETENT_CHECK(queue->urgent == static_cast<std::size_t>(of_queue));
+    std::size_t of_queue = 0;
+    for (const ReadyTasks* const tasks : {&queue->ready, &queue->webhooks}) {
+      of_queue += check_ready(*queue, *tasks);
+    }
+    DETENT_CHECK(queue->urgent == of_queue);
     urgent += queue->urgent;
+    check_turn(*queue);
   }
   DETENT_CHECK(urgent == urgent_count_);
   DETENT_CHECK(ready == ready_count_ && leased == leases_.size());
   for (const auto& [number, lease] : leases_) {
     DETENT_CHECK(lease.task->state == TaskState::leased && lease.task->lease == number);
   }
+}
+
+/// One order of a queue. Returns how many of it are urgent.
+std::size_t Engine::check_ready(const Queue& queue, const ReadyTasks& ready) {
+  const bool is_webhooks = &ready == &queue.webhooks;
+  std::uint64_t from_lane = 0;
+  loaded_.for_each([&](const LoadedTask& task) {
+    if (task.queue != &queue || task.has_webhook != is_webhooks) return;
+    if (task.place.lane == Lane::ready) ++from_lane;
+  });
+  DETENT_CHECK(from_lane == ready.loaded_from_lane && from_lane <= ready.in_lane);
+  for (const LoadedTask* task : ready.in_memory) {
+    DETENT_CHECK(task->state == TaskState::ready && task->queue == &queue);
+    DETENT_CHECK(task->has_webhook == is_webhooks);
+  }
+  return static_cast<std::size_t>(std::ranges::count_if(ready.in_memory, &LoadedTask::is_urgent));
+}
+
+/// What goes to webhooks is not forgotten: invariant 3.
+void Engine::check_turn(const Queue& queue) {
+  const QueueSettings& settings = queue.record.settings;
+  DETENT_CHECK(std::ranges::count(to_deliver_, &queue) == (queue.to_deliver ? 1 : 0));
+  const bool awaits_a_lease = settings.concurrency && queue.leased >= *settings.concurrency;
+  const bool is_held_back = settings.paused || awaits_a_lease || queue.serve_at != 0;
+  DETENT_CHECK(!queue.has_deliveries() || queue.to_deliver || is_held_back);
 }
 
 }  // namespace detent

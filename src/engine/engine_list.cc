@@ -168,12 +168,17 @@ Result<Engine::Stretch> Engine::list_live(const TaskFilter& filter, Place after)
 
 /// The beginning of each run of the ready lanes.
 Result<std::vector<Place>> Engine::ready_runs(const TaskFilter& filter) {
-  std::vector<Place> runs;
+  std::vector<std::uint32_t> lanes;
   for (const auto& [name, queue] : queues_) {
-    const QueueRecord& record = queue->record;
-    if (record.in_ready_lane == 0 || (filter.queue && name != *filter.queue)) continue;
-    const Place end = end_of(Lane::ready, record.number);
-    for (Place at = begin_of(Lane::ready, record.number); at < end;) {
+    if (filter.queue && name != *filter.queue) continue;
+    for (const ReadyTasks* const ready : {&queue->ready, &queue->webhooks}) {
+      if (ready->in_lane > 0) lanes.push_back(ready->lane);
+    }
+  }
+  std::vector<Place> runs;
+  for (const std::uint32_t lane : lanes) {
+    const Place end = end_of(Lane::ready, lane);
+    for (Place at = begin_of(Lane::ready, lane); at < end;) {
       ASSIGN_OR_RETURN(const TaskPage page, store_.read(at, end, 1));
       if (page.tasks.empty()) break;
       if (runs.size() == kMostRuns) {
@@ -183,7 +188,7 @@ Result<std::vector<Place>> Engine::ready_runs(const TaskFilter& filter) {
             "order: ask for one queue, or for the scheduled ones",
             "queue"};
       }
-      at = begin_of(Lane::ready, record.number);
+      at = begin_of(Lane::ready, lane);
       at.priority = page.tasks.front().place.priority;
       runs.push_back(at);
       std::tie(at.at, at.id) = std::tuple(kNeverDue, kLastId);

@@ -45,6 +45,8 @@ Result<TaskSnapshot> Engine::edit(TaskId id, const TaskEdit& edit) {
     task.payload = *edit.payload;
   }
   task.rules.priority = edit.priority.value_or(task.rules.priority);
+  if (edit.webhook) task.webhook = *edit.webhook;
+  if (edit.headers) task.headers = *edit.headers;
   if (edit.due) return put_at(std::move(found), deadline_of(*edit.due));
   return put_changed(std::move(found));
 }
@@ -99,7 +101,8 @@ TaskSnapshot Engine::put_changed(Found found) {
   StoredTask& stored = found.stored;
   LoadedTask* const loaded = found.loaded;
   if (stored.place.lane == Lane::ready) {
-    // A ready lane is sorted by priority: the task goes back to the due order.
+    // A ready lane is sorted by priority, and its tasks have a webhook or have none: the task goes
+    // back to the due order.
     const Deadline as_before = loaded == nullptr ? dated(stored.task.due_at)
                                                  : Deadline{.due_at = loaded->due_at,
                                                             .tick = loaded->tick,
@@ -110,6 +113,7 @@ TaskSnapshot Engine::put_changed(Found found) {
     const bool is_ready = loaded->state == TaskState::ready;
     if (is_ready) leave_ready(*loaded);
     loaded->priority = stored.task.rules.priority;
+    loaded->has_webhook = !stored.task.webhook.empty();
     loaded->payload_bytes = static_cast<std::uint32_t>(stored.task.payload.data.size());
     if (is_ready) enter_ready(*loaded);
   }
@@ -153,23 +157,29 @@ Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, Queu
     ++counters_.cancelled;
     return true;
   };
-  // The dead, the due order, then the ready lane: tasks may spill from the one to the other on the
-  // way, and must not get behind the cursor.
+  // The dead, the due order, then the ready lanes: tasks may spill from the one to the others on
+  // the way, and must not get behind the cursor.
   if (from.last_id == TaskId{}) {
     from.last_id = last_id_;
     from.after = begin_of(Lane::dead, record.number);
   }
   if (from.after.lane == Lane::dead && record.dead == 0) from.after = begin_of(Lane::due);
-  if (from.after.lane == Lane::due && record.waiting == record.in_ready_lane) {
-    from.after = begin_of(Lane::ready, record.number);
+  if (from.after.lane == Lane::due &&
+      record.waiting == record.in_ready_lane + record.in_webhook_lane) {
+    from.after = begin_of(Lane::ready, queue->ready.lane);
   }
-  const Lane lane = from.after.lane;
+  const Place lane = from.after;
   ASSIGN_OR_RETURN(QueueStep step,
-                   sweep(*queue, limit, from, end_of(lane, from.after.queue), visit));
-  if (!step.next && lane == Lane::dead) {
-    step.next = QueueCursor{.after = begin_of(Lane::due), .last_id = from.last_id};
-  } else if (!step.next && lane == Lane::due && record.in_ready_lane > 0) {
-    step.next = QueueCursor{.after = begin_of(Lane::ready, record.number), .last_id = from.last_id};
+                   sweep(*queue, limit, from, end_of(lane.lane, lane.queue), visit));
+  const auto go_on_in = [&](Lane next, std::uint32_t number = 0) {
+    step.next = QueueCursor{.after = begin_of(next, number), .last_id = from.last_id};
+  };
+  if (!step.next && lane.lane == Lane::dead) {
+    go_on_in(Lane::due);
+  } else if (!step.next && lane.lane == Lane::due && record.in_ready_lane > 0) {
+    go_on_in(Lane::ready, queue->ready.lane);
+  } else if (!step.next && lane.queue != queue->webhooks.lane && record.in_webhook_lane > 0) {
+    go_on_in(Lane::ready, queue->webhooks.lane);
   }
   if (is_done()) step.next.reset();
   return step;

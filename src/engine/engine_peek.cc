@@ -39,7 +39,9 @@ Result<QueueDetail> Engine::queue_detail(const std::string& name) const {
 Result<TaskSnapshot> Engine::first_ready(const std::string& name) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
-  ASSIGN_OR_RETURN(LoadedTask* const head, head_of(*queue));
+  ASSIGN_OR_RETURN(LoadedTask * head, head_of(*queue, queue->ready));
+  ASSIGN_OR_RETURN(LoadedTask* const delivery, head_of(*queue, queue->webhooks));
+  if (delivery != nullptr && (head == nullptr || ReadyOrder()(delivery, head))) head = delivery;
   if (head == nullptr) return none_in_state();
   ASSIGN_OR_RETURN(Task task, read(*head));
   return TaskSnapshot{.task = std::move(task), .state = TaskState::ready};

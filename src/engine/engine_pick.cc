@@ -25,7 +25,7 @@ Result<std::vector<LeasedTask>> Engine::lease_most_urgent(const LeaseRequest& re
   while (true) {
     ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues, nullptr));
     if (queue == nullptr) return std::vector<LeasedTask>{};
-    Result<std::vector<LeasedTask>> tasks = take_ready(*queue, request);
+    Result<std::vector<LeasedTask>> tasks = take_ready(*queue, queue->ready, request);
     // Empty: what could not be read is set aside now, and what is behind it may be sound.
     if (!tasks || !tasks->empty()) return tasks;
   }
@@ -38,8 +38,8 @@ Result<Engine::Queue*> Engine::most_urgent(const std::vector<Queue*>& queues, co
   const LoadedTask* best_head = nullptr;
   for (Queue* const queue : queues) {
     const bool is_first = wait == nullptr ? !queue->to_serve : queue->waits.begin()->second == wait;
-    if (!is_first || allowance(*queue) == 0) continue;
-    ASSIGN_OR_RETURN(const LoadedTask* const head, head_of(*queue));
+    if (!is_first || !queue->has_work() || allowance(*queue) == 0) continue;
+    ASSIGN_OR_RETURN(const LoadedTask* const head, head_of(*queue, queue->ready));
     if (head == nullptr) continue;
     if (best_head == nullptr || ReadyOrder()(head, best_head)) {
       best = queue;
@@ -49,14 +49,14 @@ Result<Engine::Queue*> Engine::most_urgent(const std::vector<Queue*>& queues, co
   return best;
 }
 
-/// The next of the queue's ready tasks, in memory; null when there is none.
-Result<Engine::LoadedTask*> Engine::head_of(Queue& queue) {
+/// The next of these ready tasks, in memory; null when there is none.
+Result<Engine::LoadedTask*> Engine::head_of(Queue& queue, ReadyTasks& ready) {
   while (true) {
-    if (!queue.ready.empty() && is_at_head(queue, **queue.ready.begin())) {
-      return *queue.ready.begin();
+    if (!ready.in_memory.empty() && is_at_head(ready, **ready.in_memory.begin())) {
+      return *ready.in_memory.begin();
     }
-    if (!is_spilled(queue)) return static_cast<LoadedTask*>(nullptr);
-    TRY(load_head(queue));
+    if (!ready.is_spilled()) return static_cast<LoadedTask*>(nullptr);
+    TRY(load_head(queue, ready));
   }
 }
 
@@ -75,6 +75,10 @@ Result<Engine::LoadedTask*> Engine::bring_in(TaskId id) {
   ASSIGN_OR_RETURN(Found found, find(id));
   if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
   Queue& queue = queue_of(found.stored.task.queue);
+  if (queue.record.settings.webhook || !found.stored.task.webhook.empty()) {
+    return Error{ErrorCode::conflict,
+                 "task " + to_string(id) + " goes to a webhook: no worker takes it", "id"};
+  }
   const std::optional<std::uint32_t>& concurrency = queue.record.settings.concurrency;
   if (leases_.size() >= most_leased() || (concurrency && queue.leased >= *concurrency)) {
     return Error{ErrorCode::resource_exhausted, "as many tasks are leased as may be", "queue"};
@@ -87,7 +91,7 @@ Result<Engine::LoadedTask*> Engine::bring_in(TaskId id) {
   const Place from = found.stored.place;
   const Task& task = found.stored.task;
   const Place to{.lane = Lane::ready,
-                 .queue = queue.record.number,
+                 .queue = queue.ready.lane,
                  .priority = task.rules.priority,
                  .at = task.due_at,
                  .id = id};

@@ -55,6 +55,7 @@ Result<void> Engine::remove_queue(const std::string& name) {
   }
   if (std::exchange(queue->is_changed, false)) std::erase(changed_queues_, queue);
   if (std::exchange(queue->cut_to, kNotCut) != kNotCut) std::erase(cut_queues_, queue);
+  if (std::exchange(queue->to_deliver, false)) std::erase(to_deliver_, queue);
   queue->record = QueueRecord{.queue = name};
   forget_if_unused(*queue);
   return ok();
@@ -74,8 +75,7 @@ Engine::Queue& Engine::queue_of(const std::string& name) {
 
 void Engine::note_change(Queue& queue) {
   if (queue.record.number == 0) {
-    queue.record.number = ++last_queue_number_;
-    queue.head_to = begin_of(Lane::ready, queue.record.number);
+    queue.set_number(++last_queue_number_);
   }
   if (!std::exchange(queue.is_changed, true)) changed_queues_.push_back(&queue);
 }
@@ -125,17 +125,21 @@ std::size_t Engine::allowance(Queue& queue) const {
 // ---- what can be seen ----
 
 QueueStats Engine::stats_of(const Queue& queue) const {
-  const std::uint64_t spilled = queue.record.in_ready_lane - queue.loaded_from_lane;
-  const std::uint64_t ready = queue.ready.size() + spilled;
+  const std::uint64_t spilled = queue.ready.spilled() + queue.webhooks.spilled();
+  const std::uint64_t ready = queue.ready_in_memory() + spilled;
   QueueStats stats{.queue = queue.record.queue,
                    .scheduled = queue.record.waiting - ready - queue.leased,
                    .ready = ready,
                    .leased = queue.leased,
                    .dead = queue.record.dead,
                    .oldest_ready_age = std::nullopt};
-  if (!queue.ready.empty()) {
-    stats.oldest_ready_age = time_.wall_now() - (*queue.ready.begin())->due_at;
+  const LoadedTask* first = nullptr;
+  for (const ReadyTasks* const tasks : {&queue.ready, &queue.webhooks}) {
+    if (tasks->in_memory.empty()) continue;
+    const LoadedTask* const head = *tasks->in_memory.begin();
+    if (first == nullptr || ReadyOrder()(head, first)) first = head;
   }
+  if (first != nullptr) stats.oldest_ready_age = time_.wall_now() - first->due_at;
   return stats;
 }
 

@@ -45,8 +45,9 @@ Engine::Deadline Engine::dated(WallTime due_at) const {
 void Engine::place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline) {
   task.due_at = deadline.due_at;
   due_counts_.add(task.due_at, task.created_at, +1);
+  queue.had_webhooks |= !task.webhook.empty();
   const Place place{.lane = Lane::due, .at = deadline.due_at, .id = task.id};
-  if (wants_in_memory(queue, place, task.rules.priority, deadline)) load(task, place, deadline);
+  if (wants_in_memory(queue, place, task, deadline)) load(task, place, deadline);
   stage_put(queue, from, {.place = place, .task = std::move(task)});
 }
 
@@ -65,8 +66,10 @@ void Engine::load(const Task& task, Place place, Deadline deadline) {
   loaded.payload_bytes = static_cast<std::uint32_t>(task.payload.data.size());
   loaded.follows_wall = deadline.follows_wall;
   loaded.has_key = !task.key.empty();
+  loaded.has_webhook = !task.webhook.empty();
+  loaded.queue->had_webhooks |= loaded.has_webhook;
   if (place.lane == Lane::ready) {
-    ++loaded.queue->loaded_from_lane;
+    ++loaded.ready_tasks().loaded_from_lane;
     enter_ready(loaded);
   } else if (loaded.tick <= time_.now()) {
     become_ready(loaded);
@@ -89,7 +92,8 @@ void Engine::note_fired(Tick tick) {
 void Engine::enter_ready(LoadedTask& task) {
   task.state = TaskState::ready;
   // Most often it is the one due last: looked for there first.
-  task.queue->ready.insert(task.queue->ready.end(), &task);
+  auto& ready = task.ready_tasks().in_memory;
+  ready.insert(ready.end(), &task);
   ++ready_count_;
   latest_ready_ = std::max(latest_ready_, task.due_at);
   if (task.is_urgent()) {
@@ -100,7 +104,7 @@ void Engine::enter_ready(LoadedTask& task) {
 }
 
 void Engine::leave_ready(LoadedTask& task) {
-  task.queue->ready.erase(&task);
+  task.ready_tasks().in_memory.erase(&task);
   --ready_count_;
   if (!task.is_urgent()) return;
   --task.queue->urgent;
@@ -115,7 +119,7 @@ void Engine::unload(LoadedTask& task) {
     leases_.erase(task.lease);
     want_serving(queue);
   }
-  if (task.place.lane == Lane::ready) --queue.loaded_from_lane;
+  if (task.place.lane == Lane::ready) --task.ready_tasks().loaded_from_lane;
   --queue.loaded;
   due_wheel_.cancel(task.index);
   loaded_by_id_.erase(task.id().value);
@@ -164,14 +168,14 @@ Result<void> Engine::remove(Found found, End end) {
 }
 
 void Engine::stage_put(Queue& queue, std::optional<Place> from, StoredTask to) {
-  if (from && from->lane == Lane::ready) --queue.record.in_ready_lane;
-  if (to.place.lane == Lane::ready) ++queue.record.in_ready_lane;
+  if (from && from->lane == Lane::ready) --queue.ready_at(*from).in_lane;
+  if (to.place.lane == Lane::ready) ++queue.ready_at(to.place).in_lane;
   note_change(queue);
   staging_.put(from, std::move(to));
 }
 
 void Engine::stage_erase(Queue& queue, Place from) {
-  if (from.lane == Lane::ready) --queue.record.in_ready_lane;
+  if (from.lane == Lane::ready) --queue.ready_at(from).in_lane;
   note_change(queue);
   staging_.erase(from);
 }

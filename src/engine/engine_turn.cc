@@ -73,7 +73,8 @@ Result<void> Engine::recover() {
   for (const QueueRecord& record : records) {
     Queue& queue = queue_of(record.queue);
     queue.record = record;
-    queue.head_to = begin_of(Lane::ready, record.number);
+    queue.set_number(record.number);
+    want_delivery(queue);
   }
   ASSIGN_OR_RETURN(const std::vector<DueCount> due_counts, store_.due_counts());
   due_counts_.restore(due_counts);
@@ -92,7 +93,9 @@ Result<void> Engine::turn() {
     notice_clock();
     decide_schedules();
     fire_due();
+    if (is_deliverers_turn_) serve_delivery_wait();
     serve_waits();
+    serve_delivery_wait();
   }
   const bool is_storm = counters_.fired - fired >= kStormTasks;
   TRY(commit());
@@ -105,8 +108,9 @@ Result<void> Engine::turn() {
 std::optional<MonotonicTime> Engine::next_wakeup() const {
   if (!after_commit_.empty()) return clock_.now();
   if (stopped_by_) return std::nullopt;
-  if (!staging_.empty() || !to_serve_.empty() || ready_count_ > ready_room() || wants_page() ||
-      next_behind_cut() != nullptr) {
+  const bool has_deliveries = delivery_wait_ != nullptr && !to_deliver_.empty();
+  if (!staging_.empty() || !to_serve_.empty() || has_deliveries || ready_count_ > ready_room() ||
+      wants_page() || next_behind_cut() != nullptr) {
     return clock_.now();
   }
   std::optional<Tick> next = due_wheel_.next_wakeup();
@@ -197,6 +201,7 @@ void Engine::notice_clock() {
 // ---- waiting workers ----
 
 void Engine::want_serving(Queue& queue) {
+  want_delivery(queue);
   if (queue.waits.empty() || std::exchange(queue.to_serve, true)) return;
   to_serve_.push_back(&queue);
 }
@@ -209,19 +214,24 @@ void Engine::serve_later(Queue& queue) {
   serve_at_.emplace(queue.serve_at, &queue);
 }
 
+/// The same, unless it is one who must do something: an operator, or who holds a lease.
+void Engine::hold_back(Queue& queue) {
+  const QueueSettings& settings = queue.record.settings;
+  const bool awaits_a_lease = settings.concurrency && queue.leased >= *settings.concurrency;
+  if (!settings.paused && !awaits_a_lease) serve_later(queue);
+}
+
 void Engine::serve_waits() {
   std::size_t served = 0;
   for (Queue* queue : std::exchange(to_serve_, {})) {
     queue->to_serve = false;
-    while (!queue->waits.empty() && (!queue->ready.empty() || is_spilled(*queue))) {
+    while (!queue->waits.empty() && queue->has_work()) {
       if (served >= kServeLimit) {
         want_serving(*queue);  // in the next turn
         break;
       }
       if (allowance(*queue) == 0) {
-        const QueueSettings& settings = queue->record.settings;
-        const bool awaits_a_lease = settings.concurrency && queue->leased >= *settings.concurrency;
-        if (!settings.paused && !awaits_a_lease) serve_later(*queue);
+        hold_back(*queue);
         break;
       }
       Wait& wait = *queue->waits.begin()->second;
@@ -232,9 +242,10 @@ void Engine::serve_waits() {
         if (first && *first == nullptr) continue;
         if (first) from = *first;
       }
-      Result<std::vector<LeasedTask>> tasks = take_ready(*from, wait.request);
+      Result<std::vector<LeasedTask>> tasks = take_ready(*from, from->ready, wait.request);
       if (tasks && tasks->empty()) continue;  // what was ready could not be read; it is set aside
       if (tasks) {
+        is_deliverers_turn_ = true;
         for (const LeasedTask& task : *tasks) served += 1 + task.task.payload.data.size() / 1024;
       }
       finish_wait(wait, std::move(tasks));
@@ -256,24 +267,16 @@ void Engine::finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer) {
   }
 }
 
-void Engine::answer_after_commit(LeaseDone done, Result<std::vector<LeasedTask>> answer) {
-  after_commit(
-      [done = std::move(done), answer = std::move(answer)](const Result<void>& committed) mutable {
-        if (!committed) {
-          done(committed.error());
-        } else {
-          done(std::move(answer));
-        }
-      });
-}
-
 // ---- the commit ----
 
 void Engine::after_commit(Committed committed) { after_commit_.push_back(std::move(committed)); }
 
 Result<void> Engine::commit() {
   Result<void> result = write_staged();
-  if (stopped_by_) waits_.for_each([this](Wait& wait) { finish_wait(wait, *stopped_by_); });
+  if (stopped_by_) {
+    waits_.for_each([this](Wait& wait) { finish_wait(wait, *stopped_by_); });
+    end_delivery_wait(*stopped_by_);
+  }
   for (Committed& committed : std::exchange(after_commit_, {})) committed(result);
   return result;
 }
@@ -346,7 +349,7 @@ void Engine::set_aside(LoadedTask& task) {
   const Place place = task.place;
   Queue& queue = *task.queue;
   uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
-  if (place.lane == Lane::ready) --queue.record.in_ready_lane;
+  if (place.lane == Lane::ready) --task.ready_tasks().in_lane;
   note_change(queue);
   unload(task);
   set_aside(place);

@@ -53,18 +53,19 @@ std::size_t Engine::room_for_pages() const noexcept {
 }
 
 /// Whether a task that gets this place in the due order is loaded at once.
-bool Engine::wants_in_memory(Queue& queue, const Place& place, std::uint32_t priority,
+bool Engine::wants_in_memory(Queue& queue, const Place& place, const Task& task,
                              const Deadline& deadline) {
   if (place > loaded_to_) return false;
   const bool is_due = deadline.tick <= time_.now();
-  const Place ready = ready_place(queue, place, priority);
-  if (is_due && would_spill(queue, ready)) {
+  const ReadyTasks& others = queue.ready_of(task);
+  const Place ready = ready_place(others, place, task.rules.priority);
+  if (is_due && would_spill(others, ready)) {
     cut(queue, place);
     return false;
   }
   // Behind a cut there may be tasks on disk that come first, unless it is more urgent than what is
   // at hand.
-  if (place > queue.cut_to && !(is_due && is_more_urgent(queue, ready))) return false;
+  if (place > queue.cut_to && !(is_due && is_more_urgent(others, ready))) return false;
   if (!is_full() || make_room()) return is_due || place <= queue.cut_to;
   shrink_window();
   return place <= loaded_to_;
@@ -88,7 +89,8 @@ Result<void> Engine::load_page() {
     const Deadline deadline = dated(task.due_at);
     const bool is_due = deadline.tick <= time_.now();
     const bool is_large = room_for_pages() == 0 && queue.loaded >= good_part();
-    if ((is_due && would_spill(queue, ready_place(queue, place, task.rules.priority))) ||
+    const ReadyTasks& others = queue.ready_of(task);
+    if ((is_due && would_spill(others, ready_place(others, place, task.rules.priority))) ||
         (is_large && (&queue == largest_queue(&Queue::in_memory) || !make_room()))) {
       cut(queue, place);
     } else if (room_for_pages() > 0 || make_room()) {
@@ -254,7 +256,7 @@ Engine::Queue* Engine::next_behind_cut() const {
   if (stopped_by_ || !staging_.empty()) return nullptr;
   const bool has_room = room_for_pages() >= std::min(kPageTasks, good_part()) && !wants_page();
   const auto rank = [this](const Queue& queue) {
-    return std::pair(queue.ready.size() >= ready_part(), queue.cut_to);
+    return std::pair(!has_little_ready(queue), queue.cut_to);
   };
   Queue* next = nullptr;
   for (Queue* const queue : cut_queues_) {
@@ -283,8 +285,9 @@ Result<void> Engine::load_behind_cut(const Place& from) {
     const Deadline deadline = dated(task.due_at);
     const bool is_due = deadline.tick <= time_.now();
     const bool has_room = room_for_pages() > 0;
-    const Place ready = ready_place(queue, place, task.rules.priority);
-    if (is_due && (!has_room || would_spill(queue, ready))) {
+    const ReadyTasks& others = queue.ready_of(task);
+    const Place ready = ready_place(others, place, task.rules.priority);
+    if (is_due && (!has_room || would_spill(others, ready))) {
       move_to_lane(queue, place, task);
     } else if (has_room) {
       load(task, place, deadline);
@@ -303,65 +306,78 @@ Result<void> Engine::load_behind_cut(const Place& from) {
 
 // ---- the ready lanes ----
 
-bool Engine::is_spilled(const Queue& queue) noexcept {
-  return queue.record.in_ready_lane > queue.loaded_from_lane;
-}
-
-bool Engine::is_at_head(const Queue& queue, const LoadedTask& task) const noexcept {
-  return !is_spilled(queue) || task.ready_place() <= queue.head_to;
+bool Engine::is_at_head(const ReadyTasks& ready, const LoadedTask& task) noexcept {
+  return !ready.is_spilled() || task.ready_place() <= ready.head_to;
 }
 
 std::size_t Engine::ready_room() const noexcept {
   return std::max<std::size_t>(1, options_.max_loaded * kReadyParts / kMemoryParts);
 }
 
-Place Engine::ready_place(const Queue& queue, const Place& place, std::uint32_t priority) noexcept {
+Place Engine::ready_place(const ReadyTasks& ready, const Place& place,
+                          std::uint32_t priority) noexcept {
   return {.lane = Lane::ready,
-          .queue = queue.record.number,
+          .queue = ready.lane,
           .priority = priority,
           .at = place.at,
           .id = place.id};
 }
 
-bool Engine::is_more_urgent(const Queue& queue, const Place& ready) noexcept {
-  return !queue.ready.empty() && ready < (*queue.ready.rbegin())->ready_place();
+bool Engine::is_more_urgent(const ReadyTasks& ready, const Place& place) noexcept {
+  return !ready.in_memory.empty() && place < (*ready.in_memory.rbegin())->ready_place();
 }
 
-/// Ready tasks that a queue may have in memory however many the others have.
+/// Ready tasks of each order of a queue that may be in memory however many the others have.
 std::size_t Engine::ready_part() const noexcept {
   return std::max<std::size_t>(1, ready_room() / kMemoryParts);
 }
 
+/// In one of its orders: many in the one are of no use to who takes from the other.
+bool Engine::has_little_ready(const Queue& queue) const noexcept {
+  return queue.ready.in_memory.size() < ready_part() ||
+         (queue.had_webhooks && queue.webhooks.in_memory.size() < ready_part());
+}
+
 /// Whether a task that is due would have to leave the memory again at once.
-bool Engine::would_spill(const Queue& queue, const Place& ready) const noexcept {
-  if (ready_count_ < ready_room() || is_more_urgent(queue, ready)) return false;
-  return queue.ready.size() >= ready_part();
+bool Engine::would_spill(const ReadyTasks& ready, const Place& place) const noexcept {
+  if (ready_count_ < ready_room() || is_more_urgent(ready, place)) return false;
+  return ready.in_memory.size() >= ready_part();
 }
 
 /// What is behind a lane's head comes from the lane: `place` must not be at the head any more, or
 /// not yet. Requires: it is not counted among the tasks of the lane yet.
-void Engine::put_behind_head(Queue& queue, const Place& place) noexcept {
-  queue.head_to = is_spilled(queue) ? std::min(queue.head_to, before(place)) : before(place);
+void Engine::put_behind_head(ReadyTasks& ready, const Place& place) noexcept {
+  ready.head_to = ready.is_spilled() ? std::min(ready.head_to, before(place)) : before(place);
 }
 
 /// A task that is due moves from the due order to its ready lane, and is not loaded on the way.
 void Engine::move_to_lane(Queue& queue, const Place& from, const Task& task) {
-  const Place to = ready_place(queue, from, task.rules.priority);
-  put_behind_head(queue, to);
+  ReadyTasks& ready = queue.ready_of(task);
+  const Place to = ready_place(ready, from, task.rules.priority);
+  put_behind_head(ready, to);
   stage_put(queue, from, {.place = to, .task = task});
   note_fired(time_.tick_at(task.due_at));
+  queue.had_webhooks |= !task.webhook.empty();
   want_serving(queue);
 }
 
-/// The queue with most ready tasks gives up its least urgent ones.
+/// The order with most ready tasks, of all queues, gives up its least urgent ones.
 Result<void> Engine::spill_ready() {
-  spill(*largest_queue(&Queue::ready_in_memory), std::min(kMoveTasks, ready_count_ - ready_room()));
+  ReadyTasks* largest = nullptr;
+  for (const auto& [name, queue] : queues_) {
+    for (ReadyTasks* const ready : {&queue->ready, &queue->webhooks}) {
+      if (largest == nullptr || ready->in_memory.size() > largest->in_memory.size())
+        largest = ready;
+    }
+  }
+  spill(*largest, std::min(kMoveTasks, ready_count_ - ready_room()));
   return write_moved();
 }
 
-void Engine::spill(Queue& queue, std::size_t count) {
+void Engine::spill(ReadyTasks& ready, std::size_t count) {
   std::vector<LoadedTask*> out;
-  for (auto it = queue.ready.rbegin(); it != queue.ready.rend() && out.size() < count; ++it) {
+  const auto& tasks = ready.in_memory;
+  for (auto it = tasks.rbegin(); it != tasks.rend() && out.size() < count; ++it) {
     out.push_back(*it);
   }
   std::vector<LoadedTask*> to_move;  // the others are in the lane already
@@ -371,7 +387,7 @@ void Engine::spill(Queue& queue, std::size_t count) {
   Result<std::vector<Result<Task>>> records = read_all(to_move);
   if (!records) return;  // tried again in the next turn
   // What is at its end now was not at the head before, or is no longer.
-  put_behind_head(queue, out.back()->ready_place());
+  put_behind_head(ready, out.back()->ready_place());
   for (std::size_t i = 0; i < to_move.size(); ++i) {
     if (!(*records)[i]) {
       std::erase(out, to_move[i]);
@@ -379,19 +395,20 @@ void Engine::spill(Queue& queue, std::size_t count) {
       continue;
     }
     const Place to = to_move[i]->ready_place();
-    stage_put(queue, to_move[i]->place, {.place = to, .task = *std::move((*records)[i])});
+    stage_put(*to_move[i]->queue, to_move[i]->place,
+              {.place = to, .task = *std::move((*records)[i])});
   }
   for (LoadedTask* task : out) unload(*task);
 }
 
-/// Loads a page of the ready lane behind its head. What the turn has taken from the lane is still
+/// Loads a page of a ready lane behind its head. What the turn has taken from the lane is still
 /// in the page; a leased task may be behind the head and in memory.
-Result<void> Engine::load_head(Queue& queue) {
-  const Place end = end_of(Lane::ready, queue.record.number);
-  ASSIGN_OR_RETURN(const TaskPage page, store_.read(queue.head_to, end, kHeadTasks));
+Result<void> Engine::load_head(Queue& queue, ReadyTasks& ready) {
+  const Place end = end_of(Lane::ready, ready.lane);
+  ASSIGN_OR_RETURN(const TaskPage page, store_.read(ready.head_to, end, kHeadTasks));
   for (const Place& damaged : page.damaged) {
     --queue.record.waiting;
-    --queue.record.in_ready_lane;
+    --ready.in_lane;
     note_change(queue);
     set_aside(damaged);
   }
@@ -400,9 +417,9 @@ Result<void> Engine::load_head(Queue& queue) {
     if (staging_.find(id) != nullptr || find_loaded(id) != nullptr) continue;
     load(stored.task, stored.place, dated(stored.task.due_at));
   }
-  queue.head_to = page.more && !page.tasks.empty() ? page.tasks.back().place : end;
+  ready.head_to = page.more && !page.tasks.empty() ? page.tasks.back().place : end;
   // Nothing is left behind the head.
-  if (!page.more) queue.record.in_ready_lane = queue.loaded_from_lane;
+  if (!page.more) ready.in_lane = ready.loaded_from_lane;
   return ok();
 }
 

@@ -217,6 +217,12 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept {
 Result<void> validate(const LeaseRequest& request) {
   TRY(validate_queue(request.queue));
   for (const std::string& queue : request.other_queues) TRY(validate_queue(queue));
+  return validate(DeliveryRequest{.max = request.max,
+                                  .visibility_timeout = request.visibility_timeout,
+                                  .worker = request.worker});
+}
+
+Result<void> validate(const DeliveryRequest& request) {
   if (request.max < 1 || request.max > kMaxLeaseTasks) {
     return invalid("max", "a lease takes 1 to " + std::to_string(kMaxLeaseTasks) + " tasks");
   }

@@ -96,6 +96,22 @@ struct LeasedTask {
   std::chrono::milliseconds lateness{0};  // handed out − due; never negative
 };
 
+/// What the deliverer of webhooks asks for.
+struct DeliveryRequest {
+  std::size_t max = 1;                                          // 1 … kMaxLeaseTasks
+  std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
+  std::string worker = "webhook";  // its name in the task's history; ≤ kMaxWorkerBytes
+};
+/// As the one above.
+Result<void> validate(const DeliveryRequest& request);
+
+/// A task that goes to a webhook, leased to the deliverer.
+struct Delivery {
+  LeasedTask leased;
+  std::string url;                     // the task's own webhook, or its queue's
+  std::vector<std::string> keys = {};  // of its queue, see QueueWebhook; none: the server's signs
+};
+
 /// What became of one lease in complete or fail. `conflict`: the lease is no longer held, nothing
 /// changed. `dead`: the attempt that failed was the last.
 enum class LeaseOutcome : std::uint8_t { done, dead, conflict };
