@@ -155,7 +155,12 @@ Result<bool> Engine::restore(Task task) {
 Result<TaskSnapshot> Engine::get(TaskId id) {
   if (stopped_by_) return *stopped_by_;
   ASSIGN_OR_RETURN(Found found, find(id));
-  return TaskSnapshot{.task = std::move(found.stored.task), .state = found.state};
+  TaskSnapshot view{.task = std::move(found.stored.task), .state = found.state};
+  if (found.state == TaskState::leased) {
+    const Lease& lease = leases_.at(found.loaded->lease);
+    view.holder = LeaseHolder{.since = lease.since, .worker = lease.worker};
+  }
+  return view;
 }
 
 Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key) {

@@ -290,6 +290,9 @@ class Engine {
   Result<std::vector<ScheduleView>> schedules_after(std::string_view after,
                                                     std::size_t limit) const;
   Result<std::vector<WallTime>> next_occurrences(const std::string& name, std::size_t count) const;
+  /// What put_schedule() would make of it: the rule in words, and its next occurrences, at most
+  /// `count`. Changes nothing.
+  Result<SchedulePreview> preview_schedule(RecurringSchedule schedule, std::size_t count) const;
   /// Tasks it has made stay. Durable.
   Result<void> remove_schedule(const std::string& name);
   /// Durable.

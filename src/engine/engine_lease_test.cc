@@ -113,6 +113,18 @@ TEST_F(EngineLease, ALeaseThatRunsOutIsAnAttemptThatFailed) {
   EXPECT_EQ(engine_->stats().counters.leases_expired, 1u);
 }
 
+TEST_F(EngineLease, ALeasedTaskIsShownWithItsHolderAndNoOtherIs) {
+  const TaskId id = schedule("q", 0ms);
+  EXPECT_FALSE(engine_->get(id)->holder);
+  advance(5ms);
+  const LeasedTask leased = engine_->lease({.queue = "q", .worker = "w-1"}).value().at(0);
+  const LeaseHolder expected{.since = wall_now(), .worker = "w-1"};
+  advance(1s);
+  EXPECT_EQ(engine_->get(id)->holder, expected);
+  ASSERT_EQ(engine_->release(leased.lease, {}, {}).value(), LeaseOutcome::done);
+  EXPECT_FALSE(engine_->get(id)->holder);
+}
+
 TEST_F(EngineLease, TheLeaseRequestsTimeoutWinsOverTheTasks) {
   ScheduleRequest own = request("q", 0ms);
   own.rules.visibility_timeout = 30s;

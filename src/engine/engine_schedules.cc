@@ -81,6 +81,12 @@ Result<std::vector<WallTime>> Engine::next_occurrences(const std::string& name,
   return schedules_.next(name, count, time_.wall_now());
 }
 
+Result<SchedulePreview> Engine::preview_schedule(RecurringSchedule schedule,
+                                                 std::size_t count) const {
+  if (stopped_by_) return *stopped_by_;
+  return schedules_.preview(std::move(schedule), count, time_.wall_now());
+}
+
 Result<void> Engine::remove_schedule(const std::string& name) {
   if (stopped_by_) return *stopped_by_;
   return schedules_.remove(name);

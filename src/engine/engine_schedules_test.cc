@@ -239,6 +239,31 @@ TEST_F(EngineSchedules, ARestoredOneGoesOnWhereItStoodAndIsDurable) {
   EXPECT_GE(waiting("q"), 1u);
 }
 
+TEST_F(EngineSchedules, APreviewIsWhatPuttingItWouldMakeAndChangesNothing) {
+  RecurringSchedule schedule = minutely();
+  const SchedulePreview preview = engine_->preview_schedule(schedule, 3).value();
+  EXPECT_EQ(engine_->find_schedule("s").error().code, ErrorCode::not_found);
+  const ScheduleView put = engine_->put_schedule(schedule)->view;
+  EXPECT_EQ(preview.words, put.words);
+  EXPECT_EQ(preview.next, engine_->next_occurrences("s", 3).value());
+  EXPECT_EQ(preview.next.size(), 3u);
+  schedule.time_zone = "Mars/X";
+  EXPECT_EQ(engine_->preview_schedule(schedule, 3).error().field, "time_zone");
+  schedule.name = "a b";
+  EXPECT_EQ(engine_->preview_schedule(schedule, 3).error().field, "name");
+}
+
+TEST_F(EngineSchedules, APreviewOfAnIntervalThatIsThereCountsOnFromItsAnchor) {
+  RecurringSchedule schedule = minutely();
+  schedule.rule = IntervalRule{.period = 10min};
+  ASSERT_TRUE(engine_->put_schedule(schedule));
+  const auto next = engine_->next_occurrences("s", 2).value();
+  advance(3min);
+  EXPECT_EQ(engine_->preview_schedule(schedule, 2)->next, next);
+  schedule.name = "other";
+  EXPECT_EQ(engine_->preview_schedule(schedule, 1)->next.at(0), wall_now() + 10min);
+}
+
 TEST_F(EngineSchedules, ARestoredOneMakesNoTaskThatWasRestoredBefore) {
   const WallTime occurrence = std::chrono::floor<std::chrono::minutes>(wall_now());
   Task task{.id = TaskId{512}, .queue = "q", .due_at = occurrence};

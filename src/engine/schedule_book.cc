@@ -121,6 +121,15 @@ Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
   return was_there;
 }
 
+Result<SchedulePreview> ScheduleBook::preview(RecurringSchedule schedule, std::size_t count,
+                                              WallTime now) const {
+  TRY(validate(schedule));
+  const auto it = schedules_.find(schedule.name);
+  fill_anchor(schedule, it == schedules_.end() ? nullptr : &it->second->schedule(), now);
+  ASSIGN_OR_RETURN(const Recurrence rule, Recurrence::make(schedule));
+  return SchedulePreview{.words = rule.explain(), .next = rule.next(count, now)};
+}
+
 Result<void> ScheduleBook::remove(const std::string& name) {
   ASSIGN_OR_RETURN(Entry* const entry, find(name));
   set_wake(*entry, std::nullopt);

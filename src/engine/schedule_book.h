@@ -87,6 +87,9 @@ class ScheduleBook {
   /// The first `count` occurrences after `from` as the rule has them, be it paused or not.
   Result<std::vector<WallTime>> next(const std::string& name, std::size_t count,
                                      WallTime from) const;
+  /// What put() would make of it. Errors: as put().
+  Result<SchedulePreview> preview(RecurringSchedule schedule, std::size_t count,
+                                  WallTime now) const;
   /// At most `limit`, by name, after `after`.
   std::vector<ScheduleView> page(std::string_view after, std::size_t limit) const;
   std::size_t size() const noexcept { return schedules_.size(); }

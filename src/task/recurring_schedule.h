@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 #include "detent/clock.h"
@@ -123,6 +124,13 @@ struct ScheduleView {
 
   friend bool operator==(const ScheduleView&, const ScheduleView&) = default;
 };
+
+/// What a schedule would be.
+struct SchedulePreview {
+  std::string words;  // the rule in plain English
+  std::vector<WallTime> next;
+};
+
 /// "active", "paused", "over" (no more occurrences) or "broken".
 std::string_view state_of(const ScheduleView& view) noexcept;
 

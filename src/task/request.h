@@ -54,11 +54,20 @@ Result<void> validate(const TaskEdit& edit);
 /// It is stored with the key, so it must stay the same for ever. Not for secrets: FNV-1a, 64 bits.
 std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
 
+/// Who holds a task, and since when.
+struct LeaseHolder {
+  WallTime since{};
+  std::string worker = {};  // as it named itself; may be empty
+
+  friend bool operator==(const LeaseHolder&, const LeaseHolder&) = default;
+};
+
 /// A task and where it stands at the moment it was looked at.
 struct TaskSnapshot {
   Task task = {};
   TaskState state = TaskState::scheduled;
   bool was_there = false;  // schedule() found it by its key
+  std::optional<LeaseHolder> holder = {};  // told by Engine::get() of a leased one
 };
 
 /// What becomes of a task whose lease runs out: the attempt has failed (backoff, dead after the

@@ -45,7 +45,25 @@ void write_all_rules(JsonWriter& writer, const TaskRules& rules) {
   writer.end_object();
 }
 
-void write_task(JsonWriter& writer, const TaskSnapshot& view) {
+/// The attempts that have ended, oldest first; left out when there was none.
+void write_history(JsonWriter& writer, const Task& task) {
+  if (task.history.empty()) return;
+  writer.name("history").begin_array();
+  for (const Attempt& attempt : task.history) {
+    writer.begin_object();
+    writer.name("started_at").string(format_rfc3339(attempt.started_at));
+    writer.name("ended_at").string(format_rfc3339(attempt.ended_at));
+    if (!attempt.worker.empty()) writer.name("worker").string(attempt.worker);
+    if (!attempt.error.empty()) writer.name("error").string(attempt.error);
+    writer.end_object();
+  }
+  writer.end_array();
+}
+
+/// All of a task, or as much as stands in a list, where its history and its holder are left out.
+enum class TaskDetail : bool { listed, whole };
+
+void write_task(JsonWriter& writer, const TaskSnapshot& view, TaskDetail detail) {
   const Task& task = view.task;
   writer.begin_object();
   writer.name("id").string(to_string(task.id));
@@ -58,6 +76,13 @@ void write_task(JsonWriter& writer, const TaskSnapshot& view) {
   writer.name("attempts").number(task.attempts);
   const std::string_view error = last_error(task);
   if (!error.empty()) writer.name("last_error").string(error);
+  if (detail == TaskDetail::whole) {
+    write_history(writer, task);
+    if (view.holder) writer.name("leased_at").string(format_rfc3339(view.holder->since));
+    if (view.holder && !view.holder->worker.empty()) {
+      writer.name("worker").string(view.holder->worker);
+    }
+  }
   write_payload(writer, task.payload);
   writer.end_object();
 }
@@ -147,7 +172,7 @@ std::string render_task(const TaskSnapshot& view) {
   std::string body;
   body.reserve(view.task.payload.data.size() + kTaskOverheadBytes);
   JsonWriter writer(body);
-  write_task(writer, view);
+  write_task(writer, view, TaskDetail::whole);
   return body;
 }
 
@@ -160,7 +185,7 @@ std::string render_task_list(std::span<const TaskSnapshot> tasks, std::string_vi
   body.reserve(size);
   JsonWriter writer(body);
   writer.begin_object().name("tasks").begin_array();
-  for (const TaskSnapshot& view : tasks) write_task(writer, view);
+  for (const TaskSnapshot& view : tasks) write_task(writer, view, TaskDetail::listed);
   writer.end_array().name("cursor").string_or_null(cursor).end_object();
   return body;
 }

@@ -57,15 +57,35 @@ TEST(RenderAnswer, ATaskShowsAllWithItsPayloadVerbatim) {
             R"({"id":"256","queue":"mail","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z",)"
             R"("created_at":"2026-01-02T03:03:20.000Z","priority":5,"max_attempts":3,)"
             R"("visibility_timeout_ms":30000,"backoff":{"initial_ms":10,"max_ms":20},"attempts":1,)"
-            R"("last_error":"said \"no\"","payload":{ "n" : 1.0 }})");
+            R"("last_error":"said \"no\"",)"
+            R"("history":[{"started_at":"1970-01-01T00:00:00.000Z",)"
+            R"("ended_at":"1970-01-01T00:00:00.000Z","error":"said \"no\""}],)"
+            R"("payload":{ "n" : 1.0 }})");
 }
 
-TEST(RenderAnswer, OfTheAttemptsOnlyTheLastErrorIsShown) {
+TEST(RenderAnswer, ATaskShowsItsAttemptsOldestFirstAndAListOnlyTheLastError) {
   TaskSnapshot view = example_view();
-  add_attempt(view.task, {.worker = "w", .error = "later"});
+  add_attempt(view.task, {.started_at = WallTime{milliseconds{1'000}},
+                          .ended_at = WallTime{milliseconds{2'500}},
+                          .worker = "w",
+                          .error = "later"});
   const std::string body = render_task(view);
-  EXPECT_NE(body.find(R"("attempts":1,"last_error":"later","payload")"), std::string::npos) << body;
-  EXPECT_EQ(body.find("said"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("error":"said \"no\""},{"started_at":"1970-01-01T00:00:01.000Z",)"
+                      R"("ended_at":"1970-01-01T00:00:02.500Z","worker":"w","error":"later"}])"),
+            std::string::npos)
+      << body;
+  const std::string list = render_task_list(std::span(&view, 1), "");
+  EXPECT_NE(list.find(R"("attempts":1,"last_error":"later","payload")"), std::string::npos) << list;
+  EXPECT_EQ(list.find("said"), std::string::npos) << list;
+}
+
+TEST(RenderAnswer, ALeasedTaskShowsItsHolder) {
+  TaskSnapshot view = example_view();
+  view.holder = LeaseHolder{.since = WallTime{milliseconds{1'000}}, .worker = "w-1"};
+  EXPECT_NE(render_task(view).find(
+                R"(],"leased_at":"1970-01-01T00:00:01.000Z","worker":"w-1","payload")"),
+            std::string::npos)
+      << render_task(view);
 }
 
 TEST(RenderAnswer, AKeyFollowsTheQueue) {

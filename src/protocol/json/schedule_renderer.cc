@@ -131,6 +131,15 @@ std::string render_next_occurrences(std::string_view name, std::span<const WallT
   return body;
 }
 
+std::string render_schedule_preview(const SchedulePreview& preview) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object().name("words").string(preview.words).name("next").begin_array();
+  for (const WallTime time : preview.next) writer.string(format_rfc3339(time));
+  writer.end_array().end_object();
+  return body;
+}
+
 std::string render_removed_schedule(std::string_view name) {
   std::string body;
   JsonWriter writer(body);

@@ -23,6 +23,8 @@ std::string render_schedule_view(const ScheduleView& view);
 std::string render_schedule_list(std::span<const ScheduleView> views, std::string_view cursor);
 /// `GET /v1/schedules/{name}/next`.
 std::string render_next_occurrences(std::string_view name, std::span<const WallTime> next);
+/// `POST /v1/occurrences`.
+std::string render_schedule_preview(const SchedulePreview& preview);
 /// `DELETE /v1/schedules/{name}`.
 std::string render_removed_schedule(std::string_view name);
 /// `POST /v1/schedules/{name}/backfill`.
