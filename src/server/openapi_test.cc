@@ -346,6 +346,9 @@ void OpenapiTest::use_schedules() {
   check("GET", one, "/v1/schedules/none", "", 404);
   check("GET", "/v1/schedules", "/v1/schedules?limit=1", "", 200);
   check("GET", one + "/next", "/v1/schedules/s/next?count=2", "", 200);
+  check("POST", "/v1/occurrences", "/v1/occurrences?count=2&name=s",
+        R"({"cron":"0 9 * * *","queue":"q"})", 200);
+  check("POST", "/v1/occurrences", "/v1/occurrences", R"({"cron":"x","queue":"q"})", 400);
   check("POST", one + "/pause", "/v1/schedules/s/pause", "", 200);
   check("POST", one + "/resume", "/v1/schedules/s/resume", "", 200);
   check("POST", one + "/trigger", "/v1/schedules/s/trigger", "{}", 201);
@@ -360,6 +363,9 @@ void OpenapiTest::use_the_rest() {
                                  "/healthz", "/readyz", "/metrics", "/openapi.json"}) {
     check("GET", path, path, "", 200);
   }
+  check("GET", "/assets/{name}", "/assets/app.js", "", 200);
+  check("GET", "/assets/{name}", "/assets/style.css", "", 200);
+  check("GET", "/assets/{name}", "/assets/none", "", 404);
   check("GET", "/v1/forecast", "/v1/forecast?bins=0", "", 400);
   check("POST", "/v1/restore", "/v1/restore", send("GET", "/v1/dump").body + "{\"end\":}\n", 200);
 }

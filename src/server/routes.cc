@@ -19,15 +19,7 @@
 namespace detent::server {
 namespace {
 
-constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
-
-constexpr std::string_view kWelcome =
-    "Detent, a durable delayed-task server, is running here.\n"
-    "  POST /v1/tasks                  schedule a task\n"
-    "  POST /v1/queues/{queue}/lease   take what is due\n"
-    "  POST /v1/leases/complete        say that it is done\n"
-    "  GET  /v1/stats  /metrics  /healthz  /readyz\n";
 
 /// The task that a path names, by its id or by its queue and key. Errors: not_found.
 Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path) {
@@ -136,6 +128,7 @@ Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload,
   add("POST", "/v1/schedules/{name}/resume", &Routes::resume_schedule);
   add("POST", "/v1/schedules/{name}/trigger", &Routes::trigger_schedule);
   add("POST", "/v1/schedules/{name}/backfill", &Routes::backfill_schedule);
+  add("POST", "/v1/occurrences", &Routes::preview_schedule);
   add("GET", "/v1/stats", &Routes::stats);
   add("GET", "/v1/forecast", &Routes::forecast);
   add("GET", "/v1/wheel", &Routes::wheel);
@@ -143,14 +136,12 @@ Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload,
   add("POST", "/v1/restore", &Routes::restore);
   add("GET", "/metrics", &Routes::metrics);
   add("GET", "/readyz", &Routes::ready);
+  add("GET", "/", &Routes::dashboard);
+  add("GET", "/assets/{name}", &Routes::dashboard);
   table_.add("GET", "/healthz",
              [](const Call& call) { call.reply.send_json(200, R"({"status":"ok"})"); });
   table_.add("GET", "/openapi.json",
              [](const Call& call) { call.reply.send_json(200, std::string(openapi_document())); });
-  table_.add("GET", "/", [](const Call& call) {
-    call.reply.send(
-        {.status = 200, .content_type = std::string(kPlainText), .body = std::string(kWelcome)});
-  });
 }
 
 std::vector<Routes::Route> Routes::all() const {

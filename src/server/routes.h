@@ -111,10 +111,13 @@ class Routes {
   void put_schedule(const Call& call);
   void remove_schedule(const Call& call);
   void next_of_schedule(const Call& call);
+  void preview_schedule(const Call& call);
   void pause_schedule(const Call& call);
   void resume_schedule(const Call& call);
   void trigger_schedule(const Call& call);
   void backfill_schedule(const Call& call);
+
+  void dashboard(const Call& call);
 
   void cancel_batch(const Call& call);
   void move_batch(const Call& call);

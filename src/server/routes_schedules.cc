@@ -89,6 +89,30 @@ void Routes::next_of_schedule(const Call& call) {
       });
 }
 
+/// Of a schedule that exists or not: a preview for whoever is about to put it. `name` may be given
+/// as a parameter: an interval counts from the anchor of the one that is there.
+void Routes::preview_schedule(const Call& call) {
+  QueryParameter count{"count"};
+  QueryParameter name{"name"};
+  const std::array<QueryParameter*, 2> parameters{&count, &name};
+  if (const auto taken = take_query(call.request.target, parameters); !taken) {
+    return call.reply.send_error(taken.error());
+  }
+  const Result<std::uint64_t> most = read_count(count, kMostNext, 10);
+  if (!most) return call.reply.send_error(most.error());
+  const Result<RecurringSchedule> schedule =
+      json::parse_schedule_rule(name.value.value_or("preview"), call.request.body);
+  if (!schedule) return call.reply.send_error(schedule.error());
+  run(
+      call.reply,
+      [schedule = *schedule, most = *most](const Engine& engine) {
+        return engine.preview_schedule(schedule, most);
+      },
+      [](const HttpReply& reply, const SchedulePreview& preview) {
+        reply.send_json(200, json::render_schedule_preview(preview));
+      });
+}
+
 void Routes::pause_schedule(const Call& call) { change_schedule(call, &Engine::pause_schedule); }
 void Routes::resume_schedule(const Call& call) { change_schedule(call, &Engine::resume_schedule); }
 

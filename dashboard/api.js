@@ -1,0 +1,120 @@
+// The only way from the page to the server: its public HTTP interface, as docs/reference/http.md has
+// it. A server that asks for a token is told the one that the viewer gives, which is kept for this
+// tab only. Errors are Problems (RFC 9457).
+import { askForToken } from './dialog.js';
+
+const TOKEN = 'detent.token';
+let asking = null; // one question at a time, however many calls wait for the answer
+
+export const access = new EventTarget();
+/** What the token may not do, as far as the server has said so: kinds 'read' and 'change'. */
+const refused = new Set();
+export const mayChange = () => !refused.has('change');
+
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body?.detail ?? body?.title ?? `the server answered ${status}`);
+    this.status = status;
+    this.field = body?.field ?? null;
+  }
+}
+
+export const hasToken = () => sessionStorage.getItem(TOKEN) !== null;
+export function forgetToken() {
+  sessionStorage.removeItem(TOKEN);
+  refused.clear();
+  access.dispatchEvent(new Event('change'));
+}
+
+async function newToken(used) {
+  if (sessionStorage.getItem(TOKEN) !== used) return; // another call has got one meanwhile
+  asking ??= askForToken(used !== null).finally(() => { asking = null; });
+  sessionStorage.setItem(TOKEN, await asking);
+  refused.clear();
+  access.dispatchEvent(new Event('change'));
+}
+
+/**
+ * The Response, once it is one that is not 401. What is sent is `body` as JSON, or `text`, which is
+ * JSON already. Rejects as fetch() does.
+ */
+async function send(method, path, { body, text, headers = {}, signal } = {}) {
+  const content = text ?? (body === undefined ? undefined : JSON.stringify(body));
+  for (;;) {
+    const token = sessionStorage.getItem(TOKEN);
+    const sent = { ...headers };
+    if (token !== null) sent.authorization = 'Bearer ' + token;
+    if (content !== undefined) sent['content-type'] = 'application/json';
+    const response = await fetch(path, { method, headers: sent, signal, cache: 'no-store', body: content });
+    if (response.status !== 401) return response;
+    await response.body?.cancel();
+    await newToken(token);
+  }
+}
+
+async function problemOf(method, response) {
+  const body = await response.json().catch(() => null);
+  if (response.status === 403) {
+    const kind = method === 'GET' ? 'read' : 'change';
+    if (!refused.has(kind)) {
+      refused.add(kind);
+      access.dispatchEvent(new Event('change'));
+    }
+    return new Problem(403, { detail: kind === 'read'
+      ? 'Your token does not allow you to see this.'
+      : 'Your token allows you to look, not to change anything.' });
+  }
+  return new Problem(response.status, body);
+}
+
+/** The answer's JSON; with `whole`, also its ETag and its text as it came: {value, etag, text}. */
+export async function call(method, path, { whole = false, ...options } = {}) {
+  const response = await send(method, path, options);
+  if (!response.ok) throw await problemOf(method, response);
+  const text = await response.text();
+  const value = JSON.parse(text);
+  return whole ? { value, etag: response.headers.get('etag'), text } : value;
+}
+
+export const get = (path, signal) => call('GET', path, { signal });
+
+export async function getText(path, signal) {
+  const response = await send('GET', path, { signal });
+  if (!response.ok) throw await problemOf('GET', response);
+  return response.text();
+}
+
+/** "/v1/tasks?a=b" of the parameters that have a value. To the server a "+" is a plus. */
+export function withQuery(path, parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== '' && value != null);
+  const query = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+  return query === '' ? path : `${path}?${query}`;
+}
+
+/**
+ * Server-sent events of `path`, each to `on(name, data)`, until the stream ends or `signal` aborts.
+ * By fetch(), because an EventSource cannot send a token.
+ */
+export async function stream(path, signal, on) {
+  const response = await send('GET', path, { signal, headers: { accept: 'text/event-stream' } });
+  if (!response.ok) throw await problemOf('GET', response);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split(/\r?\n\r?\n/);
+    rest = blocks.pop();
+    for (const block of blocks) dispatch(block, on);
+  }
+}
+
+function dispatch(block, on) {
+  let name = 'message';
+  const data = [];
+  for (const line of block.split(/\r?\n/)) {
+    if (line.startsWith('event:')) name = line.slice(6).trim();
+    if (line.startsWith('data:')) data.push(line.slice(5).replace(/^ /, ''));
+  }
+  if (data.length > 0) on(name, JSON.parse(data.join('\n')));
+}

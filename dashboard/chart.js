@@ -1,0 +1,97 @@
+// Charts over time, by uPlot (global, from /assets/uplot.js), in the page's colours.
+import { h } from './dom.js';
+import { colour } from './theme.js';
+
+const FONT = '11px system-ui, sans-serif';
+
+/** Colours may be "--name" of style.css: read when the chart is made. */
+const paint = (value, alpha = '') => (value?.startsWith('--') ? colour(value.slice(2)) + alpha : value);
+
+const two = (n) => String(n).padStart(2, '0');
+const DAY = 86_400; // seconds
+
+/** Times on the axis, as short as what lies between them allows; the date where a day begins. */
+function timeTexts(plot, times, axis, space, step) {
+  return times.map((time) => {
+    const at = new Date(time * 1_000);
+    const day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+    if (step >= 365 * DAY) return String(at.getFullYear());
+    if (step >= 28 * DAY) return `${at.getFullYear()}-${two(at.getMonth() + 1)}`;
+    if (step >= DAY || clock === '00:00') return day;
+    return step >= 60 ? clock : `${clock}:${two(at.getSeconds())}`;
+  });
+}
+
+const powersOfTen = (plot, axis, low, high) =>
+  Array.from({ length: Math.max(1, Math.round(Math.log10(high)) + 1) }, (_, i) => 10 ** i);
+
+function optionsOf({ series, format, width, height, cursor, bars, log, select }) {
+  const axis = { stroke: colour('muted'), font: FONT, grid: { stroke: colour('line'), width: 1 },
+    ticks: { stroke: colour('line'), width: 1, size: 4 } };
+  const show = (_, value) => (value === null || value === undefined ? '–' : format(value));
+  return {
+    width, height, cursor: { y: false, points: { size: 6 }, drag: { x: Boolean(select), y: false }, ...cursor },
+    legend: { show: true, live: true },
+    scales: { x: { time: true }, y: log
+      ? { distr: 3, log: 10, range: (u, low, high) => [0.8, Math.max(10, 10 ** Math.ceil(Math.log10(high || 1)))] }
+      : { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    axes: [{ ...axis, size: 28, values: timeTexts }, { ...axis, size: 62, splits: log ? powersOfTen : undefined,
+      values: (u, values) => values.map((value) => (value === null ? '' : format(value))) }],
+    hooks: select ? { setSelect: [(u) => u.select.width > 3 && select(
+      u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'))] } : {},
+    series: [
+      { label: 'time', value: (u, at) => (at ? new Date(at * 1_000).toLocaleTimeString('en-GB') : '–') },
+      ...series.map((one) => ({ label: one.label, stroke: paint(one.stroke), width: one.width ?? 1.6,
+        dash: one.dash, fill: one.fill ? paint(one.fill, bars ? 'b0' : '30') : undefined, value: one.value ?? show,
+        points: { show: false },
+        paths: bars ? window.uPlot.paths.bars({ size: [0.9, 40], align: 1 }) : undefined })),
+    ],
+  };
+}
+
+/** A press that is no drag: `onPress(x)`. */
+function watchPresses(plot, onPress) {
+  let from = 0;
+  plot.over.addEventListener('mousedown', (event) => { from = event.clientX; });
+  plot.over.addEventListener('mouseup', (event) => {
+    if (Math.abs(event.clientX - from) > 3) return;
+    onPress(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, 'x'));
+  });
+}
+
+/**
+ * A chart in an element of its own: {element, setData([[s…], [y…]…])}. It follows the width it is
+ * given and the theme, until `signal` aborts. `label` says to those who don't see it what it shows.
+ */
+export function makeChart({ label, height = 180, ...given }, signal) {
+  const element = h('div', { class: 'chart', role: 'img', 'aria-label': label });
+  let plot = null;
+  let data = [[], ...given.series.map(() => [])];
+  const draw = () => {
+    const width = Math.floor(element.clientWidth);
+    if (width === 0) return;
+    plot?.destroy();
+    plot = new window.uPlot(optionsOf({ ...given, width, height }), data, element);
+    if (given.onPress) watchPresses(plot, given.onPress);
+  };
+  const sizes = new ResizeObserver(() => {
+    const width = Math.floor(element.clientWidth);
+    if (width === 0 || plot?.width === width) return;
+    if (plot) plot.setSize({ width, height });
+    else draw();
+  });
+  sizes.observe(element);
+  document.addEventListener('themechange', draw, { signal });
+  signal.addEventListener('abort', () => {
+    sizes.disconnect();
+    plot?.destroy();
+  });
+  return {
+    element,
+    setData(next) {
+      data = next;
+      plot?.setData(next);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+// Now: is everything on time, and if not, why? Counts, rates, lateness, the store; the last hour.
+import { get } from './api.js';
+import { makeChart } from './chart.js';
+import { every, h, replace, setText } from './dom.js';
+import { compact, count, duration, plural, rate } from './format.js';
+import { onLive } from './live.js';
+import { firstSteps, stateNode } from './parts.js';
+import { whyQueueWaits } from './why.js';
+
+export const title = 'Now';
+
+const STATES = [
+  ['scheduled', 'wait for their due time'],
+  ['ready', 'are due, may be taken'],
+  ['leased', 'are with a worker'],
+  ['dead', 'are out of attempts'],
+];
+const LONG = 5_000; // ms that a ready task may wait before it is worth a word
+
+function tile(name, hint, link) {
+  const value = h('span', { class: 'value' }, '–');
+  const element = h(link ? 'a' : 'div', { class: 'card tile', href: link },
+    h('span', { class: 'name' }, name), value, h('span', { class: 'hint' }, hint));
+  return { element, set(text, full) {
+    setText(value, text);
+    if (full) value.title = full;
+  } };
+}
+
+/** What the whole comes to, in words. */
+function verdictOf(live, queues) {
+  const waiting = queues.map((queue) => ({ queue, why: whyQueueWaits(queue) }))
+    .filter(({ queue, why }) => why && queue.oldest_ready_age_ms >= LONG)
+    .sort((a, b) => b.queue.oldest_ready_age_ms - a.queue.oldest_ready_age_ms);
+  const { dead, ready } = live.now.totals;
+  const deadPoint = dead > 0 ? h('li', {}, h('a', { href: '#/tasks?state=dead' }, plural(dead, 'task')),
+    ` ${dead === 1 ? 'is' : 'are'} out of attempts and ${dead === 1 ? 'needs' : 'need'} you.`) : null;
+  const whys = waiting.slice(0, 4).map(({ queue, why }) => h('li', {},
+    h('a', { href: '#/tasks?' + new URLSearchParams({ queue: queue.queue, state: 'ready' }) }, queue.queue),
+    `: ${plural(queue.ready, 'task')}, the first for ${duration(queue.oldest_ready_age_ms)}; ${why.text}.`));
+  if (waiting.length > 4) whys.push(h('li', {}, 'and ', h('a', { href: '#/queues' }, plural(waiting.length - 4, 'more queue')), '.'));
+  const late = live.now.lateness;
+  const onTime = late?.p50 == null ? 'Everything is on time.'
+    : `Everything is on time: half of the tasks fire within ${duration(late.p50)} of their due time, 99 of 100 within ${duration(late.p99)}.`;
+  return { kind: waiting.length > 0 ? 'late' : '',
+    headline: waiting.length > 0 ? `${plural(ready, 'task')} ${ready === 1 ? 'is' : 'are'} due and not taken.` : onTime,
+    points: [...whys, deadPoint].filter(Boolean) };
+}
+
+function quantileTiles() {
+  const tiles = { p50: tile('lateness p50', 'half fire sooner'), p99: tile('lateness p99', '99 of 100 fire sooner'),
+    c50: tile('store commit p50', 'one write and its sync'), c99: tile('store commit p99', '') };
+  for (const { element } of Object.values(tiles)) element.classList.add('small');
+  return { elements: Object.values(tiles).map(({ element }) => element), set({ lateness, commit }) {
+    const over = (quantiles) => (quantiles?.isRecent ? 'in the last minute' : 'since the server started');
+    tiles.p50.set(duration(lateness?.p50), over(lateness));
+    tiles.p99.set(duration(lateness?.p99), over(lateness));
+    tiles.c50.set(duration(commit?.p50), over(commit));
+    tiles.c99.set(duration(commit?.p99), over(commit));
+  } };
+}
+
+export function show(root, route, signal) {
+  const states = Object.fromEntries(STATES.map(([name, hint]) => [name, tile(stateNode(name), hint, '#/tasks?state=' + name)]));
+  const rates = { scheduled: tile('accepted', 'new tasks'), fired: tile('fired', 'became due, retries too'),
+    leased: tile('handed out', 'to workers'), completed: tile('completed', 'done and gone') };
+  for (const { element } of Object.values(rates)) element.classList.add('small');
+  const quantiles = quantileTiles();
+  const verdict = h('section', { class: 'card verdict', 'aria-live': 'off' });
+  const first = h('div', { hidden: true }, firstSteps());
+  const rateChart = makeChart({ label: 'Tasks a second over the last hour', format: rate, series: [
+    { label: 'accepted', stroke: '--muted', dash: [4, 3] }, { label: 'fired', stroke: '--second' },
+    { label: 'completed', stroke: '--accent', fill: '--accent' }] }, signal);
+  const stateChart = makeChart({ label: 'Tasks by state over the last hour', format: compact, series: [
+    { label: 'ready', stroke: '--accent', fill: '--accent' }, { label: 'leased', stroke: '--second' },
+    { label: 'dead', stroke: '--danger' }] }, signal);
+  const sub = h('span', { class: 'sub' });
+  const span = h('span', { class: 'sub' });
+  const full = h('div', { class: 'grid', hidden: true },
+    h('section', { class: 'card' }, h('h2', {}, 'Tasks a second', span), rateChart.element),
+    h('section', { class: 'card' }, h('h2', {}, 'Due, in work, dead'), stateChart.element));
+  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Now'), sub), verdict, first,
+    h('div', { class: 'tiles' }, STATES.map(([name]) => states[name].element)),
+    h('div', { class: 'tiles' }, Object.values(rates).map(({ element }) => element)),
+    h('div', { class: 'tiles' }, quantiles.elements), full);
+
+  let queues = null;
+  let last = '';
+  every(4_000, signal, async () => {
+    queues = (await get('/v1/queues', signal).catch(() => null))?.queues ?? queues;
+  });
+  onLive((live) => {
+    if (!live.now || !live.stats) {
+      replace(verdict, h('strong', {}, live.problem ?? 'The server does not answer.'));
+      return;
+    }
+    const { stats, now: { totals } } = live;
+    setText(sub, `up for ${duration(stats.uptime_ms)} · ${plural(stats.queue_count ?? stats.queues.length, 'queue')} · ${plural(stats.waiting_workers, 'waiting worker')}`);
+    for (const [name] of STATES) states[name].set(compact(totals[name]), count(totals[name]));
+    for (const name in rates) rates[name].set(rate(live.now.rates[name]));
+    quantiles.set(live.now);
+    const isEmpty = stats.counters.scheduled === 0 && Object.values(totals).every((n) => n === 0);
+    first.hidden = !isEmpty;
+    verdict.hidden = isEmpty;
+    full.hidden = isEmpty;
+    setText(span, 'the last ' + duration(live.now.at - live.samples[0].at));
+    const times = live.samples.map(({ at }) => at / 1_000);
+    const column = (of) => live.samples.map(of);
+    rateChart.setData([times, ...['scheduled', 'fired', 'completed'].map((name) => column(({ rates: r }) => r[name]))]);
+    stateChart.setData([times, ...['ready', 'leased', 'dead'].map((name) => column(({ totals: t }) => t[name]))]);
+    if (queues === null) return;
+    const { kind, headline, points } = verdictOf(live, queues);
+    const text = headline + points.map((point) => point.textContent).join();
+    if (text === last) return; // or a link would lose the focus
+    last = text;
+    verdict.className = `card verdict ${kind}`;
+    replace(verdict, h('div', {}, h('strong', {}, headline), points.length > 0 && h('ul', {}, points)));
+  }, signal);
+}

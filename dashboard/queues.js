@@ -1,0 +1,121 @@
+// Queues: what each holds, what keeps it from being worked on, its limits; pause, resume, redrive
+// and purge.
+import { call, get } from './api.js';
+import { attempt, confirmed } from './dialog.js';
+import { every, h, replace, setText } from './dom.js';
+import { bytes, compact, count, duration, plural } from './format.js';
+import { action, firstSteps } from './parts.js';
+import { makeTable } from './table.js';
+import { whyQueueWaits } from './why.js';
+
+export const title = 'Queues';
+const SHOWN = 200; // lines at first; a filter finds the others
+
+const pathOf = (name, verb = '') => `/v1/queues/${encodeURIComponent(name)}${verb && '/' + verb}`;
+const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? { queue, state } : { queue });
+
+/** "50/s, 4 leases, 10,000 tasks" */
+export function limitsOf({ rate, concurrency, max_tasks: tasks, max_bytes: size }) {
+  return [rate !== null && `${count(rate)}/s`, concurrency !== null && plural(concurrency, 'lease'),
+    tasks !== null && plural(tasks, 'task'), size !== null && bytes(size)].filter(Boolean).join(', ') || '–';
+}
+
+async function purge({ queue, scheduled, ready, dead }, reload) {
+  const sum = scheduled + ready + dead;
+  const text = `${plural(sum, 'task')} will be gone for good: ${count(scheduled)} scheduled, ${count(ready)} ready, ` +
+    `${count(dead)} dead. Those that are leased stay.`;
+  if (!await confirmed(`Purge ${queue}?`, text, 'Purge', { typed: queue })) return;
+  await attempt(() => call('POST', pathOf(queue, 'purge')), ({ count: n }) => `${plural(n, 'task')} removed from ${queue}.`);
+  reload();
+}
+
+async function redrive({ queue, dead }, reload) {
+  const text = `${plural(dead, 'dead task')} will be due now, with all attempts before them.`;
+  if (!await confirmed(`Redrive ${queue}?`, text, 'Redrive', { kind: 'primary' })) return;
+  await attempt(() => call('POST', pathOf(queue, 'redrive')), ({ count: n }) => `${plural(n, 'task')} of ${queue} due again.`);
+  reload();
+}
+
+function actionsOf(queue, reload, signal) {
+  const { paused } = queue.settings;
+  const toggle = () => attempt(() => call('POST', pathOf(queue.queue, paused ? 'resume' : 'pause')),
+    paused ? `${queue.queue} is handed out again.` : `${queue.queue} is paused: its tasks wait.`).then(reload);
+  const rest = queue.scheduled + queue.ready + queue.dead;
+  return h('div', { class: 'buttons' },
+    queue.dead > 0 && action('Redrive', () => redrive(queue, reload), { signal }),
+    action(paused ? 'Resume' : 'Pause', toggle, { signal }),
+    action('Purge', () => purge(queue, reload), { kind: rest > 0 ? 'danger' : null, signal }));
+}
+
+function number(label, name) {
+  return { label, kind: 'number', sort: (queue) => queue[name], of: (queue) => compact(queue[name]),
+    cell: (queue) => (queue[name] === 0 ? '0' : h('a', { href: tasksOf(queue.queue, name), title: count(queue[name]) }, compact(queue[name]))) };
+}
+
+const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', workers: 'no worker', busy: 'workers busy' };
+
+/** What keeps its tasks, in short; in full on hover. */
+function waitNode(why, queue) {
+  if (!why) return h('span', { class: 'sub' }, 'nothing waits');
+  const text = why.text[0].toUpperCase() + why.text.slice(1);
+  return h('span', { class: queue.oldest_ready_age_ms > 5_000 ? 'late' : 'sub', title: text }, SHORT[why.kind]);
+}
+
+function columnsOf(reload, signal) {
+  return [
+    { label: 'Queue', kind: 'title', sort: ({ queue }) => queue, of: ({ queue }) => queue,
+      cell: ({ queue }) => h('a', { href: tasksOf(queue) }, queue) },
+    number('Scheduled', 'scheduled'), number('Ready', 'ready'), number('Leased', 'leased'), number('Dead', 'dead'),
+    { label: 'Oldest ready', kind: 'number', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
+      of: (queue) => duration(queue.oldest_ready_age_ms), cell: (queue) => duration(queue.oldest_ready_age_ms) },
+    { label: 'State', kind: 'wide still', sort: (queue) => whyQueueWaits(queue)?.kind ?? '',
+      of: (queue) => `${queue.settings.paused} ${whyQueueWaits(queue)?.text} ${queue.oldest_ready_age_ms > 5_000}`,
+      cell: (queue) => (queue.settings.paused ? h('span', { class: 'state', 'data-state': 'paused' }, 'paused')
+        : waitNode(whyQueueWaits(queue), queue)) },
+    { label: 'Limits', cell: (queue) => limitsOf(queue.settings) },
+    { label: 'Actions', kind: 'actions', of: (queue) => `${queue.settings.paused} ${queue.scheduled + queue.ready} ${queue.dead}`,
+      cell: (queue) => actionsOf(queue, reload, signal) },
+  ];
+}
+
+export function show(root, route, signal) {
+  let queues = [];
+  let isAll = false;
+  const filter = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter queues by name',
+    oninput: () => draw() });
+  const sub = h('p', { class: 'sub' });
+  const more = h('button', { type: 'button', hidden: true, onclick: () => { isAll = true; draw(); } });
+  const wrong = h('p', { class: 'wrong', role: 'alert' });
+  const table = makeTable({ label: 'Queues', columns: columnsOf(() => load(), signal), key: ({ queue }) => queue,
+    sorted: ['Queue', 'ascending'] });
+  const body = h('div', {}, table.element);
+  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Queues'), filter), sub, wrong, body, h('div', {}, more));
+
+  function draw() {
+    const wanted = filter.value.trim().toLowerCase();
+    const found = queues.filter(({ queue }) => queue.toLowerCase().includes(wanted));
+    const urgent = (queue) => (queue.oldest_ready_age_ms ?? 0) + queue.dead;
+    const shown = isAll || found.length <= SHOWN ? found
+      : [...found].sort((a, b) => urgent(b) - urgent(a) || b.scheduled - a.scheduled).slice(0, SHOWN);
+    table.setRows(shown, queues.length === 0 ? 'There is no queue yet.' : 'No queue has such a name.');
+    setText(more, `Show all ${count(found.length)} queues`);
+    more.hidden = shown.length === found.length;
+    const cut = more.hidden ? '' : `; the ${SHOWN} with the most to see to are shown`;
+    setText(sub, queues.length === 0 ? 'A queue is made by its first task.' : `${plural(queues.length, 'queue')}${cut}`);
+    filter.hidden = queues.length === 0;
+  }
+  async function load() {
+    try {
+      ({ queues } = await get('/v1/queues', signal));
+      setText(wrong, '');
+    } catch (error) {
+      if (error.name === 'AbortError') return;
+      setText(wrong, error.message);
+    }
+    if (queues.length === 0 && wrong.textContent === '') {
+      if (!body.querySelector('.steps')) replace(body, firstSteps());
+    } else if (!table.element.isConnected) replace(body, table.element);
+    draw();
+  }
+  every(3_000, signal, load);
+}

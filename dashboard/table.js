@@ -1,0 +1,80 @@
+// Tables that become cards on narrow screens, sort, and are brought up to date in place: what has
+// not changed keeps its elements, so focus and selection stay where they are.
+import { h, replace } from './dom.js';
+
+/**
+ * `columns`: {label, cell(row) → text or element, of(row)?, kind?, sort?(row)}. A cell is made anew
+ * when of(row) differs (default: cell(row), which then must be text). `kind` is a class: "number",
+ * "title" (a card's first line), "wide", "actions". `sorted` is [label, 'ascending'|'descending'].
+ * Returns {element, setRows(rows)}; `key(row)` names a row.
+ */
+export function makeTable({ label, columns, key, sorted = null, empty = 'Nothing here.' }) {
+  const made = new Map(); // key → {line, cells, seen}
+  let rows = [];
+  const body = h('tbody');
+  const none = h('div', { class: 'empty', hidden: true });
+  const heads = columns.map((column) => h('th', { scope: 'col', class: column.kind ?? null },
+    column.sort ? h('button', { type: 'button', onclick: () => sortBy(column) }, column.label) : column.label));
+  const table = h('table', { 'aria-label': label }, h('thead', {}, h('tr', {}, heads)), body);
+
+  function sortBy(column) {
+    const first = column.kind === 'number' ? 'descending' : 'ascending';
+    const other = first === 'ascending' ? 'descending' : 'ascending';
+    sorted = [column.label, sorted?.[0] === column.label && sorted[1] === first ? other : first];
+    draw();
+  }
+
+  function inOrder() {
+    const column = sorted && columns.find(({ label: name }) => name === sorted[0]);
+    if (!column) return rows;
+    const sign = sorted[1] === 'ascending' ? 1 : -1;
+    const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+    return rows.map((row) => [column.sort(row), row])
+      .sort((a, b) => sign * compare(a[0], b[0])).map(([, row]) => row);
+  }
+
+  function lineOf(row) {
+    const id = key(row);
+    if (!made.has(id)) {
+      const cells = columns.map((column) => h('td', { class: column.kind ?? null, 'data-label': column.label }));
+      made.set(id, { line: h('tr', {}, cells), cells, seen: columns.map(() => undefined) });
+    }
+    const { line, cells, seen } = made.get(id);
+    columns.forEach((column, i) => {
+      const value = (column.of ?? column.cell)(row);
+      if (value === seen[i]) return;
+      seen[i] = value;
+      replace(cells[i], column.cell(row));
+      if (column.kind === 'number') cells[i].classList.toggle('zero', value === '0' || value === '–');
+    });
+    return line;
+  }
+
+  function draw() {
+    const present = new Set(rows.map(key));
+    for (const id of made.keys()) if (!present.has(id)) made.delete(id);
+    const lines = inOrder().map(lineOf);
+    const isSame = lines.length === body.children.length && lines.every((line, i) => body.children[i] === line);
+    if (!isSame) {
+      const focused = body.contains(document.activeElement) ? document.activeElement : null;
+      body.replaceChildren(...lines);
+      if (focused?.isConnected) focused.focus({ preventScroll: true });
+    }
+    heads.forEach((head, i) => {
+      if (sorted?.[0] === columns[i].label) head.setAttribute('aria-sort', sorted[1]);
+      else head.removeAttribute('aria-sort');
+    });
+    none.hidden = rows.length > 0;
+    table.hidden = rows.length === 0;
+  }
+
+  const element = h('div', { class: 'card table' }, table, none);
+  return {
+    element,
+    setRows(next, whyEmpty = empty) {
+      rows = next;
+      replace(none, whyEmpty);
+      draw();
+    },
+  };
+}

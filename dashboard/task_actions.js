@@ -1,0 +1,90 @@
+// What can be done to a task: move, run now, cancel; and how to do the same with curl.
+import { call } from './api.js';
+import { askForm, attempt, confirmed } from './dialog.js';
+import { h } from './dom.js';
+import { withRaw } from './raw_json.js';
+import { fromInput, localTime, plural, toInput, viewerZone } from './format.js';
+
+const pathOf = (id, verb = '') => `/v1/tasks/${encodeURIComponent(id)}${verb}`;
+const changeable = ['scheduled', 'ready', 'dead'];
+export const mayMove = (task) => changeable.includes(task.state);
+
+/** Due times that people want, in the viewer's zone. */
+export function choices(now = new Date()) {
+  const at = (days, hour) => new Date(now.getFullYear(), now.getMonth(), now.getDate() + days, hour);
+  const toMonday = ((8 - now.getDay()) % 7) || 7;
+  const sameTimeTomorrow = new Date(now);
+  sameTimeTomorrow.setDate(now.getDate() + 1);
+  return [
+    ['In 1 hour', new Date(now.getTime() + 3_600_000)],
+    ['Tomorrow, this time', sameTimeTomorrow],
+    ['Tomorrow, 09:00', at(1, 9)],
+    ['Monday, 09:00', at(toMonday, 9)],
+  ];
+}
+
+/** Asks for another due time; null when the viewer changes their mind. */
+export function askDue(what) {
+  const input = h('input', { type: 'datetime-local', step: '1', required: true, 'aria-label': 'Due at',
+    value: toInput(new Date(Date.now() + 86_400_000)) });
+  return askForm(`Move ${what} to …`, 'Move', {
+    fields: [
+      h('div', { class: 'buttons choices' }, choices().map(([label, time]) =>
+        h('button', { type: 'button', onclick: () => { input.value = toInput(time); } }, label))),
+      h('label', {}, h('span', {}, `Due at, in your zone (${viewerZone()})`), input),
+    ],
+    read: () => {
+      const due = fromInput(input.value);
+      if (!due || Number.isNaN(due.getTime())) throw new Error('That is no date and time.');
+      return due;
+    },
+  });
+}
+
+/** Each gives the task as it stands in the server when it was seen, by its ETag. */
+export async function moveTask({ id }, etag) {
+  const due = await askDue('task ' + id);
+  if (!due) return false;
+  return attempt(() => call('PATCH', pathOf(id), { body: { due_at: due.toISOString() }, headers: { 'if-match': etag } }),
+    `Task ${id} is due at ${localTime(due)} now.`);
+}
+
+export const runTask = ({ id }, etag) =>
+  attempt(() => call('POST', pathOf(id, '/run'), { headers: { 'if-match': etag } }), `Task ${id} is due now.`);
+
+export async function cancelTask({ id, queue }, etag) {
+  if (!await confirmed(`Cancel task ${id}?`, `It is removed from ${queue}; nobody will do it.`, 'Cancel the task')) return false;
+  return attempt(() => call('DELETE', pathOf(id), { headers: { 'if-match': etag } }), `Task ${id} is cancelled.`);
+}
+
+/** "3 done" or what kept some of them. */
+function outcome(results, verb) {
+  const failed = results.filter(({ error }) => error);
+  const done = results.length - failed.length;
+  return failed.length === 0 ? `${plural(done, 'task')} ${verb}.`
+    : `${plural(done, 'task')} ${verb}; ${failed.length} not: ${failed[0].error.detail}`;
+}
+
+export async function moveTasks(ids) {
+  const due = await askDue(plural(ids.length, 'task'));
+  if (!due) return false;
+  return attempt(() => call('POST', '/v1/tasks/move', { body: { ids, due_at: due.toISOString() } }),
+    ({ results }) => outcome(results, 'moved'));
+}
+
+export async function cancelTasks(ids) {
+  const what = plural(ids.length, 'task');
+  if (!await confirmed(`Cancel ${what}?`, 'They are removed; nobody will do them.', `Cancel ${what}`)) return false;
+  return attempt(() => call('POST', '/v1/tasks/cancel', { body: { ids } }), ({ results }) => outcome(results, 'cancelled'));
+}
+
+/** A word for a POSIX shell, whatever is in it. */
+export const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
+
+/** The call that makes the same task again; `task.payload` is JSON as text. */
+export function curlOf(task, origin) {
+  const body = { queue: task.queue, ...(task.key ? { key: task.key } : {}), due_at: task.due_at,
+    priority: task.priority, max_attempts: task.max_attempts, visibility_timeout_ms: task.visibility_timeout_ms,
+    backoff: task.backoff, ...('payload_base64' in task ? { payload_base64: task.payload_base64 } : {}) };
+  return `curl -s ${origin}/v1/tasks -d ${quoted(withRaw(body, 'payload', task.payload))}`;
+}

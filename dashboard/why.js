@@ -1,0 +1,107 @@
+// Why a task is late, or why tasks wait, told in words from what the server shows. Pure: the tests
+// read it as it stands.
+import { count, duration, plural } from './format.js';
+
+const DEFAULT_PRIORITY = 1024;
+const LATE = 1_000; // ms: below this nobody needs a reason
+const ms = (time) => new Date(time).getTime();
+
+/** What keeps a queue's ready tasks from being handed out: {kind, text}; null when nothing waits. */
+export function whyQueueWaits(queue) {
+  const { ready, leased, settings = {} } = queue;
+  if (ready === 0) return null;
+  if (settings.paused) return { kind: 'paused', text: 'the queue is paused' };
+  if (settings.concurrency !== null && settings.concurrency !== undefined && leased >= settings.concurrency) {
+    return { kind: 'concurrency', text: `the queue's limit of ${plural(settings.concurrency, 'lease')} at a time is used up` };
+  }
+  if (settings.rate !== null && settings.rate !== undefined && queue.oldest_ready_age_ms >= LATE) {
+    return { kind: 'rate', text: `the queue hands out at most ${plural(settings.rate, 'task')} a second` };
+  }
+  if (leased === 0) return { kind: 'workers', text: 'no worker takes tasks from the queue' };
+  return { kind: 'busy', text: `its workers have ${plural(leased, 'task')} in hand and are not fast enough` };
+}
+
+/** How long its attempts took and how long it rested between them, in ms. */
+export function timeSpent(history) {
+  let working = 0;
+  let between = 0;
+  history.forEach((attempt, i) => {
+    working += ms(attempt.ended_at) - ms(attempt.started_at);
+    if (i > 0) between += ms(attempt.started_at) - ms(history[i - 1].ended_at);
+  });
+  return { working, between };
+}
+
+function attemptsSentence(task) {
+  if (task.attempts === 0) return null;
+  const last = task.history.at(-1);
+  const reason = last?.error ? ` The last one said: “${last.error}”` : '';
+  return `${plural(task.attempts, 'attempt')} failed.${reason}`;
+}
+
+function spentSentence(task) {
+  if (task.history.length === 0) return null;
+  const { working, between } = timeSpent(task.history);
+  const shown = task.history.length < task.attempts ? ` (of the last ${task.history.length})` : '';
+  return `Its attempts${shown} took ${duration(working)}` +
+    (between > 0 ? `, and it rested ${duration(between)} between them.` : '.');
+}
+
+function priorityPoint(task) {
+  return task.priority > DEFAULT_PRIORITY
+    ? `Its priority ${count(task.priority)} is less urgent than the usual ${count(DEFAULT_PRIORITY)}: others go first.` : null;
+}
+
+const TELL = {
+  scheduled(task, queue, now) {
+    const ahead = ms(task.due_at) - now;
+    if (task.attempts > 0) {
+      return { kind: 'late', headline: `It failed and rests: its next attempt is ${ahead > 0 ? 'in ' + duration(ahead) : 'now'}.`,
+        points: [attemptsSentence(task), spentSentence(task),
+          `After each failure it rests longer, from ${duration(task.backoff.initial_ms)} to ${duration(task.backoff.max_ms)}. “Run now” does not wait.`] };
+    }
+    if (ahead >= 0) return { kind: 'good', headline: `Not late: it is due in ${duration(ahead)}.`, points: [] };
+    return { kind: ahead < -LATE ? 'late' : 'good', headline: `It has been due for ${duration(-ahead)} and is about to become ready.`, points: [] };
+  },
+  ready(task, queue, now) {
+    const late = Math.max(0, now - ms(task.due_at));
+    const why = queue && whyQueueWaits(queue);
+    const ahead = queue && queue.ready > 1 ? `${plural(queue.ready - 1, 'other task')} of the queue ${queue.ready === 2 ? 'is' : 'are'} ready too.` : null;
+    return { kind: late >= LATE ? 'late' : 'good',
+      headline: `It has been due for ${duration(late)}` + (why ? `: ${why.text}.` : ' and waits for a worker.'),
+      points: [ahead, priorityPoint(task), attemptsSentence(task), spentSentence(task)] };
+  },
+  leased(task, queue, now) {
+    const who = task.worker ? `Worker ${task.worker}` : 'A worker';
+    const taken = task.leased_at ? ms(task.leased_at) : now;
+    const late = Math.max(0, taken - ms(task.due_at));
+    return { kind: late >= LATE ? 'late' : 'good',
+      headline: `${who} has been at it for ${duration(Math.max(0, now - taken))}.`,
+      points: [`It was handed out ${duration(late)} after its due time${late >= LATE ? ': until then no worker took it' : ''}.`,
+        `If the worker says nothing within ${duration(task.visibility_timeout_ms)} of that, the attempt counts as failed.`,
+        attemptsSentence(task), spentSentence(task)] };
+  },
+  dead(task) {
+    return { kind: 'bad', headline: `It is dead: ${task.attempts >= task.max_attempts ? `all ${plural(task.max_attempts, 'attempt')} failed` : 'it was buried'}.`,
+      points: [task.history.at(-1)?.error ? `The last one said: “${task.history.at(-1).error}”` : null,
+        spentSentence(task), 'Nothing happens to it by itself. “Run now” gives it all its attempts again.'] };
+  },
+  completed(task) {
+    const last = task.history.at(-1);
+    if (!last) return { kind: 'good', headline: 'It was completed.', points: [] };
+    const late = Math.max(0, ms(last.started_at) - ms(task.due_at));
+    const failed = task.history.filter(({ error }) => error).length;
+    return { kind: late >= LATE ? 'late' : 'good',
+      headline: late >= LATE ? `It was completed, but a worker took it only ${duration(late)} after its due time.`
+        : `It was completed on time: taken ${duration(late)} after its due time.`,
+      points: [`The work took ${duration(ms(last.ended_at) - ms(last.started_at))}.`,
+        failed > 0 ? `${plural(failed, 'attempt')} before that failed; each moved the due time.` : null] };
+  },
+  cancelled: () => ({ kind: 'good', headline: 'It was cancelled: nobody will do it.', points: [] }),
+};
+
+/** {kind: 'good'|'late'|'bad', headline, points}; `queue` may be null when it is not known. */
+export function whyLate(task, queue, now = Date.now()) {
+  const told = TELL[task.state]({ history: [], ...task }, queue, now);
+  return { ...told, points: told.points.filter(Boolean) };
+}

@@ -1,0 +1,20 @@
+// The files of dashboard/ as they are in the binary: cmake/DetentDashboard.cmake makes the source.
+#pragma once
+
+#include <string_view>
+
+namespace detent::server {
+
+/// A file as it is served. All views live as long as the program.
+struct DashboardFile {
+  std::string_view name;  // "app.js"; the page itself is "index.html"
+  std::string_view content_type;
+  std::string_view etag;  // of the plain body, in quotes; changes with the content
+  std::string_view plain;
+  std::string_view gzip;  // the same, compressed
+};
+
+/// Null when there is none of this name. Logarithmic in the number of files.
+const DashboardFile* find_dashboard_file(std::string_view name) noexcept;
+
+}  // namespace detent::server

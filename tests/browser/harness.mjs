@@ -1,0 +1,109 @@
+// What the browser tests stand on: the real program on a free port, Debian's Chromium driven by
+// playwright-core, and pages that fail their test by themselves when the browser reports an error, a
+// breach of the content security policy or a request to anywhere but the server.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+
+export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const program = process.argv[2] ?? 'build/release/detent';
+const PATIENCE = 20_000; // ms for a condition to become true; nothing waits longer than it takes
+
+/** `detent serve` with an empty folder; {url, call(method, path, body), stop()}. */
+export async function startServer(flags = []) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-browser-'));
+  const child = spawn(program, ['serve', '--data', path.join(folder, 'data'), '--http', '127.0.0.1:0',
+    '--beanstalk', 'off', ...flags], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const url = await new Promise((resolve, reject) => {
+    let text = '';
+    child.once('exit', (code) => reject(new Error(`the server ended with ${code}: ${text}`)));
+    child.stdout.on('data', (part) => {
+      text += part;
+      const ready = /ready at (http:\S+?),/.exec(text);
+      if (ready) resolve(ready[1]);
+    });
+  });
+  const call = async (method, target, body) => {
+    const response = await fetch(url + target, { method, body: body === undefined ? undefined : JSON.stringify(body) });
+    const answer = await response.json();
+    assert.ok(response.ok, `${method} ${target}: ${JSON.stringify(answer)}`);
+    return answer;
+  };
+  const stop = async () => {
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    await ended;
+    fs.rmSync(folder, { recursive: true, force: true });
+  };
+  return { url, call, stop };
+}
+
+let browser = null;
+export const startBrowser = async () => { browser ??= await chromium.launch({ executablePath: CHROMIUM }); };
+export const stopBrowser = async () => { await browser?.close(); };
+
+/**
+ * Runs `use(page)` with a fresh page at `view` of the server. Options: `expected`, patterns of errors
+ * that the browser may report; the others are those of a browser context (viewport, colorScheme …).
+ */
+export async function withPage(server, view, use, { expected = [], ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
+  const faults = [];
+  const fault = (text) => { if (!expected.some((pattern) => pattern.test(text))) faults.push(text); };
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') fault(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => fault(`script: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    fault(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const target = request.url();
+    if (!target.startsWith(server.url + '/') && !target.startsWith('data:')) fault(`a request to ${target}`);
+  });
+  await page.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => console.error(`CSP: ${event.violatedDirective}`));
+  });
+  try {
+    await page.goto(`${server.url}/#/${view}`);
+    await use(page);
+    assert.deepEqual(faults, []);
+  } finally {
+    await context.close();
+  }
+}
+
+/** Waits until an element of this selector shows this text (a string or a pattern). */
+export async function shows(page, selector, text) {
+  await page.locator(selector).filter({ hasText: text }).first().waitFor();
+}
+
+/** Waits until `probe()` gives something true, and returns it. */
+export async function until(what, probe) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const value = await probe();
+    if (value) return value;
+    assert.ok(Date.now() < end, `not within ${PATIENCE} ms: ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The dialog's button of this name, pressed. */
+export const press = (page, name) => page.locator('dialog[open]').getByRole('button', { name, exact: true }).click();
+
+export async function expectNoSidewaysScroll(page, what) {
+  const moved = await page.evaluate(() => {
+    scrollTo(1_000, 0);
+    const x = scrollX;
+    scrollTo(0, 0);
+    return x;
+  });
+  assert.equal(moved, 0, `${what} is ${moved} px wider than the screen`);
+}

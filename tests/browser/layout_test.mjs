@@ -1,0 +1,150 @@
+// Narrow and wide screens, light and dark, the keyboard alone, and very many tasks and queues.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { expectNoSidewaysScroll, shows, startServer, until, withPage } from './harness.mjs';
+import { fill } from './lifelike.mjs';
+
+const VIEWS = ['now', 'wheel', 'forecast', 'queues', 'tasks', 'schedules', 'schedule', 'schedule/month-end-report', 'schedule/invoices/edit', 'cluster'];
+
+describe('The page', () => {
+  let server;
+  let id;
+  before(async () => {
+    server = await startServer();
+    await fill(server.url);
+    const long = 'x'.repeat(300);
+    ({ id } = await server.call('POST', '/v1/tasks', { queue: 'q'.repeat(200), key: 'k'.repeat(200), payload: { long }, delay: '0s' }));
+    const { tasks: [{ lease }] } = await server.call('POST', `/v1/queues/${'q'.repeat(200)}/lease`, { wait: '5s', worker: 'w'.repeat(200) });
+    await server.call('POST', '/v1/leases/fail', { leases: [lease], error: 'e'.repeat(400), delay: '1h' });
+  });
+  after(() => server.stop());
+
+  for (const [name, width] of [['a phone', 360], ['a small phone', 320], ['a tablet', 800], ['a desk', 1440]]) {
+    test(`fits ${name}`, () => withPage(server, '', async (page) => {
+      for (const view of [...VIEWS, 'task/' + id, 'tasks?queue=' + 'q'.repeat(200)]) {
+        await page.goto(`${server.url}/#/${view}`);
+        await page.locator('h1').first().waitFor();
+        await until(view + ' is filled', () => page.evaluate(() => document.querySelector('main').innerText.length > 80));
+        await page.evaluate(() => new Promise((resolve) => { requestAnimationFrame(() => requestAnimationFrame(resolve)); }));
+        await expectNoSidewaysScroll(page, view);
+      }
+    }, { viewport: { width, height: 740 } }));
+  }
+
+  test('is dark where the system is, and switches', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.status', 'live');
+    const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const dark = await back();
+    assert.match(dark, /^rgb\(1\d, 2\d, 2\d\)$/);
+    await page.getByRole('button', { name: 'Light or dark' }).click();
+    assert.notEqual(await back(), dark);
+    await page.reload();
+    await shows(page, '.status', 'live');
+    assert.notEqual(await back(), dark);
+  }, { colorScheme: 'dark' }));
+
+  for (const colorScheme of ['light', 'dark']) {
+    test(`has text that can be read, ${colorScheme}`, () => withPage(server, 'now', async (page) => {
+      await shows(page, '.verdict', 'not taken');
+      const poor = await page.evaluate(() => {
+        const parse = (text) => text.match(/[\d.]+/g).map(Number);
+        const light = ([r, g, b]) => [r, g, b].map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+        const backOf = (element) => {
+          for (let at = element; at; at = at.parentElement) {
+            const colour = parse(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+          }
+          return [255, 255, 255];
+        };
+        const found = [];
+        for (const element of document.querySelectorAll('body *')) {
+          const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== '');
+          if (!hasText || element.offsetParent === null || element.closest('svg, .u-legend')) continue;
+          const [a, b] = [light(parse(getComputedStyle(element).color)), light(backOf(element))].sort((x, y) => y - x);
+          const contrast = (a + 0.05) / (b + 0.05);
+          if (contrast < 4.5) found.push(`${element.className || element.tagName} ${contrast.toFixed(2)} ${element.textContent.slice(0, 20)}`);
+        }
+        return found;
+      });
+      assert.deepEqual(poor, []);
+    }, { colorScheme }));
+  }
+
+  test('is used with the keyboard alone', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.status', 'live');
+    for (const [key, heading] of [['w', 'The wheel'], ['f', 'Forecast'], ['q', 'Queues'], ['t', 'Tasks'], ['s', 'Schedules'], ['c', 'Cluster'], ['n', 'Now']]) {
+      await page.keyboard.press('g');
+      await page.keyboard.press(key);
+      await shows(page, 'h1', heading);
+    }
+    await page.keyboard.press('?');
+    await shows(page, 'dialog', 'search for a task');
+    await page.keyboard.press('Escape');
+    await until('closed', async () => await page.locator('dialog').count() === 0);
+    await page.keyboard.press('g');
+    await page.keyboard.press('q');
+    await shows(page, 'td', 'thumbnails');
+    const resume = page.getByRole('row', { name: /thumbnails/ }).getByRole('button', { name: 'Resume' });
+    for (let i = 0; i < 80; ++i) {
+      if (await resume.evaluate((button) => button === document.activeElement)) break;
+      await page.keyboard.press('Tab');
+    }
+    assert.ok(await resume.evaluate((button) => getComputedStyle(button).outlineStyle !== 'none'), 'the focus is seen');
+    await page.keyboard.press('Enter');
+    await until('resumed', async () => !(await server.call('GET', '/v1/queues/thumbnails')).settings.paused);
+  }));
+
+  test('does nothing to what is typed', () => withPage(server, 'queues', async (page) => {
+    await page.getByLabel('Filter queues by name').fill('');
+    await page.getByLabel('Filter queues by name').pressSequentially('gw?/d');
+    assert.equal(await page.getByLabel('Filter queues by name').inputValue(), 'gw?/d');
+    await shows(page, 'h1', 'Queues');
+  }));
+
+  test('has a name for everything that can be pressed or filled in', () => withPage(server, '', async (page) => {
+    for (const view of [...VIEWS, 'task/' + id]) {
+      await page.goto(`${server.url}/#/${view}`);
+      await page.locator('h1').first().waitFor();
+      await until(view + ' is filled', () => page.evaluate(() => document.querySelector('main').innerText.length > 80));
+      const nameless = await page.evaluate(() => [...document.querySelectorAll('button, a, input, select, textarea')]
+        .filter((element) => !(element.textContent.trim() || element.getAttribute('aria-label') || element.labels?.length))
+        .map((element) => element.outerHTML.slice(0, 120)));
+      assert.deepEqual(nameless, [], view);
+    }
+  }));
+});
+
+describe('200,000 tasks over 500 queues', () => {
+  let server;
+  before(async () => {
+    server = await startServer();
+    for (let part = 0; part < 20; ++part) {
+      await server.call('POST', '/v1/tasks/batch', Array.from({ length: 10_000 }, (_, i) => {
+        const n = part * 10_000 + i;
+        return { queue: `shop-${n % 500}`, delay_ms: 600_000 + (n * 7_919) % 86_400_000 };
+      }));
+    }
+  });
+  after(() => server.stop());
+
+  test('are shown at once', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.tile', /scheduled\s*200\sk/);
+    for (const [view, selector, text] of [['queues', 'main', '500 queues; the 200 with the most to see to'],
+      ['forecast?span=day', 'main', /1\d\d,\d{3} tasks due from/], ['tasks', 'main', 'The first 100 tasks'],
+      ['tasks?queue=shop-499', 'main', 'The first 100 tasks'], ['wheel', 'main', /more tasks wait on disk/]]) {
+      const start = Date.now();
+      await page.goto(`${server.url}/#/${view}`);
+      await shows(page, selector, text);
+      assert.ok(Date.now() - start < 5_000, `${view} took ${Date.now() - start} ms`);
+    }
+  }));
+
+  test('leave the queues quick to filter and sort, and show all when asked', () => withPage(server, 'queues', async (page) => {
+    await shows(page, 'main', '500 queues');
+    await page.getByRole('button', { name: 'Show all 500 queues' }).click();
+    await until('all', async () => await page.locator('tbody tr').count() === 500);
+    await page.getByLabel('Filter queues by name').fill('shop-49');
+    await until('eleven', async () => await page.locator('tbody tr').count() === 11);
+  }));
+});

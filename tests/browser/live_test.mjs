@@ -1,0 +1,70 @@
+// A server that tells its figures by itself: the last hour from its history, then its stream. Here
+// the answers are made up, so that they can be known.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { shows, startServer, until, withPage } from './harness.mjs';
+
+const us = (p50, p99) => ({ p50, p99, max: p99 });
+
+function point(at, more = {}) {
+  return { at: new Date(at).toISOString(), span_ms: 10_000, accepted: 1_000, fired: 500, leased: 400, completed: 300,
+    failed: 1, died: 0, tasks: { scheduled: 42, ready: 3, leased: 2, dead: 1 }, loaded: 5, waiting_workers: 1,
+    lateness_us: us(700, 9_000), commit_us: us(2_000, 4_000), ...more };
+}
+
+const event = (data) => `event: stats\nid: 1\ndata: ${JSON.stringify(data)}\n\n`;
+const json = (body) => ({ status: 200, contentType: 'application/json', body: JSON.stringify(body) });
+
+describe('A server with a history and a stream', () => {
+  let server;
+  before(async () => {
+    server = await startServer();
+    await server.call('POST', '/v1/tasks', { queue: 'q', delay: '1h' });
+  });
+  after(() => server.stop());
+
+  test('is shown over its last hour, and as its stream tells', async () => {
+    await withPage(server, 'now', async (page) => {
+      const now = Date.now();
+      await page.route('**/v1/stats', async (route) => {
+        const stats = await (await route.fetch()).json();
+        await route.fulfill(json({ ...stats, tasks: { scheduled: 1, ready: 0, leased: 0, dead: 0 }, queue_count: 77 }));
+      });
+      await page.route('**/v1/stats/history?span=1h', (route) => route.fulfill(json({ step_ms: 10_000,
+        points: Array.from({ length: 360 }, (_, i) => point(now - (360 - i) * 10_000)) })));
+      const streamed = { ...point(now, { span_ms: 1_000, accepted: 123, lateness_us: null }),
+        recent: { span_ms: 10_000, lateness_us: us(1_500, 25_000), commit_us: us(3_000, 5_000) } };
+      // Comments, other events and line ends of both kinds are part of the form.
+      const body = `: hello\n\n${event(streamed)}event: task\ndata: {"id":"1"}\r\n\r\n`;
+      let opened = 0;
+      await page.route('**/v1/events', (route) => {
+        assert.equal(route.request().headers().accept, 'text/event-stream');
+        ++opened;
+        return route.fulfill({ status: 200, contentType: 'text/event-stream', body });
+      });
+      await page.reload();
+      await shows(page, '.tile', /scheduled\s*42/);
+      await shows(page, '.tile', /accepted\s*123\/s/);
+      await shows(page, '.tile', /lateness p50\s*1\.5\sms/);
+      await shows(page, '.tile', /lateness p99\s*25\sms/);
+      await shows(page, '.tile', /store commit p99\s*5\sms/);
+      await shows(page, 'main', /the last (1\sh|59\smin)/);
+      await shows(page, 'main', '77 queues');
+      // A stream that has ended is opened again.
+      await until('opened again', () => opened >= 2);
+    });
+  });
+
+  test('whose stream breaks is asked as before', () => withPage(server, 'now', async (page) => {
+    await page.route('**/v1/stats', async (route) => {
+      const stats = await (await route.fetch()).json();
+      await route.fulfill(json({ ...stats, tasks: stats.queues.reduce((sum, queue) => ({ scheduled: sum.scheduled + queue.scheduled,
+        ready: 0, leased: 0, dead: 0 }), { scheduled: 0 }), queue_count: 1 }));
+    });
+    await page.route('**/v1/stats/history?span=1h', (route) => route.abort());
+    await page.reload();
+    await shows(page, '.status', 'live');
+    await server.call('POST', '/v1/tasks', { queue: 'q', delay: '1h' });
+    await shows(page, '.tile', /scheduled\s*2/);
+  }, { expected: [/ERR_FAILED/] }));
+});

@@ -1,0 +1,106 @@
+// The page as a whole and the view Now.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { shows, startServer, until, withPage } from './harness.mjs';
+
+describe('an empty server', () => {
+  let server;
+  before(async () => { server = await startServer(); });
+  after(() => server.stop());
+
+  test('shows what to do first, and the curl that it shows works', () => withPage(server, '', async (page) => {
+    await shows(page, 'main', 'Schedule a first task');
+    const curl = await page.locator('.steps code').first().textContent();
+    const [, url, body] = /^curl -s (\S+) -d '(.*)'$/.exec(curl);
+    assert.equal(url, server.url + '/v1/tasks');
+    const answer = await fetch(url, { method: 'POST', body });
+    assert.equal(answer.status, 201);
+    await shows(page, '.tile', /scheduled\s*1/);
+    await page.locator('.steps').waitFor({ state: 'hidden' });
+  }));
+
+  test('has every view without an error', () => withPage(server, '', async (page) => {
+    for (const name of ['Now', 'Wheel', 'Forecast', 'Queues', 'Tasks', 'Schedules', 'Cluster']) {
+      await page.getByRole('link', { name, exact: true }).click();
+      await shows(page, 'h1', name === 'Wheel' ? /wheel/i : name);
+      assert.equal(await page.locator('nav [aria-current]').textContent(), name);
+    }
+  }));
+
+  test('leads an unknown address to Now', () => withPage(server, 'nowhere/at/all', async (page) => {
+    await shows(page, 'h1', 'Now');
+  }));
+});
+
+describe('Now', () => {
+  let server;
+  before(async () => { server = await startServer(); });
+  after(() => server.stop());
+
+  test('tells what is due and why nobody takes it', async () => {
+    await server.call('POST', '/v1/tasks', { queue: 'held', delay: '1ms' });
+    await server.call('POST', '/v1/queues/held/pause');
+    await server.call('POST', '/v1/tasks', { queue: 'lonely', delay: '1ms' });
+    await server.call('PATCH', '/v1/queues/tight', { concurrency: 1 });
+    for (let i = 0; i < 2; ++i) await server.call('POST', '/v1/tasks', { queue: 'tight', delay: '1ms' });
+    await until('one of tight is leased', async () => (await server.call('POST', '/v1/queues/tight/lease', { wait: '5s' })).tasks.length > 0);
+    await withPage(server, 'now', async (page) => {
+      await shows(page, '.verdict', 'due and not taken');
+      await shows(page, '.verdict li', /held: 1 task, .* the queue is paused/);
+      await shows(page, '.verdict li', /lonely: 1 task, .* no worker takes tasks/);
+      await shows(page, '.verdict li', /tight: 1 task, .* limit of 1 lease at a time is used up/);
+    });
+  });
+
+  test('follows the server without being loaded again', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.status', 'live');
+    const before = await page.locator('.tile', { hasText: 'scheduled' }).locator('.value').textContent();
+    for (let i = 0; i < 5; ++i) await server.call('POST', '/v1/tasks', { queue: 'later', delay: '1h' });
+    await shows(page, '.tile', new RegExp(`scheduled\\s*${Number(before) + 5}`));
+    assert.equal(await page.locator('.chart canvas').count(), 2);
+  }));
+
+  test('moves nothing when figures change', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.status', 'live');
+    await page.locator('.chart canvas').first().waitFor();
+    await shows(page, '.verdict', 'not taken');
+    await page.evaluate(() => {
+      window.shifts = 0;
+      new PerformanceObserver((list) => { for (const shift of list.getEntries()) window.shifts += shift.value; })
+        .observe({ type: 'layout-shift' });
+    });
+    for (let i = 0; i < 3; ++i) {
+      await server.call('POST', '/v1/tasks/batch', Array.from({ length: 500 }, () => ({ queue: 'later', delay: '1h' })));
+      await page.waitForResponse((response) => response.url().endsWith('/v1/stats'));
+    }
+    assert.ok(await page.evaluate(() => window.shifts) < 0.01);
+  }));
+
+  test('says when the server does not answer, and when it is back', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.status', 'live');
+    await page.route('**/v1/stats', (route) => route.abort());
+    await shows(page, '.status', 'no answer');
+    await page.unroute('**/v1/stats');
+    await shows(page, '.status', 'live');
+  }, { expected: [/ERR_FAILED/] }));
+
+  test('asks for nothing while nobody looks', () => withPage(server, 'now', async (page) => {
+    await shows(page, '.status', 'live');
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    });
+    const asked = page.waitForRequest((request) => request.url().endsWith('/v1/stats'), { timeout: 5_000 })
+      .then(() => 'asked', () => 'quiet');
+    const first = await asked;
+    if (first === 'asked') { // one that was under way
+      assert.equal(await page.waitForRequest((request) => request.url().endsWith('/v1/stats'), { timeout: 5_000 })
+        .then(() => 'asked', () => 'quiet'), 'quiet');
+    }
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'hidden', { value: false, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    });
+    await page.waitForRequest((request) => request.url().endsWith('/v1/stats'));
+  }));
+});

@@ -1,0 +1,80 @@
+// The view Queues: what it shows, and each of its actions.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { press, shows, startServer, until, withPage } from './harness.mjs';
+
+describe('Queues', () => {
+  let server;
+  before(async () => {
+    server = await startServer();
+    for (const queue of ['mail', 'orders.cancel', 'reports']) {
+      await server.call('POST', '/v1/tasks/batch', Array.from({ length: 3 }, () => ({ queue, delay: '1h' })));
+    }
+    await server.call('PATCH', '/v1/queues/mail', { rate: 50, concurrency: 4, max_tasks: 10_000 });
+  });
+  after(() => server.stop());
+
+  const line = (page, queue) => page.getByRole('row').filter({ has: page.getByRole('link', { name: queue, exact: true }) });
+  const button = (page, queue, name) => line(page, queue).getByRole('button', { name, exact: true });
+
+  test('shows counts and limits', () => withPage(server, 'queues', async (page) => {
+    await shows(page, 'tr', /mail\s*3\s*0\s*0\s*0/);
+    await shows(page, 'tr', '50/s, 4 leases, 10,000 tasks');
+    await shows(page, 'main', '3 queues');
+  }));
+
+  test('filters by name and sorts by a column', () => withPage(server, 'queues', async (page) => {
+    await shows(page, 'td', 'orders.cancel');
+    await page.getByLabel('Filter queues by name').fill('REP');
+    await until('one line', async () => await page.locator('tbody tr').count() === 1);
+    await page.getByLabel('Filter queues by name').fill('');
+    await page.getByRole('button', { name: 'Queue', exact: true }).click();
+    await until('sorted downwards', async () => (await page.locator('tbody tr td').first().textContent()) === 'reports');
+    assert.equal(await page.locator('th').first().getAttribute('aria-sort'), 'descending');
+  }));
+
+  test('pauses and resumes', () => withPage(server, 'queues', async (page) => {
+    const paused = async () => (await server.call('GET', '/v1/queues/mail')).settings.paused;
+    await button(page, 'mail', 'Pause').click();
+    await button(page, 'mail', 'Resume').waitFor();
+    assert.equal(await paused(), true);
+    await shows(page, 'tr', /mail.*paused/);
+    await button(page, 'mail', 'Resume').click();
+    await button(page, 'mail', 'Pause').waitFor();
+    assert.equal(await paused(), false);
+  }));
+
+  test('purges only when the name has been typed', () => withPage(server, 'queues', async (page) => {
+    await button(page, 'reports', 'Purge').click();
+    await shows(page, 'dialog', '3 tasks will be gone for good');
+    await page.locator('dialog input').fill('report');
+    await press(page, 'Purge');
+    await shows(page, 'dialog', 'not the same name');
+    await press(page, 'Cancel');
+    assert.equal((await server.call('GET', '/v1/queues/reports')).scheduled, 3);
+    await button(page, 'reports', 'Purge').click();
+    await page.locator('dialog input').fill('reports');
+    await press(page, 'Purge');
+    await shows(page, '#messages', '3 tasks removed from reports');
+    assert.equal((await server.call('GET', '/v1/queues/reports')).scheduled, 0);
+  }));
+
+  test('redrives what is dead', async () => {
+    await server.call('POST', '/v1/tasks', { queue: 'hooks', delay: '0s', max_attempts: 1 });
+    const { tasks: [{ lease }] } = await server.call('POST', '/v1/queues/hooks/lease', { wait: '5s' });
+    await server.call('POST', '/v1/leases/fail', { leases: [lease], error: 'no' });
+    await withPage(server, 'queues', async (page) => {
+      await button(page, 'hooks', 'Redrive').click();
+      await press(page, 'Redrive');
+      await shows(page, '#messages', '1 task of hooks due again');
+      await until('it is ready', async () => (await server.call('GET', '/v1/queues/hooks')).ready === 1);
+    });
+  });
+
+  test('says what the server refuses', () => withPage(server, 'queues', async (page) => {
+    await page.route('**/pause', (route) => route.fulfill({ status: 503, contentType: 'application/problem+json',
+      body: JSON.stringify({ type: 'x', title: 'x', status: 503, detail: 'the store failed' }) }));
+    await button(page, 'mail', 'Pause').click();
+    await shows(page, '#messages [role=alert]', 'the store failed');
+  }, { expected: [/503/] }));
+});

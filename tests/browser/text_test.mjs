@@ -1,0 +1,95 @@
+// The parts that only reckon and word: JSON as text, histograms, durations, choices, reasons.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import './no_browser.mjs';
+import { compact, duration, plural } from '../../dashboard/format.js';
+import { quantile, readHistograms, since } from '../../dashboard/histogram.js';
+import { indented, rawMember, withRaw } from '../../dashboard/raw_json.js';
+import { choices, curlOf } from '../../dashboard/task_actions.js';
+import { durationText } from '../../dashboard/schedule_form.js';
+import { alignedStart } from '../../dashboard/wheel_draw.js';
+import { timeSpent, whyLate, whyQueueWaits } from '../../dashboard/why.js';
+
+const plain = (text) => text.replaceAll('\u00a0', ' ');
+
+test('a payload stays byte for byte', () => {
+  const text = '{"id":"1","headers":{"payload":"no","x":"}\\",\\"payload\\":2"},"payload":{ "n" : 12345678901234567890, "s":"a,}\\"" },"z":1}';
+  assert.equal(rawMember(text, 'payload'), '{ "n" : 12345678901234567890, "s":"a,}\\"" }');
+  assert.equal(rawMember(text, 'z'), '1');
+  assert.equal(rawMember(text, 'none'), undefined);
+  assert.equal(rawMember('{"payload":1.0}', 'payload'), '1.0');
+  assert.equal(withRaw({}, 'p', '1.0'), '{"p":1.0}');
+  assert.equal(withRaw({ a: 1 }, 'p', '[ ]'), '{"a":1,"p":[ ]}');
+  assert.equal(indented('{"a":[1.0,{}],"b":"x:,{"}'), '{\n  "a": [\n    1.0,\n    {}\n  ],\n  "b": "x:,{"\n}');
+  const task = { queue: 'q', due_at: 'D', priority: 1, max_attempts: 2, visibility_timeout_ms: 3, backoff: {}, payload: "{\"it's\":1.0}" };
+  assert.match(curlOf(task, 'http://h'), /"payload":\{"it'\\''s":1\.0\}\}'$/);
+});
+
+test('numbers and durations are short', () => {
+  assert.deepEqual([0, 9_999, 10_000, 99_950, 123_456, 999_999, 1_234_567, 10_000_000].map((n) => plain(compact(n))),
+    ['0', '9,999', '10 k', '100 k', '123 k', '1 M', '1.2 M', '10 M']);
+  assert.deepEqual([0, 0.02, 4.2, 12, 999, 1_500, 59_000, 61_000, 3_700_000, 90_000_000, 1e12].map((ms) => plain(duration(ms))),
+    ['0 ms', '0.02 ms', '4.2 ms', '12 ms', '999 ms', '1.5 s', '59 s', '1 min 1 s', '1 h 1 min', '1 d 1 h', '31.7 years']);
+  assert.equal(plural(1, 'task'), '1 task');
+  assert.deepEqual([900_000, 1_500, 86_400_000, 1].map(durationText), ['15m', '1500ms', '1d', '1ms']);
+});
+
+test('quantiles are those of what was added', () => {
+  const text = (a, b, c) => `x_bucket{le="0.001"} ${a}\nx_bucket{le="0.01"} ${b}\nx_bucket{le="+Inf"} ${c}\nx_sum 1\n`;
+  const before = readHistograms(text(10, 10, 10), ['x']).x;
+  const now = readHistograms(text(10, 20, 20), ['x']).x;
+  assert.equal(quantile(since(now, before), 0.5), 5.5);
+  assert.equal(quantile(since(before, before), 0.5), null);
+  assert.equal(quantile(readHistograms(text(0, 0, 5), ['x']).x, 0.99), 10);
+});
+
+test('the wheel finds where its hands are', () => {
+  const base = 1_000_000_000_123;
+  const levels = [{ slot_ms: 1, slots: [] }, { slot_ms: 256, slots: [{ slot: 7, from: new Date(base + (256 * 5 + 7) * 256).toISOString() }] }];
+  assert.equal(alignedStart({ levels, slots_per_level: 256 }, base + 40), base);
+  assert.equal(alignedStart({ levels: [{ slot_ms: 1, slots: [] }], slots_per_level: 256 }, 5), 5);
+});
+
+test('the choices of a due time are in the future, in the hours that they say', () => {
+  for (const day of [1, 2, 3, 4, 5, 6, 7]) {
+    const now = new Date(2026, 1, day, 23, 30);
+    const [, tomorrow, morning, monday] = choices(now).map(([, time]) => time);
+    assert.equal(tomorrow.getHours(), 23);
+    assert.equal(morning.getDate(), day + 1);
+    assert.equal(monday.getDay(), 1);
+    assert.ok(monday > now && monday - now <= 8 * 86_400_000);
+  }
+});
+
+const NOW = Date.parse('2026-01-02T12:00:00Z');
+const at = (ms) => new Date(NOW + ms).toISOString();
+const task = (more) => ({ id: '1', queue: 'q', state: 'ready', due_at: at(-200_000), created_at: at(-900_000), priority: 1024,
+  max_attempts: 25, visibility_timeout_ms: 60_000, backoff: { initial_ms: 1_000, max_ms: 3_600_000 }, attempts: 0, ...more });
+const queue = (more, settings) => ({ queue: 'q', ready: 1, leased: 0, oldest_ready_age_ms: 200_000, settings: { paused: false, rate: null, concurrency: null, ...settings }, ...more });
+const told = (...given) => {
+  const { headline, points } = whyLate(...given, NOW);
+  return plain([headline, ...points].join(' '));
+};
+
+test('the reason why a queue waits is the one that counts', () => {
+  assert.equal(whyQueueWaits(queue({ ready: 0 })), null);
+  assert.equal(whyQueueWaits(queue({}, { paused: true, concurrency: 0 })).kind, 'paused');
+  assert.equal(whyQueueWaits(queue({ leased: 3 }, { concurrency: 3 })).kind, 'concurrency');
+  assert.equal(whyQueueWaits(queue({ leased: 2 }, { concurrency: 3 })).kind, 'busy');
+  assert.equal(whyQueueWaits(queue({}, { rate: 5 })).kind, 'rate');
+  assert.equal(whyQueueWaits(queue({})).kind, 'workers');
+});
+
+test('why a task is late is told for each state', () => {
+  assert.match(told(task(), queue({}, { paused: true })), /due for 3 min 20 s: the queue is paused/);
+  assert.match(told(task({ priority: 5_000 }), queue({ ready: 9 })), /8 other tasks.*ready too.*5,000 is less urgent/);
+  assert.match(told(task({ state: 'scheduled', due_at: at(60_000) }), null), /^Not late: it is due in 1 min/);
+  const history = [{ started_at: at(-600_000), ended_at: at(-598_000), error: 'a' }, { started_at: at(-500_000), ended_at: at(-499_000), error: 'b' }];
+  assert.deepEqual(timeSpent(history), { working: 3_000, between: 98_000 });
+  assert.match(told(task({ state: 'scheduled', due_at: at(5_000), attempts: 2, history }), null), /next attempt is in 5 s.*2 attempts failed.*“b”.*took 3 s, and it rested 1 min 38 s/);
+  assert.match(told(task({ state: 'leased', leased_at: at(-10_000), worker: 'w' }), null), /Worker w has been at it for 10 s.*handed out 3 min 10 s after/);
+  assert.match(told(task({ state: 'dead', attempts: 25, history }), null), /dead: all 25 attempts failed.*“b”/);
+  assert.match(told(task({ state: 'dead', attempts: 1, history: [] }), null), /it was buried/);
+  assert.match(told(task({ state: 'completed', history: [{ started_at: at(-100_000), ended_at: at(-99_000) }] }), null), /only 1 min 40 s after its due time.*work took 1 s/);
+  assert.match(told(task({ state: 'cancelled' }), null), /cancelled/);
+});
