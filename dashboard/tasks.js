@@ -8,7 +8,7 @@ import { cancelTasks, mayMove, moveTasks } from './task_actions.js';
 
 export const title = 'Tasks';
 const PAGE = 100;
-const EMPTY_PAGES = 50; // asked for in a row before the viewer is asked whether to go on
+const SHORT_PAGES = 50; // asked for in a row before the viewer is asked whether to go on
 const STATES = ['', 'scheduled', 'ready', 'leased', 'dead', 'completed', 'cancelled'];
 
 const preview = (task) => ('payload_base64' in task ? task.payload_base64 : JSON.stringify(task.payload)).slice(0, 200);
@@ -86,20 +86,25 @@ export function show(root, route, signal) {
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Tasks'),
     h('button', { type: 'button', onclick: () => again() }, 'Refresh')), form, wrong, sub, bulk, table.element, h('div', {}, more));
 
+  /** Another PAGE of tasks; the server's pages are short where it passes over many others. */
+  async function fetchMore() {
+    const asked = Object.fromEntries([...route.query].filter(([name]) => name !== 'cursor'));
+    const enough = tasks.length + PAGE;
+    for (let i = 0; i < SHORT_PAGES && tasks.length < enough; ++i) {
+      const page = await get(withQuery('/v1/tasks', { ...asked, limit: enough - tasks.length, cursor }), signal);
+      cursor = page.cursor ?? '';
+      tasks.push(...page.tasks);
+      if (page.cursor === null) return true;
+      setText(sub, `${count(tasks.length)} so far, searching …`);
+    }
+    return false;
+  }
   async function load() {
     more.disabled = true;
     setText(wrong, '');
     try {
-      let page;
-      for (let i = 0; i < EMPTY_PAGES; ++i) {
-        const asked = Object.fromEntries([...route.query].filter(([name]) => name !== 'cursor'));
-        page = await get(withQuery('/v1/tasks', { ...asked, limit: PAGE, cursor }), signal);
-        cursor = page.cursor ?? '';
-        tasks.push(...page.tasks);
-        if (page.tasks.length > 0 || page.cursor === null) break;
-        setText(sub, 'Searching …');
-      }
-      const isEnd = page.cursor === null;
+      const isEnd = await fetchMore();
+      if (signal.aborted) return;
       more.hidden = isEnd;
       setText(sub, isEnd ? plural(tasks.length, 'task') : `The first ${plural(tasks.length, 'task')}; there may be more`);
       table.setRows([...tasks], isEnd ? 'No task is like that. What was completed or cancelled is gone, unless its queue has a retention.'
