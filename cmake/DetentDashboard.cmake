@@ -6,7 +6,8 @@
 
 # name=path, in the order of the names: find_dashboard_file() searches in it.
 function(detent_dashboard_files folder out)
-  file(GLOB names RELATIVE ${folder} ${folder}/*.html ${folder}/*.css ${folder}/*.js ${folder}/*.svg)
+  file(GLOB names RELATIVE ${folder}
+    ${folder}/*.html ${folder}/*.css ${folder}/*.js ${folder}/*.svg)
   set(files)
   foreach(name IN LISTS names)
     list(APPEND files ${name}=${folder}/${name})
