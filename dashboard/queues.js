@@ -52,7 +52,7 @@ function number(label, name) {
     cell: (queue) => (queue[name] === 0 ? '0' : h('a', { href: tasksOf(queue.queue, name), title: count(queue[name]) }, compact(queue[name]))) };
 }
 
-const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', workers: 'no worker', busy: 'workers busy' };
+const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', either: 'no worker, or its rate', workers: 'no worker', busy: 'workers busy' };
 
 /** What keeps its tasks, in short; in full on hover. */
 function waitNode(why, queue) {
@@ -72,7 +72,7 @@ function columnsOf(reload, signal) {
       of: (queue) => `${queue.settings.paused} ${whyQueueWaits(queue)?.text} ${queue.oldest_ready_age_ms > 5_000}`,
       cell: (queue) => (queue.settings.paused ? h('span', { class: 'state', 'data-state': 'paused' }, 'paused')
         : waitNode(whyQueueWaits(queue), queue)) },
-    { label: 'Limits', cell: (queue) => limitsOf(queue.settings) },
+    { label: 'Limits', kind: 'wide', cell: (queue) => limitsOf(queue.settings) },
     { label: 'Actions', kind: 'actions', of: (queue) => `${queue.settings.paused} ${queue.scheduled + queue.ready} ${queue.dead}`,
       cell: (queue) => actionsOf(queue, reload, signal) },
   ];

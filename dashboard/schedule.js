@@ -16,6 +16,8 @@ const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 const MISFIRE = { skip: 'pass without a task', once: 'one task for the last of them', all: 'a task for each' };
 const OVERLAP = { allow: 'another task is made', skip: 'it passes without a task', queue_one: 'its task is made when that one ends' };
 
+const inZone = (time, zone) => h('time', { datetime: time, title: `${time} · ${fromNow(time)}` }, zoneTime(time, zone));
+
 function factsOf(schedule, outcomes) {
   return h('dl', { class: 'facts' },
     fact('rule', h('code', {}, schedule.cron ?? (schedule.every_ms ? 'every ' + duration(schedule.every_ms) : `every ${schedule.calendar.every} ${schedule.calendar.unit}`))),
@@ -42,9 +44,8 @@ function showOne(root, name, signal) {
   const facts = h('section', { class: 'card' });
   const payload = h('section', { class: 'card' });
   const next = makeTable({ label: 'Next occurrences', key: (time) => time, empty: 'No more.', columns: [
-    { label: 'In its zone', kind: 'title', of: (time) => time, cell: (time) => zoneTime(time, zone) },
-    { label: `Here (${viewerZone()})`, kind: 'wide', of: (time) => time, cell: (time) => zoneTime(time, viewerZone()) },
-    { label: 'From now', of: (time) => fromNow(time), cell: (time) => fromNow(time) },
+    { label: 'Next, in its zone', kind: 'title', of: (time) => time, cell: (time) => inZone(time, zone) },
+    { label: `Here (${viewerZone()})`, kind: 'wide', of: (time) => time, cell: (time) => inZone(time, viewerZone()) },
   ] });
   let zone = 'UTC';
   let seen = '';

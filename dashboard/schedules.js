@@ -59,7 +59,7 @@ function columnsOf(reload, signal) {
     { label: 'When', kind: 'wide', of: ({ words, error }) => error ?? words, cell: ({ words, error }) => (error ? h('span', { class: 'wrong' }, error) : words) },
     { label: 'Next', kind: 'wide', sort: ({ next_at: next }) => next ?? '9999', of: ({ next_at: next, time_zone: zone }) => `${next} ${zone}`,
       cell: ({ next_at: next, time_zone: zone }) => (next ? bothZones(next, zone) : '–') },
-    { label: 'Queue', kind: 'name', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: '#/tasks?' + new URLSearchParams({ queue }) }, queue) },
+    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: '#/tasks?' + new URLSearchParams({ queue }) }, queue) },
     { label: 'Last', kind: 'wide', of: ({ last_task: id, last_at: at, outcome }) => `${id} ${at} ${outcome}`,
       cell: (schedule) => lastNode(schedule, new Map([[schedule.last_task, schedule.outcome]])) },
     { label: 'Actions', kind: 'actions', of: ({ paused }) => paused, cell: (schedule) => scheduleActions(schedule, reload, signal) },

@@ -44,7 +44,8 @@ export function makeTable({ label, columns, key, sorted = null, empty = 'Nothing
       const value = (column.of ?? column.cell)(row);
       if (value === seen[i]) return;
       seen[i] = value;
-      replace(cells[i], column.cell(row));
+      const content = column.cell(row);
+      replace(cells[i], Array.isArray(content) ? h('div', {}, content) : content);
       if (column.kind === 'number') cells[i].classList.toggle('zero', value === '0' || value === '–');
     });
     return line;

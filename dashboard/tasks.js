@@ -22,7 +22,7 @@ function columnsOf(chosen, onChoice) {
         onChoice();
       } }) },
     { label: 'Task', kind: 'title', of: ({ id }) => id, cell: ({ id }) => h('a', { href: '#/task/' + id }, id) },
-    { label: 'Queue', kind: 'name', cell: ({ queue }) => queue },
+    { label: 'Queue', kind: 'name wide', cell: ({ queue }) => queue },
     { label: 'State', of: ({ state }) => state, cell: ({ state }) => stateNode(state) },
     { label: 'Due', kind: 'wide', of: (task) => task.due_at, cell: (task) => timeNode(task.due_at) },
     { label: 'Attempts', kind: 'number', cell: (task) => count(task.attempts) },

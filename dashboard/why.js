@@ -14,8 +14,13 @@ export function whyQueueWaits(queue) {
   if (settings.concurrency !== null && settings.concurrency !== undefined && leased >= settings.concurrency) {
     return { kind: 'concurrency', text: `the queue's limit of ${plural(settings.concurrency, 'lease')} at a time is used up` };
   }
-  if (settings.rate !== null && settings.rate !== undefined && queue.oldest_ready_age_ms >= LATE) {
-    return { kind: 'rate', text: `the queue hands out at most ${plural(settings.rate, 'task')} a second` };
+  const rate = settings.rate ?? null;
+  if (rate === 0) return { kind: 'rate', text: 'the queue hands out nothing: its rate is 0' };
+  if (rate !== null && queue.oldest_ready_age_ms >= LATE) {
+    // Quick workers hold nothing at the moment of the look: the two can't be told apart from here.
+    return leased === 0
+      ? { kind: 'either', text: `no worker takes tasks from the queue, or its rate of ${count(rate)} a second holds them back` }
+      : { kind: 'rate', text: `the queue hands out at most ${plural(rate, 'task')} a second` };
   }
   if (leased === 0) return { kind: 'workers', text: 'no worker takes tasks from the queue' };
   return { kind: 'busy', text: `its workers have ${plural(leased, 'task')} in hand and are not fast enough` };

@@ -76,7 +76,9 @@ test('the reason why a queue waits is the one that counts', () => {
   assert.equal(whyQueueWaits(queue({}, { paused: true, concurrency: 0 })).kind, 'paused');
   assert.equal(whyQueueWaits(queue({ leased: 3 }, { concurrency: 3 })).kind, 'concurrency');
   assert.equal(whyQueueWaits(queue({ leased: 2 }, { concurrency: 3 })).kind, 'busy');
-  assert.equal(whyQueueWaits(queue({}, { rate: 5 })).kind, 'rate');
+  assert.equal(whyQueueWaits(queue({}, { rate: 5 })).kind, 'either');
+  assert.equal(whyQueueWaits(queue({ leased: 1 }, { rate: 5 })).kind, 'rate');
+  assert.match(whyQueueWaits(queue({}, { rate: 0 })).text, /hands out nothing/);
   assert.equal(whyQueueWaits(queue({})).kind, 'workers');
 });
 
