@@ -43,6 +43,19 @@ if(TARGET detent)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/reference/detent.1
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  # What the shells read is printed by the program.
+  foreach(script bash:detent:bash-completion/completions zsh:_detent:zsh/site-functions
+      fish:detent.fish:fish/vendor_completions.d)
+    string(REPLACE ":" ";" script "${script}")
+    list(GET script 0 shell)
+    list(GET script 1 file)
+    list(GET script 2 folder)
+    set(file "${PROJECT_BINARY_DIR}/completions/${file}")
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completions)
+    install(CODE "execute_process(COMMAND \"$<TARGET_FILE:detent>\" completion ${shell}
+      OUTPUT_FILE \"${file}\" COMMAND_ERROR_IS_FATAL ANY)")
+    install(FILES "${file}" DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+  endforeach()
   # The unit names the program where it is installed, which is known only then. With the prefix /usr
   # it comes to lie where systemd looks.
   install(CODE "

@@ -70,6 +70,13 @@ Result<LogLevel> parse_log_level(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be debug, info, warning or error", ""};
 }
 
+Result<Shell> parse_shell(const std::string& text) {
+  if (text == "bash") return Shell::bash;
+  if (text == "zsh") return Shell::zsh;
+  if (text == "fish") return Shell::fish;
+  return Error{ErrorCode::invalid_argument, "must be bash, zsh or fish", ""};
+}
+
 Result<HostAndPort> parse_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const Error wrong{ErrorCode::invalid_argument, "must be HOST:PORT, such as 127.0.0.1:7070", ""};

@@ -9,6 +9,7 @@
 
 #include "base/log/log.h"
 #include "base/result.h"
+#include "cli/completion.h"
 #include "cli/serve_options.h"
 #include "detent/clock.h"
 #include "task/lifecycle.h"
@@ -24,6 +25,8 @@ Result<TaskState> parse_state(const std::string& text);
 Result<TaskId> parse_id(const std::string& text);
 Result<LogFormat> parse_log_format(const std::string& text);
 Result<LogLevel> parse_log_level(const std::string& text);
+
+Result<Shell> parse_shell(const std::string& text);
 
 struct HostAndPort {
   std::string host;

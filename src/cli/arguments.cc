@@ -9,6 +9,10 @@
 #include "base/wall_time.h"
 #include "cli/argument_options.h"
 #include "cli/argument_values.h"
+#include "cli/command_reader.h"
+#include "cli/completion.h"
+#include "cli/cron_arguments.h"
+#include "cli/man_page.h"
 #include "cli/schedule_arguments.h"
 #include "cli/setting_sources.h"
 #include "task/forecast.h"
@@ -18,8 +22,6 @@ namespace detent::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr std::size_t kMaxCronTimes = 10'000;
 
 /// All that the options write to. One command is chosen; the others keep their defaults.
 struct Parsed {
@@ -46,8 +48,8 @@ struct Parsed {
   RestoreCommand restore;
   ScheduleArguments schedule;
   CheckOptions check;
-  CronCall cron;
-  CronNextCommand cron_next;
+  CronArguments cron;
+  Shell shell = Shell::bash;  // to complete for
 };
 
 void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
@@ -115,17 +117,19 @@ void add_serve(CLI::App& app, Parsed& parsed) {
       ->default_str("24h");
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
-      ->description("text or json")
-      ->type_name("FORMAT")
+      ->description("how events are told on standard error: for people, or for machines")
+      ->type_name("text|json")
       ->default_str("text");
   add_parsed<LogLevel>(*serve, "--log-level", parse_log_level,
                        [&options](LogLevel level) { options.log_level = level; })
-      ->description("debug, info, warning or error")
-      ->type_name("LEVEL")
+      ->description("of which events: those, and what is worse")
+      ->type_name("debug|info|warning|error")
       ->default_str("info");
   add_config_options(*serve, parsed.config, parsed.print_config);
   hide_variables(*serve);
-  serve->footer("Example:\n  detent serve --data /var/lib/detent --log-format json");
+  serve->footer(
+      "Runs until SIGTERM or SIGINT, and prints its address when it is ready.\n"
+      "Example:\n  detent serve --data /var/lib/detent --log-format json");
 }
 
 /// Options of which a command line must have one.
@@ -180,7 +184,7 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   CLI::App* command = add_client_command(app, call, "put", "schedule a task");
   command->add_option("QUEUE", put.request.queue, "name of the queue")->required();
   command->add_option("PAYLOAD", put.payload,
-                      "the payload: JSON if it reads as JSON, else bytes; - reads standard input");
+                      "JSON if it reads as JSON, else bytes; - reads standard input");
   command->add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
   add_due(*command, put.request.due);
   command
@@ -233,8 +237,8 @@ void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
   command->add_option("--queue", filter.queue, "only those of this queue")->type_name("QUEUE");
   add_parsed<TaskState>(*command, "--state", parse_state,
                         [&filter](TaskState state) { filter.state = state; })
-      ->description("only those: scheduled, ready, leased, dead, completed or cancelled")
-      ->type_name("STATE");
+      ->description("only those in this state")
+      ->type_name("scheduled|ready|leased|dead|completed|cancelled");
   command->add_option("--key", filter.key, "only those that this key stands for")->type_name("KEY");
   add_parsed<WallTime>(*command, "--due-after", parse_due_at,
                        [&filter](WallTime at) { filter.due_after = at; })
@@ -331,6 +335,7 @@ void add_copies(CLI::App& app, Parsed& parsed) {
   CLI::App* dump =
       add_client_command(app, parsed.call, "dump", "copy all queues and tasks to a file");
   dump->add_option("FILE", parsed.dump.file, "where to; - is standard output")
+      ->type_name("FILE")
       ->capture_default_str();
   dump->footer("Examples:\n  detent dump tasks.ndjson\n  detent dump | zstd > tasks.ndjson.zst");
 
@@ -350,43 +355,19 @@ void add_check(CLI::App& app, CheckOptions& options) {
   check->footer("Example:\n  detent check --data /var/lib/detent");
 }
 
-CLI::App* add_cron_command(CLI::App& cron, Parsed& parsed, const char* name, const char* what) {
-  CLI::App* command = cron.add_subcommand(name, what);
-  command->add_option("EXPRESSION", parsed.cron.expression, "the expression, in quotes")
+/// `detent completion`, and `detent man`, which --help does not show.
+void add_printers(CLI::App& app, Shell& shell) {
+  CLI::App* completion =
+      app.add_subcommand("completion", "print what a shell needs to complete commands");
+  add_parsed<Shell>(*completion, "SHELL", parse_shell, [&shell](Shell named) { shell = named; })
+      ->description("bash, zsh or fish")
+      ->type_name("bash|zsh|fish")
       ->required();
-  command->add_option("--zone", parsed.cron.zone, "the time zone it is in, as Europe/Berlin")
-      ->type_name("ZONE")
-      ->capture_default_str();
-  command->add_flag_function(
-      "--json", [&parsed](std::int64_t) { parsed.call.format = OutputFormat::json; },
-      "print JSON, on one line");
-  return command;
-}
-
-void add_cron(CLI::App& app, Parsed& parsed) {
-  CLI::App* cron = app.add_subcommand("cron", "tell what a cron expression means");
-  cron->require_subcommand(1);
-  CLI::App* next = add_cron_command(*cron, parsed, "next", "when it runs");
-  next->add_option("--count", parsed.cron_next.count, "how many times to tell")
-      ->check(CLI::Range(std::size_t{1}, kMaxCronTimes))
-      ->type_name("N")
-      ->capture_default_str();
-  add_parsed<WallTime>(*next, "--after", parse_due_at,
-                       [&parsed](WallTime after) { parsed.cron_next.after = after; })
-      ->type_name("TIME")
-      ->description("after when, if not now: RFC 3339, or milliseconds since 1970");
-  next->footer(
+  completion->footer(
       "Examples:\n"
-      "  detent cron next '0 9 LW * *' --zone Asia/Shanghai --count 12\n"
-      "  detent cron next '*/15 * * * *' --after 2030-01-01T00:00:00Z --json");
-  add_cron_command(*cron, parsed, "explain", "what it says, in plain English")
-      ->footer("Example:\n  detent cron explain '0 9 * * MON-FRI' --zone Europe/Berlin");
-  cron->footer(
-      "No server is asked.\n"
-      "Examples:\n"
-      "  detent cron next '0 9 LW * *' --zone Asia/Shanghai\n"
-      "  detent cron explain '*/15 9-17 * * MON-FRI'\n"
-      "`detent cron next --help` shows the options.");
+      "  source <(detent completion bash)\n"
+      "  detent completion fish > ~/.config/fish/completions/detent.fish");
+  app.add_subcommand("man", "print the manual page")->group("");
 }
 
 void add_all(CLI::App& app, Parsed& parsed) {
@@ -409,7 +390,8 @@ void add_all(CLI::App& app, Parsed& parsed) {
   add_copies(app, parsed);
   add_schedule(app, parsed.call, parsed.schedule);
   add_check(app, parsed.check);
-  add_cron(app, parsed);
+  add_cron(app, parsed.cron);
+  add_printers(app, parsed.shell);
   app.footer(
       "Examples:\n"
       "  detent serve\n"
@@ -475,12 +457,13 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   const std::string name = app.get_subcommands().front()->get_name();
   if (name == "serve") return serve_call(*app.get_subcommand("serve"), parsed);
   if (name == "check") return std::move(parsed.check);
-  if (name == "cron") {
-    parsed.cron.format = parsed.call.format;
-    if (app.get_subcommand("cron")->got_subcommand("next")) {
-      parsed.cron.next = parsed.cron_next;
-    }
-    return std::move(parsed.cron);
+  if (name == "cron") return chosen_cron(app, parsed.cron, parsed.call.format);
+  show_variables(*app.get_subcommand("serve"));
+  if (name == "man") {
+    return NothingToRun{ExitCode::done, render_man_page(read_commands(app))};
+  }
+  if (name == "completion") {
+    return NothingToRun{ExitCode::done, render_completion(read_commands(app), parsed.shell)};
   }
   parsed.call.command = chosen(name, parsed);
   return std::move(parsed.call);

@@ -54,7 +54,11 @@ Result<Enum> parse_word(const std::string& text) {
 
 template <class Enum, class Take>
 CLI::Option* add_word(CLI::App& command, const std::string& name, Take take) {
-  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name("WORD");
+  std::string words;
+  for (const Enum value : Words<Enum>::kAll) {
+    words += (words.empty() ? "" : "|") + std::string(to_string(value));
+  }
+  return add_parsed<Enum>(command, name, parse_word<Enum>, take)->type_name(words);
 }
 
 /// "3 months", "month", "1 year".
@@ -105,7 +109,7 @@ void add_rule(CLI::App& command, ScheduleArguments& parsed) {
   add_word<CalendarRule::MonthEnd>(
       command, "--month-end",
       [&](CalendarRule::MonthEnd month_end) { parsed.month_end = month_end; })
-      ->description("--calendar where a month has no such day: clamp to its last one, or skip")
+      ->description("--calendar where a month has no such day; clamp: to its last one")
       ->needs(calendar);
 }
 
@@ -115,10 +119,10 @@ void add_zone(CLI::App& command, RecurringSchedule& schedule) {
       ->capture_default_str();
   add_word<ScheduleGap>(command, "--gap", [&](ScheduleGap gap) {
     schedule.gap = gap;
-  })->description("local times that clocks put forward leave out: skip, or run_after");
+  })->description("what becomes of local times that clocks put forward leave out");
   add_word<ScheduleRepeat>(command, "--repeat", [&](ScheduleRepeat repeat) {
     schedule.repeat = repeat;
-  })->description("local times that come twice: first, second or both");
+  })->description("which of local times that come twice");
 }
 
 void add_tasks(CLI::App& command, PutScheduleCommand& put) {
@@ -156,7 +160,7 @@ void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
       ->description("tasks are due up to so much later, each schedule by a part of its own")
       ->default_str("0s");
   add_word<Misfire>(command, "--misfire", [&](Misfire misfire) { schedule.misfire = misfire; })
-      ->description("what was missed: skip, once (one task for the last), or all")
+      ->description("what becomes of what was missed; once: one task for the last")
       ->default_str("once");
   add_duration(command, "--misfire-grace", schedule.misfire_grace)
       ->description("later than this is missed")
@@ -167,7 +171,7 @@ void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
       ->capture_default_str();
   add_word<ScheduleOverlap>(command, "--overlap",
                             [&](ScheduleOverlap overlap) { schedule.overlap = overlap; })
-      ->description("while the task before lives: allow, skip, or queue_one")
+      ->description("what happens while the task before lives")
       ->default_str("allow");
 }
 

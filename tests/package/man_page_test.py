@@ -1,25 +1,28 @@
 #!/usr/bin/env python3
-"""Holds docs/reference/detent.1 to the program: every command, option and variable that `--help`
-prints is in the manual page under its command, and the page names none the program does not know.
+"""Holds what is written about the command line to the program: docs/reference/detent.1 is what
+`detent man` prints, every option stands in docs/reference/cli.md under a name that is there, and the
+page names every command that --help does.
 
-Called with the program and the page. Leaves the environment's DETENT_… out, which --help may show.
+Called with the program and the folder of the two. To make the page anew:
+build/release/detent man >docs/reference/detent.1
 """
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import unittest
 
-PROGRAM, PAGE = sys.argv[1:3]
+PROGRAM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 VARIABLE = re.compile(r"\bDETENT_[A-Z_]+\b")
 
 
-def help_of(*command):
+def output_of(*arguments):
     environment = {name: value for name, value in os.environ.items() if "DETENT" not in name}
-    return subprocess.run([PROGRAM, *command, "--help"], env=environment, text=True,
-                          capture_output=True, check=True).stdout
+    return subprocess.run([PROGRAM, *arguments], env=environment, text=True, capture_output=True,
+                          check=True).stdout
 
 
 def options_of(text):
@@ -35,14 +38,15 @@ def commands_of(text):
 def all_commands():
     """As they are typed: "put", "cron next"."""
     commands = set()
-    for command in commands_of(help_of()):
-        parts = commands_of(help_of(command))
+    for command in commands_of(output_of("--help")):
+        parts = commands_of(output_of(command, "--help"))
         commands |= {f"{command} {part}" for part in parts} if parts else {command}
     return commands
 
 
-with open(PAGE, encoding="utf-8") as page:
-    MANUAL = page.read().replace("\\-", "-")
+PAGE = (FOLDER / "detent.1").read_text(encoding="utf-8")
+MANUAL = PAGE.replace("\\-", "-")
+REFERENCE = (FOLDER / "cli.md").read_text(encoding="utf-8")
 COMMANDS = all_commands()
 
 
@@ -53,24 +57,46 @@ def section(name):
 
 
 class ManPage(unittest.TestCase):
+    def test_is_what_the_program_prints(self):
+        self.assertEqual(PAGE, output_of("man"), "make it anew: see the top of this file")
+
     def test_lists_the_commands_the_program_has(self):
         listed = set(re.findall(r'^\.BI? "?([a-z]+(?: [a-z]+)?)\b', section("COMMANDS"), re.M))
         self.assertEqual(listed, COMMANDS)
         self.assertGreater(len(COMMANDS), 5)
 
     def test_lists_the_options_of_every_command(self):
+        common = set(OPTION.findall(section("Commands to a server")))
         for command in sorted(COMMANDS):
             with self.subTest(command):
+                options = options_of(output_of(*command.split(), "--help"))
                 listed = {"--help"} | set(OPTION.findall(section(command)))
-                if command.split()[0] not in ("serve", "check", "cron"):  # these ask no server
-                    listed |= set(OPTION.findall(section("Commands to a server")))
-                self.assertEqual(listed, options_of(help_of(*command.split())))
+                if "--server" in options:
+                    listed |= common
+                self.assertEqual(options - listed, set())
 
     def test_names_the_variables_the_program_reads(self):
-        read = set(VARIABLE.findall(help_of()))
+        read = set(VARIABLE.findall(output_of("--help")))
         for command in COMMANDS:
-            read |= set(VARIABLE.findall(help_of(*command.split())))
+            read |= set(VARIABLE.findall(output_of(*command.split(), "--help")))
         self.assertEqual(set(VARIABLE.findall(section("ENVIRONMENT"))), read)
+
+
+class Reference(unittest.TestCase):
+    def test_names_every_option_and_variable_and_no_other(self):
+        known = set(VARIABLE.findall(MANUAL)) | {"--help", "--version"}
+        for command in COMMANDS:
+            known |= options_of(output_of(*command.split(), "--help"))
+        named = set(OPTION.findall(REFERENCE)) | set(VARIABLE.findall(REFERENCE))
+        self.assertEqual(known - named - {"--version"}, set(), "missing in cli.md")
+        self.assertEqual(named - known, set(), "no option of the program")
+
+    def test_names_every_command(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                name, *part = command.split()
+                self.assertTrue(re.search(rf"\bdetent {name}\b", REFERENCE), "missing in cli.md")
+                self.assertTrue(all(re.search(rf"`[^`\n]*\b{word}\b", REFERENCE) for word in part))
 
 
 if __name__ == "__main__":

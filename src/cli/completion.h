@@ -1,0 +1,19 @@
+// What shells complete after `detent`: commands, options, values where only certain words are
+// allowed, names of files. Rendered from the table of commands, so nothing is asked while one
+// types; names of queues are therefore not completed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cli/command_table.h"
+
+namespace detent::cli {
+
+enum class Shell : std::uint8_t { bash, zsh, fish };
+
+/// A script that the shell reads once: from its folder of completions, or by
+/// `source <(detent completion bash)`.
+std::string render_completion(const CommandEntry& program, Shell shell);
+
+}  // namespace detent::cli

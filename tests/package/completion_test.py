@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Has bash, zsh and fish complete command lines by what `detent completion` prints.
+
+Called with the program and the shells there are. Each shell gets the same lines; zsh, which completes
+only while somebody types, gets them over a pseudo-terminal.
+"""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM, SHELLS = sys.argv[1], sys.argv[2:]
+
+# What is typed, and what must and must not be among the completions.
+LINES = (
+    ("detent sch", {"schedule"}, {"put"}),
+    ("detent schedule tr", {"trigger"}, {"lease"}),
+    ("detent --json sch", {"schedule"}, set()),
+    ("detent put mail --de", {"--delay"}, {"--window"}),
+    ("detent --ser", {"--server"}, {"--delay"}),
+    ("detent list --state de", {"dead"}, {"ready"}),
+    ("detent schedule put s --misfire o", {"once"}, {"all"}),
+    ("detent serve --log-level w", {"warning"}, {"debug"}),
+    ("detent restore ./dum", {"./dump.ndjson"}, set()),
+    ("detent completion f", {"fish"}, {"bash"}),
+    ("detent get --server ", set(), {"put", "--json"}),
+)
+
+
+def script_of(shell):
+    return subprocess.run([PROGRAM, "completion", shell], capture_output=True, text=True,
+                          check=True).stdout
+
+
+def complete_in_bash(script, line, folder):
+    words = line.split(" ")
+    typed = " ".join(f"'{word}'" for word in words)
+    code = (f"source {script}; cd {folder}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; "
+            "_detent; printf '%s\\n' \"${COMPREPLY[@]}\"")
+    return set(subprocess.run(["bash", "--norc", "-c", code], capture_output=True, text=True,
+                              check=True).stdout.split())
+
+
+def complete_in_fish(script, line, folder):
+    code = f"source {script}; cd {folder}; complete -C '{line}'"
+    run = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True,
+                         check=True, env=os.environ | {"HOME": folder})
+    return {entry.split("\t")[0] for entry in run.stdout.splitlines()}
+
+
+class Zsh:
+    """A zsh that somebody types into."""
+
+    def __init__(self, script, folder):
+        child, self.terminal = pty.fork()
+        if child == 0:
+            os.chdir(folder)
+            os.environ.update(TERM="dumb", COLUMNS="200", HOME=folder, ZDOTDIR=folder)
+            os.execvp("zsh", ["zsh", "-f", "-i"])
+        self.child = child
+        self.type("PS1='> '; unsetopt zle_bracketed_paste; bindkey -e; LISTMAX=1000\n"
+                  "autoload -Uz compinit && compinit -u -D && unsetopt auto_menu\n"
+                  f"source {script}; echo rea''dy\n")
+        self.read_until("ready\r\n")
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def read_until(self, end):
+        """All that is written until `end` is, or half a minute is over."""
+        heard, give_up = "", time.monotonic() + 30
+        while end not in heard and time.monotonic() < give_up:
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                heard += os.read(self.terminal, 65536).decode(errors="replace")
+        return heard
+
+    def complete(self, line):
+        """The words seen after a tab, completed in the line or listed below it. The line is then
+        cleared (Ctrl-A, Ctrl-K)."""
+        self.type(f"{line}\t\x01\x0b echo do''ne\n")
+        return set(self.read_until("done\r\n").replace("\x07", " ").split())
+
+    def close(self):
+        os.close(self.terminal)
+        os.waitpid(self.child, 0)
+
+
+class Completion(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        with open(os.path.join(self.folder, "dump.ndjson"), "w", encoding="utf-8"):
+            pass
+
+    def script(self, shell):
+        path = os.path.join(self.folder, f"completion.{shell}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script_of(shell))
+        return path
+
+    def check(self, complete):
+        for line, wanted, unwanted in LINES:
+            with self.subTest(line):
+                found = complete(line)
+                self.assertEqual(wanted - found, set(), found)
+                self.assertEqual(unwanted & found, set(), found)
+
+    def test_bash(self):
+        script = self.script("bash")
+        self.check(lambda line: complete_in_bash(script, line, self.folder))
+
+    @unittest.skipUnless("fish" in SHELLS, "there is no fish")
+    def test_fish(self):
+        script = self.script("fish")
+        self.check(lambda line: complete_in_fish(script, line, self.folder))
+
+    @unittest.skipUnless("zsh" in SHELLS, "there is no zsh")
+    def test_zsh(self):
+        zsh = Zsh(self.script("zsh"), self.folder)
+        self.check(zsh.complete)
+        zsh.close()
+
+    def test_bash_completes_what_follows_an_equals_sign(self):
+        """Which bash takes for a word of its own."""
+        code = (f"source {self.script('bash')}; COMP_WORDS=(detent list --state = de); COMP_CWORD=4; "
+                "_detent; echo \"${COMPREPLY[@]}\"")
+        run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        self.assertEqual(run.stdout.strip(), "dead")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
