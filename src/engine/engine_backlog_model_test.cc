@@ -21,6 +21,7 @@ struct ModelTask {
   bool is_dead = false;
   std::optional<LeaseToken> lease = {};
   std::string key = {};
+  bool webhook = false;  // of its own
 };
 
 class EngineBacklog : public EngineFixture {
@@ -112,7 +113,7 @@ class EngineBacklog : public EngineFixture {
   // ---- steps ----
 
   void step() {
-    switch (rng_.below(14)) {
+    switch (rng_.below(15)) {
       case 0:
       case 1:
       case 2:
@@ -133,6 +134,8 @@ class EngineBacklog : public EngineFixture {
         clock_.advance(milliseconds{rng_.below(4'000)});
         return settle();
       case 12:
+        return do_deliver();
+      case 13:
         return rng_.below(3) == 0 ? do_set_queue() : do_redrive();
       default:
         if (rng_.below(6) == 0) do_crash();
@@ -144,18 +147,25 @@ class EngineBacklog : public EngineFixture {
     for (std::uint32_t n = 1 + rng_.below(8); n > 0; --n) {
       asked.rules = {.priority = rng_.below(3), .visibility_timeout = 24h};
       asked.key = rng_.below(3) == 0 ? "k" + std::to_string(++last_key_) : "";
+      asked.webhook = rng_.below(2) == 0 ? "https://a" : "";
       const TaskSnapshot view = engine_->schedule(asked).value();
       ASSERT_FALSE(view.was_there);
       tasks_[view.task.id] = {.queue = asked.queue,
                               .due_at = wall_now() + std::get<milliseconds>(asked.due),
                               .priority = asked.rules.priority,
-                              .key = asked.key};
+                              .key = asked.key,
+                              .webhook = !asked.webhook.empty()};
     }
   }
-  std::vector<TaskId> ready_in_order(const std::string& queue) const {
+  enum class Taker : std::uint8_t { worker, deliverer };
+  Taker taker_of(const ModelTask& task) {
+    return task.webhook || settings_[task.queue].webhook ? Taker::deliverer : Taker::worker;
+  }
+  std::vector<TaskId> ready_in_order(const std::string& queue, Taker taker) {
     std::vector<std::tuple<std::uint32_t, WallTime, TaskId>> ready;
     for (const auto& [id, task] : tasks_) {
       if (task.queue != queue || state_of_model(task) != TaskState::ready) continue;
+      if (taker_of(task) != taker) continue;
       ready.emplace_back(task.priority, task.due_at, id);
     }
     std::ranges::sort(ready);
@@ -163,20 +173,45 @@ class EngineBacklog : public EngineFixture {
     for (const auto& [priority, due_at, id] : ready) ids.push_back(id);
     return ids;
   }
+  /// How many of the queue may be handed out.
+  std::size_t allowance(const std::string& queue) {
+    const QueueSettings& settings = settings_[queue];
+    if (settings.paused) return 0;
+    const std::size_t most = most_leased() - leased_count();
+    if (!settings.concurrency) return most;
+    const std::size_t leased = leased_count(queue);
+    return std::min(most,
+                    *settings.concurrency - std::min<std::size_t>(leased, *settings.concurrency));
+  }
+  std::size_t most_leased() const { return std::max<std::size_t>(1, options_.max_loaded / 4); }
+  /// At rest it is the most urgent of each queue, and as much as may be.
+  void do_deliver() {
+    clock_.advance(1s);  // what held a queue back is looked at once a second
+    settle();
+    const std::size_t max = 1 + rng_.below(4);
+    std::map<std::string, std::vector<TaskId>> ready;
+    std::size_t expected = 0;
+    for (std::uint32_t i = 0; i < kQueues; ++i) {
+      const std::string queue = "q" + std::to_string(i);
+      ready[queue] = ready_in_order(queue, Taker::deliverer);
+      expected += std::min(ready[queue].size(), allowance(queue));
+    }
+    expected = std::min({expected, max, most_leased() - leased_count()});
+    const auto deliveries = engine_->lease_deliveries({.max = max}).value();
+    ASSERT_EQ(deliveries.size(), expected);
+    std::map<std::string, std::size_t> taken;
+    for (const Delivery& delivery : deliveries) {
+      const Task& task = delivery.leased.task;
+      ASSERT_EQ(to_string(task.id), to_string(ready[task.queue].at(taken[task.queue]++)));
+      tasks_.at(task.id).lease = delivery.leased.lease;
+    }
+  }
   /// At rest what is handed out is the most urgent, and as much as may be.
   void do_lease(const std::string& queue) {
     settle();
-    const std::vector<TaskId> ready = ready_in_order(queue);
+    const std::vector<TaskId> ready = ready_in_order(queue, Taker::worker);
     const std::size_t max = 1 + rng_.below(3);
-    const std::size_t most_leased = std::max<std::size_t>(1, options_.max_loaded / 4);
-    std::size_t expected = std::min({max, ready.size(), most_leased - leased_count()});
-    const QueueSettings& settings = settings_[queue];
-    if (settings.paused) expected = 0;
-    if (settings.concurrency) {
-      const std::size_t leased = leased_count(queue);
-      expected = std::min(
-          expected, *settings.concurrency - std::min<std::size_t>(leased, *settings.concurrency));
-    }
+    const std::size_t expected = std::min({max, ready.size(), allowance(queue)});
     const auto tasks = engine_->lease({.queue = queue, .max = max}).value();
     ASSERT_LE(tasks.size(), expected);
     ASSERT_EQ(tasks.empty(), expected == 0);
@@ -254,6 +289,7 @@ class EngineBacklog : public EngineFixture {
     QueueSettings settings{.paused = rng_.below(4) == 0};
     if (rng_.below(2) == 0) settings.retention = milliseconds{rng_.below(60'000)};
     if (rng_.below(3) == 0) settings.concurrency = 1 + rng_.below(3);
+    if (rng_.below(3) == 0) settings.webhook = QueueWebhook{.url = "https://b"};
     ASSERT_TRUE(engine_->set_queue(queue, settings));
     settings_[queue] = settings;
   }
@@ -292,7 +328,7 @@ class EngineBacklog : public EngineFixture {
     std::erase_if(tasks_, [](const Entry& entry) { return entry.second.is_dead; });
     for (std::uint32_t empty = 0; empty < kQueues && !HasFailure();) {
       const std::string queue = "q" + std::to_string(empty);
-      do_lease(queue);
+      rng_.below(2) == 0 ? do_lease(queue) : do_deliver();
       bool is_empty = true;
       for (auto it = tasks_.begin(); it != tasks_.end();) {
         if (it->second.queue == queue) is_empty = false;

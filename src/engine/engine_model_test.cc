@@ -2,6 +2,7 @@
 // all tasks are compared and the engine's invariants are checked by brute force.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/rng.h"
@@ -21,9 +22,12 @@ struct ModelTask {
   bool dead = false;
   std::optional<LeaseToken> lease = {};
   WallTime lease_until{};
+  bool webhook = false;  // of its own
 };
 
 constexpr std::uint32_t kMostAttempts = 3;
+constexpr const char* kUrl = "https://task.example";
+constexpr const char* kQueueUrl = "https://queue.example";
 
 class EngineModel : public EngineFixture {
  protected:
@@ -33,6 +37,7 @@ class EngineModel : public EngineFixture {
     rng_ = Rng(seed);
     tasks_.clear();
     stale_.clear();
+    webhook_queues_.clear();
     options_ = options;
     open_on_a_new_disk();
     for (int i = 0; i < steps && !HasFailure(); ++i) {
@@ -83,7 +88,7 @@ class EngineModel : public EngineFixture {
   }
 
   void step() {
-    switch (rng_.below(16)) {
+    switch (rng_.below(18)) {
       case 0:
       case 1:
       case 2:
@@ -107,6 +112,10 @@ class EngineModel : public EngineFixture {
         clock_.advance(milliseconds{rng_.below(rng_.below(4) == 0 ? 200'000 : 3'000)});
         return end_turn();
       case 14:
+        return do_deliver();
+      case 15:
+        return rng_.below(2) == 0 ? do_change_queue() : do_change_webhook();
+      case 16:
         return rng_.below(2) == 0 ? do_redrive_queue() : do_redrive();
       default:
         if (rng_.below(8) == 0) return do_purge();
@@ -137,16 +146,24 @@ class EngineModel : public EngineFixture {
                    .max_attempts = kMostAttempts,
                    .visibility_timeout = 10s,
                    .backoff = Backoff{.initial = 0ms, .max = 0ms}};
+    const bool webhook = rng_.below(3) == 0;
+    if (webhook) asked.webhook = kUrl;
     const TaskSnapshot view = engine_->schedule(asked).value();
     tasks_[view.task.id] = {.queue = asked.queue,
                             .due_at = wall_now() + std::get<milliseconds>(asked.due),
-                            .priority = asked.rules.priority};
+                            .priority = asked.rules.priority,
+                            .webhook = webhook};
   }
-  /// The ready tasks of a queue, most urgent first.
-  std::vector<TaskId> ready_in_order(const std::string& of) const {
+  enum class Taker : std::uint8_t { worker, deliverer };
+  Taker taker_of(const ModelTask& task) const {
+    return task.webhook || webhook_queues_.contains(task.queue) ? Taker::deliverer : Taker::worker;
+  }
+  /// The ready tasks of a queue for one or the other, most urgent first.
+  std::vector<TaskId> ready_in_order(const std::string& of, Taker taker) const {
     std::vector<std::tuple<std::uint32_t, WallTime, TaskId>> ready;
     for (const auto& [id, task] : tasks_) {
       if (task.queue != of || state_of_model(task) != TaskState::ready) continue;
+      if (taker_of(task) != taker) continue;
       ready.emplace_back(task.priority, task.due_at, id);
     }
     std::ranges::sort(ready);
@@ -160,25 +177,68 @@ class EngineModel : public EngineFixture {
     // still lie behind a full memory.
     const bool is_at_rest = rng_.below(2) == 0;
     if (is_at_rest) end_turn();
-    const std::vector<TaskId> ready = ready_in_order(from);
+    const std::vector<TaskId> ready = ready_in_order(from, Taker::worker);
     const auto tasks = engine_->lease({.queue = from, .max = 1 + rng_.below(3)});
     for (std::size_t i = 0; is_at_rest && i < tasks->size(); ++i) {
       ASSERT_EQ(to_string((*tasks)[i].task.id), to_string(ready[i])) << "out of order";
     }
-    const auto leased_before = static_cast<std::size_t>(std::ranges::count_if(
-        tasks_, [](const Entry& entry) { return entry.second.lease.has_value(); }));
-    if (is_at_rest && !ready.empty() &&
-        leased_before < std::max<std::size_t>(1, options_.max_loaded / 4)) {
+    if (is_at_rest && !ready.empty() && may_lease_more()) {
       ASSERT_FALSE(tasks->empty());
     }
     for (const LeasedTask& leased : *tasks) {
-      ModelTask& task = tasks_.at(leased.task.id);
-      ASSERT_EQ(task.queue, from);
-      ASSERT_EQ(state_of_model(task), TaskState::ready);
-      ASSERT_EQ(leased.attempt, task.attempts + 1);
-      task.lease = leased.lease;
-      task.lease_until = leased.lease_until;
+      ASSERT_EQ(leased.task.queue, from);
+      take(leased, Taker::worker);
     }
+  }
+  bool may_lease_more() const {
+    const auto leased = static_cast<std::size_t>(std::ranges::count_if(
+        tasks_, [](const Entry& entry) { return entry.second.lease.has_value(); }));
+    return leased < std::max<std::size_t>(1, options_.max_loaded / 4);
+  }
+  void take(const LeasedTask& leased, Taker taker) {
+    ModelTask& task = tasks_.at(leased.task.id);
+    ASSERT_EQ(taker_of(task), taker);
+    ASSERT_EQ(task.queue, leased.task.queue);
+    ASSERT_EQ(state_of_model(task), TaskState::ready);
+    ASSERT_EQ(leased.attempt, task.attempts + 1);
+    task.lease = leased.lease;
+    task.lease_until = leased.lease_until;
+  }
+  /// At rest, of each queue the most urgent, and something when there is anything.
+  void do_deliver() {
+    clock_.advance(1s);  // what held a queue back is looked at once a second
+    end_turn();
+    std::map<std::string, std::vector<TaskId>> ready;
+    for (const char* const of : {"q", "r"}) ready[of] = ready_in_order(of, Taker::deliverer);
+    const bool is_any = !ready["q"].empty() || !ready["r"].empty();
+    const bool may_lease = may_lease_more();
+    const auto deliveries = engine_->lease_deliveries({.max = 1 + rng_.below(4)}).value();
+    ASSERT_EQ(deliveries.empty(), !is_any || !may_lease);
+    std::map<std::string, std::size_t> taken;
+    for (const Delivery& delivery : deliveries) {
+      const Task& task = delivery.leased.task;
+      ASSERT_EQ(to_string(task.id), to_string(ready[task.queue].at(taken[task.queue]++)));
+      ASSERT_EQ(delivery.url, tasks_.at(task.id).webhook ? kUrl : kQueueUrl);
+      take(delivery.leased, Taker::deliverer);
+    }
+  }
+  void do_change_queue() {
+    const std::string of = queue();
+    const bool has_webhook = webhook_queues_.erase(of) == 0;
+    QueueSettings settings;
+    if (has_webhook) {
+      webhook_queues_.insert(of);
+      settings.webhook = QueueWebhook{.url = kQueueUrl};
+    }
+    ASSERT_TRUE(engine_->set_queue(of, settings));
+  }
+  void do_change_webhook() {
+    Entry* entry = any_task();
+    if (entry == nullptr) return;
+    auto& [id, task] = *entry;
+    const Result<TaskSnapshot> edited = engine_->edit(id, {.webhook = task.webhook ? "" : kUrl});
+    ASSERT_EQ(edited.has_value(), !task.lease);
+    if (edited) task.webhook = !task.webhook;
   }
   void do_move() {
     Entry* entry = any_task();
@@ -319,6 +379,7 @@ class EngineModel : public EngineFixture {
   Rng rng_{0};
   std::map<TaskId, ModelTask> tasks_;
   std::vector<LeaseToken> stale_;
+  std::set<std::string> webhook_queues_;
 };
 
 TEST_F(EngineModel, EveryTaskIsWhatItsVerbsMadeOfIt) {
