@@ -1,5 +1,6 @@
 #include "cli/argument_values.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -54,6 +55,22 @@ Result<TaskState> parse_state(const std::string& text) {
 Result<TaskId> parse_id(const std::string& text) {
   if (const auto id = parse_task_id(text)) return *id;
   return Error{ErrorCode::invalid_argument, "not a task's id: " + text, ""};
+}
+
+Result<std::string> parse_webhook(const std::string& text) {
+  TRY(validate_webhook_url(text));
+  return text;
+}
+
+Result<TaskHeader> parse_header(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    return Error{ErrorCode::invalid_argument, "must be as in 'X-Tenant: a'", ""};
+  }
+  const std::size_t value = std::min(text.find_first_not_of(' ', colon + 1), text.size());
+  TaskHeader header{text.substr(0, colon), text.substr(value)};
+  TRY(validate_headers({header}));
+  return header;
 }
 
 Result<LogFormat> parse_log_format(const std::string& text) {

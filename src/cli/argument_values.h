@@ -23,6 +23,9 @@ Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
 Result<TaskState> parse_state(const std::string& text);
 Result<TaskId> parse_id(const std::string& text);
+/// A URL that a task may be delivered to; a header as "Name: value".
+Result<std::string> parse_webhook(const std::string& text);
+Result<TaskHeader> parse_header(const std::string& text);
 Result<LogFormat> parse_log_format(const std::string& text);
 Result<LogLevel> parse_log_level(const std::string& text);
 

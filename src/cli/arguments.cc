@@ -180,6 +180,28 @@ Choice add_task_name(CLI::App& command, TaskName& task) {
   return {{id, queue}, "ID, or --queue and --key,"};
 }
 
+void add_webhook(CLI::App& command, ScheduleRequest& request) {
+  add_parsed<std::string>(command, "--webhook", parse_webhook,
+                          [&request](std::string url) { request.webhook = std::move(url); })
+      ->type_name("URL")
+      ->description("deliver the task there; no worker leases it");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--header",
+          [&request](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) request.headers.push_back(*parse_header(text));
+          },
+          "send it along with the webhook's request; may be given again")
+      ->type_name("'NAME: VALUE'")
+      ->allow_extra_args(false)
+      ->check(
+          [](const std::string& text) {
+            const Result<TaskHeader> header = parse_header(text);
+            return header ? std::string() : header.error().message;
+          },
+          "");
+}
+
 void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
   CLI::App* command = add_client_command(app, call, "put", "schedule a task");
   command->add_option("QUEUE", put.request.queue, "name of the queue")->required();
@@ -199,11 +221,13 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
                    "attempts before the task is dead")
       ->type_name("N")
       ->check(CLI::Range(1U, kMaxAttempts));
+  add_webhook(*command, put.request);
   command->footer(
       "Examples:\n"
       "  detent put mail '{\"to\":\"ada@example.org\"}' --delay 30s\n"
       "  detent put reports --due-at 2030-01-01T09:00:00Z --max-attempts 5\n"
       "  detent put orders '{\"cancel\":1001}' --delay 30m --key o-1001\n"
+      "  detent put calls --webhook https://example.org/hook --header 'X-Tenant: a'\n"
       "  head -c 32 /dev/urandom | detent put blobs - --bytes");
 }
 

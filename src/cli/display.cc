@@ -70,6 +70,14 @@ std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
   return std::string(std::min(length, room), '#');
 }
 
+std::string webhook_of(const QueueSettings& settings) {
+  if (!settings.webhook) return "none";
+  const std::size_t keys = settings.webhook->keys.size();
+  const std::string signed_by =
+      keys == 0 ? "the server's key" : std::to_string(keys) + " of its own";
+  return printable(settings.webhook->url) + ", signed by " + signed_by;
+}
+
 }  // namespace
 
 void show_table(std::ostream& out, const std::vector<Row>& rows) {
@@ -144,6 +152,10 @@ void show_task(std::ostream& out, const TaskSnapshot& view) {
         {"backoff", show_duration(backoff->initial) + " to " + show_duration(backoff->max)});
   }
   if (!last_error(task).empty()) rows.push_back({"last error", printable(last_error(task))});
+  if (!task.webhook.empty()) rows.push_back({"webhook", printable(task.webhook)});
+  for (const TaskHeader& header : task.headers) {
+    rows.push_back({"header", printable(header.name + ": " + header.value)});
+  }
   rows.push_back({"payload", printable(task.payload)});
   show_table(out, rows);
 }
@@ -247,7 +259,8 @@ void show_queue(std::ostream& out, const QueueView& view) {
               {"max tasks", limit(settings.max_tasks)},
               {"max bytes", limit(settings.max_bytes)},
               {"rate", settings.rate ? std::to_string(*settings.rate) + " a second" : "none"},
-              {"concurrency", limit(settings.concurrency)}});
+              {"concurrency", limit(settings.concurrency)},
+              {"webhook", webhook_of(settings)}});
 }
 
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns) {

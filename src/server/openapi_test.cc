@@ -102,16 +102,18 @@ class SchemaCheck {
     }
     return follows_of_object(word, rule, schema, value);
   }
-  static bool follows_of_object(const std::string& word, const json::value& rule,
-                                const json::value& schema, const json::value& value) {
+  bool follows_of_object(const std::string& word, const json::value& rule,
+                         const json::value& schema, const json::value& value) const {
     if (word == "required") {
       return !value.is_object() || std::ranges::all_of(rule.as_array(), [&](const auto& name) {
         return value.as_object().contains(name.as_string());
       });
     }
     if (word == "additionalProperties") {
+      const json::value* const known = schema.as_object().if_contains("properties");
       return !value.is_object() || std::ranges::all_of(value.as_object(), [&](const auto& member) {
-        return schema.at("properties").as_object().contains(member.key());
+        if (known != nullptr && known->as_object().contains(member.key())) return true;
+        return rule.is_object() && fault(rule, member.value()).empty();
       });
     }
     ADD_FAILURE() << "a word of JSON Schema that this check does not know: " << word;
@@ -285,6 +287,10 @@ void OpenapiTest::use_tasks() {
   check("PATCH", "/v1/tasks/{id}", "/v1/tasks/" + a, R"({"priority":1,"payload":[1]})", 200, etag);
   check("PATCH", "/v1/tasks/{id}", "/v1/tasks/" + a, R"({"priority":1})", 412, etag);
   check("PATCH", "/v1/tasks/{id}", "/v1/tasks/" + a, "{}", 400);
+  check("PATCH", "/v1/tasks/{id}", "/v1/tasks/" + a,
+        R"({"webhook":"https://a","headers":{"X-A":"b"}})", 200);
+  check("GET", "/v1/tasks/{id}", "/v1/tasks/" + a, "", 200);
+  check("PATCH", "/v1/tasks/{id}", "/v1/tasks/" + a, R"({"webhook":null,"headers":null})", 200);
   check("GET", "/v1/tasks", "/v1/tasks?limit=1", "", 200);
   check("GET", "/v1/tasks", "/v1/tasks?queue=q&state=scheduled", "", 200);
   check("GET", "/v1/tasks", "/v1/tasks?state=delayed", "", 400);
@@ -304,7 +310,7 @@ void OpenapiTest::use_tasks() {
 
 void OpenapiTest::use_leases() {
   const auto leases = [](const std::string& lease) { return R"({"leases":[")" + lease + R"("])"; };
-  schedule_one(R"(,"key":"k","max_attempts":1)");
+  schedule_one(R"(,"key":"k","max_attempts":1,"headers":{"X-A":"b"})");
   const std::string lease = lease_one();
   check("POST", "/v1/leases/extend", "/v1/leases/extend", leases(lease) + R"(,"by":"60s"})", 200);
   check("POST", "/v1/leases/extend", "/v1/leases/extend", leases(lease) + "}", 400);
@@ -324,6 +330,11 @@ void OpenapiTest::use_queues() {
   const std::string queue = "/v1/queues/{queue}";
   check("PATCH", queue, "/v1/queues/q",
         R"({"rate":50,"retention":"1d","max_attempts":null,"backoff":{"initial":"1s"}})", 200);
+  check("PATCH", queue, "/v1/queues/q",
+        R"({"webhook":{"url":"https://a","keys":["whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"]}})",
+        200);
+  check("PATCH", queue, "/v1/queues/q", R"({"webhook":"https://a"})", 200);
+  check("PATCH", queue, "/v1/queues/q", R"({"webhook":null})", 200);
   check("PATCH", queue, "/v1/queues/q", R"({"rat":50})", 400);
   check("GET", queue, "/v1/queues/q", "", 200);
   check("GET", queue, "/v1/queues/none", "", 404);

@@ -63,6 +63,13 @@ void answer_moved(const HttpReply& reply, const Changed& changed) {
               .headers = {{"etag", etag_of(*changed)}}});
 }
 
+/// The task goes on in the trace of the request that made it.
+void keep_trace(const net::HttpRequest& request, ScheduleRequest& task) {
+  const std::string_view traceparent = request.header("traceparent");
+  if (traceparent.empty()) return;
+  detent::keep_trace(task.headers, traceparent, request.header("tracestate"));
+}
+
 using LeaseOutcomes = std::vector<Result<LeaseOutcome>>;
 
 /// One call of `verb` for each lease that is one, a conflict for each that is not.
@@ -193,6 +200,7 @@ std::string_view Routes::shared_with(const net::HttpRequest& request) const {
 void Routes::schedule(const Call& call) {
   Result<ScheduleRequest> request = json::parse_schedule(call.request.body);
   if (!request) return call.reply.send_error(request.error());
+  keep_trace(call.request, *request);
   run(
       call.reply,
       [request = *std::move(request)](Engine& engine) { return engine.schedule(request); },
@@ -207,6 +215,9 @@ void Routes::schedule_batch(const Call& call) {
   auto requests =
       json::parse_schedule_batch(call.request.body, call.request.header("content-type"));
   if (!requests) return call.reply.send_error(requests.error());
+  for (Result<ScheduleRequest>& request : *requests) {
+    if (request) keep_trace(call.request, *request);
+  }
   const auto schedule_all = [requests = *std::move(requests)](
                                 Engine& engine) -> Result<std::vector<Result<TaskSnapshot>>> {
     std::vector<Result<TaskSnapshot>> results;

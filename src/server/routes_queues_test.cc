@@ -234,7 +234,7 @@ TEST_F(RoutesQueuesTest, AChangeMakesTheQueueAndLeavesOtherSettings) {
 
 TEST_F(RoutesQueuesTest, AChangeThatIsWrongChangesNothing) {
   expect_problem(send("PATCH", "/v1/queues/q", R"({"paused":true,"colour":1})"), 400, {"colour"});
-  expect_problem(send("PATCH", "/v1/queues/q", R"({"webhook":"http://a"})"), 400, {"webhook"});
+  expect_problem(send("PATCH", "/v1/queues/q", R"({"webhook":"ftp://a"})"), 400, {"webhook"});
   expect_problem(send("PATCH", "/v1/queues/q", R"({"visibility_timeout_ms":0})"), 400,
                  {"visibility_timeout"});
   expect_problem(send("PATCH", "/v1/queues/-q", "{}"), 400, {"queue"});

@@ -40,7 +40,7 @@ struct QueueWebhook {
 };
 
 /// What is shown for a key.
-inline constexpr std::string_view kRedactedWebhookKey = "whsec_...";
+inline constexpr std::string_view kRedactedWebhookKey = "whsec_…";
 /// The same with nothing secret in it: as many keys, none of them told.
 QueueWebhook redacted(QueueWebhook webhook);
 

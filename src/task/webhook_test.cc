@@ -171,7 +171,7 @@ TEST(Webhook, AQueueHasAUrlAndUpToThreeKeys) {
 TEST(Webhook, NothingSecretIsLeftOfItsKeys) {
   const std::string key = "whsec_" + std::string(32, 'A');
   const QueueWebhook shown = redacted({.url = "https://a/b", .keys = {key, key}});
-  EXPECT_EQ(shown, (QueueWebhook{.url = "https://a/b", .keys = {"whsec_...", "whsec_..."}}));
+  EXPECT_EQ(shown, (QueueWebhook{.url = "https://a/b", .keys = {"whsec_…", "whsec_…"}}));
 }
 
 TEST(Webhook, OfARequestATaskAndAnEditAreChecked) {

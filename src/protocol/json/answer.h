@@ -39,6 +39,7 @@ struct LeasedTaskAnswer {
   std::uint32_t attempt = 1;
   std::string queue;
   std::string key = {};  // empty when the task has none
+  TaskHeaders headers = {};
   Payload payload;
   std::uint32_t priority = kDefaultPriority;
   WallTime due_at{};

@@ -13,6 +13,7 @@
 #include "protocol/json/json_fields.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/read_answer.h"
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -55,6 +56,12 @@ Result<LeaseOutcome> read_outcome(const JsonField& field) {
     if (to_string(outcome) == text) return outcome;
   }
   return wrong_field(field, "a lease's status");
+}
+
+/// None when the field is not there.
+Result<TaskHeaders> read_optional_headers(const JsonField& field) {
+  if (!field.given()) return TaskHeaders();
+  return read_headers(field);
 }
 
 /// Empty when the field is not there.
@@ -155,9 +162,13 @@ struct TaskFields {
   JsonField last_error{"last_error"};
   JsonField payload{"payload"};
   JsonField payload_base64{"payload_base64"};
+  JsonField webhook{"webhook"};
+  JsonField headers{"headers"};
 
-  std::array<JsonField*, 14> all() {
-    return {&id,
+  std::array<JsonField*, 16> all() {
+    return {&webhook,
+            &headers,
+            &id,
             &queue,
             &key,
             &state,
@@ -192,6 +203,8 @@ Result<TaskSnapshot> read_task(std::string_view json) {
   ASSIGN_OR_RETURN(task.key, read_optional_string(fields.key));
   ASSIGN_OR_RETURN(std::string error, read_optional_string(fields.last_error));
   if (!error.empty()) add_attempt(task, {.error = std::move(error)});
+  ASSIGN_OR_RETURN(task.webhook, read_optional_string(fields.webhook));
+  ASSIGN_OR_RETURN(task.headers, read_optional_headers(fields.headers));
   ASSIGN_OR_RETURN(task.payload, read_payload(fields.payload, fields.payload_base64));
   task.standing = standing_in(view.state);
   return view;
@@ -221,10 +234,11 @@ struct LeasedTaskFields {
   JsonField due_at{"due_at"};
   JsonField lease_until{"lease_until"};
   JsonField lateness{"lateness_ms"};
+  JsonField headers{"headers"};
 
-  std::array<JsonField*, 11> all() {
-    return {&key,      &id,     &lease,       &attempt, &queue, &payload, &payload_base64,
-            &priority, &due_at, &lease_until, &lateness};
+  std::array<JsonField*, 12> all() {
+    return {&headers,        &key,      &id,     &lease,       &attempt, &queue, &payload,
+            &payload_base64, &priority, &due_at, &lease_until, &lateness};
   }
 };
 
@@ -237,6 +251,7 @@ Result<LeasedTaskAnswer> read_leased_task(std::string_view json) {
   ASSIGN_OR_RETURN(task.attempt, read_uint32(fields.attempt));
   ASSIGN_OR_RETURN(task.queue, read_string(fields.queue));
   ASSIGN_OR_RETURN(task.key, read_optional_string(fields.key));
+  ASSIGN_OR_RETURN(task.headers, read_optional_headers(fields.headers));
   ASSIGN_OR_RETURN(task.payload, read_payload(fields.payload, fields.payload_base64));
   ASSIGN_OR_RETURN(task.priority, read_uint32(fields.priority));
   ASSIGN_OR_RETURN(task.due_at, read_time(fields.due_at));

@@ -9,6 +9,7 @@
 #include "protocol/json/problem.h"
 #include "protocol/json/queue_renderer.h"
 #include "protocol/json/rule_writer.h"
+#include "protocol/json/webhook_json.h"
 #include "task/retry.h"
 
 namespace detent::json {
@@ -83,6 +84,7 @@ void write_task(JsonWriter& writer, const TaskSnapshot& view, TaskDetail detail)
       writer.name("worker").string(view.holder->worker);
     }
   }
+  write_webhook(writer, task.webhook, task.headers);
   write_payload(writer, task.payload);
   writer.end_object();
 }
@@ -95,6 +97,7 @@ void write_leased_task(JsonWriter& writer, const LeasedTask& leased) {
   writer.name("attempt").number(leased.attempt);
   writer.name("queue").string(task.queue);
   write_key(writer, task);
+  write_headers(writer, task.headers);
   write_payload(writer, task.payload);
   writer.name("priority").number(task.rules.priority);
   writer.name("due_at").string(format_rfc3339(task.due_at));

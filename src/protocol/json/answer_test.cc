@@ -98,6 +98,22 @@ TEST(RenderAnswer, AKeyFollowsTheQueue) {
   EXPECT_NE(render_leased_tasks(std::span(&leased, 1)).find(kShown), std::string::npos);
 }
 
+TEST(RenderAnswer, WebhookAndHeadersAreShownAndReadBack) {
+  TaskSnapshot view = example_view();
+  view.task.webhook = "https://a/b";
+  view.task.headers = {{"X-A", "\"1\""}, {"b", ""}};
+  const std::string body = render_task(view);
+  EXPECT_NE(body.find(R"("webhook":"https://a/b","headers":{"X-A":"\"1\"","b":""},"payload")"),
+            std::string::npos)
+      << body;
+  EXPECT_EQ(parse_task(body)->task, view.task);
+  LeasedTask leased = example_lease();
+  leased.task.headers = view.task.headers;
+  const std::string lease = render_leased_tasks(std::span(&leased, 1));
+  EXPECT_NE(lease.find(R"("queue":"mail","headers":{"X-A":"\"1\"","b":""},)"), std::string::npos);
+  EXPECT_EQ(parse_leased_tasks(lease)->front().headers, view.task.headers);
+}
+
 TEST(RenderAnswer, LeasedTasksShowTheirLeases) {
   const std::array<LeasedTask, 1> leased{example_lease()};
   EXPECT_EQ(render_leased_tasks(leased),

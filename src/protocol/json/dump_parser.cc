@@ -12,6 +12,7 @@
 #include "protocol/json/base64.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/schedule_parser.h"
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -115,11 +116,12 @@ struct QueueFields {
   JsonField max_bytes{"max_bytes"};
   JsonField rate{"rate"};
   JsonField concurrency{"concurrency"};
+  JsonField webhook{"webhook"};
 
-  std::array<JsonField*, 11> all() {
+  std::array<JsonField*, 12> all() {
     return {&queue,     &paused,    &max_attempts,  &visibility_timeout,
             &backoff,   &retention, &key_retention, &max_tasks,
-            &max_bytes, &rate,      &concurrency};
+            &max_bytes, &rate,      &concurrency,   &webhook};
   }
 };
 
@@ -139,6 +141,9 @@ Result<DumpLine> read_queue(std::string_view json) {
   ASSIGN_OR_RETURN(settings.max_bytes, read_quota(fields.max_bytes));
   ASSIGN_OR_RETURN(settings.rate, read_limit(fields.rate, kMaxRate));
   ASSIGN_OR_RETURN(settings.concurrency, read_limit(fields.concurrency, kMaxConcurrency));
+  if (fields.webhook.given()) {
+    ASSIGN_OR_RETURN(settings.webhook, read_queue_webhook(fields.webhook));
+  }
   return DumpLine{std::move(line)};
 }
 
@@ -158,12 +163,27 @@ struct TaskFields {
   JsonField payload{"payload"};
   JsonField payload_text{"payload_text"};
   JsonField payload_base64{"payload_base64"};
+  JsonField webhook{"webhook"};
+  JsonField headers{"headers"};
 
-  std::array<JsonField*, 15> all() {
-    return {&id,         &queue,        &state,         &due_at,
-            &created_at, &priority,     &max_attempts,  &visibility_timeout,
-            &backoff,    &attempts,     &key,           &history,
-            &payload,    &payload_text, &payload_base64};
+  std::array<JsonField*, 17> all() {
+    return {&id,
+            &queue,
+            &state,
+            &due_at,
+            &created_at,
+            &priority,
+            &max_attempts,
+            &visibility_timeout,
+            &backoff,
+            &attempts,
+            &key,
+            &history,
+            &payload,
+            &payload_text,
+            &payload_base64,
+            &webhook,
+            &headers};
   }
 };
 
@@ -252,6 +272,12 @@ Result<DumpLine> read_task(std::string_view json) {
   }
   ASSIGN_OR_RETURN(task.history, read_history(fields.history));
   ASSIGN_OR_RETURN(task.payload, read_payload(fields));
+  if (fields.webhook.given()) {
+    ASSIGN_OR_RETURN(task.webhook, read_string(fields.webhook));
+  }
+  if (fields.headers.given()) {
+    ASSIGN_OR_RETURN(task.headers, read_headers(fields.headers));
+  }
   return DumpLine{std::move(task)};
 }
 

@@ -12,6 +12,7 @@
 #include "protocol/json/json_writer.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/schedule_renderer.h"
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -114,6 +115,10 @@ void write(JsonWriter& writer, const DumpedQueue& line) {
   write_if_set(writer, "max_bytes", settings.max_bytes);
   write_if_set(writer, "rate", settings.rate);
   write_if_set(writer, "concurrency", settings.concurrency);
+  if (settings.webhook) {
+    writer.name("webhook");
+    write_queue_webhook(writer, *settings.webhook);
+  }
   writer.end_object();
 }
 
@@ -130,6 +135,7 @@ void write(JsonWriter& writer, const Task& task) {
   write_if_set(writer, task.rules.backoff);
   writer.name("attempts").number(task.attempts);
   if (!task.key.empty()) writer.name("key").string(task.key);
+  write_webhook(writer, task.webhook, task.headers);
   if (!task.history.empty()) {
     writer.name("history").begin_array();
     for (const Attempt& attempt : task.history) write_attempt(writer, attempt);

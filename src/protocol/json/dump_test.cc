@@ -75,10 +75,24 @@ TEST(Dump, ATaskIsALineWithEverythingDurable) {
   expect_there_and_back(example_task());
 }
 
+TEST(Dump, WebhooksAndHeadersComeBackWithTheKeysOfTheirQueues) {
+  Task task = example_task();
+  task.webhook = "https://a/b";
+  task.headers = {{"X-A", "\"1\""}, {"b", ""}};
+  EXPECT_NE(rendered(task).find(R"("webhook":"https://a/b","headers":{"X-A":"\"1\"","b":""})"),
+            std::string::npos);
+  expect_there_and_back(task);
+  const QueueWebhook webhook{.url = "https://q", .keys = {"whsec_1", "whsec_2"}};
+  expect_there_and_back(DumpedQueue{.queue = "q", .settings = {.webhook = webhook}});
+  expect_there_and_back(
+      DumpedQueue{.queue = "q", .settings = {.webhook = QueueWebhook{.url = "https://q"}}});
+}
+
 TEST(Dump, WhatATaskLeavesOpenIsLeftOut) {
   const Task task{.id = TaskId{256}, .queue = "q"};
   const std::string line = rendered(task);
-  for (const char* name : {"max_attempts", "visibility", "backoff", "key", "history"}) {
+  for (const char* name :
+       {"max_attempts", "visibility", "backoff", "key", "history", "webhook", "headers"}) {
     EXPECT_EQ(line.find(name), std::string::npos) << line;
   }
   expect_there_and_back(task);
@@ -187,6 +201,8 @@ TEST(Dump, TheLargestTaskKeepsToTheSizeOfALine) {
   task.key = std::string(kMaxKeyBytes, '"');
   task.history.assign(kMaxHistory, {.worker = std::string(kMaxWorkerBytes, '\x01'),
                                     .error = std::string(kMaxErrorBytes, '\x02')});
+  task.webhook = "http://" + std::string(kMaxWebhookBytes - 7, '\'');
+  task.headers.assign(4, {"n", std::string(1'023, '"')});
   expect_there_and_back(task);
 }
 
@@ -239,6 +255,8 @@ TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
       {changed("\"attempts\":2", "\"attempts\":2.0"), "task.attempts"},
       {changed("\"attempts\":2", "\"attempt\":2"), "task.attempt"},
       {changed("\"key\":\"o-1\"", "\"key\":1"), "task.key"},
+      {changed("\"key\":\"o-1\"", "\"webhook\":null"), "task.webhook"},
+      {changed("\"key\":\"o-1\"", "\"headers\":[]"), "task.headers"},
       {changed("\"started_at\"", "\"started\""), "task.history.started"},
       {changed("no route", std::string(kMaxErrorBytes + 1, 'x')), "task.history.error"},
       {changed("\"worker\":\"w\"", "\"worker\":\"" + std::string(201, 'x') + "\""),

@@ -10,6 +10,7 @@
 #include "protocol/json/json_fields.h"
 #include "protocol/json/read_answer.h"
 #include "protocol/json/rule_fields.h"
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -112,6 +113,7 @@ Result<QueuePatch> read_patch(const PatchFields& fields) {
   TRY(take_value(fields.max_bytes, patch.max_bytes, unset.max_bytes, read_quota));
   TRY(take_value(fields.rate, patch.rate, unset.rate, read_rate));
   TRY(take_value(fields.concurrency, patch.concurrency, unset.concurrency, read_concurrency));
+  TRY(take_value(fields.webhook, patch.webhook, unset.webhook, read_queue_webhook));
   return patch;
 }
 
@@ -162,13 +164,14 @@ QueueSettings QueuePatch::applied_to(QueueSettings settings) const {
   settings.max_bytes = max_bytes.value_or(settings.max_bytes);
   settings.rate = rate.value_or(settings.rate);
   settings.concurrency = concurrency.value_or(settings.concurrency);
+  settings.webhook = webhook.value_or(settings.webhook);
   return settings;
 }
 
 Result<QueuePatch> parse_queue_patch(std::string_view body) {
   PatchFields fields;
   TRY(take_fields(body, fields.all(), UnknownFields::refuse));
-  for (const JsonField* field : {&fields.webhook, &fields.sink, &fields.partitions}) {
+  for (const JsonField* field : {&fields.sink, &fields.partitions}) {
     if (field->given()) {
       const std::string name(field->name);
       return Error{ErrorCode::invalid_argument, "this version does not support " + name + " yet",

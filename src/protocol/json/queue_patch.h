@@ -25,6 +25,7 @@ struct QueuePatch {
   NewValue<std::optional<std::uint64_t>> max_bytes;
   NewValue<std::optional<std::uint32_t>> rate;
   NewValue<std::optional<std::uint32_t>> concurrency;
+  NewValue<std::optional<QueueWebhook>> webhook;
 
   /// The settings with these values in them.
   QueueSettings applied_to(QueueSettings settings) const;

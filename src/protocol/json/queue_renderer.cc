@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
+
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -28,6 +31,10 @@ void write_value(JsonWriter& writer, const Backoff& value) {
   writer.name("initial_ms").number(value.initial.count());
   writer.name("max_ms").number(value.max.count());
   writer.end_object();
+}
+
+void write_value(JsonWriter& writer, const QueueWebhook& value) {
+  write_queue_webhook(writer, value);
 }
 
 template <class T>
@@ -59,11 +66,14 @@ void write_patch(JsonWriter& writer, const QueuePatch& patch) {
   write_change(writer, "max_bytes", patch.max_bytes);
   write_change(writer, "rate", patch.rate);
   write_change(writer, "concurrency", patch.concurrency);
+  write_change(writer, "webhook", patch.webhook);
   writer.end_object();
 }
 
-/// The patch that makes any settings these.
+/// The patch that makes any settings these, but for the keys of a webhook.
 QueuePatch patch_to(const QueueSettings& settings) {
+  std::optional<QueueWebhook> webhook = settings.webhook;
+  if (webhook) webhook = redacted(*std::move(webhook));
   return {.paused = settings.paused,
           .max_attempts = std::make_optional(settings.max_attempts),
           .visibility_timeout = std::make_optional(settings.visibility_timeout),
@@ -73,7 +83,8 @@ QueuePatch patch_to(const QueueSettings& settings) {
           .max_tasks = std::make_optional(settings.max_tasks),
           .max_bytes = std::make_optional(settings.max_bytes),
           .rate = std::make_optional(settings.rate),
-          .concurrency = std::make_optional(settings.concurrency)};
+          .concurrency = std::make_optional(settings.concurrency),
+          .webhook = std::make_optional(std::move(webhook))};
 }
 
 void write_queue(JsonWriter& writer, const QueueView& view) {

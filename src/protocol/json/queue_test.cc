@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/json/queue_parser.h"
@@ -27,7 +28,8 @@ QueueSettings full_settings() {
           .max_tasks = 18'446'744'073'709'551'615U,
           .max_bytes = 0,
           .rate = 1'000'000,
-          .concurrency = 1};
+          .concurrency = 1,
+          .webhook = QueueWebhook{.url = "https://a/b"}};
 }
 
 QueueView example_view(QueueSettings settings) {
@@ -38,7 +40,7 @@ QueueView example_view(QueueSettings settings) {
                     .dead = 4,
                     .oldest_ready_age = milliseconds{1'500}},
           .bytes = 99,
-          .settings = settings};
+          .settings = std::move(settings)};
 }
 
 template <class T>
@@ -70,7 +72,8 @@ TEST(Queue, AnAnswerShowsEverySetting) {
             R"("oldest_ready_age_ms":1500,"bytes":99,"settings":{"paused":true,"max_attempts":7,)"
             R"("visibility_timeout_ms":5000,"backoff":{"initial_ms":10,"max_ms":20},)"
             R"("retention_ms":1,"key_retention_ms":2,"max_tasks":18446744073709551615,)"
-            R"("max_bytes":0,"rate":1000000,"concurrency":1}})");
+            R"("max_bytes":0,"rate":1000000,"concurrency":1,)"
+            R"("webhook":{"url":"https://a/b","keys":[]}}})");
   QueueView plain{};
   plain.stats.queue = "q";
   EXPECT_EQ(render_queue(plain),
@@ -78,7 +81,7 @@ TEST(Queue, AnAnswerShowsEverySetting) {
             R"("oldest_ready_age_ms":null,"bytes":0,"settings":{"paused":false,)"
             R"("max_attempts":null,"visibility_timeout_ms":null,"backoff":null,"retention_ms":0,)"
             R"("key_retention_ms":600000,"max_tasks":null,"max_bytes":null,"rate":null,)"
-            R"("concurrency":null}})");
+            R"("concurrency":null,"webhook":null}})");
 }
 
 TEST(Queue, AnswersAreReadBack) {
@@ -147,7 +150,8 @@ TEST(Queue, NullTakesEachSettingBackToItsDefault) {
       {"max_tasks", {.max_tasks = unset<std::uint64_t>()}},
       {"max_bytes", {.max_bytes = unset<std::uint64_t>()}},
       {"rate", {.rate = unset<std::uint32_t>()}},
-      {"concurrency", {.concurrency = unset<std::uint32_t>()}}};
+      {"concurrency", {.concurrency = unset<std::uint32_t>()}},
+      {"webhook", {.webhook = unset<QueueWebhook>()}}};
   for (const Case& some : cases) {
     const QueuePatch patch = patch_of("\"" + std::string(some.name) + "\":null");
     EXPECT_EQ(patch, some.patch) << some.name;
@@ -162,6 +166,28 @@ TEST(Queue, EveryFormOfASettingIsRead) {
   EXPECT_EQ(patch_of(R"("key_retention_ms":0)").key_retention, milliseconds{0});
   EXPECT_EQ(patch_of(R"("backoff":{"initial":"5s"})").backoff,
             (Backoff{.initial = milliseconds{5'000}}));
+  EXPECT_EQ(patch_of(R"("webhook":"http://a")").webhook, (QueueWebhook{.url = "http://a"}));
+  EXPECT_EQ(patch_of(R"("webhook":{"url":"http://a"})").webhook, (QueueWebhook{.url = "http://a"}));
+  EXPECT_EQ(patch_of(R"("webhook":{"keys":["whsec_1","whsec_2"],"url":"http://a"})").webhook,
+            (QueueWebhook{.url = "http://a", .keys = {"whsec_1", "whsec_2"}}));
+}
+
+TEST(Queue, AnAnswerTellsHowManyKeysThereAreAndNothingOfThem) {
+  const std::string key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+  const QueueView view =
+      example_view({.webhook = QueueWebhook{.url = "https://a", .keys = {key, key}}});
+  const std::string body = render_queue(view);
+  EXPECT_EQ(body.find(key.substr(6, 4)), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("webhook":{"url":"https://a","keys":["whsec_…","whsec_…"]})"),
+            std::string::npos)
+      << body;
+  EXPECT_EQ(parse_queue(body)->settings.webhook->keys.size(), 2u);
+  // What is shown is no key: it does not take the place of those there are.
+  EXPECT_FALSE(validate(parse_queue(body)->settings));
+  // A request has them.
+  QueuePatch patch;
+  patch.webhook.emplace(view.settings.webhook);
+  EXPECT_EQ(parse_queue_patch(render_queue_patch(patch)).value(), patch);
 }
 
 TEST(Queue, APatchThatIsWrongIsRefusedByName) {
@@ -185,7 +211,13 @@ TEST(Queue, APatchThatIsWrongIsRefusedByName) {
                          {R"({"concurrency":4294967297})", "concurrency"},
                          {R"({"backoff":{"first":1}})", "backoff.first"},
                          {R"({"rate":1,"rate":2})", "rate"},
-                         {R"({"webhook":null})", "webhook"},
+                         {R"({"webhook":5})", "webhook"},
+                         {R"({"webhook":{}})", "webhook.url"},
+                         {R"({"webhook":{"url":1}})", "webhook.url"},
+                         {R"({"webhook":{"url":"a","key":"b"}})", "webhook.key"},
+                         {R"({"webhook":{"url":"a","keys":"b"}})", "webhook.keys"},
+                         {R"({"webhook":{"url":"a","keys":[1]}})", "webhook.keys"},
+                         {R"({"webhook":{"url":"a","keys":["","","",""]}})", "webhook.keys"},
                          {R"({"sink":{}})", "sink"},
                          {R"({"partitions":4})", "partitions"}}) {
     const auto patch = parse_queue_patch(some.body);
@@ -243,6 +275,17 @@ TEST(MoveRequest, OfAnythingElseIsRefusedByName) {
     EXPECT_EQ(edit.error().code, ErrorCode::invalid_argument);
     EXPECT_EQ(edit.error().field, some.field) << some.body;
   }
+}
+
+TEST(EditRequest, GivesOrTakesAWebhookAndHeaders) {
+  TaskEdit edit = parse_edit(R"({"webhook":"http://a","headers":{"b":"c"}})").value();
+  EXPECT_EQ(edit.webhook, "http://a");
+  EXPECT_EQ(edit.headers, (TaskHeaders{{"b", "c"}}));
+  edit = parse_edit(R"({"webhook":null,"headers":null})").value();
+  EXPECT_EQ(edit.webhook, "");
+  EXPECT_EQ(edit.headers, TaskHeaders());
+  edit = parse_edit(R"({"priority":1})").value();
+  EXPECT_FALSE(edit.webhook || edit.headers);
 }
 
 TEST(EditRequest, HasOnlyWhatIsGiven) {

@@ -8,6 +8,7 @@
 
 #include "protocol/json/json_fields.h"
 #include "protocol/json/rule_fields.h"
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -51,14 +52,17 @@ Result<Due> read_due(const DurationFields& delay, const JsonField& due_at) {
   return Due{length.value_or(milliseconds{0})};
 }
 
-/// Fields that are announced but that this version cannot honour are refused, not ignored.
-Result<void> refuse_unsupported(const ScheduleFields& fields) {
-  for (const JsonField* field : {&fields.webhook, &fields.headers}) {
-    if (field->given()) {
-      return refused(*field, "this version does not support " + std::string(field->name) + " yet");
-    }
-  }
-  return ok();
+/// None is an empty one: a task without.
+Result<std::string> read_webhook(const JsonField& field) {
+  if (!field.given() || field.is(JsonKind::null)) return std::string();
+  ASSIGN_OR_RETURN(std::string url, read_string(field));
+  if (url.empty()) return wrong_field(field, "a URL");
+  return url;
+}
+
+Result<TaskHeaders> read_any_headers(const JsonField& field) {
+  if (!field.given() || field.is(JsonKind::null)) return TaskHeaders();
+  return read_headers(field);
 }
 
 std::string_view trim(std::string_view text) noexcept {
@@ -139,7 +143,6 @@ Result<TaskNames> read_names(const NameFields& fields) {
 Result<ScheduleRequest> parse_schedule(std::string_view body) {
   ScheduleFields fields;
   TRY(take_fields(body, fields.all(), UnknownFields::refuse));
-  TRY(refuse_unsupported(fields));
   ScheduleRequest request;
   ASSIGN_OR_RETURN(request.queue, read_string(fields.queue));
   ASSIGN_OR_RETURN(request.payload, read_payload(fields.payload));
@@ -148,6 +151,8 @@ Result<ScheduleRequest> parse_schedule(std::string_view body) {
   if (fields.key.given()) {
     ASSIGN_OR_RETURN(request.key, read_string(fields.key));
   }
+  ASSIGN_OR_RETURN(request.webhook, read_webhook(fields.webhook));
+  ASSIGN_OR_RETURN(request.headers, read_any_headers(fields.headers));
   return request;
 }
 
@@ -212,11 +217,13 @@ Result<TaskEdit> parse_edit(std::string_view body) {
   JsonField due_at{"due_at"};
   JsonField priority{"priority"};
   PayloadFields payload;
-  const std::array<JsonField*, 6> fields{&delay.text, &delay.milliseconds, &due_at,
-                                         &priority,   &payload.json,       &payload.base64};
+  JsonField webhook{"webhook"};
+  JsonField headers{"headers"};
+  const std::array<JsonField*, 8> fields{&delay.text,   &delay.milliseconds, &due_at,  &priority,
+                                         &payload.json, &payload.base64,     &webhook, &headers};
   TRY(take_fields(body, fields, UnknownFields::refuse));
   if (std::ranges::none_of(fields, &JsonField::given)) {
-    return refused(due_at, "give a delay or due_at, a priority or a payload");
+    return refused(due_at, "give a delay or due_at, a priority, a payload, a webhook or headers");
   }
   TaskEdit edit;
   if (delay.given() || due_at.given()) {
@@ -227,6 +234,12 @@ Result<TaskEdit> parse_edit(std::string_view body) {
   }
   if (payload.json.given() || payload.base64.given()) {
     ASSIGN_OR_RETURN(edit.payload, read_payload(payload));
+  }
+  if (webhook.given()) {
+    ASSIGN_OR_RETURN(edit.webhook, read_webhook(webhook));
+  }
+  if (headers.given()) {
+    ASSIGN_OR_RETURN(edit.headers, read_any_headers(headers));
   }
   return edit;
 }

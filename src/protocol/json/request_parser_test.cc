@@ -138,8 +138,16 @@ constexpr Wrong kWrongMembers[] = {
     {R"("key":5)", "key"},
     {R"("key":null)", "key"},
     {R"("key":"a","key":"a")", "key"},
-    {R"("webhook":"http://localhost")", "webhook"},
-    {R"("headers":{})", "headers"},
+    {R"("webhook":5)", "webhook"},
+    {R"("webhook":"")", "webhook"},
+    {R"("webhook":{"url":"http://a"})", "webhook"},
+    {R"("headers":[])", "headers"},
+    {R"("headers":"a: b")", "headers"},
+    {R"("headers":{"a":1})", "headers"},
+    {R"("headers":{"a":null})", "headers"},
+    {R"("headers":{"1":"","2":"","3":"","4":"","5":"","6":"","7":"","8":"","9":"","10":"",)"
+     R"("11":"","12":"","13":"","14":"","15":"","16":"","17":""})",
+     "headers"},
 };
 
 TEST(ParseSchedule, EveryWrongFieldIsNamed) {
@@ -150,6 +158,21 @@ TEST(ParseSchedule, EveryWrongFieldIsNamed) {
     EXPECT_EQ(request.error().field, wrong.field) << wrong.members;
     EXPECT_FALSE(request.error().message.empty());
   }
+}
+
+TEST(ParseSchedule, AWebhookAndHeadersAreKeptAsTheyAre) {
+  const auto request = parse_schedule(
+      task_with(R"("webhook":"https:\/\/a\u002fb","headers":{"X-B":"\"1\"","a":""})"));
+  ASSERT_TRUE(request) << request.error().message;
+  EXPECT_EQ(request->webhook, "https://a/b");
+  EXPECT_EQ(request->headers, (TaskHeaders{{"X-B", "\"1\""}, {"a", ""}}));
+  const auto without = parse_schedule(task_with(R"("webhook":null,"headers":null)"));
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->webhook, "");
+  EXPECT_TRUE(without->headers.empty());
+  // What they may be is told by validate(); a name twice, too, whatever its case.
+  const auto twice = parse_schedule(task_with(R"("headers":{"a":"1","A":"2"})"));
+  EXPECT_EQ(validate(*twice).error().field, "headers");
 }
 
 TEST(ParseSchedule, ABodyThatIsNoObjectOfStringsAndSoOnIsRefused) {

@@ -5,6 +5,7 @@
 #include "base/wall_time.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/rule_writer.h"
+#include "protocol/json/webhook_json.h"
 
 namespace detent::json {
 
@@ -27,6 +28,7 @@ void write_schedule(JsonWriter& writer, const ScheduleRequest& request) {
   if (request.due != Due{milliseconds{0}}) write_due(writer, request.due);
   write_rules(writer, request.rules);
   if (!request.key.empty()) writer.name("key").string(request.key);
+  write_webhook(writer, request.webhook, request.headers);
   writer.end_object();
 }
 

@@ -22,7 +22,9 @@ std::vector<ScheduleRequest> examples() {
                            .visibility_timeout = milliseconds{1500},
                            .backoff = Backoff{milliseconds{0}, milliseconds{1}}},
                  .due = kMaxDelay,
-                 .key = "a \"key\""};
+                 .key = "a \"key\"",
+                 .webhook = "https://a/b?c='d'",
+                 .headers = {{"X-A", "\"\\"}, {"!#$%&'*+-.^_`|~", ""}}};
   requests[2] = {.queue = "bytes",
                  .payload = {Payload::Kind::bytes, std::string("\0\xFF\"\\\n", 5)},
                  .rules = {},
@@ -38,6 +40,8 @@ void expect_same(const ScheduleRequest& read, const ScheduleRequest& written) {
   EXPECT_EQ(read.rules, written.rules);
   EXPECT_EQ(read.due, written.due);
   EXPECT_EQ(read.key, written.key);
+  EXPECT_EQ(read.webhook, written.webhook);
+  EXPECT_EQ(read.headers, written.headers);
 }
 
 TEST(RenderRequest, ASchedulingComesBackAsItWas) {
