@@ -2,6 +2,7 @@
 # packages them.
 find_package(RocksDB CONFIG REQUIRED)
 find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS json)
+find_package(OpenSSL 3.0 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)

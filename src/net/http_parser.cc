@@ -363,8 +363,15 @@ ParseState ResponseParser::state() const noexcept { return sink_->state; }
 const ParseFailure& ResponseParser::failure() const noexcept { return sink_->failure; }
 bool ResponseParser::keeps_alive() const { return sink_->keep_alive(); }
 
+std::size_t ResponseParser::body_size() const noexcept { return sink_->body.size(); }
+
 HttpResponse ResponseParser::take() {
   DETENT_CHECK(state() == ParseState::complete);
+  return take_part();
+}
+
+HttpResponse ResponseParser::take_part() {
+  DETENT_CHECK(state() == ParseState::complete || state() == ParseState::body);
   HttpResponse response{.status = sink_->status,
                         .content_type = std::move(sink_->content_type),
                         .body = std::move(sink_->body),

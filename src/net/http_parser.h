@@ -93,6 +93,11 @@ class ResponseParser {
   bool keeps_alive() const;
   /// As RequestParser::take. Names of headers are in lower case; type and framing are left out.
   HttpResponse take();
+  /// Bytes of the body so far.
+  std::size_t body_size() const noexcept;
+  /// The response with what there is of its body; the connection can't be read any further.
+  /// Requires: the state is body or complete.
+  HttpResponse take_part();
 
  private:
   class Sink;

@@ -423,5 +423,17 @@ TEST(ResponseParser, RefusesTooLongABody) {
   EXPECT_EQ(parser.failure().status, 413);
 }
 
+TEST(ResponseParser, GivesWhatThereIsOfABody) {
+  ResponseParser parser(kLimits);
+  const std::string bytes = "HTTP/1.1 500 x\r\nContent-Length: 10\r\nX-A: b\r\n\r\nabc";
+  EXPECT_EQ(parser.parse(bytes), bytes.size());
+  ASSERT_EQ(parser.state(), ParseState::body);
+  EXPECT_EQ(parser.body_size(), 3u);
+  const HttpResponse response = parser.take_part();
+  EXPECT_EQ(response.status, 500);
+  EXPECT_EQ(response.body, "abc");
+  EXPECT_EQ(response.header("x-a"), "b");
+}
+
 }  // namespace
 }  // namespace detent::net

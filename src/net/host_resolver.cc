@@ -1,0 +1,144 @@
+#include "net/host_resolver.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace detent::net {
+namespace {
+
+using Addresses = Result<std::vector<IpAddress>>;
+
+/// The address without its port; nothing for another family than the two.
+std::optional<IpAddress> address_of(const addrinfo& info) {
+  IpAddress::Bytes bytes{};
+  if (info.ai_family == AF_INET) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(info.ai_addr);
+    std::memcpy(bytes.data(), &v4->sin_addr, sizeof v4->sin_addr);
+    return IpAddress(IpAddress::Family::v4, bytes);
+  }
+  if (info.ai_family == AF_INET6) {
+    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(info.ai_addr);
+    std::memcpy(bytes.data(), &v6->sin6_addr, sizeof v6->sin6_addr);
+    return IpAddress(IpAddress::Family::v6, bytes);
+  }
+  return std::nullopt;
+}
+
+Addresses look_up(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (error != 0) {
+    const bool is_unknown = error == EAI_NONAME || error == EAI_NODATA;
+    return Error{is_unknown ? ErrorCode::not_found : ErrorCode::unavailable, gai_strerror(error),
+                 ""};
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  std::vector<IpAddress> addresses;
+  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+    if (const auto address = address_of(*info)) addresses.push_back(*address);
+  }
+  if (addresses.empty()) return Error{ErrorCode::not_found, "no address", ""};
+  return addresses;
+}
+
+}  // namespace
+
+/// Invariant: a name has an entry in asked_ from its first question to its answer; it is in queue_
+/// until a thread takes it.
+class SystemResolver::LookUps {
+ public:
+  /// Returns true when there is to be one more thread.
+  bool ask(const std::string& host, Resolved done) {
+    const MutexLock lock(mutex_);
+    std::vector<Resolved>& asking = asked_[host];
+    asking.push_back(std::move(done));
+    if (asking.size() > 1) return false;
+    queue_.push_back(host);
+    if (threads_ == kMaxLookUps) return false;
+    ++threads_;
+    return true;
+  }
+
+  /// What a thread does: looks up what waits, until nothing does.
+  void run() {
+    while (const std::optional<std::string> host = next()) {
+      const Addresses addresses = look_up(*host);
+      for (Resolved& done : take(*host)) done(addresses);
+    }
+  }
+
+  /// There is no thread to be had: what waits and has nobody is answered here.
+  void fail_thread() {
+    std::vector<Resolved> failed;
+    {
+      const MutexLock lock(mutex_);
+      --threads_;
+      if (threads_ > 0) return;  // another goes on with the queue
+      for (const std::string& host : queue_) {
+        std::vector<Resolved> asking = std::move(asked_.extract(host).mapped());
+        std::move(asking.begin(), asking.end(), std::back_inserter(failed));
+      }
+      queue_.clear();
+    }
+    for (Resolved& done : failed) done(Error{ErrorCode::unavailable, "out of threads", ""});
+  }
+
+  void stop() {
+    std::map<std::string, std::vector<Resolved>> dropped;
+    const MutexLock lock(mutex_);
+    queue_.clear();
+    dropped.swap(asked_);
+  }
+
+ private:
+  std::optional<std::string> next() {
+    const MutexLock lock(mutex_);
+    if (queue_.empty()) {
+      --threads_;
+      return std::nullopt;
+    }
+    std::string host = std::move(queue_.front());
+    queue_.pop_front();
+    return host;
+  }
+
+  /// Who asked for this name; nobody any more after stop().
+  std::vector<Resolved> take(const std::string& host) {
+    const MutexLock lock(mutex_);
+    auto asked = asked_.extract(host);
+    return asked.empty() ? std::vector<Resolved>{} : std::move(asked.mapped());
+  }
+
+  Mutex mutex_;
+  std::map<std::string, std::vector<Resolved>> asked_ DETENT_GUARDED_BY(mutex_);
+  std::deque<std::string> queue_ DETENT_GUARDED_BY(mutex_);
+  std::size_t threads_ DETENT_GUARDED_BY(mutex_) = 0;
+};
+
+SystemResolver::SystemResolver() : look_ups_(std::make_shared<LookUps>()) {}
+SystemResolver::~SystemResolver() { look_ups_->stop(); }
+
+void SystemResolver::resolve(const std::string& host, Resolved done) {
+  if (!look_ups_->ask(host, std::move(done))) return;
+  try {
+    // Detached: a look-up cannot be cut short, and who stops should not have to wait for one.
+    std::thread([look_ups = look_ups_] { look_ups->run(); }).detach();
+  } catch (const std::system_error&) {
+    look_ups_->fail_thread();
+  }
+}
+
+}  // namespace detent::net

@@ -1,0 +1,374 @@
+#include "net/http_caller.h"
+
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "net/http_parser.h"
+#include "net/http_writer.h"
+
+namespace detent::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace ssl = boost::asio::ssl;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kReadBytes = 16 * 1024;
+/// Of a name with more addresses the first are tried.
+constexpr std::size_t kMaxAddresses = 4;
+
+tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
+  if (address.family() == IpAddress::Family::v6) {
+    return {asio::ip::address_v6(address.bytes()), port};
+  }
+  asio::ip::address_v4::bytes_type bytes{};
+  std::copy_n(address.bytes().begin(), bytes.size(), bytes.begin());
+  return {asio::ip::address_v4(bytes), port};
+}
+
+/// What the calls share. The I/O context is owned by the caller and by the look-ups under way,
+/// which may end after it.
+struct Shared {
+  const HttpCallerOptions options;
+  HostResolver& resolver;
+  const AddressFilter filter;
+  const std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(1);
+  ssl::context tls{ssl::context::tls_client};
+};
+
+/// One call, from its URL to its end. Confined to the I/O thread; kept alive by what it waits for.
+class Call final : public std::enable_shared_from_this<Call> {
+ public:
+  Call(Shared& shared, HttpUrl url, HttpRequest request, HttpCaller::Done done)
+      : shared_(shared),
+        url_(std::move(url)),
+        done_(std::move(done)),
+        parser_({.max_header_bytes = shared.options.max_head_bytes,
+                 .max_body_bytes = std::numeric_limits<std::size_t>::max()}) {
+    request.target = url_.target;
+    std::erase_if(request.headers, [](const auto& header) { return header.first == "connection"; });
+    request.headers.emplace_back("connection", "close");
+    parser_.expect_answer_to(request.method);
+    write_request(request, url_.authority, output_);
+  }
+
+  void start() {
+    total_timer_.expires_after(shared_.options.total_timeout);
+    total_timer_.async_wait([self = shared_from_this()](error_code ec) {
+      if (!ec) self->time_out();
+    });
+    begin(CallStep::resolve, shared_.options.resolve_timeout);
+    if (url_.address) return filter({*url_.address});
+    shared_.resolver.resolve(url_.host, [io = shared_.io, weak = weak_from_this()](
+                                            Result<std::vector<IpAddress>> found) {
+      asio::post(*io, [weak, found = std::move(found)]() mutable {
+        if (const auto self = weak.lock()) self->resolved(std::move(found));
+      });
+    });
+  }
+
+  /// Ends it without telling anybody.
+  void cut() {
+    is_over_ = true;
+    done_ = {};
+    close();
+  }
+
+ private:
+  void resolved(Result<std::vector<IpAddress>> found) {
+    if (is_over_) return;
+    if (!found) return fail(found.error().message);
+    filter(*std::move(found));
+  }
+
+  void filter(std::vector<IpAddress> addresses) {
+    step_ = CallStep::filter;
+    for (const IpAddress& address : addresses) {
+      if (const Result<void> allowed = shared_.filter(address, url_.port); !allowed) {
+        return fail(allowed.error().message);
+      }
+    }
+    if (addresses.size() > kMaxAddresses) addresses.resize(kMaxAddresses, addresses.front());
+    addresses_ = std::move(addresses);
+    connect(0);
+  }
+
+  void connect(std::size_t index) {
+    begin(CallStep::connect, shared_.options.connect_timeout);
+    next_address_ = index + 1;
+    error_code ignored;
+    socket_.close(ignored);
+    socket_.async_connect(endpoint_of(addresses_[index], url_.port),
+                          [self = shared_from_this(), index](error_code ec) {
+                            // Of an address that was given up, the end does not count.
+                            if (!self->is_over_ && self->next_address_ == index + 1) {
+                              self->connected(ec);
+                            }
+                          });
+  }
+
+  void connected(error_code ec) {
+    if (ec) {
+      if (next_address_ < addresses_.size()) return connect(next_address_);
+      return fail(ec.message());
+    }
+    socket_.set_option(tcp::no_delay(true), ec);
+    if (url_.scheme == HttpUrl::Scheme::https) return handshake();
+    exchange();
+  }
+
+  void handshake() {
+    begin(CallStep::handshake, shared_.options.handshake_timeout);
+    tls_.emplace(socket_, shared_.tls);
+    error_code ec;
+    tls_->set_verify_callback(ssl::host_name_verification(url_.host), ec);
+    // A name, not an address, tells the server which certificate is meant (RFC 6066, 3).
+    if (!url_.address) SSL_set_tlsext_host_name(tls_->native_handle(), url_.host.c_str());
+    tls_->async_handshake(ssl::stream_base::client, [self = shared_from_this()](error_code ended) {
+      if (self->is_over_) return;
+      if (ended) return self->fail(self->handshake_error(ended));
+      self->exchange();
+    });
+  }
+
+  /// A certificate that is not accepted has a reason that OpenSSL keeps elsewhere.
+  std::string handshake_error(error_code ec) {
+    const long verdict = SSL_get_verify_result(tls_->native_handle());
+    if (verdict == X509_V_OK) return ec.message();
+    return std::string("certificate: ") + X509_verify_cert_error_string(verdict);
+  }
+
+  void exchange() {
+    begin(CallStep::exchange, shared_.options.answer_timeout);
+    // A failure is left to the reader: the host may have answered and closed.
+    const auto written = [self = shared_from_this()](error_code, std::size_t) {};
+    if (tls_) {
+      asio::async_write(*tls_, asio::buffer(output_), written);
+    } else {
+      asio::async_write(socket_, asio::buffer(output_), written);
+    }
+    read();
+  }
+
+  void read() {
+    auto on_read = [self = shared_from_this()](error_code ec, std::size_t size) {
+      if (!self->is_over_) self->take_in(ec, size);
+    };
+    if (tls_) {
+      tls_->async_read_some(asio::buffer(buffer_), std::move(on_read));
+    } else {
+      socket_.async_read_some(asio::buffer(buffer_), std::move(on_read));
+    }
+  }
+
+  void take_in(error_code ec, std::size_t size) {
+    if (ec) return end_of_input(ec);
+    input_.append(buffer_.data(), size);
+    const ParseState before = parser_.state();
+    input_.erase(0, parser_.parse(input_));
+    switch (parser_.state()) {
+      case ParseState::complete:
+        return answer();
+      case ParseState::failed:
+        return fail_parsing(before);
+      case ParseState::body:
+        if (parser_.body_size() >= shared_.options.max_body_bytes) return answer();
+        if (before == ParseState::header) begin(CallStep::exchange, shared_.options.body_timeout);
+        break;
+      case ParseState::header:
+        break;
+    }
+    read();
+  }
+
+  void end_of_input(error_code ec) {
+    if (has_head()) return answer();
+    const bool is_end = ec == asio::error::eof || ec == ssl::error::stream_truncated;
+    fail(is_end ? "the connection was closed before the answer" : ec.message());
+  }
+
+  void fail_parsing(ParseState before) {
+    const std::string& detail = parser_.failure().detail;
+    fail(before == ParseState::body ? "the answer's body is broken: " + detail
+                                    : "the answer is no HTTP: " + detail);
+  }
+
+  bool has_head() const { return parser_.state() == ParseState::body; }
+
+  /// Begins a step, which may take so long.
+  void begin(CallStep step, milliseconds timeout) {
+    step_ = step;
+    const auto number = ++step_number_;
+    step_timer_.expires_after(timeout);
+    step_timer_.async_wait([self = shared_from_this(), number](error_code ec) {
+      // A timer that ran out may be told after the next step has begun.
+      if (!ec && number == self->step_number_) self->time_out_step();
+    });
+  }
+
+  void time_out_step() {
+    const bool has_other = step_ == CallStep::connect && next_address_ < addresses_.size();
+    if (has_other && !is_over_) return connect(next_address_);
+    time_out();
+  }
+
+  void time_out() {
+    if (is_over_) return;
+    if (has_head()) return answer();
+    finish(CallFailure{step_, CallFailure::Kind::timed_out,
+                       std::string(to_string(step_)) + ": timed out"});
+  }
+
+  void answer() { finish(parser_.take_part()); }
+
+  void fail(const std::string& message) {
+    finish(CallFailure{step_, CallFailure::Kind::failed,
+                       std::string(to_string(step_)) + ": " + message});
+  }
+
+  void finish(CallOutcome outcome) {
+    is_over_ = true;
+    close();
+    HttpCaller::Done done = std::move(done_);
+    done(std::move(outcome));
+  }
+
+  void close() {
+    total_timer_.cancel();
+    step_timer_.cancel();
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+  Shared& shared_;
+  const HttpUrl url_;
+  HttpCaller::Done done_;
+  std::string output_;
+  CallStep step_ = CallStep::resolve;
+  std::uint64_t step_number_ = 0;
+  bool is_over_ = false;
+  std::vector<IpAddress> addresses_;  // each has passed the filter
+  std::size_t next_address_ = 0;
+  asio::steady_timer total_timer_{*shared_.io};
+  asio::steady_timer step_timer_{*shared_.io};
+  tcp::socket socket_{*shared_.io};
+  std::optional<ssl::stream<tcp::socket&>> tls_;
+  ResponseParser parser_;
+  std::array<char, kReadBytes> buffer_{};
+  std::string input_;
+};
+
+class Caller final : public HttpCaller {
+ public:
+  Caller(HttpCallerOptions options, HostResolver& resolver, AddressFilter filter)
+      : shared_{std::move(options), resolver, std::move(filter)} {}
+
+  ~Caller() override {
+    if (!thread_.joinable()) return;  // never ran
+    asio::post(*shared_.io, [this] {
+      for (const auto& [key, weak] : calls_) {
+        if (const auto call = weak.lock()) call->cut();
+      }
+      work_.reset();  // the thread ends when all has been told that it is cut
+    });
+    thread_.join();
+  }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  Result<void> prepare() {
+    SSL_CTX_set_min_proto_version(shared_.tls.native_handle(), TLS1_2_VERSION);
+    shared_.tls.set_verify_mode(ssl::verify_peer);
+    error_code ec;
+    const std::string& file = shared_.options.ca_file;
+    if (file.empty()) {
+      shared_.tls.set_default_verify_paths(ec);
+    } else {
+      shared_.tls.load_verify_file(file, ec);
+    }
+    if (!ec) return ok();
+    return Error{ErrorCode::invalid_argument,
+                 "read certificates of \"" + file + "\": " + ec.message(), ""};
+  }
+
+  void run() {
+    thread_ = std::thread([this] { shared_.io->run(); });
+  }
+
+  void call(HttpUrl url, HttpRequest request, Done done) override {
+    asio::post(*shared_.io, [this, url = std::move(url), request = std::move(request),
+                             done = std::move(done)]() mutable {
+      const auto number = ++last_number_;
+      auto forget_and_tell = [this, number, done = std::move(done)](CallOutcome outcome) mutable {
+        calls_.erase(number);
+        done(std::move(outcome));
+      };
+      const auto call = std::make_shared<Call>(shared_, std::move(url), std::move(request),
+                                               std::move(forget_and_tell));
+      calls_.emplace(number, call);
+      call->start();
+    });
+  }
+
+ private:
+  Shared shared_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_{shared_.io->get_executor()};
+  std::thread thread_;
+
+  // Touched only by the I/O thread.
+  std::uint64_t last_number_ = 0;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Call>> calls_;
+};
+
+}  // namespace
+
+std::string_view to_string(CallStep step) noexcept {
+  switch (step) {
+    case CallStep::resolve:
+      return "resolve";
+    case CallStep::filter:
+      return "address";
+    case CallStep::connect:
+      return "connect";
+    case CallStep::handshake:
+      return "TLS handshake";
+    case CallStep::exchange:
+      return "exchange";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<HttpCaller>> HttpCaller::start(HttpCallerOptions options,
+                                                      HostResolver& resolver,
+                                                      AddressFilter filter) {
+  try {  // Asio throws when the system is out of files or threads
+    auto caller = std::make_unique<Caller>(std::move(options), resolver, std::move(filter));
+    TRY(caller->prepare());
+    caller->run();
+    return std::unique_ptr<HttpCaller>(std::move(caller));
+  } catch (const std::exception& exception) {
+    return Error{ErrorCode::unavailable, std::string("make HTTP caller: ") + exception.what(), ""};
+  }
+}
+
+}  // namespace detent::net
