@@ -1,0 +1,246 @@
+#include "delivery/deliverer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rng.h"
+#include "delivery/webhook_request.h"
+#include "detent/check.h"
+
+namespace detent {
+namespace {
+
+HostHealth health_of(DeliveryEnd end) {
+  switch (end) {
+    case DeliveryEnd::delivered:
+      return HostHealth::well;
+    case DeliveryEnd::overloaded:
+    case DeliveryEnd::not_reached:
+    case DeliveryEnd::timed_out:
+      return HostHealth::struggling;
+    case DeliveryEnd::refused_by_status:
+    case DeliveryEnd::gone:
+    case DeliveryEnd::not_allowed:
+    case DeliveryEnd::given_back:
+      return HostHealth::unknown;
+  }
+  return HostHealth::unknown;
+}
+
+/// Those of the queue, or `own` where it has none.
+Result<WebhookKeys> keys_for(const Delivery& delivery, const WebhookKeys& own) {
+  if (delivery.keys.empty()) return own;
+  WebhookKeys keys;
+  for (const std::string& text : delivery.keys) {
+    ASSIGN_OR_RETURN(WebhookKey key, WebhookKey::parse(text));
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+}  // namespace
+
+/// What others have for the thread. Thread-safe.
+class Deliverer::Inbox {
+ public:
+  /// Returns the deliveries when nobody takes them any more.
+  std::vector<Delivery> put(std::vector<Delivery> taken) {
+    {
+      const MutexLock lock(mutex_);
+      if (is_closed_) return taken;
+      events_.taken = std::move(taken);
+    }
+    bell_.ring();
+    return {};
+  }
+  void put(Ended ended) {
+    {
+      const MutexLock lock(mutex_);
+      events_.ended.push_back(std::move(ended));
+    }
+    bell_.ring();
+  }
+  void stop(MonotonicTime until) {
+    {
+      const MutexLock lock(mutex_);
+      if (stop_at_) return;
+      stop_at_ = until;
+    }
+    bell_.ring();
+  }
+
+  /// When calls are cut; none unless it is stopping.
+  std::optional<MonotonicTime> stop_at() const {
+    const MutexLock lock(mutex_);
+    return stop_at_;
+  }
+  Events take() {
+    const MutexLock lock(mutex_);
+    return std::exchange(events_, {});
+  }
+  /// The same, for the last time.
+  Events close() {
+    const MutexLock lock(mutex_);
+    is_closed_ = true;
+    return std::exchange(events_, {});
+  }
+  Doorbell& bell() noexcept { return bell_; }
+
+ private:
+  Doorbell bell_;
+  mutable Mutex mutex_;
+  Events events_ DETENT_GUARDED_BY(mutex_);
+  std::optional<MonotonicTime> stop_at_ DETENT_GUARDED_BY(mutex_);
+  bool is_closed_ DETENT_GUARDED_BY(mutex_) = false;
+};
+
+Deliverer::Deliverer(WebhookSource& source, std::unique_ptr<net::HttpCaller> caller, Clock& clock,
+                     WebhookKeys keys, HostLimits limits)
+    : source_(source),
+      clock_(clock),
+      inbox_(std::make_shared<Inbox>()),
+      keys_(std::move(keys)),
+      caller_(std::move(caller)),
+      lines_(limits, random_seed()),
+      thread_([this] { run(); }) {}
+
+Deliverer::~Deliverer() { stop(std::chrono::milliseconds{0}); }
+
+void Deliverer::set_keys(WebhookKeys keys) {
+  DETENT_CHECK(!keys.empty());
+  const MutexLock lock(mutex_);
+  keys_ = std::move(keys);
+}
+
+DeliveryStats Deliverer::stats() const {
+  const MutexLock lock(mutex_);
+  return stats_;
+}
+
+void Deliverer::stop(std::chrono::milliseconds grace) {
+  inbox_->stop(clock_.now() + grace);
+  const MutexLock lock(joining_);
+  thread_.join();
+  if (caller_ == nullptr) return;  // another call did the rest
+  caller_.reset();
+  // What ended while the thread did still counts; the rest is given back.
+  const Events last = inbox_->close();
+  for (const Ended& ended : last.ended) finish(ended, clock_.now());
+  for (const auto& [number, call] : calls_) end(call.lease, given_back({}));
+  calls_.clear();
+  if (!last.taken) return;
+  for (const Delivery& delivery : *last.taken) {
+    end(delivery.leased.lease, given_back({}));
+  }
+}
+
+void Deliverer::run() {
+  while (step()) clock_.wait(inbox_->bell(), next_wakeup(clock_.now()));
+}
+
+bool Deliverer::step() {
+  const MonotonicTime now = clock_.now();
+  Events events = inbox_->take();
+  for (const Ended& ended : events.ended) finish(ended, now);
+  if (events.taken) {
+    note_taken(events.taken->empty(), now);
+    for (Delivery& delivery : *events.taken) admit(std::move(delivery), now);
+  }
+  const auto stop_at = inbox_->stop_at();
+  if (stop_at) {
+    for (const HostCall& call : lines_.take_all()) end(call.delivery.leased.lease, given_back({}));
+  }
+  for (auto& [call, delay] : lines_.take_overdue(now)) {
+    end(call.delivery.leased.lease, given_back(delay));
+  }
+  begin_calls(now);
+  if (!stop_at) take(now);
+  note_gauges();
+  return !stop_at || (!calls_.empty() && now < *stop_at);
+}
+
+void Deliverer::admit(Delivery delivery, MonotonicTime now) {
+  const LeaseToken lease = delivery.leased.lease;
+  Result<net::HttpUrl> url = net::parse_http_url(delivery.url);
+  if (!url) return end(lease, not_allowed(url.error().message));
+  HostCall call{.delivery = std::move(delivery), .url = *std::move(url)};
+  if (const auto delay = lines_.admit(call, now)) return end(lease, given_back(*delay));
+  begin_calls(now);
+}
+
+void Deliverer::begin_calls(MonotonicTime now) {
+  while (std::optional<HostCall> next = lines_.next(now)) begin(*std::move(next), now);
+}
+
+void Deliverer::begin(HostCall next, MonotonicTime now) {
+  const auto sent = std::chrono::floor<std::chrono::seconds>(clock_.wall_now());
+  const LeasedTask& leased = next.delivery.leased;
+  net::HttpRequest request;
+  {
+    const MutexLock lock(mutex_);
+    const Result<WebhookKeys> keys = keys_for(next.delivery, keys_);
+    // The engine lets no other keys in.
+    DETENT_CHECK(keys.has_value());
+    request = make_webhook_request(leased, *keys, sent);
+  }
+  const std::uint64_t number = ++last_number_;
+  calls_.emplace(number, Call{leased.lease, next.url.authority, now});
+  caller_->call(std::move(next.url), std::move(request),
+                [inbox = inbox_, number](net::CallOutcome outcome) {
+                  inbox->put(Ended{number, std::move(outcome)});
+                });
+}
+
+void Deliverer::finish(const Ended& ended, MonotonicTime now) {
+  const auto found = calls_.find(ended.number);
+  DETENT_CHECK(found != calls_.end());
+  const Call call = std::move(found->second);
+  calls_.erase(found);
+  Verdict verdict = judge(ended.outcome, clock_.wall_now());
+  lines_.finish(call.authority, health_of(verdict.end), call.began, now);
+  end(call.lease, std::move(verdict));
+}
+
+void Deliverer::end(LeaseToken lease, Verdict verdict) {
+  {
+    const MutexLock lock(mutex_);
+    ++stats_.ended[static_cast<std::size_t>(verdict.end)];
+  }
+  source_.end(lease, std::move(verdict));
+}
+
+void Deliverer::take(MonotonicTime now) {
+  const std::size_t room = std::min(lines_.room(), kMaxTaken);
+  if (is_taking_ || room == 0 || now < next_take_) return;
+  is_taking_ = true;
+  asked_at_ = now;
+  source_.take(room, [inbox = inbox_, &source = source_](std::vector<Delivery> taken) {
+    for (const Delivery& late : inbox->put(std::move(taken))) {
+      source.end(late.leased.lease, given_back({}));
+    }
+  });
+}
+
+void Deliverer::note_taken(bool is_empty, MonotonicTime now) {
+  is_taking_ = false;
+  if (is_empty && now - asked_at_ < kTakePause) next_take_ = now + kTakePause;
+}
+
+std::optional<MonotonicTime> Deliverer::next_wakeup(MonotonicTime now) const {
+  std::optional<MonotonicTime> next = lines_.next_wakeup(now);
+  const auto consider = [&next](MonotonicTime time) { next = next ? std::min(*next, time) : time; };
+  if (const auto stop_at = inbox_->stop_at()) {
+    consider(*stop_at);
+  } else if (!is_taking_ && lines_.room() > 0) {
+    consider(next_take_);
+  }
+  return next;
+}
+
+void Deliverer::note_gauges() {
+  const MutexLock lock(mutex_);
+  stats_.calls = lines_.calls();
+  stats_.waiting = lines_.waiting();
+}
+
+}  // namespace detent

@@ -1,0 +1,111 @@
+// The thread that delivers due webhooks: takes them from the engine, has them called, and tells the
+// engine what became of each.
+//
+// It does no I/O and waits for nobody: the calls are the HttpCaller's, whose turn it is decides
+// HostLines, what an answer means judge(). It asks for more as long as there is room for more
+// calls, whatever waits in lines: so a host that takes nothing keeps no other's tasks away.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "delivery/host_lines.h"
+#include "delivery/webhook_signature.h"
+#include "delivery/webhook_source.h"
+#include "detent/clock.h"
+#include "net/http_caller.h"
+
+namespace detent {
+
+struct DeliveryStats {
+  std::array<std::uint64_t, kDeliveryEnds> ended{};  // since the start, by DeliveryEnd
+  std::uint64_t calls = 0;                           // under way
+  std::uint64_t waiting = 0;                         // leased, in the line of a host
+};
+
+/// Thread-safe.
+class Deliverer {
+ public:
+  /// Most tasks asked for at once.
+  static constexpr std::size_t kMaxTaken = 64;
+  /// A source that has nothing and does not wait is asked again after this.
+  static constexpr std::chrono::milliseconds kTakePause{1'000};
+
+  /// Starts the thread. `source` and `clock` must outlive this; `source` also what it still runs
+  /// for this. `keys` sign where a queue has none of its own. Requires: at least one key.
+  Deliverer(WebhookSource& source, std::unique_ptr<net::HttpCaller> caller, Clock& clock,
+            WebhookKeys keys, HostLimits limits = {});
+  /// Stops without grace, if stop() has not been called.
+  ~Deliverer();
+  Deliverer(const Deliverer&) = delete;
+  Deliverer& operator=(const Deliverer&) = delete;
+
+  /// Signs by these from now on. Requires: at least one.
+  void set_keys(WebhookKeys keys);
+  DeliveryStats stats() const;
+  /// Takes no more and gives back what waits. Calls may end within `grace`; those that do not are
+  /// cut and given back: they will be made again. Idempotent; not from its own thread.
+  void stop(std::chrono::milliseconds grace);
+
+ private:
+  struct Ended {
+    std::uint64_t number = 0;
+    net::CallOutcome outcome;
+  };
+  struct Events {
+    std::optional<std::vector<Delivery>> taken;
+    std::vector<Ended> ended;
+  };
+  class Inbox;
+  struct Call {
+    LeaseToken lease;
+    std::string authority;
+    MonotonicTime began{};
+  };
+
+  void run();
+  /// Returns false when the thread is to end.
+  bool step();
+  void admit(Delivery delivery, MonotonicTime now);
+  void begin_calls(MonotonicTime now);
+  void begin(HostCall next, MonotonicTime now);
+  void finish(const Ended& ended, MonotonicTime now);
+  void end(LeaseToken lease, Verdict verdict);
+  void take(MonotonicTime now);
+  void note_taken(bool is_empty, MonotonicTime now);
+  std::optional<MonotonicTime> next_wakeup(MonotonicTime now) const;
+  void note_gauges();
+
+  // Constant after construction.
+  WebhookSource& source_;
+  Clock& clock_;
+
+  // Synchronises itself.
+  const std::shared_ptr<Inbox> inbox_;  // owned by this and by what the source still runs
+
+  Mutex joining_;  // only one of several callers of stop() joins
+  mutable Mutex mutex_;
+  WebhookKeys keys_ DETENT_GUARDED_BY(mutex_);
+  DeliveryStats stats_ DETENT_GUARDED_BY(mutex_);
+
+  // Touched only by the thread, and by stop() after it has ended.
+  std::unique_ptr<net::HttpCaller> caller_;
+  HostLines lines_;
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t last_number_ = 0;
+  bool is_taking_ = false;
+  MonotonicTime asked_at_{};
+  MonotonicTime next_take_{};
+
+  Thread thread_;
+};
+
+}  // namespace detent

@@ -1,0 +1,65 @@
+#include "delivery/engine_webhooks.h"
+
+#include <utility>
+
+namespace detent {
+namespace {
+
+/// Gives an answer once: none when it goes away without having been given one.
+class Answer {
+ public:
+  explicit Answer(WebhookSource::Taken taken) : taken_(std::move(taken)) {}
+  Answer(Answer&&) noexcept = default;
+  Answer& operator=(Answer&&) = delete;
+  ~Answer() {
+    if (taken_) taken_({});
+  }
+
+  void give(std::vector<Delivery> deliveries) {
+    WebhookSource::Taken taken = std::move(taken_);
+    taken(std::move(deliveries));
+  }
+
+ private:
+  WebhookSource::Taken taken_;
+};
+
+/// What the engine says to it does not matter: a lease that is no longer held has run out.
+void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
+  switch (verdict.verb) {
+    case Verdict::Verb::complete:
+      (void)engine.complete(lease);
+      return;
+    case Verdict::Verb::fail:
+      (void)engine.fail(
+          {.lease = lease, .delay = verdict.delay, .error = std::move(verdict.error)});
+      return;
+    case Verdict::Verb::bury:
+      (void)engine.bury(lease, std::move(verdict.error));
+      return;
+    case Verdict::Verb::release:
+      (void)engine.release(lease, verdict.delay);
+      return;
+  }
+}
+
+}  // namespace
+
+void EngineWebhooks::take(std::size_t max, Taken taken) {
+  // A command that is refused goes away, and its answer with it.
+  (void)engine_.post([max, answer = Answer(std::move(taken))](Engine& engine) mutable {
+    engine.lease_deliveries_or_wait(
+        {.max = max, .visibility_timeout = kDeliveryLease},
+        [answer = std::move(answer)](Result<std::vector<Delivery>> deliveries) mutable {
+          answer.give(deliveries ? *std::move(deliveries) : std::vector<Delivery>{});
+        });
+  });
+}
+
+void EngineWebhooks::end(LeaseToken lease, Verdict verdict) {
+  engine_.post_end([lease, verdict = std::move(verdict)](Engine& engine) mutable {
+    end_lease(engine, lease, std::move(verdict));
+  });
+}
+
+}  // namespace detent

@@ -1,0 +1,125 @@
+// The deliverer's verbs on a real engine on its thread.
+#include "delivery/engine_webhooks.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <utility>
+
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+/// The engine's thread sleeps whenever a test looks.
+class EngineWebhooksTest : public EngineFixture {
+ protected:
+  EngineWebhooksTest() {
+    schedule({.queue = "q", .payload = {}, .webhook = "https://a.test/"});
+    thread_ =
+        std::make_unique<EngineThread>(OpenEngine{.store = nullptr, .engine = std::move(engine_)},
+                                       clock_, EngineEvents{.reopen = [this] { return reopen(); }});
+    webhooks_ = std::make_unique<EngineWebhooks>(*thread_);
+  }
+  ~EngineWebhooksTest() override { thread_->stop(); }
+
+  /// On the same disk, with a store that works.
+  Result<OpenEngine> reopen() {
+    ASSIGN_OR_RETURN(std::unique_ptr<Store> store, MemoryStore::open(*disk_));
+    ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::open(*store, clock_, options_));
+    return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
+  }
+  std::future<std::vector<Delivery>> begin_take(std::size_t max = 10) {
+    std::promise<std::vector<Delivery>> promise;
+    auto taken = promise.get_future();
+    webhooks_->take(max, [promise = std::move(promise)](std::vector<Delivery> due) mutable {
+      promise.set_value(std::move(due));
+    });
+    return taken;
+  }
+  Delivery take_one() {
+    std::vector<Delivery> taken = begin_take().get();
+    EXPECT_EQ(taken.size(), 1u);
+    return taken.at(0);
+  }
+  /// What `look` finds on the engine's thread.
+  template <class Look>
+  auto on_engine(Look look) {
+    std::promise<std::invoke_result_t<Look, Engine&>> promise;
+    auto answer = promise.get_future();
+    EXPECT_TRUE(thread_->post([&](Engine& engine) { promise.set_value(look(engine)); }));
+    return answer.get();
+  }
+  Result<TaskSnapshot> find(TaskId id) {
+    return on_engine([id](Engine& engine) { return engine.get(id); });
+  }
+
+  std::unique_ptr<EngineThread> thread_;
+  std::unique_ptr<EngineWebhooks> webhooks_;
+};
+
+TEST_F(EngineWebhooksTest, TakesWhatIsDueForLongerThanADeliveryLasts) {
+  const Delivery delivery = take_one();
+  EXPECT_EQ(delivery.url, "https://a.test/");
+  EXPECT_EQ(delivery.leased.attempt, 1u);
+  EXPECT_EQ(delivery.leased.lease_until, wall_now() + kDeliveryLease);
+}
+
+TEST_F(EngineWebhooksTest, WaitsForWhatIsNotDueYet) {
+  take_one();
+  auto taken = begin_take();
+  clock_.await_waiters(1);
+  on_engine([](Engine& engine) {
+    return engine.schedule({.queue = "q", .due = 5s, .webhook = "https://b.test/"}).has_value();
+  });
+  clock_.await_waiters(1);
+  clock_.advance(5s);
+  EXPECT_EQ(taken.get().at(0).url, "https://b.test/");
+}
+
+TEST_F(EngineWebhooksTest, EndsALeaseAsTheVerdictSays) {
+  const auto id = [](const Delivery& delivery) { return delivery.leased.task.id; };
+  const Delivery first = take_one();
+  webhooks_->end(first.leased.lease, given_back(10s));
+  EXPECT_EQ(find(id(first))->state, TaskState::scheduled);
+  EXPECT_EQ(find(id(first))->task.attempts, 0u);
+  clock_.advance(10s);
+  const Delivery second = take_one();
+  webhooks_->end(second.leased.lease,
+                 {.verb = Verdict::Verb::fail, .delay = 20s, .error = "HTTP 500"});
+  EXPECT_EQ(find(id(first))->task.attempts, 1u);
+  EXPECT_EQ(last_error(find(id(first))->task), "HTTP 500");
+  EXPECT_EQ(find(id(first))->task.due_at, wall_now() + 20s);
+  clock_.advance(20s);
+  webhooks_->end(take_one().leased.lease, not_allowed("private"));
+  EXPECT_EQ(find(id(first))->state, TaskState::dead);
+  on_engine([&](Engine& engine) { return engine.redrive(id(first)).has_value(); });
+  const Delivery last = take_one();
+  webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});
+  EXPECT_EQ(find(id(first)).error().code, ErrorCode::not_found);
+  webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});  // no harm
+}
+
+TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineIsReplaced) {
+  take_one();
+  auto taken = begin_take();
+  clock_.await_waiters(1);
+  store_->fail_write(1, WriteFault::not_applied);
+  on_engine([](Engine& engine) { return engine.schedule({.queue = "q"}).has_value(); });
+  EXPECT_TRUE(taken.get().empty());
+}
+
+TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineStops) {
+  take_one();
+  auto taken = begin_take();
+  on_engine([](Engine& engine) {
+    engine.end_waits();
+    return true;
+  });
+  EXPECT_TRUE(taken.get().empty());
+  thread_->stop();
+  EXPECT_TRUE(begin_take().get().empty());
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,111 @@
+// Who may be called next: a line for each host, so that none holds up another.
+//
+// A host has at most so many calls at once and so many a second. The number of calls is what it
+// proves to bear: it grows by one with each that went well and is halved when the host does not
+// answer, cannot be reached or says that it has too much to do (additive increase, multiplicative
+// decrease: Chiu and Jain, 1989). So a dead host soon costs one call at a time.
+//
+// What a host cannot take now waits in its line, which is short; what finds the line full is given
+// back to the engine, and told when to come again: one behind the other, at the pace at which the
+// host takes them. So a backlog for a dead host lies in the store, and is seen again seldom.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "delivery/webhook_source.h"
+#include "detent/clock.h"
+#include "net/http_url.h"
+
+namespace detent {
+
+struct HostLimits {
+  std::size_t first_calls = 8;  // at once, to a host of which nothing is known
+  std::size_t max_calls = 16;   // at once, to one host
+  std::size_t max_all_calls = 512;
+  std::uint32_t calls_per_second = 100;  // to one host; also how many may come at once
+  std::size_t line_per_call = 16;        // of a host's line, for each call that it may have
+  std::size_t all_lines = 2'048;
+  std::chrono::milliseconds longest_wait{30'000};     // in a line
+  std::chrono::milliseconds shortest_return{1'000};   // of what is given back
+  std::chrono::milliseconds longest_return{300'000};  // likewise
+};
+
+/// A delivery on its way.
+struct HostCall {
+  Delivery delivery;
+  net::HttpUrl url;
+  MonotonicTime since{};  // when it came
+};
+
+/// What a call showed of its host.
+enum class HostHealth : std::uint8_t { well, unknown, struggling };
+
+/// Invariants: a host has at most max_calls, all hosts max_all_calls; all lines are ≤ all_lines; a
+/// host is in waiting_ when its line is not empty, once. Thread-compatible.
+class HostLines {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+
+  HostLines(HostLimits limits, std::uint64_t seed) : limits_(limits), rng_(seed) {}
+
+  /// Takes it into its host's line; or leaves it as it is and answers when it is to come again.
+  std::optional<Milliseconds> admit(HostCall& call, MonotonicTime now);
+  /// The next to be called, hosts in turn; it counts as a call until finish().
+  std::optional<HostCall> next(MonotonicTime now);
+  /// A call to this host (a URL's authority) is over. Requires: next() gave it.
+  void finish(const std::string& authority, HostHealth health, MonotonicTime began,
+              MonotonicTime now);
+
+  struct Returned {
+    HostCall call;
+    Milliseconds delay;
+  };
+  /// Takes those out that have waited too long.
+  std::vector<Returned> take_overdue(MonotonicTime now);
+  /// Takes all out that wait, for a stop.
+  std::vector<HostCall> take_all();
+
+  /// How many more calls there may be.
+  std::size_t room() const noexcept { return limits_.max_all_calls - calls_; }
+  std::size_t calls() const noexcept { return calls_; }
+  std::size_t waiting() const noexcept { return waiting_count_; }
+  /// When next() or take_overdue() may find something without another call having finished.
+  std::optional<MonotonicTime> next_wakeup(MonotonicTime now) const;
+
+ private:
+  struct Host {
+    std::size_t calls = 0;
+    std::size_t limit = 0;
+    double tokens = 0;  // calls that may begin, by the rate
+    MonotonicTime tokens_at{};
+    double call_ns = 0;  // how long a call takes: a moving average
+    MonotonicTime last_return{};
+    MonotonicTime last_used{};
+    std::deque<HostCall> line;
+  };
+
+  Host& host_of(const std::string& authority, MonotonicTime now);
+  void refill(Host& host, MonotonicTime now) const;
+  MonotonicTime token_at(const Host& host) const;
+  Milliseconds return_delay(Host& host, MonotonicTime now);
+  void forget_idle(MonotonicTime now);
+
+  const HostLimits limits_;
+  Rng rng_;
+  std::map<std::string, Host> hosts_;  // by authority; nodes stay where they are
+  std::list<Host*> waiting_;           // in turn
+  std::size_t calls_ = 0;
+  std::size_t waiting_count_ = 0;
+  MonotonicTime next_forget_{};
+};
+
+}  // namespace detent

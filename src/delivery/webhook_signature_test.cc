@@ -1,0 +1,80 @@
+#include "delivery/webhook_signature.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace detent {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
+
+// The key and message of the test vector that the Standard Webhooks libraries share.
+constexpr const char* kKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const SignedContent kContent{.id = "msg_p5jXN8AQM9LWM0D4loKWxJek",
+                             .sent = sys_seconds{seconds{1'614'265'330}},
+                             .body = "{\"test\": 2432232314}"};
+constexpr const char* kSignature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+
+WebhookKey key(const std::string& text) { return WebhookKey::parse(text).value(); }
+
+TEST(WebhookSignature, IsThatOfTheStandardsTestVector) {
+  EXPECT_EQ(sign_webhook({key(kKey)}, kContent), kSignature);
+}
+
+TEST(WebhookSignature, HasOneForEachKey) {
+  const WebhookKey other = WebhookKey::make().value();
+  const std::string by_other = sign_webhook({other}, kContent);
+  EXPECT_NE(by_other, kSignature);
+  EXPECT_EQ(sign_webhook({key(kKey), other}, kContent), kSignature + (" " + by_other));
+}
+
+TEST(WebhookSignature, ChangesWithEachPart) {
+  SignedContent content = kContent;
+  content.id = "msg_p5jXN8AQM9LWM0D4loKWxJel";
+  EXPECT_NE(sign_webhook({key(kKey)}, content), kSignature);
+  content = kContent;
+  content.sent += seconds{1};
+  EXPECT_NE(sign_webhook({key(kKey)}, content), kSignature);
+  content = kContent;
+  content.body = "{\"test\": 2432232315}";
+  EXPECT_NE(sign_webhook({key(kKey)}, content), kSignature);
+}
+
+TEST(WebhookKey, ReadsWhatItWrites) {
+  EXPECT_EQ(key(kKey).text(), kKey);
+  const WebhookKey made = WebhookKey::make().value();
+  EXPECT_EQ(made.secret().size(), 32u);
+  EXPECT_EQ(key(made.text()).secret(), made.secret());
+  EXPECT_NE(WebhookKey::make()->text(), made.text());
+}
+
+TEST(WebhookKey, RefusesWhatIsNoneAndDoesNotRepeatIt) {
+  for (const char* text : {"", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=",
+                           "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS", "WHSEC_MfKQ9r8GKYqrTwjU",
+                           "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw ", "whpk_MfKQ9r8GKYqrTwjU"}) {
+    const auto parsed = WebhookKey::parse(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().message.find("MfKQ"), std::string::npos);
+  }
+  EXPECT_FALSE(WebhookKey::parse("whsec_" + std::string(88, 'A')));  // 66 bytes
+  EXPECT_TRUE(WebhookKey::parse("whsec_" + std::string(84, 'A') + "AA=="));
+}
+
+TEST(WebhookKeys, ReadsOneALine) {
+  const std::string lines = "# old\n" + std::string(kKey) + "\r\n\n  \n" + kKey;
+  EXPECT_EQ(parse_webhook_keys(lines)->size(), 2u);
+}
+
+TEST(WebhookKeys, NamesTheLineThatIsWrong) {
+  const auto keys = parse_webhook_keys(std::string(kKey) + "\n\nsecret\n");
+  ASSERT_FALSE(keys);
+  EXPECT_TRUE(keys.error().message.starts_with("line 3: ")) << keys.error().message;
+  EXPECT_EQ(keys.error().message.find("secret"), std::string::npos);
+  EXPECT_FALSE(parse_webhook_keys(""));
+  EXPECT_FALSE(parse_webhook_keys("# none\n"));
+}
+
+}  // namespace
+}  // namespace detent
