@@ -84,6 +84,18 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
       ->default_str("127.0.0.1:11300");
 }
 
+/// What it delivers to, and how that is signed.
+void add_webhooks(CLI::App& serve, ServeOptions& options) {
+  serve
+      .add_option("--webhook-allow", options.webhook_allow,
+                  "addresses that webhooks may have besides public ones, with commas between")
+      ->type_name("CIDR");
+  serve
+      .add_option("--webhook-keys", options.webhook_keys,
+                  "keys that sign webhooks, one a line; else the server makes one")
+      ->type_name("FILE");
+}
+
 void add_serve(CLI::App& app, Parsed& parsed) {
   ServeOptions& options = parsed.serve;
   CLI::App* serve = app.add_subcommand("serve", "run a server");
@@ -115,6 +127,7 @@ void add_serve(CLI::App& app, Parsed& parsed) {
       ->description("tasks due later than this are far; at least twice the window")
       ->type_name("DURATION")
       ->default_str("24h");
+  add_webhooks(*serve, options);
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
       ->description("how events are told on standard error: for people, or for machines")

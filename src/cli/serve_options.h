@@ -27,6 +27,8 @@ struct ServeOptions {
   std::string cors_origin;  // whose pages may use the API in a browser; "*": all; "": none
   std::string external;
   std::chrono::milliseconds external_after = std::chrono::hours{24};
+  std::string webhook_allow;           // blocks of addresses; the server reads it
+  std::filesystem::path webhook_keys;  // empty: a key of the server's own
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 

@@ -34,6 +34,8 @@ const std::map<std::string, std::vector<std::string>>& values_of_every_setting()
       {"memory", {"64M", "65M", "1G"}},
       {"external", {"redis://127.0.0.1:1", "redis://127.0.0.1:2", "http://127.0.0.1:3"}},
       {"external-after", {"1h", "2h", "3h"}},
+      {"webhook-allow", {"127.0.0.0/8", "10.0.0.0/8,::1", "192.0.2.1"}},
+      {"webhook-keys", {"a", "b/c", "/d e"}},
       {"log-format", {"json", "text", "json"}},
       {"log-level", {"debug", "warning", "error"}},
   };

@@ -24,6 +24,7 @@
 #include "server/service_manager.h"
 #include "server/stop_signal.h"
 #include "server/watchdog.h"
+#include "server/webhooks.h"
 
 namespace detent::server {
 namespace {
@@ -56,7 +57,15 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
       start_offload(
           {.url = options.external, .after = options.external_after, .window = options.window},
           engine_thread, clock));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Webhooks> webhooks,
+      Webhooks::start(
+          {.allow = options.webhook_allow, .keys = options.webhook_keys, .data = options.data},
+          engine_thread, clock));
+  reloads.add("the webhook keys in " + webhooks->keys_file().string(),
+              [&webhooks] { return webhooks->reload_keys(); });
   Routes routes(engine_thread, clock, offload.get(), options.cors_origin);
+  routes.show_deliveries(webhooks->deliverer());
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    net::HttpServer::start(
                        {.address = options.http_host, .port = options.http_port},
@@ -87,6 +96,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
   http->stop(kStopGrace);
   if (beanstalk) beanstalk->stop(kStopGrace);
+  webhooks->stop(kStopGrace);
   if (offload) offload->stop();
   engine_thread.stop();
   log_info("stopped");

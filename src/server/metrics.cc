@@ -143,11 +143,29 @@ void add_external(std::vector<MetricFamily>& families, const OffloadStats& exter
                              moves.damaged));
 }
 
+void add_deliveries(std::vector<MetricFamily>& families, const DeliveryStats& deliveries) {
+  MetricFamily ended =
+      family("detent_webhook_deliveries_total",
+             "Attempts to deliver to a webhook, by how they ended.", MetricType::Counter);
+  for (std::size_t i = 0; i < deliveries.ended.size(); ++i) {
+    ClientMetric& metric = ended.metric.emplace_back();
+    metric.label = {{"end", std::string(to_string(static_cast<DeliveryEnd>(i)))}};
+    metric.counter.value = static_cast<double>(deliveries.ended[i]);
+  }
+  families.push_back(std::move(ended));
+  families.push_back(
+      gauge("detent_webhook_calls", "Webhooks that are being called.", deliveries.calls));
+  families.push_back(gauge("detent_webhook_waiting",
+                           "Tasks that are due and wait for their webhook's host.",
+                           deliveries.waiting));
+}
+
 }  // namespace
 
 std::string render_metrics(const EngineStats& engine,
                            const std::vector<std::pair<std::string, HistogramSnapshot>>& http,
-                           const std::optional<OffloadStats>& external) {
+                           const std::optional<OffloadStats>& external,
+                           const std::optional<DeliveryStats>& deliveries) {
   const TaskCounters& counts = engine.counters;
   std::vector<MetricFamily> families{
       tasks_by_queue(engine.queues),
@@ -172,6 +190,7 @@ std::string render_metrics(const EngineStats& engine,
       http_durations(http),
       build_info()};
   if (external) add_external(families, *external);
+  if (deliveries) add_deliveries(families, *deliveries);
   return prometheus::TextSerializer().Serialize(families);
 }
 

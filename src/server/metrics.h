@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "delivery/deliverer.h"
 #include "engine/engine_stats.h"
 #include "external/offload_thread.h"
 
@@ -17,9 +18,10 @@ namespace detent::server {
 inline constexpr std::size_t kMaxQueueSeries = 100;
 
 /// `http` are the durations of requests by route; `external` is of far tasks, when another system
-/// keeps them.
+/// keeps them; `deliveries` are of webhooks.
 std::string render_metrics(const EngineStats& engine,
                            const std::vector<std::pair<std::string, HistogramSnapshot>>& http,
-                           const std::optional<OffloadStats>& external = {});
+                           const std::optional<OffloadStats>& external = {},
+                           const std::optional<DeliveryStats>& deliveries = {});
 
 }  // namespace detent::server

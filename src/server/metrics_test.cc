@@ -45,5 +45,16 @@ TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {
   EXPECT_EQ(render_metrics({}, {}).find("external"), std::string::npos);
 }
 
+TEST(Metrics, DeliveriesAreShownByHowTheyEnded) {
+  DeliveryStats deliveries{.calls = 2, .waiting = 3};
+  deliveries.ended[static_cast<std::size_t>(DeliveryEnd::gone)] = 7;
+  const std::string text = render_metrics({}, {}, {}, deliveries);
+  EXPECT_TRUE(has_line(text, R"(detent_webhook_deliveries_total{end="gone"} 7)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_webhook_deliveries_total{end="delivered"} 0)"));
+  EXPECT_TRUE(has_line(text, "detent_webhook_calls 2"));
+  EXPECT_TRUE(has_line(text, "detent_webhook_waiting 3"));
+  EXPECT_EQ(render_metrics({}, {}).find("webhook"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace detent::server

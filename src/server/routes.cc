@@ -376,10 +376,13 @@ void Routes::metrics(const Call& call) {
   const HttpReply reply = call.reply;
   std::optional<OffloadStats> external;
   if (offload_ != nullptr) external = offload_->stats();
-  const bool posted = engine_.post([this, reply, external](Engine& engine) {
-    reply.send({.status = 200,
-                .content_type = std::string(kMetricsText),
-                .body = render_metrics(engine.stats(), http_metrics_.snapshot(), external)});
+  std::optional<DeliveryStats> deliveries;
+  if (deliverer_ != nullptr) deliveries = deliverer_->stats();
+  const bool posted = engine_.post([this, reply, external, deliveries](Engine& engine) {
+    reply.send(
+        {.status = 200,
+         .content_type = std::string(kMetricsText),
+         .body = render_metrics(engine.stats(), http_metrics_.snapshot(), external, deliveries)});
   });
   if (!posted) reply.send_error(overloaded());
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "delivery/deliverer.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
 #include "engine/engine_thread.h"
@@ -38,6 +39,8 @@ class Routes {
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
+  /// /metrics shows what this does, too. To be called before the first request.
+  void show_deliveries(const Deliverer& deliverer) noexcept { deliverer_ = &deliverer; }
   /// Answers one request, now or once the engine has. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
 
@@ -165,6 +168,7 @@ class Routes {
 
   EngineThread& engine_;
   OffloadThread* const offload_;
+  const Deliverer* deliverer_ = nullptr;
   const std::string cors_origin_;
   HttpMetrics http_metrics_;
   const MonotonicTime start_;

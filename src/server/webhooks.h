@@ -1,0 +1,49 @@
+// Assembles what delivers webhooks, from what the command line says.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "delivery/address_guard.h"
+#include "delivery/deliverer.h"
+#include "delivery/engine_webhooks.h"
+#include "net/host_resolver.h"
+
+namespace detent::server {
+
+struct WebhookOptions {
+  std::string allow;           // blocks of addresses, with commas between; may be empty
+  std::filesystem::path keys;  // a file of keys; empty: webhook.key in `data`, made when missing
+  std::filesystem::path data;  // the server's folder
+};
+
+/// Thread-safe.
+class Webhooks {
+ public:
+  /// Starts to deliver. `engine` and `clock` must outlive it. Errors: invalid_argument for
+  /// `allow`, or for what is in the file of keys; unavailable when that cannot be read or made.
+  static Result<std::unique_ptr<Webhooks>> start(const WebhookOptions& options,
+                                                 EngineThread& engine, Clock& clock);
+
+  /// Reads the keys again; on an error those from before go on signing.
+  Result<void> reload_keys();
+  /// The file they are in.
+  const std::filesystem::path& keys_file() const noexcept { return keys_file_; }
+  const Deliverer& deliverer() const noexcept { return *deliverer_; }
+  /// As Deliverer::stop(). To be called before the engine's thread stops.
+  void stop(std::chrono::milliseconds grace) { deliverer_->stop(grace); }
+
+ private:
+  Webhooks(EngineThread& engine, std::filesystem::path keys_file)
+      : keys_file_(std::move(keys_file)), source_(engine) {}
+
+  const std::filesystem::path keys_file_;
+  net::SystemResolver resolver_;
+  EngineWebhooks source_;
+  std::unique_ptr<Deliverer> deliverer_;  // goes first
+};
+
+}  // namespace detent::server
