@@ -6,6 +6,8 @@ std::string_view to_string(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::invalid_argument:
       return "invalid_argument";
+    case ErrorCode::forbidden:
+      return "forbidden";
     case ErrorCode::not_found:
       return "not_found";
     case ErrorCode::conflict:

@@ -16,6 +16,7 @@ namespace detent {
 /// Says what the caller can do, not which library failed.
 enum class ErrorCode : std::uint8_t {
   invalid_argument,    // the request is wrong; fix it
+  forbidden,           // not with this token, or none; ask whoever gives out tokens
   not_found,           // the thing named does not exist (any more)
   conflict,            // it exists in a state that forbids this; read it again
   too_large,           // over a limit that is stated in the message

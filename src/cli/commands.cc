@@ -215,6 +215,7 @@ ExitCode exit_code_of(ErrorCode code) noexcept {
       return ExitCode::not_found;
     case ErrorCode::invalid_argument:
       return ExitCode::usage;
+    case ErrorCode::forbidden:
     case ErrorCode::conflict:
     case ErrorCode::too_large:
     case ErrorCode::resource_exhausted:

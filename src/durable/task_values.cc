@@ -21,6 +21,7 @@ DurableError::Code to_public(ErrorCode code) noexcept {
       return DurableError::Code::unavailable;
     case ErrorCode::data_loss:
       return DurableError::Code::data_loss;
+    case ErrorCode::forbidden:  // nothing that is asked here needs a token
     case ErrorCode::internal:
       return DurableError::Code::internal;
   }

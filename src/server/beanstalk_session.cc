@@ -96,6 +96,7 @@ BeanstalkSession::Step BeanstalkSession::say(const Error& error) {
     case ErrorCode::resource_exhausted:
       return say(Word::out_of_memory);
     case ErrorCode::invalid_argument:
+    case ErrorCode::forbidden:
     case ErrorCode::too_large:
     case ErrorCode::unavailable:
     case ErrorCode::data_loss:

@@ -12,15 +12,17 @@ namespace {
 
 constexpr std::string_view kTypePrefix = "urn:detent:error:";
 
-constexpr std::array kCodes{ErrorCode::invalid_argument,   ErrorCode::not_found,
-                            ErrorCode::conflict,           ErrorCode::too_large,
-                            ErrorCode::resource_exhausted, ErrorCode::unavailable,
-                            ErrorCode::data_loss,          ErrorCode::internal};
+constexpr std::array kCodes{
+    ErrorCode::invalid_argument, ErrorCode::forbidden, ErrorCode::not_found,
+    ErrorCode::conflict,         ErrorCode::too_large, ErrorCode::resource_exhausted,
+    ErrorCode::unavailable,      ErrorCode::data_loss, ErrorCode::internal};
 
 std::string_view title_of(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::invalid_argument:
       return "The request is wrong";
+    case ErrorCode::forbidden:
+      return "Not allowed";
     case ErrorCode::not_found:
       return "Not found";
     case ErrorCode::conflict:
@@ -44,6 +46,10 @@ std::string_view phrase_of(int status) noexcept {
   switch (status) {
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -71,6 +77,7 @@ ErrorCode code_of_status(int status) noexcept {
   for (const ErrorCode code : kCodes) {
     if (http_status(code) == status && code != ErrorCode::data_loss) return code;
   }
+  if (status == 401) return ErrorCode::forbidden;
   if (status == 408 || status == 502 || status == 504) return ErrorCode::unavailable;
   if (status == 431) return ErrorCode::too_large;
   return status >= 400 && status < 500 ? ErrorCode::invalid_argument : ErrorCode::internal;
@@ -95,6 +102,8 @@ int http_status(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::invalid_argument:
       return 400;
+    case ErrorCode::forbidden:
+      return 403;
     case ErrorCode::not_found:
       return 404;
     case ErrorCode::conflict:
