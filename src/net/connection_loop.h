@@ -23,6 +23,7 @@
 
 #include "base/result.h"
 #include "detent/check.h"
+#include "net/address_counts.h"
 #include "net/tcp_listener.h"
 
 namespace detent::net {
@@ -65,8 +66,10 @@ class ConnectionLoop {
   boost::asio::io_context& io() noexcept { return io_; }
   /// Whether it is stopping; the reference stays good.
   const bool& is_draining() const noexcept { return is_draining_; }
-  void add(const std::shared_ptr<Connection>& connection) {
-    connections_.emplace(connection.get(), connection);
+  /// How many connections each address has: a ticket for add().
+  AddressCounts& addresses() noexcept { return addresses_; }
+  void add(const std::shared_ptr<Connection>& connection, AddressCounts::Ticket ticket) {
+    connections_.emplace(connection.get(), Entry{connection, std::move(ticket)});
     open_.store(connections_.size(), std::memory_order_relaxed);
   }
   void remove(Connection* connection) {
@@ -93,9 +96,14 @@ class ConnectionLoop {
   std::vector<std::shared_ptr<Connection>> all() const {
     std::vector<std::shared_ptr<Connection>> all;
     all.reserve(connections_.size());
-    for (const auto& [key, connection] : connections_) all.push_back(connection);
+    for (const auto& [key, entry] : connections_) all.push_back(entry.connection);
     return all;
   }
+
+  struct Entry {
+    std::shared_ptr<Connection> connection;
+    AddressCounts::Ticket ticket;
+  };
 
   boost::asio::io_context io_{1};
   std::thread thread_;
@@ -108,7 +116,8 @@ class ConnectionLoop {
   TcpListener listener_;
   boost::asio::steady_timer grace_timer_{io_};
   bool is_draining_ = false;
-  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  AddressCounts addresses_;
+  std::unordered_map<Connection*, Entry> connections_;
 };
 
 }  // namespace detent::net

@@ -6,6 +6,9 @@
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <charconv>
 #include <cstdint>
@@ -22,6 +25,7 @@ namespace detent::net {
 namespace {
 
 namespace asio = boost::asio;
+namespace ssl = boost::asio::ssl;
 using asio::ip::tcp;
 using boost::system::error_code;
 using std::chrono::milliseconds;
@@ -29,24 +33,30 @@ using std::chrono::milliseconds;
 constexpr ParseLimits kAnswerLimits{.max_header_bytes = 64 * 1024,
                                     .max_body_bytes = std::size_t{64} * 1024 * 1024};
 
+constexpr std::uint16_t kPlainPort = 80;
+constexpr std::uint16_t kTlsPort = 443;
+
 /// Where a client sends to.
 struct Authority {
   std::string host;  // without brackets
+  bool is_tls = false;
   std::uint16_t port = 80;
   std::string text;  // "127.0.0.1:7070", "[::1]:7070": for people and the Host header
 };
 
 Error bad_url(std::string_view url, std::string_view reason) {
-  return Error{
-      ErrorCode::invalid_argument,
-      "\"" + std::string(url) + "\": " + std::string(reason) + "; expected http://HOST[:PORT]",
-      "url"};
+  return Error{ErrorCode::invalid_argument,
+               "\"" + std::string(url) + "\": " + std::string(reason) +
+                   "; expected http://HOST[:PORT] or https://HOST[:PORT]",
+               "url"};
 }
 
 Result<Authority> parse_url(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  if (!url.starts_with(kScheme)) return bad_url(url, "not an http URL");
-  std::string_view rest = url.substr(kScheme.size());
+  constexpr std::string_view kPlain = "http://";
+  constexpr std::string_view kTls = "https://";
+  const bool is_tls = url.starts_with(kTls);
+  if (!is_tls && !url.starts_with(kPlain)) return bad_url(url, "not an http or https URL");
+  std::string_view rest = url.substr(is_tls ? kTls.size() : kPlain.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   if (rest.find_first_of("/?#@ ") != std::string_view::npos) {
     return bad_url(url, "more than a host and a port");
@@ -54,7 +64,8 @@ Result<Authority> parse_url(std::string_view url) {
   const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
   if (bracket == std::string_view::npos) return bad_url(url, "no closing bracket");
   const std::size_t host_end = std::min(rest.find(':', bracket), rest.size());
-  Authority authority;
+  Authority authority{
+      .host = "", .is_tls = is_tls, .port = is_tls ? kTlsPort : kPlainPort, .text = ""};
   authority.host = bracket > 0 ? rest.substr(1, bracket - 1) : rest.substr(0, host_end);
   if (bracket > 0 && host_end != bracket + 1) return bad_url(url, "bad host");
   if (authority.host.empty()) return bad_url(url, "no host");
@@ -76,18 +87,20 @@ bool is_sendable(std::string_view text) {
 }
 
 /// Requests written and answers read at once, so that neither side has to hold all of the other's.
-/// Runs on the caller's io_context; must live until that has run out of work.
+/// Runs on the caller's io_context; must live until that has run out of work. `Stream` is a socket,
+/// plain or with TLS on it.
+template <class Stream>
 class Round {
  public:
-  Round(tcp::socket& socket, std::span<const HttpRequest> requests, std::string_view host)
-      : socket_(socket), requests_(requests), parser_(kAnswerLimits) {
+  Round(Stream& stream, std::span<const HttpRequest> requests, std::string_view host)
+      : stream_(stream), requests_(requests), parser_(kAnswerLimits) {
     for (const HttpRequest& request : requests) write_request(request, host, output_);
   }
 
   /// Requires: there is at least one request.
   void start() {
     parser_.expect_answer_to(requests_.front().method);
-    asio::async_write(socket_, asio::buffer(output_), [this](error_code ec, std::size_t) {
+    asio::async_write(stream_, asio::buffer(output_), [this](error_code ec, std::size_t) {
       // A failure is left to the reader: the server may have answered and closed.
       is_written_ = !ec;
     });
@@ -104,7 +117,7 @@ class Round {
 
  private:
   void read() {
-    socket_.async_read_some(asio::buffer(buffer_), [this](error_code ec, std::size_t size) {
+    stream_.async_read_some(asio::buffer(buffer_), [this](error_code ec, std::size_t size) {
       if (ec) return end(ec);
       saw_any_byte_ = true;
       input_.append(buffer_.data(), size);
@@ -157,10 +170,10 @@ class Round {
   /// Ends a write that nobody waits for any more.
   void close() {
     error_code ignored;
-    socket_.close(ignored);
+    stream_.lowest_layer().close(ignored);
   }
 
-  tcp::socket& socket_;
+  Stream& stream_;
   const std::span<const HttpRequest> requests_;
   std::string output_;
   bool is_written_ = false;
@@ -175,21 +188,50 @@ class Round {
 
 class Client final : public HttpClient {
  public:
-  Client(Authority authority, milliseconds timeout)
-      : authority_(std::move(authority)), timeout_(timeout) {}
+  Client(Authority authority, milliseconds timeout, HttpClientOptions options)
+      : authority_(std::move(authority)), timeout_(timeout), options_(std::move(options)) {}
+
+  /// Before the first request. Errors: `invalid_argument` for a file that holds no certificates.
+  Result<void> trust() {
+    if (!authority_.is_tls) return ok();
+    tls_.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
+                     ssl::context::no_tlsv1_1);
+    tls_.set_verify_mode(ssl::verify_peer);
+    error_code ec;
+    if (options_.ca_file.empty()) {
+      tls_.set_default_verify_paths(ec);
+    } else {
+      tls_.load_verify_file(options_.ca_file, ec);
+    }
+    if (!ec) return ok();
+    return Error{ErrorCode::invalid_argument,
+                 "read certificates from " + options_.ca_file + ": " + ec.message(), "ca"};
+  }
 
   Result<HttpResponse> send(const HttpRequest& request) override {
     const Repeat repeat = request.method == "GET" ? Repeat::once : Repeat::never;
-    ASSIGN_OR_RETURN(std::vector<HttpResponse> answers, exchange({&request, 1}, repeat));
+    ASSIGN_OR_RETURN(std::vector<HttpResponse> answers,
+                     exchange_with_headers({&request, 1}, repeat));
     return std::move(answers.front());
   }
 
   Result<std::vector<HttpResponse>> send_all(const std::vector<HttpRequest>& requests) override {
-    return exchange(requests, Repeat::never);
+    return exchange_with_headers(requests, Repeat::never);
   }
 
  private:
   enum class Repeat : std::uint8_t { never, once };
+
+  Result<std::vector<HttpResponse>> exchange_with_headers(std::span<const HttpRequest> requests,
+                                                          Repeat repeat) {
+    if (options_.headers.empty()) return exchange(requests, repeat);
+    std::vector<HttpRequest> dressed(requests.begin(), requests.end());
+    for (HttpRequest& request : dressed) {
+      request.headers.insert(request.headers.end(), options_.headers.begin(),
+                             options_.headers.end());
+    }
+    return exchange(dressed, repeat);
+  }
 
   Result<std::vector<HttpResponse>> exchange(std::span<const HttpRequest> requests, Repeat repeat) {
     if (requests.empty()) return std::vector<HttpResponse>{};
@@ -204,10 +246,10 @@ class Client final : public HttpClient {
     const MonotonicTime deadline = clock_.now() + timeout_;
     const bool is_reused = socket_.is_open() && !is_stale();
     if (!is_reused) TRY(connect(deadline));
-    Attempt attempt = run_round(requests, deadline);
+    Attempt attempt = run(requests, deadline);
     if (attempt.is_unseen && is_reused && repeat == Repeat::once) {
       TRY(connect(deadline));
-      attempt = run_round(requests, deadline);
+      attempt = run(requests, deadline);
     }
     return std::move(attempt.answers);
   }
@@ -217,8 +259,14 @@ class Client final : public HttpClient {
     bool is_unseen = false;  // the connection was lost before any byte of an answer
   };
 
-  Attempt run_round(std::span<const HttpRequest> requests, MonotonicTime deadline) {
-    Round round(socket_, requests, authority_.text);
+  Attempt run(std::span<const HttpRequest> requests, MonotonicTime deadline) {
+    return stream_ ? run_round(*stream_, requests, deadline)
+                   : run_round(socket_, requests, deadline);
+  }
+
+  template <class Stream>
+  Attempt run_round(Stream& stream, std::span<const HttpRequest> requests, MonotonicTime deadline) {
+    Round<Stream> round(stream, requests, authority_.text);
     round.start();
     const bool in_time = run_until(deadline);
     if (!round.is_complete() || !round.keeps_alive()) close();
@@ -240,7 +288,24 @@ class Client final : public HttpClient {
     if (!run_until(deadline)) return timed_out();
     if (ec) return cannot_connect(ec);
     socket_.set_option(tcp::no_delay(true), ec);
-    return ok();
+    return authority_.is_tls ? begin_tls(deadline) : ok();
+  }
+
+  /// The certificate must be of the host that the URL names.
+  Result<void> begin_tls(MonotonicTime deadline) {
+    stream_.emplace(socket_, tls_);
+    error_code ec;
+    asio::ip::make_address(authority_.host, ec);
+    const bool is_name = ec.failed();  // an address is not sent (RFC 6066, section 3)
+    if (is_name) SSL_set_tlsext_host_name(stream_->native_handle(), authority_.host.c_str());
+    stream_->set_verify_callback(ssl::host_name_verification(authority_.host), ec);
+    if (ec) return cannot_connect(ec);
+    ec = asio::error::would_block;
+    stream_->async_handshake(ssl::stream_base::client, [&ec](error_code result) { ec = result; });
+    if (!run_until(deadline)) return timed_out();
+    if (!ec) return ok();
+    close();
+    return cannot_connect(ec);
   }
 
   /// The server has closed the connection, or sent what nobody asked for, since the last answer.
@@ -279,17 +344,23 @@ class Client final : public HttpClient {
 
   const Authority authority_;
   const milliseconds timeout_;
+  const HttpClientOptions options_;
   const SystemClock clock_;
   asio::io_context io_{1};
+  ssl::context tls_{ssl::context::tls_client};
   tcp::socket socket_{io_};
+  std::optional<ssl::stream<tcp::socket&>> stream_;  // over socket_; none: plain
 };
 
 }  // namespace
 
-Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, milliseconds timeout) {
+Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, milliseconds timeout,
+                                                       HttpClientOptions options) {
   ASSIGN_OR_RETURN(Authority authority, parse_url(url));
   try {  // Asio throws when the system is out of files
-    return std::unique_ptr<HttpClient>(std::make_unique<Client>(std::move(authority), timeout));
+    auto client = std::make_unique<Client>(std::move(authority), timeout, std::move(options));
+    TRY(client->trust());
+    return std::unique_ptr<HttpClient>(std::move(client));
   } catch (const std::exception& exception) {
     return Error{ErrorCode::unavailable, std::string("make HTTP client: ") + exception.what(), ""};
   }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,11 @@
 #include "net/http_message.h"
 
 namespace detent::net {
+
+struct HttpClientOptions {
+  HttpHeaders headers = {};  // sent with each request
+  std::string ca_file = {};  // certificates that are trusted, in PEM; "": the system's
+};
 
 /// Thread-compatible; one request at a time, or several pipelined by `send_all`.
 ///
@@ -26,11 +32,13 @@ namespace detent::net {
 class HttpClient {
  public:
   /// `url` is "http://HOST[:PORT]", where HOST is a name or an address (v6 in brackets) and PORT is
-  /// 80 unless given; a path is refused. Does not connect yet. `timeout` is for one call of send or
-  /// send_all, connecting included; only the look-up of a name takes as long as the system lets it.
-  /// Errors: `invalid_argument`.
+  /// 80 unless given; a path is refused. With "https://" it is 443, TLS is 1.2 at least, and the
+  /// server's certificate must be trusted and of HOST. Does not connect yet. `timeout` is for one
+  /// call of send or send_all, connecting included; only the look-up of a name takes as long as the
+  /// system lets it. Errors: `invalid_argument`, also for a ca_file that holds no certificates.
   static Result<std::unique_ptr<HttpClient>> create(std::string_view url,
-                                                    std::chrono::milliseconds timeout);
+                                                    std::chrono::milliseconds timeout,
+                                                    HttpClientOptions options = {});
   virtual ~HttpClient() = default;
 
   /// Sends one request and waits for its answer; connects first when needed. The headers Host and

@@ -226,13 +226,13 @@ TEST(HttpClient, RefusesWhatCannotBeSent) {
 
 TEST(HttpClient, ReadsUrls) {
   for (const char* url : {"http://localhost", "http://127.0.0.1:80", "http://[::1]",
-                          "http://[::1]:7070", "http://a.b:65535/"}) {
+                          "http://[::1]:7070", "http://a.b:65535/", "https://a"}) {
     EXPECT_TRUE(HttpClient::create(url, 1s)) << url;
   }
   for (const char* url :
-       {"", "127.0.0.1:80", "https://a", "http://", "http:///", "http://a/b", "http://a?b",
-        "http://a:", "http://a:0", "http://a:65536", "http://a:1x", "http://[::1", "http://[::1]x",
-        "http://b@a", "http://:80", "http://[]:1"}) {
+       {"", "127.0.0.1:80", "ftp://a", "http://", "https://", "http:///", "http://a/b",
+        "http://a?b", "http://a:", "http://a:0", "http://a:65536", "http://a:1x", "http://[::1",
+        "http://[::1]x", "http://b@a", "http://:80", "http://[]:1"}) {
     const auto client = HttpClient::create(url, 1s);
     ASSERT_FALSE(client) << url;
     EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);

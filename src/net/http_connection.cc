@@ -20,20 +20,29 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // ---- life ---------------------------------------------------------------------------------------
 
-HttpConnection::HttpConnection(ConnectionContext& context, tcp::socket socket)
+HttpConnection::HttpConnection(ConnectionContext& context, tcp::socket socket, std::string peer)
     : context_(context),
       socket_(std::move(socket)),
+      peer_(std::move(peer)),
       link_(std::make_shared<ExchangeLink>(*this, context.options.max_stream_bytes)),
+      tls_(context.options.tls ? context.options.tls->accept(socket_.native_handle()) : nullptr),
       parser_({.max_header_bytes = context.options.max_header_bytes,
                .max_body_bytes = context.options.max_body_bytes}),
       timer_(context.loop.io()) {}
 
-void HttpConnection::start() { await_request(); }
+void HttpConnection::start() {
+  if (context_.options.tls == nullptr) return await_request();
+  if (tls_ == nullptr) return close();
+  begin_handshake();
+}
 
-void HttpConnection::refuse(int status, std::string_view detail) { fail(status, detail); }
+void HttpConnection::refuse(int status, std::string_view detail) {
+  if (context_.options.tls != nullptr) return close();  // not worth a handshake
+  fail(status, detail);
+}
 
 void HttpConnection::drain() {
-  if (phase_ == Phase::idle) close();
+  if (phase_ == Phase::idle || phase_ == Phase::handshaking) close();
 }
 
 void HttpConnection::close() {
@@ -55,11 +64,67 @@ void HttpConnection::abort() {
   close();
 }
 
+// ---- TLS ----------------------------------------------------------------------------------------
+
+void HttpConnection::begin_handshake() {
+  phase_ = Phase::handshaking;
+  set_deadline(context_.options.read_timeout);
+  watch();
+}
+
+void HttpConnection::handshake() {
+  switch (tls_->handshake()) {
+    case TlsSession::Step::done:
+      return await_request();
+    case TlsSession::Step::wants_read:
+      return watch();
+    case TlsSession::Step::wants_write:
+      socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](error_code ec) {
+        if (self->phase_ != Phase::handshaking) return;
+        return ec ? self->close() : self->handshake();
+      });
+      return;
+    case TlsSession::Step::failed:  // also a client that speaks plain HTTP
+      return close();
+  }
+}
+
+/// Into the context's buffer.
+std::size_t HttpConnection::read_some(error_code& ec) {
+  if (tls_ != nullptr) return tls_->read(context_.read_buffer, ec);
+  return socket_.read_some(asio::buffer(context_.read_buffer), ec);
+}
+
+/// Of head_ and body_ what is not written yet.
+std::size_t HttpConnection::write_some(error_code& ec) {
+  const std::size_t of_head = std::min(written_, head_.size());
+  if (tls_ != nullptr) {
+    const bool is_in_head = of_head < head_.size();
+    const std::string_view part = is_in_head ? head_ : body_;
+    return tls_->write(part.substr(is_in_head ? of_head : written_ - of_head), ec);
+  }
+  const std::array<asio::const_buffer, 2> rest{asio::buffer(head_) + of_head,
+                                               asio::buffer(body_) + (written_ - of_head)};
+  return socket_.write_some(rest, ec);
+}
+
+/// Nothing more is written: the client can tell the end from a cut.
+void HttpConnection::end_tls() {
+  if (tls_ != nullptr) tls_->end();
+}
+
 // ---- reading ------------------------------------------------------------------------------------
 
 void HttpConnection::watch() {
   if (is_watching_) return;
   is_watching_ = true;
+  const bool is_read = phase_ != Phase::handshaking && phase_ != Phase::lingering;
+  if (tls_ != nullptr && is_read && tls_->has_pending()) {  // the socket would not tell
+    return asio::post(context_.loop.io(), [self = shared_from_this()] {
+      self->is_watching_ = false;
+      self->on_readable({});
+    });
+  }
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code ec) {
     self->is_watching_ = false;
     self->on_readable(ec);
@@ -70,6 +135,8 @@ void HttpConnection::on_readable(error_code ec) {
   if (phase_ == Phase::closed) return;
   if (ec) return close();
   switch (phase_) {
+    case Phase::handshaking:
+      return handshake();
     case Phase::idle:
     case Phase::reading:
       return receive();
@@ -86,7 +153,7 @@ void HttpConnection::on_readable(error_code ec) {
 
 void HttpConnection::receive() {
   error_code ec;
-  const std::size_t size = socket_.read_some(asio::buffer(context_.read_buffer), ec);
+  const std::size_t size = read_some(ec);
   if (ec == asio::error::would_block) return watch();
   if (ec) return close();  // also in the middle of a request: there is nobody to tell
   parse({context_.read_buffer.data(), size});
@@ -96,7 +163,11 @@ void HttpConnection::receive() {
 void HttpConnection::peek() {
   char byte = 0;
   error_code ec;
-  socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
+  if (tls_ != nullptr) {
+    tls_->peek({&byte, 1}, ec);
+  } else {
+    socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
+  }
   if (ec == asio::error::would_block) return watch();
   if (ec) return close();
   // A further request is there. It stays in the socket, so nothing more can be learned from it.
@@ -153,7 +224,9 @@ void HttpConnection::deliver() {
   keeps_alive_ = parser_.keeps_alive();
   is_http11_ = parser_.is_http11();
   is_head_ = parser_.is_head();
-  context_.handler(parser_.take(), ExchangeLink::open(link_));
+  HttpRequest request = parser_.take();
+  request.peer = peer_;
+  context_.handler(std::move(request), ExchangeLink::open(link_));
   if (link_->is_waiting()) watch();
 }
 
@@ -246,11 +319,8 @@ void HttpConnection::write(AfterWriting after) {
 
 void HttpConnection::write_more() {
   while (written_ < head_.size() + body_.size()) {
-    const std::size_t of_head = std::min(written_, head_.size());
-    const std::array<asio::const_buffer, 2> rest{asio::buffer(head_) + of_head,
-                                                 asio::buffer(body_) + (written_ - of_head)};
     error_code ec;
-    written_ += socket_.write_some(rest, ec);
+    written_ += write_some(ec);
     if (ec == asio::error::would_block) return await_writable();
     if (ec) return close();
   }
@@ -285,7 +355,9 @@ void HttpConnection::after_writing() {
     case AfterWriting::close: {
       error_code ignored;
       const bool is_all_read = input_.empty() && socket_.available(ignored) == 0;
-      return is_all_read ? close() : linger();
+      if (!is_all_read) return linger();
+      end_tls();
+      return close();
     }
   }
 }
@@ -293,6 +365,7 @@ void HttpConnection::after_writing() {
 /// Tells the client that nothing more will come, and waits a little for it to close: what it sends
 /// meanwhile is read and dropped.
 void HttpConnection::linger() {
+  end_tls();
   error_code ec;
   socket_.shutdown(tcp::socket::shutdown_send, ec);
   if (ec) return close();
@@ -330,6 +403,7 @@ void HttpConnection::on_deadline() {
       return fail(408, "the request did not arrive in time");
     case Phase::writing:
       return abort();
+    case Phase::handshaking:
     case Phase::idle:
     case Phase::lingering:
       return close();

@@ -25,6 +25,7 @@
 #include "net/http_server.h"
 #include "net/http_writer.h"
 #include "net/input_buffer.h"
+#include "net/tls_server.h"
 
 namespace detent::net {
 
@@ -47,12 +48,14 @@ struct ConnectionContext {
 /// 1. At most one wait for readability is outstanding (is_watching_).
 /// 2. The link waits for an answer only in phase `held`, and only there is one taken.
 /// 3. The loop holds the connection exactly until phase `closed`.
-/// 4. A deadline is set in the phases idle, reading and lingering, and in writing while the client
-///    takes nothing; the timer, if it runs, ends no later than the deadline.
+/// 4. A deadline is set in the phases handshaking, idle, reading and lingering, and in writing
+/// while
+///    the client takes nothing; the timer, if it runs, ends no later than the deadline.
 class HttpConnection final : public AnswerTarget,
                              public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(ConnectionContext& context, boost::asio::ip::tcp::socket socket);
+  /// `peer` is the client's address.
+  HttpConnection(ConnectionContext& context, boost::asio::ip::tcp::socket socket, std::string peer);
 
   void start();
   /// Answers with an error page without reading anything, and closes.
@@ -68,6 +71,7 @@ class HttpConnection final : public AnswerTarget,
 
  private:
   enum class Phase : std::uint8_t {
+    handshaking,
     idle,       // no byte of the next request is here
     reading,    // some are
     held,       // the handler has the request
@@ -77,6 +81,12 @@ class HttpConnection final : public AnswerTarget,
     closed,
   };
   enum class AfterWriting : std::uint8_t { read_on, stream_on, next_request, close, linger };
+
+  void begin_handshake();
+  void handshake();
+  std::size_t read_some(boost::system::error_code& ec);
+  std::size_t write_some(boost::system::error_code& ec);
+  void end_tls();
 
   void watch();
   void on_readable(boost::system::error_code ec);
@@ -111,7 +121,9 @@ class HttpConnection final : public AnswerTarget,
 
   ConnectionContext& context_;
   boost::asio::ip::tcp::socket socket_;
+  const std::string peer_;
   const std::shared_ptr<ExchangeLink> link_;  // owned by this and by the requests' Responders
+  const std::unique_ptr<TlsSession> tls_;     // null: plain
   Phase phase_ = Phase::idle;
   bool is_watching_ = false;
 

@@ -14,10 +14,11 @@ namespace detent::net {
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-  std::string method;   // as sent: "GET", "POST", …
-  std::string target;   // path and query as sent, not decoded; starts with '/', or is "*"
-  HttpHeaders headers;  // in order; names in lower case
-  std::string body;     // framing (chunks) removed
+  std::string method;     // as sent: "GET", "POST", …
+  std::string target;     // path and query as sent, not decoded; starts with '/', or is "*"
+  HttpHeaders headers;    // in order; names in lower case
+  std::string body;       // framing (chunks) removed
+  std::string peer = {};  // of a request to a server: the client's IP address, without port
 
   /// The first header of this lower-case name, or "". Linear in the number of headers.
   std::string_view header(std::string_view name) const noexcept;

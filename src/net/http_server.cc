@@ -15,7 +15,7 @@ namespace {
 using boost::asio::ip::tcp;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxRefusals = 64;  // connections above the limit that get a 503
+constexpr std::size_t kMaxRefusals = 64;  // connections above a limit that get a 503
 
 class Server final : public HttpServer {
  public:
@@ -48,10 +48,19 @@ class Server final : public HttpServer {
 void Server::admit(tcp::socket socket) {
   if (loop_.size() >= options_.max_connections + kMaxRefusals) return;  // just closed
   const bool is_over_limit = loop_.size() >= options_.max_connections;
-  const auto connection = std::make_shared<HttpConnection>(context_, std::move(socket));
-  loop_.add(connection);
+  boost::system::error_code ec;
+  const auto address = socket.remote_endpoint(ec).address();
+  if (ec) return;  // it has gone already
+  AddressCounts::Ticket ticket = loop_.addresses().take(address);
+  const std::size_t of_address = ticket.count();
+  if (of_address > options_.max_connections_of_address + kMaxRefusals) return;
+  const auto connection =
+      std::make_shared<HttpConnection>(context_, std::move(socket), address.to_string());
+  loop_.add(connection, std::move(ticket));
   if (is_over_limit) {
     connection->refuse(503, "too many connections");
+  } else if (of_address > options_.max_connections_of_address) {
+    connection->refuse(503, "too many connections of this address");
   } else {
     connection->start();
   }

@@ -76,17 +76,22 @@ class ResponseStream {
   std::shared_ptr<Responder::Exchange> exchange_;
 };
 
+class TlsServer;
+
 struct HttpServerOptions {
   std::string address = "127.0.0.1";  // an IP address, v4 or v6
   std::uint16_t port = 0;             // 0: the system chooses; see HttpServer::port()
   std::size_t max_header_bytes = 16 * 1024;
   std::size_t max_body_bytes = 16 * 1024 * 1024;
   std::size_t max_connections = 10'000;             // further ones are answered `503` and closed
+  std::size_t max_connections_of_address = 10'000;  // likewise; an IPv6 /64 is one address
   std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
   std::size_t max_stream_bytes = 1024 * 1024;       // that wait for the client of a stream
   std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer, or
                                                     // what a stream had for it at once
   std::chrono::milliseconds idle_timeout{75'000};   // between requests of one connection
+  /// Null: plain HTTP. Shared with whoever has it reload. A handshake may take read_timeout.
+  std::shared_ptr<const TlsServer> tls = nullptr;
 };
 
 /// What answers a request that the handler did not: bad framing (400), too slow (408), too large

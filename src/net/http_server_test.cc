@@ -168,6 +168,53 @@ TEST(HttpServer, AnswersConnectionsAboveTheLimitWith503) {
   EXPECT_EQ(status_of(clients.back().read_to_end()), 200);
 }
 
+TEST(HttpServer, OneAddressMayNotHaveAllConnections) {
+  const auto server = start_server(echo, {.max_connections_of_address = 2});
+  {
+    std::vector<RawSocket> clients;
+    for (int i = 0; i < 2; ++i) {
+      clients.emplace_back(server->port());
+      clients.back().send(get("/"));
+      EXPECT_EQ(status_of(clients.back().read_response()), 200);
+    }
+    RawSocket third(server->port());
+    third.send(get("/"));
+    EXPECT_EQ(body_of(third.read_to_end()), "error 503: too many connections of this address");
+  }
+  int status = 0;  // once the server has noticed that they have gone there is room again
+  while (status != 200) {
+    RawSocket again(server->port());
+    again.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    status = status_of(again.read_to_end());
+  }
+}
+
+TEST(HttpServer, SlowClientsAreCutAndHoldNobodyUp) {
+  const auto server = start_server(echo, {.read_timeout = 300ms});
+  std::vector<RawSocket> slow;
+  for (int i = 0; i < 200; ++i) {
+    slow.emplace_back(server->port());
+    slow.back().send(i % 2 == 0 ? "GET / HT"
+                                : "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx");
+  }
+  RawSocket healthy(server->port());
+  for (int i = 0; i < 100; ++i) {
+    healthy.send(get("/"));
+    EXPECT_EQ(status_of(healthy.read_response()), 200);
+  }
+  for (RawSocket& socket : slow) EXPECT_EQ(status_of(socket.read_to_end()), 408);
+}
+
+TEST(HttpServer, TellsWhereARequestComesFrom) {
+  Mailbox<HeldRequest> held;
+  const auto server = start_server(HoldingHandler{held});
+  RawSocket client(server->port());
+  client.send(get("/"));
+  HeldRequest request = held.pop();
+  EXPECT_EQ(request.request.peer, "127.0.0.1");
+  request.responder.send(text("x"));
+}
+
 TEST(HttpServer, TakesAnswersFromOtherThreads) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});

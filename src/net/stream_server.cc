@@ -205,10 +205,14 @@ class Server final : public StreamServer {
 void Server::admit(tcp::socket socket) {
   if (loop_.size() >= options_.max_connections) return;  // closed
   error_code ignored;
+  const auto address = socket.remote_endpoint(ignored).address();
+  if (ignored) return;  // it has gone already
+  AddressCounts::Ticket ticket = loop_.addresses().take(address);
+  if (ticket.count() > options_.max_connections_of_address) return;
   // A client may wait for hours, so one whose machine has gone is noticed by TCP alone.
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const auto connection = std::make_shared<Connection>(shared_, std::move(socket));
-  loop_.add(connection);
+  loop_.add(connection, std::move(ticket));
   connection->start(factory_);
 }
 

@@ -57,6 +57,7 @@ struct StreamServerOptions {
   std::string address = "127.0.0.1";                // an IP address, v4 or v6
   std::uint16_t port = 0;                           // 0: the system chooses
   std::size_t max_connections = 10'000;             // further ones are closed at once
+  std::size_t max_connections_of_address = 10'000;  // likewise; an IPv6 /64 is one address
   std::chrono::milliseconds write_timeout{10'000};  // for a client to take something of an answer
 };
 

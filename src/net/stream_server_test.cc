@@ -137,6 +137,17 @@ TEST_F(StreamServerTest, ClosesConnectionsBeyondTheLimit) {
   EXPECT_EQ(first.read(1), "y");
 }
 
+TEST_F(StreamServerTest, ClosesConnectionsBeyondTheLimitOfAnAddress) {
+  start({.max_connections_of_address = 1});
+  RawSocket first = connect();
+  ASSERT_TRUE(first.send("x"));
+  EXPECT_EQ(first.read(1), "x");
+  RawSocket second = connect();
+  EXPECT_EQ(second.read_to_end(), "");
+  ASSERT_TRUE(first.send("y"));
+  EXPECT_EQ(first.read(1), "y");
+}
+
 TEST_F(StreamServerTest, StopClosesTheIdleAtOnceAndTheOthersAfterTheGrace) {
   start();
   RawSocket idle = connect();

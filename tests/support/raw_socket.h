@@ -49,6 +49,7 @@ class RawSocket {
   RawSocket& operator=(RawSocket&&) = delete;
 
   bool is_open() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
 
   /// Sends all of it. False when the other side has closed, or takes nothing for 30 s.
   bool send(std::string_view bytes) {

@@ -1,0 +1,74 @@
+// How many connections each address has, so that one client cannot take them all.
+//
+// An IPv6 client usually has 2^64 addresses, so those that share their first 64 bits are counted
+// as one.
+//
+// Internal to this folder, and included by its .cc files only: it shows Boost.Asio.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace detent::net {
+
+/// Confined to one thread. Must outlive its tickets.
+class AddressCounts {
+ public:
+  /// One connection; it is counted until the ticket goes.
+  class Ticket {
+   public:
+    Ticket() = default;
+    Ticket(Ticket&& other) noexcept
+        : counts_(std::exchange(other.counts_, nullptr)), at_(other.at_) {}
+    Ticket& operator=(Ticket&& other) noexcept {
+      std::swap(counts_, other.counts_);
+      std::swap(at_, other.at_);
+      return *this;
+    }
+    ~Ticket() {
+      if (counts_ != nullptr && --at_->second == 0) counts_->counts_.erase(at_);
+    }
+    /// Of the connections of this address, this one included. Requires: was not moved from.
+    std::size_t count() const noexcept { return at_->second; }
+
+   private:
+    friend class AddressCounts;
+    using Key = std::array<std::uint8_t, 8>;
+    Ticket(AddressCounts& counts, std::map<Key, std::size_t>::iterator at)
+        : counts_(&counts), at_(at) {
+      ++at_->second;
+    }
+
+    AddressCounts* counts_ = nullptr;
+    std::map<Key, std::size_t>::iterator at_ = {};
+  };
+
+  AddressCounts() = default;
+  AddressCounts(const AddressCounts&) = delete;
+  AddressCounts& operator=(const AddressCounts&) = delete;
+
+  Ticket take(boost::asio::ip::address address) {
+    if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+      address = boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6());
+    }
+    Ticket::Key key{};
+    if (address.is_v4()) {  // no IPv6 network begins so: 0::/8 is reserved
+      const auto bytes = address.to_v4().to_bytes();
+      std::copy(bytes.begin(), bytes.end(), key.begin() + 4);
+    } else {
+      const auto bytes = address.to_v6().to_bytes();
+      std::copy_n(bytes.begin(), key.size(), key.begin());
+    }
+    return Ticket(*this, counts_.try_emplace(key, 0).first);
+  }
+
+ private:
+  std::map<Ticket::Key, std::size_t> counts_;
+};
+
+}  // namespace detent::net

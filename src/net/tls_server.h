@@ -1,0 +1,78 @@
+// TLS for the servers of this folder, over OpenSSL: a certificate, and the sessions under it.
+//
+// A session works on a non-blocking socket as the server itself does: it reads and writes what is
+// possible now and says what to wait for. So a connection is served in the same way with and
+// without TLS, and one without costs nothing more.
+#pragma once
+
+#include <openssl/types.h>
+
+#include <boost/system/error_code.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace detent::net {
+
+/// One connection's TLS. Confined to one thread; the socket must outlive it.
+class TlsSession {
+ public:
+  enum class Step : std::uint8_t { done, wants_read, wants_write, failed };
+
+  /// Goes on with the handshake. To be called again when the socket is ready for what it wants.
+  Step handshake();
+
+  // As for a socket: `would_block` when nothing is possible now, `eof` when the client has ended
+  // its side. Requires: the handshake is done.
+
+  std::size_t read(std::span<char> buffer, boost::system::error_code& ec);
+  std::size_t peek(std::span<char> buffer, boost::system::error_code& ec);
+  std::size_t write(std::string_view bytes, boost::system::error_code& ec);
+  /// Whether bytes are at hand although the socket has none.
+  bool has_pending() const;
+  /// Tells the client that nothing more will come.
+  void end();
+
+ private:
+  friend class TlsServer;
+  struct Free {
+    void operator()(SSL* ssl) const noexcept;
+  };
+  explicit TlsSession(SSL* ssl) : ssl_(ssl) {}
+  std::size_t result(int size, std::size_t done, boost::system::error_code& ec);
+
+  std::unique_ptr<SSL, Free> ssl_;
+};
+
+/// TLS 1.2 and 1.3 with the certificate of two files, which can be read again. Thread-safe.
+class TlsServer {
+ public:
+  /// Two files in PEM: the server's certificate, those that signed it behind it, and its key.
+  /// Errors: `invalid_argument`, naming the file, when they cannot be read or do not belong
+  /// together.
+  static Result<std::shared_ptr<TlsServer>> load(std::string certificate_file,
+                                                 std::string key_file);
+
+  /// Reads the files again, for sessions from now on; on an error all stays as it was.
+  Result<void> reload() DETENT_EXCLUDES(mutex_);
+  /// Null when there is no memory.
+  std::unique_ptr<TlsSession> accept(int socket) const DETENT_EXCLUDES(mutex_);
+
+ private:
+  TlsServer(std::string certificate_file, std::string key_file)
+      : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
+  Result<std::shared_ptr<SSL_CTX>> read() const;
+
+  const std::string certificate_file_;
+  const std::string key_file_;
+  mutable Mutex mutex_;
+  std::shared_ptr<SSL_CTX> context_ DETENT_GUARDED_BY(mutex_);  // and accept(), for a moment
+};
+
+}  // namespace detent::net
