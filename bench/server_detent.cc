@@ -101,12 +101,12 @@ class DetentClient final : public ServerClient {
  private:
   void post(const std::string& path) {
     head_ = "POST " + path +
-            " HTTP/1.1\r\nHost: bench\r\nContent-Length: " + std::to_string(body_.size()) +
+            " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body_.size()) +
             "\r\n\r\n";
     socket_.send(head_ + body_);
   }
   std::string_view get(const std::string& path) {
-    socket_.send("GET " + path + " HTTP/1.1\r\nHost: bench\r\n\r\n");
+    socket_.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     return receive();
   }
 

@@ -23,6 +23,10 @@ void add_call_options(CLI::App& app, ClientCall& call) {
   app.add_option("--server", call.server, "the server's address (or DETENT_URL)")
       ->type_name("URL")
       ->capture_default_str();
+  app.add_option("--token", call.token, "the access token (or DETENT_TOKEN)")->type_name("TOKEN");
+  app.add_option("--ca", call.ca_file,
+                 "certificates that are trusted for https, as a file in PEM (or DETENT_CA)")
+      ->type_name("FILE");
   app.add_flag_function(
       "--json", [&call](std::int64_t) { call.format = OutputFormat::json; },
       "print the server's answer as it is");

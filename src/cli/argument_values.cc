@@ -121,6 +121,22 @@ Result<std::string> parse_origin(const std::string& text) {
                "an origin as browsers write it, https://example.org:8443 without a path, or *", ""};
 }
 
+Result<std::vector<std::string>> parse_host_names(const std::string& text) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+  std::vector<std::string> names;
+  for (std::string_view rest = text;;) {
+    const std::size_t end = rest.find(',');
+    const std::string_view name = rest.substr(0, end);
+    if (name.empty() || name.find_first_not_of(kAllowed) != std::string_view::npos) {
+      return Error{ErrorCode::invalid_argument,
+                   "names in lower case, without ports, such as detent.example.org,tasks.lan", ""};
+    }
+    names.emplace_back(name);
+    if (end == std::string_view::npos) return names;
+    rest.remove_prefix(end + 1);
+  }
+}
+
 Result<HostAndPort> parse_address_or_off(const std::string& text) {
   if (text.empty() || text == "off") return HostAndPort{};
   Result<HostAndPort> address = parse_address(text);

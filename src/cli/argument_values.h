@@ -38,6 +38,8 @@ struct HostAndPort {
 /// "127.0.0.1:7070" or "[::1]:7070".
 Result<HostAndPort> parse_address(const std::string& text);
 /// The same, or "off" or nothing at all, which is no host.
+/// Names of hosts in lower case, joined by commas; at least one.
+Result<std::vector<std::string>> parse_host_names(const std::string& text);
 Result<HostAndPort> parse_address_or_off(const std::string& text);
 
 /// "*", or "http://HOST" or "https://HOST" with or without a port, as browsers write it.

@@ -48,6 +48,7 @@ struct Parsed {
   RestoreCommand restore;
   ScheduleArguments schedule;
   CheckOptions check;
+  TokenOptions token;
   CronArguments cron;
   Shell shell = Shell::bash;  // to complete for
 };
@@ -66,7 +67,7 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
                             options.http_host = address.host;
                             options.http_port = address.port;
                           })
-      ->description("address to listen on for HTTP; loopback only")
+      ->description("address to listen on for HTTP; other than loopback only with --auth")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:7070");
   add_parsed<std::string>(serve, "--cors-origin", parse_origin,
@@ -79,9 +80,36 @@ void add_addresses(CLI::App& serve, ServeOptions& options) {
                             options.beanstalk_host = address.host;
                             options.beanstalk_port = address.port;
                           })
-      ->description("address to listen on for beanstalk clients, loopback only; or `off`")
+      ->description(
+          "address to listen on for beanstalk clients; other than loopback only with "
+          "--beanstalk-public; or `off`")
       ->type_name("HOST:PORT")
       ->default_str("127.0.0.1:11300");
+  serve
+      .add_flag("--beanstalk-public", options.beanstalk_public,
+                "whoever reaches the beanstalk address may do everything, on other machines too")
+      ->envname("DETENT_BEANSTALK_PUBLIC");
+}
+
+/// Who may use it.
+void add_access(CLI::App& serve, ServeOptions& options) {
+  serve.add_option("--auth", options.auth, "file of access tokens; without it none is needed")
+      ->envname("DETENT_AUTH")
+      ->type_name("FILE");
+  serve
+      .add_option("--tls-cert", options.tls_cert,
+                  "certificate for HTTPS, those that signed it behind it, as a file in PEM")
+      ->envname("DETENT_TLS_CERT")
+      ->type_name("FILE");
+  serve.add_option("--tls-key", options.tls_key, "the certificate's private key, likewise")
+      ->envname("DETENT_TLS_KEY")
+      ->type_name("FILE");
+  add_parsed<std::vector<std::string>>(
+      serve, "--host-name", parse_host_names,
+      [&options](const std::vector<std::string>& names) { options.host_names = names; })
+      ->envname("DETENT_HOST_NAME")
+      ->description("names by which a server without --auth may be reached, besides localhost")
+      ->type_name("NAME[,NAME]");
 }
 
 /// What it delivers to, and how that is signed.
@@ -101,6 +129,7 @@ void add_serve(CLI::App& app, Parsed& parsed) {
   CLI::App* serve = app.add_subcommand("serve", "run a server");
   add_data(*serve, options.data, "folder of the server's data; made if it is not there");
   add_addresses(*serve, options);
+  add_access(*serve, options);
   add_parsed<milliseconds>(*serve, "--sync", parse_sync,
                            [&options](milliseconds interval) { options.sync_interval = interval; })
       ->description(
@@ -385,6 +414,23 @@ void add_copies(CLI::App& app, Parsed& parsed) {
       "Examples:\n  detent restore tasks.ndjson\n  zstd -dc tasks.ndjson.zst | detent restore -");
 }
 
+void add_token(CLI::App& app, TokenOptions& options) {
+  CLI::App* token = app.add_subcommand("token", "access tokens of a server");
+  token->require_subcommand(1);
+  CLI::App* made = token->add_subcommand("new", "make an access token");
+  made->add_option("--name", options.name, "whose token it is, for people")
+      ->type_name("NAME")
+      ->required();
+  made->add_option("--scope", options.scopes,
+                   "what it may do: read, produce, consume or admin, for all queues or as "
+                   "SCOPE:PREFIX for those whose names begin so; may be given more than once")
+      ->type_name("SCOPE")
+      ->required();
+  made->footer(
+      "The token is shown once; the server's file of tokens holds its hash.\n"
+      "Example:\n  detent token new --name shop --scope produce:orders. --scope consume:orders.");
+}
+
 void add_check(CLI::App& app, CheckOptions& options) {
   CLI::App* check =
       app.add_subcommand("check", "look whether the data of a server that does not run is sound");
@@ -414,6 +460,8 @@ void add_all(CLI::App& app, Parsed& parsed) {
   // A place for --server and --json before the command as well.
   add_call_options(app, parsed.call);
   app.get_option("--server")->envname("DETENT_URL")->description("the server's address");
+  app.get_option("--ca")->envname("DETENT_CA");
+  app.get_option("--token")->envname("DETENT_TOKEN")->description("the access token");
   add_serve(app, parsed);
   add_put(app, parsed.call, parsed.put);
   add_of_a_task(app, parsed);
@@ -427,6 +475,7 @@ void add_all(CLI::App& app, Parsed& parsed) {
   add_copies(app, parsed);
   add_schedule(app, parsed.call, parsed.schedule);
   add_check(app, parsed.check);
+  add_token(app, parsed.token);
   add_cron(app, parsed.cron);
   add_printers(app, parsed.shell);
   app.footer(
@@ -494,6 +543,7 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   const std::string name = app.get_subcommands().front()->get_name();
   if (name == "serve") return serve_call(*app.get_subcommand("serve"), parsed);
   if (name == "check") return std::move(parsed.check);
+  if (name == "token") return std::move(parsed.token);
   if (name == "cron") return chosen_cron(app, parsed.cron, parsed.call.format);
   show_variables(*app.get_subcommand("serve"));
   if (name == "man") {

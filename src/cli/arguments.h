@@ -15,6 +15,7 @@
 #include "cli/check_options.h"
 #include "cli/schedule_options.h"
 #include "cli/settings.h"
+#include "cli/token_options.h"
 #include "client/task_name.h"
 #include "detent/clock.h"
 #include "task/request.h"
@@ -99,6 +100,8 @@ enum class OutputFormat : std::uint8_t { people, json };
 /// A command to a server elsewhere.
 struct ClientCall {
   std::string server = "http://127.0.0.1:7070";
+  std::string token;    // empty: none is sent
+  std::string ca_file;  // certificates that are trusted; empty: the system's
   OutputFormat format = OutputFormat::people;
   ClientCommand command;
 };
@@ -122,7 +125,8 @@ struct NothingToRun {
   std::string text;  // for standard output when done, else for standard error
 };
 
-using Invocation = std::variant<ServeCall, CheckOptions, ClientCall, CronCall, NothingToRun>;
+using Invocation =
+    std::variant<ServeCall, CheckOptions, ClientCall, CronCall, TokenOptions, NothingToRun>;
 
 /// Reads a command line as main() gets it, program name first, and for what it leaves out DETENT_…
 /// from the environment; `serve` also a file of settings (setting_sources.h).

@@ -11,8 +11,11 @@ namespace detent::cli {
 
 namespace {
 
+constexpr std::chrono::seconds kCallTimeout{30};
+
 ExitCode call_server(const ClientCall& call, const Streams& streams) {
-  auto client = Client::create(call.server);
+  auto client =
+      Client::create(call.server, kCallTimeout, {.token = call.token, .ca_file = call.ca_file});
   if (!client) {
     show_error(streams.err, client.error());
     return exit_code_of(client.error().code);
@@ -44,6 +47,9 @@ int run(int argc, const char* const* argv, const Streams& streams, const LocalCo
     return local.serve(*call, [argc, argv] { return read_again(argc, argv); });
   }
   if (const auto* options = std::get_if<CheckOptions>(&invocation)) return local.check(*options);
+  if (const auto* options = std::get_if<TokenOptions>(&invocation)) {
+    return local.make_token(*options);
+  }
   ExitCode exit_code = ExitCode::done;
   if (const auto* call = std::get_if<ClientCall>(&invocation)) {
     exit_code = call_server(*call, streams);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/log/log.h"
 
@@ -19,6 +20,11 @@ struct ServeOptions {
   std::uint16_t http_port = 7070;            // 0: the system chooses
   std::string beanstalk_host = "127.0.0.1";  // empty: no beanstalk
   std::uint16_t beanstalk_port = 11300;
+  bool beanstalk_public = false;  // other than loopback is allowed for it, which has no tokens
+  std::string auth;               // the file of access tokens; empty: none is needed
+  std::string tls_cert;           // files in PEM; empty: plain HTTP
+  std::string tls_key;            // empty when tls_cert is
+  std::vector<std::string> host_names;  // by which a server without tokens may be reached
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t memory_bytes = std::size_t{512} << 20;
   /// How long what was acknowledged may wait for its sync; 0: synced before it is acknowledged.

@@ -128,9 +128,12 @@ Result<Client::DumpPage> read_dump_page(std::string_view body, const Client::Dum
 
 }  // namespace
 
-Result<Client> Client::create(std::string_view url, milliseconds timeout) {
-  ASSIGN_OR_RETURN(auto prompt, net::HttpClient::create(url, timeout));
-  ASSIGN_OR_RETURN(auto patient, net::HttpClient::create(url, timeout + kMaxLeaseWait));
+Result<Client> Client::create(std::string_view url, milliseconds timeout,
+                              const ClientOptions& options) {
+  net::HttpClientOptions http{.headers = {}, .ca_file = options.ca_file};
+  if (!options.token.empty()) http.headers.emplace_back("authorization", "Bearer " + options.token);
+  ASSIGN_OR_RETURN(auto prompt, net::HttpClient::create(url, timeout, http));
+  ASSIGN_OR_RETURN(auto patient, net::HttpClient::create(url, timeout + kMaxLeaseWait, http));
   return Client(std::move(prompt), std::move(patient));
 }
 

@@ -32,6 +32,11 @@
 
 namespace detent {
 
+struct ClientOptions {
+  std::string token = {};    // sent with each call, if it is not empty
+  std::string ca_file = {};  // as HttpClientOptions::ca_file
+};
+
 /// Thread-compatible: one thread at a time.
 class Client {
  public:
@@ -45,9 +50,11 @@ class Client {
 
   /// `url` is "http://HOST[:PORT]". Does not connect yet. A call gives up after `timeout`; lease()
   /// after that and the wait it asks the server for.
+  /// `url` may also begin with https://.
   /// Errors: `invalid_argument` for a URL of another form.
   static Result<Client> create(std::string_view url,
-                               std::chrono::milliseconds timeout = std::chrono::seconds{30});
+                               std::chrono::milliseconds timeout = std::chrono::seconds{30},
+                               const ClientOptions& options = {});
 
   /// Two connections, so that a time-out fits what it waits for: one for calls that are answered at
   /// once, one for those that may take longer.

@@ -124,6 +124,9 @@ struct PutSchedule {
   bool was_there = false;
 };
 
+/// What verbs on a task say when it is not there.
+Error no_such_task(TaskId id);
+
 /// Where a list of all tasks begins.
 inline constexpr Place kListStart = begin_of(Lane::dead);
 /// Part of a list of tasks, which may be short or empty, and where it goes on; none: it is over.
@@ -256,6 +259,8 @@ class Engine {
   /// commit, exactly once: with nothing when another call or end_waits() has ended the wait.
   void lease_deliveries_or_wait(const DeliveryRequest& request, DeliveriesDone done);
 
+  /// Of the task that is held under this lease; "" when it is no longer held.
+  std::string_view queue_of(LeaseToken lease) const noexcept;
   /// The work is done: the task is removed.
   Result<LeaseOutcome> complete(LeaseToken lease);
   /// The attempt failed: the task comes back after a delay, or is dead after its last attempt.

@@ -24,6 +24,12 @@ std::string cut_error(std::string text) {
 
 }  // namespace
 
+std::string_view Engine::queue_of(LeaseToken token) const noexcept {
+  const auto it = leases_.find(token.number);
+  if (token.epoch != epoch_ || it == leases_.end()) return {};
+  return it->second.task->queue->record.queue;
+}
+
 Result<LeaseOutcome> Engine::complete(LeaseToken token) {
   if (stopped_by_) return *stopped_by_;
   Lease* const lease = holder_of(token);

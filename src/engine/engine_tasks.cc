@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kManyBuckets = 10'000;
 
-Error no_task(TaskId id) {
+}  // namespace
+
+Error no_such_task(TaskId id) {
   return Error{ErrorCode::not_found, "there is no task " + to_string(id), "id"};
 }
-
-}  // namespace
 
 bool Engine::ReadyOrder::operator()(const LoadedTask* a, const LoadedTask* b) const noexcept {
   if (a->priority != b->priority) return a->priority < b->priority;
@@ -232,7 +232,7 @@ Result<Engine::Found> Engine::find(TaskId id) {
     return Found{.stored = {place, std::move(task)}, .state = loaded->state, .loaded = loaded};
   }
   ASSIGN_OR_RETURN(std::optional<StoredTask> stored, find_stored(id));
-  if (!stored) return no_task(id);
+  if (!stored) return no_such_task(id);
   const TaskState state = state_on_disk(stored->task);
   return Found{.stored = *std::move(stored), .state = state};
 }

@@ -13,7 +13,8 @@ std::string address_of(const std::string& host, std::uint16_t port) {
 }
 
 void announce(const cli::ServeOptions& options, std::uint16_t port, const std::string& beanstalk) {
-  const std::string url = "http://" + address_of(options.http_host, port);
+  const std::string url =
+      (options.tls_cert.empty() ? "http://" : "https://") + address_of(options.http_host, port);
   std::printf(
       "Detent %s is ready at %s%s%s, data in %s. Try:\n"
       "  curl -s %s/v1/tasks -d "

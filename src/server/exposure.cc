@@ -3,24 +3,71 @@
 #include <arpa/inet.h>
 
 #include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/log/log.h"
 
 namespace detent::server {
+namespace {
 
-Result<void> require_loopback(const std::string& host) {
+enum class Reach : std::uint8_t { no_address, loopback, other_machines };
+
+Reach reach_of(const std::string& host) {
   constexpr unsigned char kLoopbackNet = 127;
   std::array<unsigned char, sizeof(in6_addr)> address{};
+  bool is_loopback = false;
   if (inet_pton(AF_INET, host.c_str(), address.data()) == 1) {
-    if (address[0] == kLoopbackNet) return ok();
+    is_loopback = address[0] == kLoopbackNet;
   } else if (inet_pton(AF_INET6, host.c_str(), address.data()) == 1) {
-    if (IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(address.data()))) return ok();
+    is_loopback = IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(address.data()));
   } else {
-    return Error{ErrorCode::invalid_argument, "'" + host + "' is no IP address", "http"};
+    return Reach::no_address;
   }
+  return is_loopback ? Reach::loopback : Reach::other_machines;
+}
+
+enum class Allowed : std::uint8_t { loopback, everywhere };
+
+Result<void> check(const std::string& host, Allowed allowed, const char* field, const char* need) {
+  const Reach reach = reach_of(host);
+  if (reach == Reach::no_address) {
+    return Error{ErrorCode::invalid_argument, "'" + host + "' is no IP address", field};
+  }
+  if (reach == Reach::loopback || allowed == Allowed::everywhere) return ok();
   return Error{ErrorCode::invalid_argument,
-               host +
-                   " can be reached from other machines, and this version has no access control: "
-                   "listen on 127.0.0.1 or ::1, behind a proxy if need be",
-               "http"};
+               host + " can be reached from other machines: listen on 127.0.0.1 or ::1, " + need,
+               field};
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& host) { return reach_of(host) == Reach::loopback; }
+
+std::size_t max_connections_of_address(const std::string& host) {
+  return is_loopback(host) ? 10'000 : 1'000;
+}
+
+void warn_of_exposure(const cli::ServeOptions& options) {
+  if (!is_loopback(options.http_host) && options.tls_cert.empty()) {
+    log_warning("tokens and payloads go over the network in the clear: use --tls-cert, or a proxy",
+                {{"address", options.http_host}});
+  }
+  const bool has_beanstalk = !options.beanstalk_host.empty();
+  if (has_beanstalk && !is_loopback(options.beanstalk_host)) {
+    log_warning("whoever reaches the beanstalk address may do everything",
+                {{"address", options.beanstalk_host}});
+  }
+}
+
+Result<void> check_exposure(const cli::ServeOptions& options) {
+  const Allowed http = options.auth.empty() ? Allowed::loopback : Allowed::everywhere;
+  TRY(check(options.http_host, http, "http", "or name a file of access tokens with --auth"));
+  if (options.beanstalk_host.empty()) return ok();
+  const Allowed beanstalk = options.beanstalk_public ? Allowed::everywhere : Allowed::loopback;
+  return check(options.beanstalk_host, beanstalk, "beanstalk",
+               "or allow everybody there everything with --beanstalk-public: the protocol has no "
+               "access control");
 }
 
 }  // namespace detent::server

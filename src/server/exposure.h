@@ -1,15 +1,26 @@
 // Which addresses the server may listen on.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/result.h"
+#include "cli/serve_options.h"
 
 namespace detent::server {
 
-/// Refuses every address but loopback (127.0.0.0/8 and ::1): this version has no access control, so
-/// whoever reaches the port may do everything. Errors: `invalid_argument`, also for what is no IP
-/// address.
-Result<void> require_loopback(const std::string& host);
+/// Refuses to be reached from other machines (any address but 127.0.0.0/8 and ::1) by whoever
+/// likes: HTTP without tokens, and beanstalk, which has none, without a flag that says so. Errors:
+/// `invalid_argument`, also for what is no IP address.
+Result<void> check_exposure(const cli::ServeOptions& options);
+
+/// Warns in the log of what others could read or do. Requires: check_exposure() has accepted it.
+void warn_of_exposure(const cli::ServeOptions& options);
+
+bool is_loopback(const std::string& host);
+
+/// Most connections of one address for a server that listens on `host`: on loopback all come from
+/// one, a proxy's perhaps.
+std::size_t max_connections_of_address(const std::string& host);
 
 }  // namespace detent::server

@@ -20,6 +20,7 @@ std::vector<std::pair<std::string, HistogramSnapshot>> HttpMetrics::snapshot() c
 
 void HttpReply::send(net::HttpResponse response) const {
   metrics_->record(route_, metrics_->now() - start_);
+  if (act_ != nullptr) log_audit(*act_, response.status);
   if (!shared_with_.empty()) {
     response.headers.emplace_back("access-control-allow-origin", shared_with_);
     response.headers.emplace_back("access-control-expose-headers", "etag, location, retry-after");

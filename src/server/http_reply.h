@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "detent/clock.h"
 #include "net/http_server.h"
+#include "server/audit.h"
 
 namespace detent::server {
 
@@ -46,6 +48,9 @@ class HttpReply {
         metrics_(&metrics),
         start_(metrics.now()) {}
 
+  /// Has the answer logged. Before the reply is copied.
+  void audit(AuditedAct act) { act_ = std::make_shared<const AuditedAct>(std::move(act)); }
+
   void send(net::HttpResponse response) const;
   void send_json(int status, std::string body) const;
   void send_error(const Error& error) const;
@@ -58,6 +63,7 @@ class HttpReply {
   std::string_view shared_with_;
   HttpMetrics* metrics_;
   MonotonicTime start_;
+  std::shared_ptr<const AuditedAct> act_;  // shared by the copies; null: not logged
 };
 
 /// problem+json for what HTTP itself refuses; see json::render_http_problem.

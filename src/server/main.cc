@@ -13,6 +13,8 @@
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
+#include "net/tls_server.h"
+#include "server/access.h"
 #include "server/announce.h"
 #include "server/beanstalk_server.h"
 #include "server/check_data.h"
@@ -23,6 +25,7 @@
 #include "server/routes.h"
 #include "server/service_manager.h"
 #include "server/stop_signal.h"
+#include "server/token_command.h"
 #include "server/watchdog.h"
 #include "server/webhooks.h"
 
@@ -38,14 +41,44 @@ void drain(BeanstalkServer* beanstalk) {
   log_info("draining: beanstalk clients may put no more");
 }
 
+/// Null: plain HTTP was asked for.
+Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return Error{ErrorCode::invalid_argument, "--tls-cert and --tls-key go together", "tls-cert"};
+  }
+  if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
+  return net::TlsServer::load(options.tls_cert, options.tls_key);
+}
+
+/// Null: it is off.
+Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
+                                                         EngineThread& engine_thread,
+                                                         const Clock& clock) {
+  const std::string& host = options.beanstalk_host;
+  if (host.empty()) return std::unique_ptr<BeanstalkServer>();
+  return BeanstalkServer::start({.address = host,
+                                 .port = options.beanstalk_port,
+                                 .max_connections_of_address = max_connections_of_address(host)},
+                                engine_thread, clock);
+}
+
 Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
                                       const cli::ReadAgain& read_again) {
   const cli::ServeOptions& options = call.options;
   StopSignal stop_signal;
   const ServiceManager manager;
   Reloads reloads(call, read_again);
-  TRY(require_loopback(options.http_host));
-  if (!options.beanstalk_host.empty()) TRY(require_loopback(options.beanstalk_host));
+  TRY(check_exposure(options));
+  warn_of_exposure(options);
+  std::unique_ptr<Access> access;
+  if (!options.auth.empty()) {
+    ASSIGN_OR_RETURN(access, Access::load(options.auth));
+    reloads.add("the tokens in " + options.auth, [&access] { return access->reload(); });
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options));
+  if (tls != nullptr) {
+    reloads.add("the certificate in " + options.tls_cert, [&tls] { return tls->reload(); });
+  }
 
   SystemClock clock;
   const auto open = [&options, &clock] { return open_engine(options, clock); };
@@ -64,24 +97,26 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
           engine_thread, clock));
   reloads.add("the webhook keys in " + webhooks->keys_file().string(),
               [&webhooks] { return webhooks->reload_keys(); });
-  Routes routes(engine_thread, clock, offload.get(), options.cors_origin);
+  Routes routes(engine_thread, clock,
+                {.offload = offload.get(),
+                 .cors_origin = options.cors_origin,
+                 .access = access.get(),
+                 .host_names = options.host_names});
   routes.show_deliveries(webhooks->deliverer());
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    net::HttpServer::start(
-                       {.address = options.http_host, .port = options.http_port},
+                       {.address = options.http_host,
+                        .port = options.http_port,
+                        .max_connections_of_address = max_connections_of_address(options.http_host),
+                        .tls = tls},
                        [&routes](net::HttpRequest request, net::Responder responder) {
                          routes.handle(std::move(request), std::move(responder));
                        },
                        http_problem));
-  std::unique_ptr<BeanstalkServer> beanstalk;
-  std::string beanstalk_address;
-  if (!options.beanstalk_host.empty()) {
-    ASSIGN_OR_RETURN(beanstalk, BeanstalkServer::start({.address = options.beanstalk_host,
-                                                        .port = options.beanstalk_port},
-                                                       engine_thread, clock));
-    beanstalk_address = address_of(options.beanstalk_host, beanstalk->port());
-  }
-  announce(options, http->port(), beanstalk_address);
+  ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
+                   start_beanstalk(options, engine_thread, clock));
+  announce(options, http->port(),
+           beanstalk ? address_of(options.beanstalk_host, beanstalk->port()) : "");
   manager.ready();
 
   const char* const signal = stop_signal.wait({.on_drain = [&] { drain(beanstalk.get()); },
@@ -117,5 +152,9 @@ int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {
 int main(int argc, char** argv) {
   const detent::cli::Streams streams{std::cin, std::cout, std::cerr,
                                      detent::cli::terminal_of_process()};
-  return detent::cli::run(argc, argv, streams, {detent::server::serve, detent::server::check_data});
+  return detent::cli::run(argc, argv, streams,
+                          {detent::server::serve, detent::server::check_data,
+                           [&streams](const detent::cli::TokenOptions& options) {
+                             return detent::server::make_token(options, streams.out, streams.err);
+                           }});
 }

@@ -30,10 +30,10 @@ class RouteTable {
     routes_.push_back({method, pattern, std::move(handler)});
   }
 
-  /// Calls `visit(method, pattern)` for each route, in the order in which they were added.
+  /// Calls `visit(method, pattern, handler)` for each route, in the order in which they were added.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (const Route& route : routes_) visit(route.method, route.pattern);
+    for (const Route& route : routes_) visit(route.method, route.pattern, route.handler);
   }
   /// Nothing when no pattern has this path. `target` may carry a query, which is not looked at.
   std::optional<RouteMatch<Handler>> find(std::string_view method, std::string_view target) const;

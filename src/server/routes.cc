@@ -21,11 +21,15 @@ namespace {
 
 constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The task that a path names, by its id or by its queue and key. Errors: not_found.
-Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path) {
+/// The task that a path names, by its id or by its queue and key. Errors: not_found, and those of
+/// permit(): a queue in the path was checked before.
+Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path,
+                          const Caller& caller, Need need) {
   if (path.size() == 2) return engine.id_of_key(path.front(), path.back());
-  if (const std::optional<TaskId> id = parse_task_id(path.front())) return *id;
-  return Error{ErrorCode::not_found, "no task has such an id", "id"};
+  const std::optional<TaskId> id = parse_task_id(path.front());
+  if (!id) return Error{ErrorCode::not_found, "no task has such an id", "id"};
+  TRY(permit(engine, caller, need, *id));
+  return *id;
 }
 
 /// A task with the rules in force.
@@ -72,13 +76,17 @@ void keep_trace(const net::HttpRequest& request, ScheduleRequest& task) {
 
 using LeaseOutcomes = std::vector<Result<LeaseOutcome>>;
 
-/// One call of `verb` for each lease that is one, a conflict for each that is not.
+/// One call of `verb` for each lease that is one, a conflict for each that is not, or is of a queue
+/// of which the caller may take nothing.
 template <class Verb>
-Result<LeaseOutcomes> each_lease(const json::LeaseList& leases, Verb verb) {
+Result<LeaseOutcomes> each_lease(const Engine& engine, const Caller& caller,
+                                 const json::LeaseList& leases, Verb verb) {
   LeaseOutcomes outcomes;
   outcomes.reserve(leases.size());
   for (const std::optional<LeaseToken>& lease : leases) {
-    outcomes.push_back(lease ? verb(*lease) : Result<LeaseOutcome>(LeaseOutcome::conflict));
+    const bool is_own =
+        lease && (caller.may_all() || caller.may(Need::consume, engine.queue_of(*lease)));
+    outcomes.push_back(is_own ? verb(*lease) : Result<LeaseOutcome>(LeaseOutcome::conflict));
   }
   return outcomes;
 }
@@ -89,73 +97,78 @@ void answer_outcomes(const HttpReply& reply, const LeaseOutcomes& outcomes) {
 
 }  // namespace
 
-Routes::Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload,
-               std::string cors_origin)
+Routes::Routes(EngineThread& engine, const Clock& clock, RoutesOptions options)
     : engine_(engine),
-      offload_(offload),
-      cors_origin_(std::move(cors_origin)),
+      options_(std::move(options)),
+      offload_(options_.offload),
       http_metrics_(clock),
-      start_(clock.now()) {
+      start_(clock.now()),
+      refusals_(clock) {
   using Method = void (Routes::*)(const Call&);
-  const auto add = [this](std::string_view method, std::string_view pattern, Method handler) {
-    table_.add(method, pattern,
-               [this, handler](const Call& call) { std::invoke(handler, this, call); });
+  const auto add = [this](std::string_view method, std::string_view pattern, Need need,
+                          Method handler) {
+    table_.add(method, pattern, {.need = need, .handle = [this, handler](const Call& call) {
+                                   std::invoke(handler, this, call);
+                                 }});
   };
-  add("POST", "/v1/tasks", &Routes::schedule);
-  add("GET", "/v1/tasks", &Routes::list_tasks);
-  add("POST", "/v1/tasks/batch", &Routes::schedule_batch);
-  add("POST", "/v1/tasks/cancel", &Routes::cancel_batch);
-  add("POST", "/v1/tasks/move", &Routes::move_batch);
-  add("GET", "/v1/tasks/{id}", &Routes::get_task);
-  add("PATCH", "/v1/tasks/{id}", &Routes::edit_task);
-  add("DELETE", "/v1/tasks/{id}", &Routes::cancel_task);
-  add("POST", "/v1/tasks/{id}/run", &Routes::run_task);
-  add("POST", "/v1/queues/{queue}/lease", &Routes::lease);
-  add("POST", "/v1/leases/complete", &Routes::complete);
-  add("POST", "/v1/leases/fail", &Routes::fail);
-  add("POST", "/v1/leases/extend", &Routes::extend);
-  add("POST", "/v1/leases/release", &Routes::release);
-  add("GET", "/v1/queues", &Routes::list_queues);
-  add("GET", "/v1/queues/{queue}", &Routes::get_queue);
-  add("PATCH", "/v1/queues/{queue}", &Routes::change_queue);
-  add("DELETE", "/v1/queues/{queue}", &Routes::remove_queue);
-  add("POST", "/v1/queues/{queue}/pause", &Routes::pause_queue);
-  add("POST", "/v1/queues/{queue}/resume", &Routes::resume_queue);
-  add("POST", "/v1/queues/{queue}/purge", &Routes::purge_queue);
-  add("POST", "/v1/queues/{queue}/redrive", &Routes::redrive_queue);
-  add("GET", "/v1/queues/{queue}/keys/{key}", &Routes::get_task);
-  add("PATCH", "/v1/queues/{queue}/keys/{key}", &Routes::edit_task);
-  add("DELETE", "/v1/queues/{queue}/keys/{key}", &Routes::cancel_task);
-  add("GET", "/v1/schedules", &Routes::list_schedules);
-  add("GET", "/v1/schedules/{name}", &Routes::get_schedule);
-  add("PUT", "/v1/schedules/{name}", &Routes::put_schedule);
-  add("DELETE", "/v1/schedules/{name}", &Routes::remove_schedule);
-  add("GET", "/v1/schedules/{name}/next", &Routes::next_of_schedule);
-  add("POST", "/v1/schedules/{name}/pause", &Routes::pause_schedule);
-  add("POST", "/v1/schedules/{name}/resume", &Routes::resume_schedule);
-  add("POST", "/v1/schedules/{name}/trigger", &Routes::trigger_schedule);
-  add("POST", "/v1/schedules/{name}/backfill", &Routes::backfill_schedule);
-  add("POST", "/v1/occurrences", &Routes::preview_schedule);
-  add("GET", "/v1/stats", &Routes::stats);
-  add("GET", "/v1/forecast", &Routes::forecast);
-  add("GET", "/v1/wheel", &Routes::wheel);
-  add("GET", "/v1/dump", &Routes::dump);
-  add("POST", "/v1/restore", &Routes::restore);
-  add("GET", "/metrics", &Routes::metrics);
-  add("GET", "/readyz", &Routes::ready);
-  add("GET", "/", &Routes::dashboard);
-  add("GET", "/assets/{name}", &Routes::dashboard);
-  table_.add("GET", "/healthz",
-             [](const Call& call) { call.reply.send_json(200, R"({"status":"ok"})"); });
-  table_.add("GET", "/openapi.json",
-             [](const Call& call) { call.reply.send_json(200, std::string(openapi_document())); });
+  const auto serve = [this](std::string_view pattern, std::function<void(const Call&)> handler) {
+    table_.add("GET", pattern, {.need = Need::nothing, .handle = std::move(handler)});
+  };
+  add("POST", "/v1/tasks", Need::produce, &Routes::schedule);
+  add("GET", "/v1/tasks", Need::any_token, &Routes::list_tasks);
+  add("POST", "/v1/tasks/batch", Need::produce, &Routes::schedule_batch);
+  add("POST", "/v1/tasks/cancel", Need::produce, &Routes::cancel_batch);
+  add("POST", "/v1/tasks/move", Need::produce, &Routes::move_batch);
+  add("GET", "/v1/tasks/{id}", Need::look, &Routes::get_task);
+  add("PATCH", "/v1/tasks/{id}", Need::produce, &Routes::edit_task);
+  add("DELETE", "/v1/tasks/{id}", Need::produce, &Routes::cancel_task);
+  add("POST", "/v1/tasks/{id}/run", Need::produce, &Routes::run_task);
+  add("POST", "/v1/queues/{queue}/lease", Need::consume, &Routes::lease);
+  add("POST", "/v1/leases/complete", Need::consume, &Routes::complete);
+  add("POST", "/v1/leases/fail", Need::consume, &Routes::fail);
+  add("POST", "/v1/leases/extend", Need::consume, &Routes::extend);
+  add("POST", "/v1/leases/release", Need::consume, &Routes::release);
+  add("GET", "/v1/queues", Need::any_token, &Routes::list_queues);
+  add("GET", "/v1/queues/{queue}", Need::look, &Routes::get_queue);
+  add("PATCH", "/v1/queues/{queue}", Need::admin, &Routes::change_queue);
+  add("DELETE", "/v1/queues/{queue}", Need::admin, &Routes::remove_queue);
+  add("POST", "/v1/queues/{queue}/pause", Need::admin, &Routes::pause_queue);
+  add("POST", "/v1/queues/{queue}/resume", Need::admin, &Routes::resume_queue);
+  add("POST", "/v1/queues/{queue}/purge", Need::admin, &Routes::purge_queue);
+  add("POST", "/v1/queues/{queue}/redrive", Need::admin, &Routes::redrive_queue);
+  add("GET", "/v1/queues/{queue}/keys/{key}", Need::look, &Routes::get_task);
+  add("PATCH", "/v1/queues/{queue}/keys/{key}", Need::produce, &Routes::edit_task);
+  add("DELETE", "/v1/queues/{queue}/keys/{key}", Need::produce, &Routes::cancel_task);
+  add("GET", "/v1/schedules", Need::look_all, &Routes::list_schedules);
+  add("GET", "/v1/schedules/{name}", Need::look_all, &Routes::get_schedule);
+  add("PUT", "/v1/schedules/{name}", Need::admin_all, &Routes::put_schedule);
+  add("DELETE", "/v1/schedules/{name}", Need::admin_all, &Routes::remove_schedule);
+  add("GET", "/v1/schedules/{name}/next", Need::look_all, &Routes::next_of_schedule);
+  add("POST", "/v1/schedules/{name}/pause", Need::admin_all, &Routes::pause_schedule);
+  add("POST", "/v1/schedules/{name}/resume", Need::admin_all, &Routes::resume_schedule);
+  add("POST", "/v1/schedules/{name}/trigger", Need::admin_all, &Routes::trigger_schedule);
+  add("POST", "/v1/schedules/{name}/backfill", Need::admin_all, &Routes::backfill_schedule);
+  add("POST", "/v1/occurrences", Need::any_token, &Routes::preview_schedule);
+  add("GET", "/v1/stats", Need::any_token, &Routes::stats);
+  add("GET", "/v1/forecast", Need::look_all, &Routes::forecast);
+  add("GET", "/v1/wheel", Need::look_all, &Routes::wheel);
+  add("GET", "/v1/dump", Need::admin_all, &Routes::dump);
+  add("POST", "/v1/restore", Need::admin_all, &Routes::restore);
+  add("GET", "/metrics", Need::look_all, &Routes::metrics);
+  add("GET", "/readyz", Need::nothing, &Routes::ready);
+  add("GET", "/", Need::nothing, &Routes::dashboard);
+  add("GET", "/assets/{name}", Need::nothing, &Routes::dashboard);
+  serve("/healthz", [](const Call& call) { call.reply.send_json(200, R"({"status":"ok"})"); });
+  serve("/openapi.json",
+        [](const Call& call) { call.reply.send_json(200, std::string(openapi_document())); });
 }
 
 std::vector<Routes::Route> Routes::all() const {
   std::vector<Route> routes;
-  table_.for_each([&routes](std::string_view method, std::string_view pattern) {
-    routes.push_back({method, pattern});
-  });
+  table_.for_each(
+      [&routes](std::string_view method, std::string_view pattern, const Endpoint& endpoint) {
+        routes.push_back({method, pattern, endpoint.need});
+      });
   return routes;
 }
 
@@ -172,12 +185,13 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
   const bool is_preflight =
       method == "OPTIONS" && !request.header("access-control-request-method").empty();
   if (is_preflight && !shared_with(request).empty()) {
-    return reply.send({.status = 204,
-                       .content_type = "",
-                       .body = "",
-                       .headers = {{"access-control-allow-methods", match->allowed},
-                                   {"access-control-allow-headers", "content-type, if-match"},
-                                   {"access-control-max-age", "600"}}});
+    return reply.send(
+        {.status = 204,
+         .content_type = "",
+         .body = "",
+         .headers = {{"access-control-allow-methods", match->allowed},
+                     {"access-control-allow-headers", "authorization, content-type, if-match"},
+                     {"access-control-max-age", "600"}}});
   }
   if (match->handler == nullptr) {
     net::HttpResponse refusal =
@@ -185,21 +199,33 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
     refusal.headers.emplace_back("allow", match->allowed);
     return reply.send(std::move(refusal));
   }
-  (*match->handler)(Call{.request = std::move(request),
-                         .parameters = std::move(match->parameters),
-                         .reply = std::move(reply)});
+  Caller caller;
+  const std::optional<net::HttpResponse> refused = refusal(request, *match, caller);
+  if (is_audited(match->handler->need)) {
+    const bool is_known = options_.access == nullptr || caller.is_token();
+    reply.audit(audited_act(is_known ? caller.name() : "", request));
+  }
+  if (refused) return reply.send(*refused);
+  match->handler->handle(Call{.request = std::move(request),
+                              .parameters = std::move(match->parameters),
+                              .reply = std::move(reply),
+                              .caller = std::move(caller)});
 }
 
 /// For whom a browser may show the answer (CORS): nobody, unless a page of the one origin asks.
 std::string_view Routes::shared_with(const net::HttpRequest& request) const {
   const std::string_view origin = request.header("origin");
-  if (origin.empty() || (cors_origin_ != "*" && origin != cors_origin_)) return {};
-  return cors_origin_;
+  const std::string& shared = options_.cors_origin;
+  if (origin.empty() || (shared != "*" && origin != shared)) return {};
+  return shared;
 }
 
 void Routes::schedule(const Call& call) {
   Result<ScheduleRequest> request = json::parse_schedule(call.request.body);
   if (!request) return call.reply.send_error(request.error());
+  if (const auto allowed = call.caller.require(Need::produce, request->queue); !allowed) {
+    return call.reply.send_error(allowed.error());
+  }
   keep_trace(call.request, *request);
   run(
       call.reply,
@@ -216,6 +242,9 @@ void Routes::schedule_batch(const Call& call) {
       json::parse_schedule_batch(call.request.body, call.request.header("content-type"));
   if (!requests) return call.reply.send_error(requests.error());
   for (Result<ScheduleRequest>& request : *requests) {
+    if (!request) continue;
+    const Result<void> allowed = call.caller.require(Need::produce, request->queue);
+    if (!allowed) request = allowed.error();
     if (request) keep_trace(call.request, *request);
   }
   const auto schedule_all = [requests = *std::move(requests)](
@@ -235,8 +264,9 @@ void Routes::schedule_batch(const Call& call) {
 }
 
 void Routes::get_task(const Call& call) {
-  const auto get = [path = call.parameters](Engine& engine) -> Result<TaskSnapshot> {
-    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+  const auto get = [path = call.parameters,
+                    caller = call.caller](Engine& engine) -> Result<TaskSnapshot> {
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::look));
     return view_task(engine, id);
   };
   run_on_task(call, &Routes::show_far, get,
@@ -252,9 +282,9 @@ void Routes::edit_task(const Call& call) {
   const Result<TaskEdit> edit = json::parse_edit(call.request.body);
   if (!edit) return call.reply.send_error(edit.error());
   const auto change =
-      [path = call.parameters, edit = *edit,
+      [path = call.parameters, caller = call.caller, edit = *edit,
        if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
-    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::produce));
     return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
       TRY(engine.edit(id, edit));
       return view_task(engine, id);
@@ -268,9 +298,9 @@ void Routes::run_task(const Call& call) {
     return call.reply.send_error(plain.error());
   }
   const auto run_now =
-      [path = call.parameters,
+      [path = call.parameters, caller = call.caller,
        if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
-    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::produce));
     return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
       TRY(engine.run_now(id));
       return view_task(engine, id);
@@ -281,9 +311,9 @@ void Routes::run_task(const Call& call) {
 
 void Routes::cancel_task(const Call& call) {
   const auto cancel =
-      [path = call.parameters,
+      [path = call.parameters, caller = call.caller,
        if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
-    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path));
+    ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::produce));
     return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
       TRY(engine.cancel(id));
       return TaskSnapshot{.task = {.id = id, .queue = {}, .payload = {}, .rules = {}}};
@@ -316,8 +346,9 @@ void Routes::lease(const Call& call) {
 void Routes::complete(const Call& call) {
   Result<json::LeaseList> leases = json::parse_complete(call.request.body);
   if (!leases) return call.reply.send_error(leases.error());
-  const auto complete_all = [leases = *std::move(leases)](Engine& engine) {
-    return each_lease(leases, [&engine](LeaseToken lease) { return engine.complete(lease); });
+  const auto complete_all = [leases = *std::move(leases), caller = call.caller](Engine& engine) {
+    return each_lease(engine, caller, leases,
+                      [&engine](LeaseToken lease) { return engine.complete(lease); });
   };
   run(call.reply, complete_all, answer_outcomes);
 }
@@ -325,8 +356,8 @@ void Routes::complete(const Call& call) {
 void Routes::fail(const Call& call) {
   Result<json::FailCall> request = json::parse_fail(call.request.body);
   if (!request) return call.reply.send_error(request.error());
-  const auto fail_all = [request = *std::move(request)](Engine& engine) {
-    return each_lease(request.leases, [&](LeaseToken lease) {
+  const auto fail_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
+    return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
       return engine.fail({.lease = lease, .delay = request.delay, .error = request.error});
     });
   };
@@ -336,8 +367,8 @@ void Routes::fail(const Call& call) {
 void Routes::extend(const Call& call) {
   Result<json::ExtendCall> request = json::parse_extend(call.request.body);
   if (!request) return call.reply.send_error(request.error());
-  const auto extend_all = [request = *std::move(request)](Engine& engine) {
-    return each_lease(request.leases,
+  const auto extend_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
+    return each_lease(engine, caller, request.leases,
                       [&](LeaseToken lease) { return engine.extend(lease, request.by); });
   };
   run(call.reply, extend_all, answer_outcomes);
@@ -346,8 +377,8 @@ void Routes::extend(const Call& call) {
 void Routes::release(const Call& call) {
   Result<json::ReleaseCall> request = json::parse_release(call.request.body);
   if (!request) return call.reply.send_error(request.error());
-  const auto release_all = [request = *std::move(request)](Engine& engine) {
-    return each_lease(request.leases, [&](LeaseToken lease) {
+  const auto release_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
+    return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
       return engine.release(lease, request.delay, request.priority);
     });
   };
@@ -356,7 +387,10 @@ void Routes::release(const Call& call) {
 
 void Routes::stats(const Call& call) {
   const auto read = [](Engine& engine) -> Result<EngineStats> { return engine.stats(); };
-  run(call.reply, read, [this](const HttpReply& reply, EngineStats& stats) {
+  run(call.reply, read, [this, caller = call.caller](const HttpReply& reply, EngineStats& stats) {
+    std::erase_if(stats.queues, [&caller](const QueueStats& queue) {
+      return !caller.may(Need::look, queue.queue);
+    });
     const auto uptime = std::chrono::floor<std::chrono::milliseconds>(http_metrics_.now() - start_);
     std::optional<std::uint64_t> away;
     if (offload_ != nullptr) away = offload_->stats().away;

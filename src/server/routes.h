@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "net/http_server.h"
 #include "protocol/json/queue_patch.h"
 #include "protocol/json/schedule_parser.h"
+#include "server/access.h"
+#include "server/audit.h"
 #include "server/http_reply.h"
 #include "server/route_table.h"
 
@@ -28,14 +31,22 @@ class OffloadThread;
 
 namespace detent::server {
 
-/// Thread-safe. `clock` must outlive it; the HTTP server must be stopped, and then `engine`, before
-/// it is destroyed, because requests under way refer to it.
+struct RoutesOptions {
+  OffloadThread* offload = nullptr;  // null: tasks are here or nowhere
+  /// The origin whose pages may use the API in a browser: "https://example.org", "*" for all, ""
+  /// for none.
+  std::string cors_origin = {};
+  /// Null: whoever reaches the server may do everything, as long as it comes by an address or
+  /// one of `host_names`.
+  const Access* access = nullptr;
+  std::vector<std::string> host_names = {};
+};
+
+/// Thread-safe. `clock` and what the options name must outlive it; the HTTP server must be stopped,
+/// and then `engine`, before it is destroyed, because requests under way refer to it.
 class Routes {
  public:
-  /// `offload` may be null: then tasks are here or nowhere. `cors_origin` is the origin whose pages
-  /// may use the API in a browser: "https://example.org", "*" for all, "" for none.
-  Routes(EngineThread& engine, const Clock& clock, OffloadThread* offload = nullptr,
-         std::string cors_origin = {});
+  Routes(EngineThread& engine, const Clock& clock, RoutesOptions options = {});
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
@@ -47,6 +58,7 @@ class Routes {
   struct Route {
     std::string_view method;
     std::string_view pattern;  // "/v1/tasks/{id}"
+    Need need;
   };
   /// All that are answered; of views that live as long as the program.
   std::vector<Route> all() const;
@@ -56,8 +68,12 @@ class Routes {
     net::HttpRequest request;
     std::vector<std::string> parameters;
     HttpReply reply;
+    Caller caller;
   };
-  using Handler = std::function<void(const Call&)>;
+  struct Endpoint {
+    Need need;  // of the queue in the path; elsewhere the handler checks each task's queue
+    std::function<void(const Call&)> handle;
+  };
   using QueueVerb = Result<QueueStep> (Engine::*)(const std::string&, std::size_t, QueueCursor);
   /// A verb over a whole queue that is under way.
   struct Sweep {
@@ -79,6 +95,7 @@ class Routes {
   /// A page of a list that is under way.
   struct Listing {
     HttpReply reply;
+    Caller caller;
     TaskFilter filter;
     std::size_t limit = 0;
     Place after = kListStart;
@@ -133,6 +150,9 @@ class Routes {
   void metrics(const Call& call);
   void ready(const Call& call);
 
+  /// What is wrong with who asks, before it is looked at what for. Fills `caller`.
+  std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
+                                           const RouteMatch<Endpoint>& match, Caller& caller);
   std::string_view shared_with(const net::HttpRequest& request) const;
   void set_paused(const Call& call, const json::QueuePatch& patch);
   void list_step(Listing listing);
@@ -157,22 +177,23 @@ class Routes {
   void run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise);
 
   /// What is done about a task that is not here, and may be with the other system.
-  using FarVerb = void (Routes::*)(const HttpReply&, TaskId, UniqueFunction<void()>);
+  using FarVerb = void (Routes::*)(const Call&, TaskId, UniqueFunction<void()>);
   /// run() for a verb on the task that the path names; when it is not here, `far_verb` first.
   template <class Verb, class Answer>
   void run_on_task(const Call& call, FarVerb far_verb, Verb verb, Answer answer);
   /// Answers with the task as it is there, or looks again here.
-  void show_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> look_again);
+  void show_far(const Call& call, TaskId id, UniqueFunction<void()> look_again);
   /// Has it put here, if it is there, then goes on.
-  void fetch_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> go_on);
+  void fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on);
 
   EngineThread& engine_;
+  const RoutesOptions options_;
   OffloadThread* const offload_;
   const Deliverer* deliverer_ = nullptr;
-  const std::string cors_origin_;
   HttpMetrics http_metrics_;
   const MonotonicTime start_;
-  RouteTable<Handler> table_;
+  RouteTable<Endpoint> table_;
+  RefusalLog refusals_;
 };
 
 }  // namespace detent::server

@@ -19,6 +19,7 @@ struct Routes::Batch {
   using Results = std::vector<Result<T>>;
 
   json::TaskNames tasks;
+  Caller caller;
   std::function<Result<T>(Engine&, TaskId)> verb;
   std::string (*render)(std::span<const Result<T>>);
   Results results = {};
@@ -28,9 +29,12 @@ struct Routes::Batch {
   /// Carries out the verb on one of the tasks.
   Result<T> run(Engine& engine, std::size_t index) const {
     if (index < tasks.ids.size()) {
-      if (const std::optional<TaskId> id = tasks.ids[index]) return verb(engine, *id);
-      return Error{ErrorCode::not_found, "no task has such an id", "id"};
+      const std::optional<TaskId> id = tasks.ids[index];
+      if (!id) return Error{ErrorCode::not_found, "no task has such an id", "id"};
+      TRY(permit(engine, caller, Need::produce, *id));
+      return verb(engine, *id);
     }
+    TRY(caller.require(Need::produce, tasks.queue));
     ASSIGN_OR_RETURN(const TaskId id,
                      engine.id_of_key(tasks.queue, tasks.keys[index - tasks.ids.size()]));
     return verb(engine, id);
@@ -92,6 +96,7 @@ void Routes::cancel_batch(const Call& call) {
   Result<json::TaskNames> tasks = json::parse_cancel_batch(call.request.body);
   if (!tasks) return call.reply.send_error(tasks.error());
   run_batch<TaskId>(call.reply, {.tasks = *std::move(tasks),
+                                 .caller = call.caller,
                                  .verb = [](Engine& engine, TaskId id) -> Result<TaskId> {
                                    TRY(engine.cancel(id));
                                    return id;
@@ -105,6 +110,7 @@ void Routes::move_batch(const Call& call) {
   run_batch<TaskSnapshot>(
       call.reply,
       {.tasks = std::move(move->tasks),
+       .caller = call.caller,
        .verb = [due = move->due](Engine& engine, TaskId id) { return engine.move(id, due); },
        .render = &json::render_schedule_results});
 }

@@ -14,18 +14,23 @@ Error not_to_be_asked(TaskId id, Error error) {
       std::move(error));
 }
 
-void Routes::show_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> look_again) {
-  const bool is_posted =
-      offload_->post([reply, id, look_again = std::move(look_again)](FarTasks& far) mutable {
+void Routes::show_far(const Call& call, TaskId id, UniqueFunction<void()> look_again) {
+  const HttpReply& reply = call.reply;
+  const bool is_posted = offload_->post(
+      [reply, caller = call.caller, id, look_again = std::move(look_again)](FarTasks& far) mutable {
         Result<std::optional<Task>> task = far.find(id);
         if (!task) return reply.send_error(not_to_be_asked(id, std::move(task).error()));
         if (!*task) return look_again();  // it may have come here meanwhile
+        if (const auto allowed = permit(caller, Need::look, **task); !allowed) {
+          return reply.send_error(allowed.error());
+        }
         answer_task(reply, {.task = **std::move(task)});
       });
   if (!is_posted) reply.send_error(overloaded());
 }
 
-void Routes::fetch_far(const HttpReply& reply, TaskId id, UniqueFunction<void()> go_on) {
+void Routes::fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on) {
+  const HttpReply& reply = call.reply;
   const bool is_posted =
       offload_->post([reply, id, go_on = std::move(go_on)](FarTasks& far) mutable {
         Result<bool> fetched = far.fetch(id);

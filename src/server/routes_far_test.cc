@@ -17,7 +17,7 @@ class RoutesFar : public RoutesTest {
     offload_ =
         std::make_unique<OffloadThread>(*engine_, std::move(external), clock_,
                                         FarTasksOptions{.near = 1h, .far = 2h, .interval = 1min});
-    routes_ = std::make_unique<Routes>(*engine_, clock_, offload_.get());
+    routes_ = std::make_unique<Routes>(*engine_, clock_, RoutesOptions{.offload = offload_.get()});
     listen(10s);
   }
   ~RoutesFar() override {

@@ -131,7 +131,12 @@ Result<TaskList> list_and_show_rules(Engine& engine, const TaskFilter& filter, P
 void Routes::list_tasks(const Call& call) {
   Result<ListRequest> request = read_list_request(call.request.target);
   if (!request) return call.reply.send_error(request.error());
+  const std::optional<std::string>& queue = request->filter.queue;
+  if (queue && !call.caller.may(Need::look, *queue)) {
+    return call.reply.send_error(forbidden(Need::look, *queue));
+  }
   list_step({.reply = call.reply,
+             .caller = call.caller,
              .filter = std::move(request->filter),
              .limit = request->limit,
              .after = request->after});
@@ -146,6 +151,7 @@ void Routes::list_step(Listing listing) {
   run(reply, read,
       [this, listing = std::move(listing)](const HttpReply& to, TaskList& found) mutable {
         for (TaskSnapshot& view : found.tasks) {
+          if (!listing.caller.may(Need::look, view.task.queue)) continue;
           listing.bytes += view.task.payload.data.size();
           listing.tasks.push_back(std::move(view));
         }

@@ -23,9 +23,11 @@ Result<void> refuse_options(const net::HttpRequest& request) {
   return take_query(request.target, {});
 }
 
-Result<std::vector<QueueView>> view_all(const Engine& engine) {
+/// Those that the caller may look at.
+Result<std::vector<QueueView>> view_all(const Engine& engine, const Caller& caller) {
   std::vector<QueueView> views;
   for (const QueueStats& stats : engine.stats().queues) {
+    if (!caller.may(Need::look, stats.queue)) continue;
     Result<QueueView> view = engine.queue(stats.queue);
     if (!view && view.error().code == ErrorCode::not_found) continue;  // workers wait for it only
     if (!view) return view.error();
@@ -51,7 +53,7 @@ void answer_queue(const HttpReply& reply, const QueueView& view) {
 
 void Routes::list_queues(const Call& call) {
   run(
-      call.reply, [](Engine& engine) { return view_all(engine); },
+      call.reply, [caller = call.caller](Engine& engine) { return view_all(engine, caller); },
       [](const HttpReply& reply, const std::vector<QueueView>& views) {
         reply.send_json(200, json::render_queues(views));
       });

@@ -16,6 +16,11 @@ inline Error overloaded() {
 /// The answer when another system, which may have the task, cannot be asked: whatever is wrong
 /// there, the caller can only try again.
 Error not_to_be_asked(TaskId id, Error error);
+/// Whether `caller` may do something with a task. Errors: `forbidden`; `not_found`, as if it were
+/// not there, for a task of a queue at which it may not look.
+Result<void> permit(const Caller& caller, Need need, const Task& task);
+/// The same with the task looked up, which costs a read unless the caller may do everything.
+Result<void> permit(Engine& engine, const Caller& caller, Need need, TaskId id);
 /// Answers with all of a task.
 void answer_task(const HttpReply& reply, const TaskSnapshot& view);
 
@@ -52,11 +57,12 @@ void Routes::run_on_task(const Call& call, FarVerb far_verb, Verb verb, Answer a
   std::optional<TaskId> id;  // a task with a key does not go away
   if (call.parameters.size() == 1) id = parse_task_id(call.parameters.front());
   if (offload_ == nullptr || !id) return run(call.reply, std::move(verb), std::move(answer));
-  run_or(call.reply, verb, answer,
-         [this, id = *id, far_verb, verb, answer](const HttpReply& reply, const Error& error) {
-           if (error.code != ErrorCode::not_found) return reply.send_error(error);
-           (this->*far_verb)(reply, id, [this, reply, verb, answer] { run(reply, verb, answer); });
-         });
+  run_or(
+      call.reply, verb, answer,
+      [this, call, id = *id, far_verb, verb, answer](const HttpReply& reply, const Error& error) {
+        if (error.code != ErrorCode::not_found) return reply.send_error(error);
+        (this->*far_verb)(call, id, [this, reply, verb, answer] { run(reply, verb, answer); });
+      });
 }
 
 }  // namespace detent::server

@@ -79,7 +79,7 @@ TEST_F(RoutesTest, ALongPollIsAnsweredTheMomentATaskIsDue) {
   schedule(R"({"queue":"q","delay":"250ms"})");
   test::RawSocket poll(http_->port());
   poll.send(
-      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
       "14\r\n\r\n{\"wait\":\"20s\"}");
   while (send("GET", "/v1/stats").body.find(R"("waiting_workers":1)") == std::string::npos) {
   }
@@ -91,7 +91,7 @@ TEST_F(RoutesTest, AClientGoneInTheMiddleOfALongPollGetsNoTask) {
   {
     test::RawSocket poll(http_->port());
     poll.send(
-        "POST /v1/queues/q/lease HTTP/1.1\r\nHost: x\r\nContent-Length: "
+        "POST /v1/queues/q/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
         "14\r\n\r\n{\"wait\":\"20s\"}");
     while (send("GET", "/v1/stats").body.find(R"("waiting_workers":1)") == std::string::npos) {
     }
@@ -105,7 +105,7 @@ TEST_F(RoutesTest, AClientGoneInTheMiddleOfALongPollGetsNoTask) {
 TEST_F(RoutesTest, HalfARequestAndThenSilenceIsAnsweredAndClosed) {
   listen(200ms);
   test::RawSocket half(http_->port());
-  half.send("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"queue\":");
+  half.send("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"queue\":");
   EXPECT_TRUE(half.read_to_end().starts_with("HTTP/1.1 408 "));
   EXPECT_EQ(send("GET", "/healthz").status, 200);
 }
@@ -209,7 +209,7 @@ class RoutesCorsTest : public RoutesTest {
  protected:
   void share_with(const std::string& origin) {
     http_->stop(0ms);
-    routes_ = std::make_unique<Routes>(*engine_, clock_, nullptr, origin);
+    routes_ = std::make_unique<Routes>(*engine_, clock_, RoutesOptions{.cors_origin = origin});
     listen(10s);
   }
   HttpResponse send_from(const std::string& origin, const std::string& method,

@@ -149,7 +149,7 @@ TEST_F(Program, ADamagedFolderIsRefusedAndSaid) {
 TEST_F(Program, AnAddressThatOthersReachIsRefused) {
   const Outcome outcome = run("serve --http 0.0.0.0:0 --data " + data());
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_TRUE(says(outcome, "no access control")) << outcome.said;
+  EXPECT_TRUE(says(outcome, "--auth")) << outcome.said;
   EXPECT_FALSE(std::filesystem::exists(data()));
 }
 

@@ -1,0 +1,77 @@
+#include "server/access_token.h"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include "detent/check.h"
+
+namespace detent::server {
+namespace {
+
+constexpr std::string_view kHex = "0123456789abcdef";
+
+/// Base64 with the alphabet of RFC 4648, section 5, without padding.
+std::string base64url(const TokenHash& bytes) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string text;
+  std::uint32_t bits = 0;
+  int count = 0;  // of bits
+  for (const std::uint8_t byte : bytes) {
+    bits = bits << 8 | byte;
+    for (count += 8; count >= 6; count -= 6) text.push_back(kAlphabet[bits >> (count - 6) & 63u]);
+  }
+  if (count > 0) text.push_back(kAlphabet[bits << (6 - count) & 63u]);
+  return text;
+}
+
+std::optional<unsigned> hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A' + 10);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string make_token() {
+  TokenHash secret{};
+  DETENT_CHECK(RAND_bytes(secret.data(), static_cast<int>(secret.size())) == 1);
+  std::string token = "dt_" + base64url(secret);
+  OPENSSL_cleanse(secret.data(), secret.size());
+  return token;
+}
+
+TokenHash hash_token(std::string_view token) {
+  TokenHash hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
+  return hash;
+}
+
+bool is_equal(const TokenHash& a, const TokenHash& b) noexcept {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string to_hex(const TokenHash& hash) {
+  std::string hex;
+  for (const std::uint8_t byte : hash) {
+    hex.push_back(kHex[byte >> 4]);
+    hex.push_back(kHex[byte & 15u]);
+  }
+  return hex;
+}
+
+std::optional<TokenHash> parse_token_hash(std::string_view hex) noexcept {
+  TokenHash hash{};
+  if (hex.size() != 2 * hash.size()) return std::nullopt;
+  for (std::size_t i = 0; i < hash.size(); ++i) {
+    const auto high = hex_digit(hex[2 * i]);
+    const auto low = hex_digit(hex[2 * i + 1]);
+    if (!high || !low) return std::nullopt;
+    hash[i] = static_cast<std::uint8_t>(*high << 4 | *low);
+  }
+  return hash;
+}
+
+}  // namespace detent::server

@@ -1,0 +1,63 @@
+// Who may call a route: checked once for each request, before its handler. What names no queue in
+// its path is checked by the handler, task by task, once the task's queue is known.
+#include <utility>
+
+#include "protocol/json/problem.h"
+#include "server/browser_guard.h"
+#include "server/routes.h"
+#include "server/routes_run.h"
+
+namespace detent::server {
+namespace {
+
+constexpr std::string_view kQueuePath = "/v1/queues/{queue}";
+
+net::HttpResponse refused(const Error& error) {
+  return {.status = json::http_status(error.code),
+          .content_type = std::string(json::kProblemContentType),
+          .body = json::render_problem(error)};
+}
+
+}  // namespace
+
+std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request,
+                                                 const RouteMatch<Endpoint>& match,
+                                                 Caller& caller) {
+  if (!is_from_own_page(request, options_.cors_origin)) {
+    return http_problem(403, "a page of " + std::string(request.header("origin")) +
+                                 " may not change anything here: --cors-origin allows one site");
+  }
+  if (options_.access == nullptr) {
+    if (is_own_name(request, options_.host_names)) return std::nullopt;
+    return http_problem(403, "this server is not called " + std::string(request.header("host")) +
+                                 ": use its address, or start it with --host-name");
+  }
+  const Need need = match.handler->need;
+  if (need == Need::nothing) return std::nullopt;
+  const std::optional<Caller> known = options_.access->identify(request.header("authorization"));
+  if (!known) {
+    refusals_.note(request.peer);
+    net::HttpResponse response = http_problem(401, "a token is needed: Authorization: Bearer dt_…");
+    response.headers.emplace_back("www-authenticate", "Bearer");
+    return response;
+  }
+  caller = *known;
+  const bool is_of_one_queue = match.pattern.starts_with(kQueuePath);
+  const bool is_allowed =
+      is_of_one_queue ? caller.may(need, match.parameters.front()) : caller.may_somewhere(need);
+  if (is_allowed) return std::nullopt;
+  return refused(forbidden(need, is_of_one_queue ? match.parameters.front() : ""));
+}
+
+Result<void> permit(Engine& engine, const Caller& caller, Need need, TaskId id) {
+  if (caller.may_all()) return ok();
+  ASSIGN_OR_RETURN(const TaskSnapshot view, engine.get(id));
+  return permit(caller, need, view.task);
+}
+
+Result<void> permit(const Caller& caller, Need need, const Task& task) {
+  if (!caller.may(Need::look, task.queue)) return no_such_task(task.id);
+  return caller.require(need, task.queue);
+}
+
+}  // namespace detent::server
