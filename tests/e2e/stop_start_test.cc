@@ -1,0 +1,172 @@
+// Graceful stops under load lose nothing: producers and workers are at work over HTTP while the
+// server is stopped and started again, round after round. Every acknowledged task is completed in
+// the end, and none that was not is handed out for ever.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "client/client.h"
+#include "store/rocksdb/test_folder.h"
+#include "tests/durability/child_server.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+constexpr int kRounds = 5;
+constexpr std::size_t kTasksARound = 100;
+
+/// What producers and workers have been told. Thread-safe.
+class Told {
+ public:
+  void accepted(TaskId id) {
+    const MutexLock lock(mutex_);
+    accepted_.insert(id.value);
+    changed_.notify_all();
+  }
+  /// Returns when so many more have been accepted.
+  void await_more(std::size_t count) {
+    const MutexLock lock(mutex_);
+    const std::size_t enough = accepted_.size() + count;
+    while (accepted_.size() < enough) changed_.wait(mutex_);
+  }
+  void completed(TaskId id) {
+    const MutexLock lock(mutex_);
+    ++completed_[id.value];
+  }
+  /// Those accepted of which no completion was acknowledged.
+  std::vector<TaskId> open() {
+    const MutexLock lock(mutex_);
+    std::vector<TaskId> ids;
+    for (const std::uint64_t id : accepted_) {
+      if (!completed_.contains(id)) ids.push_back(TaskId{id});
+    }
+    return ids;
+  }
+  std::size_t completed_twice() {
+    const MutexLock lock(mutex_);
+    std::size_t count = 0;
+    for (const auto& [id, times] : completed_) count += times > 1 ? 1 : 0;
+    return count;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::set<std::uint64_t> accepted_ DETENT_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, int> completed_ DETENT_GUARDED_BY(mutex_);
+};
+
+/// How often the server has been started, for those that found it away. Thread-safe.
+class Starts {
+ public:
+  int count() {
+    const MutexLock lock(mutex_);
+    return count_;
+  }
+  void started() {
+    const MutexLock lock(mutex_);
+    ++count_;
+    changed_.notify_all();
+  }
+  /// Returns when it has been started more often than `before`.
+  void await_more_than(int before) {
+    const MutexLock lock(mutex_);
+    while (count_ <= before) changed_.wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int count_ DETENT_GUARDED_BY(mutex_) = 0;
+};
+
+class StopAndStart : public ::testing::Test {
+ protected:
+  /// Until told to end; when the server is away, waits until it has been started again.
+  template <class Step>
+  void repeat(const std::atomic<bool>& is_over, Step step) {
+    while (!is_over) {
+      const int start = starts_.count();
+      Client client = Client::create(server_.url()).value();
+      while (!is_over && step(client)) {
+      }
+      if (!is_over) starts_.await_more_than(start);
+    }
+  }
+  bool produce(Client& client) {
+    const auto task = client.schedule({.queue = "q", .due = 5ms});
+    if (task) told_.accepted(task->id);
+    return task.has_value();
+  }
+  /// False when the server is away.
+  bool lease_and_complete(Client& client, std::chrono::milliseconds wait) {
+    const auto tasks = client.lease({.queue = "q", .max = 10, .visibility_timeout = 1s}, wait);
+    if (!tasks) return false;
+    std::vector<std::string> leases;
+    for (const auto& task : *tasks) leases.push_back(task.lease);
+    if (leases.empty()) return true;
+    const auto outcomes = client.complete(leases);
+    if (!outcomes) return false;  // unknown: it may be done
+    for (std::size_t i = 0; i < leases.size(); ++i) {
+      const Result<LeaseOutcome>& outcome = (*outcomes)[i];
+      if (outcome && *outcome == LeaseOutcome::done) told_.completed((*tasks)[i].id);
+    }
+    return true;
+  }
+
+  TestFolder folder_;
+  ChildServer server_{{.program = DETENT_BINARY, .data = folder_ / "data"}};
+  Starts starts_;
+  Told told_;
+};
+
+TEST_F(StopAndStart, UnderLoadLosesNothing) {
+  ASSERT_TRUE(server_.start());
+  std::atomic<bool> is_over = false;  // set once, read by all; only the flag itself matters
+  std::vector<std::thread> threads;
+  const auto produces = [this](Client& client) { return produce(client); };
+  const auto works = [this](Client& client) { return lease_and_complete(client, 1s); };
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] { repeat(is_over, produces); });
+    threads.emplace_back([&] { repeat(is_over, works); });
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    told_.await_more(kTasksARound);
+    EXPECT_EQ(server_.stop(), 0);
+    EXPECT_TRUE(server_.start());
+    starts_.started();
+  }
+  is_over = true;
+  starts_.started();
+  for (std::thread& thread : threads) thread.join();
+
+  // What is left, and what was leased by a call whose answer got lost, is handed out again.
+  Client client = Client::create(server_.url()).value();
+  const auto left = [&client] {
+    const auto queues = client.queues().value();
+    return queues.empty()
+               ? 0
+               : queues[0].stats.scheduled + queues[0].stats.ready + queues[0].stats.leased;
+  };
+  while (left() > 0) ASSERT_TRUE(lease_and_complete(client, 1s));
+  // A completion whose answer got lost is no loss: the task is gone because it is done. Such calls
+  // are at most one a worker and round.
+  EXPECT_LE(told_.open().size(), 2 * 10 * kRounds);
+  for (const TaskId id : told_.open()) {
+    EXPECT_EQ(client.get(id).error().code, ErrorCode::not_found);
+  }
+  EXPECT_EQ(told_.completed_twice(), 0U);
+  EXPECT_EQ(server_.stop(), 0);
+  EXPECT_EQ(server_.log(), "") << "no warning, no error";
+}
+
+}  // namespace
+}  // namespace detent
