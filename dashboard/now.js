@@ -80,9 +80,9 @@ export function show(root, route, signal) {
     h('section', { class: 'card' }, h('h2', {}, 'Tasks a second', span), rateChart.element),
     h('section', { class: 'card' }, h('h2', {}, 'Due, in work, dead'), stateChart.element));
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Now'), sub), verdict, first,
-    h('div', { class: 'tiles' }, STATES.map(([name]) => states[name].element)),
+    h('div', { class: 'tiles' }, STATES.map(([name]) => states[name].element)), full,
     h('div', { class: 'tiles' }, Object.values(rates).map(({ element }) => element)),
-    h('div', { class: 'tiles' }, quantiles.elements), full);
+    h('div', { class: 'tiles' }, quantiles.elements));
 
   let queues = null;
   let last = '';
