@@ -67,9 +67,9 @@ TEST_F(RoutesDashboardTest, ABrowserThatHasTheFileIsToldSo) {
     EXPECT_EQ(second.status, 304);
     EXPECT_EQ(second.body, "");
     EXPECT_EQ(second.header("etag"), etag);
-    EXPECT_EQ(get("/assets/app.js", {{"accept-encoding", coding}, {"if-none-match", "\"x\""}})
-                  .status,
-              200);
+    EXPECT_EQ(
+        get("/assets/app.js", {{"accept-encoding", coding}, {"if-none-match", "\"x\""}}).status,
+        200);
   }
   EXPECT_NE(get("/", {{"accept-encoding", "gzip"}}).header("etag"), get("/").header("etag"));
 }

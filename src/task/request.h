@@ -66,7 +66,7 @@ struct LeaseHolder {
 struct TaskSnapshot {
   Task task = {};
   TaskState state = TaskState::scheduled;
-  bool was_there = false;  // schedule() found it by its key
+  bool was_there = false;                  // schedule() found it by its key
   std::optional<LeaseHolder> holder = {};  // told by Engine::get() of a leased one
 };
 
