@@ -46,6 +46,12 @@ Result<milliseconds> parse_positive_duration(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be longer than nothing", ""};
 }
 
+Result<milliseconds> parse_look_interval(const std::string& text) {
+  ASSIGN_OR_RETURN(const milliseconds interval, parse_any_duration(text));
+  if (interval >= milliseconds{100} && interval <= std::chrono::hours{1}) return interval;
+  return Error{ErrorCode::invalid_argument, "must be 100ms to 1h", ""};
+}
+
 Result<TaskState> parse_state(const std::string& text) {
   if (const std::optional<TaskState> state = parse_task_state(text)) return *state;
   return Error{ErrorCode::invalid_argument,

@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/cron_arguments.h"
 #include "cli/man_page.h"
+#include "cli/measure_arguments.h"
 #include "cli/schedule_arguments.h"
 #include "cli/setting_sources.h"
 #include "task/forecast.h"
@@ -43,6 +44,8 @@ struct Parsed {
   ResumeCommand resume;
   PurgeCommand purge;
   RedriveCommand redrive;
+  TopCommand top;
+  BenchCommand bench;
   ForecastCommand forecast;
   DumpCommand dump;
   RestoreCommand restore;
@@ -435,6 +438,9 @@ void add_check(CLI::App& app, CheckOptions& options) {
   CLI::App* check =
       app.add_subcommand("check", "look whether the data of a server that does not run is sound");
   add_data(*check, options.data, "folder of the server's data");
+  check->add_flag_function(
+      "--json", [&options](std::int64_t) { options.format = OutputFormat::json; },
+      "print JSON, on one line");
   check->footer("Example:\n  detent check --data /var/lib/detent");
 }
 
@@ -471,6 +477,8 @@ void add_all(CLI::App& app, Parsed& parsed) {
   add_of_queues(app, parsed);
   add_client_command(app, parsed.call, "stats", "show the server's counts")
       ->footer("Example:\n  detent stats --server http://127.0.0.1:7070");
+  add_top(app, parsed.call, parsed.top);
+  add_bench(app, parsed.call, parsed.bench);
   add_forecast(app, parsed.call, parsed.forecast);
   add_copies(app, parsed);
   add_schedule(app, parsed.call, parsed.schedule);
@@ -503,6 +511,8 @@ ClientCommand chosen(const std::string& name, Parsed& parsed) {
   if (name == "resume") return std::move(parsed.resume);
   if (name == "purge") return std::move(parsed.purge);
   if (name == "redrive") return std::move(parsed.redrive);
+  if (name == "top") return parsed.top;
+  if (name == "bench") return std::move(parsed.bench);
   if (name == "forecast") return parsed.forecast;
   if (name == "dump") return std::move(parsed.dump);
   if (name == "restore") return std::move(parsed.restore);
@@ -542,7 +552,10 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   }
   const std::string name = app.get_subcommands().front()->get_name();
   if (name == "serve") return serve_call(*app.get_subcommand("serve"), parsed);
-  if (name == "check") return std::move(parsed.check);
+  if (name == "check") {
+    if (parsed.call.format == OutputFormat::json) parsed.check.format = OutputFormat::json;
+    return std::move(parsed.check);
+  }
   if (name == "token") return std::move(parsed.token);
   if (name == "cron") return chosen_cron(app, parsed.cron, parsed.call.format);
   show_variables(*app.get_subcommand("serve"));

@@ -12,10 +12,13 @@
 #include <variant>
 #include <vector>
 
+#include "cli/bench_options.h"
 #include "cli/check_options.h"
+#include "cli/output_format.h"
 #include "cli/schedule_options.h"
 #include "cli/settings.h"
 #include "cli/token_options.h"
+#include "cli/top_options.h"
 #include "client/task_name.h"
 #include "detent/clock.h"
 #include "task/request.h"
@@ -93,9 +96,7 @@ using ClientCommand =
     std::variant<PutCommand, GetCommand, ListCommand, CancelCommand, MoveCommand, RunCommand,
                  LeaseCommand, CompleteCommand, FailCommand, QueuesCommand, PauseCommand,
                  ResumeCommand, PurgeCommand, RedriveCommand, StatsCommand, ForecastCommand,
-                 DumpCommand, RestoreCommand, ScheduleCommand>;
-
-enum class OutputFormat : std::uint8_t { people, json };
+                 DumpCommand, RestoreCommand, ScheduleCommand, TopCommand, BenchCommand>;
 
 /// A command to a server elsewhere.
 struct ClientCall {

@@ -3,10 +3,13 @@
 
 #include <filesystem>
 
+#include "cli/output_format.h"
+
 namespace detent::cli {
 
 struct CheckOptions {
   std::filesystem::path data = "data";
+  OutputFormat format = OutputFormat::people;
 };
 
 }  // namespace detent::cli

@@ -9,10 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "cli/bench_command.h"
 #include "cli/confirm.h"
 #include "cli/copy_commands.h"
 #include "cli/display.h"
 #include "cli/schedule_commands.h"
+#include "cli/top_command.h"
+#include "cli/top_terminal.h"
 
 namespace detent::cli {
 
@@ -40,8 +43,8 @@ std::string purge_question(const QueueStats& queue) {
 /// Runs one command: a call operator for each.
 class Runner {
  public:
-  Runner(OutputFormat format, Client& client, const Streams& streams)
-      : format_(format), client_(client), streams_(streams) {}
+  Runner(const ClientCall& call, Client& client, const Streams& streams)
+      : call_(call), client_(client), streams_(streams) {}
 
   ExitCode operator()(const PutCommand& put) {
     ScheduleRequest request = put.request;
@@ -50,7 +53,7 @@ class Runner {
     return show(client_.schedule(request), show_accepted);
   }
 
-  ExitCode operator()(const GetCommand& get) { return show(client_.get(get.task), show_task); }
+  ExitCode operator()(const GetCommand& get) { return show_wide(client_.get(get.task), show_task); }
 
   /// Page by page, each as it comes, until there are as many as were asked for.
   ExitCode operator()(const ListCommand& command) {
@@ -65,7 +68,7 @@ class Runner {
       std::ranges::move(page->tasks, std::back_inserter(tasks));
       cursor = std::move(page->cursor);
     } while (!cursor.empty() && tasks.size() < command.limit);
-    if (format_ == OutputFormat::json) return ExitCode::done;
+    if (call_.format == OutputFormat::json) return ExitCode::done;
     show_tasks(streams_.out, tasks, streams_.terminal.columns);
     if (!cursor.empty())
       streams_.err << "there may be more: --cursor " << printable(cursor) << '\n';
@@ -88,7 +91,7 @@ class Runner {
   }
 
   ExitCode operator()(const LeaseCommand& lease) {
-    return show(client_.lease(lease.request, lease.wait), show_leased);
+    return show_wide(client_.lease(lease.request, lease.wait), show_leased);
   }
 
   ExitCode operator()(const CompleteCommand& complete) {
@@ -101,9 +104,7 @@ class Runner {
 
   ExitCode operator()(const QueuesCommand& command) {
     if (!command.queue.empty()) return show(client_.queue(command.queue), show_queue);
-    return show(client_.queues(), [this](std::ostream& out, const std::vector<QueueView>& queues) {
-      show_queues(out, queues, streams_.terminal.columns);
-    });
+    return show_wide(client_.queues(), show_queues);
   }
 
   ExitCode operator()(const PauseCommand& pause) {
@@ -137,27 +138,33 @@ class Runner {
     });
   }
 
-  ExitCode operator()(const StatsCommand&) { return show(client_.stats(), show_stats); }
+  ExitCode operator()(const StatsCommand&) { return show_wide(client_.stats(), show_stats); }
+
+  ExitCode operator()(const TopCommand& command) {
+    return run_top(command, call_, client_, streams_, open_top_display);
+  }
+
+  ExitCode operator()(const BenchCommand& command) {
+    const auto connect = [this] { return Client::create(call_.server); };
+    return run_bench(command, call_.format, connect, SystemClock(), streams_);
+  }
 
   ExitCode operator()(const ForecastCommand& forecast) {
-    return show(client_.forecast(forecast.span, forecast.bins),
-                [this](std::ostream& out, const Forecast& told) {
-                  show_forecast(out, told, streams_.terminal.columns);
-                });
+    return show_wide(client_.forecast(forecast.span, forecast.bins), show_forecast);
   }
 
   ExitCode operator()(const DumpCommand& command) { return dump(command, client_, streams_); }
   ExitCode operator()(const RestoreCommand& command) {
-    return restore(command, format_, client_, streams_);
+    return restore(command, call_.format, client_, streams_);
   }
   ExitCode operator()(const ScheduleCommand& command) {
-    return run_schedule_command(command, format_, client_, streams_);
+    return run_schedule_command(command, call_.format, client_, streams_);
   }
 
  private:
   /// The server's own answer when that was asked for; false when it is to be shown to people.
   bool pass_on() {
-    if (format_ == OutputFormat::people) return false;
+    if (call_.format == OutputFormat::people) return false;
     if (!client_.last_answer().empty()) streams_.out << client_.last_answer() << '\n';
     return true;
   }
@@ -172,6 +179,14 @@ class Runner {
     if (!result) return fail_with(result.error());
     if (!pass_on()) show_people(streams_.out, *result);
     return ExitCode::done;
+  }
+
+  /// The same for what is cut at the terminal's width.
+  template <class T, class Show>
+  ExitCode show_wide(const Result<T>& result, Show show_people) {
+    return show(result, [this, show_people](std::ostream& out, const T& value) {
+      show_people(out, value, streams_.terminal.columns);
+    });
   }
 
   /// One lease that is no longer held makes the command fail, though the others are done.
@@ -189,7 +204,7 @@ class Runner {
     return all_done ? ExitCode::done : ExitCode::failed;
   }
 
-  const OutputFormat format_;
+  const ClientCall& call_;
   Client& client_;
   const Streams& streams_;
 };
@@ -197,7 +212,7 @@ class Runner {
 }  // namespace
 
 ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams) {
-  return std::visit(Runner(call.format, client, streams), call.command);
+  return std::visit(Runner(call, client, streams), call.command);
 }
 
 Payload read_payload(const std::optional<std::string>& typed, Payload::Kind kind,

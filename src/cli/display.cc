@@ -18,50 +18,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Cuts what is in the first column, so that the table is no wider than `columns` if it can be.
-void cut_first_column(std::vector<Row>& rows, std::size_t columns) {
-  constexpr std::size_t kLeast = 8;
-  constexpr std::string_view kCut = "...";
-  std::size_t others = 0;
-  for (std::size_t i = 1; i < rows.front().size(); ++i) {
-    std::size_t width = 0;
-    for (const Row& row : rows) width = std::max(width, row[i].size());
-    others += width + 2;
-  }
-  const std::size_t room = columns > others + kLeast ? columns - others : kLeast;
-  for (Row& row : rows) {
-    if (row.front().size() > room) row.front().replace(room - kCut.size(), std::string::npos, kCut);
-  }
-}
-
-/// Likewise what is in the last one.
-void cut_last_column(std::vector<Row>& rows, std::size_t columns) {
-  for (Row& row : rows) std::rotate(row.begin(), row.end() - 1, row.end());
-  cut_first_column(rows, columns);
-  for (Row& row : rows) std::rotate(row.begin(), row.begin() + 1, row.end());
-}
-
 struct Unit {
   std::int64_t ms;
   const char* name;
 };
 constexpr std::array<Unit, 5> kUnits{
     {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1'000, "s"}, {1, "ms"}}};
-
-/// "3h 12m", "1s 500ms": rounded down to the two largest units that say something.
-std::string show_age(milliseconds age) {
-  for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
-    const Unit& large = kUnits[i];
-    const Unit& small = kUnits[i + 1];
-    if (age.count() < large.ms) continue;
-    std::string text = std::to_string(age.count() / large.ms) + large.name;
-    if (const std::int64_t rest = age.count() % large.ms / small.ms; rest > 0) {
-      text += " " + std::to_string(rest) + small.name;
-    }
-    return text;
-  }
-  return show_duration(age);
-}
 
 /// As much of `room` as `count` is of `most`, rounded up: what is not nothing is seen.
 std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
@@ -80,21 +42,6 @@ std::string webhook_of(const QueueSettings& settings) {
 
 }  // namespace
 
-void show_table(std::ostream& out, const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      out << row[i];
-      if (i + 1 < row.size()) out << std::string(widths[i] + 2 - row[i].size(), ' ');
-    }
-    out << '\n';
-  }
-}
-
 std::string show_duration(milliseconds duration) {
   for (const Unit& unit : kUnits) {
     if (duration.count() != 0 && duration.count() % unit.ms == 0) {
@@ -102,6 +49,20 @@ std::string show_duration(milliseconds duration) {
     }
   }
   return "0ms";
+}
+
+std::string show_age(milliseconds age) {
+  for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
+    const Unit& large = kUnits[i];
+    const Unit& small = kUnits[i + 1];
+    if (age.count() < large.ms) continue;
+    std::string text = std::to_string(age.count() / large.ms) + large.name;
+    if (const std::int64_t rest = age.count() % large.ms / small.ms; rest > 0) {
+      text += " " + std::to_string(rest) + small.name;
+    }
+    return text;
+  }
+  return show_duration(age);
 }
 
 std::string printable(const Payload& payload) {
@@ -132,7 +93,7 @@ void show_accepted(std::ostream& out, const Client::AcceptedTask& task) {
       << (task.was_there ? "  was there already" : "") << '\n';
 }
 
-void show_task(std::ostream& out, const TaskSnapshot& view) {
+void show_task(std::ostream& out, const TaskSnapshot& view, std::size_t columns) {
   const Task& task = view.task;
   std::vector<Row> rows{{"id", to_string(task.id)},
                         {"queue", task.queue},
@@ -157,7 +118,7 @@ void show_task(std::ostream& out, const TaskSnapshot& view) {
     rows.push_back({"header", printable(header.name + ": " + header.value)});
   }
   rows.push_back({"payload", printable(task.payload)});
-  show_table(out, rows);
+  show_table(out, std::move(rows), columns, {1});
 }
 
 void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::size_t columns) {
@@ -171,18 +132,21 @@ void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::siz
                     std::to_string(task.attempts), task.key.empty() ? "-" : printable(task.key),
                     printable(task.payload)});
   }
-  if (columns > 0) cut_last_column(rows, columns);
-  show_table(out, rows);
+  constexpr std::size_t kQueue = 1;
+  constexpr std::size_t kKey = 6;
+  constexpr std::size_t kPayload = 7;
+  show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue});
 }
 
-void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks) {
+void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks,
+                 std::size_t columns) {
   if (tasks.empty()) return;
   std::vector<Row> rows{{"LEASE", "ID", "ATTEMPT", "LATE", "PAYLOAD"}};
   for (const Client::LeasedTask& task : tasks) {
     rows.push_back({printable(task.lease), to_string(task.id), std::to_string(task.attempt),
                     show_duration(task.lateness), printable(task.payload)});
   }
-  show_table(out, rows);
+  show_table(out, std::move(rows), columns, {4});
 }
 
 void show_outcomes(std::ostream& out, std::span<const std::string> leases,
@@ -196,7 +160,7 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
   show_table(out, rows);
 }
 
-void show_stats(std::ostream& out, const Client::Stats& stats) {
+void show_stats(std::ostream& out, const Client::Stats& stats, std::size_t columns) {
   const auto& counters = stats.counters;
   out << "detent " << printable(stats.version) << ", up " << show_age(stats.uptime) << '\n';
   out << stats.loaded << " tasks in memory, " << stats.waiting_workers << " workers waiting";
@@ -220,7 +184,7 @@ void show_stats(std::ostream& out, const Client::Stats& stats) {
                     queue.oldest_ready_age ? show_age(*queue.oldest_ready_age) : "-"});
   }
   out << '\n';
-  show_table(out, rows);
+  show_table(out, std::move(rows), columns, {0});
 }
 
 void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size_t columns) {
@@ -233,8 +197,7 @@ void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size
                     stats.oldest_ready_age ? show_age(*stats.oldest_ready_age) : "-",
                     std::to_string(bytes), settings.paused ? "paused" : "open"});
   }
-  if (columns > 0) cut_first_column(rows, columns);
-  show_table(out, rows);
+  show_table(out, std::move(rows), columns, {0});
 }
 
 void show_queue(std::ostream& out, const QueueView& view) {

@@ -44,7 +44,7 @@ TEST(Display, ATaskIsALineForEachThingKnown) {
   view.task.key = "order 7";
   add_attempt(view.task, {.error = "no\nroute"});
   std::ostringstream out;
-  show_task(out, view);
+  show_task(out, view, 0);
   EXPECT_EQ(out.str(),
             "id                  256\n"
             "queue               mail\n"
@@ -68,12 +68,12 @@ TEST(Display, LeasedTasksAreATableAndNothingIsNothing) {
   task.payload.data = "{\"a\":1}";
   task.lateness = milliseconds{3};
   std::ostringstream out;
-  show_leased(out, std::array{task});
+  show_leased(out, std::array{task}, 0);
   EXPECT_EQ(out.str(),
             "LEASE  ID   ATTEMPT  LATE  PAYLOAD\n"
             "3-17   256  2        3ms   {\"a\":1}\n");
   std::ostringstream nothing;
-  show_leased(nothing, {});
+  show_leased(nothing, {}, 0);
   EXPECT_EQ(nothing.str(), "");
 }
 
@@ -100,7 +100,7 @@ TEST(Display, StatsAreTables) {
                    .oldest_ready_age = milliseconds{1'500}},
                   {.queue = "b"}};
   std::ostringstream out;
-  show_stats(out, stats);
+  show_stats(out, stats, 0);
   EXPECT_EQ(out.str(),
             "detent 0.1.0, up 3h 12m\n"
             "12 tasks in memory, 0 workers waiting\n\n"

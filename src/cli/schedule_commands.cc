@@ -39,12 +39,9 @@ void show_schedules(std::ostream& out, const std::vector<ScheduleView>& views,
     rows.push_back({printable(schedule.name), std::string(state_of(view)), text_of(view.next_at),
                     text_of(progress.last_at), std::to_string(progress.made), words_of(view)});
   }
-  std::ostringstream table;
-  show_table(table, rows);
-  std::istringstream lines(std::move(table).str());
-  for (std::string line; std::getline(lines, line);) {
-    out << (columns > 0 ? line.substr(0, columns) : line) << '\n';
-  }
+  constexpr std::size_t kName = 0;
+  constexpr std::size_t kRule = 5;
+  show_table(out, std::move(rows), columns, {kRule, kName});
 }
 
 void add_rule_rows(std::vector<Row>& rows, const RecurringSchedule& schedule) {

@@ -1,12 +1,15 @@
 #include "server/check_data.h"
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "protocol/json/json_writer.h"
 #include "server/open_engine.h"
 #include "store/store_check.h"
 
@@ -23,12 +26,31 @@ Result<StoreReport> report_on(const std::filesystem::path& data) {
   return check_store(*store, [&progress](std::uint64_t read) { progress.at(read); });
 }
 
+std::string as_json(const StoreReport& report) {
+  constexpr std::array<const char*, 4> kLanes{"due", "ready", "dead", "ended"};
+  std::string text;
+  json::JsonWriter json(text);
+  json.begin_object().name("records").begin_object();
+  for (std::size_t i = 0; i < kLanes.size(); ++i) json.name(kLanes.at(i)).number(report.records[i]);
+  json.end_object();
+  json.name("queues").number(report.queues);
+  json.name("schedules").number(report.schedules);
+  json.name("due_bins").number(report.due_bins);
+  json.name("quarantined").number(report.quarantined);
+  json.name("finding_count").number(report.finding_count);
+  json.name("findings").begin_array();
+  for (const std::string& finding : report.findings) json.string(finding);
+  json.end_array().end_object();
+  return text + "\n";
+}
+
 }  // namespace
 
 int check_data(const cli::CheckOptions& options) {
   const Result<StoreReport> report = report_on(options.data);
   if (report) {
-    std::cout << to_string(*report);
+    std::cout << (options.format == cli::OutputFormat::json ? as_json(*report)
+                                                            : to_string(*report));
     return report->is_sound() ? 0 : 1;
   }
   std::fprintf(stderr, "detent check: %s\n", report.error().message.c_str());

@@ -394,6 +394,8 @@ void Routes::stats(const Call& call) {
     const auto uptime = std::chrono::floor<std::chrono::milliseconds>(http_metrics_.now() - start_);
     std::optional<std::uint64_t> away;
     if (offload_ != nullptr) away = offload_->stats().away;
+    std::vector<std::uint64_t>& late = stats.lateness.counts;
+    while (!late.empty() && late.back() == 0) late.pop_back();
     reply.send_json(200, json::render_stats({.version = kVersion,
                                              .uptime = uptime,
                                              .loaded = stats.loaded,
@@ -401,6 +403,7 @@ void Routes::stats(const Call& call) {
                                              .schedules = stats.schedules,
                                              .away = away,
                                              .counters = stats.counters,
+                                             .lateness = std::move(late),
                                              .queues = std::move(stats.queues)}));
   });
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Has bash, zsh and fish complete command lines by what `detent completion` prints.
 
-Called with the program and the shells there are. Each shell gets the same lines; zsh, which completes
-only while somebody types, gets them over a pseudo-terminal.
+Called with the program and the shells there are. Each shell gets the same lines; zsh, which
+completes only while somebody types, gets them over a pseudo-terminal.
 """
 
 import os
@@ -126,8 +126,8 @@ class Completion(unittest.TestCase):
 
     def test_bash_completes_what_follows_an_equals_sign(self):
         """Which bash takes for a word of its own."""
-        code = (f"source {self.script('bash')}; COMP_WORDS=(detent list --state = de); COMP_CWORD=4; "
-                "_detent; echo \"${COMPREPLY[@]}\"")
+        code = (f"source {self.script('bash')}; COMP_WORDS=(detent list --state = de); "
+                "COMP_CWORD=4; _detent; echo \"${COMPREPLY[@]}\"")
         run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
         self.assertEqual(run.stdout.strip(), "dead")
 

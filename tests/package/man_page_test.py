@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds what is written about the command line to the program: docs/reference/detent.1 is what
-`detent man` prints, every option stands in docs/reference/cli.md under a name that is there, and the
-page names every command that --help does.
+`detent man` prints and names all that --help does; docs/reference/cli.md names every command and
+option, and none that isn't there.
 
 Called with the program and the folder of the two. To make the page anew:
 build/release/detent man >docs/reference/detent.1

@@ -58,6 +58,9 @@ struct ServerStats {
   std::uint64_t schedules = 0;             // recurring ones
   std::optional<std::uint64_t> away = {};  // tasks an external scheduler keeps, if there is one
   TaskCounters counters;
+  /// How many tasks fired at most 1, 2, 4, … microseconds late, and more than before; the last one
+  /// may have no bound. Zeros at the end are left out.
+  std::vector<std::uint64_t> lateness = {};
   std::vector<QueueStats> queues;
 
   friend bool operator==(const ServerStats&, const ServerStats&) = default;

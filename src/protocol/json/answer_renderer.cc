@@ -235,6 +235,9 @@ std::string render_stats(const ServerStats& stats) {
     writer.name("external").begin_object().name("tasks").number(*stats.away).end_object();
   writer.name("counters");
   write_counters(writer, stats.counters);
+  writer.name("lateness_counts").begin_array();
+  for (const std::uint64_t count : stats.lateness) writer.number(count);
+  writer.end_array();
   writer.name("queues").begin_array();
   for (const QueueStats& queue : stats.queues) {
     writer.begin_object();

@@ -215,6 +215,7 @@ TEST(AnswerRoundTrip, Stats) {
       .waiting_workers = 2,
       .schedules = 12,
       .counters = {3, 4, 5, 6, 7, 8, 9, 10, 11, ~std::uint64_t{0}},
+      .lateness = {0, 3, ~std::uint64_t{0}},
       .queues = {{"a", 1, 2, 3, 4, milliseconds{5}}, {"b", 0, 0, 0, 0, std::nullopt}}};
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
   stats.queues.clear();

@@ -57,6 +57,23 @@ Result<TaskCounters> read_counters(std::string_view json) {
   return counters;
 }
 
+Result<std::uint64_t> read_count(std::string_view json) {
+  return read_integer({"counts", json}, {.max = std::numeric_limits<std::uint64_t>::max()});
+}
+
+/// Servers before this one leave it out.
+Result<std::vector<std::uint64_t>> read_lateness(const JsonField& field) {
+  constexpr std::size_t kMostBuckets = 64;
+  std::vector<std::uint64_t> counts;
+  if (!field.given()) return counts;
+  ASSIGN_OR_RETURN(const auto elements, take_elements(field.text, kMostBuckets));
+  for (const std::string_view element : elements) {
+    ASSIGN_OR_RETURN(const std::uint64_t count, read_count(element));
+    counts.push_back(count);
+  }
+  return counts;
+}
+
 Result<ServerStats> read_stats(std::string_view json) {
   ServerStats stats;
   JsonField version{"version"};
@@ -64,10 +81,12 @@ Result<ServerStats> read_stats(std::string_view json) {
   JsonField counters{"counters"};
   JsonField queues{"queues"};
   JsonField external{"external"};
+  JsonField lateness{"lateness_counts"};
   std::array<Count, 3> counts{{{{"loaded"}, &stats.loaded},
                                {{"waiting_workers"}, &stats.waiting_workers},
                                {{"schedules"}, &stats.schedules, true}}};
-  const std::array<JsonField*, 5> others{&version, &uptime, &counters, &queues, &external};
+  const std::array<JsonField*, 6> others{&version, &uptime,   &counters,
+                                         &queues,  &external, &lateness};
   TRY(read_counts(json, counts, others));
   if (external.given()) {
     std::array<Count, 1> away{{{{"tasks"}, &stats.away.emplace()}}};
@@ -78,6 +97,7 @@ Result<ServerStats> read_stats(std::string_view json) {
   stats.uptime = milliseconds{uptime_ms};
   if (!counters.given()) return missing_field(counters);
   ASSIGN_OR_RETURN(stats.counters, read_counters(counters.text));
+  ASSIGN_OR_RETURN(stats.lateness, read_lateness(lateness));
   if (!queues.given()) return missing_field(queues);
   ASSIGN_OR_RETURN(const auto elements,
                    take_elements(queues.text, std::numeric_limits<std::size_t>::max()));
@@ -86,10 +106,6 @@ Result<ServerStats> read_stats(std::string_view json) {
     stats.queues.push_back(std::move(queue));
   }
   return stats;
-}
-
-Result<std::uint64_t> read_count(std::string_view json) {
-  return read_integer({"counts", json}, {.max = std::numeric_limits<std::uint64_t>::max()});
 }
 
 Result<Forecast> read_forecast(std::string_view json) {

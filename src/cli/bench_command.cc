@@ -1,0 +1,293 @@
+#include "cli/bench_command.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "cli/display.h"
+#include "cli/progress.h"
+#include "protocol/json/json_writer.h"
+
+namespace detent::cli {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+/// How long each call of a kind took.
+using Latencies = std::vector<nanoseconds>;
+
+/// What one connection measured.
+struct Measured {
+  Latencies put = {};
+  Latencies lease = {};
+  Latencies complete = {};
+};
+
+/// What the connections share: how much is left to do, and the first thing that went wrong.
+/// Thread-safe.
+class Work {
+ public:
+  Work(std::size_t tasks, Progress& progress) : left_(tasks), tasks_(tasks), progress_(progress) {}
+
+  /// So many tasks, at most, are for the caller; 0: none is left, or something went wrong.
+  std::size_t take(std::size_t most) DETENT_EXCLUDES(mu_) {
+    const MutexLock lock(mu_);
+    const std::size_t taken = error_ ? 0 : std::min(most, left_);
+    left_ -= taken;
+    return taken;
+  }
+  void note_done(std::size_t count) DETENT_EXCLUDES(mu_) {
+    const MutexLock lock(mu_);
+    done_ += count;
+    progress_.at(done_);
+  }
+  bool is_over() const DETENT_EXCLUDES(mu_) {
+    const MutexLock lock(mu_);
+    return error_ || done_ >= tasks_;
+  }
+  void fail(Error error) DETENT_EXCLUDES(mu_) {
+    const MutexLock lock(mu_);
+    if (!error_) error_ = std::move(error);
+  }
+  std::optional<Error> error() const DETENT_EXCLUDES(mu_) {
+    const MutexLock lock(mu_);
+    return error_;
+  }
+
+ private:
+  mutable Mutex mu_;
+  std::size_t left_ DETENT_GUARDED_BY(mu_);
+  std::size_t done_ DETENT_GUARDED_BY(mu_) = 0;
+  std::optional<Error> error_ DETENT_GUARDED_BY(mu_);
+  const std::size_t tasks_;
+  Progress& progress_ DETENT_GUARDED_BY(mu_);
+};
+
+/// One connection at work. Confined to its thread.
+class Caller {
+ public:
+  Caller(const BenchCommand& command, Client client, const Clock& clock)
+      : command_(command), client_(std::move(client)), clock_(clock) {}
+
+  Result<void> put(Work& work) {
+    const ScheduleRequest request{
+        .queue = command_.queue,
+        .payload = {Payload::Kind::bytes, std::string(command_.payload_bytes, 'x')}};
+    while (const std::size_t count = work.take(command_.batch)) {
+      const std::vector<ScheduleRequest> requests(count, request);
+      const MonotonicTime start = clock_.now();
+      ASSIGN_OR_RETURN(const auto results, client_.schedule_batch(requests));
+      measured_.put.push_back(clock_.now() - start);
+      for (const auto& result : results) {
+        if (!result) return result.error();
+      }
+      work.note_done(results.size());
+    }
+    return ok();
+  }
+
+  Result<void> lease_and_complete(Work& work) {
+    constexpr std::chrono::milliseconds kWait{500};
+    constexpr int kMostInVain = 20;
+    int in_vain = 0;
+    while (!work.is_over()) {
+      const LeaseRequest request{.queue = command_.queue, .max = command_.batch};
+      const MonotonicTime start = clock_.now();
+      ASSIGN_OR_RETURN(const auto tasks, client_.lease(request, in_vain == 0 ? kWait * 0 : kWait));
+      if (tasks.empty()) {
+        if (++in_vain <= kMostInVain) continue;
+        return Error{ErrorCode::unavailable, "tasks that were put are not handed out", "queue"};
+      }
+      in_vain = 0;
+      measured_.lease.push_back(clock_.now() - start);
+      TRY(complete(tasks, work));
+    }
+    return ok();
+  }
+
+  const Measured& measured() const noexcept { return measured_; }
+
+ private:
+  Result<void> complete(const std::vector<Client::LeasedTask>& tasks, Work& work) {
+    std::vector<std::string> leases;
+    for (const Client::LeasedTask& task : tasks) leases.push_back(task.lease);
+    const MonotonicTime start = clock_.now();
+    ASSIGN_OR_RETURN(const auto outcomes, client_.complete(leases));
+    measured_.complete.push_back(clock_.now() - start);
+    for (const auto& outcome : outcomes) {
+      if (!outcome) return outcome.error();
+    }
+    work.note_done(outcomes.size());
+    return ok();
+  }
+
+  const BenchCommand& command_;
+  Client client_;
+  const Clock& clock_;
+  Measured measured_;
+};
+
+/// A row of what is shown.
+struct Figures {
+  const char* verb;
+  double tasks_per_second = 0;
+  Latencies latencies = {};  // sorted
+
+  microseconds quantile(double part) const {
+    if (latencies.empty()) return {};
+    const auto last = static_cast<double>(latencies.size() - 1);
+    return std::chrono::round<microseconds>(latencies[static_cast<std::size_t>(part * last + 0.5)]);
+  }
+};
+
+class Bench {
+ public:
+  Bench(const BenchCommand& command, const Clock& clock, const Streams& streams)
+      : command_(command), clock_(clock), streams_(streams) {}
+
+  Result<void> connect(const Connect& connect) {
+    for (std::size_t i = 0; i < command_.connections; ++i) {
+      ASSIGN_OR_RETURN(Client client, connect());
+      callers_.emplace_back(command_, std::move(client), clock_);
+    }
+    return ok();
+  }
+
+  Result<std::vector<Figures>> run() {
+    ASSIGN_OR_RETURN(const double put, phase("put:", &Caller::put));
+    ASSIGN_OR_RETURN(const double done, phase("completed:", &Caller::lease_and_complete));
+    return std::vector<Figures>{figures("put", put, &Measured::put),
+                                figures("lease", done, &Measured::lease),
+                                figures("complete", done, &Measured::complete)};
+  }
+
+ private:
+  /// All connections do their part at once. Returns: tasks a second.
+  Result<double> phase(const char* what, Result<void> (Caller::*part)(Work&)) {
+    using Shown = Progress::Shown;
+    Progress progress(streams_.err,
+                      streams_.terminal.is_error_terminal ? Shown::line_that_changes : Shown::lines,
+                      what);
+    Work work(command_.tasks, progress);
+    const MonotonicTime start = clock_.now();
+    {
+      std::vector<Thread> threads;
+      for (Caller& caller : callers_) {
+        threads.emplace_back([&caller, &work, part] {
+          if (const Result<void> done = (caller.*part)(work); !done) work.fail(done.error());
+        });
+      }
+    }
+    const std::chrono::duration<double> elapsed = clock_.now() - start;
+    if (auto error = work.error()) return *std::move(error);
+    return static_cast<double>(command_.tasks) / std::max(elapsed.count(), 1e-9);
+  }
+
+  Figures figures(const char* verb, double rate, Latencies Measured::*latencies) const {
+    Figures all{.verb = verb, .tasks_per_second = rate};
+    for (const Caller& caller : callers_) {
+      std::ranges::copy(caller.measured().*latencies, std::back_inserter(all.latencies));
+    }
+    std::ranges::sort(all.latencies);
+    return all;
+  }
+
+  const BenchCommand& command_;
+  const Clock& clock_;
+  const Streams& streams_;
+  std::vector<Caller> callers_;
+};
+
+/// Whether the queue may be used; answers whether it was there before.
+Result<bool> require_empty(Client& client, const std::string& queue) {
+  const Result<QueueView> view = client.queue(queue);
+  if (!view) {
+    if (view.error().code == ErrorCode::not_found) return false;
+    return view.error();
+  }
+  const QueueStats& stats = view->stats;
+  if (stats.scheduled + stats.ready + stats.leased + stats.dead > 0) {
+    return Error{ErrorCode::conflict,
+                 "the queue " + queue +
+                     " has tasks; bench takes whatever is in its queue, so name "
+                     "an empty one with --queue",
+                 "queue"};
+  }
+  if (view->settings.paused) {
+    return Error{ErrorCode::conflict, "the queue " + queue + " is paused", "queue"};
+  }
+  return true;
+}
+
+void show_figures(std::ostream& out, const BenchCommand& command,
+                  const std::vector<Figures>& rows) {
+  out << command.tasks << " tasks of " << command.payload_bytes << " bytes, " << command.batch
+      << " a call, " << command.connections << " connections\n";
+  std::vector<Row> table{{"", "TASKS/S", "CALLS", "P50 US", "P99 US", "MAX US"}};
+  for (const Figures& row : rows) {
+    table.push_back(
+        {row.verb, std::to_string(static_cast<std::uint64_t>(row.tasks_per_second)),
+         std::to_string(row.latencies.size()), std::to_string(row.quantile(0.5).count()),
+         std::to_string(row.quantile(0.99).count()), std::to_string(row.quantile(1).count())});
+  }
+  show_table(out, table);
+}
+
+void show_json(std::ostream& out, const BenchCommand& command, const std::vector<Figures>& rows) {
+  std::string text;
+  json::JsonWriter json(text);
+  json.begin_object().name("tasks").number(command.tasks);
+  json.name("payload_bytes").number(command.payload_bytes);
+  json.name("batch").number(command.batch);
+  json.name("connections").number(command.connections);
+  for (const Figures& row : rows) {
+    json.name(row.verb).begin_object();
+    json.name("tasks_per_second").number(static_cast<std::uint64_t>(row.tasks_per_second));
+    json.name("calls").number(row.latencies.size());
+    json.name("p50_us").number(row.quantile(0.5).count());
+    json.name("p99_us").number(row.quantile(0.99).count());
+    json.name("max_us").number(row.quantile(1).count());
+    json.end_object();
+  }
+  json.end_object();
+  out << text << '\n';
+}
+
+Result<std::vector<Figures>> measure(const BenchCommand& command, const Connect& connect,
+                                     const Clock& clock, const Streams& streams) {
+  ASSIGN_OR_RETURN(Client client, connect());
+  ASSIGN_OR_RETURN(const bool was_there, require_empty(client, command.queue));
+  Bench bench(command, clock, streams);
+  TRY(bench.connect(connect));
+  ASSIGN_OR_RETURN(std::vector<Figures> figures, bench.run());
+  // A queue that somebody has put a task into meanwhile stays.
+  if (!was_there) (void)client.remove_queue(command.queue);
+  return figures;
+}
+
+}  // namespace
+
+ExitCode run_bench(const BenchCommand& command, OutputFormat format, const Connect& connect,
+                   const Clock& clock, const Streams& streams) {
+  const Result<std::vector<Figures>> figures = measure(command, connect, clock, streams);
+  if (!figures) {
+    show_error(streams.err, figures.error());
+    return exit_code_of(figures.error().code);
+  }
+  if (format == OutputFormat::json) {
+    show_json(streams.out, command, *figures);
+  } else {
+    show_figures(streams.out, command, *figures);
+  }
+  return ExitCode::done;
+}
+
+}  // namespace detent::cli

@@ -1,0 +1,51 @@
+#include "cli/measure_arguments.h"
+
+#include <chrono>
+#include <cstddef>
+
+#include "task/limits.h"
+
+namespace detent::cli {
+
+using std::chrono::milliseconds;
+
+void add_top(CLI::App& app, ClientCall& call, TopCommand& top) {
+  CLI::App* command =
+      add_client_command(app, call, "top", "watch the server: rates, lateness, queues");
+  command->add_flag("--once", top.once, "look once; rates are averages since the server's start");
+  add_parsed<milliseconds>(*command, "--interval", parse_look_interval,
+                           [&top](milliseconds interval) { top.interval = interval; })
+      ->description("how often to look, 100ms to 1h")
+      ->type_name("DURATION")
+      ->default_str("1s");
+  command->footer(
+      "On a terminal r, l, s, w, d and n sort the queues and q quits; elsewhere each look is a "
+      "line.\n"
+      "Examples:\n  detent top\n  detent top --once\n  detent top --json --interval 10s");
+}
+
+void add_bench(CLI::App& app, ClientCall& call, BenchCommand& bench) {
+  constexpr std::size_t kMostTasks = 100'000'000;
+  constexpr std::size_t kMostConnections = 256;
+  CLI::App* command = add_client_command(app, call, "bench", "measure the server");
+  const auto add_number = [command](const char* name, std::size_t& number, const char* what,
+                                    std::size_t least, std::size_t most) {
+    command->add_option(name, number, what)
+        ->check(CLI::Range(least, most))
+        ->type_name("N")
+        ->capture_default_str();
+  };
+  command->add_option("--queue", bench.queue, "an empty queue, or a new one")
+      ->type_name("QUEUE")
+      ->capture_default_str();
+  add_number("--tasks", bench.tasks, "tasks to put, lease and complete", 1, kMostTasks);
+  add_number("--batch", bench.batch, "tasks a call", 1, kMaxLeaseTasks);
+  add_number("--connections", bench.connections, "callers at a time", 1, kMostConnections);
+  add_number("--payload-bytes", bench.payload_bytes, "size of a payload", 0, kMaxPayloadBytes);
+  command->footer(
+      "Each caller waits for its answer before it asks again. Tasks that were put when a call "
+      "fails stay in the queue.\n"
+      "Examples:\n  detent bench\n  detent bench --tasks 1000000 --batch 1000 --connections 8");
+}
+
+}  // namespace detent::cli

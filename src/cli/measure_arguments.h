@@ -1,0 +1,12 @@
+// The command lines of `detent top` and `detent bench`, read by CLI11.
+#pragma once
+
+#include "cli/argument_options.h"
+
+namespace detent::cli {
+
+/// `call` and the commands must outlive `app`.
+void add_top(CLI::App& app, ClientCall& call, TopCommand& top);
+void add_bench(CLI::App& app, ClientCall& call, BenchCommand& bench);
+
+}  // namespace detent::cli

@@ -1,0 +1,87 @@
+#include "cli/top_command.h"
+
+#include <utility>
+
+#include "cli/display.h"
+#include "cli/top_screen.h"
+
+namespace detent::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kEscape = '\x1B';
+constexpr char kEndOfInput = '\x04';
+
+ExitCode fail_with(const Streams& streams, const Error& error) {
+  show_error(streams.err, error);
+  return exit_code_of(error.code);
+}
+
+Result<void> look(Client& client, TopView& view) {
+  Result<Client::Stats> stats = client.stats();
+  if (!stats) return std::move(stats).error();
+  view.before = std::exchange(view.now, *std::move(stats));
+  return ok();
+}
+
+void show_once(const TopView& view, const Streams& streams) {
+  constexpr std::size_t kAnyWidth = 200;  // where it is no terminal
+  constexpr std::size_t kOtherLines = 7;
+  const std::size_t width = streams.terminal.columns > 0 ? streams.terminal.columns : kAnyWidth;
+  std::vector<std::string> lines = render_top(view, width, view.now.queues.size() + kOtherLines);
+  lines.pop_back();  // the keys
+  for (const std::string& line : lines) streams.out << line << '\n';
+}
+
+void show(const TopView& view, const std::string& answer, OutputFormat format,
+          TopDisplay& display) {
+  if (display.is_screen()) {
+    display.show(render_top(view, display.width(), display.height()));
+  } else {
+    display.show({format == OutputFormat::json ? answer : render_top_line(view)});
+  }
+}
+
+/// Shows until it is time to look again; keys are answered at once. False: somebody quits.
+bool show_and_wait(TopView& view, const std::string& answer, const ClientCall& call,
+                   milliseconds interval, TopDisplay& display) {
+  while (true) {
+    show(view, answer, call.format, display);
+    const TopEvent event = display.wait(interval);
+    if (event.kind == TopEvent::Kind::time) return true;
+    if (event.kind == TopEvent::Kind::quit) return false;
+    if (event.kind == TopEvent::Kind::key) {
+      if (event.key == 'q' || event.key == kEscape || event.key == kEndOfInput) return false;
+      view.order = order_of_key(event.key).value_or(view.order);
+    }
+  }
+}
+
+}  // namespace
+
+ExitCode run_top(const TopCommand& command, const ClientCall& call, Client& client,
+                 const Streams& streams, const OpenTopDisplay& open) {
+  TopView view{.server = call.server};
+  if (const Result<void> looked = look(client, view); !looked) {
+    return fail_with(streams, looked.error());
+  }
+  if (command.once) {
+    if (call.format == OutputFormat::json) {
+      streams.out << client.last_answer() << '\n';
+    } else {
+      show_once(view, streams);
+    }
+    return ExitCode::done;
+  }
+  const std::unique_ptr<TopDisplay> display = open(streams);
+  while (show_and_wait(view, client.last_answer(), call, command.interval, *display)) {
+    const Result<void> looked = look(client, view);
+    if (!looked && !display->is_screen()) return fail_with(streams, looked.error());
+    view.trouble = looked ? "" : looked.error().message;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace detent::cli

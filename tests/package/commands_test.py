@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Every command of the program against a real server: its exit code, where it writes, --json, and
+that tables fit the terminal. A command that --help lists and the table here doesn't fails the test.
+
+Called with the program.
+"""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+PROGRAM = sys.argv[1]
+DONE, FAILED, USAGE, NOT_FOUND = 0, 1, 2, 3
+
+# What is typed, its exit code, and whether --json makes it print JSON. "{…}" is filled in.
+LINES = (
+    ("put mail {payload} --delay 1h --key k", DONE, True),
+    ("put mail {payload} --queue x", USAGE, False),
+    ("put -bad-name- 1", USAGE, False),
+    ("get --queue mail --key k", DONE, True),
+    ("get 1", NOT_FOUND, False),
+    ("list", DONE, True),
+    ("list --state asleep", USAGE, False),
+    ("move --queue mail --key k --delay 2h", DONE, True),
+    ("move 1 --delay 2h", NOT_FOUND, False),
+    ("run {id}", DONE, True),
+    ("run 1", NOT_FOUND, False),
+    ("lease mail", DONE, True),
+    ("lease mail --max 0", USAGE, False),
+    ("complete 1-999", FAILED, True),
+    ("fail 1-999", FAILED, True),
+    ("queues", DONE, True),
+    ("queues mail", DONE, True),
+    ("queues nothing", NOT_FOUND, False),
+    ("pause mail", DONE, True),
+    ("pause nothing", NOT_FOUND, False),
+    ("resume mail", DONE, True),
+    ("resume nothing", NOT_FOUND, False),
+    ("redrive mail", DONE, True),
+    ("redrive nothing", NOT_FOUND, False),
+    ("stats", DONE, True),
+    ("top --once", DONE, True),
+    ("top --interval 1ms", USAGE, False),
+    ("forecast", DONE, True),
+    ("forecast --bins 0", USAGE, False),
+    ("schedule put s --every 1h --queue mail", DONE, True),
+    ("schedule put s --queue mail", USAGE, False),
+    ("schedule list", DONE, True),
+    ("schedule get s", DONE, True),
+    ("schedule get t", NOT_FOUND, False),
+    ("schedule next s", DONE, True),
+    ("schedule next t", NOT_FOUND, False),
+    ("schedule pause s", DONE, True),
+    ("schedule resume s", DONE, True),
+    ("schedule trigger s", DONE, True),
+    ("schedule backfill s --from 2026-01-01T00:00:00Z --to 2026-01-01T00:00:01Z", DONE, True),
+    ("schedule remove s", DONE, True),
+    ("schedule remove s", NOT_FOUND, False),
+    ("bench --tasks 20 --batch 5 --connections 2", DONE, True),
+    ("bench --queue mail", FAILED, False),
+    ("dump {folder}/dump", DONE, False),
+    ("restore {folder}/dump", DONE, True),
+    ("restore {folder}/none", FAILED, False),
+    ("cancel {id}", DONE, True),
+    ("cancel 1", NOT_FOUND, False),
+    ("purge mail --yes", DONE, True),
+    ("purge nothing --yes", NOT_FOUND, False),
+    ("cron next @daily", DONE, True),
+    ("cron next bad", USAGE, False),
+    ("cron explain @daily", DONE, True),
+    ("check --data {folder}/none", NOT_FOUND, False),
+    ("completion bash", DONE, False),
+    ("completion csh", USAGE, False),
+    ("serve --http nonsense", USAGE, False),
+)
+# No --json: a server's events have --log-format, the others print for machines anyway.
+WITHOUT_JSON = {"serve", "completion"}
+NO_SERVER_ASKED = WITHOUT_JSON | {"check", "cron"}
+
+
+def call(line, **values):
+    arguments = [word.format(**values) for word in line.split()]
+    return subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False)
+
+
+def commands(*path):
+    text = call(" ".join([*path, "--help"])).stdout
+    if "Subcommands:" not in text:
+        return [" ".join(path)]
+    listed = re.findall(r"^  ([a-z]+) ", text.split("Subcommands:")[1].split("\n\n")[0], re.M)
+    return [command for name in listed for command in commands(*path, name)]
+
+
+class Commands(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        server = subprocess.Popen(
+            [PROGRAM, "serve", "--data", cls.folder + "/data", "--http", "127.0.0.1:0",
+             "--beanstalk", "off"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        cls.addClassCleanup(server.stdout.close)
+        cls.addClassCleanup(server.wait)
+        cls.addClassCleanup(server.terminate)
+        os.environ["DETENT_URL"] = re.search(r"http://[\d.:]+", server.stdout.readline())[0]
+
+    def values(self):
+        made = json.loads(call("put mail 1 --delay 1h --json").stdout)
+        return {"id": made["id"], "folder": self.folder, "payload": "text-" + "x" * 300}
+
+    def test_exit_codes_and_where_it_is_written(self):
+        for line, exit_code, _ in LINES:
+            with self.subTest(line):
+                run = call(line, **self.values())
+                self.assertEqual(run.returncode, exit_code, run.stderr)
+                if exit_code in (USAGE, NOT_FOUND):
+                    self.assertEqual(run.stdout, "")
+                    self.assertTrue(run.stderr)
+                self.assertNotIn("\x1b", run.stdout + run.stderr)
+
+    def test_json_is_json_a_line_each(self):
+        for line, _, has_json in LINES:
+            if not has_json:
+                continue
+            with self.subTest(line):
+                if line.startswith("schedule") and "put" not in line:
+                    call("schedule put s --every 1h --queue mail")
+                run = call(line + " --json", **self.values())
+                for text in run.stdout.splitlines():
+                    json.loads(text)
+                is_empty_answer = line.startswith("cancel") or "remove" in line
+                self.assertTrue(run.stdout or is_empty_answer, run.stderr)
+
+    def test_every_command_is_here_with_help_examples_and_json(self):
+        found = commands()
+        self.assertGreater(len(found), 25)
+        for command in found:
+            with self.subTest(command):
+                self.assertTrue(any(line.startswith(command) for line, _, _ in LINES))
+                text = call(command + " --help").stdout
+                self.assertRegex(text, rf"(?m)^  .*detent {command}\b")
+                self.assertEqual("--json" in text, command not in WITHOUT_JSON)
+                self.assertEqual(call(command + " --no-such-option").returncode, USAGE)
+
+    def test_check_tells_what_a_copy_holds(self):
+        server = subprocess.Popen(
+            [PROGRAM, "serve", "--data", self.folder + "/other", "--http", "127.0.0.1:0",
+             "--beanstalk", "off"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        server.stdout.readline()
+        server.terminate()
+        server.communicate()
+        run = call("check --data {folder}/other --json", folder=self.folder)
+        self.assertEqual(run.returncode, DONE, run.stderr)
+        self.assertEqual(json.loads(run.stdout)["finding_count"], 0)
+
+    def test_a_server_that_is_not_there_is_a_failure_that_says_so(self):
+        for line, exit_code, _ in LINES:
+            if line.split()[0] in NO_SERVER_ASKED or exit_code == USAGE:
+                continue
+            with self.subTest(line):
+                run = call(line + " --server http://127.0.0.1:1", **self.values())
+                self.assertEqual(run.returncode, FAILED)
+                self.assertIn("127.0.0.1:1", run.stderr + line)
+
+    def test_tables_fit_the_terminal(self):
+        values = self.values()
+        call("put mail {payload} --key long", **values)
+        call("schedule put s --every 1h --queue mail")
+        for line in ("get --queue mail --key long", "list", "queues", "stats", "forecast",
+                     "lease mail", "schedule list", "top --once"):
+            for columns in (60, 100):
+                with self.subTest(line, columns=columns):
+                    for text in self.on_terminal(line, columns):
+                        self.assertLessEqual(len(text), max(columns, self.least(line)), text)
+
+    @staticmethod
+    def least(line):
+        """What cannot be cut: ids, times and numbers of a table."""
+        return 110 if line in ("list", "schedule list", "stats", "queues") else 0
+
+    def on_terminal(self, line, columns):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen([PROGRAM, *line.split()], stdin=subprocess.DEVNULL,
+                                   stdout=theirs, stderr=subprocess.DEVNULL)
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 65536):
+                text += part
+        except OSError:
+            pass  # how Linux tells that the other side is closed
+        os.close(ours)
+        self.assertEqual(process.wait(), 0)
+        return text.decode().splitlines()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
