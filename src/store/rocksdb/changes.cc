@@ -2,8 +2,9 @@
 
 #include <utility>
 
+#include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/slices.h"
 #include "store/schedule_format.h"
 

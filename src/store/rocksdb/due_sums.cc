@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/slices.h"
 
 namespace detent {

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/slices.h"
 #include "store/rocksdb/test_folder.h"
 

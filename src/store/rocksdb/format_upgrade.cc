@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "store/meta_format.h"
 #include "store/record_format.h"
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/due_sums.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/slices.h"
 #include "task/due_bin.h"
 

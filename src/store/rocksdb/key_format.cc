@@ -152,15 +152,6 @@ Place front_place(TaskId id) noexcept {
   return {.lane = Lane::due, .queue = 0, .priority = 0, .at = WallTime{}, .id = id};
 }
 
-std::string key_key(std::uint32_t queue, std::string_view key) {
-  std::string bytes;
-  bytes.reserve(4 + key.size());
-  ByteWriter writer(bytes);
-  writer.key_u32(queue);
-  writer.raw(key);
-  return bytes;
-}
-
 std::string expiry_key(WallTime at, std::string_view key_key) {
   std::string bytes;
   bytes.reserve(8 + key_key.size());

@@ -1,5 +1,6 @@
 // Keys of the RocksDB back end, and the values that name a place; docs/internals/storage-format.md
-// defines them. What the meta and keys families hold is in meta_format.h.
+// defines them. The meta family's keys are in meta_keys.h, what it and the keys family hold in
+// store/meta_format.h.
 //
 // Keys are big-endian, so that RocksDB's byte order is the order of the lanes and of ids.
 #pragma once
@@ -40,9 +41,7 @@ struct AcceptedValue {
 AcceptedValue split_accepted(TaskId id, std::string_view value) noexcept;
 Place front_place(TaskId id) noexcept;
 
-/// In the keys family: the queue's number, the key. In the key_expiry family the instant goes
-/// before them.
-std::string key_key(std::uint32_t queue, std::string_view key);
+/// In the key_expiry family the instant goes before the key_key() of the keys family.
 std::string expiry_key(WallTime at, std::string_view key_key);
 /// The instant and, as a view into it, the key in the keys family.
 struct Expiry {

@@ -1,4 +1,5 @@
 #include "store/rocksdb/key_format.h"
+#include "store/meta_format.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 
 namespace detent {
 

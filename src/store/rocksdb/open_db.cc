@@ -12,8 +12,9 @@
 #include <string>
 #include <utility>
 
+#include "store/meta_format.h"
 #include "store/rocksdb/format_upgrade.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 #include "store/rocksdb/wal_check.h"

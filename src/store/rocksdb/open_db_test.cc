@@ -1,6 +1,7 @@
 // The database when its disk fails: RocksDB 7.8 with its assertions on must not stop the process,
 // and nothing on disk may say more than the log does.
 #include "store/rocksdb/open_db.h"
+#include "store/meta_format.h"
 
 #include <gtest/gtest.h>
 #include <rocksdb/file_system.h>
@@ -12,7 +13,7 @@
 
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/test_folder.h"
 
 #if defined(__has_feature)

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "detent/check.h"
+#include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 
 namespace detent {
 

@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "detent/check.h"
+#include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
+#include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/meta_format.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 

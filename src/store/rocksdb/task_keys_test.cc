@@ -1,5 +1,6 @@
 // tests/contract/ shows what keys do; this, what the order by expiry does when it is behind.
 #include "store/rocksdb/task_keys.h"
+#include "store/meta_format.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,10 @@
-#include "store/rocksdb/meta_format.h"
+#include "store/meta_format.h"
 
 #include <utility>
 
 #include "base/bytes.h"
 #include "store/record_fields.h"
 #include "store/record_format.h"
-#include "store/schedule_format.h"
 
 namespace detent {
 
@@ -199,18 +198,13 @@ Result<QueueRecord> parse_queue(std::string_view key, std::string_view value) {
   return in_key(key, std::move(record).error());
 }
 
-std::string schedule_key(std::string_view name) {
-  return std::string(kSchedulePrefix).append(name);
-}
-
-Result<ScheduleRecord> parse_schedule(std::string_view key, std::string_view value) {
-  return decode_schedule(key.substr(kSchedulePrefix.size()), value);
-}
-
-std::string counts_key(std::uint64_t number) {
-  std::string key(kCountsPrefix);
-  ByteWriter(key).key_u64(number);
-  return key;
+std::string key_key(std::uint32_t queue, std::string_view key) {
+  std::string bytes;
+  bytes.reserve(4 + key.size());
+  ByteWriter writer(bytes);
+  writer.key_u32(queue);
+  writer.raw(key);
+  return bytes;
 }
 
 std::string key_value(std::string_view key, const KeyRecord& record) {
