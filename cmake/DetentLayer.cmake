@@ -29,16 +29,22 @@ function(detent_add_layer name)
 endfunction()
 
 # detent_add_test(wheel SOURCES … NEEDS … [LABELS …]): the tests of one folder are one program,
-# detent_<name>_test; each TEST in it is a test of ctest.
+# detent_<name>_test; each TEST in it is a test of ctest. With ONE_PROCESS the program is: for tests
+# that share what is slow to make.
 function(detent_add_test name)
   if(NOT DETENT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(TEST "" "" "SOURCES;NEEDS;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "ONE_PROCESS" "" "SOURCES;NEEDS;LABELS" ${ARGN})
   set(target detent_${name}_test)
   add_executable(${target} ${TEST_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE detent_warnings ${TEST_NEEDS} GTest::gtest_main)
+  if(TEST_ONE_PROCESS)
+    add_test(NAME ${target} COMMAND ${target})
+    set_tests_properties(${target} PROPERTIES LABELS "${name};${TEST_LABELS}" TIMEOUT 600)
+    return()
+  endif()
   gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
     PROPERTIES LABELS "${name};${TEST_LABELS}" TIMEOUT 600)
 endfunction()

@@ -5,6 +5,7 @@ find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS json)
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
+find_package(PostgreSQL REQUIRED)  # libpq
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 find_package(OpenSSL REQUIRED)

@@ -112,8 +112,12 @@ class StoreFixture : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
+#if defined(DETENT_POSTGRES_CONTRACT)
+using Media = testing::Types<PostgresMedium>;
+#else
 using Media =
     testing::Types<MemoryMedium, RocksDbMedium, RocksDbSettlingMedium, RocksDbSettlingInlineMedium>;
+#endif
 
 class MediumNames {
  public:

@@ -12,13 +12,53 @@
 #include <utility>
 
 #include "base/result.h"
+#include "store/store.h"
+
+#if defined(DETENT_POSTGRES_CONTRACT)
+#include "detent/clock.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/private_cluster.h"
+#else
 #include "store/memory_store.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/test_folder.h"
-#include "store/store.h"
+#endif
 
 namespace detent {
+
+#if defined(DETENT_POSTGRES_CONTRACT)
+
+/// A database of the cluster that the program's tests share. Every store is another server's.
+class PostgresMedium {
+ public:
+  static constexpr std::string_view kName = "Postgres";
+
+  Result<std::unique_ptr<Store>> open() {
+    return PostgresStore::open({.url = url_, .owner = ++owners_}, clock_);
+  }
+  void flip_bit(Place place, std::size_t bit) {
+    flip("task set record", "record", bit, "id = " + std::to_string(place.id.value));
+  }
+  void flip_schedule_bit(const std::string& name, std::size_t bit) {
+    flip("schedule set value", "value", bit, "name = '" + name + "'");
+  }
+
+ private:
+  void flip(const std::string& set, const std::string& column, std::size_t bit,
+            const std::string& where) {
+    const std::string at = std::to_string(bit / 8) + " % length(" + column + ")";
+    execute(url_, "update detent." + set + " = set_byte(" + column + ", " + at + ", get_byte(" +
+                      column + ", " + at + ") # (1 << " + std::to_string(bit % 8) + ")) where " +
+                      where);
+  }
+
+  SystemClock clock_;
+  std::string url_ = shared_cluster().new_database();
+  std::uint64_t owners_ = 0;
+};
+
+#else
 
 class MemoryMedium {
  public:
@@ -72,6 +112,8 @@ class RocksDbSettlingInlineMedium : public RocksDbMedium {
     return RocksDbStore::open({.path = path(), .settle_tasks = 16, .settle_inline = true});
   }
 };
+
+#endif
 
 inline WallTime at_ms(std::int64_t ms) { return WallTime{std::chrono::milliseconds{ms}}; }
 inline TaskId id_of(std::uint64_t n) { return {n << TaskId::kShardBits}; }

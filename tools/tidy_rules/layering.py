@@ -75,7 +75,7 @@ THIRD_PARTY = {
 TEST_LIBRARIES = ("gtest/", "gmock/", "benchmark/")
 SYSTEM_HEADER = re.compile(r"""
     (?:sys|linux|netinet|arpa|net)/[\w/]+\.h
-  | (?:unistd|fcntl|stdlib|time|termios|signal|pthread|sched|poll|netdb|cxxabi)\.h
+  | (?:unistd|fcntl|stdlib|time|termios|signal|pthread|sched|poll|netdb|cxxabi|grp|pwd)\.h
   | \w+intrin\.h
 """, re.VERBOSE)
 STANDARD_HEADER = re.compile(r"[a-z_]+")

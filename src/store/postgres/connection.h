@@ -1,0 +1,70 @@
+// A connection to PostgreSQL: statements go out together and their answers come back together
+// (libpq's pipeline mode), so what belongs together costs one round trip.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/postgres/statement.h"
+
+namespace detent {
+
+/// When run() answers: once its changes are on the database's disk, or in its memory.
+enum class CommitMode : std::uint8_t { synced, buffered };
+
+struct ConnectionOptions {
+  std::string url;
+  /// The most that a statement may take in the database. Nothing heard for 5 seconds longer is a
+  /// lost connection.
+  std::chrono::milliseconds statement_timeout = std::chrono::seconds{30};
+  /// The most that an explicit transaction may stand still.
+  std::chrono::milliseconds idle_timeout = std::chrono::seconds{5};
+};
+
+/// Thread-compatible.
+class Connection {
+ public:
+  explicit Connection(ConnectionOptions options) : options_(std::move(options)) {}
+
+  /// Runs the statements as one transaction, in their order, connecting before if there is no
+  /// connection; answers the rows of each. A `begin` among them makes it one with the run()s that
+  /// follow, until a `commit`. Errors: of the first statement that failed, and nothing is changed;
+  /// `unavailable` when the connection broke, which leaves open whether all of it is done or
+  /// nothing.
+  Result<std::vector<Rows>> run(const std::vector<Statement>& statements,
+                                CommitMode mode = CommitMode::synced);
+  /// The same with one statement.
+  Result<Rows> run_one(Statement statement, CommitMode mode = CommitMode::synced);
+
+  bool is_open() const noexcept { return connection_ != nullptr; }
+  /// Ends an explicit transaction without its changes, too.
+  void close() noexcept { connection_.reset(); }
+
+ private:
+  struct Finish {
+    void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
+  };
+
+  Result<void> connect();
+  bool send(const std::vector<Statement>& statements, CommitMode mode);
+  bool send_one(const Statement& statement);
+  bool flush();
+  bool wait_until_ready(int events);
+  /// The next result; null at the end of a statement's. Nothing when the connection broke.
+  std::optional<PGresult*> next_result();
+  Result<std::vector<Rows>> collect(std::size_t statements);
+  Error broken();
+  Statement settings(CommitMode mode) const;
+
+  const ConnectionOptions options_;
+  std::unique_ptr<PGconn, Finish> connection_;
+};
+
+}  // namespace detent

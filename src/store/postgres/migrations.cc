@@ -1,0 +1,150 @@
+#include "store/postgres/migrations.h"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace detent {
+
+namespace {
+
+// The rows of shard, queue and due_count are written again and again, none of their indexed columns
+// ever: half-empty pages let PostgreSQL put the new row beside the old one, take the old one away
+// in passing, and leave the indexes alone (HOT). Tasks come and go: their rows are vacuumed early.
+constexpr std::array kFirstStep{
+    R"(create table detent.shard (
+         shard bigint primary key,
+         epoch bigint not null default 0,
+         owner bigint,
+         owner_name text,
+         lease_until timestamptz,
+         last_id bigint not null default 0,
+         last_queue bigint not null default 0
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 1000))",
+    R"(create table detent.task (
+         shard bigint not null,
+         id bigint not null,
+         at_ms bigint not null,
+         queue bigint not null,
+         priority bigint not null,
+         lane smallint not null,
+         record bytea not null,
+         primary key (shard, id)
+       ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000,
+               autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_limit = 2000))",
+    "alter table detent.task alter column record set storage external",
+    "create index task_due on detent.task (shard, at_ms, id) where lane = 0",
+    "create index task_ready on detent.task (shard, queue, priority, at_ms, id) where lane = 1",
+    "create index task_dead on detent.task (shard, queue, at_ms, id) where lane = 2",
+    "create index task_ended on detent.task (shard, at_ms, id) where lane = 3",
+    R"(create table detent.queue (
+         shard bigint not null,
+         name text collate "C" not null,
+         value bytea not null,
+         primary key (shard, name)
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 1000))",
+    R"(create table detent.schedule (
+         shard bigint not null,
+         name text collate "C" not null,
+         value bytea not null,
+         primary key (shard, name)
+       ) with (fillfactor = 50))",
+    R"(create table detent.task_key (
+         shard bigint not null,
+         name bytea not null,
+         expires_ms bigint,
+         value bytea not null,
+         primary key (shard, name)
+       ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000,
+               autovacuum_vacuum_cost_limit = 2000))",
+    "create index task_key_expiry on detent.task_key (shard, expires_ms, name) "
+    "where expires_ms is not null",
+    R"(create table detent.due_count (
+         shard bigint not null,
+         width smallint not null,
+         number bigint not null,
+         count bigint not null,
+         primary key (shard, width, number)
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 10000))",
+    R"(create table detent.quarantine (
+         number bigint generated always as identity primary key,
+         shard bigint not null,
+         id bigint not null,
+         at_ms bigint not null,
+         queue bigint not null,
+         priority bigint not null,
+         lane smallint not null,
+         record bytea not null,
+         set_aside_at timestamptz not null default now()
+       ))",
+};
+
+/// Each step makes the version after it of the one before. Steps that were released are never
+/// changed.
+std::vector<std::vector<std::string>> steps() { return {{kFirstStep.begin(), kFirstStep.end()}}; }
+
+/// Two programs that make it at once get in each other's way; what one says then does not matter.
+Result<void> make_version_table(Connection& connection) {
+  ASSIGN_OR_RETURN(
+      const Rows there,
+      connection.run_one(Statement("select 1::bigint where to_regclass('detent.migration') is not "
+                                   "null")));
+  if (!there.empty()) return ok();
+  const Result<std::vector<Rows>> made = connection.run(
+      {Statement("create schema if not exists detent"),
+       Statement("create table if not exists detent.migration (version bigint primary key, "
+                 "applied_at timestamptz not null default now())")});
+  if (made || made.error().code == ErrorCode::internal) return ok();
+  return Error(made.error());
+}
+
+constexpr const char* kVersion = "select coalesce(max(version), 0)::bigint from detent.migration";
+
+Result<void> expect_known(std::int64_t version) {
+  if (version <= kSchemaVersion) return ok();
+  return Error{ErrorCode::invalid_argument,
+               "the tables are of version " + std::to_string(version) +
+                   ", made by a newer program; this one knows versions up to " +
+                   std::to_string(kSchemaVersion),
+               ""};
+}
+
+Result<void> apply_missing(Connection& connection) {
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> locked,
+      connection.run({Statement("begin"),
+                      Statement("lock table detent.migration in access exclusive mode"),
+                      Statement(kVersion)}));
+  const std::int64_t version = locked.at(2).bigint(0, 0);
+  TRY(expect_known(version));
+  const std::vector<std::vector<std::string>> all = steps();
+  std::vector<Statement> statements;
+  for (auto step = static_cast<std::size_t>(version); step < all.size(); ++step) {
+    for (const std::string& sql : all[step]) statements.emplace_back(sql);
+    Statement done;
+    done.set_sql("insert into detent.migration (version) values (" +
+                 done.add_bigint(static_cast<std::int64_t>(step) + 1) + ")");
+    statements.push_back(std::move(done));
+  }
+  statements.emplace_back("commit");
+  TRY(connection.run(statements));
+  return ok();
+}
+
+}  // namespace
+
+Result<void> migrate(Connection& connection) {
+  TRY(make_version_table(connection));
+  ASSIGN_OR_RETURN(const Rows version, connection.run_one(Statement(kVersion)));
+  if (version.bigint(0, 0) == kSchemaVersion) return ok();
+  TRY(expect_known(version.bigint(0, 0)));
+  Result<void> applied = apply_missing(connection);
+  if (!applied) connection.close();  // with its transaction and its lock
+  return applied;
+}
+
+}  // namespace detent

@@ -1,0 +1,18 @@
+// The tables in PostgreSQL, made and brought up to date step by step;
+// docs/internals/storage-format.md describes them.
+#pragma once
+
+#include "base/result.h"
+#include "store/postgres/connection.h"
+
+namespace detent {
+
+/// The version of the tables that this program works with: how many steps there are.
+inline constexpr int kSchemaVersion = 1;
+
+/// Makes what is missing, in one transaction, under a lock that keeps out others who do the same;
+/// when nothing is missing it only asks. Errors: invalid_argument when a newer program made the
+/// tables, or we may not; unavailable.
+Result<void> migrate(Connection& connection);
+
+}  // namespace detent

@@ -1,0 +1,254 @@
+#include "store/postgres/open_postgres_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "detent/check.h"
+#include "store/meta_format.h"
+#include "store/postgres/batch_statement.h"
+#include "store/postgres/migrations.h"
+#include "store/schedule_format.h"
+#include "store/store_error.h"
+
+namespace detent {
+
+namespace {
+
+// Sums of 0 are removed after so many writes that changed sums: about one a minute comes to be.
+constexpr std::uint64_t kWritesToTrim = 10'000;
+
+/// A statement on the rows of a shard: `rest` follows "where shard = …".
+Statement of_shard(std::uint32_t shard, const std::string& select, const std::string& rest) {
+  Statement statement;
+  const std::string number = statement.add_bigint(shard);
+  statement.set_sql(select + " where shard = " + number + rest);
+  return statement;
+}
+
+/// The keys of a queue are after this and before end_of_keys(); the first four bytes are its
+/// number.
+std::string end_of_keys(std::uint32_t queue) {
+  const bool is_last = queue == std::numeric_limits<std::uint32_t>::max();
+  return is_last ? std::string(5 + kMaxKeyBytes, '\xFF') : key_key(queue + 1, "");
+}
+
+}  // namespace
+
+OpenPostgresStore::OpenPostgresStore(const PostgresStoreOptions& options, Clock& clock,
+                                     std::unique_ptr<Connection> connection,
+                                     const ClaimedShard& claimed)
+    : options_(options),
+      connection_(std::move(connection)),
+      fence_(claimed.fence),
+      last_id_(claimed.last_id),
+      last_queue_number_(claimed.last_queue),
+      lease_(options, clock) {}
+
+Result<std::unique_ptr<Store>> OpenPostgresStore::open(const PostgresStoreOptions& options,
+                                                       Clock& clock) {
+  DETENT_CHECK(options.owner != 0);
+  const std::string opening = "open store " + shown_postgres_url(options.url);
+  auto connection =
+      std::make_unique<Connection>(ConnectionOptions{.url = options.url,
+                                                     .statement_timeout = options.statement_timeout,
+                                                     .idle_timeout = options.lease / 2});
+  if (Result<void> migrated = migrate(*connection); !migrated) {
+    return with_context(opening, std::move(migrated).error());
+  }
+  const Result<ClaimedShard> claimed = claim_shard(*connection, options);
+  if (!claimed) return with_context(opening, claimed.error());
+  std::unique_ptr<OpenPostgresStore> store(
+      new OpenPostgresStore(options, clock, std::move(connection), *claimed));
+  if (Result<void> trimmed = store->trim_due_counts(); !trimmed) {
+    return with_context(opening, std::move(trimmed).error());
+  }
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+OpenPostgresStore::~OpenPostgresStore() {
+  // Without it the lease runs out. A lost connection is not made again for this.
+  if (connection_->is_open()) {
+    static_cast<void>(release_shard(*connection_, fence_, options_.owner));
+  }
+}
+
+Result<Rows> OpenPostgresStore::change(Statement statement, Durability durability) {
+  if (write_failed_) return earlier_write_failed();
+  const CommitMode mode =
+      durability == Durability::synced ? CommitMode::synced : CommitMode::buffered;
+  Result<Rows> changed = connection_->run_one(std::move(statement), mode);
+  if (changed) return changed;
+  write_failed_ = true;
+  return with_context("write store", std::move(changed).error());
+}
+
+Result<Rows> OpenPostgresStore::select(Statement statement, std::string_view reading) {
+  Result<Rows> rows = connection_->run_one(std::move(statement));
+  if (rows) return rows;
+  return with_context(reading, std::move(rows).error());
+}
+
+Result<void> OpenPostgresStore::write(const WriteBatch& batch, Durability durability) {
+  TRY(change(batch_statement(fence_, batch), durability));
+  last_id_ = std::max(last_id_, batch.last_id);
+  for (const WriteBatch::Put& put : batch.puts) last_id_ = std::max(last_id_, put.to.place.id);
+  for (const QueueRecord& queue : batch.queues) {
+    last_queue_number_ = std::max(last_queue_number_, queue.number);
+  }
+  if (batch.due_counts.empty() || ++counted_writes_ < kWritesToTrim) return ok();
+  return trim_due_counts();
+}
+
+Result<void> OpenPostgresStore::trim_due_counts() {
+  FencedStatement statement(fence_);
+  statement.add("trimmed", "delete from detent.due_count where shard = $1 and count = 0");
+  TRY(change(std::move(statement).finish(), Durability::buffered));
+  counted_writes_ = 0;
+  return ok();
+}
+
+Result<TaskPage> OpenPostgresStore::read(Place after, Place until, std::size_t limit) {
+  return tasks().read(after, until, limit);
+}
+
+Result<TaskPage> OpenPostgresStore::read_by_id(TaskId after, std::size_t limit) {
+  return tasks().read_by_id(after, limit);
+}
+
+Result<std::vector<Result<Task>>> OpenPostgresStore::read_at(std::span<const Place> places) {
+  return tasks().read_at(places);
+}
+
+Result<std::optional<StoredTask>> OpenPostgresStore::find(TaskId id) { return tasks().find(id); }
+
+Result<void> OpenPostgresStore::quarantine(Place place) {
+  FencedStatement statement(fence_);
+  Statement& parameters = statement.parameters();
+  constexpr const char* kColumns = "shard, id, at_ms, queue, priority, lane, record";
+  const std::string columns = kColumns;
+  const std::string is_it = "shard = $1 and id = " + parameters.add_bigint(id_number(place.id)) +
+                            " and at_ms = " + parameters.add_bigint(milliseconds_of(place.at)) +
+                            " and queue = " + parameters.add_bigint(place.queue) +
+                            " and priority = " + parameters.add_bigint(place.priority) +
+                            " and lane = " + std::to_string(static_cast<int>(place.lane));
+  statement.add("gone", "delete from detent.task where " + is_it + " returning " + columns);
+  statement.add("kept",
+                "insert into detent.quarantine (" + columns + ") select " + columns + " from gone");
+  TRY(change(std::move(statement).finish(), Durability::synced));
+  return ok();
+}
+
+Result<std::optional<KeyRecord>> OpenPostgresStore::find_key(std::uint32_t queue,
+                                                             std::string_view key) {
+  const std::string name = key_key(queue, key);
+  Statement statement;
+  const std::string shard = statement.add_bigint(options_.shard);
+  statement.set_sql("select value from detent.task_key where shard = " + shard +
+                    " and name = " + statement.add_bytes(name));
+  ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read key"));
+  if (rows.empty()) return std::optional<KeyRecord>();
+  ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(name, rows.bytes(0, 0)));
+  return std::optional<KeyRecord>(std::move(record));
+}
+
+Result<std::vector<KeyRecord>> OpenPostgresStore::read_keys(std::uint32_t queue,
+                                                            std::string_view after,
+                                                            std::size_t limit) {
+  DETENT_CHECK(limit > 0);
+  Statement statement;
+  const std::string shard = statement.add_bigint(options_.shard);
+  statement.set_sql("select name, value from detent.task_key where shard = " + shard +
+                    " and name > " + statement.add_bytes(key_key(queue, after)) + " and name < " +
+                    statement.add_bytes(end_of_keys(queue)) + " order by name limit " +
+                    statement.add_bigint(static_cast<std::int64_t>(
+                        std::min<std::size_t>(limit, std::numeric_limits<int>::max()))));
+  ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read keys"));
+  std::vector<KeyRecord> records;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(rows.bytes(row, 0), rows.bytes(row, 1)));
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+Result<std::size_t> OpenPostgresStore::trim_keys(WallTime now, std::size_t limit) {
+  FencedStatement statement(fence_);
+  Statement& parameters = statement.parameters();
+  const std::string until = parameters.add_bigint(milliseconds_of(now));
+  const std::string most = parameters.add_bigint(
+      static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<int>::max())));
+  statement.add("expired", "select name from detent.task_key where shard = $1 and expires_ms <= " +
+                               until + " order by expires_ms, name limit " + most);
+  statement.add("trimmed",
+                "delete from detent.task_key using expired where task_key.shard = $1 and "
+                "task_key.name = expired.name returning 1");
+  ASSIGN_OR_RETURN(
+      const Rows rows,
+      change(std::move(statement).finish("(select count(*) from trimmed)"), Durability::buffered));
+  return static_cast<std::size_t>(rows.bigint(0, 1));
+}
+
+Result<std::vector<ScheduleRecord>> OpenPostgresStore::schedules() {
+  ASSIGN_OR_RETURN(
+      const Rows rows,
+      select(of_shard(options_.shard, "select name, value from detent.schedule", " order by name"),
+             "read schedules"));
+  std::vector<ScheduleRecord> all;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    ASSIGN_OR_RETURN(ScheduleRecord record,
+                     decode_schedule(rows.bytes(row, 0), rows.bytes(row, 1)));
+    all.push_back(std::move(record));
+  }
+  return all;
+}
+
+Result<std::vector<QueueRecord>> OpenPostgresStore::queues() {
+  ASSIGN_OR_RETURN(
+      const Rows rows,
+      select(of_shard(options_.shard, "select name, value from detent.queue", " order by name"),
+             "read queues"));
+  std::vector<QueueRecord> all;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    ASSIGN_OR_RETURN(QueueRecord record,
+                     parse_queue(queue_key(rows.bytes(row, 0)), rows.bytes(row, 1)));
+    all.push_back(std::move(record));
+  }
+  return all;
+}
+
+Result<std::vector<DueCount>> OpenPostgresStore::due_counts() {
+  ASSIGN_OR_RETURN(
+      const Rows rows,
+      select(of_shard(options_.shard, "select width::bigint, number, count from detent.due_count",
+                      " and count <> 0 order by width, number"),
+             "read due counts"));
+  std::vector<DueCount> all;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    all.push_back({.bin = {.width = static_cast<DueBin::Width>(rows.bigint(row, 0)),
+                           .number = rows.bigint(row, 1)},
+                   .count = rows.bigint(row, 2)});
+  }
+  return all;
+}
+
+Result<std::uint64_t> OpenPostgresStore::quarantined() {
+  ASSIGN_OR_RETURN(const Rows rows,
+                   select(of_shard(options_.shard, "select count(*) from detent.quarantine", ""),
+                          "count quarantine"));
+  return static_cast<std::uint64_t>(rows.bigint(0, 0));
+}
+
+Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
+  if (write_failed_) return earlier_write_failed();
+  Result<std::uint64_t> epoch = raise_epoch(*connection_, fence_);
+  if (!epoch) {
+    write_failed_ = true;
+    return with_context("begin epoch", std::move(epoch).error());
+  }
+  fence_.epoch = *epoch;
+  return epoch;
+}
+
+}  // namespace detent

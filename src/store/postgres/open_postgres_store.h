@@ -1,0 +1,65 @@
+// The PostgreSQL store itself. Private to this folder: others open it through postgres_store.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/shard_lease.h"
+#include "store/postgres/task_rows.h"
+#include "store/store.h"
+
+namespace detent {
+
+/// Confined to one thread, as any store; the lease is renewed on a thread of its own.
+class OpenPostgresStore final : public Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
+  ~OpenPostgresStore() override;
+  OpenPostgresStore(const OpenPostgresStore&) = delete;
+  OpenPostgresStore& operator=(const OpenPostgresStore&) = delete;
+
+  Result<void> write(const WriteBatch& batch, Durability durability) override;
+  Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
+  Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
+  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
+  Result<std::optional<StoredTask>> find(TaskId id) override;
+  Result<void> quarantine(Place place) override;
+  Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
+  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
+                                           std::size_t limit) override;
+  Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
+  Result<std::vector<ScheduleRecord>> schedules() override;
+  Result<std::vector<QueueRecord>> queues() override;
+  Result<std::vector<DueCount>> due_counts() override;
+  Result<std::uint64_t> quarantined() override;
+  TaskId last_id() const noexcept override { return last_id_; }
+  std::uint32_t last_queue_number() const noexcept override { return last_queue_number_; }
+  Result<std::uint64_t> begin_epoch() override;
+
+ private:
+  OpenPostgresStore(const PostgresStoreOptions& options, Clock& clock,
+                    std::unique_ptr<Connection> connection, const ClaimedShard& claimed);
+  TaskRows tasks() noexcept { return {*connection_, options_.shard}; }
+  /// Runs what changes the shard; after an error nothing is changed any more (contract 2).
+  Result<Rows> change(Statement statement, Durability durability);
+  Result<Rows> select(Statement statement, std::string_view reading);
+  Result<void> trim_due_counts();
+
+  const PostgresStoreOptions options_;
+  std::unique_ptr<Connection> connection_;
+  Fence fence_;
+  TaskId last_id_;
+  std::uint32_t last_queue_number_ = 0;
+  std::uint64_t counted_writes_ = 0;  // since sums of 0 were removed
+  bool write_failed_ = false;         // contract 2
+  LeaseKeeper lease_;                 // last: its thread ends first
+};
+
+}  // namespace detent

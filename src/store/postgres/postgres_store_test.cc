@@ -1,0 +1,498 @@
+// What only PostgreSQL can show: epochs that fence, leases, tables made by several at once,
+// connections that break in the midst of a write, a database that crashes, and a pgbouncer. The
+// contract itself is tested in tests/contract.
+#include "store/postgres/postgres_store.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "base/thread.h"
+#include "detent/clock.h"
+#include "store/postgres/migrations.h"
+#include "store/postgres/private_cluster.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+WallTime at_ms(std::int64_t ms) { return WallTime{milliseconds{ms}}; }
+
+Place due_place(std::uint64_t n) {
+  Place place = begin_of(Lane::due);
+  place.at = at_ms(10);
+  place.id = TaskId{n << TaskId::kShardBits};
+  return place;
+}
+
+WriteBatch& add(WriteBatch& batch, std::uint64_t n, std::size_t payload_bytes = 10) {
+  StoredTask stored{.place = due_place(n), .task = {}};
+  stored.task.id = stored.place.id;
+  stored.task.queue = "mail";
+  stored.task.payload.data = std::string(payload_bytes, 'x');
+  stored.task.due_at = stored.place.at;
+  batch.puts.push_back({.from = std::nullopt, .to = std::move(stored)});
+  return batch;
+}
+WriteBatch new_task(std::uint64_t n) {
+  WriteBatch batch;
+  return std::move(add(batch, n));
+}
+WriteBatch new_tasks(std::uint64_t first, std::uint64_t count) {
+  WriteBatch batch;
+  for (std::uint64_t n = first; n < first + count; ++n) add(batch, n, 500);
+  return batch;
+}
+
+class PostgresStoreTest : public testing::Test {
+ protected:
+  Result<std::unique_ptr<Store>> open(std::uint64_t owner, std::uint32_t shard = 0) {
+    return PostgresStore::open({.url = url_, .shard = shard, .owner = owner}, clock_);
+  }
+  std::unique_ptr<Store> opened(std::uint64_t owner) {
+    Result<std::unique_ptr<Store>> store = open(owner);
+    EXPECT_TRUE(store) << store.error().message;
+    return *std::move(store);
+  }
+  void let_lease_run_out() {
+    execute(url_, "update detent.shard set lease_until = now() - interval '1 ms'");
+  }
+  std::string value(const std::string& sql) { return value_of(url_, sql); }
+  /// Asks again until the answer is `expected`; false when it has not come to be.
+  bool wait_until(const std::string& sql, const std::string& expected) {
+    for (int i = 0; i < 20'000; ++i) {
+      if (value(sql) == expected) return true;
+    }
+    return false;
+  }
+  std::size_t count(Store& store) {
+    return store.read(begin_of(Lane::due), end_of(Lane::due), 100'000).value().tasks.size();
+  }
+
+  static constexpr const char* kSessionsThatWait =
+      "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = "
+      "current_database()";
+
+  SystemClock clock_;
+  std::string url_ = shared_cluster().new_database();
+};
+
+std::string message_of(const Result<void>& result) {
+  return result ? "no error" : result.error().message;
+}
+
+// The fence.
+
+TEST_F(PostgresStoreTest, AnOlderEpochChangesNothingAndFailsForEver) {
+  const std::unique_ptr<Store> old = opened(1);
+  ASSERT_TRUE(old->begin_epoch());
+  WriteBatch first = new_task(1);
+  first.due_counts = {{.bin = {}, .count = 1}};
+  ASSERT_TRUE(old->write(first, Durability::synced));
+  let_lease_run_out();
+  const std::unique_ptr<Store> current = opened(2);
+  ASSERT_TRUE(current->begin_epoch());
+
+  WriteBatch all = new_task(2);
+  all.puts.push_back({.from = due_place(1), .to = first.puts[0].to});
+  all.puts.back().to.task.payload.data = "changed";
+  QueueRecord queue;
+  queue.queue = "mail";
+  queue.number = 1;
+  all.queues = {queue};
+  all.keys = {{.queue = 1, .key = "k", .id = due_place(2).id, .expires_at = at_ms(5)}};
+  all.due_counts = {{.bin = {}, .count = 7}};
+  const std::string before = value("select xmin::text || record::text from detent.task");
+  const Result<void> late = old->write(all, Durability::synced);
+  EXPECT_NE(message_of(late).find("fenced"), std::string::npos) << message_of(late);
+  EXPECT_EQ(late.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(value("select xmin::text || record::text from detent.task"), before);
+  EXPECT_EQ(value("select count(*) from detent.task"), "1");
+  EXPECT_EQ(value("select count(*) from detent.queue"), "0");
+  EXPECT_EQ(value("select count(*) from detent.task_key"), "0");
+  EXPECT_EQ(value("select sum(count) from detent.due_count"), "1");
+  EXPECT_EQ(current->last_id(), due_place(1).id);
+
+  EXPECT_FALSE(old->write({}, Durability::synced));
+  EXPECT_TRUE(current->write(all, Durability::synced));
+}
+
+TEST_F(PostgresStoreTest, NoKindOfWriteGetsPastTheFence) {
+  for (int kind = 0; kind < 5; ++kind) {
+    execute(url_, "drop schema if exists detent cascade");
+    const std::unique_ptr<Store> old = opened(1);
+    WriteBatch batch = new_task(1);
+    batch.keys = {{.queue = 1, .key = "k", .id = due_place(1).id, .expires_at = at_ms(5)}};
+    ASSERT_TRUE(old->write(batch, Durability::synced));
+    let_lease_run_out();
+    const std::unique_ptr<Store> current = opened(2);
+    const std::string epoch = value("select epoch from detent.shard");
+    if (kind == 0) {
+      EXPECT_FALSE(old->begin_epoch());
+    }
+    if (kind == 1) {
+      EXPECT_FALSE(old->quarantine(due_place(1)));
+    }
+    if (kind == 2) {
+      EXPECT_FALSE(old->trim_keys(at_ms(10), 10));
+    }
+    if (kind == 3) {
+      WriteBatch erase;
+      erase.erases = {due_place(1)};
+      EXPECT_FALSE(old->write(erase, Durability::buffered));
+    }
+    if (kind == 4) {
+      EXPECT_FALSE(old->write({}, Durability::synced));
+    }
+    EXPECT_EQ(value("select epoch from detent.shard"), epoch);
+    EXPECT_EQ(value("select count(*) from detent.task"), "1");
+    EXPECT_EQ(value("select count(*) from detent.task_key"), "1");
+    EXPECT_FALSE(old->write(new_task(2), Durability::synced));  // for ever
+    EXPECT_TRUE(current->write(new_task(3), Durability::synced));
+  }
+}
+
+// A batch that has the shard's row, and stands before its commit, when another takes the shard
+// over.
+TEST_F(PostgresStoreTest, ABatchUnderWayIsSeenByTheNextOwner) {
+  const std::unique_ptr<Store> old = opened(1);
+  let_lease_run_out();
+  Connection blocker({.url = url_});  // its row is in the batch's way, at first
+  ASSERT_TRUE(blocker.run(
+      {Statement("begin"), Statement("insert into detent.task values (0, 256, 1, 0, 0, 0, '')")}));
+  Result<void> written;
+  Thread writer([&] { written = old->write(new_task(1), Durability::synced); });
+  ASSERT_TRUE(wait_until(kSessionsThatWait, "1"));
+  std::size_t seen = 0;
+  Thread taker([&] { seen = count(*opened(2)); });
+  ASSERT_TRUE(wait_until(kSessionsThatWait, "2"));
+  blocker.close();
+  writer.join();
+  taker.join();
+  EXPECT_TRUE(written) << message_of(written);
+  EXPECT_EQ(seen, 1u);
+  EXPECT_FALSE(old->write(new_task(2), Durability::synced));
+}
+
+// A batch that waits for the shard's row while another takes it.
+TEST_F(PostgresStoreTest, ABatchThatComesBehindTheNextOwnerNeverTakesEffect) {
+  const std::unique_ptr<Store> old = opened(1);
+  Connection taker({.url = url_});
+  ASSERT_TRUE(taker.run(
+      {Statement("begin"), Statement("update detent.shard set epoch = epoch + 1, owner = 2")}));
+  Result<void> written;
+  Thread writer([&] { written = old->write(new_task(1), Durability::synced); });
+  ASSERT_TRUE(wait_until(kSessionsThatWait, "1"));
+  ASSERT_TRUE(taker.run_one(Statement("commit")));
+  writer.join();
+  EXPECT_NE(message_of(written).find("fenced"), std::string::npos) << message_of(written);
+  EXPECT_EQ(value("select count(*) from detent.task"), "0");
+}
+
+TEST_F(PostgresStoreTest, AMissingRowIsToldAndNothingOfTheBatchIsThere) {
+  const std::unique_ptr<Store> store = opened(1);
+  WriteBatch batch = new_task(2);
+  batch.erases = {due_place(1)};
+  EXPECT_EQ(store->write(batch, Durability::synced).error().code, ErrorCode::data_loss);
+  EXPECT_EQ(value("select count(*) from detent.task"), "0");
+  EXPECT_FALSE(store->write({}, Durability::synced));
+}
+
+TEST_F(PostgresStoreTest, ShardsDoNotSeeEachOther) {
+  const std::unique_ptr<Store> one = opened(1);
+  const std::unique_ptr<Store> two = *open(2, /*shard=*/7);
+  WriteBatch batch = new_task(1);
+  batch.due_counts = {{.bin = {}, .count = 1}};
+  batch.keys = {{.queue = 1, .key = "k", .id = due_place(1).id, .expires_at = at_ms(5)}};
+  QueueRecord queue;
+  queue.queue = "mail";
+  queue.number = 4;
+  batch.queues = {queue};
+  ASSERT_TRUE(one->write(batch, Durability::synced));
+  EXPECT_EQ(count(*two), 0u);
+  EXPECT_FALSE(two->find(due_place(1).id).value());
+  EXPECT_EQ(two->read_by_id({}, 10).value().tasks.size(), 0u);
+  EXPECT_EQ(two->due_counts().value().size(), 0u);
+  EXPECT_EQ(two->queues().value().size(), 0u);
+  EXPECT_FALSE(two->find_key(1, "k").value());
+  EXPECT_EQ(two->read_keys(1, "", 10).value().size(), 0u);
+  EXPECT_EQ(two->trim_keys(at_ms(10), 10).value(), 0u);
+  EXPECT_EQ(two->last_id(), TaskId{});
+  ASSERT_TRUE(two->write(batch, Durability::synced));
+  ASSERT_TRUE(two->quarantine(due_place(1)));
+  EXPECT_EQ(two->quarantined().value(), 1u);
+  EXPECT_EQ(one->quarantined().value(), 0u);
+  EXPECT_EQ(count(*one), 1u);
+}
+
+// The lease.
+
+TEST_F(PostgresStoreTest, AShardIsTakenWhenItsLeaseHasRunOutAndByItsOwnerAtOnce) {
+  std::unique_ptr<Store> first = opened(1);
+  EXPECT_EQ(open(2).error().code, ErrorCode::unavailable);
+  EXPECT_NE(open(2).error().message.find("in use by another server (process "), std::string::npos);
+  const std::unique_ptr<Store> again = opened(1);
+  EXPECT_FALSE(first->write({}, Durability::synced));
+  first.reset();  // does not let go what is no longer its own
+  EXPECT_EQ(open(2).error().code, ErrorCode::unavailable);
+  let_lease_run_out();
+  EXPECT_TRUE(open(2));
+}
+
+TEST_F(PostgresStoreTest, TheLeaseIsRenewedAsTimePasses) {
+  ManualClock clock;
+  const std::unique_ptr<Store> store = *PostgresStore::open({.url = url_, .owner = 1}, clock);
+  execute(url_, "update detent.shard set lease_until = now() + interval '1 s'");
+  const std::string is_renewed = "select lease_until > now() + interval '8 s' from detent.shard";
+  // The thread may not be waiting yet when time moves on.
+  for (int i = 0; i < 20'000 && value(is_renewed) != "t"; ++i) clock.advance(seconds{4});
+  EXPECT_EQ(open(2).error().code, ErrorCode::unavailable);
+}
+
+// The tables.
+
+TEST_F(PostgresStoreTest, SeveralThatStartAtOnceMakeTheTablesOnce) {
+  constexpr std::size_t kServers = 4;
+  std::vector<Result<std::unique_ptr<Store>>> stores;
+  for (std::size_t i = 0; i < kServers; ++i) stores.emplace_back(Error{});
+  {
+    std::vector<Thread> threads;
+    for (std::size_t i = 0; i < kServers; ++i) {
+      threads.emplace_back(
+          [this, i, &stores] { stores[i] = open(i + 1, static_cast<std::uint32_t>(i)); });
+    }
+  }
+  for (const auto& store : stores) EXPECT_TRUE(store) << store.error().message;
+  EXPECT_EQ(value("select string_agg(version::text, ',') from detent.migration"), "1");
+}
+
+TEST_F(PostgresStoreTest, TablesOfANewerProgramAreRefused) {
+  opened(1).reset();
+  execute(url_, "insert into detent.migration (version) values (" +
+                    std::to_string(kSchemaVersion + 1) + ")");
+  const auto refused = open(1);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_NE(refused.error().message.find("newer"), std::string::npos);
+}
+
+TEST_F(PostgresStoreTest, AMigrationThatFailsLeavesNothing) {
+  execute(url_, "create schema detent; create table detent.due_count (there int)");
+  EXPECT_FALSE(open(1));
+  EXPECT_EQ(value("select count(*) from pg_tables where schemaname = 'detent'"), "2");
+  EXPECT_EQ(value("select count(*) from detent.migration"), "0");
+  execute(url_, "drop table detent.due_count");
+  EXPECT_TRUE(open(1));
+}
+
+TEST_F(PostgresStoreTest, PagesAndWritesUseIndexesOnly) {
+  const std::unique_ptr<Store> store = opened(1);
+  ASSERT_TRUE(store->write(new_tasks(1, 2'000), Durability::buffered));
+  WriteBatch erase;
+  for (std::uint64_t n = 1; n <= 1'000; ++n) erase.erases.push_back(due_place(n));
+  ASSERT_TRUE(store->write(erase, Durability::buffered));
+  EXPECT_EQ(count(*store), 1'000u);
+  store->find(due_place(1).id).value();
+  execute(url_, "select pg_stat_force_next_flush()");
+  EXPECT_EQ(value("select coalesce(sum(seq_scan), 0) from pg_stat_user_tables where relname in "
+                  "('task', 'task_key', 'queue') and seq_scan > idx_scan + 2"),
+            "0");
+}
+
+TEST_F(PostgresStoreTest, SumsAndQueuesAreChangedInPlace) {
+  std::unique_ptr<Store> store = opened(1);
+  WriteBatch batch;
+  QueueRecord queue;
+  queue.queue = "mail";
+  queue.number = 1;
+  for (int i = 0; i < 200; ++i) {
+    queue.waiting = static_cast<std::uint64_t>(i);
+    batch.queues = {queue};
+    batch.due_counts = {{.bin = {}, .count = 1}};
+    ASSERT_TRUE(store->write(batch, Durability::buffered));
+  }
+  store.reset();  // its session tells its counts when it ends
+  const std::string hot =
+      "select bool_and(n_tup_hot_upd >= 195) from pg_stat_user_tables where relname in ('queue', "
+      "'due_count', 'shard')";
+  ASSERT_TRUE(
+      wait_until("select min(n_tup_upd) >= 199 from pg_stat_user_tables where relname in ('queue', "
+                 "'due_count', 'shard')",
+                 "t"));
+  EXPECT_EQ(value(hot), "t");
+}
+
+TEST_F(PostgresStoreTest, SumsOfNothingAreRemovedAtTheNextStart) {
+  std::unique_ptr<Store> store = opened(1);
+  WriteBatch batch;
+  batch.due_counts = {{.bin = {}, .count = 1}};
+  ASSERT_TRUE(store->write(batch, Durability::synced));
+  batch.due_counts[0].count = -1;
+  ASSERT_TRUE(store->write(batch, Durability::synced));
+  store.reset();
+  store = opened(1);
+  EXPECT_EQ(value("select count(*) from detent.due_count"), "0");
+}
+
+// Errors.
+
+TEST_F(PostgresStoreTest, WhatCannotBeReachedOrIsNoAddressIsTold) {
+  const auto code = [this](const std::string& url) {
+    const auto store = PostgresStore::open({.url = url, .owner = 1}, clock_);
+    EXPECT_FALSE(store);
+    EXPECT_EQ(store.error().message.find("secret"), std::string::npos) << store.error().message;
+    return store.error().code;
+  };
+  EXPECT_EQ(code("postgres://u:secret@/db?host=/nowhere"), ErrorCode::unavailable);
+  EXPECT_EQ(code("postgres://u:secret@127.0.0.1:1/db"), ErrorCode::unavailable);
+  EXPECT_EQ(code("mysql://u:secret@host/db"), ErrorCode::invalid_argument);
+  EXPECT_EQ(code("postgres://u:secret@h%zz/db"), ErrorCode::invalid_argument);
+  EXPECT_EQ(shown_postgres_url("postgres://u:secret@db.example:5433/tasks?sslmode=require"),
+            "postgres://db.example:5433/tasks");
+}
+
+TEST_F(PostgresStoreTest, AStatementThatTakesTooLongFails) {
+  const auto store = PostgresStore::open(
+      {.url = url_, .owner = 1, .statement_timeout = milliseconds{200}}, clock_);
+  ASSERT_TRUE(store);
+  Connection blocker({.url = url_});
+  ASSERT_TRUE(blocker.run({Statement("begin"), Statement("lock table detent.task in share mode")}));
+  EXPECT_EQ((*store)->write(new_task(1), Durability::synced).error().code, ErrorCode::unavailable);
+  blocker.close();
+  EXPECT_EQ(value("select count(*) from detent.task"), "0");
+  EXPECT_EQ(count(**store), 0u);  // reading goes on
+}
+
+TEST_F(PostgresStoreTest, ATransactionThatStandsStillIsEndedByTheDatabase) {
+  Connection connection({.url = url_, .idle_timeout = milliseconds{100}});
+  execute(url_, "create table held (a int)");
+  ASSERT_TRUE(connection.run({Statement("begin"), Statement("lock table held")}));
+  EXPECT_EQ(value("select count(*) from held"), "0");  // waits for the lock, and gets it
+  EXPECT_FALSE(connection.run_one(Statement("commit")));
+}
+
+TEST_F(PostgresStoreTest, ReadingGoesOnAfterALostConnection) {
+  const std::unique_ptr<Store> store = opened(1);
+  ASSERT_TRUE(store->write(new_task(1), Durability::synced));
+  execute(url_,
+          "select pg_terminate_backend(pid) from pg_stat_activity where pid <> "
+          "pg_backend_pid() and datname = current_database()");
+  EXPECT_FALSE(store->read(begin_of(Lane::due), end_of(Lane::due), 1));
+  EXPECT_EQ(count(*store), 1u);
+  EXPECT_TRUE(store->write(new_task(2), Durability::synced));  // no write has failed
+}
+
+// Sessions ended at moments chosen at random, under way or between writes: what was acknowledged is
+// there, what failed is there as a whole or not at all.
+TEST_F(PostgresStoreTest, AWriteIsWholeWhereverItsSessionIsEnded) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  std::uint64_t next = 1;
+  std::uint64_t acknowledged = 0;
+  int failures = 0;
+  for (int round = 0; round < 25; ++round) {
+    const std::unique_ptr<Store> store = opened(1);
+    const std::uint64_t before = count(*store);
+    ASSERT_EQ(before % 300, 0u) << "part of a batch";
+    ASSERT_GE(before, acknowledged);
+    acknowledged = before;
+    Thread killer([this, queries = rng.below(12)] {
+      Connection connection({.url = url_});
+      for (std::uint32_t i = 0; i < queries; ++i) {
+        static_cast<void>(connection.run_one(Statement("select count(*) from pg_class")));
+      }
+      static_cast<void>(connection.run_one(
+          Statement("select pg_terminate_backend(pid) from pg_stat_activity where pid <> "
+                    "pg_backend_pid() and datname = current_database()")));
+    });
+    for (int i = 0; i < 8; ++i, next += 300) {
+      if (!store->write(new_tasks(next, 300), Durability::synced)) {
+        ++failures;
+        next += 300;
+        break;
+      }
+      acknowledged += 300;
+    }
+    killer.join();
+  }
+  EXPECT_GT(failures, 3);
+  EXPECT_GE(count(*opened(1)), acknowledged);
+}
+
+// A database that crashes.
+
+TEST(PostgresCrash, WhatWasSyncedSurvivesAndWhatWasBufferedIsWholeOrGone) {
+  PrivateCluster cluster(PrivateCluster::Fsync::on);
+  SystemClock clock;
+  const std::string url = cluster.new_database();
+  const auto open = [&] { return PostgresStore::open({.url = url, .owner = 1}, clock); };
+  std::uint64_t n = 0;
+  for (int round = 0; round < 4; ++round) {
+    auto store = open();
+    ASSERT_TRUE(store) << store.error().message;
+    // Last a synced batch with tasks, or an empty one after what was buffered.
+    for (int i = 0; i < 3; ++i, n += 10) {
+      ASSERT_TRUE((*store)->write(new_tasks(n + 1, 10), Durability::buffered));
+    }
+    if (round % 2 == 0) {
+      ASSERT_TRUE((*store)->write({}, Durability::synced));
+    } else {
+      ASSERT_TRUE((*store)->write(new_tasks(n + 1, 10), Durability::synced));
+      n += 10;
+    }
+    const std::uint64_t epoch = (*store)->begin_epoch().value();
+    cluster.kill();
+    EXPECT_FALSE((*store)->write(new_task(1'000'000), Durability::synced));
+    EXPECT_EQ(open().error().code, ErrorCode::unavailable);
+    cluster.start();
+    EXPECT_FALSE((*store)->write(new_task(1'000'000), Durability::synced));
+    store = open();
+    ASSERT_TRUE(store) << store.error().message;
+    const TaskPage page = (*store)->read_by_id({}, 100'000).value();
+    EXPECT_EQ(page.tasks.size(), n);
+    EXPECT_EQ((*store)->last_id(), due_place(n).id);
+    EXPECT_GT((*store)->begin_epoch().value(), epoch);
+    WriteBatch buffered = new_tasks(n + 1, 10);
+    ASSERT_TRUE((*store)->write(buffered, Durability::buffered));
+    cluster.kill();
+    cluster.start();
+    store = open();
+    const std::size_t left = (*store)->read_by_id({}, 100'000).value().tasks.size();
+    EXPECT_TRUE(left == n || left == n + 10) << left;
+    n = left;
+  }
+}
+
+// A pooler.
+
+TEST_F(PostgresStoreTest, WorksThroughAPgbouncerInTransactionMode) {
+  const PrivateBouncer bouncer(shared_cluster());
+  const std::string direct = std::exchange(url_, bouncer.through(url_));
+  std::unique_ptr<Store> store = opened(1);
+  ASSERT_TRUE(store->begin_epoch());
+  for (std::uint64_t n = 0; n < 50; ++n) {
+    ASSERT_TRUE(store->write(new_tasks(n * 20 + 1, 20),
+                             n % 2 == 0 ? Durability::synced : Durability::buffered));
+  }
+  EXPECT_EQ(count(*store), 1'000u);
+  EXPECT_EQ(open(2).error().code, ErrorCode::unavailable);
+  store.reset();
+  const std::unique_ptr<Store> second = opened(2);
+  EXPECT_EQ(count(*second), 1'000u);
+  // What a transaction set is gone with it: the pooler's next client finds the database's settings.
+  EXPECT_EQ(value_of(url_, "show synchronous_commit"), "on");
+  EXPECT_EQ(value_of(url_, "show statement_timeout"), "0");
+  EXPECT_EQ(value_of(direct, "select count(*) from pg_prepared_statements"), "0");
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,151 @@
+#include "store/postgres/task_rows.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "detent/check.h"
+#include "store/postgres/batch_statement.h"
+#include "store/record_format.h"
+#include "store/store_error.h"
+
+namespace detent {
+
+namespace {
+
+/// The most rows that one query answers, or asks for: a page is put together of several.
+constexpr std::size_t kMostRows = 10'000;
+
+constexpr const char* kSelect =
+    "select id, at_ms, queue, priority, lane::bigint, record from detent.task ";
+
+Place place_of(const Rows& rows, std::size_t row) {
+  return {.lane = static_cast<Lane>(rows.bigint(row, 4)),
+          .queue = static_cast<std::uint32_t>(rows.bigint(row, 2)),
+          .priority = static_cast<std::uint32_t>(rows.bigint(row, 3)),
+          .at = WallTime{std::chrono::milliseconds{rows.bigint(row, 1)}},
+          .id = TaskId{static_cast<std::uint64_t>(rows.bigint(row, 0))}};
+}
+
+Result<Task> task_of(const Rows& rows, std::size_t row) {
+  return decode_record(TaskId{static_cast<std::uint64_t>(rows.bigint(row, 0))}, rows.bytes(row, 5));
+}
+
+/// The columns that a lane is sorted by, beyond those that are one for all of it. The lane itself
+/// stands in the text: the index of each has only its own rows.
+std::string columns_of(Lane lane) {
+  return lane == Lane::ready ? "priority, at_ms, id" : "at_ms, id";
+}
+
+std::string values_of(const Place& place, Statement& statement) {
+  const std::string priority =
+      place.lane == Lane::ready ? statement.add_bigint(place.priority) + ", " : "";
+  return "(" + priority + statement.add_bigint(milliseconds_of(place.at)) + ", " +
+         statement.add_bigint(id_number(place.id)) + ")";
+}
+
+Statement page_statement(std::uint32_t shard, const Place& after, const Place& until,
+                         std::size_t rows) {
+  Statement statement;
+  const std::string columns = columns_of(after.lane);
+  std::string where = "where shard = " + statement.add_bigint(shard) +
+                      " and lane = " + std::to_string(static_cast<int>(after.lane));
+  if (after.lane == Lane::ready || after.lane == Lane::dead) {
+    where += " and queue = " + statement.add_bigint(after.queue);
+  }
+  where += " and (" + columns + ") > " + values_of(after, statement);
+  where += " and (" + columns + ") <= " + values_of(until, statement);
+  statement.set_sql(kSelect + where + " order by " + columns + " limit " + std::to_string(rows));
+  return statement;
+}
+
+Statement id_statement(std::uint32_t shard, TaskId after, std::size_t rows) {
+  Statement statement;
+  const std::string of_shard = "where shard = " + statement.add_bigint(shard);
+  statement.set_sql(kSelect + of_shard + " and id > " + statement.add_bigint(id_number(after)) +
+                    " order by id limit " + std::to_string(rows));
+  return statement;
+}
+
+/// Fills a page, with as many queries as it takes: damaged records don't fill it. `statement_after`
+/// makes the query for what is after a place, or from the start.
+template <class StatementAfter>
+Result<TaskPage> fill_page(Connection& connection, std::size_t limit, Place after,
+                           StatementAfter statement_after) {
+  DETENT_CHECK(limit > 0);
+  TaskPage page;
+  for (;;) {
+    const std::size_t wanted = std::min(limit - page.tasks.size(), kMostRows);
+    ASSIGN_OR_RETURN(const Rows rows, connection.run_one(statement_after(after, wanted)));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      after = place_of(rows, row);
+      if (Result<Task> task = task_of(rows, row)) {
+        page.tasks.push_back({after, *std::move(task)});
+      } else {
+        page.damaged.push_back(after);
+      }
+    }
+    page.more = page.tasks.size() == limit;
+    if (page.more || rows.size() < wanted) return page;
+  }
+}
+
+}  // namespace
+
+Result<TaskPage> TaskRows::read(Place after, Place until, std::size_t limit) {
+  DETENT_CHECK(after.lane == until.lane);
+  DETENT_CHECK(after.queue == until.queue);
+  return fill_page(connection_, limit, after, [&](const Place& from, std::size_t rows) {
+    return page_statement(shard_, from, until, rows);
+  });
+}
+
+Result<TaskPage> TaskRows::read_by_id(TaskId after, std::size_t limit) {
+  Place from;
+  from.id = after;
+  return fill_page(connection_, limit, from, [&](const Place& last, std::size_t rows) {
+    return id_statement(shard_, last.id, rows);
+  });
+}
+
+Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> places) {
+  std::vector<Result<Task>> tasks;
+  tasks.reserve(places.size());
+  while (tasks.size() < places.size()) {
+    const std::span<const Place> part =
+        places.subspan(tasks.size(), std::min(kMostRows, places.size() - tasks.size()));
+    std::vector<std::int64_t> ids;
+    ids.reserve(part.size());
+    for (const Place& place : part) ids.push_back(id_number(place.id));
+    Statement statement;
+    const std::string of_shard = "where shard = " + statement.add_bigint(shard_);
+    statement.set_sql(kSelect + of_shard + " and id = any(" + statement.add_bigints(ids) + ")");
+    ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
+    std::unordered_map<std::uint64_t, std::size_t> row_of;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      row_of.emplace(static_cast<std::uint64_t>(rows.bigint(row, 0)), row);
+    }
+    for (const Place& place : part) {
+      const auto found = row_of.find(place.id.value);
+      if (found == row_of.end() || place_of(rows, found->second) != place) {
+        tasks.emplace_back(not_stored(place));
+      } else {
+        tasks.push_back(task_of(rows, found->second));
+      }
+    }
+  }
+  return tasks;
+}
+
+Result<std::optional<StoredTask>> TaskRows::find(TaskId id) {
+  Statement statement;
+  const std::string of_shard = "where shard = " + statement.add_bigint(shard_);
+  statement.set_sql(kSelect + of_shard + " and id = " + statement.add_bigint(id_number(id)));
+  ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
+  if (rows.empty()) return std::optional<StoredTask>();
+  ASSIGN_OR_RETURN(Task task, task_of(rows, 0));
+  return std::optional<StoredTask>({place_of(rows, 0), std::move(task)});
+}
+
+}  // namespace detent
