@@ -63,6 +63,13 @@ void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
       ->capture_default_str();
 }
 
+void add_store(CLI::App& app, std::string& store) {
+  app.add_option("--store", store,
+                 "a PostgreSQL database, postgres://user@host/database, instead of the folder")
+      ->envname("DETENT_STORE")
+      ->type_name("URL");
+}
+
 /// Where it listens, and to whom.
 void add_addresses(CLI::App& serve, ServeOptions& options) {
   add_parsed<HostAndPort>(serve, "--http", parse_address,
@@ -131,6 +138,7 @@ void add_serve(CLI::App& app, Parsed& parsed) {
   ServeOptions& options = parsed.serve;
   CLI::App* serve = app.add_subcommand("serve", "run a server");
   add_data(*serve, options.data, "folder of the server's data; made if it is not there");
+  add_store(*serve, options.store);
   add_addresses(*serve, options);
   add_access(*serve, options);
   add_parsed<milliseconds>(*serve, "--sync", parse_sync,
@@ -438,6 +446,7 @@ void add_check(CLI::App& app, CheckOptions& options) {
   CLI::App* check =
       app.add_subcommand("check", "look whether the data of a server that does not run is sound");
   add_data(*check, options.data, "folder of the server's data");
+  add_store(*check, options.store);
   check->add_flag_function(
       "--json", [&options](std::int64_t) { options.format = OutputFormat::json; },
       "print JSON, on one line");

@@ -294,6 +294,12 @@ TEST(Arguments, ServeReadsEveryOption) {
                           .log_level = LogLevel::warning}));
 }
 
+TEST(Arguments, TheStoreIsAnAddressFromAFlagOrAVariable) {
+  EXPECT_EQ(serve_of({"serve", "--store", "postgres://h/d"}).store, "postgres://h/d");
+  const ScopedVariable variable("DETENT_STORE", "postgres://u:p@h/d");
+  EXPECT_EQ(serve_of({"serve"}).store, "postgres://u:p@h/d");
+}
+
 TEST(Arguments, BeanstalkCanBeTurnedOff) {
   for (const char* const off : {"off", ""}) {
     EXPECT_EQ(serve_of({"serve", "--beanstalk", off}).beanstalk_host, "");
@@ -355,6 +361,9 @@ TEST(Arguments, ACheckTakesTheFolderOfServe) {
   EXPECT_EQ(std::get<CheckOptions>(parse({"check", "--data", "d"})).data, "d");
   const ScopedVariable variable("DETENT_DATA", "from-variable");
   EXPECT_EQ(std::get<CheckOptions>(parse({"check"})).data, "from-variable");
+  EXPECT_EQ(std::get<CheckOptions>(parse({"check"})).store, "");
+  EXPECT_EQ(std::get<CheckOptions>(parse({"check", "--store", "postgres://h/d"})).store,
+            "postgres://h/d");
   EXPECT_NE(complaint_about({"check", "--json"}), "");
 }
 

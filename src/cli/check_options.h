@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "cli/output_format.h"
 
@@ -9,6 +10,7 @@ namespace detent::cli {
 
 struct CheckOptions {
   std::filesystem::path data = "data";
+  std::string store;  // address of a PostgreSQL database; empty: `data`
   OutputFormat format = OutputFormat::people;
 };
 

@@ -16,6 +16,7 @@ namespace detent::cli {
 /// be used is the server's to find out.
 struct ServeOptions {
   std::filesystem::path data = "data";
+  std::string store;                         // address of a PostgreSQL database; empty: `data`
   std::string http_host = "127.0.0.1";       // an IP address, without brackets
   std::uint16_t http_port = 7070;            // 0: the system chooses
   std::string beanstalk_host = "127.0.0.1";  // empty: no beanstalk

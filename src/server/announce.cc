@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/log/log.h"
+#include "server/open_engine.h"
 #include "server/version.h"
 
 namespace detent::server {
@@ -15,15 +16,16 @@ std::string address_of(const std::string& host, std::uint16_t port) {
 void announce(const cli::ServeOptions& options, std::uint16_t port, const std::string& beanstalk) {
   const std::string url =
       (options.tls_cert.empty() ? "http://" : "https://") + address_of(options.http_host, port);
+  const std::string place = data_place(options);
   std::printf(
       "Detent %s is ready at %s%s%s, data in %s. Try:\n"
       "  curl -s %s/v1/tasks -d "
       "'{\"queue\":\"mail\",\"payload\":{\"to\":\"ada\"},\"delay\":\"3s\"}'\n"
       "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
       kVersion, url.c_str(), beanstalk.empty() ? "" : ", beanstalk at ", beanstalk.c_str(),
-      options.data.c_str(), url.c_str(), url.c_str());
+      place.c_str(), url.c_str(), url.c_str());
   std::fflush(stdout);
-  log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", options.data.string()}});
+  log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", place}});
 }
 
 }  // namespace detent::server

@@ -2,13 +2,13 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
+#include "detent/clock.h"
 #include "protocol/json/json_writer.h"
 #include "server/open_engine.h"
 #include "store/store_check.h"
@@ -17,8 +17,9 @@ namespace detent::server {
 
 namespace {
 
-Result<StoreReport> report_on(const std::filesystem::path& data) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(data));
+Result<StoreReport> report_on(const cli::CheckOptions& options) {
+  SystemClock clock;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options, clock));
   using Shown = cli::Progress::Shown;
   const bool is_watched = cli::terminal_of_process().is_error_terminal;
   cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,
@@ -47,7 +48,7 @@ std::string as_json(const StoreReport& report) {
 }  // namespace
 
 int check_data(const cli::CheckOptions& options) {
-  const Result<StoreReport> report = report_on(options.data);
+  const Result<StoreReport> report = report_on(options);
   if (report) {
     std::cout << (options.format == cli::OutputFormat::json ? as_json(*report)
                                                             : to_string(*report));

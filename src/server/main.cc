@@ -1,6 +1,7 @@
 // The whole program, assembled from top to bottom: each part is made from the ones above it, and
 // stopped in the order at the end.
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -81,9 +82,11 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   }
 
   SystemClock clock;
-  const auto open = [&options, &clock] { return open_engine(options, clock); };
-  ASSIGN_OR_RETURN(OpenEngine opened, open());
-  EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
+  const std::uint64_t owner = random_owner();
+  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, owner));
+  EngineThread engine_thread(std::move(opened), clock, log_engine_events([&options, &clock, owner] {
+                               return open_engine(options, clock, owner);
+                             }));
   const Watchdog watchdog(manager, engine_thread, clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,

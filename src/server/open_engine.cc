@@ -1,23 +1,44 @@
 #include "server/open_engine.h"
 
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/log/log.h"
 #include "base/rng.h"
 #include "server/memory_plan.h"
+#include "store/postgres/postgres_store.h"
 #include "store/rocksdb/rocksdb_store.h"
 
 namespace detent::server {
 
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock) {
+namespace {
+
+/// A lease of PostgresStoreOptions, and time for a database to start.
+constexpr std::chrono::seconds kStartPatience{15};
+constexpr std::chrono::milliseconds kStartPause{500};
+
+Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
+                                          const MemoryPlan& memory, Clock& clock,
+                                          std::uint64_t owner) {
+  if (!options.store.empty()) {
+    return PostgresStore::open({.url = options.store, .owner = owner}, clock);
+  }
+  return RocksDbStore::open({.path = options.data.string(),
+                             .cache_bytes = memory.cache_bytes,
+                             .write_buffer_bytes = memory.write_buffer_bytes,
+                             .settle_tasks = memory.settle_tasks,
+                             .settle_bytes = memory.settle_bytes});
+}
+
+}  // namespace
+
+std::uint64_t random_owner() { return random_seed() | 1; }
+
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock,
+                               std::uint64_t owner) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
-                   RocksDbStore::open({.path = options.data.string(),
-                                       .cache_bytes = memory.cache_bytes,
-                                       .write_buffer_bytes = memory.write_buffer_bytes,
-                                       .settle_tasks = memory.settle_tasks,
-                                       .settle_bytes = memory.settle_bytes}));
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    Engine::open(*store, clock,
                                 {.window = options.window,
@@ -27,12 +48,32 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock) {
   return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
 }
 
-Result<std::unique_ptr<Store>> open_data(const std::filesystem::path& data) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(data, error) || std::filesystem::is_empty(data, error)) {
-    return Error{ErrorCode::not_found, "there is no data in " + data.string(), "data"};
+Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
+                                     std::uint64_t owner) {
+  const MonotonicTime until = clock.now() + kStartPatience;
+  for (Doorbell nobody_rings;;) {
+    Result<OpenEngine> opened = open_engine(options, clock, owner);
+    const bool may_come = !options.store.empty() && clock.now() < until;
+    if (opened || opened.error().code != ErrorCode::unavailable || !may_come) return opened;
+    log_warning("waiting for the store", {{"cause", opened.error().message}});
+    clock.wait(nobody_rings, clock.now() + kStartPause);
   }
-  return RocksDbStore::open({.path = data.string()});
+}
+
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, Clock& clock) {
+  if (!options.store.empty()) {
+    return PostgresStore::open({.url = options.store, .owner = random_owner()}, clock);
+  }
+  std::error_code error;
+  if (!std::filesystem::is_directory(options.data, error) ||
+      std::filesystem::is_empty(options.data, error)) {
+    return Error{ErrorCode::not_found, "there is no data in " + options.data.string(), "data"};
+  }
+  return RocksDbStore::open({.path = options.data.string()});
+}
+
+std::string data_place(const cli::ServeOptions& options) {
+  return options.store.empty() ? options.data.string() : shown_postgres_url(options.store);
 }
 
 EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen) {

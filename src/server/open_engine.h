@@ -2,10 +2,12 @@
 // a concrete store; all others know the interface.
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/result.h"
+#include "cli/check_options.h"
 #include "cli/serve_options.h"
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
@@ -13,13 +15,24 @@
 
 namespace detent::server {
 
-/// Opens what `options` asks for, and makes it where there is nothing yet. `clock` must outlive the
-/// engine. Reads whatever recovery needs.
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock);
+/// Names this process to a store that other processes can reach.
+std::uint64_t random_owner();
 
-/// The store in a folder that a server has made. Errors: `not_found` where there is nothing, for
-/// the folder would be made a data folder.
-Result<std::unique_ptr<Store>> open_data(const std::filesystem::path& data);
+/// Opens what `options` asks for, and makes it where there is nothing yet. `clock` must outlive the
+/// engine. Reads whatever recovery needs. Whoever has the same `owner` may open again at once what
+/// it had open.
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner);
+/// The same when the program starts: waits up to 15 seconds for a database that is not up yet, or
+/// that still keeps its tasks for a server that did not end well.
+Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
+                                     std::uint64_t owner);
+
+/// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
+/// would be made a data folder; `unavailable` while a server has it open.
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, Clock& clock);
+
+/// Where the data is, for people: a folder, or an address without its password.
+std::string data_place(const cli::ServeOptions& options);
 
 /// Logs that the store failed and came back; `reopen` opens it again.
 EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen);

@@ -1,0 +1,89 @@
+// The server on PostgreSQL, both as processes: the database crashes and comes back, the server is
+// killed and started again, a second server is refused.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+#include "detent/clock.h"
+#include "store/postgres/private_cluster.h"
+#include "tests/durability/child_server.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+class ServerOnPostgres : public testing::Test {
+ protected:
+  Client client() const { return Client::create(server_.url()).value(); }
+  bool schedule(std::chrono::milliseconds delay = 1h) {
+    const auto task = client().schedule({.queue = "q", .due = delay});
+    if (task) accepted_.push_back(task->id);
+    return task.has_value();
+  }
+  /// Whether it accepts a task within a minute.
+  bool accepts_again() {
+    const MonotonicTime until = clock_.now() + 1min;
+    Doorbell nobody_rings;
+    while (!schedule()) {
+      if (clock_.now() > until) return false;
+      clock_.wait(nobody_rings, clock_.now() + 50ms);
+    }
+    return true;
+  }
+  void expect_all_there() {
+    for (const TaskId id : accepted_) EXPECT_TRUE(client().get(id)) << to_string(id);
+  }
+
+  SystemClock clock_;
+  PrivateCluster cluster_{PrivateCluster::Fsync::on};
+  std::string url_ = cluster_.new_database();
+  ChildServer server_{{.program = DETENT_BINARY, .data = "/nowhere", .flags = {"--store", url_}}};
+  std::vector<TaskId> accepted_;
+};
+
+TEST_F(ServerOnPostgres, GoesOnByItselfWhenTheDatabaseIsBack) {
+  ASSERT_TRUE(server_.start()) << server_.log();
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(schedule());
+  cluster_.kill();
+  EXPECT_FALSE(schedule());
+  EXPECT_FALSE(client().ready());
+  EXPECT_TRUE(server_.is_running());
+  cluster_.start();
+  ASSERT_TRUE(accepts_again()) << server_.log();
+  cluster_.stop();
+  EXPECT_FALSE(schedule());
+  cluster_.start();
+  ASSERT_TRUE(accepts_again()) << server_.log();
+  expect_all_there();
+  EXPECT_EQ(server_.stop(), 0);
+  EXPECT_EQ(value_of(url_, "select count(*) from detent.task"), std::to_string(accepted_.size()));
+}
+
+TEST_F(ServerOnPostgres, WaitsForTheLeaseOfOneThatWasKilled) {
+  ASSERT_TRUE(server_.start()) << server_.log();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(schedule());
+  server_.kill();
+  ASSERT_TRUE(server_.start()) << server_.log();
+  EXPECT_NE(server_.log().find("waiting for the store"), std::string::npos);
+  expect_all_there();
+  ASSERT_TRUE(schedule());
+}
+
+TEST_F(ServerOnPostgres, ASecondServerIsRefusedAndHarmsNothing) {
+  ASSERT_TRUE(server_.start()) << server_.log();
+  ASSERT_TRUE(schedule());
+  ChildServer second({.program = DETENT_BINARY, .data = "/nowhere", .flags = {"--store", url_}});
+  EXPECT_FALSE(second.start());
+  EXPECT_EQ(second.exit_status(), 1);
+  EXPECT_NE(second.log().find("in use by another server (process "), std::string::npos);
+  EXPECT_TRUE(schedule());
+  expect_all_there();
+}
+
+}  // namespace
+}  // namespace detent
