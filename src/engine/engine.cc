@@ -71,6 +71,7 @@ Result<TaskSnapshot> Engine::schedule(ScheduleRequest request) {
                              .key = task.key,
                              .webhook = task.webhook,
                              .headers = task.headers}};
+  tell(view.task.id, queue, TaskEvent::scheduled, state_at(deadline));
   place(queue, std::move(task), std::nullopt, deadline);
   const LoadedTask* const loaded = find_loaded(view.task.id);
   view.state = loaded != nullptr ? loaded->state : state_on_disk(view.task);
@@ -143,10 +144,12 @@ Result<bool> Engine::restore(Task task) {
     ++queue.record.dead;
     const Place rest{
         .lane = Lane::dead, .queue = queue.record.number, .at = time_.wall_now(), .id = task.id};
+    tell(task.id, queue, TaskEvent::scheduled, TaskState::dead);
     stage_put(queue, std::nullopt, {.place = rest, .task = std::move(task)});
   } else {
     ++queue.record.waiting;
     const Deadline deadline = dated(task.due_at);
+    tell(task.id, queue, TaskEvent::scheduled, state_at(deadline));
     place(queue, std::move(task), std::nullopt, deadline);
   }
   return true;
@@ -294,6 +297,7 @@ LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& r
       Lease{.task = &loaded, .since = now, .worker = request.worker, .run_out = request.run_out});
   ++loaded.queue->leased;
   ++counters_.leased;
+  tell(loaded.id(), *loaded.queue, TaskEvent::leased, TaskState::leased);
   const milliseconds timeout =
       request.visibility_timeout.value_or(task.rules.visibility_timeout.value_or(
           loaded.queue->record.settings.visibility_timeout.value_or(kDefaultVisibilityTimeout)));

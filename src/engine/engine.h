@@ -83,10 +83,13 @@
 #include "store/store.h"
 #include "task/forecast.h"
 #include "task/request.h"
+#include "task/task_change.h"
 #include "task/task_filter.h"
 #include "task/wheel_view.h"
 
 namespace detent {
+
+class ChangeFeed;
 
 struct EngineOptions {
   /// How far ahead of now tasks are loaded.
@@ -100,6 +103,8 @@ struct EngineOptions {
   std::chrono::milliseconds sync_interval{0};
   /// Seeds the jitter of retries.
   std::uint64_t seed = 0;
+  /// Is told what happens to tasks; must outlive the engine. Null: nobody is.
+  ChangeFeed* changes = nullptr;
 };
 
 /// Where a verb over a whole queue goes on: after this place, with tasks up to this id (0: all that
@@ -390,7 +395,7 @@ class Engine {
   void load(const Task& task, Place place, Deadline deadline);
   void unload(LoadedTask& task);
   void become_ready(LoadedTask& task);
-  void note_fired(Tick tick);
+  void note_fired(TaskId id, const Queue& queue, Tick tick);
   void enter_ready(LoadedTask& task);
   void leave_ready(LoadedTask& task);
   LoadedTask* find_loaded(TaskId id) noexcept;
@@ -408,6 +413,12 @@ class Engine {
   Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
   Result<void> check_bytes(const Queue& queue, std::size_t more) const;
 
+  /// Has those who watch told what happened to a task, once it is durable. A branch, mostly.
+  void tell(TaskId id, const Queue& queue, TaskEvent event, TaskState state);
+  void tell_end(TaskId id, const Queue& queue, End end);
+  /// What was told up to now is durable, or not.
+  void publish_changes(const Result<void>& committed);
+
   // What becomes durable: every change of a record goes through these, which keep the counts.
   void stage_put(Queue& queue, std::optional<Place> from, StoredTask to);
   void stage_erase(Queue& queue, Place from);
@@ -418,6 +429,10 @@ class Engine {
   // Steps of the verbs.
   Deadline deadline_of(const Due& due) const;
   Deadline dated(WallTime due_at) const;
+  /// What becomes of a live task that gets this deadline.
+  TaskState state_at(const Deadline& deadline) const noexcept {
+    return deadline.tick <= time_.now() ? TaskState::ready : TaskState::scheduled;
+  }
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);
   /// Gives a live task its place in the due order, in memory if that is within the window, and
   /// stages it.

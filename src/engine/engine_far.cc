@@ -81,6 +81,7 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
     Queue& queue = queue_of(task.queue);
     uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
     stage_erase(queue, places[i]);
+    tell(task.id, queue, TaskEvent::away, TaskState::scheduled);
     gone.push_back(task.id);
   }
   unmark(gone);

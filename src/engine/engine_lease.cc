@@ -70,6 +70,7 @@ Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
   DETENT_CHECK(next_state(task.state, TaskVerb::extend) == TaskState::leased);
   due_wheel_.schedule(task.index,
                       std::max(due_wheel_.deadline_of(task.index), time_.tick_after(by)));
+  tell(task.id(), *task.queue, TaskEvent::extended, TaskState::leased);
   return LeaseOutcome::done;
 }
 
@@ -83,6 +84,7 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
   const bool is_later = delay && *delay > milliseconds{0};
   const bool is_other_priority = priority && *priority != loaded.priority;
   if (!is_later && !is_other_priority && count == ReleaseCount::none) {
+    tell(loaded.id(), *loaded.queue, TaskEvent::released, TaskState::ready);
     give_back(loaded);
     return LeaseOutcome::done;
   }
@@ -94,6 +96,8 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
     task.tally.delay = delay.value_or(milliseconds{0});
   }
   DETENT_CHECK(next_state(loaded.state, TaskVerb::release_later) == TaskState::scheduled);
+  tell(loaded.id(), *loaded.queue, TaskEvent::released,
+       is_later ? TaskState::scheduled : TaskState::ready);
   put_record_back(loaded, std::move(task),
                   is_later ? std::optional<Deadline>(deadline_of(*delay)) : std::nullopt);
   return LeaseOutcome::done;
@@ -153,6 +157,8 @@ LeaseOutcome Engine::end_attempt(Lease& lease, Task task, TaskVerb verb,
     delay = retry_delay(backoff, task.attempts, rng_);
   }
   const Place from = loaded.place;
+  tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
+       TaskState::scheduled);
   due_counts_.add(task.due_at, task.created_at, -1);
   unload(loaded);
   place(queue, std::move(task), from, deadline_of(*delay));
@@ -171,6 +177,7 @@ void Engine::rest_dead(LoadedTask& loaded, Task task) {
   --queue.record.waiting;
   ++queue.record.dead;
   ++counters_.dead;
+  tell(from.id, queue, TaskEvent::dead, TaskState::dead);
   stage_put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
@@ -184,6 +191,7 @@ void Engine::run_out(Lease& lease, Task task) {
   }
   DETENT_CHECK(next_state(lease.task->state, TaskVerb::release) == TaskState::ready);
   note_attempt(lease, task, kWhy);
+  tell(task.id, *lease.task->queue, TaskEvent::expired, TaskState::ready);
   put_record_back(*lease.task, std::move(task), std::nullopt);
 }
 

@@ -80,7 +80,9 @@ TaskSnapshot Engine::put_at(Found found, Deadline deadline) {
   Task& task = found.stored.task;
   Queue& queue = queue_of(task.queue);
   if (found.loaded != nullptr) unload(*found.loaded);
-  if (task.standing == Standing::dead) {
+  const bool is_dead = task.standing == Standing::dead;
+  tell(task.id, queue, is_dead ? TaskEvent::redriven : TaskEvent::moved, state_at(deadline));
+  if (is_dead) {
     task.standing = Standing::live;
     task.attempts = 0;
     --queue.record.dead;
@@ -120,6 +122,7 @@ TaskSnapshot Engine::put_changed(Found found) {
   TaskSnapshot view{.task = stored.task, .state = found.state};
   const Place place = stored.place;
   Queue& queue = queue_of(stored.task.queue);
+  tell(stored.task.id, queue, TaskEvent::edited, found.state);
   stage_put(queue, place, std::move(stored));
   return view;
 }

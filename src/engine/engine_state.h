@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/change_feed.h"
 #include "engine/engine.h"
 #include "engine/hand_out_rate.h"
 
@@ -130,6 +131,15 @@ inline Place Engine::LoadedTask::ready_place() const noexcept {
           .priority = priority,
           .at = due_at,
           .id = place.id};
+}
+
+inline void Engine::tell(TaskId id, const Queue& queue, TaskEvent event, TaskState state) {
+  if (options_.changes == nullptr || !options_.changes->is_watched()) return;
+  options_.changes->note({.id = id,
+                          .queue = queue.record.queue,
+                          .event = event,
+                          .state = state,
+                          .at = time_.wall_now()});
 }
 
 /// An open lease.

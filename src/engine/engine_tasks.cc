@@ -80,12 +80,13 @@ void Engine::load(const Task& task, Place place, Deadline deadline) {
 
 void Engine::become_ready(LoadedTask& task) {
   DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
-  note_fired(task.tick);
+  note_fired(task.id(), *task.queue, task.tick);
   enter_ready(task);
 }
 
-void Engine::note_fired(Tick tick) {
+void Engine::note_fired(TaskId id, const Queue& queue, Tick tick) {
   ++counters_.fired;
+  tell(id, queue, TaskEvent::ready, TaskState::ready);
   lateness_.record(clock_.now() - time_.when(tick));
 }
 
@@ -138,6 +139,7 @@ Result<void> Engine::remove(LoadedTask& loaded, End end) {
   }
   uncount(queue, loaded.id(), loaded.due_at, loaded.created_at, loaded.payload_bytes);
   stage_erase(queue, loaded.place);
+  tell_end(loaded.id(), queue, end);
   unload(loaded);
   return ok();
 }
@@ -150,6 +152,7 @@ Result<void> Engine::remove(Found found, End end) {
   if (!task.key.empty()) {
     TRY(keys_.expire(queue.record.number, task.key, task.id, now + settings.key_retention));
   }
+  tell_end(task.id, queue, end);
   if (task.standing == Standing::dead) {
     --queue.record.dead;
     queue.record.bytes -= task.payload.data.size();
@@ -165,6 +168,15 @@ Result<void> Engine::remove(Found found, End end) {
   }
   if (found.loaded != nullptr) unload(*found.loaded);
   return ok();
+}
+
+void Engine::tell_end(TaskId id, const Queue& queue, End end) {
+  switch (end) {
+    case End::completed:
+      return tell(id, queue, TaskEvent::completed, TaskState::completed);
+    case End::cancelled:
+      return tell(id, queue, TaskEvent::cancelled, TaskState::cancelled);
+  }
 }
 
 void Engine::stage_put(Queue& queue, std::optional<Place> from, StoredTask to) {

@@ -101,6 +101,7 @@ Result<void> Engine::turn() {
   TRY(commit());
   TRY(sync_if_due());
   TRY(tend_memory(start, is_storm ? Load::storm : Load::usual));
+  if (staging_.empty()) publish_changes(ok());  // what became ready as it was loaded
   refresh_schedules();
   return forget_ended();
 }
@@ -273,12 +274,22 @@ void Engine::after_commit(Committed committed) { after_commit_.push_back(std::mo
 
 Result<void> Engine::commit() {
   Result<void> result = write_staged();
+  publish_changes(result);
   if (stopped_by_) {
     waits_.for_each([this](Wait& wait) { finish_wait(wait, *stopped_by_); });
     end_delivery_wait(*stopped_by_);
   }
   for (Committed& committed : std::exchange(after_commit_, {})) committed(result);
   return result;
+}
+
+void Engine::publish_changes(const Result<void>& committed) {
+  if (options_.changes == nullptr) return;
+  if (committed) {
+    options_.changes->publish();
+  } else {
+    options_.changes->drop();
+  }
 }
 
 WriteBatch Engine::take_staged() {

@@ -356,7 +356,7 @@ void Engine::move_to_lane(Queue& queue, const Place& from, const Task& task) {
   const Place to = ready_place(ready, from, task.rules.priority);
   put_behind_head(ready, to);
   stage_put(queue, from, {.place = to, .task = task});
-  note_fired(time_.tick_at(task.due_at));
+  note_fired(task.id, queue, time_.tick_at(task.due_at));
   queue.had_webhooks |= !task.webhook.empty();
   want_serving(queue);
 }

@@ -1,0 +1,43 @@
+// What happened to a task, as it is told to those who watch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "detent/clock.h"
+#include "task/lifecycle.h"
+#include "task/task.h"
+
+namespace detent {
+
+/// A thing that happens to a task. What is told of it is the state after it.
+enum class TaskEvent : std::uint8_t {
+  scheduled,  // accepted, or taken over from elsewhere
+  ready,      // its due time came
+  leased,
+  extended,
+  released,
+  completed,
+  failed,   // an attempt of it, by its worker's word; it will be tried again
+  expired,  // the lease ran out; it will be tried again, or is ready
+  dead,     // out of attempts, or buried
+  moved,    // has another due time
+  edited,   // has another payload or priority, and the due time of before
+  redriven,
+  cancelled,
+  away,  // another system keeps it while it is far
+};
+std::string_view to_string(TaskEvent event) noexcept;
+
+struct TaskChange {
+  TaskId id;
+  std::string queue;
+  TaskEvent event = TaskEvent::scheduled;
+  TaskState state = TaskState::scheduled;  // after it
+  WallTime at{};
+
+  friend bool operator==(const TaskChange&, const TaskChange&) = default;
+};
+
+}  // namespace detent
