@@ -57,6 +57,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -131,6 +132,9 @@ struct PutSchedule {
 
 /// What verbs on a task say when it is not there.
 Error no_such_task(TaskId id);
+
+/// More than there can be.
+inline constexpr std::size_t kAllQueues = std::numeric_limits<std::size_t>::max();
 
 /// Where a list of all tasks begins.
 inline constexpr Place kListStart = begin_of(Lane::dead);
@@ -350,7 +354,9 @@ class Engine {
   /// When the next turn is needed; none: not until a verb is called.
   std::optional<MonotonicTime> next_wakeup() const;
 
-  EngineStats stats() const;
+  /// Each queue's figures are those of at most `most_queues`, the ones with most tasks; the others
+  /// cost no copy. O(queues).
+  EngineStats stats(std::size_t most_queues = kAllQueues) const;
   /// The wheel of the tasks in memory. O(slots + timers / 56).
   WheelView wheel() const;
   /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes
@@ -405,6 +411,7 @@ class Engine {
   Queue& queue_of(const std::string& name);
   Result<Queue*> known_queue(const std::string& name);
   void note_change(Queue& queue);
+  static std::uint64_t ready_of(const Queue& queue) noexcept;
   QueueStats stats_of(const Queue& queue) const;
   /// How many tasks of the queue may be handed out at this moment.
   std::size_t allowance(Queue& queue) const;

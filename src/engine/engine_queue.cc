@@ -1,5 +1,6 @@
 // Queues: their settings and limits, and what can be seen of them and of the engine from outside.
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "detent/check.h"
@@ -124,9 +125,12 @@ std::size_t Engine::allowance(Queue& queue) const {
 
 // ---- what can be seen ----
 
+std::uint64_t Engine::ready_of(const Queue& queue) noexcept {
+  return queue.ready_in_memory() + queue.ready.spilled() + queue.webhooks.spilled();
+}
+
 QueueStats Engine::stats_of(const Queue& queue) const {
-  const std::uint64_t spilled = queue.ready.spilled() + queue.webhooks.spilled();
-  const std::uint64_t ready = queue.ready_in_memory() + spilled;
+  const std::uint64_t ready = ready_of(queue);
   QueueStats stats{.queue = queue.record.queue,
                    .scheduled = queue.record.waiting - ready - queue.leased,
                    .ready = ready,
@@ -143,8 +147,11 @@ QueueStats Engine::stats_of(const Queue& queue) const {
   return stats;
 }
 
-EngineStats Engine::stats() const {
-  EngineStats stats{.counters = counters_,
+EngineStats Engine::stats(std::size_t most_queues) const {
+  EngineStats stats{.epoch = epoch_,
+                    .counters = counters_,
+                    .all = {},
+                    .queue_count = queues_.size(),
                     .queues = {},
                     .loaded = loaded_.size(),
                     .urgent = urgent_count_,
@@ -154,8 +161,24 @@ EngineStats Engine::stats() const {
                     .committed_tasks = committed_tasks_,
                     .lateness = lateness_.snapshot(),
                     .commit_time = commit_time_.snapshot()};
-  stats.queues.reserve(queues_.size());
-  for (const auto& [name, queue] : queues_) stats.queues.push_back(stats_of(*queue));
+  std::vector<const Queue*> shown;
+  for (const auto& [name, queue] : queues_) {
+    const std::uint64_t ready = ready_of(*queue);
+    stats.all.ready += ready;
+    stats.all.leased += queue->leased;
+    stats.all.scheduled += queue->record.waiting - ready - queue->leased;
+    stats.all.dead += queue->record.dead;
+    if (most_queues > 0) shown.push_back(queue.get());
+  }
+  if (shown.size() > most_queues) {
+    const auto end = shown.begin() + static_cast<std::ptrdiff_t>(most_queues);
+    std::ranges::nth_element(shown, end, std::greater{}, [](const Queue* queue) {
+      return queue->record.waiting + queue->record.dead;
+    });
+    shown.erase(end, shown.end());
+  }
+  stats.queues.reserve(shown.size());
+  for (const Queue* const queue : shown) stats.queues.push_back(stats_of(*queue));
   std::ranges::sort(stats.queues, {}, &QueueStats::queue);
   return stats;
 }

@@ -53,6 +53,26 @@ TEST_F(EngineQueue, SettingsAndNamesNobodyMayHaveAreRefused) {
   EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found);
 }
 
+TEST_F(EngineQueue, FiguresMayBeOfTheLargestQueuesOnly) {
+  for (const auto& [name, count] : {std::pair{"c", 3}, {"a", 1}, {"d", 2}, {"b", 4}}) {
+    schedule_many(name, count);
+  }
+  schedule("a", 1h);
+  lease("d");
+  ASSERT_TRUE(engine_->bury(lease("b").front().lease, ""));
+  settle();
+  for (const std::size_t most : {0u, 2u, 4u, 9u}) {
+    const EngineStats stats = engine_->stats(most);
+    EXPECT_EQ(stats.all, (QueueStats{.scheduled = 1, .ready = 8, .leased = 1, .dead = 1}));
+    EXPECT_EQ(stats.queue_count, 4u);
+    ASSERT_EQ(stats.queues.size(), std::min<std::size_t>(most, 4));
+    if (most != 2) continue;
+    EXPECT_EQ(stats.queues[0].queue, "b");
+    EXPECT_EQ(stats.queues[1].queue, "c");
+  }
+  EXPECT_EQ(engine_->stats().queues.size(), 4u);
+}
+
 // ---- paused ----
 
 TEST_F(EngineQueue, APausedQueueAcceptsAndFiresButHandsNothingOut) {

@@ -11,8 +11,11 @@
 namespace detent {
 
 struct EngineStats {
+  std::uint64_t epoch = 0;  // another one has counted anew
   TaskCounters counters;
-  std::vector<QueueStats> queues;  // by name
+  QueueStats all;                  // queues together, without name and age
+  std::uint64_t queue_count = 0;   // of all
+  std::vector<QueueStats> queues;  // by name; those asked for
   std::uint64_t loaded = 0;        // tasks held in memory
   std::uint64_t urgent = 0;        // ready in memory, and before those of the default priority
   std::uint64_t waiting_workers = 0;

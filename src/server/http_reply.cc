@@ -18,7 +18,7 @@ std::vector<std::pair<std::string, HistogramSnapshot>> HttpMetrics::snapshot() c
   return all;
 }
 
-void HttpReply::send(net::HttpResponse response) const {
+void HttpReply::note(net::HttpResponse& response) const {
   metrics_->record(route_, metrics_->now() - start_);
   if (act_ != nullptr) log_audit(*act_, response.status);
   if (!shared_with_.empty()) {
@@ -26,7 +26,16 @@ void HttpReply::send(net::HttpResponse response) const {
     response.headers.emplace_back("access-control-expose-headers", "etag, location, retry-after");
     if (shared_with_ != "*") response.headers.emplace_back("vary", "origin");
   }
+}
+
+void HttpReply::send(net::HttpResponse response) const {
+  note(response);
   responder_.send(std::move(response));
+}
+
+net::ResponseStream HttpReply::stream(net::HttpResponse head) const {
+  note(head);
+  return responder_.stream(std::move(head));
 }
 
 void HttpReply::send_json(int status, std::string body) const {

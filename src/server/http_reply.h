@@ -52,12 +52,17 @@ class HttpReply {
   void audit(AuditedAct act) { act_ = std::make_shared<const AuditedAct>(std::move(act)); }
 
   void send(net::HttpResponse response) const;
+  /// See net::Responder::stream; is measured until it begins.
+  net::ResponseStream stream(net::HttpResponse head) const;
   void send_json(int status, std::string body) const;
   void send_error(const Error& error) const;
   /// See net::Responder::on_gone.
   void on_gone(UniqueFunction<void()> gone) const { responder_.on_gone(std::move(gone)); }
 
  private:
+  /// Measures the answer, and says who may read it.
+  void note(net::HttpResponse& response) const;
+
   net::Responder responder_;
   std::string_view route_;
   std::string_view shared_with_;

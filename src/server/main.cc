@@ -19,6 +19,7 @@
 #include "server/announce.h"
 #include "server/beanstalk_server.h"
 #include "server/check_data.h"
+#include "server/event_hub.h"
 #include "server/exposure.h"
 #include "server/offload.h"
 #include "server/open_engine.h"
@@ -83,10 +84,11 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
 
   SystemClock clock;
   const std::uint64_t owner = random_owner();
-  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, owner));
-  EngineThread engine_thread(std::move(opened), clock, log_engine_events([&options, &clock, owner] {
-                               return open_engine(options, clock, owner);
-                             }));
+  ChangeFeed changes;
+  const auto open = [&] { return open_engine(options, clock, owner, changes); };
+  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, open));
+  EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
+  const Watchdog watchdog(manager, engine_thread, clock);
   const Watchdog watchdog(manager, engine_thread, clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,
@@ -100,7 +102,8 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
           engine_thread, clock));
   reloads.add("the webhook keys in " + webhooks->keys_file().string(),
               [&webhooks] { return webhooks->reload_keys(); });
-  Routes routes(engine_thread, clock,
+  EventHub events(engine_thread, changes, clock);
+  Routes routes(engine_thread, events, clock,
                 {.offload = offload.get(),
                  .cors_origin = options.cors_origin,
                  .access = access.get(),
@@ -132,6 +135,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   log_info("stopping", {{"signal", signal}});
   manager.stopping();
   (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
+  events.stop();
   http->stop(kStopGrace);
   if (beanstalk) beanstalk->stop(kStopGrace);
   webhooks->stop(kStopGrace);

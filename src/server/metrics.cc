@@ -3,7 +3,6 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
-#include <algorithm>
 #include <chrono>
 #include <limits>
 
@@ -62,39 +61,34 @@ MetricFamily histogram(std::string name, std::string help, const HistogramSnapsh
   return made;
 }
 
-std::uint64_t total(const QueueStats& queue) {
-  return queue.scheduled + queue.ready + queue.leased + queue.dead;
-}
-
-/// The largest queues one by one, and what is left of the others as one.
-std::vector<QueueStats> largest(std::vector<QueueStats> queues) {
-  if (queues.size() <= kMaxQueueSeries) return queues;
-  std::ranges::sort(queues, std::greater{}, total);
-  QueueStats other{.queue = "other"};
-  for (std::size_t i = kMaxQueueSeries; i < queues.size(); ++i) {
-    other.scheduled += queues[i].scheduled;
-    other.ready += queues[i].ready;
-    other.leased += queues[i].leased;
-    other.dead += queues[i].dead;
+/// What is left of all queues without those that are told one by one.
+QueueStats others(const EngineStats& engine) {
+  QueueStats other = engine.all;
+  other.queue = "other";
+  for (const QueueStats& queue : engine.queues) {
+    other.scheduled -= queue.scheduled;
+    other.ready -= queue.ready;
+    other.leased -= queue.leased;
+    other.dead -= queue.dead;
   }
-  queues.resize(kMaxQueueSeries);
-  queues.push_back(std::move(other));
-  return queues;
+  return other;
 }
 
-MetricFamily tasks_by_queue(const std::vector<QueueStats>& queues) {
+MetricFamily tasks_by_queue(const EngineStats& engine) {
   MetricFamily made = family("detent_tasks", "Tasks by queue and state.", MetricType::Gauge);
   const auto add = [&made](const std::string& queue, const char* state, std::uint64_t count) {
     ClientMetric& metric = made.metric.emplace_back();
     metric.label = {{"queue", queue}, {"state", state}};
     metric.gauge.value = static_cast<double>(count);
   };
-  for (const QueueStats& queue : largest(queues)) {
+  const auto add_queue = [&add](const QueueStats& queue) {
     add(queue.queue, "scheduled", queue.scheduled);
     add(queue.queue, "ready", queue.ready);
     add(queue.queue, "leased", queue.leased);
     add(queue.queue, "dead", queue.dead);
-  }
+  };
+  for (const QueueStats& queue : engine.queues) add_queue(queue);
+  if (engine.queue_count > engine.queues.size()) add_queue(others(engine));
   return made;
 }
 
@@ -168,7 +162,7 @@ std::string render_metrics(const EngineStats& engine,
                            const std::optional<DeliveryStats>& deliveries) {
   const TaskCounters& counts = engine.counters;
   std::vector<MetricFamily> families{
-      tasks_by_queue(engine.queues),
+      tasks_by_queue(engine),
       gauge("detent_window_tasks", "Tasks of the load window, held in memory.", engine.loaded),
       gauge("detent_waiting_workers", "Workers that wait for a task.", engine.waiting_workers),
       gauge("detent_schedules", "Recurring schedules.", engine.schedules),
@@ -188,6 +182,7 @@ std::string render_metrics(const EngineStats& engine,
       histogram("detent_store_commit_seconds", "One write to the store.", engine.commit_time),
       batch_size(engine),
       http_durations(http),
+      gauge("detent_shard_epoch", "Number of the engine's opening; it only grows.", engine.epoch),
       build_info()};
   if (external) add_external(families, *external);
   if (deliveries) add_deliveries(families, *deliveries);

@@ -17,8 +17,9 @@ namespace detent::server {
 /// The largest queues have series of their own; the rest is summed up as queue="other".
 inline constexpr std::size_t kMaxQueueSeries = 100;
 
-/// `http` are the durations of requests by route; `external` is of far tasks, when another system
-/// keeps them; `deliveries` are of webhooks.
+/// `engine` tells at most kMaxQueueSeries queues one by one. `http` are the durations of requests
+/// by route; `external` is of far tasks, when another system keeps them; `deliveries` are of
+/// webhooks.
 std::string render_metrics(const EngineStats& engine,
                            const std::vector<std::pair<std::string, HistogramSnapshot>>& http,
                            const std::optional<OffloadStats>& external = {},

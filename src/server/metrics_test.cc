@@ -21,16 +21,18 @@ TEST(Metrics, AHistogramsBucketsAreCumulativeAndInSeconds) {
   EXPECT_TRUE(has_line(text, "detent_lateness_seconds_count 3"));
 }
 
-TEST(Metrics, BeyondAHundredQueuesTheSmallestAreOther) {
-  EngineStats stats;
-  for (std::uint64_t i = 1; i <= 103; ++i) {
-    stats.queues.push_back({.queue = "q" + std::to_string(i), .ready = i});
-  }
-  const std::string text = render_metrics(stats, {});
-  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="q103",state="ready"} 103)")) << text;
-  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="q4",state="ready"} 4)"));
+TEST(Metrics, QueuesThatAreNotToldOneByOneAreOther) {
+  EngineStats stats{.all = {.scheduled = 5, .ready = 10, .dead = 7},
+                    .queue_count = 3,
+                    .queues = {{.queue = "a", .ready = 4}, {.queue = "b", .dead = 7}}};
+  std::string text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="a",state="ready"} 4)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="scheduled"} 5)"));
   EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 6)"));
-  EXPECT_EQ(text.find(R"(queue="q3")"), std::string::npos);
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="dead"} 0)"));
+  stats.queue_count = 2;
+  text = render_metrics(stats, {});
+  EXPECT_EQ(text.find(R"(queue="other")"), std::string::npos);
 }
 
 TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {

@@ -35,8 +35,8 @@ Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
 
 std::uint64_t random_owner() { return random_seed() | 1; }
 
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock,
-                               std::uint64_t owner) {
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
+                               ChangeFeed& changes) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
@@ -44,15 +44,16 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock,
                                 {.window = options.window,
                                  .max_loaded = memory.max_loaded,
                                  .sync_interval = options.sync_interval,
-                                 .seed = random_seed()}));
+                                 .seed = random_seed(),
+                                 .changes = &changes}));
   return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
 }
 
 Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
-                                     std::uint64_t owner) {
+                                     const std::function<Result<OpenEngine>()>& open) {
   const MonotonicTime until = clock.now() + kStartPatience;
   for (Doorbell nobody_rings;;) {
-    Result<OpenEngine> opened = open_engine(options, clock, owner);
+    Result<OpenEngine> opened = open();
     const bool may_come = !options.store.empty() && clock.now() < until;
     if (opened || opened.error().code != ErrorCode::unavailable || !may_come) return opened;
     log_warning("waiting for the store", {{"cause", opened.error().message}});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "cli/check_options.h"
 #include "cli/serve_options.h"
 #include "detent/clock.h"
+#include "engine/change_feed.h"
 #include "engine/engine_thread.h"
 #include "store/store.h"
 
@@ -18,14 +20,15 @@ namespace detent::server {
 /// Names this process to a store that other processes can reach.
 std::uint64_t random_owner();
 
-/// Opens what `options` asks for, and makes it where there is nothing yet. `clock` must outlive the
-/// engine. Reads whatever recovery needs. Whoever has the same `owner` may open again at once what
-/// it had open.
-Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner);
-/// The same when the program starts: waits up to 15 seconds for a database that is not up yet, or
-/// that still keeps its tasks for a server that did not end well.
+/// Opens what `options` asks for, and makes it where there is nothing yet. `clock` and `changes`,
+/// which is told of its tasks, must outlive the engine. Reads whatever recovery needs. Whoever has
+/// the same `owner` may open again at once what it had open.
+Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
+                               ChangeFeed& changes);
+/// Opens by `open` when the program starts: waits up to 15 seconds for a database that is not up
+/// yet, or that still keeps its tasks for a server that did not end well.
 Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
-                                     std::uint64_t owner);
+                                     const std::function<Result<OpenEngine>()>& open);
 
 /// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
 /// would be made a data folder; `unavailable` while a server has it open.

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "server/routes_fixture.h"
+#include "tests/support/raw_socket.h"
 
 namespace detent::server {
 namespace {
@@ -205,6 +206,7 @@ class OpenapiTest : public RoutesTest {
   void use_queues();
   void use_schedules();
   void use_the_rest();
+  void use_events();
 
   const json::value document_ = parse(openapi_document());
   const SchemaCheck schemas_{document_};
@@ -368,6 +370,28 @@ void OpenapiTest::use_schedules() {
   check("DELETE", one, "/v1/schedules/s", "", 200);
 }
 
+/// A stream has no end to wait for.
+void OpenapiTest::use_events() {
+  test::RawSocket client(http_->port());
+  client.send("GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::string read;
+  while (read.find("event: stats\ndata: ") == std::string::npos || !read.ends_with("}\n\n")) {
+    const std::string byte = client.read(1);
+    ASSERT_NE(byte, "") << read;
+    read += byte;
+  }
+  EXPECT_NE(read.find("Content-Type: text/event-stream\r\n"), std::string::npos) << read;
+  const json::value& content =
+      document_.at("paths").at("/v1/events").at("get").at("responses").at("200").at("content");
+  EXPECT_TRUE(content.as_object().contains("text/event-stream"));
+  // A point, and one thing more.
+  const std::size_t at = read.find("data: ") + 6;
+  json::object data = parse(read.substr(at, read.find('\n', at) - at)).as_object();
+  EXPECT_TRUE(data.erase("recent") == 1);
+  EXPECT_EQ(schemas_.fault(document_.at_pointer("/components/schemas/StatsPoint"), data), "");
+  seen_.insert("GET /v1/events");
+}
+
 void OpenapiTest::use_the_rest() {
   schedule_one(R"(,"delay":"5m")");
   for (const char* const path : {"/", "/v1/stats", "/v1/forecast", "/v1/wheel", "/v1/dump",
@@ -377,6 +401,12 @@ void OpenapiTest::use_the_rest() {
   check("GET", "/assets/{name}", "/assets/app.js", "", 200);
   check("GET", "/assets/{name}", "/assets/style.css", "", 200);
   check("GET", "/assets/{name}", "/assets/none", "", 404);
+  check("GET", "/v1/stats", "/v1/stats?queues=-1", "", 400);
+  advance(10s);
+  check("GET", "/v1/stats/history", "/v1/stats/history?span=1h&step=10s", "", 200);
+  check("GET", "/v1/stats/history", "/v1/stats/history?step=1s", "", 400);
+  check("GET", "/v1/events", "/v1/events?types=all", "", 400);
+  use_events();
   check("GET", "/v1/forecast", "/v1/forecast?bins=0", "", 400);
   check("POST", "/v1/restore", "/v1/restore", send("GET", "/v1/dump").body + "{\"end\":}\n", 200);
 }

@@ -97,8 +97,9 @@ void answer_outcomes(const HttpReply& reply, const LeaseOutcomes& outcomes) {
 
 }  // namespace
 
-Routes::Routes(EngineThread& engine, const Clock& clock, RoutesOptions options)
+Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options)
     : engine_(engine),
+      events_(events),
       options_(std::move(options)),
       offload_(options_.offload),
       http_metrics_(clock),
@@ -150,6 +151,8 @@ Routes::Routes(EngineThread& engine, const Clock& clock, RoutesOptions options)
   add("POST", "/v1/schedules/{name}/backfill", Need::admin_all, &Routes::backfill_schedule);
   add("POST", "/v1/occurrences", Need::any_token, &Routes::preview_schedule);
   add("GET", "/v1/stats", Need::any_token, &Routes::stats);
+  add("GET", "/v1/stats/history", Need::look_all, &Routes::stats_history);
+  add("GET", "/v1/events", Need::look_all, &Routes::events);
   add("GET", "/v1/forecast", Need::look_all, &Routes::forecast);
   add("GET", "/v1/wheel", Need::look_all, &Routes::wheel);
   add("GET", "/v1/dump", Need::admin_all, &Routes::dump);
@@ -185,13 +188,13 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
   const bool is_preflight =
       method == "OPTIONS" && !request.header("access-control-request-method").empty();
   if (is_preflight && !shared_with(request).empty()) {
-    return reply.send(
-        {.status = 204,
-         .content_type = "",
-         .body = "",
-         .headers = {{"access-control-allow-methods", match->allowed},
-                     {"access-control-allow-headers", "authorization, content-type, if-match"},
-                     {"access-control-max-age", "600"}}});
+    return reply.send({.status = 204,
+                       .content_type = "",
+                       .body = "",
+                       .headers = {{"access-control-allow-methods", match->allowed},
+                                   {"access-control-allow-headers",
+                                    "authorization, content-type, if-match, last-event-id"},
+                                   {"access-control-max-age", "600"}}});
   }
   if (match->handler == nullptr) {
     net::HttpResponse refusal =
@@ -385,29 +388,6 @@ void Routes::release(const Call& call) {
   run(call.reply, release_all, answer_outcomes);
 }
 
-void Routes::stats(const Call& call) {
-  const auto read = [](Engine& engine) -> Result<EngineStats> { return engine.stats(); };
-  run(call.reply, read, [this, caller = call.caller](const HttpReply& reply, EngineStats& stats) {
-    std::erase_if(stats.queues, [&caller](const QueueStats& queue) {
-      return !caller.may(Need::look, queue.queue);
-    });
-    const auto uptime = std::chrono::floor<std::chrono::milliseconds>(http_metrics_.now() - start_);
-    std::optional<std::uint64_t> away;
-    if (offload_ != nullptr) away = offload_->stats().away;
-    std::vector<std::uint64_t>& late = stats.lateness.counts;
-    while (!late.empty() && late.back() == 0) late.pop_back();
-    reply.send_json(200, json::render_stats({.version = kVersion,
-                                             .uptime = uptime,
-                                             .loaded = stats.loaded,
-                                             .waiting_workers = stats.waiting_workers,
-                                             .schedules = stats.schedules,
-                                             .away = away,
-                                             .counters = stats.counters,
-                                             .lateness = std::move(late),
-                                             .queues = std::move(stats.queues)}));
-  });
-}
-
 void Routes::metrics(const Call& call) {
   // Not through run(): the figures matter most when the store has failed.
   const HttpReply reply = call.reply;
@@ -416,10 +396,10 @@ void Routes::metrics(const Call& call) {
   std::optional<DeliveryStats> deliveries;
   if (deliverer_ != nullptr) deliveries = deliverer_->stats();
   const bool posted = engine_.post([this, reply, external, deliveries](Engine& engine) {
-    reply.send(
-        {.status = 200,
-         .content_type = std::string(kMetricsText),
-         .body = render_metrics(engine.stats(), http_metrics_.snapshot(), external, deliveries)});
+    reply.send({.status = 200,
+                .content_type = std::string(kMetricsText),
+                .body = render_metrics(engine.stats(kMaxQueueSeries), http_metrics_.snapshot(),
+                                       external, deliveries)});
   });
   if (!posted) reply.send_error(overloaded());
 }

@@ -1,8 +1,9 @@
 // The HTTP API: each route turns a request into verbs of the engine and their answer into a reply.
 // docs/reference/http.md describes the routes; protocol/json knows the bodies. routes.cc has the
 // table and those of tasks and leases; those of queues are in routes_queues.cc, those that look at
-// everything at once in routes_whole.cc, those of recurring schedules in routes_schedules.cc, the
-// list of tasks in routes_list.cc, verbs over many tasks in routes_batch.cc.
+// everything at once in routes_whole.cc, those that watch in routes_watch.cc, those of recurring
+// schedules in routes_schedules.cc, the list of tasks in routes_list.cc, verbs over many tasks in
+// routes_batch.cc.
 #pragma once
 
 #include <cstddef>
@@ -42,11 +43,13 @@ struct RoutesOptions {
   std::vector<std::string> host_names = {};
 };
 
-/// Thread-safe. `clock` and what the options name must outlive it; the HTTP server must be stopped,
+class EventHub;
+
+/// Thread-safe. `events`, `clock` and what the options name must outlive it; the HTTP server must be stopped,
 /// and then `engine`, before it is destroyed, because requests under way refer to it.
 class Routes {
  public:
-  Routes(EngineThread& engine, const Clock& clock, RoutesOptions options = {});
+  Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options = {});
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
@@ -143,6 +146,8 @@ class Routes {
   void move_batch(const Call& call);
 
   void stats(const Call& call);
+  void stats_history(const Call& call);
+  void events(const Call& call);
   void forecast(const Call& call);
   void wheel(const Call& call);
   void dump(const Call& call);
@@ -187,6 +192,7 @@ class Routes {
   void fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on);
 
   EngineThread& engine_;
+  EventHub& events_;
   const RoutesOptions options_;
   OffloadThread* const offload_;
   const Deliverer* deliverer_ = nullptr;

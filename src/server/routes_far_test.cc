@@ -17,7 +17,8 @@ class RoutesFar : public RoutesTest {
     offload_ =
         std::make_unique<OffloadThread>(*engine_, std::move(external), clock_,
                                         FarTasksOptions{.near = 1h, .far = 2h, .interval = 1min});
-    routes_ = std::make_unique<Routes>(*engine_, clock_, RoutesOptions{.offload = offload_.get()});
+    routes_ = std::make_unique<Routes>(*engine_, *events_, clock_,
+                                       RoutesOptions{.offload = offload_.get()});
     listen(10s);
   }
   ~RoutesFar() override {
@@ -28,9 +29,9 @@ class RoutesFar : public RoutesTest {
  protected:
   /// Moves time by one interval, at rest before and after.
   void pass_interval() {
-    clock_.await_waiters(2);
+    clock_.await_waiters(3);
     clock_.advance(1min);
-    clock_.await_waiters(2);
+    clock_.await_waiters(3);
   }
   /// Schedules a task that goes away. Returns its id as text.
   std::string schedule_far() {
@@ -40,11 +41,11 @@ class RoutesFar : public RoutesTest {
     return id;
   }
   void break_external() {
-    clock_.await_waiters(2);
+    clock_.await_waiters(3);
     external_->next_fault = [] { return Fault::before; };
   }
   void mend_external() {
-    clock_.await_waiters(2);
+    clock_.await_waiters(3);
     external_->next_fault = [] { return Fault::none; };
   }
 

@@ -12,6 +12,7 @@
 #include "net/http_client.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/stats_parser.h"
+#include "server/event_hub.h"
 #include "server/routes.h"
 #include "store/memory_store.h"
 
@@ -28,12 +29,16 @@ class RoutesTest : public ::testing::Test {
   void start() {
     store_ = MemoryStore::open(*disk_).value();
     engine_ = std::make_unique<EngineThread>(
-        OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_);
-    routes_ = std::make_unique<Routes>(*engine_, clock_);
+        OpenEngine{.store = nullptr,
+                   .engine = Engine::open(*store_, clock_, {.changes = &changes_}).value()},
+        clock_);
+    events_ = std::make_unique<EventHub>(*engine_, changes_, clock_);
+    routes_ = std::make_unique<Routes>(*engine_, *events_, clock_);
     listen(10s);
   }
   void stop() {
     http_->stop(0ms);
+    events_->stop();
     engine_->stop();
     store_.reset();
   }
@@ -76,10 +81,12 @@ class RoutesTest : public ::testing::Test {
   }
   /// Moves time, once the engine has nothing left to do.
   void advance(std::chrono::milliseconds by) {
-    clock_.await_waiters(1);
+    await_rest();
     clock_.advance(by);
-    clock_.await_waiters(1);
+    await_rest();
   }
+  /// Waits until the engine and the events have nothing left to do.
+  void await_rest() const { clock_.await_waiters(2); }
   json::ServerStats engine_stats() {
     return json::parse_stats(send("GET", "/v1/stats").body).value();
   }
@@ -96,7 +103,9 @@ class RoutesTest : public ::testing::Test {
   ManualClock clock_;
   std::unique_ptr<MemoryDisk> disk_ = std::make_unique<MemoryDisk>();
   std::unique_ptr<Store> store_;
+  ChangeFeed changes_;
   std::unique_ptr<EngineThread> engine_;
+  std::unique_ptr<EventHub> events_;
   std::unique_ptr<Routes> routes_;
   std::unique_ptr<net::HttpServer> http_;
   std::unique_ptr<net::HttpClient> client_;

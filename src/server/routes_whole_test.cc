@@ -254,7 +254,7 @@ TEST_F(RoutesWholeTest, TooManyLinesAreRefusedAsAWhole) {
 }
 
 TEST_F(RoutesWholeTest, AForecastCountsWhatIsDue) {
-  clock_.await_waiters(1);
+  await_rest();
   schedule_at("q", R"("delay":"90s")");
   schedule_at("q", R"("delay":"90m")");
   const HttpResponse answer = send("GET", "/v1/forecast");

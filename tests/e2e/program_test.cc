@@ -18,6 +18,7 @@
 #include "client/client.h"
 #include "examples/orders/server_process.h"
 #include "store/rocksdb/test_folder.h"
+#include "tests/support/raw_socket.h"
 
 namespace detent {
 namespace {
@@ -83,6 +84,30 @@ TEST_F(Program, AStopAnswersAWorkerThatWaits) {
   worker.join();
   ASSERT_TRUE(tasks);
   EXPECT_TRUE(tasks->empty());
+}
+
+TEST_F(Program, EventsAreToldAsTheyHappenAndEndWithTheServer) {
+  ASSERT_TRUE(server_.start());
+  const std::string url = server_.url();
+  test::RawSocket events(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+  events.send("GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::string told;
+  const auto read_to = [&](const std::string& text) {
+    while (told.find(text) == std::string::npos) {
+      const std::string byte = events.read(1);
+      ASSERT_NE(byte, "") << text << " in " << told;
+      told += byte;
+    }
+  };
+  read_to("event: stats\ndata: {");
+  const auto task = client().schedule({.queue = "q", .due = 50ms});
+  ASSERT_TRUE(task);
+  const std::string data = R"(data: {"id":")" + to_string(task->id) + R"(","queue":"q","change":")";
+  read_to(data + "scheduled");
+  read_to(data + "ready");
+  EXPECT_EQ(server_.stop(), 0);
+  told += events.read_to_end();
+  EXPECT_TRUE(told.ends_with("\r\n0\r\n\r\n")) << told;
 }
 
 TEST_F(Program, Kill9LosesNoAcknowledgedTaskAndBringsBackNoCompletedOne) {

@@ -20,6 +20,7 @@
 #include "net/http_parser.h"
 #include "net/http_writer.h"
 #include "protocol/json/answer_parser.h"
+#include "server/event_hub.h"
 #include "server/routes.h"
 #include "store/memory_store.h"
 #include "store/store_check.h"
@@ -31,6 +32,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t kMaxStreamBytes = 1 << 20;
 constexpr net::ParseLimits kLimits{.max_header_bytes = 16 * 1024, .max_body_bytes = 1 << 20};
 
 /// Where the answer to one request comes to lie.
@@ -41,6 +43,8 @@ class Waiting final : public net::AnswerTarget {
     DETENT_CHECK(response.has_value());  // else nobody answered the request
     answer_ = std::move(response);
   }
+  void post_head(net::HttpResponse head) override { post_answer(std::move(head)); }
+  void post_look() override {}  // what a stream goes on with is not looked at
   std::optional<net::HttpResponse> answer() const {
     const MutexLock lock(mu_);
     return answer_;
@@ -69,15 +73,15 @@ class ServerInMemory {
     open();
   }
   void wait(milliseconds delay) {
-    clock_.await_waiters(1);
+    await_rest();
     clock_.advance(delay);
-    clock_.await_waiters(1);
+    await_rest();
   }
   net::HttpResponse ask(net::HttpRequest request) {
     Waiting waiting;
-    const auto link = std::make_shared<net::ExchangeLink>(waiting);
+    const auto link = std::make_shared<net::ExchangeLink>(waiting, kMaxStreamBytes);
     routes_->handle(std::move(request), net::ExchangeLink::open(link));
-    clock_.await_waiters(1);  // the engine has nothing left to do
+    await_rest();
     if (!waiting.answer()) wait(kMaxLeaseWait);
     const std::optional<net::HttpResponse> answer = waiting.answer();
     DETENT_CHECK(answer.has_value());
@@ -87,15 +91,22 @@ class ServerInMemory {
   }
 
  private:
+  /// Until the engine and the events have nothing left to do.
+  void await_rest() const { clock_.await_waiters(2); }
   void open() {
     store_ = MemoryStore::open(disk_).value();
     engine_ = std::make_unique<EngineThread>(
-        OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_);
-    routes_ = std::make_unique<server::Routes>(*engine_, clock_);
+        OpenEngine{.store = nullptr,
+                   .engine = Engine::open(*store_, clock_, {.changes = &changes_}).value()},
+        clock_);
+    events_ = std::make_unique<server::EventHub>(*engine_, changes_, clock_);
+    routes_ = std::make_unique<server::Routes>(*engine_, *events_, clock_);
   }
   void close() {
+    events_->stop();
     engine_->stop();
     routes_.reset();
+    events_.reset();
     engine_.reset();
     store_.reset();
   }
@@ -103,7 +114,9 @@ class ServerInMemory {
   ManualClock clock_;
   MemoryDisk disk_;
   std::unique_ptr<Store> store_;
+  ChangeFeed changes_;
   std::unique_ptr<EngineThread> engine_;
+  std::unique_ptr<server::EventHub> events_;
   std::unique_ptr<server::Routes> routes_;
 };
 
@@ -153,7 +166,7 @@ void expect_good(const net::HttpResponse& answer, std::string_view method) {
   if (is_problem || answer.content_type == "application/json") expect_json(answer.body);
 
   std::string bytes;
-  net::write_response_head(answer, net::Persistence::keep, "today", bytes);
+  net::write_response_head(answer, {.persistence = net::Persistence::keep}, "today", bytes);
   if (net::has_body(answer.status)) bytes += answer.body;
   net::ResponseParser parser({.max_header_bytes = 16 * 1024, .max_body_bytes = 64 << 20});
   parser.expect_answer_to(method == "HEAD" ? "GET" : method);

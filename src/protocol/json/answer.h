@@ -61,7 +61,9 @@ struct ServerStats {
   /// How many tasks fired at most 1, 2, 4, … microseconds late, and more than before; the last one
   /// may have no bound. Zeros at the end are left out.
   std::vector<std::uint64_t> lateness = {};
-  std::vector<QueueStats> queues;
+  QueueStats all = {};  // of all queues, without name and age
+  std::uint64_t queue_count = 0;
+  std::vector<QueueStats> queues;  // those asked for
 
   friend bool operator==(const ServerStats&, const ServerStats&) = default;
 };

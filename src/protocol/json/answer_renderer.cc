@@ -238,6 +238,9 @@ std::string render_stats(const ServerStats& stats) {
   writer.name("lateness_counts").begin_array();
   for (const std::uint64_t count : stats.lateness) writer.number(count);
   writer.end_array();
+  writer.name("tasks");
+  write_task_counts(writer, stats.all);
+  writer.name("queue_count").number(stats.queue_count);
   writer.name("queues").begin_array();
   for (const QueueStats& queue : stats.queues) {
     writer.begin_object();

@@ -216,6 +216,8 @@ TEST(AnswerRoundTrip, Stats) {
       .schedules = 12,
       .counters = {3, 4, 5, 6, 7, 8, 9, 10, 11, ~std::uint64_t{0}},
       .lateness = {0, 3, ~std::uint64_t{0}},
+      .all = {.scheduled = 13, .ready = 14, .leased = 15, .dead = 16},
+      .queue_count = 17,
       .queues = {{"a", 1, 2, 3, 4, milliseconds{5}}, {"b", 0, 0, 0, 0, std::nullopt}}};
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
   stats.queues.clear();

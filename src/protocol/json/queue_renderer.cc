@@ -129,6 +129,15 @@ std::string render_count(std::uint64_t count) {
   return body;
 }
 
+void write_task_counts(JsonWriter& writer, const QueueStats& all) {
+  writer.begin_object();
+  writer.name("scheduled").number(all.scheduled);
+  writer.name("ready").number(all.ready);
+  writer.name("leased").number(all.leased);
+  writer.name("dead").number(all.dead);
+  writer.end_object();
+}
+
 void write_queue_stats(JsonWriter& writer, const QueueStats& stats) {
   writer.name("queue").string(stats.queue);
   writer.name("scheduled").number(stats.scheduled);

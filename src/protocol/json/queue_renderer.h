@@ -23,6 +23,8 @@ std::string render_removed_queue(std::string_view name);
 /// `POST /v1/queues/{queue}/purge` and `/redrive`: how many tasks it was.
 std::string render_count(std::uint64_t count);
 /// The members of a queue's counts, into an object that has been begun.
+/// Tasks by state, as an object: of all queues together.
+void write_task_counts(JsonWriter& writer, const QueueStats& all);
 void write_queue_stats(JsonWriter& writer, const QueueStats& stats);
 
 /// The body of `PATCH /v1/queues/{queue}`.

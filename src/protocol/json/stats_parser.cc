@@ -82,12 +82,21 @@ Result<ServerStats> read_stats(std::string_view json) {
   JsonField queues{"queues"};
   JsonField external{"external"};
   JsonField lateness{"lateness_counts"};
-  std::array<Count, 3> counts{{{{"loaded"}, &stats.loaded},
+  JsonField tasks{"tasks"};
+  std::array<Count, 4> counts{{{{"loaded"}, &stats.loaded},
                                {{"waiting_workers"}, &stats.waiting_workers},
-                               {{"schedules"}, &stats.schedules, true}}};
-  const std::array<JsonField*, 6> others{&version, &uptime,   &counters,
-                                         &queues,  &external, &lateness};
+                               {{"schedules"}, &stats.schedules, true},
+                               {{"queue_count"}, &stats.queue_count, true}}};
+  const std::array<JsonField*, 7> others{&version,  &uptime,   &counters, &queues,
+                                         &external, &lateness, &tasks};
   TRY(read_counts(json, counts, others));
+  if (tasks.given()) {
+    std::array<Count, 4> states{{{{"scheduled"}, &stats.all.scheduled},
+                                 {{"ready"}, &stats.all.ready},
+                                 {{"leased"}, &stats.all.leased},
+                                 {{"dead"}, &stats.all.dead}}};
+    TRY(read_counts(tasks.text, states, {}));
+  }
   if (external.given()) {
     std::array<Count, 1> away{{{{"tasks"}, &stats.away.emplace()}}};
     TRY(read_counts(external.text, away, {}));

@@ -1,0 +1,137 @@
+// What goes on, for those who look: streams of server-sent events, and the history of the figures.
+//
+// One thread asks the engine for its figures, takes what is told of its tasks (change_feed.h), and
+// sends both to the streams. It never waits for a client: what a stream may hold is bounded by net,
+// and what a client is told in a second by ChangeReader. The engine is asked once a second while
+// somebody listens, else as often as the history needs; its changes are watched while somebody
+// wants them, and for a minute after, so that who comes back in that time has missed nothing.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/thread.h"
+#include "detent/clock.h"
+#include "engine/change_feed.h"
+#include "engine/engine_thread.h"
+#include "net/http_server.h"
+#include "server/change_log.h"
+#include "server/http_reply.h"
+#include "server/stats_history.h"
+
+namespace detent::server {
+
+struct EventHubOptions {
+  std::size_t max_streams = 100;
+};
+
+/// Thread-safe.
+class EventHub {
+ public:
+  static constexpr std::chrono::seconds kStatsPeriod{1};
+  static constexpr std::chrono::seconds kHeartbeat{15};
+  /// A stream may tell of the figures of so long.
+  static constexpr std::chrono::seconds kRecent{10};
+  static constexpr std::chrono::minutes kKeptUnwatched{1};
+  /// Changes are taken so often at most.
+  static constexpr std::chrono::milliseconds kTakePeriod{50};
+
+  /// Starts the thread. `engine`, its `changes` and `clock` must outlive this; the HTTP server must
+  /// be stopped before this is destroyed.
+  EventHub(EngineThread& engine, ChangeFeed& changes, Clock& clock, EventHubOptions options = {});
+  /// Stops, if stop() has not been called.
+  ~EventHub();
+  EventHub(const EventHub&) = delete;
+  EventHub& operator=(const EventHub&) = delete;
+
+  /// Answers with a stream of events, those after `last_id` first, if it is not empty. Errors:
+  /// unavailable when there are as many streams as may be, or it is stopping; nothing is answered
+  /// then.
+  Result<void> open(const HttpReply& reply, EventFilter filter, std::string last_id)
+      DETENT_EXCLUDES(mutex_);
+  /// See StatsHistory::points().
+  std::vector<json::StatsPoint> history(const StatsHistory::Range& range) const
+      DETENT_EXCLUDES(mutex_);
+  /// Streams that are open.
+  std::size_t streams() const DETENT_EXCLUDES(mutex_);
+
+  /// Ends every stream, and joins. Idempotent; not from its own thread.
+  void stop() DETENT_EXCLUDES(mutex_);
+
+ private:
+  using Number = std::uint64_t;  // of a stream
+  struct Arrival {
+    Number number = 0;
+    net::ResponseStream stream;
+    EventFilter filter;
+    std::string last_id;
+  };
+  struct Listener {
+    net::ResponseStream stream;
+    ChangeReader reader;
+    MonotonicTime sent_at{};
+  };
+  /// What has come in for the thread.
+  struct News {
+    std::vector<Arrival> arrivals;
+    std::vector<Number> gone;
+    bool is_stopping = false;
+  };
+  /// The engine's answer, on its way; owned by this and by the question, which may outlive it.
+  struct Figures {
+    Mutex mutex;
+    std::optional<StatsSample> sample DETENT_GUARDED_BY(mutex);
+  };
+
+  void run();
+  News take_news() DETENT_EXCLUDES(mutex_);
+  void begin(Arrival arrival);
+  void ask_for_figures(MonotonicTime now);
+  void take_figures(MonotonicTime now) DETENT_EXCLUDES(mutex_);
+  void take_changes(MonotonicTime now);
+  void watch_or_not(MonotonicTime now);
+  void tell_changes(MonotonicTime now);
+  void send(Listener& listener, const std::string& text, MonotonicTime now);
+  MonotonicTime next_wakeup(MonotonicTime now) const;
+  bool has_listeners_to_stats() const;
+
+  // Constant after construction.
+  EngineThread& engine_;
+  ChangeFeed& changes_;
+  Clock& clock_;
+  const EventHubOptions options_;
+  const std::shared_ptr<Figures> figures_;
+
+  // Guarded by mutex_.
+  Mutex joining_;  // only one of several callers of stop() joins
+  mutable Mutex mutex_;
+  News news_ DETENT_GUARDED_BY(mutex_);
+  std::size_t open_ DETENT_GUARDED_BY(mutex_) = 0;
+  Number last_number_ DETENT_GUARDED_BY(mutex_) = 0;
+  bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
+  StatsHistory history_ DETENT_GUARDED_BY(mutex_);
+
+  // Touched only by the thread.
+  std::map<Number, Listener> listeners_;
+  ChangeLog log_;
+  bool is_watching_ = false;
+  std::optional<MonotonicTime> unwatch_at_;
+  MonotonicTime next_take_{};
+  bool must_take_ = false;
+  std::deque<StatsSample> recent_;  // kRecent, and one before
+  MonotonicTime next_question_{};
+  bool is_asked_ = false;
+
+  Thread thread_;
+};
+
+}  // namespace detent::server

@@ -1,0 +1,156 @@
+// The routes for who watches: the figures now, as they were, and events as they happen.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "external/offload_thread.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/stats_point.h"
+#include "server/event_hub.h"
+#include "server/query.h"
+#include "server/routes.h"
+#include "server/routes_run.h"
+#include "server/version.h"
+
+namespace detent::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// More than anybody reads; /v1/queues has all.
+constexpr std::uint64_t kMaxStatsQueues = 1'000'000;
+
+Error invalid(std::string message, std::string field) {
+  return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
+}
+
+/// "stats,task": what a stream shall tell.
+Result<void> take_types(std::string_view text, EventFilter& filter) {
+  filter.stats = false;
+  filter.tasks = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view type = text.substr(0, end);
+    if (type == "stats") {
+      filter.stats = true;
+    } else if (type == "task") {
+      filter.tasks = true;
+    } else {
+      return invalid("the types of events are stats and task", "types");
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (!filter.stats && !filter.tasks) return invalid("types names at least one", "types");
+  return ok();
+}
+
+Result<EventFilter> read_filter(const std::string& target) {
+  QueryParameter queue{"queue"};
+  QueryParameter types{"types"};
+  const std::array<QueryParameter*, 2> parameters{&queue, &types};
+  TRY(take_query(target, parameters));
+  EventFilter filter;
+  if (queue.value) {
+    if (!is_queue_name(*queue.value)) return invalid("no queue has such a name", "queue");
+    filter.queue = *queue.value;
+  }
+  if (types.value) TRY(take_types(*types.value, filter));
+  return filter;
+}
+
+Result<std::optional<milliseconds>> read_optional(const QueryParameter& parameter) {
+  if (!parameter.value) return std::optional<milliseconds>();
+  ASSIGN_OR_RETURN(const milliseconds duration, read_duration(parameter, milliseconds{0}));
+  return std::optional(duration);
+}
+
+Result<StatsHistory::Range> read_range(const std::string& target) {
+  QueryParameter span{"span"};
+  QueryParameter step{"step"};
+  const std::array<QueryParameter*, 2> parameters{&span, &step};
+  TRY(take_query(target, parameters));
+  ASSIGN_OR_RETURN(const std::optional<milliseconds> given_span, read_optional(span));
+  ASSIGN_OR_RETURN(const std::optional<milliseconds> given_step, read_optional(step));
+  return StatsHistory::range_of(given_span, given_step);
+}
+
+/// Leaves of the figures of all queues what the caller may see, and of each at most `most`.
+void keep_visible(const Caller& caller, std::uint64_t most, EngineStats& stats) {
+  std::erase_if(stats.queues, [&caller](const QueueStats& queue) {
+    return !caller.may(Need::look, queue.queue);
+  });
+  stats.all = {};
+  for (const QueueStats& queue : stats.queues) {
+    stats.all.scheduled += queue.scheduled;
+    stats.all.ready += queue.ready;
+    stats.all.leased += queue.leased;
+    stats.all.dead += queue.dead;
+  }
+  stats.queue_count = stats.queues.size();
+  const auto tasks = [](const QueueStats& queue) {
+    return queue.scheduled + queue.ready + queue.leased + queue.dead;
+  };
+  std::ranges::sort(stats.queues, std::greater{}, tasks);
+  stats.queues.resize(std::min<std::size_t>(stats.queues.size(), most));
+  std::ranges::sort(stats.queues, {}, &QueueStats::queue);
+}
+
+}  // namespace
+
+void Routes::stats(const Call& call) {
+  const auto read_most = [&call]() -> Result<std::uint64_t> {
+    QueryParameter queues{"queues"};
+    const std::array<QueryParameter*, 1> parameters{&queues};
+    TRY(take_query(call.request.target, parameters));
+    if (queues.value == "0") return std::uint64_t{0};
+    return read_count(queues, kMaxStatsQueues, kMaxStatsQueues);
+  };
+  const Result<std::uint64_t> most = read_most();
+  if (!most) return call.reply.send_error(most.error());
+  // Of a caller who may not look at all queues, what is told must be picked from all.
+  const bool sees_all = call.caller.may(Need::look_all, "");
+  const std::uint64_t wanted = sees_all ? *most : kAllQueues;
+  const auto read = [wanted](Engine& engine) -> Result<EngineStats> {
+    return engine.stats(wanted);
+  };
+  run(call.reply, read,
+      [this, caller = call.caller, sees_all, most = *most](const HttpReply& reply,
+                                                           EngineStats& stats) {
+        if (!sees_all) keep_visible(caller, most, stats);
+        const auto uptime = std::chrono::floor<milliseconds>(http_metrics_.now() - start_);
+        std::optional<std::uint64_t> away;
+        if (offload_ != nullptr) away = offload_->stats().away;
+        std::vector<std::uint64_t>& late = stats.lateness.counts;
+        while (!late.empty() && late.back() == 0) late.pop_back();
+        reply.send_json(200, json::render_stats({.version = kVersion,
+                                                 .uptime = uptime,
+                                                 .loaded = stats.loaded,
+                                                 .waiting_workers = stats.waiting_workers,
+                                                 .schedules = stats.schedules,
+                                                 .away = away,
+                                                 .counters = stats.counters,
+                                                 .lateness = std::move(late),
+                                                 .all = std::move(stats.all),
+                                                 .queue_count = stats.queue_count,
+                                                 .queues = std::move(stats.queues)}));
+      });
+}
+
+void Routes::stats_history(const Call& call) {
+  const Result<StatsHistory::Range> range = read_range(call.request.target);
+  if (!range) return call.reply.send_error(range.error());
+  call.reply.send_json(200, json::render_history(range->step, events_.history(*range)));
+}
+
+void Routes::events(const Call& call) {
+  Result<EventFilter> filter = read_filter(call.request.target);
+  if (!filter) return call.reply.send_error(filter.error());
+  const Result<void> opened = events_.open(call.reply, *std::move(filter),
+                                           std::string(call.request.header("last-event-id")));
+  if (!opened) call.reply.send_error(opened.error());
+}
+
+}  // namespace detent::server
