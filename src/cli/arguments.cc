@@ -245,7 +245,7 @@ void add_webhook(CLI::App& command, ScheduleRequest& request) {
             for (const std::string& text : texts) request.headers.push_back(*parse_header(text));
           },
           "send it along with the webhook's request; may be given again")
-      ->type_name("'NAME: VALUE'")
+      ->type_name("NAME: VALUE")
       ->allow_extra_args(false)
       ->check(
           [](const std::string& text) {

@@ -108,6 +108,14 @@ TEST(Arguments, PutReadsEveryOption) {
   EXPECT_EQ(put.request.rules, (TaskRules{.priority = 7, .max_attempts = 3}));
 }
 
+TEST(Arguments, PutTakesAWebhookAndHeaders) {
+  const auto put = command_of<PutCommand>(
+      {"put", "q", "--webhook", "https://a", "--header", "X-A: b: c", "--header", "d:", "{}"});
+  EXPECT_EQ(put.request.webhook, "https://a");
+  EXPECT_EQ(put.request.headers, (TaskHeaders{{"X-A", "b: c"}, {"d", ""}}));
+  EXPECT_EQ(put.payload, "{}");
+}
+
 TEST(Arguments, PutTakesAnyPayloadAsItStands) {
   for (const char* payload : {"[1,2]", "{}", "[]", "-", "", " x ", "a,b", "%%", "\"q\"", "get"}) {
     EXPECT_EQ(command_of<PutCommand>({"put", "q", payload}).payload, payload);
@@ -131,6 +139,9 @@ TEST(Arguments, AWrongValueIsToldWithItsOption) {
   };
   const std::vector<Wrong> table{
       {{"put", "q", "--delay", "30"}, "--delay"},
+      {{"put", "q", "--webhook", "mailto:a"}, "--webhook"},
+      {{"put", "q", "--header", "X-A"}, "--header"},
+      {{"put", "q", "--header", "Host: a"}, "--header"},
       {{"put", "q", "--delay", "-1s"}, "--delay"},
       {{"put", "q", "--delay", ""}, "--delay"},
       {{"put", "q", "--delay", "P1M"}, "--delay"},

@@ -125,13 +125,19 @@ TEST_F(QueueCommandsTest, AQueueIsShownWithTheSettingsInForce) {
             "max tasks           none\n"
             "max bytes           none\n"
             "rate                none\n"
-            "concurrency         none\n");
+            "concurrency         none\n"
+            "webhook             none\n");
   EXPECT_EQ(asked(), Lines{"GET /v1/queues/mail"});
-  view.settings = {.paused = true, .max_attempts = 3, .max_tasks = 9, .rate = 50};
+  view.settings = {.paused = true,
+                   .max_attempts = 3,
+                   .max_tasks = 9,
+                   .rate = 50,
+                   .webhook = QueueWebhook{.url = "https://a", .keys = {"whsec_1", "whsec_2"}}};
   answer(200, json::render_queue(view));
   run(QueuesCommand{"mail"});
   for (const char* line : {"paused              yes\n", "max attempts        3\n",
-                           "max tasks           9\n", "rate                50 a second\n"}) {
+                           "max tasks           9\n", "rate                50 a second\n",
+                           "webhook             https://a, signed by 2 of its own\n"}) {
     EXPECT_NE(out_.str().find(line), std::string::npos) << line;
   }
 }

@@ -452,6 +452,18 @@ TEST_F(EngineDeliverSpilled, AWaitingDelivererIsServedAcrossARestart) {
   }
 }
 
+TEST_F(EngineDeliverSpilled, WhatIsOnDiskAloneIsServedAfterARestart) {
+  for (std::size_t i = 0; i < 1'000; ++i) ASSERT_TRUE(engine_->schedule(hook("q")));
+  settle();
+  ASSERT_EQ(deliver_all(950), 950u);
+  crash_and_open();
+  ASSERT_EQ(engine_->stats().loaded, 0u) << "nothing of it is in memory";
+  std::vector<Delivery> got;
+  wait_for_deliveries(got);
+  EXPECT_EQ(got.size(), 1u);
+  engine_->check_invariants();
+}
+
 // ---- a change of the task ----
 
 TEST_F(EngineDeliver, AnEditGivesOrTakesTheWebhook) {

@@ -39,12 +39,12 @@ struct LeasedTaskAnswer {
   std::uint32_t attempt = 1;
   std::string queue;
   std::string key = {};  // empty when the task has none
-  TaskHeaders headers = {};
   Payload payload;
   std::uint32_t priority = kDefaultPriority;
   WallTime due_at{};
   WallTime lease_until{};
   std::chrono::milliseconds lateness{0};
+  TaskHeaders headers = {};
 
   friend bool operator==(const LeasedTaskAnswer&, const LeasedTaskAnswer&) = default;
 };
