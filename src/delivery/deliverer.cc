@@ -94,9 +94,9 @@ class Deliverer::Inbox {
   bool is_closed_ DETENT_GUARDED_BY(mutex_) = false;
 };
 
-Deliverer::Deliverer(WebhookSource& source, std::unique_ptr<net::HttpCaller> caller, Clock& clock,
-                     WebhookKeys keys, HostLimits limits)
-    : source_(source),
+Deliverer::Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net::HttpCaller> caller,
+                     Clock& clock, WebhookKeys keys, HostLimits limits)
+    : source_(std::move(source)),
       clock_(clock),
       inbox_(std::make_shared<Inbox>()),
       keys_(std::move(keys)),
@@ -206,7 +206,7 @@ void Deliverer::end(LeaseToken lease, Verdict verdict) {
     const MutexLock lock(mutex_);
     ++stats_.ended[static_cast<std::size_t>(verdict.end)];
   }
-  source_.end(lease, std::move(verdict));
+  source_->end(lease, std::move(verdict));
 }
 
 void Deliverer::take(MonotonicTime now) {
@@ -214,9 +214,9 @@ void Deliverer::take(MonotonicTime now) {
   if (is_taking_ || room == 0 || now < next_take_) return;
   is_taking_ = true;
   asked_at_ = now;
-  source_.take(room, [inbox = inbox_, &source = source_](std::vector<Delivery> taken) {
+  source_->take(room, [inbox = inbox_, source = source_](std::vector<Delivery> taken) {
     for (const Delivery& late : inbox->put(std::move(taken))) {
-      source.end(late.leased.lease, given_back({}));
+      source->end(late.leased.lease, given_back({}));
     }
   });
 }

@@ -39,10 +39,10 @@ class Deliverer {
   /// A source that has nothing and does not wait is asked again after this.
   static constexpr std::chrono::milliseconds kTakePause{1'000};
 
-  /// Starts the thread. `source` and `clock` must outlive this; `source` also what it still runs
-  /// for this. `keys` sign where a queue has none of its own. Requires: at least one key.
-  Deliverer(WebhookSource& source, std::unique_ptr<net::HttpCaller> caller, Clock& clock,
-            WebhookKeys keys, HostLimits limits = {});
+  /// Starts the thread. `clock` must outlive this. `source` is owned with what it still runs for
+  /// this. `keys` sign where a queue has none of its own. Requires: at least one key.
+  Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net::HttpCaller> caller,
+            Clock& clock, WebhookKeys keys, HostLimits limits = {});
   /// Stops without grace, if stop() has not been called.
   ~Deliverer();
   Deliverer(const Deliverer&) = delete;
@@ -85,7 +85,7 @@ class Deliverer {
   void note_gauges();
 
   // Constant after construction.
-  WebhookSource& source_;
+  const std::shared_ptr<WebhookSource> source_;
   Clock& clock_;
 
   // Synchronises itself.

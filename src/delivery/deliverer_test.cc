@@ -181,7 +181,7 @@ class DelivererTest : public ::testing::Test {
   ManualClock clock_;
   FakeSource source_;
   Calls calls_;
-  Deliverer deliverer_{source_,
+  Deliverer deliverer_{std::shared_ptr<WebhookSource>(std::shared_ptr<void>(), &source_),
                        std::make_unique<FakeCaller>(calls_),
                        clock_,
                        own_keys(),

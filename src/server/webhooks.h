@@ -38,12 +38,12 @@ class Webhooks {
 
  private:
   Webhooks(EngineThread& engine, std::filesystem::path keys_file)
-      : keys_file_(std::move(keys_file)), source_(engine) {}
+      : keys_file_(std::move(keys_file)), source_(std::make_shared<EngineWebhooks>(engine)) {}
 
   const std::filesystem::path keys_file_;
   net::SystemResolver resolver_;
-  EngineWebhooks source_;
-  std::unique_ptr<Deliverer> deliverer_;  // goes first
+  const std::shared_ptr<EngineWebhooks> source_;  // owned by this and the deliverer
+  std::unique_ptr<Deliverer> deliverer_;          // goes first
 };
 
 }  // namespace detent::server
