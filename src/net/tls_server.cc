@@ -19,9 +19,7 @@ using boost::system::error_code;
 
 // ---- a socket for OpenSSL: its own writes would raise SIGPIPE ----
 
-int socket_of(BIO* bio) {
-  return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
-}
+int socket_of(BIO* bio) { return *static_cast<const int*>(BIO_get_data(bio)); }
 
 int write_socket(BIO* bio, const char* bytes, int size) {
   BIO_clear_retry_flags(bio);
@@ -37,11 +35,13 @@ int read_socket(BIO* bio, char* buffer, int size) {
   return static_cast<int>(got);
 }
 
+// NOLINTNEXTLINE(google-runtime-int): OpenSSL's signature
 long control_socket(BIO* /*bio*/, int command, long /*number*/, void* /*data*/) {
   return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-BIO* new_socket_bio(int socket) {
+/// `socket` must outlive it.
+BIO* new_socket_bio(int* socket) {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "socket");
     DETENT_CHECK(made != nullptr);
@@ -52,7 +52,7 @@ BIO* new_socket_bio(int socket) {
   }();
   BIO* const bio = BIO_new(method);
   if (bio == nullptr) return nullptr;
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+  BIO_set_data(bio, socket);
   BIO_set_init(bio, 1);
   return bio;
 }
@@ -173,8 +173,8 @@ std::unique_ptr<TlsSession> TlsServer::accept(int socket) const {
   }
   SSL* const ssl = SSL_new(context.get());  // which keeps the context
   if (ssl == nullptr) return nullptr;
-  std::unique_ptr<TlsSession> session(new TlsSession(ssl));
-  BIO* const bio = new_socket_bio(socket);
+  std::unique_ptr<TlsSession> session(new TlsSession(socket, ssl));
+  BIO* const bio = new_socket_bio(&session->socket_);
   if (bio == nullptr) return nullptr;
   SSL_set_bio(ssl, bio, bio);
   return session;

@@ -23,6 +23,9 @@ namespace detent::net {
 /// One connection's TLS. Confined to one thread; the socket must outlive it.
 class TlsSession {
  public:
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
   enum class Step : std::uint8_t { done, wants_read, wants_write, failed };
 
   /// Goes on with the handshake. To be called again when the socket is ready for what it wants.
@@ -44,10 +47,11 @@ class TlsSession {
   struct Free {
     void operator()(SSL* ssl) const noexcept;
   };
-  explicit TlsSession(SSL* ssl) : ssl_(ssl) {}
+  TlsSession(int socket, SSL* ssl) : socket_(socket), ssl_(ssl) {}
   std::size_t result(int size, std::size_t done, boost::system::error_code& ec);
 
-  std::unique_ptr<SSL, Free> ssl_;
+  int socket_;
+  std::unique_ptr<SSL, Free> ssl_;  // refers to socket_
 };
 
 /// TLS 1.2 and 1.3 with the certificate of two files, which can be read again. Thread-safe.
