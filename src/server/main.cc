@@ -19,6 +19,7 @@
 #include "server/announce.h"
 #include "server/beanstalk_server.h"
 #include "server/check_data.h"
+#include "server/doors.h"
 #include "server/event_hub.h"
 #include "server/exposure.h"
 #include "server/offload.h"
@@ -43,27 +44,6 @@ void drain(BeanstalkServer* beanstalk) {
   log_info("draining: beanstalk clients may put no more");
 }
 
-/// Null: plain HTTP was asked for.
-Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options) {
-  if (options.tls_cert.empty() != options.tls_key.empty()) {
-    return Error{ErrorCode::invalid_argument, "--tls-cert and --tls-key go together", "tls-cert"};
-  }
-  if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
-  return net::TlsServer::load(options.tls_cert, options.tls_key);
-}
-
-/// Null: it is off.
-Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
-                                                         EngineThread& engine_thread,
-                                                         const Clock& clock) {
-  const std::string& host = options.beanstalk_host;
-  if (host.empty()) return std::unique_ptr<BeanstalkServer>();
-  return BeanstalkServer::start({.address = host,
-                                 .port = options.beanstalk_port,
-                                 .max_connections_of_address = max_connections_of_address(host)},
-                                engine_thread, clock);
-}
-
 Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
                                       const cli::ReadAgain& read_again) {
   const cli::ServeOptions& options = call.options;
@@ -72,15 +52,8 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   Reloads reloads(call, read_again);
   TRY(check_exposure(options));
   warn_of_exposure(options);
-  std::unique_ptr<Access> access;
-  if (!options.auth.empty()) {
-    ASSIGN_OR_RETURN(access, Access::load(options.auth));
-    reloads.add("the tokens in " + options.auth, [&access] { return access->reload(); });
-  }
-  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options));
-  if (tls != nullptr) {
-    reloads.add("the certificate in " + options.tls_cert, [&tls] { return tls->reload(); });
-  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
+  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads));
 
   SystemClock clock;
   const std::uint64_t owner = random_owner();
@@ -88,7 +61,6 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   const auto open = [&] { return open_engine(options, clock, owner, changes); };
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, open));
   EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
-  const Watchdog watchdog(manager, engine_thread, clock);
   const Watchdog watchdog(manager, engine_thread, clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,
@@ -109,16 +81,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
                  .access = access.get(),
                  .host_names = options.host_names});
   routes.show_deliveries(webhooks->deliverer());
-  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   net::HttpServer::start(
-                       {.address = options.http_host,
-                        .port = options.http_port,
-                        .max_connections_of_address = max_connections_of_address(options.http_host),
-                        .tls = tls},
-                       [&routes](net::HttpRequest request, net::Responder responder) {
-                         routes.handle(std::move(request), std::move(responder));
-                       },
-                       http_problem));
+  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http, start_http(options, tls, routes));
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
                    start_beanstalk(options, engine_thread, clock));
   announce(options, http->port(),

@@ -45,8 +45,8 @@ struct RoutesOptions {
 
 class EventHub;
 
-/// Thread-safe. `events`, `clock` and what the options name must outlive it; the HTTP server must be stopped,
-/// and then `engine`, before it is destroyed, because requests under way refer to it.
+/// Thread-safe. `events`, `clock` and what the options name must outlive it; the HTTP server must
+/// be stopped, and then `engine`, before it is destroyed: requests under way refer to it.
 class Routes {
  public:
   Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options = {});

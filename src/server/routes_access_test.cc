@@ -94,6 +94,8 @@ constexpr Row kTable[] = {
     {"POST", "/v1/schedules/{name}/backfill", "{}", kAdminAll},
     {"POST", "/v1/occurrences", R"({"every":"1h","queue":"a.q"})", kAnyToken},
     {"GET", "/v1/stats", "", kAnyToken},
+    {"GET", "/v1/stats/history", "", kLookAll},
+    {"GET", "/v1/events", "", kLookAll},
     {"GET", "/v1/forecast", "", kLookAll},
     {"GET", "/v1/wheel", "", kLookAll},
     {"GET", "/v1/dump", "", kAdminAll},
@@ -131,7 +133,8 @@ class RoutesAccessTest : public RoutesTest {
     out.close();
     chmod(file_.c_str(), S_IRUSR | S_IWUSR);
     access_ = Access::load(file_).value();
-    routes_ = std::make_unique<Routes>(*engine_, clock_, RoutesOptions{.access = access_.get()});
+    routes_ = std::make_unique<Routes>(*engine_, *events_, clock_,
+                                       RoutesOptions{.access = access_.get()});
   }
   ~RoutesAccessTest() override { std::filesystem::remove(file_); }
 
@@ -173,6 +176,7 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
         as("admin", "PUT", "/v1/schedules/s", R"({"every":"1h","queue":"a.q"})");
         target = replaced(target, "{name}", "s");
       }
+      if (target == "/v1/events") target += "?types=none";  // refused after who may not
       actual += letter_of(as(kTokens[i].first, row.method, target, row.body).status);
       as("admin", "DELETE", "/v1/queues/a.q/keys/" + key);
     }
@@ -265,6 +269,18 @@ TEST_F(RoutesAccessTest, ListsAndStatsShowOnlyQueuesOneMayLookAt) {
   }
   EXPECT_EQ(as("read-a", "GET", "/v1/tasks?queue=b.q").status, 403);
   EXPECT_EQ(as("read-a", "GET", "/v1/tasks?queue=a.q").status, 200);
+}
+
+TEST_F(RoutesAccessTest, TheSumsOfStatsAreOfTheQueuesOneMayLookAt) {
+  for (const char* queue : {"a.q", "a.r", "b.q"}) schedule_in(queue, "k");
+  const json::ServerStats all = json::parse_stats(as("read", "GET", "/v1/stats").body).value();
+  EXPECT_EQ(all.all.scheduled, 3u);
+  EXPECT_EQ(all.queue_count, 3u);
+  const json::ServerStats some =
+      json::parse_stats(as("read-a", "GET", "/v1/stats?queues=1").body).value();
+  EXPECT_EQ(some.all.scheduled, 2u);
+  EXPECT_EQ(some.queue_count, 2u);
+  EXPECT_EQ(some.queues.size(), 1u);
 }
 
 TEST_F(RoutesAccessTest, APageOfTheListIsFullOfTasksOneMaySee) {

@@ -1,0 +1,56 @@
+#include "server/doors.h"
+
+#include <string>
+#include <utility>
+
+#include "server/exposure.h"
+#include "server/http_reply.h"
+
+namespace detent::server {
+
+Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Reloads& reloads) {
+  if (options.auth.empty()) return std::unique_ptr<Access>();
+  ASSIGN_OR_RETURN(std::unique_ptr<Access> access, Access::load(options.auth));
+  reloads.add("the tokens in " + options.auth,
+              [access = access.get()] { return access->reload(); });
+  return access;
+}
+
+Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options,
+                                                 Reloads& reloads) {
+  if (options.tls_cert.empty() != options.tls_key.empty()) {
+    return Error{ErrorCode::invalid_argument, "--tls-cert and --tls-key go together", "tls-cert"};
+  }
+  if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
+  ASSIGN_OR_RETURN(std::shared_ptr<net::TlsServer> tls,
+                   net::TlsServer::load(options.tls_cert, options.tls_key));
+  reloads.add("the certificate in " + options.tls_cert, [tls] { return tls->reload(); });
+  return tls;
+}
+
+Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
+                                                    std::shared_ptr<net::TlsServer> tls,
+                                                    Routes& routes) {
+  return net::HttpServer::start(
+      {.address = options.http_host,
+       .port = options.http_port,
+       .max_connections_of_address = max_connections_of_address(options.http_host),
+       .tls = std::move(tls)},
+      [&routes](net::HttpRequest request, net::Responder responder) {
+        routes.handle(std::move(request), std::move(responder));
+      },
+      http_problem);
+}
+
+Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
+                                                         EngineThread& engine_thread,
+                                                         const Clock& clock) {
+  const std::string& host = options.beanstalk_host;
+  if (host.empty()) return std::unique_ptr<BeanstalkServer>();
+  return BeanstalkServer::start({.address = host,
+                                 .port = options.beanstalk_port,
+                                 .max_connections_of_address = max_connections_of_address(host)},
+                                engine_thread, clock);
+}
+
+}  // namespace detent::server

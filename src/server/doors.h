@@ -1,0 +1,39 @@
+// The ways into the server, made as the options ask: who is let in, HTTP with or without TLS, and
+// beanstalk.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "cli/serve_options.h"
+#include "detent/clock.h"
+#include "engine/engine_thread.h"
+#include "net/http_server.h"
+#include "net/tls_server.h"
+#include "server/access.h"
+#include "server/beanstalk_server.h"
+#include "server/reloads.h"
+#include "server/routes.h"
+
+namespace detent::server {
+
+/// The tokens of --auth, read again with each reload, which must not outlive them; null without it.
+/// Errors: as Access::load().
+Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Reloads& reloads);
+
+/// The certificate, read again with each reload; null where plain HTTP was asked for. Errors: as
+/// TlsServer::load(); invalid_argument when one of the two files is missing.
+Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options,
+                                                 Reloads& reloads);
+
+/// Listens from now on. `routes` must outlive it. Errors: as HttpServer::start().
+Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
+                                                    std::shared_ptr<net::TlsServer> tls,
+                                                    Routes& routes);
+
+/// Null where it is off. Both must outlive it. Errors: as BeanstalkServer::start().
+Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
+                                                         EngineThread& engine_thread,
+                                                         const Clock& clock);
+
+}  // namespace detent::server
