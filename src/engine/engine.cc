@@ -286,22 +286,32 @@ Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, ReadyTasks& rea
   return leased;
 }
 
-LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
-  DETENT_CHECK(next_state(loaded.state, TaskVerb::lease) == TaskState::leased);
+void Engine::open_lease(std::uint64_t number, Lease lease, Tick until) {
+  LoadedTask& loaded = *lease.task;
   leave_ready(loaded);
   loaded.state = TaskState::leased;
-  loaded.lease = ++last_lease_;
-  const WallTime now = time_.wall_now();
-  leases_.emplace(
-      loaded.lease,
-      Lease{.task = &loaded, .since = now, .worker = request.worker, .run_out = request.run_out});
+  loaded.lease = number;
   ++loaded.queue->leased;
+  due_wheel_.schedule(loaded.index, until);
+  const bool is_new = leases_.emplace(number, std::move(lease)).second;
+  DETENT_CHECK(is_new);
+}
+
+LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
+  DETENT_CHECK(next_state(loaded.state, TaskVerb::lease) == TaskState::leased);
+  const WallTime now = time_.wall_now();
   ++counters_.leased;
   tell(loaded.id(), *loaded.queue, TaskEvent::leased, TaskState::leased);
   const milliseconds timeout =
       request.visibility_timeout.value_or(task.rules.visibility_timeout.value_or(
           loaded.queue->record.settings.visibility_timeout.value_or(kDefaultVisibilityTimeout)));
-  due_wheel_.schedule(loaded.index, time_.tick_after(timeout));
+  open_lease(++last_lease_,
+             {.task = &loaded,
+              .epoch = epoch_,
+              .since = now,
+              .worker = request.worker,
+              .run_out = request.run_out},
+             time_.tick_after(timeout));
   return LeasedTask{.task = std::move(task),
                     .lease = {.epoch = epoch_, .number = loaded.lease},
                     .attempt = loaded.attempts + 1,

@@ -102,6 +102,9 @@ struct EngineOptions {
   /// acknowledged in that time is lost with the power, though not with the process. 0: never; each
   /// commit is synced before it is acknowledged.
   std::chrono::milliseconds sync_interval{0};
+  /// Workers' open leases outlive a graceful stop: close() writes them out, and this takes up those
+  /// of the engine before. For those whose workers are elsewhere and go on meanwhile.
+  bool keep_leases = false;
   /// Seeds the jitter of retries.
   std::uint64_t seed = 0;
   /// Is told what happens to tasks; must outlive the engine. Null: nobody is.
@@ -343,6 +346,9 @@ class Engine {
   void after_commit(Committed committed);
   /// Writes what is staged, then runs what waits for it.
   Result<void> commit();
+  /// The last verb, for a graceful stop: answers every wait, writes open leases out where they are
+  /// to be kept, and commits. Cost: a key a lease.
+  Result<void> close();
 
   /// Looks whether the wall clock was stepped. turn() does, too; who calls verbs after a long sleep
   /// calls it first, because a date is turned into a tick at once.
@@ -396,6 +402,9 @@ class Engine {
   Engine(Store& store, Clock& clock, EngineOptions options);
   Result<void> recover();
   Result<void> restore_schedules();
+  void keep(std::uint64_t number, const Lease& lease);
+  Result<void> take_up_leases();
+  Result<void> take_up(const KeyRecord& record, std::string_view text);
 
   // Tasks in memory.
   void load(const Task& task, Place place, Deadline deadline);
@@ -455,6 +464,10 @@ class Engine {
   Result<std::vector<LeasedTask>> take_ready(Queue& queue, ReadyTasks& ready,
                                              const LeaseRequest& request,
                                              const LoadedTask* until = nullptr);
+  /// A ready task of the store, in memory. Where the memory does not reach, it goes to its queue's
+  /// ready lane: one of that lane may be in memory wherever the head is.
+  LoadedTask* load_ready(const Found& found);
+  void open_lease(std::uint64_t number, Lease lease, Tick until);
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
   /// `verb` is fail or run_out.
   LeaseOutcome end_attempt(Lease& lease, Task task, TaskVerb verb,

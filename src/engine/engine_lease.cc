@@ -121,7 +121,7 @@ Result<LeaseOutcome> Engine::bury(LeaseToken token, std::string error,
 
 Engine::Lease* Engine::holder_of(LeaseToken token) noexcept {
   const auto it = leases_.find(token.number);
-  if (token.epoch != epoch_ || it == leases_.end()) {
+  if (it == leases_.end() || it->second.epoch != token.epoch) {
     ++counters_.conflicts;
     return nullptr;
   }

@@ -69,8 +69,7 @@ Result<LeasedTask> Engine::lease_task(TaskId id, const LeaseRequest& request) {
   return hand_out(*loaded, std::move(task), request);
 }
 
-/// The task, ready and in memory. Where the memory does not reach, it goes to its queue's ready
-/// lane: one of that lane may be in memory wherever the head is.
+/// The task, ready and in memory.
 Result<Engine::LoadedTask*> Engine::bring_in(TaskId id) {
   ASSIGN_OR_RETURN(Found found, find(id));
   if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
@@ -87,17 +86,22 @@ Result<Engine::LoadedTask*> Engine::bring_in(TaskId id) {
     put_now(std::move(found));
     ASSIGN_OR_RETURN(found, find(id));
   }
+  return load_ready(found);
+}
+
+Engine::LoadedTask* Engine::load_ready(const Found& found) {
   if (found.loaded != nullptr) return found.loaded;
   const Place from = found.stored.place;
   const Task& task = found.stored.task;
+  Queue& queue = queue_of(task.queue);
   const Place to{.lane = Lane::ready,
                  .queue = queue.ready.lane,
                  .priority = task.rules.priority,
                  .at = task.due_at,
-                 .id = id};
+                 .id = from.id};
   load(task, to, dated(task.due_at));
   if (from.lane != Lane::ready) stage_put(queue, from, {.place = to, .task = task});
-  return find_loaded(id);
+  return find_loaded(from.id);
 }
 
 // ---- a pause ----

@@ -145,6 +145,7 @@ inline void Engine::tell(TaskId id, const Queue& queue, TaskEvent event, TaskSta
 /// An open lease.
 struct Engine::Lease {
   LoadedTask* task = nullptr;
+  std::uint64_t epoch = 0;  // of the engine that gave the token: this one, or one before
   WallTime since{};
   std::string worker;
   RunOut run_out = RunOut::fails;

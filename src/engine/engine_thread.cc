@@ -62,8 +62,7 @@ void EngineThread::run() {
     if (has_failed_) try_reopen();
     if (going_on) sleep();
   }
-  opened_.engine->end_waits();
-  (void)opened_.engine->commit();  // whoever waits for it is told how it went
+  (void)opened_.engine->close();  // whoever waits for a commit is told how it went
   opened_.engine.reset();
 }
 

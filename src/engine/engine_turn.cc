@@ -81,6 +81,7 @@ Result<void> Engine::recover() {
   TRY(restore_schedules());
   next_forget_ = time_.now() + kForgetTicks;
   for (int page = 0; page < kFirstPages && wants_page(); ++page) TRY(load_page());
+  if (options_.keep_leases) TRY(take_up_leases());
   return ok();
 }
 

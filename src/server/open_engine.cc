@@ -44,6 +44,7 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, s
                                 {.window = options.window,
                                  .max_loaded = memory.max_loaded,
                                  .sync_interval = options.sync_interval,
+                                 .keep_leases = true,
                                  .seed = random_seed(),
                                  .changes = &changes}));
   return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
