@@ -92,13 +92,13 @@ TEST_F(QueueCommandsTest, ATableOfQueuesFitsTheTerminal) {
     std::ostringstream out;
     show_queues(out, queues, columns);
     std::istringstream lines(out.str());
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), columns) << line;
-    EXPECT_EQ(out.str().find("...") == std::string::npos, columns == 300) << out.str();
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), columns) << line;
+    EXPECT_EQ(out.str().find("…") == std::string::npos, columns == 300) << out.str();
     EXPECT_NE(out.str().find("short "), std::string::npos);
   }
   std::ostringstream narrow;
   show_queues(narrow, queues, 10);
-  EXPECT_NE(narrow.str().find("\nxxxxx...  12"), std::string::npos) << narrow.str();
+  EXPECT_NE(narrow.str().find("\nxxxxxxx… …\n"), std::string::npos) << narrow.str();
   std::ostringstream pipe;
   show_queues(pipe, queues, 0);
   EXPECT_NE(pipe.str().find(std::string(200, 'x')), std::string::npos);

@@ -10,6 +10,7 @@
 #include "base/wall_time.h"
 #include "cli/arguments.h"
 #include "cli/scripted_commands_fixture.h"
+#include "cli/text_table.h"
 #include "protocol/json/schedule_renderer.h"
 
 namespace detent::cli {
@@ -266,7 +267,7 @@ TEST_F(ScheduleCommandsTest, SchedulesOfAllPagesAreATable) {
   terminal_.columns = 40;
   run(ListSchedulesCommand{});
   std::istringstream lines(out_.str());
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 40U) << line;
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 40U) << line;
   EXPECT_EQ(run(ListSchedulesCommand{}, OutputFormat::json), ExitCode::done);
   EXPECT_EQ(out_.str(), json::render_schedule_list(std::vector{report_view()}, "report") + "\n" +
                             json::render_schedule_list(std::vector{idle}, "") + "\n");

@@ -26,6 +26,7 @@ namespace {
 const std::map<std::string, std::vector<std::string>>& values_of_every_setting() {
   static const std::map<std::string, std::vector<std::string>> values{
       {"data", {"a", "b/c", "/d e"}},
+      {"store", {"postgres://a/b", "postgresql://c/d", "postgres://e@f:1/g"}},
       {"http", {"127.0.0.1:1", "[::1]:2", "127.0.0.1:0"}},
       {"cors-origin", {"*", "https://a.example", "http://b.example:8080"}},
       {"beanstalk", {"off", "127.0.0.1:2", "[::1]:3"}},

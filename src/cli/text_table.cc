@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 
 #include "base/utf8.h"
@@ -98,15 +99,24 @@ std::string cut_to(const std::string& text, std::size_t width) {
   return text.substr(0, text.size() - rest.size()).append(kEllipsis);
 }
 
-void show_table(std::ostream& out, const std::vector<Row>& rows) {
+namespace {
+
+void show_lines(std::ostream& out, const std::vector<Row>& rows, std::size_t columns) {
   const std::vector<std::size_t> widths = widths_of(rows);
   for (const Row& row : rows) {
+    std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      out << row[i];
-      if (i + 1 < row.size()) out << std::string(widths[i] + 2 - width_of(row[i]), ' ');
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] + 2 - width_of(row[i]), ' ');
     }
-    out << '\n';
+    out << cut_to(line, columns) << '\n';
   }
+}
+
+}  // namespace
+
+void show_table(std::ostream& out, const std::vector<Row>& rows) {
+  show_lines(out, rows, std::numeric_limits<std::size_t>::max());
 }
 
 void show_table(std::ostream& out, std::vector<Row> rows, std::size_t columns,
@@ -125,7 +135,7 @@ void show_table(std::ostream& out, std::vector<Row> rows, std::size_t columns,
       if (column < row.size()) row[column] = cut_to(row[column], room);
     }
   }
-  show_table(out, rows);
+  show_lines(out, rows, columns > 0 ? columns : std::numeric_limits<std::size_t>::max());
 }
 
 }  // namespace detent::cli

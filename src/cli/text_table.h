@@ -19,8 +19,8 @@ std::string cut_to(const std::string& text, std::size_t width);
 /// Rows, the first one the heads; two blanks between columns, none at the end.
 using Row = std::vector<std::string>;
 void show_table(std::ostream& out, const std::vector<Row>& rows);
-/// In at most `columns` (0: however many it takes) where that can be: what is in the columns
-/// `cuts`, counted from 0, is cut, the first of them as far as eight characters before the next is.
+/// In at most `columns` (0: however many it takes): what is in the columns `cuts`, counted from 0,
+/// is cut, the first of them as far as eight characters before the next is; then whole lines are.
 void show_table(std::ostream& out, std::vector<Row> rows, std::size_t columns,
                 std::initializer_list<std::size_t> cuts);
 

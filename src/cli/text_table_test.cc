@@ -49,9 +49,11 @@ TEST(TextTable, CutsTheFirstColumnNamedThenTheNextUntilItFits) {
             "NAME                N  TEXT\na-rather-long-name  1  xxxxxxxxxxxxxxxx\xE2\x80\xA6\n");
   EXPECT_EQ(shown(rows, 25, {2, 0}),
             "NAME          N  TEXT\na-rather-lo\xE2\x80\xA6  1  xxxxxxx\xE2\x80\xA6\n");
-  // Not below eight, and never what is not named.
-  EXPECT_EQ(shown(rows, 1, {2}),
-            "NAME                N  TEXT\na-rather-long-name  1  xxxxxxx\xE2\x80\xA6\n");
+  // Not below eight, and never what is not named: then the line is.
+  EXPECT_EQ(shown(rows, 30, {2}),
+            "NAME                N  TEXT\na-rather-long-name  1  xxxxxx\xE2\x80\xA6\n");
+  EXPECT_EQ(shown(rows, 20, {2}),
+            "NAME               \xE2\x80\xA6\na-rather-long-name \xE2\x80\xA6\n");
 }
 
 }  // namespace

@@ -112,6 +112,11 @@ void Deliverer::set_keys(WebhookKeys keys) {
   keys_ = std::move(keys);
 }
 
+bool Deliverer::has_keys() const {
+  const MutexLock lock(mutex_);
+  return !keys_.empty();
+}
+
 DeliveryStats Deliverer::stats() const {
   const MutexLock lock(mutex_);
   return stats_;
@@ -163,6 +168,10 @@ void Deliverer::admit(Delivery delivery, MonotonicTime now) {
   const LeaseToken lease = delivery.leased.lease;
   Result<net::HttpUrl> url = net::parse_http_url(delivery.url);
   if (!url) return end(lease, not_allowed(url.error().message));
+  if (delivery.keys.empty() && !has_keys()) {
+    return end(lease, not_allowed("no key signs it: start the server with --webhook-keys, or give "
+                                  "the queue keys of its own"));
+  }
   HostCall call{.delivery = std::move(delivery), .url = *std::move(url)};
   if (const auto delay = lines_.admit(call, now)) return end(lease, given_back(*delay));
   begin_calls(now);

@@ -40,7 +40,8 @@ class Deliverer {
   static constexpr std::chrono::milliseconds kTakePause{1'000};
 
   /// Starts the thread. `clock` must outlive this. `source` is owned with what it still runs for
-  /// this. `keys` sign where a queue has none of its own. Requires: at least one key.
+  /// this. `keys` sign where a queue has none of its own; where there are none, either, a
+  /// task is dead at once.
   Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net::HttpCaller> caller,
             Clock& clock, WebhookKeys keys, HostLimits limits = {});
   /// Stops without grace, if stop() has not been called.
@@ -83,6 +84,7 @@ class Deliverer {
   void note_taken(bool is_empty, MonotonicTime now);
   std::optional<MonotonicTime> next_wakeup(MonotonicTime now) const;
   void note_gauges();
+  bool has_keys() const;
 
   // Constant after construction.
   const std::shared_ptr<WebhookSource> source_;

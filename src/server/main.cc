@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -69,11 +70,14 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
           engine_thread, clock));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Webhooks> webhooks,
-      Webhooks::start(
-          {.allow = options.webhook_allow, .keys = options.webhook_keys, .data = options.data},
-          engine_thread, clock));
-  reloads.add("the webhook keys in " + webhooks->keys_file().string(),
-              [&webhooks] { return webhooks->reload_keys(); });
+      Webhooks::start({.allow = options.webhook_allow,
+                       .keys = options.webhook_keys,
+                       .data = options.store.empty() ? options.data : std::filesystem::path()},
+                      engine_thread, clock));
+  if (!webhooks->keys_file().empty()) {
+    reloads.add("the webhook keys in " + webhooks->keys_file().string(),
+                [&webhooks] { return webhooks->reload_keys(); });
+  }
   EventHub events(engine_thread, changes, clock);
   Routes routes(engine_thread, events, clock,
                 {.offload = offload.get(),

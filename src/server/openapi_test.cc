@@ -265,6 +265,7 @@ TEST_F(OpenapiTest, EveryReferenceLeadsSomewhereAndEveryPartIsUsed) {
     used.insert(pointer);
   }
   for (const auto& [kind, parts] : document_.at("components").as_object()) {
+    if (kind == "securitySchemes") continue;  // named by `security`, without a reference
     for (const auto& [name, part] : parts.as_object()) {
       EXPECT_TRUE(used.contains("/components/" + std::string(kind) + "/" + std::string(name)))
           << name;
@@ -373,7 +374,7 @@ void OpenapiTest::use_schedules() {
 /// A stream has no end to wait for.
 void OpenapiTest::use_events() {
   test::RawSocket client(http_->port());
-  client.send("GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   std::string read;
   while (read.find("event: stats\ndata: ") == std::string::npos || !read.ends_with("}\n\n")) {
     const std::string byte = client.read(1);

@@ -209,8 +209,8 @@ class RoutesCorsTest : public RoutesTest {
  protected:
   void share_with(const std::string& origin) {
     http_->stop(0ms);
-    routes_ = std::make_unique<Routes>(*engine_, *events_, clock_,
-                                       RoutesOptions{.cors_origin = origin});
+    routes_ =
+        std::make_unique<Routes>(*engine_, *events_, clock_, RoutesOptions{.cors_origin = origin});
     listen(10s);
   }
   HttpResponse send_from(const std::string& origin, const std::string& method,
@@ -253,7 +253,8 @@ TEST_F(RoutesCorsTest, APreflightTellsTheMethodsAndHeadersOfThePath) {
   EXPECT_EQ(answer.status, 204);
   EXPECT_EQ(answer.header("access-control-allow-origin"), "https://a.example");
   EXPECT_EQ(answer.header("access-control-allow-methods"), "GET, PATCH, DELETE");
-  EXPECT_EQ(answer.header("access-control-allow-headers"), "content-type, if-match, last-event-id");
+  EXPECT_EQ(answer.header("access-control-allow-headers"),
+            "authorization, content-type, if-match, last-event-id");
   EXPECT_EQ(send_from("https://a.example", "OPTIONS", "/none").status, 404);
 }
 

@@ -28,7 +28,7 @@ class EventClient {
   EventClient(std::uint16_t port, const std::string& target, const std::string& last_id = "",
               int receive_buffer_bytes = 0)
       : socket_(port, receive_buffer_bytes) {
-    std::string request = "GET " + target + " HTTP/1.1\r\nHost: a\r\n";
+    std::string request = "GET " + target + " HTTP/1.1\r\nHost: localhost\r\n";
     if (!last_id.empty()) request += "Last-Event-ID: " + last_id + "\r\n";
     socket_.send(request + "\r\n");
   }
@@ -263,7 +263,7 @@ TEST_F(RoutesWatch, SoManyStreamsAndNoMore) {
 
 TEST_F(RoutesWatch, HeadOpensNoStream) {
   RawSocket client(http_->port());
-  client.send("HEAD /v1/events HTTP/1.1\r\nHost: a\r\n\r\n");
+  client.send("HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(client.read(15), "HTTP/1.1 200 OK");
   await_streams(0);
 }

@@ -10,12 +10,16 @@ namespace detent::server {
 Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                                   EngineThread& engine, Clock& clock) {
   ASSIGN_OR_RETURN(AddressGuard guard, AddressGuard::parse(options.allow));
-  const bool has_own_file = options.keys.empty();
+  const bool has_own_file = options.keys.empty() && !options.data.empty();
   std::unique_ptr<Webhooks> webhooks(
       new Webhooks(engine, has_own_file ? options.data / "webhook.key" : options.keys));
   const std::filesystem::path& file = webhooks->keys_file_;
-  ASSIGN_OR_RETURN(WebhookKeys keys,
-                   has_own_file ? load_or_make_webhook_key(file) : load_webhook_keys(file));
+  WebhookKeys keys;
+  if (has_own_file) {
+    ASSIGN_OR_RETURN(keys, load_or_make_webhook_key(file));
+  } else if (!file.empty()) {
+    ASSIGN_OR_RETURN(keys, load_webhook_keys(file));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<net::HttpCaller> caller,
                    net::HttpCaller::start({}, webhooks->resolver_,
                                           [guard = std::move(guard)](const net::IpAddress& address,

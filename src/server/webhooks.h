@@ -17,7 +17,7 @@ namespace detent::server {
 struct WebhookOptions {
   std::string allow;           // blocks of addresses, with commas between; may be empty
   std::filesystem::path keys;  // a file of keys; empty: webhook.key in `data`, made when missing
-  std::filesystem::path data;  // the server's folder
+  std::filesystem::path data;  // the server's folder; empty: it has none, nor a key of its own
 };
 
 /// Thread-safe.
@@ -30,7 +30,7 @@ class Webhooks {
 
   /// Reads the keys again; on an error those from before go on signing.
   Result<void> reload_keys();
-  /// The file they are in.
+  /// The file they are in; empty when there are none.
   const std::filesystem::path& keys_file() const noexcept { return keys_file_; }
   const Deliverer& deliverer() const noexcept { return *deliverer_; }
   /// As Deliverer::stop(). To be called before the engine's thread stops.

@@ -90,7 +90,7 @@ TEST_F(Program, EventsAreToldAsTheyHappenAndEndWithTheServer) {
   ASSERT_TRUE(server_.start());
   const std::string url = server_.url();
   test::RawSocket events(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
-  events.send("GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n");
+  events.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
   std::string told;
   const auto read_to = [&](const std::string& text) {
     while (told.find(text) == std::string::npos) {
