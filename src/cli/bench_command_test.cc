@@ -46,6 +46,8 @@ class SmallServer {
           list_of("results", count, R"({"id":"256","queue":"bench","state":"ready","due_at":0})"));
     }
     if (request.target == "/v1/queues/bench/lease") {
+      // A real one lets who finds nothing wait while others still have some.
+      while (hands_out_ && ready_ == 0 && completed_ < put_) done_.wait(mu_);
       const std::size_t count = hands_out_ ? std::min<std::size_t>(ready_, 10) : 0;
       ready_ -= count;
       return ok_with(list_of(
@@ -55,6 +57,7 @@ class SmallServer {
     }
     const std::size_t count = count_in(request.body, "1-1");
     completed_ += count;
+    done_.notify_all();
     return ok_with(list_of("results", count, R"({"status":"done"})"));
   }
   void begin_with(std::size_t tasks) {
@@ -89,6 +92,7 @@ class SmallServer {
 
   const bool hands_out_;
   mutable Mutex mu_;
+  CondVar done_;
   bool is_there_ DETENT_GUARDED_BY(mu_) = false;
   bool removed_ DETENT_GUARDED_BY(mu_) = false;
   std::size_t ready_ DETENT_GUARDED_BY(mu_) = 0;

@@ -172,7 +172,7 @@ TEST_F(Settings, EveryOptionComesFromFlagElseEnvironmentElseFileElseDefault) {
     variables.set(variable_named(setting.name), values[1]);
     expect(call_of({}), values[1], "environment " + variable_named(setting.name));
     expect(call_of({"--config", path}), values[1], "environment " + variable_named(setting.name));
-    expect(call_of({"--config", path, "--" + setting.name, values[2]}), values[2], "flag");
+    expect(call_of({"--config", path, "--" + setting.name + "=" + values[2]}), values[2], "flag");
     variables.set(variable_named(setting.name), "");
     expect(call_of({"--config", path}), values[0], path + ":2");
   }
