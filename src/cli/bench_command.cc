@@ -96,19 +96,22 @@ class Caller {
 
   Result<void> lease_and_complete(Work& work) {
     constexpr std::chrono::milliseconds kWait{500};
-    constexpr int kMostInVain = 20;
-    int in_vain = 0;
+    constexpr std::chrono::seconds kLongestInVain{10};
+    std::chrono::milliseconds wait{0};
+    MonotonicTime last = clock_.now();  // when there was something, for this connection
     while (!work.is_over()) {
       const LeaseRequest request{.queue = command_.queue, .max = command_.batch};
       const MonotonicTime start = clock_.now();
-      ASSIGN_OR_RETURN(const auto tasks, client_.lease(request, in_vain == 0 ? kWait * 0 : kWait));
+      ASSIGN_OR_RETURN(const auto tasks, client_.lease(request, wait));
       if (tasks.empty()) {
-        if (++in_vain <= kMostInVain) continue;
+        wait = kWait;
+        if (clock_.now() - last < kLongestInVain) continue;
         return Error{ErrorCode::unavailable, "tasks that were put are not handed out", "queue"};
       }
-      in_vain = 0;
+      wait = std::chrono::milliseconds{0};
       measured_.lease.push_back(clock_.now() - start);
       TRY(complete(tasks, work));
+      last = clock_.now();
     }
     return ok();
   }
