@@ -9,6 +9,7 @@
 // on a real store comes on top.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -61,7 +62,7 @@ int run(int argc, char** argv) {
   Settings settings;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
-    const unsigned long long value = std::strtoull(argv[i + 1], nullptr, 10);
+    const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
     if (name == "--nodes") settings.nodes = value;
     if (name == "--shards") settings.shards = static_cast<ShardNumber>(value);
     if (name == "--lease") settings.lease = std::chrono::seconds{value};

@@ -18,6 +18,8 @@ constexpr double kNewest = 0.2;
 /// What was learnt of a host without calls is kept for so long.
 constexpr seconds kRemembered{600};
 constexpr seconds kForgetInterval{60};
+/// More are not remembered than this, but for those with calls or in line.
+constexpr std::size_t kMostRemembered = 10'000;
 
 double ns(MonotonicTimeline::duration time) { return static_cast<double>(time.count()); }
 
@@ -163,11 +165,13 @@ HostLines::Milliseconds HostLines::return_delay(Host& host, MonotonicTime now) {
 }
 
 void HostLines::forget_idle(MonotonicTime now) {
-  if (now < next_forget_) return;
+  const bool is_full = hosts_.size() >= kMostRemembered;
+  if (now < next_forget_ && !is_full) return;
   next_forget_ = now + kForgetInterval;
-  std::erase_if(hosts_, [now](const auto& entry) {
+  std::erase_if(hosts_, [now, is_full](const auto& entry) {
     const Host& host = entry.second;
-    return host.calls == 0 && host.line.empty() && now - host.last_used >= kRemembered;
+    const bool is_idle = host.calls == 0 && host.line.empty();
+    return is_idle && (is_full || now - host.last_used >= kRemembered);
   });
 }
 

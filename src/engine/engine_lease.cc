@@ -26,7 +26,7 @@ std::string cut_error(std::string text) {
 
 std::string_view Engine::queue_of(LeaseToken token) const noexcept {
   const auto it = leases_.find(token.number);
-  if (token.epoch != epoch_ || it == leases_.end()) return {};
+  if (it == leases_.end() || it->second.epoch != token.epoch) return {};
   return it->second.task->queue->record.queue;
 }
 

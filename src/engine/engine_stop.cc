@@ -97,7 +97,8 @@ Result<void> Engine::take_up_leases() {
   }
 }
 
-/// A task that is not there, or not due by the wall clock of now, is left as it is.
+/// A task that is not there, or not due by the wall clock of now, is left as it is. So is one whose
+/// lease has run out meanwhile: its worker could not say that it was done, so no attempt counts.
 Result<void> Engine::take_up(const KeyRecord& record, std::string_view text) {
   const std::optional<KeptLease> kept = parse_kept(text);
   if (!kept || leases_.size() >= most_leased()) return ok();
@@ -108,9 +109,10 @@ Result<void> Engine::take_up(const KeyRecord& record, std::string_view text) {
     return found.error();
   }
   if (found->state != TaskState::ready || !found->stored.task.webhook.empty()) return ok();
+  const WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
+  if (until <= time_.wall_now()) return ok();
   LoadedTask& loaded = *load_ready(*found);
   last_lease_ = std::max(last_lease_, kept->token.number);
-  const WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
   open_lease(kept->token.number,
              {.task = &loaded,
               .epoch = kept->token.epoch,

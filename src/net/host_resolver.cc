@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -12,11 +13,16 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "detent/clock.h"
 
 namespace detent::net {
 namespace {
 
 using Addresses = Result<std::vector<IpAddress>>;
+
+/// A name that waited so long is not looked up any more: whoever asked has given up. So names whose
+/// servers do not answer, however many, hold up the others no longer than this.
+constexpr std::chrono::seconds kLongestInQueue{5};
 
 /// The address without its port; nothing for another family than the two.
 std::optional<IpAddress> address_of(const addrinfo& info) {
@@ -66,7 +72,7 @@ class SystemResolver::LookUps {
     std::vector<Resolved>& asking = asked_[host];
     asking.push_back(std::move(done));
     if (asking.size() > 1) return false;
-    queue_.push_back(host);
+    queue_.push_back({host, clock_.now()});
     if (threads_ == kMaxLookUps) return false;
     ++threads_;
     return true;
@@ -74,9 +80,12 @@ class SystemResolver::LookUps {
 
   /// What a thread does: looks up what waits, until nothing does.
   void run() {
-    while (const std::optional<std::string> host = next()) {
-      const Addresses addresses = look_up(*host);
-      for (Resolved& done : take(*host)) done(addresses);
+    while (const std::optional<Question> question = next()) {
+      const bool is_too_late = clock_.now() - question->since > kLongestInQueue;
+      const Addresses addresses =
+          is_too_late ? Addresses(Error{ErrorCode::unavailable, "too many look-ups wait", ""})
+                      : look_up(question->host);
+      for (Resolved& done : take(question->host)) done(addresses);
     }
   }
 
@@ -87,8 +96,8 @@ class SystemResolver::LookUps {
       const MutexLock lock(mutex_);
       --threads_;
       if (threads_ > 0) return;  // another goes on with the queue
-      for (const std::string& host : queue_) {
-        std::vector<Resolved> asking = std::move(asked_.extract(host).mapped());
+      for (const Question& question : queue_) {
+        std::vector<Resolved> asking = std::move(asked_.extract(question.host).mapped());
         std::move(asking.begin(), asking.end(), std::back_inserter(failed));
       }
       queue_.clear();
@@ -104,15 +113,20 @@ class SystemResolver::LookUps {
   }
 
  private:
-  std::optional<std::string> next() {
+  struct Question {
+    std::string host;
+    MonotonicTime since;
+  };
+
+  std::optional<Question> next() {
     const MutexLock lock(mutex_);
     if (queue_.empty()) {
       --threads_;
       return std::nullopt;
     }
-    std::string host = std::move(queue_.front());
+    Question question = std::move(queue_.front());
     queue_.pop_front();
-    return host;
+    return question;
   }
 
   /// Who asked for this name; nobody any more after stop().
@@ -124,7 +138,8 @@ class SystemResolver::LookUps {
 
   Mutex mutex_;
   std::map<std::string, std::vector<Resolved>> asked_ DETENT_GUARDED_BY(mutex_);
-  std::deque<std::string> queue_ DETENT_GUARDED_BY(mutex_);
+  const SystemClock clock_;
+  std::deque<Question> queue_ DETENT_GUARDED_BY(mutex_);
   std::size_t threads_ DETENT_GUARDED_BY(mutex_) = 0;
 };
 

@@ -17,14 +17,19 @@ void announce(const cli::ServeOptions& options, std::uint16_t port, const std::s
   const std::string url =
       (options.tls_cert.empty() ? "http://" : "https://") + address_of(options.http_host, port);
   const std::string place = data_place(options);
-  std::printf(
-      "Detent %s is ready at %s%s%s, data in %s.\n"
-      "The dashboard is at %s/ in a browser. Or try:\n"
-      "  curl -s %s/v1/tasks -d "
-      "'{\"queue\":\"mail\",\"payload\":{\"to\":\"ada\"},\"delay\":\"3s\"}'\n"
-      "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
-      kVersion, url.c_str(), beanstalk.empty() ? "" : ", beanstalk at ", beanstalk.c_str(),
-      place.c_str(), url.c_str(), url.c_str(), url.c_str());
+  std::printf("Detent %s is ready at %s%s%s, data in %s.\nThe dashboard is at %s/ in a browser.",
+              kVersion, url.c_str(), beanstalk.empty() ? "" : ", beanstalk at ", beanstalk.c_str(),
+              place.c_str(), url.c_str());
+  if (options.auth.empty()) {
+    std::printf(
+        " Or try:\n"
+        "  curl -s %s/v1/tasks -d "
+        "'{\"queue\":\"mail\",\"payload\":{\"to\":\"ada\"},\"delay\":\"3s\"}'\n"
+        "  curl -s %s/v1/queues/mail/lease -d '{\"wait\":\"20s\"}'\n",
+        url.c_str(), url.c_str());
+  } else {
+    std::printf(" Who asks needs a token of %s.\n", options.auth.c_str());
+  }
   std::fflush(stdout);
   log_info("ready", {{"address", url}, {"beanstalk", beanstalk}, {"data", place}});
 }

@@ -53,7 +53,7 @@ class Connection final : public net::StreamHandler {
  private:
   /// Hands on the commands that are whole, or reads on.
   void pump(std::string_view fresh) {
-    if (!has_opened_) return stream_.close();
+    if (!has_opened_ || is_from_a_page(fresh)) return stream_.close();
     std::vector<beanstalk::Input> batch;
     const std::string_view bytes = input_.join(fresh);
     std::size_t taken = 0;
@@ -76,6 +76,11 @@ class Connection final : public net::StreamHandler {
     stream_.read(parser_.is_idle() ? Within() : Within(kCommandTimeout));
   }
 
+  /// Any page in a browser can send a POST here, whose body would be read as commands.
+  bool is_from_a_page(std::string_view fresh) {
+    return !fresh.empty() && !std::exchange(has_begun_, true) && fresh.starts_with("POST ");
+  }
+
   void post(EngineThread::Command command) {
     if (!hub_.engine.post(std::move(command))) stream_.close();
   }
@@ -86,6 +91,7 @@ class Connection final : public net::StreamHandler {
   CommandParser parser_;
   net::InputBuffer input_;
   bool has_opened_ = false;
+  bool has_begun_ = false;
   bool has_quit_ = false;
 };
 

@@ -34,6 +34,13 @@ TEST_F(Beanstalk, PutRefusesWhatIsTooBigOrNotEndedAndGoesOn) {
   EXPECT_EQ(client.field("stats", "total-jobs"), "1");
 }
 
+TEST_F(Beanstalk, APageInABrowserCanSendNoCommands) {
+  BeanstalkClient page = connect();
+  page.send("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nput 0 0 60 2\r\nhi");
+  EXPECT_EQ(page.read(), "<end>") << "the connection is closed";
+  EXPECT_EQ(connect().field("stats", "total-jobs"), "0");
+}
+
 TEST_F(Beanstalk, PutOverAQuotaIsOutOfMemory) {
   BeanstalkClient client = connect();
   ASSERT_EQ(send("PATCH", "/v1/queues/default", R"({"max_tasks":1})").status, 200);

@@ -51,7 +51,8 @@ bool is_own_name(const net::HttpRequest& request, std::span<const std::string> n
   const std::string_view host = request.header("host");
   if (host.empty()) return true;  // HTTP/1.0, which no browser speaks
   const std::string name = lower(name_of_host(host));
-  return name == "localhost" || is_address(name) || std::ranges::find(names, name) != names.end();
+  const bool has_no_domain = !host.starts_with('[') && name.find('.') == name.npos;
+  return has_no_domain || is_address(name) || std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace detent::server

@@ -53,8 +53,9 @@ TEST(BrowserGuard, OnlyAddressesAndOwnNamesAreAnswered) {
   const auto is_own = [&names](const char* host) {
     return is_own_name(request_with("GET", {{"host", host}}), names);
   };
-  for (const char* host : {"127.0.0.1", "127.0.0.1:7070", "[::1]:7070", "[::1]", "localhost",
-                           "LocalHost:7070", "10.0.0.1:80", "tasks.example", "Tasks.Example:443"}) {
+  for (const char* host :
+       {"127.0.0.1", "127.0.0.1:7070", "[::1]:7070", "[::1]", "localhost", "LocalHost:7070",
+        "10.0.0.1:80", "tasks.example", "Tasks.Example:443", "detent", "detent:7070"}) {
     EXPECT_TRUE(is_own(host)) << host;
   }
   for (const char* host :

@@ -48,13 +48,18 @@ Result<void> EventHub::open(const HttpReply& reply, EventFilter filter, std::str
                     .content_type = "text/event-stream",
                     .body = "",
                     .headers = {{"cache-control", "no-store"}, {"x-accel-buffering", "no"}}});
+  bool is_too_late = false;
   {
     const MutexLock lock(mutex_);
-    news_.arrivals.push_back({.number = number,
-                              .stream = stream,
-                              .filter = std::move(filter),
-                              .last_id = std::move(last_id)});
+    is_too_late = is_stopping_;  // since it was looked at above; the thread takes no more
+    if (!is_too_late) {
+      news_.arrivals.push_back({.number = number,
+                                .stream = stream,
+                                .filter = std::move(filter),
+                                .last_id = std::move(last_id)});
+    }
   }
+  if (is_too_late) stream.end();
   changes_.bell().ring();
   stream.on_gone([this, number] {  // at once for one that is over: behind its arrival
     {

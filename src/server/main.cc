@@ -117,7 +117,9 @@ int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {
   const Result<void> served = serve_until_told_to_stop(call, read_again);
   if (served) return 0;
   std::fprintf(stderr, "detent serve: %s\n", redact(served.error().message).c_str());
-  return 1;
+  // Wrong settings are wrong usage: no second try makes them right.
+  const bool is_usage = served.error().code == ErrorCode::invalid_argument;
+  return static_cast<int>(is_usage ? cli::ExitCode::usage : cli::ExitCode::failed);
 }
 
 }  // namespace

@@ -204,9 +204,10 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
   }
   Caller caller;
   const std::optional<net::HttpResponse> refused = refusal(request, *match, caller);
-  if (is_audited(match->handler->need)) {
-    const bool is_known = options_.access == nullptr || caller.is_token();
-    reply.audit(audited_act(is_known ? caller.name() : "", request));
+  // Who is not known has been told to the log of refusals, which cannot be flooded.
+  const bool is_known = options_.access == nullptr || caller.is_token();
+  if (is_known && is_audited(match->handler->need)) {
+    reply.audit(audited_act(caller.name(), request));
   }
   if (refused) return reply.send(*refused);
   match->handler->handle(Call{.request = std::move(request),
@@ -405,9 +406,12 @@ void Routes::metrics(const Call& call) {
 }
 
 void Routes::ready(const Call& call) {
-  const auto look = [](Engine& engine) -> Result<bool> {
-    if (engine.stopped_by()) return *engine.stopped_by();
-    return true;
+  // Asked without a token, so where there are some the store's own words are for the log.
+  const bool tells_cause = options_.access == nullptr;
+  const auto look = [tells_cause](Engine& engine) -> Result<bool> {
+    if (!engine.stopped_by()) return true;
+    if (tells_cause) return *engine.stopped_by();
+    return Error{ErrorCode::unavailable, "the store has failed; the log says how", ""};
   };
   run(call.reply, look, [](const HttpReply& reply, bool /*is_ready*/) {
     reply.send_json(200, R"({"status":"ready"})");

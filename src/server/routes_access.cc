@@ -37,7 +37,8 @@ std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request
   const std::optional<Caller> known = options_.access->identify(request.header("authorization"));
   if (!known) {
     refusals_.note(request.peer);
-    net::HttpResponse response = http_problem(401, "a token is needed: Authorization: Bearer dt_…");
+    net::HttpResponse response =
+        http_problem(401, "a token is needed: Authorization: Bearer dt_...");
     response.headers.emplace_back("www-authenticate", "Bearer");
     return response;
   }

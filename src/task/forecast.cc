@@ -6,7 +6,7 @@ using std::chrono::milliseconds;
 
 Result<void> validate_forecast(milliseconds span, std::size_t bins) {
   if (span < kMinForecastSpan || span > kMaxForecastSpan) {
-    return Error{ErrorCode::invalid_argument, "a forecast spans 1 minute to 200 years", "span"};
+    return Error{ErrorCode::invalid_argument, "a forecast spans 1 minute to 136 years", "span"};
   }
   if (bins < 1 || bins > kMaxForecastBins) {
     return Error{ErrorCode::invalid_argument, "a forecast has 1 to 10000 bins", "bins"};

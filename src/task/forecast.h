@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "detent/clock.h"
+#include "task/limits.h"
 
 namespace detent {
 
@@ -30,10 +31,10 @@ struct Forecast {
 };
 
 inline constexpr std::chrono::milliseconds kMinForecastSpan = std::chrono::minutes{1};
-inline constexpr std::chrono::milliseconds kMaxForecastSpan = std::chrono::years{200};
+inline constexpr std::chrono::milliseconds kMaxForecastSpan = kMaxDelay;
 inline constexpr std::size_t kMaxForecastBins = 10'000;
 
-/// Refuses a forecast over less than a minute or more than 200 years (field "span"), in no bins or
+/// Refuses a forecast over less than a minute or more than 136 years (field "span"), in no bins or
 /// more than kMaxForecastBins ("bins").
 Result<void> validate_forecast(std::chrono::milliseconds span, std::size_t bins);
 

@@ -77,6 +77,8 @@ describe('Now', () => {
   }));
 
   test('says when the server does not answer, and when it is back', () => withPage(server, 'now', async (page) => {
+    await page.route('**/v1/events', (route) => route.abort()); // a stream tells that the server lives
+    await page.reload();
     await shows(page, '.status', 'live');
     await page.route('**/v1/stats', (route) => route.abort());
     await shows(page, '.status', 'no answer');

@@ -210,6 +210,15 @@ TYPED_TEST(StoreContract, EveryEpochIsHigherThanAllBefore) {
   }
 }
 
+/// A graceful stop leaves something for the next epoch only.
+TYPED_TEST(StoreContract, EpochsHaveNoGapWhenEachOpeningBeginsOne) {
+  std::uint64_t epoch = this->store_->begin_epoch().value();
+  for (int run = 0; run < 3; ++run) {
+    this->reopen();
+    EXPECT_EQ(this->store_->begin_epoch().value(), ++epoch);
+  }
+}
+
 // 7. One at a time.
 
 TYPED_TEST(StoreContract, OpenStoreCannotBeOpenedAgainUntilItIsClosed) {

@@ -154,7 +154,7 @@ TEST_F(Program, APortTakenIsSaid) {
 TEST_F(Program, APathThatIsNoFolderIsSaid) {
   std::ofstream(data()) << "a file";
   const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + data());
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.status, 2);
   EXPECT_TRUE(says(outcome, data()) && says(outcome, "not a folder")) << outcome.said;
 }
 
@@ -173,7 +173,7 @@ TEST_F(Program, ADamagedFolderIsRefusedAndSaid) {
 
 TEST_F(Program, AnAddressThatOthersReachIsRefused) {
   const Outcome outcome = run("serve --http 0.0.0.0:0 --data " + data());
-  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.status, 2);
   EXPECT_TRUE(says(outcome, "--auth")) << outcome.said;
   EXPECT_FALSE(std::filesystem::exists(data()));
 }

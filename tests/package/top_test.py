@@ -122,7 +122,7 @@ class Top(unittest.TestCase):
         terminal.read_until("q quits")
         terminal.resize(3, 40)
         os.kill(terminal.process.pid, signal.SIGWINCH)
-        shown = terminal.read_until(r"\x1b\[H.*\x1b\[J")
+        shown = terminal.read_until(r"\x1b\[H.*?\x1b\[J")
         self.assertEqual(shown.count("\n"), 2)
         terminal.type("q")
         self.expect_given_back(terminal)

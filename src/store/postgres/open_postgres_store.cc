@@ -75,11 +75,17 @@ OpenPostgresStore::~OpenPostgresStore() {
 }
 
 Result<Rows> OpenPostgresStore::change(Statement statement, Durability durability) {
+  // With its connection the database may have lost what was written last and not synced: what the
+  // caller believes is there would be built upon.
+  if (has_unsynced_ && !connection_->is_open()) write_failed_ = true;
   if (write_failed_) return earlier_write_failed();
   const CommitMode mode =
       durability == Durability::synced ? CommitMode::synced : CommitMode::buffered;
   Result<Rows> changed = connection_->run_one(std::move(statement), mode);
-  if (changed) return changed;
+  if (changed) {
+    has_unsynced_ = mode == CommitMode::buffered;
+    return changed;
+  }
   write_failed_ = true;
   return with_context("write store", std::move(changed).error());
 }
@@ -242,6 +248,11 @@ Result<std::uint64_t> OpenPostgresStore::quarantined() {
 
 Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
   if (write_failed_) return earlier_write_failed();
+  // Opening has raised it, durably: nobody has this one yet, if it still is the shard's.
+  if (std::exchange(claim_is_unused_, false)) {
+    TRY(trim_due_counts());  // any write tells
+    return fence_.epoch;
+  }
   Result<std::uint64_t> epoch = raise_epoch(*connection_, fence_);
   if (!epoch) {
     write_failed_ = true;

@@ -59,6 +59,8 @@ class OpenPostgresStore final : public Store {
   std::uint32_t last_queue_number_ = 0;
   std::uint64_t counted_writes_ = 0;  // since sums of 0 were removed
   bool write_failed_ = false;         // contract 2
+  bool has_unsynced_ = false;         // the last write was only buffered
+  bool claim_is_unused_ = true;       // the epoch of opening was given to nobody
   LeaseKeeper lease_;                 // last: its thread ends first
 };
 
