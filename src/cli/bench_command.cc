@@ -1,6 +1,7 @@
 #include "cli/bench_command.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -147,7 +148,8 @@ struct Figures {
   microseconds quantile(double part) const {
     if (latencies.empty()) return {};
     const auto last = static_cast<double>(latencies.size() - 1);
-    return std::chrono::round<microseconds>(latencies[static_cast<std::size_t>(part * last + 0.5)]);
+    const auto at = static_cast<std::size_t>(std::lround(part * last));
+    return std::chrono::round<microseconds>(latencies[at]);
   }
 };
 

@@ -138,7 +138,7 @@ class SystemResolver::LookUps {
 
   Mutex mutex_;
   std::map<std::string, std::vector<Resolved>> asked_ DETENT_GUARDED_BY(mutex_);
-  const SystemClock clock_;
+  const SystemClock clock_{};
   std::deque<Question> queue_ DETENT_GUARDED_BY(mutex_);
   std::size_t threads_ DETENT_GUARDED_BY(mutex_) = 0;
 };

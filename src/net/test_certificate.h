@@ -18,7 +18,8 @@ namespace detent::net {
 inline void write_certificate(const std::string& certificate_file, const std::string& key_file,
                               const std::string& names) {
   constexpr long kHour = 3'600;
-  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(
+      EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"), EVP_PKEY_free);
   const std::unique_ptr<X509, void (*)(X509*)> made(X509_new(), X509_free);
   X509_set_version(made.get(), 2);
   ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1);

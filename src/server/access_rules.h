@@ -87,7 +87,9 @@ class Caller {
   /// Errors: `forbidden`, naming the scope.
   Result<void> require(Need need, std::string_view queue) const;
   /// "local" where there are no tokens.
-  std::string_view name() const noexcept { return role_ == nullptr ? "local" : role_->name; }
+  std::string_view name() const noexcept {
+    return role_ == nullptr ? std::string_view("local") : role_->name;
+  }
 
  private:
   std::shared_ptr<const AccessRules> rules_;  // shared with other callers and Access
