@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """slow_sockets.py PROGRAM [--sockets 5000] [--rounds 3]: what slow clients do to a healthy one.
 
-Starts the server on a folder of its own and measures how long POST /v1/tasks takes on one kept-alive
-connection, alone and beside so many connections that each send a request a byte a second. The server
-cuts them when the request is not whole after ten seconds; then they connect again. Rounds with and
-without them take turns; the medians over the rounds of p50 and p99 are printed, and their ratio.
+Starts the server on a folder of its own and measures how long POST /v1/tasks takes on one
+connection that is kept alive, alone and beside so many that each send a request a byte a second.
+The server cuts them when the request is not whole after ten seconds; then they connect again.
+Rounds with and without them take turns; the medians over the rounds of p50 and p99 are printed,
+and their ratio.
 """
 
 import argparse

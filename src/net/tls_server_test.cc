@@ -21,18 +21,19 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
 class TlsServerTest : public ::testing::Test {
- protected:
+ public:
   TlsServerTest() {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     folder_ = ::testing::TempDir() + "tls_" + name + "_" + std::to_string(getpid());
     std::filesystem::create_directory(folder_);
-    write_certificate(cert(), key(), "IP:127.0.0.1");
+    write_certificate(cert(), key(), {.names = "IP:127.0.0.1"});
   }
   ~TlsServerTest() override {
     server_.reset();
     std::filesystem::remove_all(folder_);
   }
 
+ protected:
   std::string cert() const { return folder_ + "/cert.pem"; }
   std::string key() const { return folder_ + "/key.pem"; }
   void start(HttpServerOptions options = {}) {
@@ -107,7 +108,7 @@ TEST_F(TlsServerTest, PipelinedRequestsAreAllAnswered) {
 
 TEST_F(TlsServerTest, AnUnknownCertificateIsRefused) {
   start();
-  write_certificate(folder_ + "/other.pem", folder_ + "/other.key", "IP:127.0.0.1");
+  write_certificate(folder_ + "/other.pem", folder_ + "/other.key", {.names = "IP:127.0.0.1"});
   for (const std::string& ca : {folder_ + "/other.pem", std::string()}) {
     const auto answer = ask(*client_that_trusts(ca));
     ASSERT_FALSE(answer);
@@ -154,7 +155,7 @@ TEST_F(TlsServerTest, AReloadedCertificateIsForNewConnections) {
   start();
   const auto before = client_that_trusts(cert());
   ASSERT_TRUE(ask(*before));
-  write_certificate(cert(), key(), "IP:127.0.0.1");
+  write_certificate(cert(), key(), {.names = "IP:127.0.0.1"});
   EXPECT_FALSE(ask(*client_that_trusts(cert())));  // it is not in force yet
   ASSERT_TRUE(tls_->reload());
   EXPECT_TRUE(ask(*client_that_trusts(cert())));
@@ -164,7 +165,7 @@ TEST_F(TlsServerTest, AReloadedCertificateIsForNewConnections) {
 TEST_F(TlsServerTest, FilesThatAreWrongAreRefusedByNameAndLeaveWhatWasInForce) {
   start();
   const auto client = client_that_trusts(cert());
-  write_certificate(folder_ + "/other.pem", folder_ + "/other.key", "IP:127.0.0.1");
+  write_certificate(folder_ + "/other.pem", folder_ + "/other.key", {.names = "IP:127.0.0.1"});
   std::filesystem::copy_file(folder_ + "/other.key", key(),
                              std::filesystem::copy_options::overwrite_existing);
   const Result<void> reloaded = tls_->reload();
