@@ -139,7 +139,7 @@ Result<bool> Engine::restore(Task task) {
                .content = 0,
                .expires_at = std::nullopt});
   }
-  last_id_ = std::max(last_id_, task.id.on_shard(kShard));
+  last_id_ = std::max(last_id_, task.id.on_shard(options_.shard));
   if (task.standing == Standing::dead) {
     ++queue.record.dead;
     const Place rest{
@@ -305,7 +305,8 @@ LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& r
   const milliseconds timeout =
       request.visibility_timeout.value_or(task.rules.visibility_timeout.value_or(
           loaded.queue->record.settings.visibility_timeout.value_or(kDefaultVisibilityTimeout)));
-  open_lease(++last_lease_,
+  last_lease_ = TaskId{last_lease_}.on_shard(options_.shard).next().value;
+  open_lease(last_lease_,
              {.task = &loaded,
               .epoch = epoch_,
               .since = now,

@@ -105,6 +105,8 @@ struct EngineOptions {
   /// Workers' open leases outlive a graceful stop: close() writes them out, and this takes up those
   /// of the engine before. For those whose workers are elsewhere and go on meanwhile.
   bool keep_leases = false;
+  /// In all ids and leases that the engine makes; below 2^TaskId::kShardBits.
+  std::uint64_t shard = 0;
   /// Seeds the jitter of retries.
   std::uint64_t seed = 0;
   /// Is told what happens to tasks; must outlive the engine. Null: nobody is.
@@ -578,8 +580,6 @@ class Engine {
   std::size_t check_ready(const Queue& queue, const ReadyTasks& ready);
   void check_turn(const Queue& queue);
 
-  static constexpr std::uint64_t kShard = 0;
-
   // Constant after construction.
   Store& store_;
   Clock& clock_;
@@ -588,7 +588,7 @@ class Engine {
   EngineTime time_;
   Rng rng_;
   std::uint64_t epoch_ = 0;
-  std::uint64_t last_lease_ = 0;
+  std::uint64_t last_lease_ = 0;  // LeaseToken::number
   TaskId last_id_;
   std::uint32_t last_queue_number_ = 0;
   Place loaded_to_ = begin_of(Lane::due);  // invariant 1

@@ -40,6 +40,18 @@ TEST_F(EngineLease, ALeaseIsGoodOnce) {
   EXPECT_EQ(engine_->stats().counters.conflicts, 2u);
 }
 
+TEST_F(EngineLease, IdsAndLeasesCarryTheShard) {
+  options_.shard = 200;
+  crash_and_open();
+  for (int i = 0; i < 3; ++i) {
+    const TaskId id = schedule("q", 0ms);
+    EXPECT_EQ(id.shard(), 200u);
+    const LeasedTask leased = lease("q").at(0);
+    EXPECT_EQ(TaskId{leased.lease.number}.shard(), 200u);
+    EXPECT_EQ(complete(leased.lease), LeaseOutcome::done);
+  }
+}
+
 TEST_F(EngineLease, ALeasedTaskIsNotHandedOutTwice) {
   schedule("q", 0ms);
   EXPECT_EQ(lease("q", 10).size(), 1u);

@@ -46,12 +46,13 @@ Engine::Engine(Store& store, Clock& clock, EngineOptions options)
       options_(options),
       time_(clock),
       rng_(options.seed),
-      last_id_(store.last_id().on_shard(kShard)),
+      last_id_(store.last_id().on_shard(options.shard)),
       last_queue_number_(store.last_queue_number()),
       due_wheel_(time_.now()),
       wait_wheel_(time_.now()),
       keys_(store) {
   DETENT_CHECK(options.max_loaded > 0);
+  DETENT_CHECK(options.shard < std::uint64_t{1} << TaskId::kShardBits);
 }
 
 Engine::~Engine() = default;

@@ -89,7 +89,7 @@ Result<void> validate(const LeaseRequest& request);
 /// Opaque to callers. The boot epoch makes a token of an earlier run of the server stale.
 struct LeaseToken {
   std::uint64_t epoch = 0;
-  std::uint64_t number = 0;
+  std::uint64_t number = 0;  // the low bits number the shard, as in a TaskId
 
   friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
 };

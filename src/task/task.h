@@ -23,6 +23,9 @@ struct TaskId {
   static constexpr int kShardBits = 8;
   static constexpr std::uint64_t kEnd = std::uint64_t{1} << 53;
 
+  constexpr std::uint64_t shard() const noexcept {
+    return value % (std::uint64_t{1} << kShardBits);
+  }
   /// The id after this one on the same shard.
   constexpr TaskId next() const noexcept { return {value + (std::uint64_t{1} << kShardBits)}; }
   /// The id of a shard that is made at the same count: its next() is above this id.
