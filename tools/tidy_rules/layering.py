@@ -41,8 +41,8 @@ NEEDS = {
     "client": {"task", "protocol", "protocol/json", "protocol/beanstalk", "net"},
     "cli": {"task", "calendar", "protocol/json", "client"},
     "server": {"runtime", "calendar", "task", "store", "store/rocksdb", "store/postgres", "engine",
-               "external", "net", "cluster", "gateway", "protocol", "protocol/json", "protocol/beanstalk",
-               "delivery", "client", "cli"},
+               "external", "net", "cluster", "gateway", "protocol", "protocol/json",
+               "protocol/beanstalk", "delivery", "client", "cli"},
 }
 # Of the server one file chooses a concrete store; all others know the interface.
 STORE_CHOICE = "src/server/open_engine.cc"
