@@ -28,6 +28,34 @@ void ResponseStream::on_gone(UniqueFunction<void()> gone) const {
   exchange_->on_stream_gone(std::move(gone));
 }
 
+// ---- a request of a connection ------------------------------------------------------------------
+
+namespace {
+
+class LinkExchange final : public Responder::Exchange {
+ public:
+  LinkExchange(std::shared_ptr<ExchangeLink> link, std::uint64_t request)
+      : link_(std::move(link)), request_(request) {}
+  ~LinkExchange() override { link_->drop(request_); }
+  LinkExchange(const LinkExchange&) = delete;
+  LinkExchange& operator=(const LinkExchange&) = delete;
+
+  void send(HttpResponse response) override { link_->send(request_, std::move(response)); }
+  void on_gone(UniqueFunction<void()> gone) override { link_->on_gone(request_, std::move(gone)); }
+  bool stream(HttpResponse head) override { return link_->stream(request_, std::move(head)); }
+  bool send_more(std::string_view bytes) override { return link_->send_more(request_, bytes); }
+  void end() override { link_->end(request_); }
+  void on_stream_gone(UniqueFunction<void()> gone) override {
+    link_->on_stream_gone(request_, std::move(gone));
+  }
+
+ private:
+  const std::shared_ptr<ExchangeLink> link_;
+  const std::uint64_t request_;
+};
+
+}  // namespace
+
 // ---- for the connection -------------------------------------------------------------------------
 
 Responder ExchangeLink::open(const std::shared_ptr<ExchangeLink>& link) {
@@ -39,7 +67,7 @@ Responder ExchangeLink::open(const std::shared_ptr<ExchangeLink>& link) {
     link->state_ = State::waiting;
     request = ++link->request_;
   }
-  return Responder(std::make_shared<Responder::Exchange>(link, request));
+  return Responder(std::make_shared<LinkExchange>(link, request));
 }
 
 bool ExchangeLink::is_waiting() const {

@@ -112,27 +112,19 @@ class ExchangeLink {
 };
 
 /// What the copies of one Responder, and of its ResponseStream, share. When the last of them goes,
-/// a request is answered 500 and a stream is cut.
+/// a request is answered 500 and a stream is cut. Each method is what the handle's one of that name
+/// says; after an answer they do nothing.
 class Responder::Exchange {
  public:
-  Exchange(std::shared_ptr<ExchangeLink> link, std::uint64_t request)
-      : link_(std::move(link)), request_(request) {}
-  ~Exchange() { link_->drop(request_); }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
+  virtual ~Exchange() = default;
 
-  void send(HttpResponse response) { link_->send(request_, std::move(response)); }
-  void on_gone(UniqueFunction<void()> gone) { link_->on_gone(request_, std::move(gone)); }
-  bool stream(HttpResponse head) { return link_->stream(request_, std::move(head)); }
-  bool send_more(std::string_view bytes) { return link_->send_more(request_, bytes); }
-  void end() { link_->end(request_); }
-  void on_stream_gone(UniqueFunction<void()> gone) {
-    link_->on_stream_gone(request_, std::move(gone));
-  }
-
- private:
-  const std::shared_ptr<ExchangeLink> link_;
-  const std::uint64_t request_;
+  virtual void send(HttpResponse response) = 0;
+  virtual void on_gone(UniqueFunction<void()> gone) = 0;
+  /// False when the request is over: then there is no stream.
+  virtual bool stream(HttpResponse head) = 0;
+  virtual bool send_more(std::string_view bytes) = 0;
+  virtual void end() = 0;
+  virtual void on_stream_gone(UniqueFunction<void()> gone) = 0;
 };
 
 }  // namespace detent::net

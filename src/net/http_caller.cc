@@ -2,8 +2,11 @@
 
 #include <openssl/ssl.h>
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -15,6 +18,7 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -46,6 +50,61 @@ tcp::endpoint endpoint_of(const IpAddress& address, std::uint16_t port) {
   return {asio::ip::address_v4(bytes), port};
 }
 
+/// A connection to a host, from one call to the next.
+struct Connection {
+  explicit Connection(asio::io_context& io) : socket(io) {}
+
+  /// True when the host has sent nothing, nor closed it: it can take another request.
+  bool is_quiet() {
+    std::array<char, 1> byte{};
+    return ::recv(socket.native_handle(), byte.data(), byte.size(), MSG_PEEK | MSG_DONTWAIT) < 0 &&
+           (errno == EAGAIN || errno == EWOULDBLOCK);
+  }
+  void close() {
+    error_code ignored;
+    socket.close(ignored);
+  }
+
+  tcp::socket socket;
+  std::optional<ssl::stream<tcp::socket&>> tls;
+  asio::steady_timer::time_point idle_since{};
+};
+
+/// Connections that wait for another call, by host. Confined to the I/O thread.
+class IdleConnections {
+ public:
+  explicit IdleConnections(const HttpCallerOptions& options) : options_(options) {}
+
+  void keep(const HttpUrl& url, std::unique_ptr<Connection> connection) {
+    auto& idle = by_host_[key_of(url)];
+    if (idle.size() >= options_.max_idle_connections) return;
+    connection->idle_since = asio::steady_timer::clock_type::now();
+    idle.push_back(std::move(connection));
+  }
+  /// The one used last, so that those that are not needed grow old; null when there is none.
+  std::unique_ptr<Connection> take(const HttpUrl& url) {
+    const auto it = by_host_.find(key_of(url));
+    if (it == by_host_.end()) return nullptr;
+    auto& idle = it->second;
+    const auto oldest = asio::steady_timer::clock_type::now() - options_.idle_timeout;
+    std::erase_if(idle, [oldest](const auto& one) { return one->idle_since < oldest; });
+    while (!idle.empty()) {
+      std::unique_ptr<Connection> last = std::move(idle.back());
+      idle.pop_back();
+      if (last->is_quiet()) return last;
+    }
+    return nullptr;
+  }
+
+ private:
+  static std::string key_of(const HttpUrl& url) {
+    return (url.scheme == HttpUrl::Scheme::https ? "https://" : "http://") + url.authority;
+  }
+
+  const HttpCallerOptions& options_;
+  std::unordered_map<std::string, std::vector<std::unique_ptr<Connection>>> by_host_;
+};
+
 /// What the calls share. The I/O context is owned by the caller and by the look-ups under way,
 /// which may end after it.
 struct Shared {
@@ -54,6 +113,7 @@ struct Shared {
   const AddressFilter filter;
   const std::shared_ptr<asio::io_context> io = std::make_shared<asio::io_context>(1);
   ssl::context tls{ssl::context::tls_client};
+  IdleConnections idle{options};
 };
 
 /// One call, from its URL to its end. Confined to the I/O thread; kept alive by what it waits for.
@@ -67,7 +127,7 @@ class Call final : public std::enable_shared_from_this<Call> {
                  .max_body_bytes = std::numeric_limits<std::size_t>::max()}) {
     request.target = url_.target;
     std::erase_if(request.headers, [](const auto& header) { return header.first == "connection"; });
-    request.headers.emplace_back("connection", "close");
+    if (!keeps_alive()) request.headers.emplace_back("connection", "close");
     parser_.expect_answer_to(request.method);
     write_request(request, url_.authority, output_);
   }
@@ -77,6 +137,9 @@ class Call final : public std::enable_shared_from_this<Call> {
     total_timer_.async_wait([self = shared_from_this()](error_code ec) {
       if (!ec) self->time_out();
     });
+    connection_ = shared_.idle.take(url_);
+    if (connection_) return exchange();
+    connection_ = std::make_unique<Connection>(*shared_.io);
     begin(CallStep::resolve, shared_.options.resolve_timeout);
     if (url_.address) return filter({*url_.address});
     shared_.resolver.resolve(url_.host, [io = shared_.io, weak = weak_from_this()](
@@ -116,15 +179,13 @@ class Call final : public std::enable_shared_from_this<Call> {
   void connect(std::size_t index) {
     begin(CallStep::connect, shared_.options.connect_timeout);
     next_address_ = index + 1;
-    error_code ignored;
-    socket_.close(ignored);
-    socket_.async_connect(endpoint_of(addresses_[index], url_.port),
-                          [self = shared_from_this(), index](error_code ec) {
-                            // Of an address that was given up, the end does not count.
-                            if (!self->is_over_ && self->next_address_ == index + 1) {
-                              self->connected(ec);
-                            }
-                          });
+    connection_->close();
+    connection_->socket.async_connect(endpoint_of(addresses_[index], url_.port),
+                                      [self = shared_from_this(), index](error_code ec) {
+                                        // Of an address that was given up, the end does not count.
+                                        if (!self->is_over_ && self->next_address_ == index + 1)
+                                          self->connected(ec);
+                                      });
   }
 
   void connected(error_code ec) {
@@ -132,19 +193,19 @@ class Call final : public std::enable_shared_from_this<Call> {
       if (next_address_ < addresses_.size()) return connect(next_address_);
       return fail(ec.message());
     }
-    socket_.set_option(tcp::no_delay(true), ec);
+    connection_->socket.set_option(tcp::no_delay(true), ec);
     if (url_.scheme == HttpUrl::Scheme::https) return handshake();
     exchange();
   }
 
   void handshake() {
     begin(CallStep::handshake, shared_.options.handshake_timeout);
-    tls_.emplace(socket_, shared_.tls);
+    auto& tls = connection_->tls.emplace(connection_->socket, shared_.tls);
     error_code ec;
-    tls_->set_verify_callback(ssl::host_name_verification(url_.host), ec);
+    tls.set_verify_callback(ssl::host_name_verification(url_.host), ec);
     // A name, not an address, tells the server which certificate is meant (RFC 6066, 3).
-    if (!url_.address) SSL_set_tlsext_host_name(tls_->native_handle(), url_.host.c_str());
-    tls_->async_handshake(ssl::stream_base::client, [self = shared_from_this()](error_code ended) {
+    if (!url_.address) SSL_set_tlsext_host_name(tls.native_handle(), url_.host.c_str());
+    tls.async_handshake(ssl::stream_base::client, [self = shared_from_this()](error_code ended) {
       if (self->is_over_) return;
       if (ended) return self->fail(self->handshake_error(ended));
       self->exchange();
@@ -153,7 +214,7 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   /// A certificate that is not accepted has a reason that OpenSSL keeps elsewhere.
   std::string handshake_error(error_code ec) {
-    const long verdict = SSL_get_verify_result(tls_->native_handle());
+    const long verdict = SSL_get_verify_result(connection_->tls->native_handle());
     if (verdict == X509_V_OK) return ec.message();
     return std::string("certificate: ") + X509_verify_cert_error_string(verdict);
   }
@@ -161,11 +222,13 @@ class Call final : public std::enable_shared_from_this<Call> {
   void exchange() {
     begin(CallStep::exchange, shared_.options.answer_timeout);
     // A failure is left to the reader: the host may have answered and closed.
-    const auto written = [self = shared_from_this()](error_code, std::size_t) {};
-    if (tls_) {
-      asio::async_write(*tls_, asio::buffer(output_), written);
+    const auto written = [self = shared_from_this()](error_code, std::size_t) {
+      self->is_written_ = true;
+    };
+    if (connection_->tls) {
+      asio::async_write(*connection_->tls, asio::buffer(output_), written);
     } else {
-      asio::async_write(socket_, asio::buffer(output_), written);
+      asio::async_write(connection_->socket, asio::buffer(output_), written);
     }
     read();
   }
@@ -174,10 +237,10 @@ class Call final : public std::enable_shared_from_this<Call> {
     auto on_read = [self = shared_from_this()](error_code ec, std::size_t size) {
       if (!self->is_over_) self->take_in(ec, size);
     };
-    if (tls_) {
-      tls_->async_read_some(asio::buffer(buffer_), std::move(on_read));
+    if (connection_->tls) {
+      connection_->tls->async_read_some(asio::buffer(buffer_), std::move(on_read));
     } else {
-      socket_.async_read_some(asio::buffer(buffer_), std::move(on_read));
+      connection_->socket.async_read_some(asio::buffer(buffer_), std::move(on_read));
     }
   }
 
@@ -188,7 +251,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     input_.erase(0, parser_.parse(input_));
     switch (parser_.state()) {
       case ParseState::complete:
-        return answer();
+        return answer_whole();
       case ParseState::failed:
         return fail_parsing(before);
       case ParseState::body:
@@ -241,6 +304,13 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   void answer() { finish(parser_.take_part()); }
 
+  void answer_whole() {
+    const bool is_usable = parser_.keeps_alive() && is_written_ && input_.empty();
+    if (is_usable && keeps_alive()) shared_.idle.keep(url_, std::move(connection_));
+    finish(parser_.take_part());
+  }
+  bool keeps_alive() const { return shared_.options.max_idle_connections > 0; }
+
   void fail(const std::string& message) {
     finish(CallFailure{step_, CallFailure::Kind::failed,
                        std::string(to_string(step_)) + ": " + message});
@@ -256,8 +326,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   void close() {
     total_timer_.cancel();
     step_timer_.cancel();
-    error_code ignored;
-    socket_.close(ignored);
+    if (connection_) connection_->close();
   }
 
   Shared& shared_;
@@ -271,8 +340,8 @@ class Call final : public std::enable_shared_from_this<Call> {
   std::size_t next_address_ = 0;
   asio::steady_timer total_timer_{*shared_.io};
   asio::steady_timer step_timer_{*shared_.io};
-  tcp::socket socket_{*shared_.io};
-  std::optional<ssl::stream<tcp::socket&>> tls_;
+  std::unique_ptr<Connection> connection_;  // null once others may use it
+  bool is_written_ = false;                 // the whole request
   ResponseParser parser_;
   std::array<char, kReadBytes> buffer_{};
   std::string input_;
@@ -315,10 +384,10 @@ class Caller final : public HttpCaller {
     thread_ = std::thread([this] { shared_.io->run(); });
   }
 
-  void call(HttpUrl url, HttpRequest request, Done done) override {
-    asio::post(*shared_.io, [this, url = std::move(url), request = std::move(request),
+  CallNumber call(HttpUrl url, HttpRequest request, Done done) override {
+    const CallNumber number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
+    asio::post(*shared_.io, [this, number, url = std::move(url), request = std::move(request),
                              done = std::move(done)]() mutable {
-      const auto number = ++last_number_;
       auto forget_and_tell = [this, number, done = std::move(done)](CallOutcome outcome) mutable {
         calls_.erase(number);
         done(std::move(outcome));
@@ -328,6 +397,17 @@ class Caller final : public HttpCaller {
       calls_.emplace(number, call);
       call->start();
     });
+    return number;
+  }
+
+  void abandon(CallNumber number) override {
+    asio::post(*shared_.io, [this, number] {
+      const auto it = calls_.find(number);
+      if (it == calls_.end()) return;
+      const std::shared_ptr<Call> call = it->second.lock();
+      calls_.erase(it);
+      if (call) call->cut();
+    });
   }
 
  private:
@@ -335,8 +415,9 @@ class Caller final : public HttpCaller {
   asio::executor_work_guard<asio::io_context::executor_type> work_{shared_.io->get_executor()};
   std::thread thread_;
 
+  std::atomic<CallNumber> last_number_{0};  // relaxed: only that each is another counts
+
   // Touched only by the I/O thread.
-  std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, std::weak_ptr<Call>> calls_;
 };
 

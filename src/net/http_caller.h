@@ -1,10 +1,12 @@
-// Outbound HTTP(S) calls to hosts that others have named: one I/O thread, many calls at once.
+// Outbound HTTP(S) calls: one I/O thread, many calls at once. To hosts that others have named, or
+// to the other nodes of a cluster.
 //
 // A call goes where its address was checked, and nowhere else: the name is resolved once, every
 // address found is shown to a filter, and the connection is made to one of just these. A single
 // refused address refuses the call, so that a name cannot get by with one good address among bad
-// ones. No redirect is followed, no proxy asked, no connection used twice. Whoever answers slowly,
-// or for ever, is cut off by time and size; what it costs the others is a socket.
+// ones. No redirect is followed, no proxy asked, and, unless options say so, no connection used
+// twice. Whoever answers slowly, or for ever, is cut off by time and size; what it costs the others
+// is a socket.
 //
 // HttpClient (http_client.h) is the other client: blocking, to a server that the user trusts.
 #pragma once
@@ -62,6 +64,10 @@ struct HttpCallerOptions {
   std::chrono::milliseconds total_timeout{30'000};
   std::size_t max_head_bytes = 16 * 1024;
   std::size_t max_body_bytes = 64 * 1024;  // give or take one read
+  /// Connections that are kept open for another call, to each host; one is used again only if
+  /// nothing has come over it since its last answer. 0: none.
+  std::size_t max_idle_connections = 0;
+  std::chrono::milliseconds idle_timeout{20'000};
   std::string ca_file;  // PEM, trusted instead of the system's authorities; empty: those
 };
 
@@ -69,6 +75,7 @@ struct HttpCallerOptions {
 class HttpCaller {
  public:
   using Done = UniqueFunction<void(CallOutcome)>;
+  using CallNumber = std::uint64_t;
 
   /// Starts the I/O thread. `resolver` must outlive this. Errors: `invalid_argument` for a ca_file
   /// that cannot be read; `unavailable` when the system is out of threads.
@@ -81,7 +88,10 @@ class HttpCaller {
   /// `request` method, headers and body count; the URL says the rest. The headers Host,
   /// Content-Length and Connection are made here. Requires: HTTP/1.1 can carry method and header
   /// names.
-  virtual void call(HttpUrl url, HttpRequest request, Done done) = 0;
+  virtual CallNumber call(HttpUrl url, HttpRequest request, Done done) = 0;
+  /// Ends a call whose answer nobody wants: its connection is closed, which the host may notice,
+  /// and `done` does not run, unless it has begun to.
+  virtual void abandon(CallNumber number) = 0;
 };
 
 }  // namespace detent::net

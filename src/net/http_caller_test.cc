@@ -257,6 +257,73 @@ TEST(HttpCaller, CutsWhatIsUnderWayWhenItGoes) {
 }
 
 /// TLS: the folder of the test's certificates, and a caller that trusts "trusted.crt" only.
+HttpCallerOptions keeping(std::chrono::milliseconds idle_timeout = 600s) {
+  HttpCallerOptions options = patient();
+  options.max_idle_connections = 1;
+  options.idle_timeout = idle_timeout;
+  return options;
+}
+
+TEST(HttpCallerConnections, OneIsUsedAgainWhenItMayBeKept) {
+  const auto server = start_server(echo);
+  ScriptedResolver resolver;
+  resolver.add("a.test", {"127.0.0.1"});
+  CallerRig rig(resolver, keeping());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(answer_of(rig.call(url_of(*server, "a.test"))).status, 200);
+  }
+  EXPECT_EQ(resolver.asked(), 1);
+  EXPECT_EQ(server->connections(), 1u);
+}
+
+TEST(HttpCallerConnections, OneThatIsTooOldIsNot) {
+  const auto server = start_server(echo);
+  ScriptedResolver resolver;
+  resolver.add("a.test", {"127.0.0.1"});
+  CallerRig rig(resolver, keeping(-1ms));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(answer_of(rig.call(url_of(*server, "a.test"))).status, 200);
+  }
+  EXPECT_EQ(resolver.asked(), 3);
+}
+
+TEST(HttpCallerConnections, OneThatTheHostHasClosedIsNot) {
+  ScriptedResolver resolver;
+  CallerRig rig(resolver, keeping());
+  auto server = start_server(echo);
+  const std::uint16_t port = server->port();
+  EXPECT_EQ(answer_of(rig.call(url_of(*server))).status, 200);
+  server->stop(600s);
+  server.reset();
+  server = start_server(echo, {.port = port});
+  EXPECT_EQ(answer_of(rig.call(url_of(*server))).status, 200);
+}
+
+TEST(HttpCallerConnections, OneWhoseAnswerEndsWithItIsNot) {
+  const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+  ScriptedResolver resolver;
+  CallerRig rig(resolver, keeping());
+  EXPECT_EQ(answer_of(rig.call(server.url())).body, "ok");
+  EXPECT_EQ(answer_of(rig.call(server.url())).body, "ok") << "by another";
+}
+
+TEST(HttpCallerConnections, ACallThatIsAbandonedIsClosed) {
+  Mailbox<Responder> asked;
+  Mailbox<bool> gone;
+  const auto server = start_server([&](const HttpRequest&, Responder responder) {
+    responder.on_gone([&gone] { gone.push(true); });
+    asked.push(std::move(responder));
+  });
+  ScriptedResolver resolver;
+  CallerRig rig(resolver, keeping());
+  const auto number = rig.caller().call(parse_http_url(url_of(*server)).value(),
+                                        CallerRig::post("{}"), [](const CallOutcome&) { FAIL(); });
+  const Responder waiting = asked.pop();
+  rig.caller().abandon(number);
+  EXPECT_TRUE(gone.pop());
+  rig.caller().abandon(number);  // is over
+}
+
 class HttpCallerTls : public ::testing::Test {
  public:
   HttpCallerTls() {

@@ -1,0 +1,56 @@
+#include "net/local_exchange.h"
+
+#include <utility>
+
+namespace detent::net {
+
+LocalExchange::~LocalExchange() { finish(std::nullopt); }
+
+// Callbacks are others' code: run, and destroyed, after the lock is released.
+
+void LocalExchange::abandon() {
+  Done dropped;
+  UniqueFunction<void()> gone;
+  {
+    const MutexLock lock(mutex_);
+    if (!done_) return;
+    is_abandoned_ = true;
+    dropped = std::move(done_);
+    gone = std::move(gone_);
+  }
+  if (gone) gone();
+}
+
+void LocalExchange::send(HttpResponse response) { finish(std::move(response)); }
+
+void LocalExchange::on_gone(UniqueFunction<void()> gone) {
+  UniqueFunction<void()> replaced;
+  {
+    const MutexLock lock(mutex_);
+    if (!is_abandoned_) {
+      if (done_) replaced = std::exchange(gone_, std::move(gone));
+      return;
+    }
+  }
+  gone();
+}
+
+bool LocalExchange::stream(HttpResponse head) {
+  head.status = 501;
+  finish(std::move(head));
+  return false;
+}
+
+void LocalExchange::finish(std::optional<HttpResponse> response) {
+  Done done;
+  UniqueFunction<void()> dropped;
+  {
+    const MutexLock lock(mutex_);
+    if (!done_) return;
+    done = std::move(done_);
+    dropped = std::move(gone_);
+  }
+  done(std::move(response));
+}
+
+}  // namespace detent::net
