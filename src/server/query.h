@@ -1,33 +1,23 @@
-// The query of a request's target ("?bins=60&span=1h"), read as strictly as bodies are: a parameter
-// that does not exist, comes twice or is out of its bounds is refused by name.
+// What the parameters of a query say (net/http_query.h finds them): durations, times, ids.
+//
+// Each reader refuses by name what is out of its bounds, as net::read_count() does for counts.
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "detent/clock.h"
+#include "net/http_query.h"
 #include "task/task.h"
 
 namespace detent::server {
 
-/// A parameter that a route has.
-struct QueryParameter {
-  std::string_view name;
-  std::optional<std::string> value = {};  // decoded; none: not given
-};
+using net::QueryParameter;
+using net::read_count;
+using net::take_query;
 
-/// Finds the parameters in the query of `target` and fills in their values. A query is the rest
-/// after '?', NAME=VALUE joined by '&', with percent-escapes. Errors: invalid_argument.
-Result<void> take_query(std::string_view target, std::span<QueryParameter* const> parameters);
-
-/// The readers below give `other` when the parameter is not given. Errors: invalid_argument.
-Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t most,
-                                 std::uint64_t other);
+/// The first gives `other` when the parameter is not given. Errors: invalid_argument.
 Result<std::chrono::milliseconds> read_duration(const QueryParameter& parameter,
                                                 std::chrono::milliseconds other);
 /// A time as RFC 3339 or in whole milliseconds since 1970; nothing when it is not given.

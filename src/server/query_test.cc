@@ -2,52 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-
 namespace detent::server {
 namespace {
 
 using std::chrono::milliseconds;
-
-struct TwoParameters {
-  QueryParameter a{"a"};
-  QueryParameter b{"b"};
-  std::array<QueryParameter*, 2> all() { return {&a, &b}; }
-};
-
-TEST(Query, TakesEachParameterDecodedWhateverTheOrder) {
-  TwoParameters some;
-  ASSERT_TRUE(take_query("/v1/x?b=1%2F2&&%61=", some.all()));
-  EXPECT_EQ(some.a.value, "");
-  EXPECT_EQ(some.b.value, "1/2");
-  for (const char* target : {"/v1/x", "/v1/x?"}) {
-    TwoParameters none;
-    ASSERT_TRUE(take_query(target, none.all()));
-    EXPECT_FALSE(none.a.value || none.b.value);
-  }
-}
-
-TEST(Query, WhatIsUnknownTwiceOrBrokenIsRefusedByName) {
-  const struct {
-    const char* target;
-    const char* field;
-  } kCases[] = {{"/?c=1", "c"}, {"/?a=1&a=1", "a"}, {"/?A=1", "A"}, {"/?a=%4", ""}, {"/?=1", ""}};
-  for (const auto& refused : kCases) {
-    TwoParameters some;
-    const Result<void> taken = take_query(refused.target, some.all());
-    ASSERT_FALSE(taken) << refused.target;
-    EXPECT_EQ(taken.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(taken.error().field, refused.field) << refused.target;
-  }
-}
-
-TEST(Query, CountsAreExactAndInTheirBounds) {
-  EXPECT_EQ(read_count({"n", "10"}, 10, 5).value(), 10U);
-  EXPECT_EQ(read_count({"n"}, 10, 5).value(), 5U);
-  for (const char* text : {"", "0", "11", "-1", "+1", "1.0", "1 ", "0x1", "99999999999999999999"}) {
-    EXPECT_EQ(read_count({"n", text}, 10, 5).error().field, "n") << text;
-  }
-}
 
 TEST(Query, DurationsAndIdsAreReadAsElsewhere) {
   EXPECT_EQ(read_duration({"d", "2h"}, milliseconds{1}).value(), milliseconds{7'200'000});

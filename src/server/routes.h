@@ -19,12 +19,12 @@
 #include "detent/unique_function.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
+#include "net/route_table.h"
 #include "protocol/json/queue_patch.h"
 #include "protocol/json/schedule_parser.h"
 #include "server/access.h"
 #include "server/audit.h"
 #include "server/http_reply.h"
-#include "server/route_table.h"
 
 namespace detent {
 class OffloadThread;
@@ -157,7 +157,7 @@ class Routes {
 
   /// What is wrong with who asks, before it is looked at what for. Fills `caller`.
   std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
-                                           const RouteMatch<Endpoint>& match, Caller& caller);
+                                           const net::RouteMatch<Endpoint>& match, Caller& caller);
   std::string_view shared_with(const net::HttpRequest& request) const;
   void set_paused(const Call& call, const json::QueuePatch& patch);
   void list_step(Listing listing);
@@ -198,7 +198,7 @@ class Routes {
   const Deliverer* deliverer_ = nullptr;
   HttpMetrics http_metrics_;
   const MonotonicTime start_;
-  RouteTable<Endpoint> table_;
+  net::RouteTable<Endpoint> table_;
   RefusalLog refusals_;
 };
 

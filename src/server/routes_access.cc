@@ -21,7 +21,7 @@ net::HttpResponse refused(const Error& error) {
 }  // namespace
 
 std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request,
-                                                 const RouteMatch<Endpoint>& match,
+                                                 const net::RouteMatch<Endpoint>& match,
                                                  Caller& caller) {
   if (!is_from_own_page(request, options_.cors_origin)) {
     return http_problem(403, "a page of " + std::string(request.header("origin")) +

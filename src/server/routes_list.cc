@@ -1,12 +1,12 @@
 // The list of tasks. A page is filled in steps, each one command to the engine that reads a few
 // hundred records at most; others are served between them. A page that is still not full after so
 // many steps goes out as it is, with the place where the list goes on.
+#include <algorithm>
 #include <array>
-#include <charconv>
-#include <system_error>
 #include <utility>
 
 #include "protocol/json/answer_renderer.h"
+#include "protocol/json/list_cursor.h"
 #include "server/query.h"
 #include "server/routes.h"
 #include "server/routes_run.h"
@@ -14,58 +14,25 @@
 namespace detent::server {
 namespace {
 
-constexpr std::uint64_t kMaxListTasks = 1'000;
-constexpr std::uint64_t kListTasks = 100;
 constexpr int kListSteps = 100;
 constexpr std::size_t kListBytes = std::size_t{4} << 20;
 
-/// The lanes in which a list may stand, as its cursor begins.
-constexpr std::array<std::pair<char, Lane>, 3> kCursorLanes{
-    {{'d', Lane::dead}, {'l', Lane::due}, {'e', Lane::ended}}};
+/// The lanes of a list, by json::ListPart.
+constexpr std::array kLanes{Lane::dead, Lane::due, Lane::ended};
 
-/// A place of the list as text: its lane, then its numbers. Opaque to clients.
-std::string render_cursor(Place place) {
-  std::string text;
-  for (const auto& [letter, lane] : kCursorLanes) {
-    if (lane == place.lane) text.push_back(letter);
-  }
-  return text + std::to_string(place.queue) + "-" +
-         std::to_string(place.at.time_since_epoch().count()) + "-" + std::to_string(place.id.value);
+std::string render_place(Place place) {
+  const auto part = std::ranges::find(kLanes, place.lane) - kLanes.begin();
+  return json::render_cursor({.part = static_cast<json::ListPart>(part),
+                              .queue = place.queue,
+                              .at = place.at,
+                              .id = place.id});
 }
 
-template <class Number>
-bool take_number(std::string_view& text, Number& number) noexcept {
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
-  return error == std::errc{};
-}
-
-bool take_dash(std::string_view& text) noexcept {
-  if (!text.starts_with('-')) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-/// Nothing when render_cursor() did not write it.
-std::optional<Place> parse_cursor(std::string_view text) {
-  Place place;
-  const std::string_view all = text;
-  bool is_lane = false;
-  for (const auto& [letter, lane] : kCursorLanes) {
-    if (!text.starts_with(letter)) continue;
-    place.lane = lane;
-    is_lane = true;
-  }
-  if (!is_lane) return std::nullopt;
-  text.remove_prefix(1);
-  std::int64_t at = 0;
-  const bool is_whole = take_number(text, place.queue) && take_dash(text) &&
-                        take_number(text, at) && take_dash(text) &&
-                        take_number(text, place.id.value) && text.empty();
-  if (!is_whole || at < 0 || (place.queue != 0 && place.lane != Lane::dead)) return std::nullopt;
-  place.at = WallTime{std::chrono::milliseconds{at}};
-  if (render_cursor(place) != all) return std::nullopt;
-  return place;
+Place place_of(const json::ListCursor& cursor) noexcept {
+  return {.lane = kLanes[static_cast<std::size_t>(cursor.part)],
+          .queue = cursor.queue,
+          .at = cursor.at,
+          .id = cursor.id};
 }
 
 Error wrong(std::string_view name, std::string_view allowed) {
@@ -106,11 +73,11 @@ Result<ListRequest> read_list_request(std::string_view target) {
   filter.key = key.value;
   ASSIGN_OR_RETURN(filter.due_after, read_time(due_after));
   ASSIGN_OR_RETURN(filter.due_before, read_time(due_before));
-  ASSIGN_OR_RETURN(request.limit, read_count(limit, kMaxListTasks, kListTasks));
+  ASSIGN_OR_RETURN(request.limit, read_count(limit, kMaxPage, kDefaultPage));
   if (cursor.value) {
-    const std::optional<Place> place = parse_cursor(*cursor.value);
-    if (!place) return wrong("cursor", "one that a page of this list had");
-    request.after = *place;
+    const std::optional<json::ListCursor> parsed = json::parse_cursor(*cursor.value);
+    if (!parsed) return wrong("cursor", "one that a page of this list had");
+    request.after = place_of(*parsed);
   }
   return request;
 }
@@ -158,9 +125,8 @@ void Routes::list_step(Listing listing) {
         const bool is_full = listing.tasks.size() == listing.limit || listing.bytes >= kListBytes ||
                              ++listing.steps == kListSteps;
         if (!found.next || is_full) {
-          return to.send_json(
-              200,
-              json::render_task_list(listing.tasks, found.next ? render_cursor(*found.next) : ""));
+          return to.send_json(200, json::render_task_list(
+                                       listing.tasks, found.next ? render_place(*found.next) : ""));
         }
         listing.after = *found.next;
         list_step(std::move(listing));

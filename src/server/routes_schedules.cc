@@ -14,7 +14,6 @@
 namespace detent::server {
 namespace {
 
-constexpr std::uint64_t kMostAPage = 1'000;
 constexpr std::uint64_t kMostNext = 1'000;
 
 void answer_view(const HttpReply& reply, const ScheduleView& view) {
@@ -30,7 +29,7 @@ void Routes::list_schedules(const Call& call) {
   if (const auto taken = take_query(call.request.target, parameters); !taken) {
     return call.reply.send_error(taken.error());
   }
-  const Result<std::uint64_t> most = read_count(limit, kMostAPage, 100);
+  const Result<std::uint64_t> most = read_count(limit, kMaxPage, kDefaultPage);
   if (!most) return call.reply.send_error(most.error());
   run(
       call.reply,

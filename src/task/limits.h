@@ -11,6 +11,9 @@ inline constexpr std::size_t kMaxPayloadBytes = 65'535;
 inline constexpr std::size_t kMaxQueueNameBytes = 200;
 inline constexpr std::size_t kMaxBatchTasks = 10'000;
 inline constexpr std::size_t kMaxLeaseTasks = 1'000;
+/// Of a list: the most that a page may be asked to hold, and what it holds unless asked.
+inline constexpr std::uint64_t kMaxPage = 1'000;
+inline constexpr std::uint64_t kDefaultPage = 100;
 inline constexpr std::size_t kMaxErrorBytes = 500;
 /// Attempts that a task remembers.
 inline constexpr std::size_t kMaxHistory = 10;

@@ -270,5 +270,26 @@ TEST(Answer, AForecastIsReadBack) {
   }
 }
 
+TEST(Answer, AWheelIsReadBack) {
+  const auto at = [](int count) { return WallTime{milliseconds{count}}; };
+  const std::vector<WheelView::Slot> slots{
+      {.level = 0, .index = 7, .from = at(7), .until = at(8), .count = 1},
+      {.level = 2, .index = 1, .from = at(65'536), .until = at(131'072), .count = 9}};
+  const WheelView wheel{
+      .now = at(5), .level_count = 4, .slots_per_level = 256, .timers = 10, .slots = slots};
+  const std::string body = render_wheel(wheel);
+  const Result<WheelView> read = parse_wheel(body);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->level_count, 4U);
+  EXPECT_EQ(read->slots.size(), 2U);
+  EXPECT_EQ(render_wheel(*read), body);
+  for (const char* wrong :
+       {"{}", R"({"now":0,"tick_ms":0,"slots_per_level":256,"timers":0,"levels":[]})",
+        R"({"now":0,"tick_ms":1,"slots_per_level":256,"timers":0})",
+        R"({"now":0,"tick_ms":1,"slots_per_level":256,"timers":0,"levels":[{"slots":[{}]}]})"}) {
+    EXPECT_EQ(parse_wheel(wrong).error().code, ErrorCode::internal) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace detent::json

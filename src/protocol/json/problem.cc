@@ -66,6 +66,8 @@ std::string_view phrase_of(int status) noexcept {
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 503:
       return "Service Unavailable";
     default:

@@ -156,14 +156,20 @@ Result<ScheduleRequest> parse_schedule(std::string_view body) {
   return request;
 }
 
+Result<BatchElements> split_schedule_batch(std::string_view body, std::string_view content_type) {
+  using enum BatchElements::Framing;
+  BatchElements batch{.framing = is_ndjson(body, content_type) ? lines : array, .elements = {}};
+  ASSIGN_OR_RETURN(batch.elements,
+                   batch.framing == lines ? take_lines(body) : take_elements(body, kMaxBatchTasks));
+  return batch;
+}
+
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type) {
-  auto elements =
-      is_ndjson(body, content_type) ? take_lines(body) : take_elements(body, kMaxBatchTasks);
-  if (!elements) return std::move(elements).error();
+  ASSIGN_OR_RETURN(const BatchElements batch, split_schedule_batch(body, content_type));
   std::vector<Result<ScheduleRequest>> requests;
-  requests.reserve(elements->size());
-  for (const std::string_view element : *elements) requests.push_back(parse_schedule(element));
+  requests.reserve(batch.elements.size());
+  for (const std::string_view element : batch.elements) requests.push_back(parse_schedule(element));
   return requests;
 }
 

@@ -21,9 +21,19 @@ namespace detent::json {
 /// Reads the body of `POST /v1/tasks`. A JSON payload is kept byte for byte.
 Result<ScheduleRequest> parse_schedule(std::string_view body);
 
-/// Reads the body of `POST /v1/tasks/batch`: an array, or one object a line (NDJSON) when the type
-/// says so ("application/x-ndjson") or the body begins with an object. A wrong element is its own
-/// error; the whole fails only when the elements cannot be told apart or are over kMaxBatchTasks.
+/// The tasks in the body of `POST /v1/tasks/batch`, each as it stands there: what parse_schedule()
+/// reads.
+struct BatchElements {
+  enum class Framing : std::uint8_t { array, lines };
+  Framing framing = Framing::array;
+  std::vector<std::string_view> elements;  // point into the body
+};
+/// An array, or one object a line (NDJSON) when the type says so ("application/x-ndjson") or the
+/// body begins with an object. Errors: the elements cannot be told apart or are over
+/// kMaxBatchTasks.
+Result<BatchElements> split_schedule_batch(std::string_view body, std::string_view content_type);
+
+/// Reads all of them. A wrong element is its own error; the whole fails as above.
 Result<std::vector<Result<ScheduleRequest>>> parse_schedule_batch(std::string_view body,
                                                                   std::string_view content_type);
 

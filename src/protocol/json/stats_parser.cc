@@ -140,6 +140,51 @@ Result<Forecast> read_forecast(std::string_view json) {
   return forecast;
 }
 
+Result<WheelView::Slot> read_slot(std::string_view json, unsigned level) {
+  JsonField index{"slot"};
+  JsonField from{"from"};
+  JsonField until{"until"};
+  JsonField count{"count"};
+  const std::array<JsonField*, 4> fields{&index, &from, &until, &count};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  WheelView::Slot slot{.level = level};
+  ASSIGN_OR_RETURN(const std::uint64_t place,
+                   read_integer(index, {.max = std::numeric_limits<unsigned>::max()}));
+  slot.index = static_cast<unsigned>(place);
+  ASSIGN_OR_RETURN(slot.from, read_time(from));
+  ASSIGN_OR_RETURN(slot.until, read_time(until));
+  ASSIGN_OR_RETURN(slot.count, read_integer(count, {}));
+  return slot;
+}
+
+Result<WheelView> read_wheel(std::string_view json) {
+  JsonField now{"now"};
+  JsonField tick{"tick_ms"};
+  JsonField slots_per_level{"slots_per_level"};
+  JsonField timers{"timers"};
+  const std::array<JsonField*, 4> fields{&now, &tick, &slots_per_level, &timers};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  WheelView wheel;
+  ASSIGN_OR_RETURN(wheel.now, read_time(now));
+  ASSIGN_OR_RETURN(const std::uint64_t tick_ms, read_integer(tick, {.min = 1}));
+  wheel.tick = milliseconds{tick_ms};
+  ASSIGN_OR_RETURN(
+      const std::uint64_t slots,
+      read_integer(slots_per_level, {.min = 1, .max = std::numeric_limits<unsigned>::max()}));
+  wheel.slots_per_level = static_cast<unsigned>(slots);
+  ASSIGN_OR_RETURN(wheel.timers, read_integer(timers, {}));
+  ASSIGN_OR_RETURN(const auto levels, take_list(json, "levels"));
+  for (const std::string_view level : levels) {
+    ASSIGN_OR_RETURN(const auto elements, take_list(level, "slots"));
+    for (const std::string_view element : elements) {
+      ASSIGN_OR_RETURN(const WheelView::Slot slot, read_slot(element, wheel.level_count));
+      wheel.slots.push_back(slot);
+    }
+    ++wheel.level_count;
+  }
+  return wheel;
+}
+
 Result<RestoreAnswer::LineError> read_line_error(std::string_view json) {
   JsonField line{"line"};
   JsonField problem{"problem"};
@@ -176,6 +221,8 @@ Result<RestoreAnswer> read_restored(std::string_view json) {
 Result<ServerStats> parse_stats(std::string_view body) { return as_answer(read_stats(body)); }
 
 Result<Forecast> parse_forecast(std::string_view body) { return as_answer(read_forecast(body)); }
+
+Result<WheelView> parse_wheel(std::string_view body) { return as_answer(read_wheel(body)); }
 
 Result<RestoreAnswer> parse_restored(std::string_view body) {
   return as_answer(read_restored(body));

@@ -1,6 +1,6 @@
-#include "server/route_table.h"
+#include "net/route_table.h"
 
-namespace detent::server {
+namespace detent::net {
 namespace {
 
 std::optional<unsigned> hex_digit(char c) noexcept {
@@ -57,4 +57,4 @@ std::optional<std::vector<std::string>> match_path(std::string_view pattern,
   return parameters;
 }
 
-}  // namespace detent::server
+}  // namespace detent::net

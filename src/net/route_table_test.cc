@@ -1,8 +1,8 @@
-#include "server/route_table.h"
+#include "net/route_table.h"
 
 #include <gtest/gtest.h>
 
-namespace detent::server {
+namespace detent::net {
 namespace {
 
 RouteTable<int> table() {
@@ -62,4 +62,4 @@ TEST(RouteTable, ParametersAreDecoded) {
 }
 
 }  // namespace
-}  // namespace detent::server
+}  // namespace detent::net

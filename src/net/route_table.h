@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace detent::server {
+namespace detent::net {
 
 /// The text that percent-escapes stand for; nothing when one is broken ("%4", "%zz").
 std::optional<std::string> percent_decode(std::string_view text);
@@ -68,4 +68,4 @@ std::optional<RouteMatch<Handler>> RouteTable<Handler>::find(std::string_view me
   return best;
 }
 
-}  // namespace detent::server
+}  // namespace detent::net

@@ -1,0 +1,61 @@
+#include "net/http_query.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include "net/route_table.h"
+
+namespace detent::net {
+namespace {
+
+/// How much of a name that the client made up is told back to it.
+constexpr std::size_t kMaxToldNameBytes = 100;
+
+Error invalid(std::string message, std::string_view field) {
+  return {ErrorCode::invalid_argument, std::move(message),
+          std::string(field.substr(0, kMaxToldNameBytes))};
+}
+
+Result<void> take_parameter(std::string_view text, std::span<QueryParameter* const> parameters) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const std::optional<std::string> name = percent_decode(text.substr(0, equals));
+  std::optional<std::string> value = percent_decode(text.substr(std::min(equals + 1, text.size())));
+  if (!name || !value) return invalid("a percent-escape in the query is broken", "");
+  const auto found =
+      std::find_if(parameters.begin(), parameters.end(),
+                   [&name](const QueryParameter* parameter) { return parameter->name == *name; });
+  if (found == parameters.end()) return invalid("there is no such parameter here", *name);
+  if ((*found)->value) return invalid("the parameter is given twice", *name);
+  (*found)->value = *std::move(value);
+  return ok();
+}
+
+}  // namespace
+
+Result<void> take_query(std::string_view target, std::span<QueryParameter* const> parameters) {
+  const std::size_t mark = target.find('?');
+  std::string_view rest = mark == std::string_view::npos ? "" : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('&'), rest.size());
+    if (end > 0) TRY(take_parameter(rest.substr(0, end), parameters));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return ok();
+}
+
+Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t most,
+                                 std::uint64_t other) {
+  if (!parameter.value) return other;
+  std::uint64_t count = 0;
+  const char* const begin = parameter.value->data();
+  const char* const end = begin + parameter.value->size();
+  const auto [stop, error] = std::from_chars(begin, end, count);
+  if (error == std::errc{} && stop == end && count >= 1 && count <= most) return count;
+  return invalid(
+      std::string(parameter.name) + " must be an integer from 1 to " + std::to_string(most),
+      parameter.name);
+}
+
+}  // namespace detent::net

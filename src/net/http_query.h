@@ -1,0 +1,29 @@
+// The query of a request's target ("?bins=60&span=1h"), read as strictly as bodies are: a parameter
+// that does not exist, comes twice or is out of its bounds is refused by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace detent::net {
+
+/// A parameter that a route has.
+struct QueryParameter {
+  std::string_view name;
+  std::optional<std::string> value = {};  // decoded; none: not given
+};
+
+/// Finds the parameters in the query of `target` and fills in their values. A query is the rest
+/// after '?', NAME=VALUE joined by '&', with percent-escapes. Errors: invalid_argument.
+Result<void> take_query(std::string_view target, std::span<QueryParameter* const> parameters);
+
+/// A whole number from 1 to `most`; `other` when it is not given. Errors: invalid_argument.
+Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t most,
+                                 std::uint64_t other);
+
+}  // namespace detent::net
