@@ -1,0 +1,217 @@
+#include "gateway/batch_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gateway/fan_out.h"
+#include "protocol/json/json_fields.h"
+#include "protocol/json/json_writer.h"
+#include "protocol/json/problem.h"
+#include "protocol/json/request_parser.h"
+
+namespace detent::gateway {
+namespace {
+
+using Texts = std::vector<std::string_view>;
+using Indices = std::vector<std::size_t>;
+
+/// The elements of a request, and the shard of each; none: it is of no shard.
+struct Elements {
+  Texts texts;
+  std::vector<std::optional<ShardNumber>> shards;
+};
+
+void append_joined(std::string& out, const Texts& texts, char separator) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) out.push_back(separator);
+    out.append(texts[i]);
+  }
+}
+
+/// What stands for the result of each element of a part that failed.
+std::string element_error(const net::HttpResponse& answer) {
+  std::string problem = json::render_problem(
+      is_success(answer) ? Error{ErrorCode::internal, "what the shard answered cannot be read", ""}
+                         : json::parse_problem(answer.status, answer.body));
+  // Its own words, whatever this version knows of them.
+  const Result<std::string_view> told = json::read_json(answer.body);
+  const bool is_problem = answer.content_type == json::kProblemContentType && told &&
+                          json::kind_of(*told) == json::JsonKind::object;
+  if (is_problem) problem = *told;
+  return R"({"error":)" + problem + "}";
+}
+
+/// Whether all have failed, and alike, so that one failure tells it all.
+bool is_one_failure(const Answers& answers) noexcept {
+  return std::ranges::all_of(answers, [&](const net::HttpResponse& answer) {
+    return !is_success(answer) && answer.status == answers.front().status;
+  });
+}
+
+/// `indices` tells of each answer which elements it is about.
+net::HttpResponse put_back(const std::vector<Indices>& indices, Answers answers) {
+  if (is_one_failure(answers)) return std::move(answers.front());
+  std::size_t count = 0;
+  for (const Indices& part : indices) count += part.size();
+  std::vector<std::string> failures;
+  failures.reserve(answers.size());  // it is pointed into
+  Texts results(count);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const Result<Texts> told = json::take_list(answers[i].body, "results");
+    const bool is_done = is_success(answers[i]) && told && told->size() == indices[i].size();
+    if (!is_done) failures.push_back(element_error(answers[i]));
+    for (std::size_t j = 0; j < indices[i].size(); ++j) {
+      results[indices[i][j]] = is_done ? (*told)[j] : failures.back();
+    }
+  }
+  std::string body = R"({"results":[)";
+  append_joined(body, results, ',');
+  body += "]}";
+  return joined(answers, std::move(body));
+}
+
+/// `body_of` makes the body for a shard out of its elements, which lie in the request's body.
+Plan take_apart(net::HttpRequest&& request, const Elements& elements,
+                const std::function<std::string(const Texts&)>& body_of) {
+  const auto known =
+      std::ranges::find_if(elements.shards, [](const auto& shard) { return shard.has_value(); });
+  const ShardNumber some = known == elements.shards.end() ? 0 : **known;
+  std::map<ShardNumber, Indices> by_shard;
+  for (std::size_t i = 0; i < elements.texts.size(); ++i) {
+    by_shard[elements.shards[i].value_or(some)].push_back(i);
+  }
+  if (by_shard.size() <= 1) return to_shard(std::move(request), some);
+  Plan plan;
+  std::vector<Indices> parts;
+  for (auto& [shard, indices] : by_shard) {
+    Texts texts;
+    texts.reserve(indices.size());
+    for (const std::size_t i : indices) texts.push_back(elements.texts[i]);
+    plan.parts.push_back({.shard = shard, .request = with_body(request, body_of(texts))});
+    parts.push_back(std::move(indices));
+  }
+  plan.join = [parts = std::move(parts)](Answers answers) -> Step {
+    return put_back(parts, std::move(answers));
+  };
+  return plan;
+}
+
+/// An object of which one member, an array of strings, is to be taken apart.
+struct NamesBody {
+  std::vector<json::JsonMember> others;
+  Texts names;
+};
+
+/// Nothing when the body is not of this kind, or no server would take it.
+std::optional<NamesBody> read_names(std::string_view body, std::string_view list) {
+  NamesBody read;
+  std::optional<std::string_view> names;
+  json::JsonReader reader(body);
+  if (!reader.enter_object()) return std::nullopt;
+  while (const auto member = reader.next_member()) {
+    if (json::unescape(member->name) != list) {
+      read.others.push_back(*member);
+    } else if (names) {
+      return std::nullopt;
+    } else {
+      names = member->value;
+    }
+  }
+  if (!reader.finish() || !names) return std::nullopt;
+  Result<Texts> texts = json::take_elements(*names, kMaxBatchTasks);
+  if (!texts) return std::nullopt;
+  read.names = *std::move(texts);
+  const bool are_strings = std::ranges::all_of(read.names, [](std::string_view name) {
+    return json::kind_of(name) == json::JsonKind::string;
+  });
+  if (!are_strings) return std::nullopt;
+  return read;
+}
+
+std::string render(const NamesBody& body, std::string_view list, const Texts& names) {
+  std::string text = "{";
+  for (const json::JsonMember& member : body.others) {
+    text.append(member.name).append(":").append(member.value).append(",");
+  }
+  text.append("\"").append(list).append("\":[");
+  append_joined(text, names, ',');
+  return text + "]}";
+}
+
+using ShardOfName = std::function<std::optional<ShardNumber>(std::string_view)>;
+
+/// Takes `body`, which is the request's, apart by what `shard_of` says of each name.
+Plan take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::string_view list,
+                      const ShardOfName& shard_of) {
+  Elements elements{.texts = body.names, .shards = {}};
+  elements.shards.reserve(body.names.size());
+  for (const std::string_view name : body.names) {
+    elements.shards.push_back(shard_of(json::unescape(name)));
+  }
+  return take_apart(std::move(request), elements,
+                    [&](const Texts& names) { return render(body, list, names); });
+}
+
+std::optional<ShardNumber> if_there(ShardNumber shard, ShardNumber shards) noexcept {
+  return shard < shards ? std::optional(shard) : std::nullopt;
+}
+
+}  // namespace
+
+Plan plan_schedule_batch(net::HttpRequest request, ShardNumber shards) {
+  Result<json::BatchElements> batch =
+      json::split_schedule_batch(request.body, request.header("content-type"));
+  if (!batch) return to_shard(std::move(request), 0);
+  Elements elements{.texts = std::move(batch->elements), .shards = {}};
+  elements.shards.reserve(elements.texts.size());
+  for (const std::string_view task : elements.texts) {
+    const std::optional<std::string> queue = queue_in(task);
+    elements.shards.push_back(queue ? std::optional(shard_of_queue(*queue, shards)) : std::nullopt);
+  }
+  const bool is_array = batch->framing == json::BatchElements::Framing::array;
+  const auto body_of = [is_array](const Texts& tasks) {
+    std::string body = is_array ? "[" : "";
+    append_joined(body, tasks, is_array ? ',' : '\n');
+    return body.append(is_array ? "]" : "\n");
+  };
+  Plan plan = take_apart(std::move(request), elements, body_of);
+  if (is_array || plan.parts.size() == 1) return plan;
+  // The first line of a part may be one that does not show what the part is.
+  for (Part& part : plan.parts) {
+    net::HttpHeaders& headers = part.request.headers;
+    std::erase_if(headers, [](const auto& header) { return header.first == "content-type"; });
+    headers.emplace_back("content-type", "application/x-ndjson");
+  }
+  return plan;
+}
+
+Plan plan_named_tasks(net::HttpRequest request, ShardNumber shards) {
+  const std::optional<NamesBody> body = read_names(request.body, "ids");
+  if (body) {
+    return take_names_apart(std::move(request), *body, "ids", [shards](std::string_view text) {
+      const std::optional<TaskId> id = parse_task_id(text);
+      return id ? if_there(shard_of_task(*id), shards) : std::nullopt;
+    });
+  }
+  const std::optional<std::string> queue = queue_in(request.body);
+  return to_shard(std::move(request), queue ? shard_of_queue(*queue, shards) : 0);
+}
+
+Plan plan_leases(net::HttpRequest request, ShardNumber shards) {
+  const std::optional<NamesBody> body = read_names(request.body, "leases");
+  if (!body) return to_shard(std::move(request), 0);
+  return take_names_apart(std::move(request), *body, "leases", [shards](std::string_view text) {
+    const std::optional<LeaseToken> lease = parse_lease_token(text);
+    return lease ? if_there(shard_of_lease(*lease), shards) : std::nullopt;
+  });
+}
+
+}  // namespace detent::gateway

@@ -1,0 +1,90 @@
+#include "gateway/fan_out.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "protocol/json/json_fields.h"
+#include "protocol/json/problem.h"
+#include "protocol/json/read_answer.h"
+
+namespace detent::gateway {
+namespace {
+
+bool says_who_may_read(std::string_view header) noexcept {
+  return header.starts_with("access-control-") || header == "vary";
+}
+
+bool is_framing(std::string_view header) noexcept {
+  return header == "content-length" || header == "transfer-encoding" || header == "expect";
+}
+
+}  // namespace
+
+net::HttpResponse problem(const Error& error) {
+  return {.status = json::http_status(error.code),
+          .content_type = std::string(json::kProblemContentType),
+          .body = json::render_problem(error)};
+}
+
+net::HttpResponse joined(const Answers& answers, std::string body) {
+  net::HttpResponse all{.status = 200, .body = std::move(body)};
+  for (const auto& header : answers.front().headers) {
+    if (says_who_may_read(header.first)) all.headers.push_back(header);
+  }
+  return all;
+}
+
+net::HttpRequest with_body(const net::HttpRequest& request, std::string body) {
+  net::HttpRequest other{.method = request.method,
+                         .target = request.target,
+                         .headers = {},
+                         .body = std::move(body),
+                         .peer = request.peer};
+  std::ranges::copy_if(request.headers, std::back_inserter(other.headers),
+                       [](const auto& header) { return !is_framing(header.first); });
+  return other;
+}
+
+net::HttpRequest as_get(const net::HttpRequest& request, std::string target) {
+  net::HttpRequest get = with_body(request, "");
+  get.method = "GET";
+  get.target = std::move(target);
+  return get;
+}
+
+Plan to_shard(net::HttpRequest request, ShardNumber shard) {
+  Plan plan;
+  plan.parts.push_back({.shard = shard, .request = std::move(request)});
+  plan.join = [](Answers answers) -> Step { return std::move(answers.front()); };
+  return plan;
+}
+
+Plan to_each(std::vector<Part> parts, Merge merge) {
+  return {.parts = std::move(parts), .join = [merge = std::move(merge)](Answers answers) -> Step {
+            const auto failed =
+                std::ranges::find_if_not(answers, [](const auto& one) { return is_success(one); });
+            if (failed != answers.end()) return std::move(*failed);
+            Result<Step> step = json::as_answer(merge(std::move(answers)));
+            if (!step) return problem(step.error());
+            return *std::move(step);
+          }};
+}
+
+Plan to_all(const net::HttpRequest& request, ShardNumber shards, Merge merge) {
+  std::vector<Part> parts;
+  parts.reserve(shards);
+  for (ShardNumber shard = 0; shard < shards; ++shard) parts.push_back({shard, request});
+  return to_each(std::move(parts), std::move(merge));
+}
+
+std::optional<std::string> queue_in(std::string_view body) {
+  json::JsonField queue{"queue"};
+  const std::array<json::JsonField*, 1> fields{&queue};
+  if (!json::take_fields(body, fields, json::UnknownFields::skip)) return std::nullopt;
+  Result<std::string> name = json::read_string(queue);
+  if (!name) return std::nullopt;
+  return *std::move(name);
+}
+
+}  // namespace detent::gateway

@@ -1,0 +1,49 @@
+// One request to one shard or to all, and what several answers have in common.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gateway/request_plan.h"
+
+namespace detent::gateway {
+
+using Answers = std::vector<net::HttpResponse>;
+
+inline bool is_success(const net::HttpResponse& answer) noexcept {
+  return answer.status >= 200 && answer.status < 300;
+}
+/// The server could not, whatever was asked: asking again may help, asking others does not.
+inline bool is_server_failure(const net::HttpResponse& answer) noexcept {
+  return answer.status >= 500;
+}
+
+/// `error` as an answer of the gateway's own.
+net::HttpResponse problem(const Error& error);
+/// What the answers have become: their status is 200, and who may read it (CORS) is as they say.
+/// Requires: there is one.
+net::HttpResponse joined(const Answers& answers, std::string body);
+
+/// The request with another method, target or body; the framing that its headers tell is gone.
+net::HttpRequest with_body(const net::HttpRequest& request, std::string body);
+net::HttpRequest as_get(const net::HttpRequest& request, std::string target);
+
+/// Sends the request there as it came; the answer is that shard's.
+Plan to_shard(net::HttpRequest request, ShardNumber shard);
+
+/// What is made of answers that are all successes; an error when one cannot be read, which is
+/// answered as a problem (500).
+using Merge = std::function<Result<Step>(Answers)>;
+/// Carries out the parts; the first answer that is no success is the answer.
+Plan to_each(std::vector<Part> parts, Merge merge);
+/// Likewise, the same to every shard.
+Plan to_all(const net::HttpRequest& request, ShardNumber shards, Merge merge);
+
+/// The queue that a JSON object names in its member `queue`, if it does.
+std::optional<std::string> queue_in(std::string_view body);
+
+}  // namespace detent::gateway

@@ -1,0 +1,50 @@
+// What a request to a cluster asks of which shard, and how the answers become one.
+//
+// A shard is all that a few queues have: their tasks, leases, keys and schedules. Whatever names a
+// queue, a task (its id carries the shard) or a lease (its number does) is for one shard, and goes
+// there as it came. What names several, a batch, is taken apart, and its results are put back into
+// the order asked for. What asks about everything goes to every shard, and the answers are added up
+// or merged. All of it is HTTP requests and answers in, and HTTP requests and answers out: a shard
+// answers as a server of its own would, so it does all checks, access too, and a request that makes
+// no sense goes to some shard as it came, which says what is wrong with it.
+//
+// Pure: who serves a shard, and how a request gets there, is for others (server/).
+#pragma once
+
+#include <functional>
+#include <variant>
+#include <vector>
+
+#include "cluster/shard_map.h"
+#include "net/http_message.h"
+
+namespace detent::gateway {
+
+struct Plan;
+/// The answer, or what to ask for first.
+using Step = std::variant<net::HttpResponse, Plan>;
+
+/// One request to one shard.
+struct Part {
+  ShardNumber shard = 0;
+  net::HttpRequest request;
+};
+
+/// What to ask, all at once, and what to make of it.
+struct Plan {
+  std::vector<Part> parts;  // at least one
+  /// Takes the answers to `parts`, in their order: one each. An answer that is no success may come
+  /// from the shard, or from whoever could not reach it (503 with a Retry-After header).
+  std::function<Step(std::vector<net::HttpResponse>)> join;
+};
+
+/// How the request is carried out on so many shards. Requires: it is none of those that each node
+/// answers by itself, is_of_node().
+Step plan_request(net::HttpRequest request, ShardNumber shards);
+
+/// Whether the request is not about tasks, so that any node answers it without asking: the
+/// dashboard's files, /healthz, /readyz, /metrics, /openapi.json, /v1/cluster, /v1/events,
+/// /v1/stats/history, and any path that no shard knows.
+bool is_of_node(const net::HttpRequest& request);
+
+}  // namespace detent::gateway

@@ -1,0 +1,108 @@
+#include "gateway/schedule_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gateway/fan_out.h"
+#include "net/route_table.h"
+
+namespace detent::gateway {
+namespace {
+
+/// The path of the schedule that the target of a request about it names, as it was sent.
+std::string path_of_schedule(const std::string& target) {
+  constexpr std::string_view kPrefix = "/v1/schedules/";
+  const std::size_t end = target.find_first_of("/?", kPrefix.size());
+  return target.substr(0, end);
+}
+
+/// Which of the shards asked, 0 … n − 1, have it.
+std::vector<ShardNumber> holders(const Answers& answers) {
+  std::vector<ShardNumber> shards;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (is_success(answers[i])) shards.push_back(static_cast<ShardNumber>(i));
+  }
+  return shards;
+}
+
+std::optional<net::HttpResponse> first_server_failure(Answers& answers) {
+  const auto failed =
+      std::ranges::find_if(answers, [](const auto& one) { return is_server_failure(one); });
+  if (failed == answers.end()) return std::nullopt;
+  return std::move(*failed);
+}
+
+/// Asks every shard for the schedule.
+Plan look_for_schedule(const net::HttpRequest& request, ShardNumber shards,
+                       std::function<Step(Answers)> join) {
+  Plan plan;
+  const net::HttpRequest get = as_get(request, path_of_schedule(request.target));
+  for (ShardNumber shard = 0; shard < shards; ++shard) plan.parts.push_back({shard, get});
+  plan.join = std::move(join);
+  return plan;
+}
+
+net::HttpResponse is_elsewhere(const std::string& target) {
+  const std::string path = path_of_schedule(target);
+  const auto name = net::percent_decode(path.substr(path.rfind('/') + 1));
+  return problem({ErrorCode::conflict,
+                  "schedule " + name.value_or("") +
+                      " makes tasks for a queue of another shard: remove it first to have it make "
+                      "them for this one",
+                  "queue"});
+}
+
+}  // namespace
+
+Plan plan_put_schedule(net::HttpRequest request, ShardNumber shards) {
+  const std::optional<std::string> queue = queue_in(request.body);
+  if (!queue) return to_shard(std::move(request), 0);  // which refuses it
+  const ShardNumber own = shard_of_queue(*queue, shards);
+  const net::HttpRequest& asked = request;
+  return look_for_schedule(asked, shards, [request, own](Answers answers) -> Step {
+    const std::vector<ShardNumber> found = holders(answers);
+    const bool is_other = std::ranges::any_of(found, [own](ShardNumber one) { return one != own; });
+    if (is_other) return is_elsewhere(request.target);
+    // A shard that does not answer may have one of this name.
+    if (auto failure = first_server_failure(answers)) return *std::move(failure);
+    return to_shard(request, own);
+  });
+}
+
+Plan plan_get_schedule(net::HttpRequest request, ShardNumber shards) {
+  Plan plan;
+  for (ShardNumber shard = 0; shard < shards; ++shard) plan.parts.push_back({shard, request});
+  plan.join = [](Answers answers) -> Step {
+    const std::vector<ShardNumber> found = holders(answers);
+    if (!found.empty()) return std::move(answers[found.front()]);
+    if (auto failure = first_server_failure(answers)) return *std::move(failure);
+    // One that has it may refuse the rest of the request.
+    const auto refused =
+        std::ranges::find_if(answers, [](const auto& one) { return one.status != 404; });
+    return std::move(refused == answers.end() ? answers.front() : *refused);
+  };
+  return plan;
+}
+
+Plan plan_change_schedule(net::HttpRequest request, ShardNumber shards) {
+  const net::HttpRequest& asked = request;
+  return look_for_schedule(asked, shards, [request](Answers answers) -> Step {
+    const std::vector<ShardNumber> found = holders(answers);
+    if (found.empty()) {
+      if (auto failure = first_server_failure(answers)) return *std::move(failure);
+      return to_shard(request, 0);  // which says why not
+    }
+    if (request.method != "DELETE") return to_shard(request, found.front());
+    std::vector<Part> parts;
+    for (const ShardNumber shard : found) parts.push_back({shard, request});
+    return to_each(std::move(parts), [](Answers removed) -> Result<Step> {
+      return Step(std::move(removed.front()));
+    });
+  });
+}
+
+}  // namespace detent::gateway

@@ -1,0 +1,105 @@
+#include "gateway/schedule_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gateway/plan_fixture.h"
+
+namespace detent::gateway {
+namespace {
+
+constexpr ShardNumber kShards = 3;
+
+net::HttpRequest put_in_queue_of(ShardNumber shard) {
+  return {.method = "PUT",
+          .target = "/v1/schedules/s?x",
+          .headers = {{"content-length", "1"}},
+          .body = R"({"queue":")" + queue_of(shard, kShards) + R"("})"};
+}
+
+net::HttpResponse made() { return {.status = 201, .body = "made"}; }
+
+/// Shards of which some have the schedule, and some are away.
+struct Shards {
+  std::vector<ShardNumber> have = {};
+  std::vector<ShardNumber> away = {};
+
+  net::HttpResponse operator()(const Part& part) const {
+    if (std::ranges::find(away, part.shard) != away.end()) return unreachable();
+    if (part.request.method == "PUT") return made();
+    if (std::ranges::find(have, part.shard) == have.end()) return not_there();
+    return ok_json(part.request.method + std::to_string(part.shard));
+  }
+};
+
+TEST(SchedulePlan, ItIsPutWhereItsQueueIs) {
+  for (const Shards& shards : {Shards{}, Shards{.have = {1}}}) {
+    const CarriedOut done = carry_out(put_in_queue_of(1), kShards, shards);
+    ASSERT_EQ(done.rounds.size(), 2U);
+    ASSERT_EQ(done.rounds[0].size(), kShards);
+    EXPECT_EQ(done.rounds[0][0].request.method, "GET");
+    EXPECT_EQ(done.rounds[0][0].request.target, "/v1/schedules/s");
+    EXPECT_EQ(done.rounds[0][0].request.body, "");
+    EXPECT_TRUE(done.rounds[0][0].request.headers.empty());
+    ASSERT_EQ(done.rounds[1].size(), 1U);
+    EXPECT_EQ(done.rounds[1][0].shard, 1U);
+    EXPECT_EQ(done.rounds[1][0].request.body, put_in_queue_of(1).body);
+    EXPECT_EQ(done.answer.status, 201);
+  }
+}
+
+TEST(SchedulePlan, ItIsNotPutWhereAnotherShardHasItOrMayHave) {
+  CarriedOut done = carry_out(put_in_queue_of(1), kShards, Shards{.have = {2}, .away = {0}});
+  EXPECT_EQ(done.rounds.size(), 1U);
+  EXPECT_EQ(done.answer.status, 409);
+  EXPECT_NE(done.answer.body.find("schedule s"), std::string::npos) << done.answer.body;
+  done = carry_out(put_in_queue_of(1), kShards, Shards{.have = {1}, .away = {2}});
+  EXPECT_EQ(done.rounds.size(), 1U);
+  EXPECT_EQ(done.answer.status, 503);
+  EXPECT_EQ(done.answer.header("retry-after"), "2");
+}
+
+TEST(SchedulePlan, WhoHasItAnswersWhoeverElseIsAway) {
+  for (const char* target : {"/v1/schedules/s", "/v1/schedules/s/next?count=2"}) {
+    const Shards shards{.have = {1}, .away = {0, 2}};
+    const CarriedOut done = carry_out(get(target), kShards, shards);
+    EXPECT_EQ(done.answer.body, "GET1") << target;
+    EXPECT_EQ(done.rounds.size(), 1U);
+    EXPECT_EQ(done.rounds[0][2].request.target, target);
+  }
+  EXPECT_EQ(carry_out(get("/v1/schedules/s"), kShards, Shards{.away = {1}}).answer.status, 503);
+  EXPECT_EQ(carry_out(get("/v1/schedules/s"), kShards, Shards{}).answer.status, 404);
+}
+
+TEST(SchedulePlan, AVerbIsForWhoHasIt) {
+  const net::HttpRequest verb = post("/v1/schedules/s/trigger", "{}");
+  CarriedOut done = carry_out(verb, kShards, Shards{.have = {2}, .away = {0}});
+  EXPECT_EQ(done.answer.body, "POST2");
+  EXPECT_EQ(done.rounds[0][0].request.target, "/v1/schedules/s");
+  EXPECT_EQ(done.rounds[1][0].request.target, verb.target);
+  EXPECT_EQ(done.rounds[1][0].request.body, "{}");
+  EXPECT_EQ(carry_out(verb, kShards, Shards{.away = {1}}).answer.status, 503);
+  done = carry_out(verb, kShards, Shards{});
+  EXPECT_EQ(done.answer.status, 404);
+  EXPECT_EQ(done.rounds.at(1).at(0).shard, 0U);
+  EXPECT_EQ(done.rounds[1][0].request.method, "POST");
+}
+
+TEST(SchedulePlan, ANameThatTwoShardsHaveIsRemovedFromBoth) {
+  net::HttpRequest remove = get("/v1/schedules/s");
+  remove.method = "DELETE";
+  const CarriedOut done = carry_out(remove, kShards, Shards{.have = {0, 2}});
+  ASSERT_EQ(done.rounds.at(1).size(), 2U);
+  EXPECT_EQ(done.rounds[1][1].shard, 2U);
+  EXPECT_EQ(done.answer.body, "DELETE0");
+  const CarriedOut verb =
+      carry_out(post("/v1/schedules/s/trigger", ""), kShards, Shards{.have = {0, 2}});
+  EXPECT_EQ(verb.rounds.at(1).size(), 1U);
+}
+
+}  // namespace
+}  // namespace detent::gateway

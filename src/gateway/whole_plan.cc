@@ -1,0 +1,232 @@
+#include "gateway/whole_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gateway/fan_out.h"
+#include "net/http_query.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/json_fields.h"
+#include "protocol/json/json_writer.h"
+#include "protocol/json/stats_parser.h"
+
+namespace detent::gateway {
+namespace {
+
+/// An object of a list, and what the list is sorted by.
+struct Named {
+  std::string name;
+  std::string_view text;
+};
+
+/// The objects in the member `list` of all answers, by their member `name`; they point into those.
+Result<std::vector<Named>> merge_by_name(const Answers& answers, std::string_view list,
+                                         std::string_view name) {
+  std::vector<Named> all;
+  for (const net::HttpResponse& answer : answers) {
+    ASSIGN_OR_RETURN(const auto texts, json::take_list(answer.body, list));
+    for (const std::string_view text : texts) {
+      json::JsonField field{name};
+      const std::array<json::JsonField*, 1> fields{&field};
+      TRY(json::take_fields(text, fields, json::UnknownFields::skip));
+      ASSIGN_OR_RETURN(std::string value, json::read_string(field));
+      all.push_back({std::move(value), text});
+    }
+  }
+  std::ranges::stable_sort(all, {}, &Named::name);
+  return all;
+}
+
+void write_list(json::JsonWriter& writer, std::string_view name, const std::vector<Named>& all) {
+  writer.begin_object().name(name).begin_array();
+  for (const Named& one : all) writer.raw(one.text);
+  writer.end_array();
+}
+
+void add(QueueStats& sum, const QueueStats& more) {
+  sum.scheduled += more.scheduled;
+  sum.ready += more.ready;
+  sum.leased += more.leased;
+  sum.dead += more.dead;
+}
+
+void add(TaskCounters& sum, const TaskCounters& more) {
+  sum.scheduled += more.scheduled;
+  sum.fired += more.fired;
+  sum.leased += more.leased;
+  sum.completed += more.completed;
+  sum.failed += more.failed;
+  sum.cancelled += more.cancelled;
+  sum.dead += more.dead;
+  sum.leases_expired += more.leases_expired;
+  sum.conflicts += more.conflicts;
+  sum.quarantined += more.quarantined;
+}
+
+/// Adds each to the one in its place; what is not there is 0.
+void add(std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& more) {
+  sum.resize(std::max(sum.size(), more.size()));
+  std::ranges::transform(more, sum, sum.begin(), std::plus{});
+}
+
+void add(json::ServerStats& sum, json::ServerStats more) {
+  sum.uptime = std::max(sum.uptime, more.uptime);
+  sum.loaded += more.loaded;
+  sum.waiting_workers += more.waiting_workers;
+  sum.schedules += more.schedules;
+  if (more.away) sum.away = sum.away.value_or(0) + *more.away;
+  add(sum.counters, more.counters);
+  add(sum.lateness, more.lateness);
+  add(sum.all, more.all);
+  sum.queue_count += more.queue_count;
+  std::ranges::move(more.queues, std::back_inserter(sum.queues));
+}
+
+/// Leaves the `most` largest queues, by name.
+void keep_largest(std::vector<QueueStats>& queues, std::uint64_t most) {
+  const auto tasks = [](const QueueStats& queue) {
+    return queue.scheduled + queue.ready + queue.leased + queue.dead;
+  };
+  if (most < queues.size()) {
+    std::ranges::sort(queues, {}, &QueueStats::queue);
+    std::ranges::stable_sort(queues, std::greater{}, tasks);
+    queues.resize(most);
+  }
+  std::ranges::sort(queues, {}, &QueueStats::queue);
+}
+
+Result<Step> add_stats(const Answers& answers, std::uint64_t most_queues) {
+  ASSIGN_OR_RETURN(json::ServerStats sum, json::parse_stats(answers.front().body));
+  for (std::size_t i = 1; i < answers.size(); ++i) {
+    ASSIGN_OR_RETURN(json::ServerStats more, json::parse_stats(answers[i].body));
+    add(sum, std::move(more));
+  }
+  keep_largest(sum.queues, most_queues);
+  return Step(joined(answers, json::render_stats(sum)));
+}
+
+enum class Clocks : bool { may_differ, must_agree };
+
+Result<Step> add_forecasts(const net::HttpRequest& request, Answers answers, Clocks clocks) {
+  std::vector<Forecast> forecasts;
+  Forecast sum;
+  for (const net::HttpResponse& answer : answers) {
+    ASSIGN_OR_RETURN(Forecast forecast, json::parse_forecast(answer.body));
+    sum.from = std::max(sum.from, forecast.from);
+    forecasts.push_back(std::move(forecast));
+  }
+  std::vector<Part> early;
+  std::vector<std::size_t> asked_again;
+  for (std::size_t i = 0; i < forecasts.size(); ++i) {
+    if (forecasts[i].from == sum.from) continue;
+    early.push_back({static_cast<ShardNumber>(i), request});
+    asked_again.push_back(i);
+  }
+  if (clocks == Clocks::must_agree && !early.empty()) {
+    return Step(to_each(std::move(early), [=](Answers again) mutable -> Result<Step> {
+      for (std::size_t i = 0; i < again.size(); ++i) answers[asked_again[i]] = std::move(again[i]);
+      return add_forecasts(request, std::move(answers), Clocks::may_differ);
+    }));
+  }
+  sum.bin = forecasts.front().bin;
+  for (const Forecast& forecast : forecasts) {
+    add(sum.counts, forecast.counts);
+    sum.overdue += forecast.overdue;
+    sum.later += forecast.later;
+    sum.coarse += forecast.coarse;
+  }
+  return Step(joined(answers, json::render_forecast(sum)));
+}
+
+Result<Step> add_wheels(const Answers& answers) {
+  WheelView sum;
+  std::map<std::pair<unsigned, unsigned>, WheelView::Slot> slots;  // by level and index
+  for (const net::HttpResponse& answer : answers) {
+    ASSIGN_OR_RETURN(const WheelView wheel, json::parse_wheel(answer.body));
+    sum.now = std::max(sum.now, wheel.now);
+    sum.tick = wheel.tick;
+    sum.slots_per_level = wheel.slots_per_level;
+    sum.level_count = std::max(sum.level_count, wheel.level_count);
+    sum.timers += wheel.timers;
+    for (const WheelView::Slot& slot : wheel.slots) {
+      const auto [place, is_new] = slots.try_emplace({slot.level, slot.index}, slot);
+      if (!is_new) place->second.count += slot.count;
+    }
+  }
+  for (const auto& [place, slot] : slots) sum.slots.push_back(slot);
+  std::ranges::stable_sort(
+      sum.slots, {}, [](const WheelView::Slot& slot) { return std::pair(slot.level, slot.from); });
+  return Step(joined(answers, json::render_wheel(sum)));
+}
+
+}  // namespace
+
+Plan plan_queues(net::HttpRequest request, ShardNumber shards) {
+  return to_all(request, shards, [](const Answers& answers) -> Result<Step> {
+    ASSIGN_OR_RETURN(const std::vector<Named> queues, merge_by_name(answers, "queues", "queue"));
+    std::string body;
+    json::JsonWriter writer(body);
+    write_list(writer, "queues", queues);
+    writer.end_object();
+    return Step(joined(answers, std::move(body)));
+  });
+}
+
+Plan plan_schedules(net::HttpRequest request, ShardNumber shards) {
+  net::QueryParameter limit{"limit"};
+  net::QueryParameter cursor{"cursor"};
+  const std::array<net::QueryParameter*, 2> parameters{&limit, &cursor};
+  const Result<void> taken = net::take_query(request.target, parameters);
+  const Result<std::uint64_t> most = net::read_count(limit, kMaxPage, kDefaultPage);
+  if (!taken || !most) return to_shard(std::move(request), 0);  // which refuses it
+  return to_all(request, shards, [most = *most](const Answers& answers) -> Result<Step> {
+    ASSIGN_OR_RETURN(std::vector<Named> schedules, merge_by_name(answers, "schedules", "name"));
+    if (schedules.size() > most) schedules.resize(most);
+    const bool is_full = schedules.size() == most;
+    std::string body;
+    json::JsonWriter writer(body);
+    write_list(writer, "schedules", schedules);
+    writer.name("cursor").string_or_null(is_full ? schedules.back().name : "");
+    writer.end_object();
+    return Step(joined(answers, std::move(body)));
+  });
+}
+
+Plan plan_stats(net::HttpRequest request, ShardNumber shards) {
+  net::QueryParameter queues{"queues"};
+  const std::array<net::QueryParameter*, 1> parameters{&queues};
+  const Result<void> taken = net::take_query(request.target, parameters);
+  if (!taken) return to_shard(std::move(request), 0);  // which refuses it
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (queues.value) {
+    std::from_chars(queues.value->data(), queues.value->data() + queues.value->size(), most);
+  }
+  return to_all(request, shards, [most](const Answers& answers) -> Result<Step> {
+    return add_stats(answers, most);  // a number that is none was refused by all
+  });
+}
+
+Plan plan_forecast(net::HttpRequest request, ShardNumber shards) {
+  return to_all(request, shards, [request](Answers answers) -> Result<Step> {
+    return add_forecasts(request, std::move(answers), Clocks::must_agree);
+  });
+}
+
+Plan plan_wheel(net::HttpRequest request, ShardNumber shards) {
+  return to_all(request, shards,
+                [](const Answers& answers) -> Result<Step> { return add_wheels(answers); });
+}
+
+}  // namespace detent::gateway

@@ -1,0 +1,186 @@
+#include "gateway/whole_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gateway/plan_fixture.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/stats_parser.h"
+
+namespace detent::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr ShardNumber kShards = 2;
+
+PlayShard answers(std::vector<std::string> bodies) {
+  return [bodies = std::move(bodies)](const Part& part) { return ok_json(bodies.at(part.shard)); };
+}
+
+WallTime at(std::int64_t count) { return WallTime{milliseconds{count}}; }
+
+QueueStats queue(const char* name, std::uint64_t ready) {
+  return {.queue = name, .ready = ready, .oldest_ready_age = milliseconds{5}};
+}
+
+TEST(WholePlan, QueuesAreSortedByName) {
+  const CarriedOut done = carry_out(
+      get("/v1/queues"), kShards,
+      answers({R"({"queues":[{"queue":"b","x":1.0},{"queue":"d"}]})", R"({"queues":[{"queue":"a"},
+               {"queue":"c"}]})"}));
+  EXPECT_EQ(done.answer.body,
+            R"({"queues":[{"queue":"a"},{"queue":"b","x":1.0},{"queue":"c"},{"queue":"d"}]})");
+}
+
+TEST(WholePlan, APageOfSchedulesGoesOnBehindItsLastName) {
+  const PlayShard play = answers({R"({"schedules":[{"name":"b"},{"name":"c"}],"cursor":"c"})",
+                                  R"({"schedules":[{"name":"a"}],"cursor":null})"});
+  EXPECT_EQ(carry_out(get("/v1/schedules?limit=2"), kShards, play).answer.body,
+            R"({"schedules":[{"name":"a"},{"name":"b"}],"cursor":"b"})");
+  EXPECT_EQ(carry_out(get("/v1/schedules?limit=3"), kShards, play).answer.body,
+            R"({"schedules":[{"name":"a"},{"name":"b"},{"name":"c"}],"cursor":"c"})");
+  EXPECT_EQ(carry_out(get("/v1/schedules"), kShards, play).answer.body,
+            R"({"schedules":[{"name":"a"},{"name":"b"},{"name":"c"}],"cursor":null})");
+}
+
+TEST(WholePlan, StatsAreAddedUp) {
+  json::ServerStats first{.version = "1",
+                          .uptime = milliseconds{7},
+                          .loaded = 1,
+                          .waiting_workers = 2,
+                          .schedules = 3,
+                          .away = 4,
+                          .counters = {},
+                          .lateness = {1, 2, 3},
+                          .all = {.queue = "", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4},
+                          .queue_count = 2,
+                          .queues = {queue("b", 5), queue("d", 1)}};
+  first.counters = {.scheduled = 1,
+                    .fired = 2,
+                    .leased = 3,
+                    .completed = 4,
+                    .failed = 5,
+                    .cancelled = 6,
+                    .dead = 7,
+                    .leases_expired = 8,
+                    .conflicts = 9,
+                    .quarantined = 10};
+  json::ServerStats second = first;
+  second.uptime = milliseconds{9};
+  second.lateness = {10, 0, 0, 1};
+  second.queues = {queue("a", 1), queue("c", 3)};
+  const PlayShard play = answers({json::render_stats(first), json::render_stats(second)});
+  const json::ServerStats all =
+      json::parse_stats(carry_out(get("/v1/stats"), kShards, play).answer.body).value();
+  json::ServerStats sum = first;
+  sum.uptime = milliseconds{9};
+  sum.loaded = 2;
+  sum.waiting_workers = 4;
+  sum.schedules = 6;
+  sum.away = 8;
+  sum.counters = {.scheduled = 2,
+                  .fired = 4,
+                  .leased = 6,
+                  .completed = 8,
+                  .failed = 10,
+                  .cancelled = 12,
+                  .dead = 14,
+                  .leases_expired = 16,
+                  .conflicts = 18,
+                  .quarantined = 20};
+  sum.lateness = {11, 2, 3, 1};
+  sum.all = {.queue = "", .scheduled = 2, .ready = 4, .leased = 6, .dead = 8};
+  sum.queue_count = 4;
+  sum.queues = {queue("a", 1), queue("b", 5), queue("c", 3), queue("d", 1)};
+  EXPECT_EQ(all, sum);
+  const auto told = [&](const char* target) {
+    std::string names;
+    const std::string body = carry_out(get(target), kShards, play).answer.body;
+    const json::ServerStats stats = json::parse_stats(body).value();
+    for (const QueueStats& one : stats.queues) names += one.queue;
+    return names;
+  };
+  EXPECT_EQ(told("/v1/stats?queues=0"), "");
+  EXPECT_EQ(told("/v1/stats?queues=2"), "bc");
+  EXPECT_EQ(told("/v1/stats?queues=3"), "abc");
+  EXPECT_EQ(told("/v1/stats?queues=9"), "abcd");
+}
+
+std::string forecast(std::int64_t from, std::vector<std::uint64_t> counts) {
+  return json::render_forecast({.from = at(from),
+                                .bin = milliseconds{60'000},
+                                .counts = std::move(counts),
+                                .overdue = 1,
+                                .later = 2,
+                                .coarse = 3});
+}
+
+TEST(WholePlan, ForecastsAreAddedUp) {
+  const CarriedOut done =
+      carry_out(get("/v1/forecast?bins=2"), kShards,
+                answers({forecast(60'000, {1, 2}), forecast(60'000, {10, 20})}));
+  EXPECT_EQ(done.rounds.size(), 1U);
+  const Forecast sum = json::parse_forecast(done.answer.body).value();
+  EXPECT_EQ(sum, (Forecast{.from = at(60'000),
+                           .bin = milliseconds{60'000},
+                           .counts = {11, 22},
+                           .overdue = 2,
+                           .later = 4,
+                           .coarse = 6}));
+}
+
+TEST(WholePlan, AForecastOfTheMinuteBeforeIsAskedForAgain) {
+  int asked = 0;
+  const auto play = [&asked](const Part& part) {
+    if (part.shard == 1) return ok_json(forecast(120'000, {10, 20}));
+    return ok_json(++asked == 1 ? forecast(60'000, {9, 9}) : forecast(120'000, {1, 2}));
+  };
+  const CarriedOut done = carry_out(get("/v1/forecast?bins=2"), kShards, play);
+  ASSERT_EQ(done.rounds.size(), 2U);
+  ASSERT_EQ(done.rounds[1].size(), 1U);
+  EXPECT_EQ(done.rounds[1][0].shard, 0U);
+  EXPECT_EQ(done.rounds[1][0].request.target, "/v1/forecast?bins=2");
+  EXPECT_EQ(json::parse_forecast(done.answer.body).value().counts,
+            (std::vector<std::uint64_t>{11, 22}));
+}
+
+TEST(WholePlan, ForecastsOfClocksThatAreApartAreAddedUpAsTheyAre) {
+  const CarriedOut done = carry_out(get("/v1/forecast"), kShards,
+                                    answers({forecast(180'000, {1}), forecast(60'000, {10})}));
+  EXPECT_EQ(done.rounds.size(), 2U);
+  const Forecast sum = json::parse_forecast(done.answer.body).value();
+  EXPECT_EQ(sum.from, at(180'000));
+  EXPECT_EQ(sum.counts, std::vector<std::uint64_t>{11});
+}
+
+TEST(WholePlan, TheTimersOfAllShardsAreOnOneWheel) {
+  const auto wheel = [](std::int64_t now, std::vector<WheelView::Slot> slots) {
+    return json::render_wheel({.now = at(now),
+                               .level_count = 3,
+                               .slots_per_level = 256,
+                               .timers = slots.size(),
+                               .slots = std::move(slots)});
+  };
+  const WheelView::Slot late{.level = 0, .index = 2, .from = at(258), .until = at(259), .count = 1};
+  const WheelView::Slot early{
+      .level = 0, .index = 250, .from = at(250), .until = at(251), .count = 2};
+  const WheelView::Slot coarse{
+      .level = 1, .index = 3, .from = at(768), .until = at(1024), .count = 3};
+  WheelView::Slot sum = late;
+  sum.count = 2;
+  const CarriedOut done = carry_out(get("/v1/wheel"), kShards,
+                                    answers({wheel(5, {late, coarse}), wheel(9, {early, late})}));
+  WheelView expected{.now = at(9),
+                     .level_count = 3,
+                     .slots_per_level = 256,
+                     .timers = 4,
+                     .slots = {early, sum, coarse}};
+  EXPECT_EQ(done.answer.body, json::render_wheel(expected));
+}
+
+}  // namespace
+}  // namespace detent::gateway
