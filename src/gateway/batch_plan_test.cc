@@ -37,7 +37,9 @@ TEST(BatchPlan, LinesStayLines) {
   const std::string first = R"({"queue":")" + queue_of(0, kShards) + R"("})";
   const std::string second = R"({"queue": ")" + queue_of(1, kShards) + R"("})";
   for (const char* type : {"", "text/plain", "application/x-ndjson"}) {
-    net::HttpRequest request = post("/v1/tasks/batch", first + "\n\n  {]\n" + second + "\r\n");
+    std::string body = first;
+    body.append("\n\n  {]\n").append(second).append("\r\n");
+    net::HttpRequest request = post("/v1/tasks/batch", body);
     if (*type != '\0') request.headers = {{"content-type", type}};
     const CarriedOut done = carry_out(request, kShards, [](const Part& part) {
       return part.shard == 0 ? results("1,2") : results("3");

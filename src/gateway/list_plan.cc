@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "detent/check.h"
 #include "gateway/fan_out.h"
 #include "net/http_query.h"
 #include "net/route_table.h"
@@ -31,6 +34,14 @@ using json::ListPart;
 
 /// A page ends after so many bytes, as each shard's does.
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
+
+/// Each shard is asked first for twice its even share of a page, and for a few more: so a page
+/// costs about two pages of one server, however many shards there are, unless few of them have most
+/// tasks.
+constexpr std::uint64_t kSpareTasks = 10;
+/// Then those of which that was not enough are asked for all that is missing. A page that is still
+/// not full after so many rounds is short.
+constexpr int kRounds = 3;
 
 /// Where the list of the cluster goes on.
 struct Position {
@@ -78,6 +89,8 @@ struct Rank {
 
 constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
 
+constexpr Rank kEnd{.part = ListPart::ended, .major = kLast, .minor = kLast};
+
 Rank rank_of_live(WallTime due_at, TaskId id) noexcept {
   const auto due = static_cast<std::uint64_t>(due_at.time_since_epoch().count());
   return {.part = ListPart::live, .major = due, .minor = id.value};
@@ -91,7 +104,7 @@ Rank rank_before(ShardNumber shard, const ListCursor& next) noexcept {
 
 struct ListedTask {
   Rank rank;
-  std::string_view text;
+  std::string text;
 };
 
 ListPart part_of(TaskState state) noexcept {
@@ -120,32 +133,33 @@ Result<ListedTask> read_task(std::string_view text, ShardNumber shard, std::size
   ASSIGN_OR_RETURN(const WallTime due, json::read_time(due_at));
   const std::optional<TaskId> known_id = parse_task_id(id_text);
   const std::optional<TaskState> known_state = parse_task_state(state_text);
-  if (!known_id || !known_state)
+  if (!known_id || !known_state) {
     return Error{ErrorCode::internal, "a task without id or state", ""};
+  }
   const ListPart part = part_of(*known_state);
-  if (part == ListPart::live) return ListedTask{rank_of_live(due, *known_id), text};
-  return ListedTask{{.part = part, .major = shard, .minor = index}, text};
+  if (part == ListPart::live) return ListedTask{rank_of_live(due, *known_id), std::string(text)};
+  return ListedTask{{.part = part, .major = shard, .minor = index}, std::string(text)};
 }
 
-/// What a shard answered.
-struct Page {
-  std::vector<ListedTask> tasks;   // point into the answer
-  std::optional<ListCursor> next;  // none: its list is over
+/// What is known of the list of one shard.
+struct ShardList {
+  ShardNumber shard = 0;
+  ListCursor start;
+  std::vector<ListedTask> tasks = {};  // from there on
+  std::optional<ListCursor> next;      // behind them; none: it is over
 };
 
-Result<Page> read_page(std::string_view body, ShardNumber shard) {
+/// Appends what the shard answered when it was asked from `list.next` on.
+Result<void> take_page(std::string_view body, ShardList& list) {
   ASSIGN_OR_RETURN(const auto elements, json::take_list(body, "tasks"));
-  Page page;
-  page.tasks.reserve(elements.size());
-  for (std::size_t i = 0; i < elements.size(); ++i) {
-    ASSIGN_OR_RETURN(const ListedTask task, read_task(elements[i], shard, i));
-    page.tasks.push_back(task);
+  for (const std::string_view element : elements) {
+    ASSIGN_OR_RETURN(ListedTask task, read_task(element, list.shard, list.tasks.size()));
+    list.tasks.push_back(std::move(task));
   }
   ASSIGN_OR_RETURN(const std::string cursor, json::read_cursor(body));
-  if (cursor.empty()) return page;
-  page.next = json::parse_cursor(cursor);
-  if (!page.next) return Error{ErrorCode::internal, "no place in a list: " + cursor, "cursor"};
-  return page;
+  list.next = json::parse_cursor(cursor);
+  if (list.next || cursor.empty()) return ok();
+  return Error{ErrorCode::internal, "no place in a list: " + cursor, "cursor"};
 }
 
 /// A page of the cluster's list while it is made.
@@ -153,8 +167,8 @@ struct Listing {
   net::HttpRequest request;
   ShardNumber shards = 0;
   std::uint64_t limit = 0;
-  Position from;
-  std::vector<ShardNumber> asked = {};  // all whose list is not over there
+  std::vector<ShardList> lists = {};  // those that are not over where the page begins; by shard
+  int rounds = 0;                     // of questions so far
 };
 
 /// The list's own parameters, as they were sent, and room for limit and cursor.
@@ -173,87 +187,124 @@ std::string target_without_place(std::string_view target) {
   return kept;
 }
 
-std::string render(const std::vector<ListedTask>& tasks, const std::optional<Position>& next) {
+using TaskOrder = std::vector<const ListedTask*>;
+
+std::string render(const TaskOrder& tasks, const std::optional<Position>& next) {
   std::string body;
   std::size_t size = 0;
-  for (const ListedTask& task : tasks) size += task.text.size() + 1;
+  for (const ListedTask* task : tasks) size += task->text.size() + 1;
   body.reserve(size + 100);
   json::JsonWriter writer(body);
   writer.begin_object().name("tasks").begin_array();
-  for (const ListedTask& task : tasks) writer.raw(task.text);
+  for (const ListedTask* task : tasks) writer.raw(task->text);
   writer.end_array().name("cursor").string_or_null(next ? render_position(*next) : "");
   writer.end_object();
   return body;
 }
 
-/// Asks a shard for so many tasks.
-Part ask(const Listing& listing, ShardNumber shard, std::uint64_t limit) {
-  const ListCursor from = start_in(shard, listing.from).value_or(ListCursor{});
-  std::string target = target_without_place(listing.request.target);
-  target.append("limit=").append(std::to_string(limit));
-  target.append("&cursor=").append(json::render_cursor(from));
-  return {.shard = shard, .request = as_get(listing.request, std::move(target))};
-}
-
-/// Where the list goes on behind a task of `page`, the one that another shard's tasks follow.
-/// Nothing: that is amid those of this shard, and only the shard knows the place.
-std::optional<Position> place_behind(const ListedTask& last, const Page& page, ShardNumber shards) {
-  const auto [part, major, minor] = last.rank;
+/// Where the list goes on behind a task that one of another shard follows, or of another part.
+/// `list` is that of the task's shard. Nothing: others of it follow, and only the shard knows.
+std::optional<Position> place_behind(const Rank& rank, const ShardList& list, ShardNumber shards) {
+  const auto [part, major, minor] = rank;
   if (part == ListPart::live) {
     const WallTime due{std::chrono::milliseconds{major}};
     return Position{.cursor = {.part = part, .at = due, .id = TaskId{minor}}};
   }
-  const bool is_amid = minor + 1 < page.tasks.size() && page.tasks[minor + 1].rank.part == part;
+  const bool is_amid = minor + 1 < list.tasks.size() && list.tasks[minor + 1].rank.part == part;
   if (is_amid) return std::nullopt;
   const auto next_shard = static_cast<ShardNumber>(major + 1);
-  if (next_shard == shards) return Position{.cursor = {.part = ListPart::live}};
-  return Position{.cursor = {.part = part}, .shard = next_shard};
+  if (next_shard < shards) return Position{.cursor = {.part = part}, .shard = next_shard};
+  DETENT_CHECK(part == ListPart::dead);  // nothing follows the last ended one
+  return Position{.cursor = {.part = ListPart::live}};
 }
 
-/// How many of the tasks a page holds: one at least, if there is one.
-std::size_t room_for(const std::vector<ListedTask>& tasks, std::uint64_t limit) noexcept {
+/// How many of these tasks a page holds, and whether it is full then.
+struct Room {
   std::size_t count = 0;
-  for (std::size_t bytes = 0; count < tasks.size() && count < limit && bytes < kPageBytes;
-       ++count) {
-    bytes += tasks[count].text.size();
+  bool is_full = false;
+};
+
+Room room_for(std::span<const ListedTask* const> tasks, std::uint64_t limit) noexcept {
+  Room room;
+  for (std::size_t bytes = 0; room.count < tasks.size() && !room.is_full; ++room.count) {
+    bytes += tasks[room.count]->text.size();
+    room.is_full = room.count + 1 == limit || bytes >= kPageBytes;
   }
-  return count;
+  return room;
 }
 
-/// Makes a page of the answers of the shards asked.
-Result<Step> merge(const Listing& listing, Answers answers) {
-  std::vector<ListedTask> tasks;
-  std::vector<Page> pages;
-  Rank end{.part = ListPart::ended, .major = kLast, .minor = kLast};
-  std::optional<Position> next;  // behind `end`
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const ShardNumber shard = listing.asked[i];
-    ASSIGN_OR_RETURN(Page page, read_page(answers[i].body, shard));
-    std::ranges::copy(page.tasks, std::back_inserter(tasks));
-    if (page.next && rank_before(shard, *page.next) < end) {
-      end = rank_before(shard, *page.next);
-      next = Position{.cursor = *page.next, .shard = shard};
-      if (page.next->part == ListPart::live) next->shard = 0;
-    }
-    pages.push_back(std::move(page));
+/// To ask a shard for so many more tasks.
+struct Question {
+  std::size_t list = 0;  // index in Listing::lists
+  std::uint64_t limit = 0;
+};
+
+Result<Step> go_on(Listing listing, const Answers& answers);
+
+Plan ask(Listing listing, std::vector<Question> questions) {
+  const std::string target = target_without_place(listing.request.target);
+  std::vector<Part> parts;
+  for (const Question& question : questions) {
+    const ShardList& list = listing.lists[question.list];
+    std::string page = target + "limit=" + std::to_string(question.limit);
+    page.append("&cursor=").append(json::render_cursor(list.next.value_or(list.start)));
+    parts.push_back({list.shard, as_get(listing.request, std::move(page))});
   }
-  std::erase_if(tasks, [end](const ListedTask& task) { return end < task.rank; });
-  std::ranges::sort(tasks, {}, &ListedTask::rank);
-  if (const std::size_t room = room_for(tasks, listing.limit); room < tasks.size()) {
-    tasks.resize(room);
-    const ListedTask& last = tasks.back();
-    // Of a live one the shard is not known, and the page not needed.
-    const auto of = std::ranges::find(listing.asked, last.rank.major) - listing.asked.begin();
-    const auto index = last.rank.part == ListPart::live ? 0 : static_cast<std::size_t>(of);
-    next = place_behind(last, pages[index], listing.shards);
+  ++listing.rounds;
+  return to_each(std::move(parts),
+                 [listing = std::move(listing), questions = std::move(questions)](
+                     const Answers& answers) mutable -> Result<Step> {
+                   for (std::size_t i = 0; i < answers.size(); ++i) {
+                     TRY(take_page(answers[i].body, listing.lists[questions[i].list]));
+                   }
+                   return go_on(std::move(listing), answers);
+                 });
+}
+
+/// Those that hold the page back: it has room for so many more than is known of their lists.
+std::vector<Question> missing(const Listing& listing, const TaskOrder& tasks, std::uint64_t room) {
+  const Rank last = tasks.size() < listing.limit ? kEnd : tasks[listing.limit - 1]->rank;
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < listing.lists.size(); ++i) {
+    const ShardList& list = listing.lists[i];
+    if (list.next && rank_before(list.shard, *list.next) < last) questions.push_back({i, room});
+  }
+  return questions;
+}
+
+/// Makes a page of what is known, or asks for more of it.
+Result<Step> go_on(Listing listing, const Answers& answers) {
+  TaskOrder tasks;
+  Rank end = kEnd;
+  std::optional<Position> next;  // behind `end`, up to which all are known
+  for (const ShardList& list : listing.lists) {
+    for (const ListedTask& task : list.tasks) tasks.push_back(&task);
+    if (!list.next || !(rank_before(list.shard, *list.next) < end)) continue;
+    end = rank_before(list.shard, *list.next);
+    next = Position{.cursor = *list.next};
+    if (list.next->part != ListPart::live) next->shard = list.shard;
+  }
+  const auto rank_of = [](const ListedTask* task) { return task->rank; };
+  std::ranges::sort(tasks, {}, rank_of);
+  const auto known =
+      static_cast<std::size_t>(std::ranges::upper_bound(tasks, end, {}, rank_of) - tasks.begin());
+  const Room room = room_for(std::span(tasks).first(known), listing.limit);
+  if (!room.is_full && next && listing.rounds < kRounds) {
+    std::vector<Question> questions = missing(listing, tasks, listing.limit - room.count);
+    return Step(ask(std::move(listing), std::move(questions)));
+  }
+  tasks.resize(room.count);
+  if (room.count < known) {
+    const Rank last = tasks.back()->rank;
+    const auto own = std::ranges::find(listing.lists, last.major, &ShardList::shard);
+    // Of a live one the shard is not known, and its list not needed.
+    ShardList& list = last.part == ListPart::live ? listing.lists.front() : *own;
+    next = place_behind(last, list, listing.shards);
     if (!next) {
-      const Part fewer = ask(listing, listing.asked[index], last.rank.minor + 1);
-      return Step(to_each(
-          {fewer},
-          [listing, index, answers = std::move(answers)](Answers answer) mutable -> Result<Step> {
-            answers[index] = std::move(answer.front());
-            return merge(listing, std::move(answers));
-          }));
+      list.tasks.clear();
+      list.next = list.start;
+      const auto index = static_cast<std::size_t>(&list - listing.lists.data());
+      return Step(ask(std::move(listing), {{.list = index, .limit = last.minor + 1}}));
     }
   }
   return Step(joined(answers, render(tasks, next)));
@@ -273,7 +324,7 @@ Plan plan_task_list(net::HttpRequest request, ShardNumber shards) {
                                                        &key,   &due_after, &due_before};
   const Result<void> taken = net::take_query(request.target, parameters);
   const Result<std::uint64_t> most = net::read_count(limit, kMaxPage, kDefaultPage);
-  if (!taken || !most) return to_shard(std::move(request), 0);
+  if (!taken || !most) return to_shard(std::move(request), 0);  // which refuses it
   if (queue.value) return to_shard(std::move(request), shard_of_queue(*queue.value, shards));
   std::optional<Position> from = Position{};
   if (cursor.value) from = parse_position(*cursor.value, shards);
@@ -281,16 +332,15 @@ Plan plan_task_list(net::HttpRequest request, ShardNumber shards) {
     request.target = target_without_place(request.target) + "cursor=";
     return to_shard(std::move(request), 0);  // which refuses that
   }
-  Listing listing{.request = std::move(request), .shards = shards, .limit = *most, .from = *from};
-  std::vector<Part> parts;
+  Listing listing{.request = std::move(request), .shards = shards, .limit = *most};
   for (ShardNumber shard = 0; shard < shards; ++shard) {
-    if (!start_in(shard, *from)) continue;
-    listing.asked.push_back(shard);
-    parts.push_back(ask(listing, shard, *most));
+    const std::optional<ListCursor> start = start_in(shard, *from);
+    if (start) listing.lists.push_back({.shard = shard, .start = *start, .next = *start});
   }
-  return to_each(std::move(parts), [listing = std::move(listing)](Answers answers) -> Result<Step> {
-    return merge(listing, std::move(answers));
-  });
+  const std::uint64_t share = std::min(*most, 2 * *most / listing.lists.size() + kSpareTasks);
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < listing.lists.size(); ++i) questions.push_back({i, share});
+  return ask(std::move(listing), std::move(questions));
 }
 
 }  // namespace detent::gateway

@@ -59,21 +59,46 @@ TEST(ListPlan, LiveTasksAreMergedAndGoOnBehindTheLast) {
             page({live(513, 30), live(768, 40)}));
 }
 
-TEST(ListPlan, APageEndsWhereAShardsPageDoes) {
-  // Shard 1 may have tasks that are due from 15 on.
-  const Script script{{"0 9 d0-0-0", page({live(256, 10), live(512, 30)})},
-                      {"1 9 d0-0-0", page({live(257, 5)}, "l0-15-513")}};
-  EXPECT_EQ(carry_out(get("/v1/tasks?limit=9"), kShards, play(script)).answer.body,
-            page({live(257, 5), live(256, 10)}, "l0-15-513"));
+TEST(ListPlan, AShardThatHoldsThePageBackIsAskedForMore) {
+  // Shard 1 may have tasks that are due from 15 on; those of shard 0 from 40 on don't matter.
+  Script script{{"0 3 d0-0-0", page({live(256, 10), live(512, 30)}, "l0-40-512")},
+                {"1 3 d0-0-0", page({live(257, 5)}, "l0-15-513")},
+                {"1 1 l0-15-513", page({live(769, 20)}, "l0-20-769")}};
+  const CarriedOut done = carry_out(get("/v1/tasks?limit=3"), kShards, play(script));
+  EXPECT_EQ(done.answer.body, page({live(257, 5), live(256, 10), live(769, 20)}, "l0-20-769"));
+  script["1 1 l0-15-513"] = page({});
+  EXPECT_EQ(carry_out(get("/v1/tasks?limit=3"), kShards, play(script)).answer.body,
+            page({live(257, 5), live(256, 10), live(512, 30)}, "l0-40-512"));
 }
 
-TEST(ListPlan, AShardThatFoundNothingYetHoldsTheOthersBack) {
-  const Script script{{"0 9 d0-0-0", page({live(256, 10)})}, {"1 9 d0-0-0", page({}, "d3-0-0")}};
+TEST(ListPlan, APageIsShortWhenAShardFindsNothingForLong) {
+  const Script script{{"0 9 d0-0-0", page({live(256, 10)})},
+                      {"1 9 d0-0-0", page({}, "d3-0-0")},
+                      {"1 9 d3-0-0", page({}, "d4-0-0")},
+                      {"1 9 d4-0-0", page({}, "d5-0-0")}};
   EXPECT_EQ(carry_out(get("/v1/tasks?limit=9"), kShards, play(script)).answer.body,
-            page({}, "d3-0-0.1"));
-  const Script rest{{"0 9 l0-0-0", page({live(256, 10)})}, {"1 9 d3-0-0", page({dead(257)})}};
-  EXPECT_EQ(carry_out(get("/v1/tasks?limit=9&cursor=d3-0-0.1"), kShards, play(rest)).answer.body,
+            page({}, "d5-0-0.1"));
+  const Script rest{{"0 9 l0-0-0", page({live(256, 10)})}, {"1 9 d5-0-0", page({dead(257)})}};
+  EXPECT_EQ(carry_out(get("/v1/tasks?limit=9&cursor=d5-0-0.1"), kShards, play(rest)).answer.body,
             page({dead(257), live(256, 10)}));
+}
+
+TEST(ListPlan, OfManyShardsEachIsAskedForItsShare) {
+  constexpr ShardNumber kMany = 50;
+  // One shard has all tasks.
+  const auto few = [](const Part& part) {
+    if (part.shard != 7) return ok_json(page({}));
+    const bool is_first = part.request.target.ends_with("limit=14&cursor=d0-0-0");
+    std::vector<std::string> tasks;
+    for (int i = is_first ? 0 : 14; i < (is_first ? 14 : 100); ++i) tasks.push_back(live(i + 1, i));
+    return ok_json(page(tasks, is_first ? "l0-13-14" : "l0-99-100"));
+  };
+  const CarriedOut done = carry_out(get("/v1/tasks"), kMany, few);
+  ASSERT_EQ(done.rounds.size(), 2U);
+  EXPECT_EQ(done.rounds[0].size(), kMany);
+  ASSERT_EQ(done.rounds[1].size(), 1U);
+  EXPECT_EQ(done.rounds[1][0].request.target, "/v1/tasks?limit=86&cursor=l0-13-14");
+  EXPECT_NE(done.answer.body.find(live(100, 99) + R"(],"cursor":"l0-99-100")"), std::string::npos);
 }
 
 TEST(ListPlan, AmidTheDeadTheShardIsAskedForThePlace) {

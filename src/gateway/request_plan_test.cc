@@ -28,10 +28,10 @@ TEST(RequestPlan, WhatNamesAQueueATaskOrALeaseGoesThereAsItCame) {
   const std::string queue = queue_of(3, kShards);
   const std::string in_body = R"({"payload": 1, "queue":")" + queue + R"("})";
   const struct {
-    const char* method;
+    const char* method = "";
     std::string target;
     std::string body;
-    ShardNumber shard;
+    ShardNumber shard = 0;
   } kCases[] = {
       {"GET", "/v1/queues/" + queue, "", 3},
       {"POST", "/v1/queues/" + queue + "/lease?x=1", "{}", 3},

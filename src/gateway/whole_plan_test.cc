@@ -158,12 +158,12 @@ TEST(WholePlan, ForecastsOfClocksThatAreApartAreAddedUpAsTheyAre) {
 }
 
 TEST(WholePlan, TheTimersOfAllShardsAreOnOneWheel) {
-  const auto wheel = [](std::int64_t now, std::vector<WheelView::Slot> slots) {
+  const auto wheel = [](std::int64_t now, const std::vector<WheelView::Slot>& slots) {
     return json::render_wheel({.now = at(now),
                                .level_count = 3,
                                .slots_per_level = 256,
                                .timers = slots.size(),
-                               .slots = std::move(slots)});
+                               .slots = slots});
   };
   const WheelView::Slot late{.level = 0, .index = 2, .from = at(258), .until = at(259), .count = 1};
   const WheelView::Slot early{

@@ -82,7 +82,7 @@ TEST_F(GatewayRoutes, WhatNoServerTakesIsRefusedInTheSameWords) {
   for (int i = 0; i <= 10'000; ++i) too_many += R"("1",)";
   too_many.back() = ']';
   const struct {
-    const char* method;
+    const char* method = "";
     std::string target;
     std::string body;
   } kCases[] = {{"POST", "/v1/tasks", "{"},

@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 TEST(ListCursor, IsReadBackAsItWasWritten) {
   const struct {
     ListCursor cursor;
-    const char* text;
+    const char* text = "";
   } kCases[] = {
       {{}, "d0-0-0"},
       {{.part = ListPart::dead, .queue = 7, .at = WallTime{milliseconds{5}}, .id = {3}}, "d7-5-3"},
