@@ -224,7 +224,7 @@ TYPED_TEST(StoreContract, EpochsHaveNoGapWhenEachOpeningBeginsOne) {
 TYPED_TEST(StoreContract, OpenStoreCannotBeOpenedAgainUntilItIsClosed) {
   const auto second = this->medium_.open();
   ASSERT_EQ(error_code_of(second), ErrorCode::unavailable);
-  EXPECT_NE(second.error().message.find("in use by another"), std::string::npos)
+  EXPECT_NE(second.error().message.find(TypeParam::kInUse), std::string::npos)
       << second.error().message;
   this->write(new_task(due_place(10, 1)));  // and the first is none the worse
   this->close();

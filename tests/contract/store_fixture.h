@@ -113,7 +113,7 @@ class StoreFixture : public testing::Test {
 };
 
 #if defined(DETENT_POSTGRES_CONTRACT)
-using Media = testing::Types<PostgresMedium>;
+using Media = testing::Types<PostgresMedium, PostgresShardMedium>;
 #else
 using Media =
     testing::Types<MemoryMedium, RocksDbMedium, RocksDbSettlingMedium, RocksDbSettlingInlineMedium>;

@@ -16,6 +16,7 @@
 
 #if defined(DETENT_POSTGRES_CONTRACT)
 #include "detent/clock.h"
+#include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/private_cluster.h"
 #else
@@ -30,12 +31,20 @@ namespace detent {
 #if defined(DETENT_POSTGRES_CONTRACT)
 
 /// A database of the cluster that the program's tests share. Every store is another server's.
+///
+/// The database refuses every change of a row by a transaction that has not changed the row of the
+/// shard as well, where the epoch is: so each test also shows that nothing it does gets around
+/// that.
 class PostgresMedium {
  public:
   static constexpr std::string_view kName = "Postgres";
+  static constexpr std::string_view kInUse = "in use by another";
 
   Result<std::unique_ptr<Store>> open() {
-    return PostgresStore::open({.url = url_, .owner = ++owners_}, clock_);
+    Result<std::unique_ptr<Store>> store =
+        PostgresStore::open({.url = url_, .owner = ++owners_}, clock_);
+    if (store) refuse_unfenced_changes(url_);
+    return store;
   }
   void flip_bit(Place place, std::size_t bit) {
     flip("task set record", "record", bit, "id = " + std::to_string(place.id.value));
@@ -48,14 +57,51 @@ class PostgresMedium {
   void flip(const std::string& set, const std::string& column, std::size_t bit,
             const std::string& where) {
     const std::string at = std::to_string(bit / 8) + " % length(" + column + ")";
-    execute(url_, "update detent." + set + " = set_byte(" + column + ", " + at + ", get_byte(" +
-                      column + ", " + at + ") # (1 << " + std::to_string(bit % 8) + ")) where " +
-                      where);
+    execute(url_, "set session_replication_role = replica; update detent." + set + " = set_byte(" +
+                      column + ", " + at + ", get_byte(" + column + ", " + at + ") # (1 << " +
+                      std::to_string(bit % 8) + ")) where " + where);
   }
 
+  std::uint64_t owners_ = 0;
+
+ protected:
   SystemClock clock_;
   std::string url_ = shared_cluster().new_database();
-  std::uint64_t owners_ = 0;
+};
+
+/// The same of a shard that a lease table takes each time, unless its store is still open: that one
+/// writes.
+class PostgresShardMedium : public PostgresMedium {
+ public:
+  static constexpr std::string_view kName = "PostgresShard";
+  static constexpr std::string_view kInUse = "opened before at epoch";
+
+  Result<std::unique_ptr<Store>> open() {
+    if (!table_) {
+      ASSIGN_OR_RETURN(table_, PostgresLeaseTable::open({.url = url_, .shards = 4}, clock_));
+      refuse_unfenced_changes(url_);
+    }
+    if (!has_session()) {
+      if (held_) TRY(table_->give_up(*held_));
+      ASSIGN_OR_RETURN(held_, table_->take(3, "ada"));
+    }
+    return PostgresStore::open({.url = url_, .shard = 3, .epoch = held_->epoch}, clock_);
+  }
+
+ private:
+  /// Sessions end a moment after the store.
+  bool has_session() {
+    const std::string count =
+        "select count(*) from pg_stat_activity where datname = current_database() and "
+        "application_name = 'detent shard 3' and state = 'idle'";
+    for (int i = 0; i < 100; ++i) {
+      if (value_of(url_, count) == "0") return false;
+    }
+    return true;
+  }
+
+  std::unique_ptr<PostgresLeaseTable> table_;
+  std::optional<ShardLease> held_;
 };
 
 #else
@@ -63,6 +109,7 @@ class PostgresMedium {
 class MemoryMedium {
  public:
   static constexpr std::string_view kName = "Memory";
+  static constexpr std::string_view kInUse = "in use by another";
 
   Result<std::unique_ptr<Store>> open() { return MemoryStore::open(disk_); }
   /// Requires: no store is open.
@@ -78,6 +125,7 @@ class MemoryMedium {
 class RocksDbMedium {
  public:
   static constexpr std::string_view kName = "RocksDb";
+  static constexpr std::string_view kInUse = "in use by another";
 
   Result<std::unique_ptr<Store>> open() { return RocksDbStore::open({.path = path()}); }
   void flip_bit(Place place, std::size_t bit) { flip_stored_bit(path(), place, bit); }

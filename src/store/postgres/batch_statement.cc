@@ -201,15 +201,23 @@ std::int64_t milliseconds_of(WallTime at) noexcept { return at.time_since_epoch(
 
 FencedStatement::FencedStatement(Fence fence) {
   const std::string shard = statement_.add_bigint(fence.shard);
-  const std::string epoch = statement_.add_bigint(static_cast<std::int64_t>(fence.epoch));
-  with_ = " where shard = " + shard + " and epoch = " + epoch + " returning epoch)";
-  checks_ = check_of("fence", 1, kFenced);
+  const std::string is_ours = "shard = " + shard + " and epoch = " +
+                              statement_.add_bigint(static_cast<std::int64_t>(fence.epoch));
+  const std::string writes = statement_.add_bigint(static_cast<std::int64_t>(fence.writes));
+  with_ = " where " + is_ours + " and writes = " + writes + " returning epoch)";
+  checks_ =
+      "(select case when exists (select from fence) then '1' when exists (select from detent.shard "
+      "where " +
+      is_ours + " and writes <> " + writes + ") then " + quoted(kWritesMissing) + " else " +
+      quoted(kFenced) + " end)::bigint";
 }
 
 void FencedStatement::raise_last(TaskId id, std::uint32_t queue) {
-  raises_ = ", last_id = greatest(last_id, " + statement_.add_bigint(id_number(id)) +
-            "), last_queue = greatest(last_queue, " + statement_.add_bigint(queue) + ")";
+  raises_ += ", last_id = greatest(last_id, " + statement_.add_bigint(id_number(id)) +
+             "), last_queue = greatest(last_queue, " + statement_.add_bigint(queue) + ")";
 }
+
+void FencedStatement::raise_epoch() { raises_ = "epoch = epoch + 1, writes = 1"; }
 
 void FencedStatement::add(std::string_view name, const std::string& sql) {
   with_ += ", " + std::string(name) + " as (" + sql + ")";
@@ -221,10 +229,9 @@ void FencedStatement::add_exact(std::string_view name, const std::string& sql, s
 }
 
 Statement FencedStatement::finish(const std::string& answer) && {
-  // Even where nothing is raised the row is locked and a transaction number is taken, so that the
-  // commit of an empty synced batch waits for what was buffered.
-  statement_.set_sql("with fence as (update detent.shard set epoch = epoch" + raises_ + with_ +
-                     " select " + checks_ + (answer.empty() ? "" : ", " + answer));
+  // Even an empty synced batch is a change, so that its commit waits for what was buffered.
+  statement_.set_sql("with fence as (update detent.shard set " + raises_ + with_ + " select " +
+                     checks_ + (answer.empty() ? "" : ", " + answer));
   return std::move(statement_);
 }
 

@@ -1,14 +1,19 @@
 // What changes a shard, as one SQL statement: all of it happens, or none.
 //
-// Each part of it is a WITH query: `fence` updates the shard's row if it carries our epoch, the
-// others change tasks, queues and so on, by arrays. PostgreSQL runs all of them on one snapshot,
-// whatever their order, so no part may touch a row of another. What the statement answers at last
-// checks them: where a count is not as it must be, a word is read as a number, which fails, and
-// with it the statement. So nothing a fenced server sends changes anything, and no answer has to be
-// waited for before the transaction ends.
+// Each part of it is a WITH query: `fence` updates the shard's row if it carries our epoch and the
+// number of our writes, the others change tasks, queues and so on, by arrays. PostgreSQL runs all
+// of them on one snapshot, whatever their order, so no part may touch a row of another. What the
+// statement answers at last checks them: where a count is not as it must be, a word is read as a
+// number, which fails, and with it the statement. So nothing a fenced server sends changes
+// anything, and no answer has to be waited for before the transaction ends.
+//
+// The number of writes tells of a database that failed, or that another one took over from, and no
+// longer has a batch that was buffered: behind a pgbouncer a connection survives that.
 //
 // A statement whose arrays did not arrive in full has not begun: a server that is stopped while it
-// sends one holds no lock.
+// sends one holds no lock. One that is stopped in the instant between the statement and the end of
+// the transaction holds the shard's row, and PostgreSQL has no time-out for that: whoever takes the
+// shard ends that session (shard_lease.h).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +28,7 @@ namespace detent {
 struct Fence {
   std::uint32_t shard = 0;
   std::uint64_t epoch = 0;
+  std::uint64_t writes = 0;  // that the shard's row has seen under this epoch
 };
 
 /// Thread-compatible. Gathers the parts; `$1` is the shard, as a bigint.
@@ -34,6 +40,8 @@ class FencedStatement {
   Statement& parameters() noexcept { return statement_; }
   /// Raises what the shard's row knows of ids and queues; higher than before or not.
   void raise_last(TaskId id, std::uint32_t queue);
+  /// Raises the epoch itself; it has seen 1 write then.
+  void raise_epoch();
   /// A part named `name`: "delete …".
   void add(std::string_view name, const std::string& sql);
   /// The same, which must answer exactly so many rows.
@@ -45,7 +53,7 @@ class FencedStatement {
   Statement statement_;
   std::string with_;
   std::string checks_;
-  std::string raises_;
+  std::string raises_ = "writes = writes + 1";
 };
 
 /// All that a batch changes. Requires: what WriteBatch does.

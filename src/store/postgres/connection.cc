@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -12,10 +13,10 @@ namespace detent {
 
 namespace {
 
-constexpr std::chrono::seconds kSilence{5};
+constexpr std::chrono::milliseconds kSilence{5000};
 
 /// What a URL leaves open. A dead peer is noticed in half a minute, whatever the system's settings.
-constexpr std::array<std::pair<const char*, const char*>, 8> kDefaults{{
+constexpr std::array<std::pair<const char*, const char*>, 7> kDefaults{{
     {"connect_timeout", "5"},
     {"keepalives_idle", "10"},
     {"keepalives_interval", "5"},
@@ -23,7 +24,6 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kDefaults{{
     {"tcp_user_timeout", "30000"},
     {"client_encoding", "UTF8"},
     {"target_session_attrs", "read-write"},
-    {"fallback_application_name", "detent"},
 }};
 
 std::string milliseconds_text(std::chrono::milliseconds value) {
@@ -40,14 +40,16 @@ Error error_of(const PGresult* result) {
 }  // namespace
 
 Result<void> Connection::connect() {
-  std::array<const char*, kDefaults.size() + 2> names{};
-  std::array<const char*, kDefaults.size() + 2> values{};
+  std::array<const char*, kDefaults.size() + 3> names{};
+  std::array<const char*, kDefaults.size() + 3> values{};
   for (std::size_t i = 0; i < kDefaults.size(); ++i) {
     names[i] = kDefaults[i].first;
     values[i] = kDefaults[i].second;
   }
   names[kDefaults.size()] = "dbname";  // expanded to all that the URL says
   values[kDefaults.size()] = options_.url.c_str();
+  names[kDefaults.size() + 1] = "fallback_application_name";
+  values[kDefaults.size() + 1] = options_.application_name.c_str();
   connection_.reset(PQconnectdbParams(names.data(), values.data(), /*expand_dbname=*/1));
   PGconn* const made = connection_.get();
   if (made == nullptr) return Error{ErrorCode::resource_exhausted, "no memory to connect", ""};
@@ -66,6 +68,7 @@ Error Connection::broken() {
 
 /// They hold until the end of the transaction, so a pooler's next client sees nothing of them.
 /// Lookups go by index whatever the statistics say: tables that were empty a moment ago have none.
+/// What that makes the planner think of the costs would be worth compiling each statement.
 Statement Connection::settings(CommitMode mode) const {
   Statement statement;
   const std::string commit =
@@ -78,7 +81,8 @@ Statement Connection::settings(CommitMode mode) const {
                     milliseconds_text(options_.statement_timeout) +
                     "', true), set_config('idle_in_transaction_session_timeout', '" +
                     milliseconds_text(options_.idle_timeout) +
-                    "', true), set_config('enable_seqscan', 'off', true)"
+                    "', true), set_config('jit', 'off', true)"
+                    ", set_config('enable_seqscan', 'off', true)"
                     ", set_config('enable_hashjoin', 'off', true)"
                     ", set_config('enable_mergejoin', 'off', true)");
   return statement;
@@ -120,7 +124,7 @@ bool Connection::wait_until_ready(int events) {
   pollfd socket{.fd = PQsocket(connection_.get()),
                 .events = static_cast<decltype(pollfd::events)>(events),
                 .revents = 0};
-  const auto patience = options_.statement_timeout + kSilence;
+  const auto patience = options_.statement_timeout + std::min(kSilence, options_.statement_timeout);
   for (;;) {
     const int ready = ::poll(&socket, 1, static_cast<int>(patience.count()));
     if (ready >= 0 || errno != EINTR) return ready > 0;

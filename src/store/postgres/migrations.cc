@@ -83,9 +83,42 @@ constexpr std::array kFirstStep{
        ))",
 };
 
+// Several servers. Leases are in rows of their own: a node renews all of its shards at once, and
+// would wait for the batches of each, and they for it, if that were the row that batches update.
+// No index has what a beat changes. A database that one server used was a cluster of one shard.
+constexpr std::array kSecondStep{
+    R"(create table detent.cluster (
+         is_made boolean primary key default true check (is_made),
+         shards bigint not null,
+         secret text not null
+           default replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')
+       ))",
+    R"(create table detent.member (
+         node text collate "C" primary key,
+         address text not null,
+         until timestamptz not null
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 1000))",
+    R"(create table detent.lease (
+         shard bigint primary key,
+         epoch bigint not null default 0,
+         node text not null default '',
+         owner bigint,
+         until timestamptz
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 1000))",
+    "insert into detent.lease (shard, epoch, node, owner, until) select shard, epoch, "
+    "coalesce(owner_name, ''), owner, lease_until from detent.shard",
+    "insert into detent.cluster (shards) select 1 where exists (select from detent.shard)",
+    "alter table detent.shard drop column owner, drop column owner_name, drop column lease_until, "
+    "add column writes bigint not null default 0",
+};
+
 /// Each step makes the version after it of the one before. Steps that were released are never
 /// changed.
-std::vector<std::vector<std::string>> steps() { return {{kFirstStep.begin(), kFirstStep.end()}}; }
+std::vector<std::vector<std::string>> steps() {
+  return {{kFirstStep.begin(), kFirstStep.end()}, {kSecondStep.begin(), kSecondStep.end()}};
+}
 
 /// Two programs that make it at once get in each other's way; what one says then does not matter.
 Result<void> make_version_table(Connection& connection) {

@@ -27,6 +27,11 @@ Statement of_shard(std::uint32_t shard, const std::string& select, const std::st
   return statement;
 }
 
+std::string session_name(const PostgresStoreOptions& options) {
+  const std::string shard = "detent shard " + std::to_string(options.shard);
+  return options.node.empty() ? shard : shard + " of " + options.node;
+}
+
 /// The keys of a queue are after this and before end_of_keys(); the first four bytes are its
 /// number.
 std::string end_of_keys(std::uint32_t queue) {
@@ -40,24 +45,28 @@ OpenPostgresStore::OpenPostgresStore(const PostgresStoreOptions& options, Clock&
                                      std::unique_ptr<Connection> connection,
                                      const ClaimedShard& claimed)
     : options_(options),
+      claimed_(claimed.fence),
       connection_(std::move(connection)),
       fence_(claimed.fence),
       last_id_(claimed.last_id),
-      last_queue_number_(claimed.last_queue),
-      lease_(options, clock) {}
+      last_queue_number_(claimed.last_queue) {
+  if (!options.epoch) lease_.emplace(options, clock);
+}
 
 Result<std::unique_ptr<Store>> OpenPostgresStore::open(const PostgresStoreOptions& options,
                                                        Clock& clock) {
-  DETENT_CHECK(options.owner != 0);
   const std::string opening = "open store " + shown_postgres_url(options.url);
   auto connection =
       std::make_unique<Connection>(ConnectionOptions{.url = options.url,
                                                      .statement_timeout = options.statement_timeout,
-                                                     .idle_timeout = options.lease / 2});
+                                                     .idle_timeout = options.lease / 2,
+                                                     .application_name = session_name(options)});
   if (Result<void> migrated = migrate(*connection); !migrated) {
     return with_context(opening, std::move(migrated).error());
   }
-  const Result<ClaimedShard> claimed = claim_shard(*connection, options);
+  const Result<ClaimedShard> claimed = options.epoch
+                                           ? enter_shard(*connection, options.shard, *options.epoch)
+                                           : claim_shard(*connection, options);
   if (!claimed) return with_context(opening, claimed.error());
   std::unique_ptr<OpenPostgresStore> store(
       new OpenPostgresStore(options, clock, std::move(connection), *claimed));
@@ -69,21 +78,18 @@ Result<std::unique_ptr<Store>> OpenPostgresStore::open(const PostgresStoreOption
 
 OpenPostgresStore::~OpenPostgresStore() {
   // Without it the lease runs out. A lost connection is not made again for this.
-  if (connection_->is_open()) {
-    static_cast<void>(release_shard(*connection_, fence_, options_.owner));
+  if (lease_ && connection_->is_open()) {
+    static_cast<void>(release_shard(*connection_, claimed_, options_.owner));
   }
 }
 
 Result<Rows> OpenPostgresStore::change(Statement statement, Durability durability) {
-  // With its connection the database may have lost what was written last and not synced: what the
-  // caller believes is there would be built upon.
-  if (has_unsynced_ && !connection_->is_open()) write_failed_ = true;
   if (write_failed_) return earlier_write_failed();
   const CommitMode mode =
       durability == Durability::synced ? CommitMode::synced : CommitMode::buffered;
   Result<Rows> changed = connection_->run_one(std::move(statement), mode);
   if (changed) {
-    has_unsynced_ = mode == CommitMode::buffered;
+    ++fence_.writes;
     return changed;
   }
   write_failed_ = true;
@@ -258,7 +264,7 @@ Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
     write_failed_ = true;
     return with_context("begin epoch", std::move(epoch).error());
   }
-  fence_.epoch = *epoch;
+  fence_ = {.shard = options_.shard, .epoch = *epoch, .writes = 1};
   return epoch;
 }
 

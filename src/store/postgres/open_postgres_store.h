@@ -17,7 +17,7 @@
 
 namespace detent {
 
-/// Confined to one thread, as any store; the lease is renewed on a thread of its own.
+/// Confined to one thread, as any store; a lease of its own is renewed on a thread of its own.
 class OpenPostgresStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
@@ -53,15 +53,15 @@ class OpenPostgresStore final : public Store {
   Result<void> trim_due_counts();
 
   const PostgresStoreOptions options_;
+  const Fence claimed_;  // as it was opened
   std::unique_ptr<Connection> connection_;
   Fence fence_;
   TaskId last_id_;
   std::uint32_t last_queue_number_ = 0;
   std::uint64_t counted_writes_ = 0;  // since sums of 0 were removed
   bool write_failed_ = false;         // contract 2
-  bool has_unsynced_ = false;         // the last write was only buffered
   bool claim_is_unused_ = true;       // the epoch of opening was given to nobody
-  LeaseKeeper lease_;                 // last: its thread ends first
+  std::optional<LeaseKeeper> lease_;  // without an epoch; last: its thread ends first
 };
 
 }  // namespace detent

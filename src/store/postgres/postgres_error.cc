@@ -49,6 +49,10 @@ bool is_refusal(std::string_view state, std::string_view message, std::string_vi
 
 Error postgres_error(std::string_view state, std::string_view message) {
   if (is_refusal(state, message, kFenced)) return fenced_error();
+  if (is_refusal(state, message, kWritesMissing)) {
+    return {ErrorCode::unavailable,
+            "the database has lost what was written last: it failed, or another one took over", ""};
+  }
   if (is_refusal(state, message, kRowsMissing)) {
     return {ErrorCode::data_loss, "a task that is to be changed or removed is not in the database",
             ""};

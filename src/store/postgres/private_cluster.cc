@@ -214,6 +214,24 @@ std::string value_of(const std::string& url, const std::string& sql) {
   return rows.empty() ? "" : std::string(rows.bytes(0, 0));
 }
 
+void refuse_unfenced_changes(const std::string& url) {
+  std::string sql = R"(
+    create or replace function detent.refuse_unfenced() returns trigger language plpgsql as $$
+    begin
+      if not exists (select from detent.shard where shard = coalesce(new.shard, old.shard)
+                     and xmin = pg_current_xact_id()::xid) then
+        raise 'an unfenced % of %', tg_op, tg_table_name;
+      end if;
+      return null;
+    end $$;)";
+  for (const std::string table :
+       {"task", "queue", "schedule", "task_key", "due_count", "quarantine"}) {
+    sql += "create or replace trigger refuse_unfenced after insert or update or delete on detent." +
+           table + " for each row execute function detent.refuse_unfenced();";
+  }
+  execute(url, sql);
+}
+
 PrivateCluster& shared_cluster() {
   static PrivateCluster cluster;
   return cluster;

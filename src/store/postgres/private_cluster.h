@@ -82,6 +82,10 @@ Rows execute(const std::string& url, const std::string& sql);
 /// The first value of the first row; "" when there is none.
 std::string value_of(const std::string& url, const std::string& sql);
 
+/// From now on the database refuses a change of what a shard has by a transaction that does not
+/// change the shard's own row, too. A session may be excepted: session_replication_role = replica.
+void refuse_unfenced_changes(const std::string& url);
+
 /// The cluster that all tests of a program share.
 PrivateCluster& shared_cluster();
 

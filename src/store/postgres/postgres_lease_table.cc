@@ -1,0 +1,207 @@
+#include "store/postgres/postgres_lease_table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "detent/check.h"
+#include "store/postgres/migrations.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/shard_lease.h"
+#include "store/store_error.h"
+
+namespace detent {
+
+namespace {
+
+constexpr ShardNumber kShardsOfNew = 16;
+
+// What a row of a beat's answer is.
+constexpr std::int64_t kMember = 0;
+constexpr std::int64_t kHeld = 1;
+constexpr std::int64_t kFree = 2;
+
+std::chrono::milliseconds first_pause(const PostgresLeaseTableOptions& options) {
+  return std::max(options.lease_length / 64, std::chrono::milliseconds{1});
+}
+
+ConnectionOptions connection_options(const PostgresLeaseTableOptions& options) {
+  return {.url = options.url,
+          .statement_timeout = options.statement_timeout,
+          .idle_timeout = options.lease_length / 2,
+          .application_name = options.node.empty() ? "detent node" : "detent node " + options.node};
+}
+
+ShardNumber shard_in(const Rows& rows, std::size_t row, int column) {
+  return static_cast<ShardNumber>(rows.bigint(row, column));
+}
+
+std::uint64_t epoch_in(const Rows& rows, std::size_t row, int column) {
+  return static_cast<std::uint64_t>(rows.bigint(row, column));
+}
+
+/// All of it is on one snapshot: `seen` and `renewed` are not in what the selects read. A dead
+/// member's row that another removes just now is left to that one, so that nobody waits in a
+/// circle.
+Statement beat_statement(const Member& me, std::span<const ShardLease> held,
+                         std::chrono::milliseconds lease) {
+  std::vector<std::int64_t> shards;
+  std::vector<std::int64_t> epochs;
+  for (const ShardLease& one : held) {
+    shards.push_back(one.shard);
+    epochs.push_back(static_cast<std::int64_t>(one.epoch));
+  }
+  Statement beat;
+  const std::string node = beat.add_text(me.node);
+  const std::string until = lease_end(beat, lease);
+  const std::string run_out(kHasRunOut);
+  beat.set_sql(
+      "with seen as (insert into detent.member (node, address, until) values (" + node + ", " +
+      beat.add_text(me.address) + ", " + until +
+      ") on conflict (node) do update set address = excluded.address, until = excluded.until), "
+      "dead as (select node from detent.member where " +
+      run_out + " and node <> " + node +
+      " for update skip locked), buried as (delete from detent.member using dead where member.node "
+      "= dead.node), renewed as (update detent.lease set until = " +
+      until + " from unnest(" + beat.add_bigints(shards) + ", " + beat.add_bigints(epochs) +
+      ") as held (shard, epoch) where lease.shard = held.shard and lease.epoch = held.epoch "
+      "returning lease.shard, lease.epoch) "
+      "select 0::bigint, node, address, 0::bigint, 0::bigint from detent.member where not " +
+      run_out + " and node <> " + node +
+      " union all select 1, '', '', shard, epoch from renewed"
+      " union all select 2, '', '', shard, 0 from detent.lease where " +
+      run_out + " and shard not in (select shard from renewed) order by 1, 4");
+  return beat;
+}
+
+ClusterView view_of(const Rows& rows, const Member& me) {
+  ClusterView view{.members = {me}, .free = {}, .held = {}};
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    switch (rows.bigint(row, 0)) {
+      case kMember:
+        view.members.push_back({std::string(rows.bytes(row, 1)), std::string(rows.bytes(row, 2))});
+        break;
+      case kHeld:
+        view.held.push_back({shard_in(rows, row, 3), epoch_in(rows, row, 4)});
+        break;
+      case kFree:
+        view.free.push_back(shard_in(rows, row, 3));
+        break;
+      default:
+        DETENT_CHECK(false);
+    }
+  }
+  std::ranges::sort(view.members, {}, &Member::node);
+  return view;
+}
+
+}  // namespace
+
+PostgresLeaseTable::PostgresLeaseTable(PostgresLeaseTableOptions options, const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      connection_(connection_options(options_)),
+      pause_(first_pause(options_)) {}
+
+Result<std::unique_ptr<PostgresLeaseTable>> PostgresLeaseTable::open(
+    PostgresLeaseTableOptions options, const Clock& clock) {
+  DETENT_CHECK(options.statement_timeout <= options.lease_length / 2);
+  const std::string opening = "open the cluster in " + shown_postgres_url(options.url);
+  std::unique_ptr<PostgresLeaseTable> table(new PostgresLeaseTable(std::move(options), clock));
+  if (Result<void> prepared = table->prepare(); !prepared) {
+    return with_context(opening, std::move(prepared).error());
+  }
+  return table;
+}
+
+Result<void> PostgresLeaseTable::prepare() {
+  const ShardNumber wanted = options_.shards.value_or(kShardsOfNew);
+  if (wanted == 0 || wanted > kMostShards) {
+    return Error{ErrorCode::invalid_argument,
+                 "a cluster has 1 to " + std::to_string(kMostShards) + " shards", "shards"};
+  }
+  TRY(migrate(connection_));
+  std::vector<Statement> statements = make_cluster(wanted);
+  statements.emplace_back("select shards, secret from detent.cluster");
+  ASSIGN_OR_RETURN(const std::vector<Rows> rows, connection_.run(statements));
+  const ShardNumber there = shard_in(rows.back(), 0, 0);
+  if (options_.shards && *options_.shards != there) {
+    return Error{ErrorCode::invalid_argument,
+                 "the cluster of this database has " + std::to_string(there) + " shards, not " +
+                     std::to_string(*options_.shards) + "; their number never changes",
+                 "shards"};
+  }
+  shards_ = there;
+  secret_ = rows.back().bytes(0, 1);
+  return ok();
+}
+
+Result<Rows> PostgresLeaseTable::run(Statement statement, std::string_view doing) {
+  if (!connection_.is_open() && clock_.now() < try_at_) {
+    return Error{ErrorCode::unavailable,
+                 std::string(doing) + ": the database could not be reached a moment ago", ""};
+  }
+  Result<Rows> rows = connection_.run_one(std::move(statement));
+  if (rows) {
+    pause_ = first_pause(options_);
+    return rows;
+  }
+  if (!connection_.is_open()) {
+    try_at_ = clock_.now() + pause_;
+    pause_ = std::min(2 * pause_, 8 * first_pause(options_));
+  }
+  return with_context(doing, std::move(rows).error());
+}
+
+Result<ClusterView> PostgresLeaseTable::beat(const Member& me, std::span<const ShardLease> held) {
+  ASSIGN_OR_RETURN(const Rows rows, run(beat_statement(me, held, options_.lease_length), "beat"));
+  return view_of(rows, me);
+}
+
+/// Synced, as all here is: an epoch that a crash of the database took back would be given twice.
+Result<std::optional<ShardLease>> PostgresLeaseTable::take(ShardNumber shard,
+                                                           const std::string& node) {
+  Statement take;
+  const std::string number = take.add_bigint(shard);
+  take.set_sql("with free as (select shard from detent.lease where shard = " + number + " and " +
+               std::string(kHasRunOut) + " for update), raised as " + raise_of_free(0) +
+               ", taken as (update detent.lease set epoch = raised.epoch, owner = null, node = " +
+               take.add_text(node) + ", until = " + lease_end(take, options_.lease_length) +
+               " from raised where lease.shard = raised.shard returning lease.epoch) select epoch "
+               "from taken");
+  ASSIGN_OR_RETURN(const Rows rows, run(std::move(take), "take shard " + std::to_string(shard)));
+  if (rows.empty()) return std::optional<ShardLease>();
+  return std::optional(ShardLease{.shard = shard, .epoch = epoch_in(rows, 0, 0)});
+}
+
+Result<void> PostgresLeaseTable::give_up(const ShardLease& lease) {
+  Statement give_up;
+  give_up.set_sql(
+      "update detent.lease set until = null where shard = " + give_up.add_bigint(lease.shard) +
+      " and epoch = " + give_up.add_bigint(static_cast<std::int64_t>(lease.epoch)));
+  TRY(run(std::move(give_up), "give shard " + std::to_string(lease.shard) + " up"));
+  return ok();
+}
+
+Result<void> PostgresLeaseTable::leave(const std::string& node) {
+  Statement leave;
+  leave.set_sql("delete from detent.member where node = " + leave.add_text(node));
+  TRY(run(std::move(leave), "leave the cluster"));
+  return ok();
+}
+
+Result<std::vector<ShardOwner>> PostgresLeaseTable::owners() {
+  Statement select("select shard, node, epoch, " + std::string(kHasRunOut) +
+                   "::int::bigint from detent.lease order by shard");
+  ASSIGN_OR_RETURN(const Rows rows, run(std::move(select), "read the owners"));
+  std::vector<ShardOwner> owners;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    owners.push_back({.shard = shard_in(rows, row, 0),
+                      .node = std::string(rows.bytes(row, 1)),
+                      .epoch = epoch_in(rows, row, 2),
+                      .has_run_out = rows.bigint(row, 3) == 1});
+  }
+  return owners;
+}
+
+}  // namespace detent
