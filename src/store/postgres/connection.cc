@@ -13,7 +13,8 @@ namespace detent {
 
 namespace {
 
-constexpr std::chrono::milliseconds kSilence{5000};
+constexpr std::chrono::milliseconds kLeastSilence{1000};
+constexpr std::chrono::milliseconds kMostSilence{5000};
 
 /// What a URL leaves open. A dead peer is noticed in half a minute, whatever the system's settings.
 constexpr std::array<std::pair<const char*, const char*>, 7> kDefaults{{
@@ -124,7 +125,8 @@ bool Connection::wait_until_ready(int events) {
   pollfd socket{.fd = PQsocket(connection_.get()),
                 .events = static_cast<decltype(pollfd::events)>(events),
                 .revents = 0};
-  const auto patience = options_.statement_timeout + std::min(kSilence, options_.statement_timeout);
+  const auto patience = options_.statement_timeout +
+                        std::clamp(options_.statement_timeout, kLeastSilence, kMostSilence);
   for (;;) {
     const int ready = ::poll(&socket, 1, static_cast<int>(patience.count()));
     if (ready >= 0 || errno != EINTR) return ready > 0;

@@ -21,8 +21,8 @@ enum class CommitMode : std::uint8_t { synced, buffered };
 
 struct ConnectionOptions {
   std::string url;
-  /// The most that a statement may take in the database. Nothing heard for 5 seconds longer, or for
-  /// as long again if that is less, is a lost connection.
+  /// The most that a statement may take in the database. Nothing heard for as long again, but 1 to
+  /// 5 seconds, is a lost connection.
   std::chrono::milliseconds statement_timeout = std::chrono::seconds{30};
   /// The most that an explicit transaction may stand still.
   std::chrono::milliseconds idle_timeout = std::chrono::seconds{5};

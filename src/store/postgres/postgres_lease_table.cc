@@ -27,7 +27,7 @@ std::chrono::milliseconds first_pause(const PostgresLeaseTableOptions& options) 
 
 ConnectionOptions connection_options(const PostgresLeaseTableOptions& options) {
   return {.url = options.url,
-          .statement_timeout = options.statement_timeout,
+          .statement_timeout = std::min(options.statement_timeout, options.lease_length / 2),
           .idle_timeout = options.lease_length / 2,
           .application_name = options.node.empty() ? "detent node" : "detent node " + options.node};
 }
@@ -105,7 +105,6 @@ PostgresLeaseTable::PostgresLeaseTable(PostgresLeaseTableOptions options, const 
 
 Result<std::unique_ptr<PostgresLeaseTable>> PostgresLeaseTable::open(
     PostgresLeaseTableOptions options, const Clock& clock) {
-  DETENT_CHECK(options.statement_timeout <= options.lease_length / 2);
   const std::string opening = "open the cluster in " + shown_postgres_url(options.url);
   std::unique_ptr<PostgresLeaseTable> table(new PostgresLeaseTable(std::move(options), clock));
   if (Result<void> prepared = table->prepare(); !prepared) {

@@ -31,8 +31,7 @@ struct PostgresLeaseTableOptions {
   /// the number. None: whatever is there, and 16 for a new one.
   std::optional<ShardNumber> shards = {};
   std::chrono::milliseconds lease_length = std::chrono::seconds{10};
-  /// The most that a statement may take in the database: at most half a lease. A database that is
-  /// silent for twice as long is given up.
+  /// The most that a statement may take in the database; of more than half a lease, that half.
   std::chrono::milliseconds statement_timeout = std::chrono::milliseconds{2500};
   /// For people who look at the database's sessions.
   std::string node = {};

@@ -29,6 +29,7 @@ TEST_F(PostgresCluster, ItsNumberOfShardsIsForEver) {
   EXPECT_EQ(opened_table(4)->shards(), 4u);
   EXPECT_EQ((*open_table(std::nullopt))->shards(), 4u);
   const Result<Table> other = open_table(8);
+  ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::invalid_argument);
   EXPECT_NE(other.error().message.find("has 4 shards, not 8"), std::string::npos)
       << other.error().message;
@@ -150,6 +151,7 @@ TEST_F(PostgresCluster, ATableThatLostItsDatabaseTriesAgainNowAndThen) {
   EXPECT_EQ(table->beat(ada_, held).error().code, ErrorCode::unavailable);
   cluster.start();
   const auto too_soon = table->beat(ada_, held);  // of that it has not heard yet
+  ASSERT_FALSE(too_soon);
   EXPECT_NE(message_of(too_soon).find("a moment ago"), std::string::npos) << message_of(too_soon);
   clock.advance(milliseconds{10'000} / 64);
   const auto again = table->beat(ada_, held);

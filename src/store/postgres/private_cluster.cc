@@ -54,7 +54,7 @@ std::string postgres_program(const std::string& name) {
   return found;
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, int output) {
+[[noreturn]] void become(std::vector<std::string> command, int output) {
   const Account account = server_account();
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
@@ -66,7 +66,7 @@ std::string postgres_program(const std::string& name) {
   ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
   ::signal(SIGINT, SIG_DFL);
   std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::chdir("/");
   ::execv(arguments[0], arguments.data());

@@ -62,14 +62,15 @@ std::vector<Statement> make_cluster(std::uint32_t shards) {
   Statement& cluster = statements.emplace_back();
   cluster.set_sql("insert into detent.cluster (shards) values (" + cluster.add_bigint(shards) +
                   ") on conflict (is_made) do nothing");
-  for (const std::string table : {"shard", "lease"}) {
-    // One that is there is not even tried: that would wait for its batch.
-    statements.emplace_back("insert into detent." + table +
-                            " (shard) select number from detent.cluster, generate_series(0, shards "
-                            "- 1) as number where "
-                            "not exists (select from detent." +
-                            table + " where shard = number) on conflict (shard) do nothing");
-  }
+  // A row that is there is not even tried: that would wait for its batch.
+  statements.emplace_back(
+      "insert into detent.shard (shard) select number from detent.cluster, generate_series(0, "
+      "shards - 1) as number where not exists (select from detent.shard where shard = number) on "
+      "conflict (shard) do nothing");
+  statements.emplace_back(
+      "insert into detent.lease (shard) select number from detent.cluster, generate_series(0, "
+      "shards - 1) as number where not exists (select from detent.lease where shard = number) on "
+      "conflict (shard) do nothing");
   return statements;
 }
 

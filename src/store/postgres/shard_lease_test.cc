@@ -28,6 +28,7 @@ using PostgresShards = PostgresCluster;
 TEST_F(PostgresShards, AServerAloneIsRefusedWhereThereAreMoreShards) {
   opened_table(16);
   const auto refused = open_single();
+  ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   EXPECT_NE(refused.error().message.find(
                 "this database belongs to a cluster of 16 shards: start with --node"),
@@ -46,6 +47,7 @@ TEST_F(PostgresShards, ANodeWaitsForTheLeaseOfAServerAloneAndTheOtherWayRound) {
   const std::optional<ShardLease> lease = *table->take(0, "ada");
   ASSERT_TRUE(lease);
   const auto refused = open_single();
+  ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
   EXPECT_NE(refused.error().message.find("in use by another server (ada)"), std::string::npos)
       << refused.error().message;
@@ -95,6 +97,7 @@ TEST_F(PostgresShards, AnEpochIsOpenedOnceAndOnlyWhileItIsTheShards) {
   EXPECT_EQ(open_store({3, old.epoch + 1}).error().code, ErrorCode::unavailable);
   const std::unique_ptr<Store> store = opened_store(old);
   const auto twice = open_store(old);
+  ASSERT_FALSE(twice);
   EXPECT_EQ(twice.error().code, ErrorCode::unavailable);
   EXPECT_NE(twice.error().message.find("opened before at epoch 1"), std::string::npos)
       << twice.error().message;
@@ -102,6 +105,7 @@ TEST_F(PostgresShards, AnEpochIsOpenedOnceAndOnlyWhileItIsTheShards) {
   let_leases_run_out();
   ASSERT_TRUE(*table->take(3, "ben"));
   const auto late = open_store(old);
+  ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, ErrorCode::unavailable);
   EXPECT_NE(late.error().message.find("another node has shard 3"), std::string::npos)
       << late.error().message;
@@ -168,8 +172,7 @@ TEST_F(PostgresShards, TheTablesRefuseAChangeWithoutTheFenceInTests) {
       "update detent.due_count set count = 0",
       "delete from detent.queue",
       "delete from detent.schedule",
-      "insert into detent.quarantine (shard, id, at_ms, queue, priority, lane, record) values (3, "
-      "1, 1, 1, 1, 1, '')"};
+      "insert into detent.quarantine overriding system value values (1, 3, 1, 1, 1, 1, 1, '')"};
   const std::unique_ptr<Store> store = opened_store(**table->take(3, "ada"));
   WriteBatch batch = full_batch(1);
   ScheduleRecord& record = batch.schedules.emplace_back();
@@ -215,6 +218,7 @@ TEST_F(PostgresShards, AWriteThatTheDatabaseHasLostIsNoticedByTheNext) {
   execute(url_, "delete from detent.task where id = " + std::to_string(due_place(2).id.value) +
                     "; update detent.shard set writes = " + before + " where shard = 3");
   const Result<void> next = store->write(new_task(3), Durability::synced);
+  ASSERT_FALSE(next);
   EXPECT_EQ(next.error().code, ErrorCode::unavailable);
   EXPECT_NE(message_of(next).find("lost what was written last"), std::string::npos)
       << message_of(next);
