@@ -9,6 +9,7 @@
 #include "base/wall_time.h"
 #include "cli/argument_options.h"
 #include "cli/argument_values.h"
+#include "cli/cluster_arguments.h"
 #include "cli/command_reader.h"
 #include "cli/completion.h"
 #include "cli/cron_arguments.h"
@@ -168,6 +169,7 @@ void add_serve(CLI::App& app, Parsed& parsed) {
       ->type_name("DURATION")
       ->default_str("24h");
   add_webhooks(*serve, options);
+  add_cluster(*serve, options.cluster);
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
       ->description("how events are told on standard error: for people, or for machines")

@@ -5,12 +5,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/log/log.h"
 
 namespace detent::cli {
+
+/// A node of a cluster.
+struct ClusterOptions {
+  std::string node;     // its name; empty: this server is no cluster's
+  std::string address;  // for the other nodes, as "10.0.0.7:7070"; empty: that of HTTP
+  std::chrono::milliseconds lease = std::chrono::seconds{10};
+  std::string ca_file;                  // PEM; empty: the system's authorities
+  std::optional<std::uint32_t> shards;  // 1 … 2^TaskId::kShardBits; none: what there is
+
+  friend bool operator==(const ClusterOptions&, const ClusterOptions&) = default;
+};
 
 /// Every value has been read and is in its range; whether the address is allowed and the folder can
 /// be used is the server's to find out.
@@ -36,6 +48,7 @@ struct ServeOptions {
   std::chrono::milliseconds external_after = std::chrono::hours{24};
   std::string webhook_allow;           // blocks of addresses; the server reads it
   std::filesystem::path webhook_keys;  // empty: a key of the server's own
+  ClusterOptions cluster;
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 

@@ -64,6 +64,7 @@ void EngineThread::run() {
   }
   (void)opened_.engine->close();  // whoever waits for a commit is told how it went
   opened_.engine.reset();
+  opened_.store.reset();
 }
 
 void EngineThread::note_failure(const Error& error) {

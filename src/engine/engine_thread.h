@@ -65,8 +65,8 @@ class EngineThread {
   /// for the number of those that wait, only dropped when the thread is stopping.
   void post_end(Command command) DETENT_EXCLUDES(mutex_);
 
-  /// Answers every wait, runs what was posted before, commits, and joins. Idempotent; not from the
-  /// engine's own thread.
+  /// Answers every wait, runs what was posted before, commits, closes the store, and joins.
+  /// Idempotent; not from the engine's own thread.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:

@@ -29,7 +29,7 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
 /// Listens from now on. `routes` must outlive it. Errors: as HttpServer::start().
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
                                                     std::shared_ptr<net::TlsServer> tls,
-                                                    Routes& routes);
+                                                    net::HttpHandler handler);
 
 /// Null where it is off. Both must outlive it. Errors: as BeanstalkServer::start().
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,

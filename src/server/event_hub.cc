@@ -15,8 +15,15 @@ std::uint64_t run_number(const Clock& clock) {
 
 }  // namespace
 
-EventHub::EventHub(EngineThread& engine, ChangeFeed& changes, Clock& clock, EventHubOptions options)
-    : engine_(engine),
+AskFigures figures_of(EngineThread& engine) {
+  return [&engine](UniqueFunction<void(std::optional<EngineStats>)> take) {
+    return engine.post(
+        [take = std::move(take)](const Engine& asked) mutable { take(asked.stats(0)); });
+  };
+}
+
+EventHub::EventHub(AskFigures ask, ChangeFeed& changes, Clock& clock, EventHubOptions options)
+    : ask_(std::move(ask)),
       changes_(changes),
       clock_(clock),
       options_(options),
@@ -178,17 +185,21 @@ void EventHub::ask_for_figures(MonotonicTime now) {
   if (is_asked_ || now < next_question_) return;
   const auto period = has_listeners_to_stats() ? kStatsPeriod : StatsHistory::kFineStep;
   next_question_ = now + period;
-  is_asked_ = engine_.post(
-      [figures = figures_, &clock = clock_, &bell = changes_.bell()](const Engine& engine) {
-        {
-          const MutexLock lock(figures->mutex);
-          figures->sample =
-              StatsSample{.taken_at = clock.now(),
-                          .at = std::chrono::floor<std::chrono::milliseconds>(clock.wall_now()),
-                          .stats = engine.stats(0)};
-        }
-        bell.ring();
-      });
+  const auto take = [figures = figures_, &clock = clock_,
+                     &bell = changes_.bell()](std::optional<EngineStats> stats) {
+    {
+      const MutexLock lock(figures->mutex);
+      figures->is_answered = true;
+      if (stats) {
+        figures->sample =
+            StatsSample{.taken_at = clock.now(),
+                        .at = std::chrono::floor<std::chrono::milliseconds>(clock.wall_now()),
+                        .stats = *std::move(stats)};
+      }
+    }
+    bell.ring();
+  };
+  is_asked_ = ask_(take);
 }
 
 void EventHub::take_figures(MonotonicTime now) {
@@ -196,9 +207,9 @@ void EventHub::take_figures(MonotonicTime now) {
   {
     const MutexLock lock(figures_->mutex);
     sample = std::exchange(figures_->sample, std::nullopt);
+    if (std::exchange(figures_->is_answered, false)) is_asked_ = false;
   }
   if (!sample) return;
-  is_asked_ = false;
   {
     const MutexLock lock(mutex_);
     history_.add(*sample);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,12 @@
 
 namespace detent::server {
 
+/// Has the figures asked for: they are given once, on any thread; nothing when they could not be
+/// had. False when they cannot be asked for just now: then nothing is given.
+using AskFigures = std::function<bool(UniqueFunction<void(std::optional<EngineStats>)>)>;
+/// Of one engine, which must outlive it.
+AskFigures figures_of(EngineThread& engine);
+
 struct EventHubOptions {
   std::size_t max_streams = 100;
 };
@@ -45,9 +52,11 @@ class EventHub {
   /// Changes are taken so often at most.
   static constexpr std::chrono::milliseconds kTakePeriod{50};
 
-  /// Starts the thread. `engine`, its `changes` and `clock` must outlive this; the HTTP server must
-  /// be stopped before this is destroyed.
-  EventHub(EngineThread& engine, ChangeFeed& changes, Clock& clock, EventHubOptions options = {});
+  /// Starts the thread. Whom `ask` asks, the `changes` of one engine and `clock` must outlive this;
+  /// the HTTP server must be stopped before this is destroyed.
+  EventHub(AskFigures ask, ChangeFeed& changes, Clock& clock, EventHubOptions options = {});
+  EventHub(EngineThread& engine, ChangeFeed& changes, Clock& clock, EventHubOptions options = {})
+      : EventHub(figures_of(engine), changes, clock, options) {}
   /// Stops, if stop() has not been called.
   ~EventHub();
   EventHub(const EventHub&) = delete;
@@ -90,6 +99,7 @@ class EventHub {
   struct Figures {
     Mutex mutex;
     std::optional<StatsSample> sample DETENT_GUARDED_BY(mutex);
+    bool is_answered DETENT_GUARDED_BY(mutex) = false;  // without a sample: in vain
   };
 
   void run();
@@ -105,7 +115,7 @@ class EventHub {
   bool has_listeners_to_stats() const;
 
   // Constant after construction.
-  EngineThread& engine_;
+  const AskFigures ask_;
   ChangeFeed& changes_;
   Clock& clock_;
   const EventHubOptions options_;

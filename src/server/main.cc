@@ -27,6 +27,7 @@
 #include "server/open_engine.h"
 #include "server/reloads.h"
 #include "server/routes.h"
+#include "server/serve_node.h"
 #include "server/service_manager.h"
 #include "server/stop_signal.h"
 #include "server/token_command.h"
@@ -45,24 +46,14 @@ void drain(BeanstalkServer* beanstalk) {
   log_info("draining: beanstalk clients may put no more");
 }
 
-Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
-                                      const cli::ReadAgain& read_again) {
-  const cli::ServeOptions& options = call.options;
-  StopSignal stop_signal;
-  const ServiceManager manager;
-  Reloads reloads(call, read_again);
-  TRY(check_exposure(options));
-  warn_of_exposure(options);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
-  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads));
-
-  SystemClock clock;
+Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& with) {
+  Clock& clock = with.clock;
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
   const auto open = [&] { return open_engine(options, clock, owner, changes); };
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, open));
   EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
-  const Watchdog watchdog(manager, engine_thread, clock);
+  const Watchdog watchdog(with.manager, engine_thread, clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,
       start_offload(
@@ -75,32 +66,28 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
                        .data = options.store.empty() ? options.data : std::filesystem::path()},
                       engine_thread, clock));
   if (!webhooks->keys_file().empty()) {
-    reloads.add("the webhook keys in " + webhooks->keys_file().string(),
-                [&webhooks] { return webhooks->reload_keys(); });
+    with.reloads.add("the webhook keys in " + webhooks->keys_file().string(),
+                     [&webhooks] { return webhooks->reload_keys(); });
   }
   EventHub events(engine_thread, changes, clock);
   Routes routes(engine_thread, events, clock,
                 {.offload = offload.get(),
                  .cors_origin = options.cors_origin,
-                 .access = access.get(),
+                 .access = with.access,
                  .host_names = options.host_names});
   routes.show_deliveries(webhooks->deliverer());
-  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http, start_http(options, tls, routes));
+  const auto handle = [&routes](net::HttpRequest request, net::Responder responder) {
+    routes.handle(std::move(request), std::move(responder));
+  };
+  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
+                   start_http(options, with.tls, handle));
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
                    start_beanstalk(options, engine_thread, clock));
   announce(options, http->port(),
            beanstalk ? address_of(options.beanstalk_host, beanstalk->port()) : "");
-  manager.ready();
+  with.manager.ready();
 
-  const char* const signal = stop_signal.wait({.on_drain = [&] { drain(beanstalk.get()); },
-                                               .on_reload =
-                                                   [&] {
-                                                     manager.reloading(clock.now());
-                                                     reloads.run();
-                                                     manager.ready();
-                                                   }});
-  log_info("stopping", {{"signal", signal}});
-  manager.stopping();
+  wait_for_stop(with, [&] { drain(beanstalk.get()); });
   (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
   events.stop();
   http->stop(kStopGrace);
@@ -110,6 +97,26 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   engine_thread.stop();
   log_info("stopped");
   return ok();
+}
+
+Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
+                                      const cli::ReadAgain& read_again) {
+  const cli::ServeOptions& options = call.options;
+  StopSignal stop_signal;
+  const ServiceManager manager;
+  Reloads reloads(call, read_again);
+  TRY(check_exposure(options));
+  warn_of_exposure(options);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
+  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads));
+  SystemClock clock;
+  const Beginnings with{.stop_signal = stop_signal,
+                        .manager = manager,
+                        .reloads = reloads,
+                        .clock = clock,
+                        .access = access.get(),
+                        .tls = tls};
+  return options.cluster.node.empty() ? serve_alone(options, with) : serve_as_node(options, with);
 }
 
 int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {

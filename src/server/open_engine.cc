@@ -1,5 +1,6 @@
 #include "server/open_engine.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "base/log/log.h"
 #include "base/rng.h"
 #include "server/memory_plan.h"
+#include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
 #include "store/rocksdb/rocksdb_store.h"
 
@@ -31,9 +33,59 @@ Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                              .settle_bytes = memory.settle_bytes});
 }
 
+/// Of a shard, however many there are.
+constexpr std::size_t kFewestLoaded = 10'000;
+
+/// What `open` answers, tried again for a while as long as the database is not up.
+template <class T>
+Result<T> with_patience(Clock& clock, const std::function<Result<T>()>& open) {
+  const MonotonicTime until = clock.now() + kStartPatience;
+  for (Doorbell nobody_rings;;) {
+    Result<T> opened = open();
+    const bool is_late = clock.now() >= until;
+    if (opened || opened.error().code != ErrorCode::unavailable || is_late) return opened;
+    log_warning("waiting for the store", {{"cause", opened.error().message}});
+    clock.wait(nobody_rings, clock.now() + kStartPause);
+  }
+}
+
 }  // namespace
 
 std::uint64_t random_owner() { return random_seed() | 1; }
+
+Result<ClusterTable> open_cluster_table(const cli::ServeOptions& options, Clock& clock) {
+  return with_patience<ClusterTable>(clock, [&]() -> Result<ClusterTable> {
+    ASSIGN_OR_RETURN(auto table,
+                     PostgresLeaseTable::open({.url = options.store,
+                                               .shards = options.cluster.shards,
+                                               .lease_length = options.cluster.lease,
+                                               .statement_timeout = options.cluster.lease / 4,
+                                               .node = options.cluster.node},
+                                              clock));
+    std::string secret = table->secret();
+    return ClusterTable{.leases = std::move(table), .secret = std::move(secret)};
+  });
+}
+
+Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
+                                     const ShardLease& lease, ShardNumber shards) {
+  const MemoryPlan memory = plan_memory(options.memory_bytes);
+  OpenEngine opened;
+  ASSIGN_OR_RETURN(opened.store, PostgresStore::open({.url = options.store,
+                                                      .shard = lease.shard,
+                                                      .epoch = lease.epoch,
+                                                      .node = options.cluster.node},
+                                                     clock));
+  ASSIGN_OR_RETURN(opened.engine,
+                   Engine::open(*opened.store, clock,
+                                {.window = options.window,
+                                 .max_loaded = std::max(memory.max_loaded / shards, kFewestLoaded),
+                                 .sync_interval = options.sync_interval,
+                                 .keep_leases = true,
+                                 .shard = lease.shard,
+                                 .seed = random_seed()}));
+  return opened;
+}
 
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
                                ChangeFeed& changes) {
@@ -52,14 +104,7 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, s
 
 Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
                                      const std::function<Result<OpenEngine>()>& open) {
-  const MonotonicTime until = clock.now() + kStartPatience;
-  for (Doorbell nobody_rings;;) {
-    Result<OpenEngine> opened = open();
-    const bool may_come = !options.store.empty() && clock.now() < until;
-    if (opened || opened.error().code != ErrorCode::unavailable || !may_come) return opened;
-    log_warning("waiting for the store", {{"cause", opened.error().message}});
-    clock.wait(nobody_rings, clock.now() + kStartPause);
-  }
+  return options.store.empty() ? open() : with_patience<OpenEngine>(clock, open);
 }
 
 Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, Clock& clock) {

@@ -13,6 +13,7 @@
 #include "detent/clock.h"
 #include "engine/change_feed.h"
 #include "engine/engine_thread.h"
+#include "store/lease_table.h"
 #include "store/store.h"
 
 namespace detent::server {
@@ -29,6 +30,17 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, s
 /// yet, or that still keeps its tasks for a server that did not end well.
 Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
                                      const std::function<Result<OpenEngine>()>& open);
+
+/// The table of the cluster that `options` names, and the secret its nodes share.
+struct ClusterTable {
+  std::unique_ptr<LeaseTable> leases;
+  std::string secret;
+};
+/// Makes it where there is none yet; waits, as open_first_engine(), for a database that is not up.
+Result<ClusterTable> open_cluster_table(const cli::ServeOptions& options, Clock& clock);
+/// The engine of a shard whose lease this node has; of `shards` in all, which share the memory.
+Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
+                                     const ShardLease& lease, ShardNumber shards);
 
 /// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
 /// would be made a data folder; `unavailable` while a server has it open.

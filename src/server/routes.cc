@@ -158,6 +158,7 @@ Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, Route
   add("GET", "/v1/dump", Need::admin_all, &Routes::dump);
   add("POST", "/v1/restore", Need::admin_all, &Routes::restore);
   add("GET", "/metrics", Need::look_all, &Routes::metrics);
+  add("GET", "/v1/cluster", Need::look_all, &Routes::cluster);
   add("GET", "/readyz", Need::nothing, &Routes::ready);
   add("GET", "/", Need::nothing, &Routes::dashboard);
   add("GET", "/assets/{name}", Need::nothing, &Routes::dashboard);
@@ -416,6 +417,11 @@ void Routes::ready(const Call& call) {
   run(call.reply, look, [](const HttpReply& reply, bool /*is_ready*/) {
     reply.send_json(200, R"({"status":"ready"})");
   });
+}
+
+void Routes::cluster(const Call& call) {
+  call.reply.send_json(200, options_.render_cluster ? options_.render_cluster()
+                                                    : R"({"node":null,"nodes":[],"shards":[]})");
 }
 
 }  // namespace detent::server

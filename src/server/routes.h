@@ -41,6 +41,8 @@ struct RoutesOptions {
   /// one of `host_names`.
   const Access* access = nullptr;
   std::vector<std::string> host_names = {};
+  /// The answer of `GET /v1/cluster`; null: this server is no cluster's.
+  std::function<std::string()> render_cluster = {};
 };
 
 class EventHub;
@@ -154,6 +156,7 @@ class Routes {
   void restore(const Call& call);
   void metrics(const Call& call);
   void ready(const Call& call);
+  void cluster(const Call& call);
 
   /// What is wrong with who asks, before it is looked at what for. Fills `caller`.
   std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,

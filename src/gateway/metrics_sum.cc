@@ -1,0 +1,107 @@
+#include "gateway/metrics_sum.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "detent/check.h"
+
+namespace detent::gateway {
+namespace {
+
+constexpr std::array<std::string_view, 2> kHighestCounts{"detent_build_info", "detent_shard_epoch"};
+
+/// Pages added up. A family is what stands below its "# HELP name …" and "# TYPE name …".
+class Sum {
+ public:
+  void add(std::string_view page) {
+    while (!page.empty()) {
+      const std::size_t end = std::min(page.find('\n'), page.size());
+      const std::string_view line = page.substr(0, end);
+      if (line.starts_with("# ")) {
+        comment(line);
+      } else if (!line.empty()) {
+        sample(line);
+      }
+      page.remove_prefix(std::min(end + 1, page.size()));
+    }
+  }
+
+  std::string render() const {
+    std::string text;
+    for (const Family& family : families_) {
+      text += family.comments;
+      for (const Sample& sample : family.samples) {
+        text += sample.name + " " + render(sample.value) + "\n";
+      }
+    }
+    return text;
+  }
+
+ private:
+  struct Sample {
+    std::string name;  // with its labels
+    double value = 0;
+  };
+  struct Family {
+    std::string name;
+    std::string comments;
+    std::vector<Sample> samples;
+    std::unordered_map<std::string, std::size_t> index;  // in samples, by name
+  };
+
+  void comment(std::string_view line) {
+    const std::size_t name_at = std::min(line.find(' ', 2) + 1, line.size());
+    const std::string name(line.substr(name_at, line.find(' ', name_at) - name_at));
+    const auto [known, is_new] = index_.try_emplace(name, families_.size());
+    if (is_new) families_.push_back({.name = name});
+    current_ = known->second;
+    Family& family = families_[current_];
+    if (family.samples.empty()) family.comments += std::string(line) + "\n";
+  }
+
+  void sample(std::string_view line) {
+    const std::size_t space = line.rfind(' ');
+    if (space == std::string_view::npos || families_.empty()) return;
+    double value = 0;
+    std::from_chars(line.data() + space + 1, line.data() + line.size(), value);
+    Family& family = families_[current_];
+    const std::string name(line.substr(0, space));
+    const auto [known, is_new] = family.index.try_emplace(name, family.samples.size());
+    if (is_new) return family.samples.push_back({name, value});
+    double& sum = family.samples[known->second].value;
+    const bool is_highest = std::ranges::find(kHighestCounts, family.name) != kHighestCounts.end();
+    sum = is_highest ? std::max(sum, value) : sum + value;
+  }
+
+  /// The shortest text that reads back as the same number.
+  static std::string render(double value) {
+    std::array<char, 32> text{};
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+    return {text.data(), end};
+  }
+
+  std::vector<Family> families_;
+  std::unordered_map<std::string, std::size_t> index_;  // in families_, by name
+  std::size_t current_ = 0;
+};
+
+}  // namespace
+
+net::HttpResponse sum_metrics(std::vector<net::HttpResponse> pages) {
+  DETENT_CHECK(!pages.empty());
+  for (net::HttpResponse& page : pages) {
+    if (page.status != 200) return std::move(page);
+  }
+  Sum sum;
+  for (const net::HttpResponse& page : pages) sum.add(page.body);
+  net::HttpResponse answer = std::move(pages.front());
+  answer.body = sum.render();
+  return answer;
+}
+
+}  // namespace detent::gateway

@@ -1,0 +1,121 @@
+#include "server/cluster_figures.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/fnv.h"
+
+namespace detent::server {
+namespace {
+
+/// Every number that is added up, in the order in which it is sent.
+std::array<std::uint64_t*, 22> numbers_of(EngineStats& stats) {
+  TaskCounters& counters = stats.counters;
+  return {&counters.scheduled,    &counters.fired,
+          &counters.leased,       &counters.completed,
+          &counters.failed,       &counters.cancelled,
+          &counters.dead,         &counters.leases_expired,
+          &counters.conflicts,    &counters.quarantined,
+          &stats.all.scheduled,   &stats.all.ready,
+          &stats.all.leased,      &stats.all.dead,
+          &stats.queue_count,     &stats.loaded,
+          &stats.urgent,          &stats.waiting_workers,
+          &stats.schedules,       &stats.commits,
+          &stats.committed_tasks, &stats.epoch};
+}
+
+void add(HistogramSnapshot& sum, const HistogramSnapshot& one) {
+  if (sum.counts.size() < one.counts.size()) {
+    sum.bounds = one.bounds;
+    sum.counts.resize(one.counts.size());
+  }
+  for (std::size_t i = 0; i < one.counts.size(); ++i) sum.counts[i] += one.counts[i];
+  sum.count += one.count;
+  sum.sum_ns += one.sum_ns;
+}
+
+void write(ByteWriter& writer, const HistogramSnapshot& histogram) {
+  writer.varint(histogram.bounds.size());
+  for (const auto bound : histogram.bounds) {
+    writer.varint(static_cast<std::uint64_t>(bound.count()));
+  }
+  for (const std::uint64_t count : histogram.counts) writer.varint(count);
+  writer.varint(histogram.sum_ns);
+}
+
+Result<HistogramSnapshot> read_histogram(ByteReader& reader) {
+  constexpr std::uint64_t kMostBounds = 62;  // of any histogram: base/histogram.h
+  ASSIGN_OR_RETURN(const std::uint64_t bounds, reader.varint());
+  if (bounds > kMostBounds) return Error{ErrorCode::data_loss, "figures: too many buckets", ""};
+  HistogramSnapshot read;
+  for (std::uint64_t i = 0; i < bounds; ++i) {
+    ASSIGN_OR_RETURN(const std::uint64_t bound, reader.varint());
+    read.bounds.emplace_back(static_cast<std::int64_t>(bound));
+  }
+  for (std::uint64_t i = 0; bounds > 0 && i <= bounds; ++i) {
+    ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
+    read.counts.push_back(count);
+    read.count += count;
+  }
+  ASSIGN_OR_RETURN(read.sum_ns, reader.varint());
+  return read;
+}
+
+}  // namespace
+
+void ClusterFigures::add(const ClusterFigures& other) {
+  of.insert(of.end(), other.of.begin(), other.of.end());
+  EngineStats more = other.sum;
+  const auto to = numbers_of(sum);
+  const auto from = numbers_of(more);
+  for (std::size_t i = 0; i < to.size(); ++i) *to[i] += *from[i];
+  server::add(sum.lateness, other.sum.lateness);
+  server::add(sum.commit_time, other.sum.commit_time);
+}
+
+EngineStats ClusterFigures::stats() && {
+  std::ranges::sort(of);
+  Fnv1a hash;
+  for (const ShardLease& lease : of) {
+    hash.bytes(std::to_string(lease.shard) + " " + std::to_string(lease.epoch) + "\n");
+  }
+  sum.epoch = hash.value();
+  return std::move(sum);
+}
+
+std::string encode_figures(const ClusterFigures& figures) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.varint(figures.of.size());
+  for (const ShardLease& lease : figures.of) {
+    writer.varint(lease.shard);
+    writer.varint(lease.epoch);
+  }
+  EngineStats copy = figures.sum;
+  for (const std::uint64_t* const number : numbers_of(copy)) writer.varint(*number);
+  write(writer, figures.sum.lateness);
+  write(writer, figures.sum.commit_time);
+  return bytes;
+}
+
+Result<ClusterFigures> decode_figures(std::string_view bytes) {
+  ByteReader reader(bytes);
+  ClusterFigures figures;
+  ASSIGN_OR_RETURN(const std::uint64_t leases, reader.varint());
+  for (std::uint64_t i = 0; i < leases; ++i) {
+    ASSIGN_OR_RETURN(const std::uint64_t shard, reader.varint());
+    ASSIGN_OR_RETURN(const std::uint64_t epoch, reader.varint());
+    figures.of.push_back({static_cast<ShardNumber>(shard), epoch});
+  }
+  for (std::uint64_t* const number : numbers_of(figures.sum)) {
+    ASSIGN_OR_RETURN(*number, reader.varint());
+  }
+  ASSIGN_OR_RETURN(figures.sum.lateness, read_histogram(reader));
+  ASSIGN_OR_RETURN(figures.sum.commit_time, read_histogram(reader));
+  return figures;
+}
+
+}  // namespace detent::server

@@ -1,0 +1,30 @@
+// The figures of several shards added up, and how nodes tell each other theirs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine_stats.h"
+#include "store/lease_table.h"
+
+namespace detent::server {
+
+/// Figures, and of which engines they are.
+struct ClusterFigures {
+  std::vector<ShardLease> of;
+  EngineStats sum;  // without queues; its epoch is 0
+
+  void add(const ClusterFigures& other);
+  /// The sum, with an epoch that is another whenever it is of other engines: so nobody takes what a
+  /// shard counted elsewhere before for something that happened.
+  EngineStats stats() &&;
+};
+
+/// Bytes for another node of the same version, or one that has more to tell.
+std::string encode_figures(const ClusterFigures& figures);
+/// Errors: data_loss.
+Result<ClusterFigures> decode_figures(std::string_view bytes);
+
+}  // namespace detent::server

@@ -1,0 +1,102 @@
+// The door of a node: takes any request, and has it answered by the nodes that serve its shards.
+//
+// gateway/request_plan.h says which shard is asked what, and what is made of the answers; this says
+// how each question gets there. A shard of this node is asked in process, one of another over
+// HTTP, with two headers that only nodes know to write: which shard is meant, and the cluster's
+// secret. Such a request is answered by that shard or not at all, so it goes one hop at most.
+//
+// A node may believe that a shard is its own when it no longer is, having stood still. What it
+// writes then has no effect (the epoch sees to that), but handing out a task writes nothing. So an
+// answer goes out only while the shard's lease is sure to be this node's; else it is 503, as for a
+// shard that nobody has just now. The caller tries again, and what was asked may have been done.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "detent/clock.h"
+#include "detent/unique_function.h"
+#include "gateway/request_plan.h"
+#include "net/http_caller.h"
+#include "net/http_server.h"
+#include "server/cluster_figures.h"
+#include "server/cluster_shards.h"
+#include "server/routes.h"
+#include "store/lease_table.h"
+
+namespace detent::server {
+
+/// Who has what, as of a node's last step.
+struct ClusterMap {
+  std::vector<Member> members;                      // that are alive, by name
+  std::vector<ShardOwner> owners;                   // by shard; all, or none before the first look
+  std::map<ShardNumber, MonotonicTime> held_until;  // by this node: sure until then
+};
+
+struct ClusterFrontOptions {
+  ShardNumber shards = 1;
+  std::string node;             // this one's name
+  std::string secret;           // of the cluster; not empty
+  std::string scheme = "http";  // by which nodes reach each other
+};
+
+/// Thread-safe.
+class ClusterFront {
+ public:
+  /// All must outlive it. `here` answers what is not about tasks; `on_stray` runs, on any thread,
+  /// when a shard was not where the map says.
+  ClusterFront(ClusterFrontOptions options, ClusterShards& shards, Routes& here,
+               net::HttpCaller& caller, const Clock& clock, std::function<void()> on_stray);
+  ClusterFront(const ClusterFront&) = delete;
+  ClusterFront& operator=(const ClusterFront&) = delete;
+
+  /// Answers one request, now or later. Never blocks.
+  void handle(net::HttpRequest request, net::Responder responder);
+  void update(ClusterMap map) DETENT_EXCLUDES(mutex_);
+  /// Has the figures of all nodes added up. Nothing is given where one does not answer.
+  void ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take);
+  /// All shards this node has are open, and its leases are sure.
+  bool is_ready() const DETENT_EXCLUDES(mutex_);
+  /// `GET /v1/cluster`.
+  std::string render() const DETENT_EXCLUDES(mutex_);
+
+ private:
+  class Errand;
+  class Gathering;
+  using Answered = UniqueFunction<void(net::HttpResponse)>;
+  using Abandon = UniqueFunction<void()>;
+
+  void run(net::HttpRequest request, net::Responder responder);
+  /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
+  /// ends the question.
+  Abandon ask(gateway::Part part, Answered answered);
+  Abandon ask_here(ShardNumber number, const std::shared_ptr<ServedShard>& shard,
+                   net::HttpRequest request, Answered answered);
+  Abandon ask_node(const std::string& address, gateway::Part part, Answered answered);
+  void answer_peer(net::HttpRequest request, net::Responder responder);
+  void answer_figures(const net::Responder& responder);
+  void answer_metrics(const net::HttpRequest& request, net::Responder responder);
+  void answer_ready(const net::Responder& responder) const;
+  bool is_sure_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+  void gather_here(const std::shared_ptr<Gathering>& gathering);
+  std::vector<std::string> other_addresses() const DETENT_EXCLUDES(mutex_);
+  /// Where another node serves it; nothing when nobody does, as far as is known.
+  std::optional<std::string> address_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+
+  const ClusterFrontOptions options_;
+  ClusterShards& shards_;
+  Routes& here_;
+  net::HttpCaller& caller_;
+  const Clock& clock_;
+  const std::function<void()> on_stray_;
+
+  mutable Mutex mutex_;
+  ClusterMap map_ DETENT_GUARDED_BY(mutex_);
+};
+
+}  // namespace detent::server

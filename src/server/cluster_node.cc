@@ -1,0 +1,173 @@
+#include "server/cluster_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log/log.h"
+
+namespace detent::server {
+namespace {
+
+/// How often the rows of all shards are read when they were not as known.
+constexpr std::chrono::milliseconds kLookPeriod{200};
+/// How often it is looked whether the shards have been closed, at a stop.
+constexpr std::chrono::milliseconds kClosePeriod{20};
+
+/// Nodes trust each other, and pass long polls and large lists on.
+net::HttpCallerOptions caller_options(const std::string& ca_file) {
+  return {.connect_timeout = std::chrono::seconds{2},
+          .answer_timeout = std::chrono::seconds{90},
+          .body_timeout = std::chrono::seconds{30},
+          .total_timeout = std::chrono::seconds{150},
+          .max_body_bytes = std::size_t{64} << 20,
+          .max_idle_connections = 256,
+          .ca_file = ca_file};
+}
+
+/// Nothing in memory can fail.
+OpenEngine open_on(MemoryDisk& disk, Clock& clock, ChangeFeed& changes) {
+  OpenEngine opened;
+  opened.store = MemoryStore::open(disk).value();
+  opened.engine = Engine::open(*opened.store, clock, {.changes = &changes}).value();
+  return opened;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ClusterNode>> ClusterNode::start(ClusterNodeOptions options,
+                                                        std::unique_ptr<LeaseTable> table,
+                                                        Clock& clock) {
+  std::unique_ptr<ClusterNode> node(new ClusterNode(std::move(options), std::move(table), clock));
+  TRY(node->make_caller());
+  node->thread_ = Thread([self = node.get()] { self->run(); });
+  return node;
+}
+
+ClusterNode::ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable> table,
+                         Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      table_(std::move(table)),
+      here_engine_(open_on(no_tasks_, clock, changes_), clock),
+      events_([this](auto take) { return ask_figures(std::move(take)); }, changes_, clock),
+      here_(here_engine_, events_, clock, routes_options()),
+      shards_({.open = options_.open, .routes = options_.routes, .webhooks = options_.webhooks},
+              events_, clock),
+      keeper_(*table_, shards_, clock, options_.me, options_.seed) {}
+
+bool ClusterNode::ask_figures(UniqueFunction<void(std::optional<EngineStats>)> take) {
+  ClusterFront* const front = open_front_.load(std::memory_order_acquire);
+  if (front == nullptr) return false;
+  front->ask_figures([take = std::move(take)](std::optional<ClusterFigures> figures) mutable {
+    if (!figures) return take(std::nullopt);
+    take(std::move(*figures).stats());
+  });
+  return true;
+}
+
+/// Of the routes that need no shard.
+RoutesOptions ClusterNode::routes_options() {
+  RoutesOptions options = options_.routes;
+  options.render_cluster = [this] { return front_->render(); };
+  return options;
+}
+
+Result<void> ClusterNode::make_caller() {
+  const auto allow_all = [](const net::IpAddress&, std::uint16_t) { return ok(); };
+  ASSIGN_OR_RETURN(caller_,
+                   net::HttpCaller::start(caller_options(options_.ca_file), resolver_, allow_all));
+  const auto look_again = [this] {
+    if (!has_strayed_.exchange(true, std::memory_order_relaxed)) bell_.ring();
+  };
+  front_ = std::make_unique<ClusterFront>(ClusterFrontOptions{.shards = table_->shards(),
+                                                              .node = options_.me.node,
+                                                              .secret = options_.secret,
+                                                              .scheme = options_.scheme},
+                                          shards_, here_, *caller_, clock_, look_again);
+  open_front_.store(front_.get(), std::memory_order_release);
+  return ok();
+}
+
+ClusterNode::~ClusterNode() {
+  stop();
+  caller_.reset();  // with the questions under way, which refer to the front
+}
+
+Result<void> ClusterNode::reload_webhook_keys() {
+  for (const auto& shard : shards_.serving()) TRY(shard->reload_webhook_keys());
+  return ok();
+}
+
+void ClusterNode::end_waits() {
+  events_.stop();
+  for (const auto& shard : shards_.serving()) shard->end_waits();
+}
+
+void ClusterNode::stop() {
+  {
+    const MutexLock lock(mutex_);
+    is_stopping_ = true;
+  }
+  bell_.ring();
+  const MutexLock lock(joining_);
+  thread_.join();
+  events_.stop();
+  here_engine_.stop();
+}
+
+bool ClusterNode::is_stopping() const {
+  const MutexLock lock(mutex_);
+  return is_stopping_;
+}
+
+void ClusterNode::run() {
+  MonotonicTime next_look = clock_.now();
+  while (!is_stopping()) {
+    const bool is_time = clock_.now() >= keeper_.next_step();
+    if (is_time) step();
+    if (is_time || clock_.now() >= next_look) {
+      look();
+      next_look = clock_.now() + kLookPeriod;
+    }
+    const bool has_strayed = has_strayed_.load(std::memory_order_relaxed);
+    clock_.wait(bell_,
+                has_strayed ? std::min(next_look, keeper_.next_step()) : keeper_.next_step());
+  }
+  keeper_.retire();
+  for (const MonotonicTime until = clock_.now() + kStopGrace;
+       !(keeper_.is_empty() && shards_.sweep()) && clock_.now() < until;) {
+    step();
+    look();
+    Doorbell nobody_rings;
+    clock_.wait(nobody_rings, clock_.now() + kClosePeriod);
+  }
+  (void)table_->leave(options_.me.node);
+}
+
+void ClusterNode::step() {
+  note(keeper_.step());
+  shards_.sweep();
+}
+
+/// Tells the front how things stand, as far as that can be known.
+void ClusterNode::look() {
+  has_strayed_.store(false, std::memory_order_relaxed);
+  if (Result<std::vector<ShardOwner>> owners = table_->owners()) owners_ = *std::move(owners);
+  ClusterMap map{.members = keeper_.members(), .owners = owners_};
+  for (const ShardLease& lease : keeper_.held()) {
+    if (const auto until = keeper_.held_until(lease.shard)) map.held_until[lease.shard] = *until;
+  }
+  front_->update(std::move(map));
+}
+
+void ClusterNode::note(const Result<void>& stepped) {
+  if (is_cut_off_ == !stepped) return;
+  is_cut_off_ = !stepped;
+  if (stepped) {
+    log_info("the cluster's database answers again");
+  } else {
+    log_warning("the cluster's database does not answer", {{"cause", stepped.error().message}});
+  }
+}
+
+}  // namespace detent::server

@@ -1,0 +1,116 @@
+// A node of a cluster, assembled: the shards it serves, the keeper that says which, the door for
+// requests of clients and of other nodes, and the thread that keeps them in step with the database.
+//
+// What all nodes share is behind LeaseTable and the stores. Of the rest each node has its own: the
+// dashboard's files, its events, and an engine without tasks for the routes that ask none.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/thread.h"
+#include "cluster/shard_keeper.h"
+#include "detent/clock.h"
+#include "engine/change_feed.h"
+#include "engine/engine_thread.h"
+#include "net/host_resolver.h"
+#include "net/http_caller.h"
+#include "server/cluster_front.h"
+#include "server/cluster_shards.h"
+#include "server/event_hub.h"
+#include "server/routes.h"
+#include "store/lease_table.h"
+#include "store/memory_store.h"
+
+namespace detent::server {
+
+struct ClusterNodeOptions {
+  Member me;
+  std::string secret;           // that the nodes of the cluster show each other
+  std::string scheme = "http";  // by which they reach each other
+  std::string ca_file = {};     // see HttpCallerOptions
+  std::function<Result<OpenEngine>(const ShardLease&)> open;  // see ClusterShardsOptions
+  RoutesOptions routes = {};
+  WebhookOptions webhooks = {};
+  std::uint64_t seed = 0;  // spreads the beats of nodes
+};
+
+/// Thread-safe. The HTTP server must be stopped before it is destroyed.
+class ClusterNode {
+ public:
+  /// How long open shards may take to end their work at a stop.
+  static constexpr std::chrono::seconds kStopGrace{15};
+
+  /// Joins the cluster, and begins to take its share of the shards. `clock` must outlive it.
+  /// Errors: as HttpCaller::start().
+  static Result<std::unique_ptr<ClusterNode>> start(ClusterNodeOptions options,
+                                                    std::unique_ptr<LeaseTable> table,
+                                                    Clock& clock);
+  /// Stops, if stop() has not been called.
+  ~ClusterNode();
+  ClusterNode(const ClusterNode&) = delete;
+  ClusterNode& operator=(const ClusterNode&) = delete;
+
+  void handle(net::HttpRequest request, net::Responder responder) {
+    front_->handle(std::move(request), std::move(responder));
+  }
+  /// Has every shard read the keys again. Errors: the first.
+  Result<void> reload_webhook_keys();
+  /// Ends streams of events and waits of workers, for a stop of the HTTP server.
+  void end_waits();
+  /// Hands all shards over, and leaves. Idempotent. Blocks until others may take them.
+  void stop() DETENT_EXCLUDES(mutex_);
+
+ private:
+  ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable> table, Clock& clock);
+  RoutesOptions routes_options();
+  bool ask_figures(UniqueFunction<void(std::optional<EngineStats>)> take);
+  Result<void> make_caller();
+  void run();
+  void step();
+  void look();
+  void note(const Result<void>& stepped);
+  bool is_stopping() const DETENT_EXCLUDES(mutex_);
+
+  // Constant after construction.
+  const ClusterNodeOptions options_;
+  Clock& clock_;
+  const std::unique_ptr<LeaseTable> table_;
+
+  // Synchronise themselves.
+  Doorbell bell_;
+  ChangeFeed changes_;
+  MemoryDisk no_tasks_;
+  EngineThread here_engine_;
+  EventHub events_;
+  Routes here_;
+  ClusterShards shards_;
+  net::SystemResolver resolver_;
+  std::unique_ptr<net::HttpCaller> caller_;
+  std::unique_ptr<ClusterFront> front_;
+  std::atomic<ClusterFront*> open_front_{nullptr};  // for the thread of events_, made before it
+  std::atomic<bool> has_strayed_{false};            // relaxed: the bell orders it
+
+  // Guarded by mutex_.
+  Mutex joining_;  // only one of several callers of stop() joins
+  mutable Mutex mutex_;
+  bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
+
+  // Touched only by the thread.
+  ShardKeeper keeper_;
+  std::vector<ShardOwner> owners_;
+  bool is_cut_off_ = false;  // the last step failed
+
+  Thread thread_;
+};
+
+}  // namespace detent::server

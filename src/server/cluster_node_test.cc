@@ -1,0 +1,310 @@
+// Nodes of a cluster in one process: real sockets between them, a lease table and disks in memory.
+// What only whole processes can show (kill -9, a database that goes) is in tests/cluster.
+#include "server/cluster_node.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "net/http_client.h"
+#include "protocol/json/answer_parser.h"
+#include "server/http_reply.h"
+#include "store/memory_lease_table.h"
+
+namespace detent::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr ShardNumber kShards = 8;
+constexpr std::string_view kSecret = "of this cluster";
+
+/// What the nodes share, as a database is shared.
+class World {
+ public:
+  explicit World(std::chrono::milliseconds lease) : table_(clock_, kShards, lease) {}
+
+  /// One node's view of the table.
+  class View final : public LeaseTable {
+   public:
+    explicit View(World& world) : world_(world) {}
+    ShardNumber shards() const noexcept override { return kShards; }
+    std::chrono::milliseconds lease_length() const noexcept override {
+      return world_.table_.lease_length();
+    }
+    Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override {
+      return call([&] { return world_.table_.beat(me, held); });
+    }
+    Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override {
+      return call([&] { return world_.table_.take(shard, node); });
+    }
+    Result<void> give_up(const ShardLease& lease) override {
+      return call([&] { return world_.table_.give_up(lease); });
+    }
+    Result<void> leave(const std::string& node) override {
+      return call([&] { return world_.table_.leave(node); });
+    }
+    Result<std::vector<ShardOwner>> owners() override {
+      return call([&] { return world_.table_.owners(); });
+    }
+
+   private:
+    template <class Verb>
+    auto call(Verb verb) -> decltype(verb()) {
+      const MutexLock lock(world_.mutex_);
+      if (world_.is_down_) return Error{ErrorCode::unavailable, "the database is down", ""};
+      return verb();
+    }
+    World& world_;
+  };
+
+  Result<OpenEngine> open(const ShardLease& lease) {
+    MemoryDisk* disk = nullptr;
+    {
+      const MutexLock lock(mutex_);
+      disk = &disks_.at(lease.shard);
+    }
+    OpenEngine opened;
+    ASSIGN_OR_RETURN(opened.store, MemoryStore::open(*disk));
+    ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock_,
+                                                 {.keep_leases = true, .shard = lease.shard}));
+    return opened;
+  }
+  void set_down(bool is_down) {
+    const MutexLock lock(mutex_);
+    is_down_ = is_down;
+  }
+  Clock& clock() { return clock_; }
+
+ private:
+  SystemClock clock_;
+  Mutex mutex_;
+  MemoryLeaseTable table_ DETENT_GUARDED_BY(mutex_);
+  std::array<MemoryDisk, kShards> disks_;
+  bool is_down_ DETENT_GUARDED_BY(mutex_) = false;
+};
+
+/// A node and its HTTP server.
+class TestNode {
+ public:
+  TestNode(World& world, const std::string& name) {
+    http_ = net::HttpServer::start(
+                {},
+                [this](net::HttpRequest request, net::Responder responder) {
+                  ClusterNode* const node = node_now_.load();
+                  if (node == nullptr) return responder.send(http_problem(503, "starting"));
+                  node->handle(std::move(request), std::move(responder));
+                },
+                http_problem)
+                .value();
+    node_ = ClusterNode::start(
+                {.me = {name, "127.0.0.1:" + std::to_string(http_->port())},
+                 .secret = std::string(kSecret),
+                 .open = [&world](const ShardLease& lease) { return world.open(lease); }},
+                std::make_unique<World::View>(world), world.clock())
+                .value();
+    node_now_ = node_.get();
+    client_ = new_client();
+  }
+  ~TestNode() { stop(); }
+  TestNode(const TestNode&) = delete;
+  TestNode& operator=(const TestNode&) = delete;
+
+  void stop() {
+    node_->end_waits();
+    node_->stop();
+    http_->stop(10s);
+  }
+  std::unique_ptr<net::HttpClient> new_client() const {
+    return net::HttpClient::create("http://" + address(), 60s).value();
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(http_->port()); }
+  net::HttpResponse send(const std::string& method, const std::string& target,
+                         const std::string& body = "", net::HttpHeaders headers = {}) {
+    return client_
+        ->send({.method = method, .target = target, .headers = std::move(headers), .body = body})
+        .value();
+  }
+  /// Asks until the answer is not that the shard is on its way.
+  net::HttpResponse ask(const std::string& method, const std::string& target,
+                        const std::string& body = "") {
+    for (;;) {
+      net::HttpResponse answer = send(method, target, body);
+      if (answer.status != 503) return answer;
+    }
+  }
+
+ private:
+  std::atomic<ClusterNode*> node_now_{nullptr};
+  std::unique_ptr<ClusterNode> node_;  // outlives the requests that come by the server
+  std::unique_ptr<net::HttpServer> http_;
+  std::unique_ptr<net::HttpClient> client_;
+};
+
+class ClusterNodeTest : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::milliseconds kLease{1'000};
+  World world_{kLease};
+  TestNode a_{world_, "a"};
+  TestNode b_{world_, "b"};
+
+  /// Until each of the two has half of the shards open.
+  void settle() {
+    const auto is_settled = [](TestNode& node) {
+      const std::string cluster = node.send("GET", "/v1/cluster").body;
+      std::size_t halves = 0;
+      for (std::size_t at = 0; (at = cluster.find(R"("shards":4)", at)) != std::string::npos;
+           ++at) {
+        ++halves;
+      }
+      return halves == 2 && node.send("GET", "/readyz").status == 200;
+    };
+    while (!is_settled(a_) || !is_settled(b_)) {
+    }
+  }
+  static std::string queue(int number) { return "q" + std::to_string(number); }
+  static std::string put(int number) {
+    return R"({"queue":")" + queue(number) + R"(","payload":)" + std::to_string(number) + "}";
+  }
+  static json::LeasedTaskAnswer lease_of(const net::HttpResponse& answer) {
+    const auto tasks = json::parse_leased_tasks(answer.body).value();
+    EXPECT_EQ(tasks.size(), 1u) << answer.body;
+    return tasks.at(0);
+  }
+};
+
+TEST_F(ClusterNodeTest, AnyNodeAnswersForAnyQueue) {
+  std::set<ShardNumber> shards;
+  for (int i = 0; i < 20; ++i) {
+    TestNode& one = i % 2 == 0 ? a_ : b_;
+    TestNode& other = i % 2 == 0 ? b_ : a_;
+    ASSERT_EQ(one.ask("POST", "/v1/tasks", put(i)).status, 201);
+    shards.insert(shard_of_queue(queue(i), kShards));
+    const net::HttpResponse leased = other.ask("POST", "/v1/queues/" + queue(i) + "/lease", "{}");
+    ASSERT_EQ(leased.status, 200);
+    const json::LeasedTaskAnswer task = lease_of(leased);
+    EXPECT_EQ(task.payload.data, std::to_string(i));
+    EXPECT_EQ(task.id.shard(), shard_of_queue(queue(i), kShards));
+    EXPECT_EQ(one.ask("GET", "/v1/tasks/" + to_string(task.id)).status, 200);
+    const auto done =
+        one.ask("POST", "/v1/leases/complete", R"({"leases":[")" + task.lease + R"("]})");
+    EXPECT_EQ(done.body, R"({"results":[{"status":"done"}]})");
+    EXPECT_EQ(other.ask("GET", "/v1/tasks/" + to_string(task.id)).status, 404);
+  }
+  EXPECT_GT(shards.size(), 4u);
+}
+
+TEST_F(ClusterNodeTest, TheShardsAreDividedAndAllOfThemAnswer) {
+  settle();
+  std::string batch;
+  for (int i = 0; i < 50; ++i) batch += put(i) + "\n";
+  const auto accepted =
+      a_.send("POST", "/v1/tasks/batch", batch, {{"content-type", "application/x-ndjson"}});
+  EXPECT_EQ(json::parse_schedule_results(accepted.body).value().size(), 50u);
+  for (TestNode* node : {&a_, &b_}) {
+    EXPECT_NE(node->send("GET", "/v1/stats?queues=0").body.find(R"("ready":50)"),
+              std::string::npos);
+    EXPECT_NE(node->send("GET", "/metrics").body.find("detent_scheduled_total"), std::string::npos);
+  }
+}
+
+TEST_F(ClusterNodeTest, ALongPollIsPassedOnAndSoIsItsEnd) {
+  settle();
+  // One of the two nodes has to pass it on.
+  for (TestNode* node : {&a_, &b_}) {
+    std::thread worker([node] {
+      const auto client = node->new_client();
+      const net::HttpRequest request{.method = "POST",
+                                     .target = "/v1/queues/" + queue(1) + "/lease",
+                                     .headers = {},
+                                     .body = R"({"wait":"60s"})"};
+      EXPECT_EQ(lease_of(client->send(request).value()).payload.data, "1");
+    });
+    while (a_.send("GET", "/v1/stats?queues=0").body.find(R"("waiting_workers":1)") ==
+           std::string::npos) {
+    }
+    EXPECT_EQ(a_.send("POST", "/v1/tasks", put(1)).status, 201);
+    worker.join();
+  }
+}
+
+TEST_F(ClusterNodeTest, AWorkerThatGoesAwayWaitsNoMore) {
+  settle();
+  for (TestNode* node : {&a_, &b_}) {
+    // A client that gives up closes its connection.
+    const auto impatient =
+        net::HttpClient::create("http://" + node->address(), std::chrono::milliseconds{300})
+            .value();
+    EXPECT_FALSE(impatient->send({.method = "POST",
+                                  .target = "/v1/queues/" + queue(1) + "/lease",
+                                  .headers = {},
+                                  .body = R"({"wait":"60s"})"}));
+  }
+  while (a_.send("GET", "/v1/stats?queues=0").body.find(R"("waiting_workers":0)") ==
+         std::string::npos) {
+  }
+  EXPECT_EQ(a_.send("POST", "/v1/tasks", put(1)).status, 201);
+  EXPECT_EQ(lease_of(b_.send("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
+}
+
+TEST_F(ClusterNodeTest, ANodeThatStopsHandsItsShardsOverWithTheirLeases) {
+  settle();
+  std::vector<std::string> leases;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(a_.send("POST", "/v1/tasks", put(i)).status, 201);
+    if (i % 2 == 0) continue;
+    leases.push_back(lease_of(a_.send("POST", "/v1/queues/" + queue(i) + "/lease", "{}")).lease);
+  }
+  b_.stop();
+  for (const std::string& lease : leases) {
+    EXPECT_EQ(a_.ask("POST", "/v1/leases/complete", R"({"leases":[")" + lease + R"("]})").body,
+              R"({"results":[{"status":"done"}]})");
+  }
+  for (int i = 0; i < 20; i += 2) {
+    EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(i) + "/lease", "{}")).payload.data,
+              std::to_string(i));
+  }
+  EXPECT_NE(a_.send("GET", "/v1/cluster").body.find(R"("node":"a","address")"), std::string::npos);
+}
+
+TEST_F(ClusterNodeTest, OnlyANodeMaySayWhichShardIsMeant) {
+  settle();
+  EXPECT_EQ(
+      a_.send("GET", "/v1/queues", "", {{"detent-shard", "0"}, {"detent-cluster", "of another"}})
+          .status,
+      403);
+  // Without the secret it is a header like any other.
+  const std::string queue_name = queue(1);
+  const ShardNumber wrong = (shard_of_queue(queue_name, kShards) + 1) % kShards;
+  const auto accepted = a_.send("POST", "/v1/tasks", put(1),
+                                {{"detent-shard", std::to_string(wrong)}, {"detent-peer", "x"}});
+  EXPECT_EQ(json::parse_accepted(accepted.body).value().id.shard(),
+            shard_of_queue(queue_name, kShards));
+  // With it, it is answered by that shard or not at all.
+  const net::HttpHeaders of_node{{"detent-cluster", std::string(kSecret)}, {"detent-shard", "99"}};
+  EXPECT_EQ(a_.send("GET", "/v1/queues", "", of_node).status, 503);
+}
+
+TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
+  settle();
+  ASSERT_EQ(a_.send("POST", "/v1/tasks", put(1)).status, 201);
+  world_.set_down(true);
+  while (a_.send("GET", "/v1/queues/" + queue(1)).status == 200 ||
+         b_.send("GET", "/v1/queues/" + queue(1)).status == 200) {
+  }
+  const net::HttpResponse refused = a_.send("POST", "/v1/queues/" + queue(1) + "/lease", "{}");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  EXPECT_EQ(a_.send("GET", "/readyz").status, 503);
+  EXPECT_EQ(a_.send("GET", "/healthz").status, 200);
+  world_.set_down(false);
+  EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
+}
+
+}  // namespace
+}  // namespace detent::server

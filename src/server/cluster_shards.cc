@@ -1,0 +1,172 @@
+#include "server/cluster_shards.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/log/log.h"
+#include "server/http_reply.h"
+
+namespace detent::server {
+namespace {
+
+/// How long webhooks that are being called may still take when their shard moves.
+constexpr std::chrono::seconds kWebhookGrace{2};
+
+}  // namespace
+
+// ---- one shard ----------------------------------------------------------------------------------
+
+ServedShard::ServedShard(const ShardLease& lease, const ClusterShardsOptions& options,
+                         EventHub& events, Clock& clock)
+    : lease_(lease), options_(options), events_(events), clock_(clock), thread_([this] {
+        run();
+      }) {}
+
+ServedShard::~ServedShard() {
+  close();
+  thread_.join();
+}
+
+void ServedShard::handle(net::HttpRequest request, net::Responder responder) {
+  if (!is_serving()) {
+    net::HttpResponse refusal = http_problem(503, "the shard is not open here");
+    refusal.headers.emplace_back("retry-after", "1");
+    return responder.send(std::move(refusal));
+  }
+  parts_.routes->handle(std::move(request), std::move(responder));
+}
+
+void ServedShard::close() {
+  {
+    const MutexLock lock(mutex_);
+    must_close_ = true;
+  }
+  bell_.ring();
+}
+
+bool ServedShard::is_serving() const { return is(State::serving); }
+bool ServedShard::is_closed() const { return is(State::closed); }
+
+bool ServedShard::is(State state) const {
+  const MutexLock lock(mutex_);
+  return state_ == state;
+}
+
+void ServedShard::become(State state) {
+  const MutexLock lock(mutex_);
+  state_ = state;
+}
+
+void ServedShard::run() {
+  const std::string shard = std::to_string(lease_.shard);
+  const std::string epoch = std::to_string(lease_.epoch);
+  if (const Result<void> opened = open(); !opened) {
+    log_warning("a shard cannot be opened", {{"shard", shard}, {"cause", opened.error().message}});
+  } else {
+    log_info("serving a shard", {{"shard", shard}, {"epoch", epoch}});
+    become(State::serving);
+    const auto must_close = [this] {
+      const MutexLock lock(mutex_);
+      return must_close_;
+    };
+    while (!must_close()) clock_.wait(bell_, std::nullopt);
+    become(State::closing);
+  }
+  stop();
+  log_info("a shard is closed", {{"shard", shard}, {"epoch", epoch}});
+  become(State::closed);
+}
+
+Result<void> ServedShard::open() {
+  ASSIGN_OR_RETURN(OpenEngine opened, options_.open(lease_));
+  EngineEvents events;
+  events.on_stopped = [this](const Error& error) { fail(error); };
+  parts_.engine = std::make_unique<EngineThread>(std::move(opened), clock_, std::move(events));
+  ASSIGN_OR_RETURN(parts_.webhooks, Webhooks::start(options_.webhooks, *parts_.engine, clock_));
+  parts_.routes = std::make_unique<Routes>(*parts_.engine, events_, clock_, options_.routes);
+  parts_.routes->show_deliveries(parts_.webhooks->deliverer());
+  return ok();
+}
+
+void ServedShard::fail(const Error& error) {
+  log_error("the store of a shard failed; it is given up",
+            {{"shard", std::to_string(lease_.shard)}, {"cause", error.message}});
+  close();
+}
+
+void ServedShard::ask_figures(UniqueFunction<void(ClusterFigures)> take) {
+  (void)parts_.engine->post([take = std::move(take), lease = lease_](const Engine& engine) mutable {
+    ClusterFigures figures{.of = {lease}, .sum = engine.stats(0)};
+    figures.sum.epoch = 0;
+    take(std::move(figures));
+  });
+}
+
+void ServedShard::end_waits() {
+  (void)parts_.engine->post([](Engine& engine) { engine.end_waits(); });
+}
+
+void ServedShard::stop() {
+  if (!parts_.engine) return;
+  end_waits();
+  if (parts_.webhooks) parts_.webhooks->stop(kWebhookGrace);
+  parts_.engine->stop();
+}
+
+// ---- all of them --------------------------------------------------------------------------------
+
+ClusterShards::ClusterShards(ClusterShardsOptions options, EventHub& events, Clock& clock)
+    : options_(std::move(options)), events_(events), clock_(clock) {}
+
+void ClusterShards::open(const ShardLease& lease) {
+  auto shard = std::make_shared<ServedShard>(lease, options_, events_, clock_);
+  const MutexLock lock(mutex_);
+  shards_[lease.shard].swap(shard);  // one of before has come to its end
+}
+
+void ClusterShards::close(ShardNumber shard) {
+  const MutexLock lock(mutex_);
+  shards_.at(shard)->close();
+}
+
+bool ClusterShards::is_closed(ShardNumber shard) {
+  const MutexLock lock(mutex_);
+  return shards_.at(shard)->is_closed();
+}
+
+void ClusterShards::drop(ShardNumber shard) {
+  const MutexLock lock(mutex_);
+  const auto it = shards_.find(shard);
+  it->second->close();
+  dropped_.push_back(std::move(it->second));
+  shards_.erase(it);
+}
+
+std::shared_ptr<ServedShard> ClusterShards::find(ShardNumber shard) const {
+  const MutexLock lock(mutex_);
+  const auto it = shards_.find(shard);
+  return it != shards_.end() && it->second->is_serving() ? it->second : nullptr;
+}
+
+std::vector<std::shared_ptr<ServedShard>> ClusterShards::serving() const {
+  const MutexLock lock(mutex_);
+  std::vector<std::shared_ptr<ServedShard>> open;
+  for (const auto& [number, shard] : shards_) {
+    if (shard->is_serving()) open.push_back(shard);
+  }
+  return open;
+}
+
+bool ClusterShards::sweep() {
+  std::vector<std::shared_ptr<ServedShard>> ended;
+  const MutexLock lock(mutex_);
+  std::erase_if(dropped_, [&ended](std::shared_ptr<ServedShard>& shard) {
+    if (!shard->is_closed()) return false;
+    ended.push_back(std::move(shard));
+    return true;
+  });
+  return dropped_.empty();
+}
+
+}  // namespace detent::server

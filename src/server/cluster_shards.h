@@ -1,0 +1,134 @@
+// The shards that this node serves: each an engine of its own, and all that goes with one.
+//
+// A shard is opened, served and closed by a thread of its own, because all three may wait for the
+// database. The keeper (cluster/shard_keeper.h) says when; whoever has a request for a shard finds
+// it here. Nothing in it is shared between shards, so one that fails, or is slow, harms no other.
+//
+// A shard whose store fails is not opened again in place: it ends, the keeper gives its lease up,
+// and it is taken anew, here or elsewhere, under another epoch. What makes that safe is in the
+// database (lease_table.h); a shard that was lost meanwhile must not come back by itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "base/thread.h"
+#include "cluster/shard_keeper.h"
+#include "detent/clock.h"
+#include "engine/engine_thread.h"
+#include "server/cluster_figures.h"
+#include "server/routes.h"
+#include "server/webhooks.h"
+
+namespace detent::server {
+
+class EventHub;
+
+struct ClusterShardsOptions {
+  /// Opens the store of a shard under its lease, and the engine on it. May block; called by several
+  /// threads at once.
+  std::function<Result<OpenEngine>(const ShardLease&)> open;
+  RoutesOptions routes = {};
+  WebhookOptions webhooks = {};
+};
+
+/// One shard on this node. Thread-safe.
+class ServedShard {
+ public:
+  /// Begins to open it. All must outlive it.
+  ServedShard(const ShardLease& lease, const ClusterShardsOptions& options, EventHub& events,
+              Clock& clock);
+  /// As close(), and waits for the end.
+  ~ServedShard();
+  ServedShard(const ServedShard&) = delete;
+  ServedShard& operator=(const ServedShard&) = delete;
+
+  /// Answers with the shard's own routes; 503 while it is not open.
+  void handle(net::HttpRequest request, net::Responder responder) DETENT_EXCLUDES(mutex_);
+  // Of one that is serving:
+
+  /// As Webhooks::reload_keys().
+  Result<void> reload_webhook_keys() { return parts_.webhooks->reload_keys(); }
+  /// Gives its figures once, on its engine's thread; never when it ends before.
+  void ask_figures(UniqueFunction<void(ClusterFigures)> take);
+  /// Answers workers that wait for a task, without one.
+  void end_waits();
+  /// Begins to end it: whoever waits is answered, open leases are written out.
+  void close() DETENT_EXCLUDES(mutex_);
+
+  const ShardLease& lease() const noexcept { return lease_; }
+  bool is_serving() const DETENT_EXCLUDES(mutex_);
+  /// It has ended, or could not be opened.
+  bool is_closed() const DETENT_EXCLUDES(mutex_);
+
+ private:
+  enum class State : std::uint8_t { opening, serving, closing, closed };
+  /// What serves it, made once it is open. Members end in the reverse order.
+  struct Parts {
+    std::unique_ptr<EngineThread> engine;
+    std::unique_ptr<Webhooks> webhooks;
+    std::unique_ptr<Routes> routes;
+  };
+
+  void run();
+  Result<void> open();
+  void stop();
+  void fail(const Error& error) DETENT_EXCLUDES(mutex_);
+  bool is(State state) const DETENT_EXCLUDES(mutex_);
+  void become(State state) DETENT_EXCLUDES(mutex_);
+
+  // Constant after construction.
+  const ShardLease lease_;
+  const ClusterShardsOptions& options_;
+  EventHub& events_;
+  Clock& clock_;
+
+  // Synchronises itself.
+  Doorbell bell_;
+
+  // Guarded by mutex_.
+  mutable Mutex mutex_;
+  State state_ DETENT_GUARDED_BY(mutex_) = State::opening;
+  bool must_close_ DETENT_GUARDED_BY(mutex_) = false;
+
+  // Made by the thread before the state is serving, constant from then on.
+  Parts parts_;
+
+  Thread thread_;
+};
+
+/// Thread-safe; ShardHost's methods are for the keeper's thread.
+class ClusterShards final : public ShardHost {
+ public:
+  /// All must outlive it.
+  ClusterShards(ClusterShardsOptions options, EventHub& events, Clock& clock);
+
+  void open(const ShardLease& lease) override DETENT_EXCLUDES(mutex_);
+  void close(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
+  bool is_closed(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
+  void drop(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
+
+  /// Null when this node does not have it, or it is not open yet.
+  std::shared_ptr<ServedShard> find(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+  /// Those that are open, by number.
+  std::vector<std::shared_ptr<ServedShard>> serving() const DETENT_EXCLUDES(mutex_);
+  /// Of those that were dropped, forgets the ones that have come to their end. True when none is
+  /// left. Seldom blocks.
+  bool sweep() DETENT_EXCLUDES(mutex_);
+
+ private:
+  const ClusterShardsOptions options_;
+  EventHub& events_;
+  Clock& clock_;
+
+  mutable Mutex mutex_;
+  std::map<ShardNumber, std::shared_ptr<ServedShard>> shards_ DETENT_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<ServedShard>> dropped_ DETENT_GUARDED_BY(mutex_);
+};
+
+}  // namespace detent::server

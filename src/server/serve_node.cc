@@ -1,0 +1,120 @@
+#include "server/serve_node.h"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "base/log/log.h"
+#include "base/rng.h"
+#include "server/announce.h"
+#include "server/cluster_node.h"
+#include "server/doors.h"
+#include "server/http_reply.h"
+#include "server/open_engine.h"
+
+namespace detent::server {
+namespace {
+
+/// How long requests that are under way at a stop may still take.
+constexpr std::chrono::seconds kStopGrace{10};
+
+Error cannot(const char* message, const char* field) {
+  return {ErrorCode::invalid_argument, message, field};
+}
+
+Result<void> check_settings(const cli::ServeOptions& options) {
+  if (options.store.empty()) {
+    return cannot("a node needs the cluster's database: --store postgres://…", "store");
+  }
+  if (!options.external.empty()) {
+    return cannot(
+        "a node keeps its far tasks in the cluster's database: --external is for a "
+        "server alone",
+        "external");
+  }
+  const bool is_everywhere = options.http_host == "0.0.0.0" || options.http_host == "::";
+  if (is_everywhere && options.cluster.address.empty()) {
+    return cannot("other nodes must know where to reach this one: --node-address HOST:PORT",
+                  "node-address");
+  }
+  return ok();
+}
+
+/// Requests, to a node that is made after the port is known.
+class Door {
+ public:
+  void open(ClusterNode& node) { node_.store(&node, std::memory_order_release); }
+  void handle(net::HttpRequest request, net::Responder responder) const {
+    ClusterNode* const node = node_.load(std::memory_order_acquire);
+    if (node != nullptr) return node->handle(std::move(request), std::move(responder));
+    responder.send(http_problem(503, "the node is starting"));
+  }
+
+ private:
+  std::atomic<ClusterNode*> node_{nullptr};
+};
+
+ClusterNodeOptions node_options(const cli::ServeOptions& options, const Beginnings& with,
+                                ClusterTable& table, std::uint16_t port) {
+  ClusterNodeOptions node;
+  const std::string& address = options.cluster.address;
+  node.me = {.node = options.cluster.node,
+             .address = address.empty() ? address_of(options.http_host, port) : address};
+  node.secret = std::move(table.secret);
+  node.scheme = with.tls ? "https" : "http";
+  node.ca_file = options.cluster.ca_file;
+  node.open = [&options, &with, shards = table.leases->shards()](const ShardLease& lease) {
+    return open_shard_engine(options, with.clock, lease, shards);
+  };
+  node.routes = {
+      .cors_origin = options.cors_origin, .access = with.access, .host_names = options.host_names};
+  node.webhooks = {.allow = options.webhook_allow, .keys = options.webhook_keys, .data = {}};
+  node.seed = random_seed();
+  return node;
+}
+
+}  // namespace
+
+void wait_for_stop(const Beginnings& with, std::function<void()> on_drain) {
+  const auto reload = [&with] {
+    with.manager.reloading(with.clock.now());
+    with.reloads.run();
+    with.manager.ready();
+  };
+  const char* const signal =
+      with.stop_signal.wait({.on_drain = std::move(on_drain), .on_reload = reload});
+  log_info("stopping", {{"signal", signal}});
+  with.manager.stopping();
+}
+
+Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& with) {
+  TRY(check_settings(options));
+  ASSIGN_OR_RETURN(ClusterTable table, open_cluster_table(options, with.clock));
+  Door door;
+  const auto handle = [&door](net::HttpRequest request, net::Responder responder) {
+    door.handle(std::move(request), std::move(responder));
+  };
+  // The node is made after the port is known, and must outlive the requests that come by it.
+  std::unique_ptr<ClusterNode> node;
+  ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
+                   start_http(options, with.tls, handle));
+  ClusterNodeOptions with_port = node_options(options, with, table, http->port());
+  ASSIGN_OR_RETURN(node,
+                   ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));
+  if (!options.webhook_keys.empty()) {
+    with.reloads.add("the webhook keys in " + options.webhook_keys.string(),
+                     [&node] { return node->reload_webhook_keys(); });
+  }
+  door.open(*node);
+  announce(options, http->port(), "");
+  if (!options.beanstalk_host.empty()) log_info("a node of a cluster serves no beanstalk clients");
+  with.manager.ready();
+  wait_for_stop(with, [] { log_info("nothing to drain: there are no beanstalk clients"); });
+  node->end_waits();
+  node->stop();  // while it goes on passing requests to those that have its shards by then
+  http->stop(kStopGrace);
+  log_info("stopped");
+  return ok();
+}
+
+}  // namespace detent::server
