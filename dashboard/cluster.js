@@ -1,5 +1,6 @@
-// Cluster: which servers there are. Today a server stands alone; this says so, and what it is.
-import { h, replace } from './dom.js';
+// Cluster: the nodes there are and which has which shard; or that this server stands alone.
+import { get } from './api.js';
+import { every, h, replace } from './dom.js';
 import { count, duration, localTime, plural } from './format.js';
 import { onLive } from './live.js';
 
@@ -7,12 +8,48 @@ export const title = 'Cluster';
 
 const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 
+const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server stands alone.'),
+  h('p', { class: 'sub' }, 'It holds all queues itself; no other server takes over when it is down. Tasks wait on its disk until it is back, and none is lost.')));
+
+/** What is to be said of all nodes at first sight. */
+function verdict({ nodes, shards }) {
+  const orphans = shards.filter(({ node }) => node === null).length;
+  const text = orphans === 0 ? 'Every shard has a node.' : `${plural(orphans, 'shard')} without a node just now.`;
+  return h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, text),
+    h('p', { class: 'sub' }, `${plural(nodes.length, 'node')} share ${plural(shards.length, 'shard')}. ` +
+      'A queue is of one shard, and a shard of one node at a time; when a node dies, the others take its shards within the length of a lease.')));
+}
+
+function nodeTable({ node: self, nodes }) {
+  const row = ({ node, address, shards }) => h('tr', {}, h('td', {}, node, node === self && h('span', { class: 'sub' }, ' · this one')),
+    h('td', {}, h('code', {}, address)), h('td', { class: 'number' }, count(shards)));
+  return h('section', { class: 'card' }, h('h2', {}, 'Nodes'), h('table', {},
+    h('thead', {}, h('tr', {}, h('th', {}, 'Name'), h('th', {}, 'Address'), h('th', { class: 'number' }, 'Shards'))),
+    h('tbody', {}, nodes.map(row))));
+}
+
+function shardTable({ shards }) {
+  const row = ({ shard, node, epoch }) => h('tr', {}, h('td', { class: 'number' }, count(shard)),
+    h('td', {}, node ?? h('strong', {}, 'nobody')), h('td', { class: 'number' }, count(epoch)));
+  return h('section', { class: 'card' }, h('h2', {}, 'Shards'),
+    h('p', { class: 'sub' }, 'The epoch grows each time a shard is taken: what an earlier owner still writes has no effect.'),
+    h('table', {}, h('thead', {}, h('tr', {}, h('th', { class: 'number' }, 'Shard'), h('th', {}, 'Node'), h('th', { class: 'number' }, 'Epoch'))),
+      h('tbody', {}, shards.map(row))));
+}
+
 export function show(root, route, signal) {
   const facts = h('dl', { class: 'facts' });
-  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Cluster')),
-    h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server stands alone.'),
-      h('p', { class: 'sub' }, 'It holds all queues itself; no other server takes over when it is down. Tasks wait on its disk until it is back, and none is lost.'))),
+  const nodes = h('div');
+  replace(root, h('div', { class: 'head' }, h('h1', {}, 'Cluster')), nodes,
     h('section', { class: 'card' }, h('h2', {}, 'This server'), facts));
+  every(2_000, signal, async () => {
+    try {
+      const cluster = await get('/v1/cluster', signal);
+      replace(nodes, ...(cluster.node === null ? [ALONE()] : [verdict(cluster), nodeTable(cluster), shardTable(cluster)]));
+    } catch (error) {
+      if (error.name !== 'AbortError') replace(nodes, h('p', { class: 'wrong' }, error.message));
+    }
+  });
   onLive(({ stats, startedAt }) => {
     if (!stats) return;
     replace(facts, fact('address', h('code', {}, location.origin)), fact('version', stats.version),

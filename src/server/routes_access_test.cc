@@ -101,6 +101,7 @@ constexpr Row kTable[] = {
     {"GET", "/v1/dump", "", kAdminAll},
     {"POST", "/v1/restore", "", kAdminAll},
     {"GET", "/metrics", "", kLookAll},
+    {"GET", "/v1/cluster", "", kLookAll},
     {"GET", "/readyz", "", kOpen},
     {"GET", "/healthz", "", kOpen},
     {"GET", "/openapi.json", "", kOpen},
