@@ -566,7 +566,7 @@ class Engine {
   static void put_behind_head(ReadyTasks& ready, const Place& place) noexcept;
   void move_to_lane(Queue& queue, const Place& from, const Task& task);
   Result<void> spill_ready();
-  void spill(ReadyTasks& ready, std::size_t count);
+  Result<void> spill(ReadyTasks& ready, std::size_t count);
   static bool is_at_head(const ReadyTasks& ready, const LoadedTask& task) noexcept;
   Result<void> load_head(Queue& queue, ReadyTasks& ready);
 

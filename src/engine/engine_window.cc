@@ -370,11 +370,11 @@ Result<void> Engine::spill_ready() {
         largest = ready;
     }
   }
-  spill(*largest, std::min(kMoveTasks, ready_count_ - ready_room()));
+  TRY(spill(*largest, std::min(kMoveTasks, ready_count_ - ready_room())));
   return write_moved();
 }
 
-void Engine::spill(ReadyTasks& ready, std::size_t count) {
+Result<void> Engine::spill(ReadyTasks& ready, std::size_t count) {
   std::vector<LoadedTask*> out;
   const auto& tasks = ready.in_memory;
   for (auto it = tasks.rbegin(); it != tasks.rend() && out.size() < count; ++it) {
@@ -385,7 +385,7 @@ void Engine::spill(ReadyTasks& ready, std::size_t count) {
     if (task->place.lane != Lane::ready) to_move.push_back(task);
   }
   Result<std::vector<Result<Task>>> records = read_all(to_move);
-  if (!records) return;  // tried again in the next turn
+  if (!records) return stop_acknowledging(std::move(records).error());
   // What is at its end now was not at the head before, or is no longer.
   put_behind_head(ready, out.back()->ready_place());
   for (std::size_t i = 0; i < to_move.size(); ++i) {
@@ -399,6 +399,7 @@ void Engine::spill(ReadyTasks& ready, std::size_t count) {
               {.place = to, .task = *std::move((*records)[i])});
   }
   for (LoadedTask* task : out) unload(*task);
+  return ok();
 }
 
 /// Loads a page of a ready lane behind its head. What the turn has taken from the lane is still

@@ -1,0 +1,73 @@
+// Seeds of the simulated cluster, and faults in it that must be found.
+#include "tests/simulation/cluster_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/test_seed.h"
+
+namespace detent {
+namespace {
+
+/// DETENT_CLUSTER_RUNS: how many seeds; 20 is what CI has time for.
+std::uint64_t runs() {
+  const char* const text = std::getenv("DETENT_CLUSTER_RUNS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 20;
+}
+
+TEST(ClusterSimulation, TheContractHoldsWhateverHappens) {
+  const std::uint64_t first = test_seed();
+  SimulationReport all;
+  for (std::uint64_t i = 0; i < runs(); ++i) {
+    SCOPED_TRACE("replay with DETENT_CLUSTER_RUNS=1 DETENT_SEED=" + std::to_string(first + i));
+    const SimulationReport report = simulate_cluster({.seed = first + i});
+    ASSERT_TRUE(report.violations.empty())
+        << report.violations.front() << " and " << report.violations.size() - 1 << " more";
+    EXPECT_GT(report.scheduled, 100u);
+    all.scheduled += report.scheduled;
+    all.handed_out += report.handed_out;
+    all.duplicates += report.duplicates;
+    all.late_writes += report.late_writes;
+    all.faults += report.faults;
+  }
+  RecordProperty("scheduled", static_cast<int>(all.scheduled));
+  std::printf("%llu tasks, %llu hand-outs, %llu duplicates, %llu faults, %llu late writes\n",
+              static_cast<unsigned long long>(all.scheduled),
+              static_cast<unsigned long long>(all.handed_out),
+              static_cast<unsigned long long>(all.duplicates),
+              static_cast<unsigned long long>(all.faults),
+              static_cast<unsigned long long>(all.late_writes));
+  EXPECT_GT(all.faults, 0u);
+}
+
+TEST(ClusterSimulation, ASeedSaysAllThatHappens) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  const SimulationReport once = simulate_cluster({.seed = seed});
+  const SimulationReport again = simulate_cluster({.seed = seed});
+  EXPECT_EQ(once.trace, again.trace);
+  EXPECT_NE(once.trace, simulate_cluster({.seed = seed + 1}).trace);
+}
+
+// A check that finds nothing wrong is worth what it finds when something is.
+std::size_t violations(SimulationOptions options) {
+  for (options.seed = 1; options.seed <= 20; ++options.seed) {
+    const SimulationReport report = simulate_cluster(options);
+    if (!report.violations.empty()) return report.violations.size();
+  }
+  return 0;
+}
+
+TEST(ClusterSimulation, ANodeThatAcknowledgesBeforeItIsDurableIsFoundOut) {
+  EXPECT_GT(violations({.answers_before_commit = true}), 0u);
+}
+
+TEST(ClusterSimulation, ANodeThatForgetsItsLeasesIsFoundOut) {
+  EXPECT_GT(violations({.forgets_leases = true}), 0u);
+}
+
+}  // namespace
+}  // namespace detent
