@@ -3,7 +3,9 @@
 // A shard's row has the name of its owner, an epoch and until when its lease lasts. A node takes a
 // shard whose lease has run out, and that raises the epoch. Every write to the shard's tasks is
 // made under the epoch (store.h: begin_epoch()) and has no effect once there is a higher one: that
-// is what keeps the tasks right, whatever the clocks say. Leases only say when to take over.
+// is what keeps the tasks right, whatever the clocks say. Every read is, too, and fails then: what
+// another has made of the tasks would not fit what its engine has in memory. Leases only say when
+// to take over.
 // tests/model/shard_lease.pml is this protocol as a model, explored whole.
 //
 // All times are those of the one who keeps the table, so nodes need not agree on the time. An owner

@@ -199,6 +199,14 @@ std::int64_t id_number(TaskId id) noexcept {
 
 std::int64_t milliseconds_of(WallTime at) noexcept { return at.time_since_epoch().count(); }
 
+std::string in_shard(Statement& statement, Fence fence) {
+  const std::string shard = statement.add_bigint(fence.shard);
+  const std::string epoch = statement.add_bigint(static_cast<std::int64_t>(fence.epoch));
+  return "shard = " + shard + " and (select (case when fence.epoch = " + epoch + " then '1' else " +
+         quoted(kFenced) + " end)::bigint from detent.shard as fence where fence.shard = " + shard +
+         ") = 1";
+}
+
 FencedStatement::FencedStatement(Fence fence) {
   const std::string shard = statement_.add_bigint(fence.shard);
   const std::string is_ours = "shard = " + shard + " and epoch = " +

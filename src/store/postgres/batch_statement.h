@@ -56,6 +56,11 @@ class FencedStatement {
   std::string raises_ = "writes = writes + 1";
 };
 
+/// A condition of a select: the rows of the fence's shard. The select fails, whatever rows there
+/// are, when the shard has another epoch: what another owner has made of the tasks would not fit
+/// what this one has in memory. Read once a statement, on the snapshot of its rows.
+std::string in_shard(Statement& statement, Fence fence);
+
 /// All that a batch changes. Requires: what WriteBatch does.
 Statement batch_statement(Fence fence, const WriteBatch& batch);
 

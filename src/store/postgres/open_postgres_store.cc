@@ -20,10 +20,10 @@ namespace {
 constexpr std::uint64_t kWritesToTrim = 10'000;
 
 /// A statement on the rows of a shard: `rest` follows "where shard = …".
-Statement of_shard(std::uint32_t shard, const std::string& select, const std::string& rest) {
+Statement of_shard(Fence fence, const std::string& select, const std::string& rest) {
   Statement statement;
-  const std::string number = statement.add_bigint(shard);
-  statement.set_sql(select + " where shard = " + number + rest);
+  const std::string is_in = in_shard(statement, fence);
+  statement.set_sql(select + " where " + is_in + rest);
   return statement;
 }
 
@@ -156,8 +156,8 @@ Result<std::optional<KeyRecord>> OpenPostgresStore::find_key(std::uint32_t queue
                                                              std::string_view key) {
   const std::string name = key_key(queue, key);
   Statement statement;
-  const std::string shard = statement.add_bigint(options_.shard);
-  statement.set_sql("select value from detent.task_key where shard = " + shard +
+  const std::string is_in = in_shard(statement, fence_);
+  statement.set_sql("select value from detent.task_key where " + is_in +
                     " and name = " + statement.add_bytes(name));
   ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read key"));
   if (rows.empty()) return std::optional<KeyRecord>();
@@ -170,9 +170,9 @@ Result<std::vector<KeyRecord>> OpenPostgresStore::read_keys(std::uint32_t queue,
                                                             std::size_t limit) {
   DETENT_CHECK(limit > 0);
   Statement statement;
-  const std::string shard = statement.add_bigint(options_.shard);
-  statement.set_sql("select name, value from detent.task_key where shard = " + shard +
-                    " and name > " + statement.add_bytes(key_key(queue, after)) + " and name < " +
+  const std::string is_in = in_shard(statement, fence_);
+  statement.set_sql("select name, value from detent.task_key where " + is_in + " and name > " +
+                    statement.add_bytes(key_key(queue, after)) + " and name < " +
                     statement.add_bytes(end_of_keys(queue)) + " order by name limit " +
                     statement.add_bigint(static_cast<std::int64_t>(
                         std::min<std::size_t>(limit, std::numeric_limits<int>::max()))));
@@ -205,7 +205,7 @@ Result<std::size_t> OpenPostgresStore::trim_keys(WallTime now, std::size_t limit
 Result<std::vector<ScheduleRecord>> OpenPostgresStore::schedules() {
   ASSIGN_OR_RETURN(
       const Rows rows,
-      select(of_shard(options_.shard, "select name, value from detent.schedule", " order by name"),
+      select(of_shard(fence_, "select name, value from detent.schedule", " order by name"),
              "read schedules"));
   std::vector<ScheduleRecord> all;
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -217,10 +217,9 @@ Result<std::vector<ScheduleRecord>> OpenPostgresStore::schedules() {
 }
 
 Result<std::vector<QueueRecord>> OpenPostgresStore::queues() {
-  ASSIGN_OR_RETURN(
-      const Rows rows,
-      select(of_shard(options_.shard, "select name, value from detent.queue", " order by name"),
-             "read queues"));
+  ASSIGN_OR_RETURN(const Rows rows, select(of_shard(fence_, "select name, value from detent.queue",
+                                                    " order by name"),
+                                           "read queues"));
   std::vector<QueueRecord> all;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     ASSIGN_OR_RETURN(QueueRecord record,
@@ -233,7 +232,7 @@ Result<std::vector<QueueRecord>> OpenPostgresStore::queues() {
 Result<std::vector<DueCount>> OpenPostgresStore::due_counts() {
   ASSIGN_OR_RETURN(
       const Rows rows,
-      select(of_shard(options_.shard, "select width::bigint, number, count from detent.due_count",
+      select(of_shard(fence_, "select width::bigint, number, count from detent.due_count",
                       " and count <> 0 order by width, number"),
              "read due counts"));
   std::vector<DueCount> all;
@@ -246,9 +245,9 @@ Result<std::vector<DueCount>> OpenPostgresStore::due_counts() {
 }
 
 Result<std::uint64_t> OpenPostgresStore::quarantined() {
-  ASSIGN_OR_RETURN(const Rows rows,
-                   select(of_shard(options_.shard, "select count(*) from detent.quarantine", ""),
-                          "count quarantine"));
+  ASSIGN_OR_RETURN(
+      const Rows rows,
+      select(of_shard(fence_, "select count(*) from detent.quarantine", ""), "count quarantine"));
   return static_cast<std::uint64_t>(rows.bigint(0, 0));
 }
 

@@ -46,7 +46,7 @@ class OpenPostgresStore final : public Store {
  private:
   OpenPostgresStore(const PostgresStoreOptions& options, Clock& clock,
                     std::unique_ptr<Connection> connection, const ClaimedShard& claimed);
-  TaskRows tasks() noexcept { return {*connection_, options_.shard}; }
+  TaskRows tasks() noexcept { return {*connection_, fence_}; }
   /// Runs what changes the shard; after an error nothing is changed any more (contract 2).
   Result<Rows> change(Statement statement, Durability durability);
   Result<Rows> select(Statement statement, std::string_view reading);

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "detent/check.h"
+#include "store/postgres/connection.h"
 #include "store/postgres/migrations.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/shard_lease.h"
@@ -95,25 +99,38 @@ ClusterView view_of(const Rows& rows, const Member& me) {
   return view;
 }
 
-}  // namespace
+class OpenLeaseTable final : public PostgresLeaseTable {
+ public:
+  OpenLeaseTable(PostgresLeaseTableOptions options, const Clock& clock)
+      : options_(std::move(options)),
+        clock_(clock),
+        connection_(connection_options(options_)),
+        pause_(first_pause(options_)) {}
+  Result<void> prepare();
 
-PostgresLeaseTable::PostgresLeaseTable(PostgresLeaseTableOptions options, const Clock& clock)
-    : options_(std::move(options)),
-      clock_(clock),
-      connection_(connection_options(options_)),
-      pause_(first_pause(options_)) {}
+  ShardNumber shards() const noexcept override { return shards_; }
+  std::chrono::milliseconds lease_length() const noexcept override { return options_.lease_length; }
+  const std::string& secret() const noexcept override { return secret_; }
 
-Result<std::unique_ptr<PostgresLeaseTable>> PostgresLeaseTable::open(
-    PostgresLeaseTableOptions options, const Clock& clock) {
-  const std::string opening = "open the cluster in " + shown_postgres_url(options.url);
-  std::unique_ptr<PostgresLeaseTable> table(new PostgresLeaseTable(std::move(options), clock));
-  if (Result<void> prepared = table->prepare(); !prepared) {
-    return with_context(opening, std::move(prepared).error());
-  }
-  return table;
-}
+  Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override;
+  Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override;
+  Result<void> give_up(const ShardLease& lease) override;
+  Result<void> leave(const std::string& node) override;
+  Result<std::vector<ShardOwner>> owners() override;
 
-Result<void> PostgresLeaseTable::prepare() {
+ private:
+  Result<Rows> run(Statement statement, std::string_view doing);
+
+  const PostgresLeaseTableOptions options_;
+  const Clock& clock_;
+  Connection connection_;
+  ShardNumber shards_ = 0;
+  std::string secret_;
+  std::chrono::milliseconds pause_;  // before the next try, should this one fail
+  MonotonicTime try_at_{};           // while there is no connection
+};
+
+Result<void> OpenLeaseTable::prepare() {
   const ShardNumber wanted = options_.shards.value_or(kShardsOfNew);
   if (wanted == 0 || wanted > kMostShards) {
     return Error{ErrorCode::invalid_argument,
@@ -135,7 +152,7 @@ Result<void> PostgresLeaseTable::prepare() {
   return ok();
 }
 
-Result<Rows> PostgresLeaseTable::run(Statement statement, std::string_view doing) {
+Result<Rows> OpenLeaseTable::run(Statement statement, std::string_view doing) {
   if (!connection_.is_open() && clock_.now() < try_at_) {
     return Error{ErrorCode::unavailable,
                  std::string(doing) + ": the database could not be reached a moment ago", ""};
@@ -152,14 +169,13 @@ Result<Rows> PostgresLeaseTable::run(Statement statement, std::string_view doing
   return with_context(doing, std::move(rows).error());
 }
 
-Result<ClusterView> PostgresLeaseTable::beat(const Member& me, std::span<const ShardLease> held) {
+Result<ClusterView> OpenLeaseTable::beat(const Member& me, std::span<const ShardLease> held) {
   ASSIGN_OR_RETURN(const Rows rows, run(beat_statement(me, held, options_.lease_length), "beat"));
   return view_of(rows, me);
 }
 
 /// Synced, as all here is: an epoch that a crash of the database took back would be given twice.
-Result<std::optional<ShardLease>> PostgresLeaseTable::take(ShardNumber shard,
-                                                           const std::string& node) {
+Result<std::optional<ShardLease>> OpenLeaseTable::take(ShardNumber shard, const std::string& node) {
   Statement take;
   const std::string number = take.add_bigint(shard);
   take.set_sql("with free as (select shard from detent.lease where shard = " + number + " and " +
@@ -173,7 +189,7 @@ Result<std::optional<ShardLease>> PostgresLeaseTable::take(ShardNumber shard,
   return std::optional(ShardLease{.shard = shard, .epoch = epoch_in(rows, 0, 0)});
 }
 
-Result<void> PostgresLeaseTable::give_up(const ShardLease& lease) {
+Result<void> OpenLeaseTable::give_up(const ShardLease& lease) {
   Statement give_up;
   give_up.set_sql(
       "update detent.lease set until = null where shard = " + give_up.add_bigint(lease.shard) +
@@ -182,14 +198,14 @@ Result<void> PostgresLeaseTable::give_up(const ShardLease& lease) {
   return ok();
 }
 
-Result<void> PostgresLeaseTable::leave(const std::string& node) {
+Result<void> OpenLeaseTable::leave(const std::string& node) {
   Statement leave;
   leave.set_sql("delete from detent.member where node = " + leave.add_text(node));
   TRY(run(std::move(leave), "leave the cluster"));
   return ok();
 }
 
-Result<std::vector<ShardOwner>> PostgresLeaseTable::owners() {
+Result<std::vector<ShardOwner>> OpenLeaseTable::owners() {
   Statement select("select shard, node, epoch, " + std::string(kHasRunOut) +
                    "::int::bigint from detent.lease order by shard");
   ASSIGN_OR_RETURN(const Rows rows, run(std::move(select), "read the owners"));
@@ -201,6 +217,18 @@ Result<std::vector<ShardOwner>> PostgresLeaseTable::owners() {
                       .has_run_out = rows.bigint(row, 3) == 1});
   }
   return owners;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PostgresLeaseTable>> PostgresLeaseTable::open(
+    PostgresLeaseTableOptions options, const Clock& clock) {
+  const std::string opening = "open the cluster in " + shown_postgres_url(options.url);
+  auto table = std::make_unique<OpenLeaseTable>(std::move(options), clock);
+  if (Result<void> prepared = table->prepare(); !prepared) {
+    return with_context(opening, std::move(prepared).error());
+  }
+  return std::unique_ptr<PostgresLeaseTable>(std::move(table));
 }
 
 }  // namespace detent

@@ -9,14 +9,11 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "detent/clock.h"
 #include "store/lease_table.h"
-#include "store/postgres/connection.h"
 #include "task/task.h"
 
 namespace detent {
@@ -40,7 +37,7 @@ struct PostgresLeaseTableOptions {
 /// Thread-compatible, with one connection. When the connection is lost the next call makes another;
 /// while that fails, calls fail at once for a time that doubles from a 64th of a lease to an
 /// eighth.
-class PostgresLeaseTable final : public LeaseTable {
+class PostgresLeaseTable : public LeaseTable {
  public:
   /// Makes the tables, or brings them up to date, and makes the cluster where there is none. Blocks
   /// as PostgresStore::open() does. `clock` must outlive the table; it only tells when to connect
@@ -49,30 +46,8 @@ class PostgresLeaseTable final : public LeaseTable {
   static Result<std::unique_ptr<PostgresLeaseTable>> open(PostgresLeaseTableOptions options,
                                                           const Clock& clock);
 
-  ShardNumber shards() const noexcept override { return shards_; }
-  std::chrono::milliseconds lease_length() const noexcept override { return options_.lease_length; }
   /// Made at random with the cluster, of 244 bits, in hex: its nodes show it each other.
-  const std::string& secret() const noexcept { return secret_; }
-
-  Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override;
-  Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override;
-  Result<void> give_up(const ShardLease& lease) override;
-  Result<void> leave(const std::string& node) override;
-  Result<std::vector<ShardOwner>> owners() override;
-
- private:
-  PostgresLeaseTable(PostgresLeaseTableOptions options, const Clock& clock);
-
-  Result<void> prepare();
-  Result<Rows> run(Statement statement, std::string_view doing);
-
-  const PostgresLeaseTableOptions options_;
-  const Clock& clock_;
-  Connection connection_;
-  ShardNumber shards_ = 0;
-  std::string secret_;
-  std::chrono::milliseconds pause_;  // before the next try, should this one fail
-  MonotonicTime try_at_{};           // while there is no connection
+  virtual const std::string& secret() const noexcept = 0;
 };
 
 }  // namespace detent

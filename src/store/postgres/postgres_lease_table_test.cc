@@ -14,6 +14,7 @@
 
 #include "base/thread.h"
 #include "detent/clock.h"
+#include "store/postgres/connection.h"
 #include "store/postgres/postgres_cluster_fixture.h"
 #include "store/postgres/private_cluster.h"
 

@@ -74,6 +74,35 @@ TEST_F(PostgresShards, TablesOfTheFirstVersionBecomeAClusterOfOneShard) {
 
 // Stores of shards.
 
+TEST_F(PostgresShards, NothingIsReadForOneWhoseShardAnotherHasTaken) {
+  const Table table = opened_table(2);
+  const ShardLease lease = table->take(1, "ada")->value();
+  const std::unique_ptr<Store> store = opened_store(lease);
+  ASSERT_TRUE(store->write(full_batch(1), Durability::synced));
+  const Place places[] = {due_place(1)};
+  const auto outcomes = [&] {
+    return std::vector<std::string>{
+        message_of(store->read(begin_of(Lane::due), end_of(Lane::due), 9)),
+        message_of(store->read(begin_of(Lane::ended), end_of(Lane::ended), 9)),  // without rows
+        message_of(store->read_by_id({}, 9)),
+        message_of(store->read_at(places)),
+        message_of(store->find(due_place(1).id)),
+        message_of(store->find(due_place(2).id)),
+        message_of(store->find_key(1, "k")),
+        message_of(store->read_keys(1, "", 9)),
+        message_of(store->schedules()),
+        message_of(store->queues()),
+        message_of(store->due_counts()),
+        message_of(store->quarantined())};
+  };
+  for (const std::string& outcome : outcomes()) EXPECT_EQ(outcome, "no error");
+  let_leases_run_out();
+  ASSERT_TRUE(table->take(1, "ben")->has_value());
+  for (const std::string& outcome : outcomes()) {
+    EXPECT_NE(outcome.find("fenced"), std::string::npos) << outcome;
+  }
+}
+
 TEST_F(PostgresShards, AStoreKnowsWhatWasWrittenAtEarlierEpochs) {
   const Table table = opened_table();
   const ShardLease first = **table->take(3, "ada");

@@ -45,11 +45,10 @@ std::string values_of(const Place& place, Statement& statement) {
          statement.add_bigint(id_number(place.id)) + ")";
 }
 
-Statement page_statement(std::uint32_t shard, const Place& after, const Place& until,
-                         std::size_t rows) {
+Statement page_statement(Fence fence, const Place& after, const Place& until, std::size_t rows) {
   Statement statement;
   const std::string columns = columns_of(after.lane);
-  std::string where = "where shard = " + statement.add_bigint(shard) +
+  std::string where = "where " + in_shard(statement, fence) +
                       " and lane = " + std::to_string(static_cast<int>(after.lane));
   if (after.lane == Lane::ready || after.lane == Lane::dead) {
     where += " and queue = " + statement.add_bigint(after.queue);
@@ -60,9 +59,9 @@ Statement page_statement(std::uint32_t shard, const Place& after, const Place& u
   return statement;
 }
 
-Statement id_statement(std::uint32_t shard, TaskId after, std::size_t rows) {
+Statement id_statement(Fence fence, TaskId after, std::size_t rows) {
   Statement statement;
-  const std::string of_shard = "where shard = " + statement.add_bigint(shard);
+  const std::string of_shard = "where " + in_shard(statement, fence);
   statement.set_sql(kSelect + of_shard + " and id > " + statement.add_bigint(id_number(after)) +
                     " order by id limit " + std::to_string(rows));
   return statement;
@@ -97,7 +96,7 @@ Result<TaskPage> TaskRows::read(Place after, Place until, std::size_t limit) {
   DETENT_CHECK(after.lane == until.lane);
   DETENT_CHECK(after.queue == until.queue);
   return fill_page(connection_, limit, after, [&](const Place& from, std::size_t rows) {
-    return page_statement(shard_, from, until, rows);
+    return page_statement(fence_, from, until, rows);
   });
 }
 
@@ -105,7 +104,7 @@ Result<TaskPage> TaskRows::read_by_id(TaskId after, std::size_t limit) {
   Place from;
   from.id = after;
   return fill_page(connection_, limit, from, [&](const Place& last, std::size_t rows) {
-    return id_statement(shard_, last.id, rows);
+    return id_statement(fence_, last.id, rows);
   });
 }
 
@@ -119,7 +118,7 @@ Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> place
     ids.reserve(part.size());
     for (const Place& place : part) ids.push_back(id_number(place.id));
     Statement statement;
-    const std::string of_shard = "where shard = " + statement.add_bigint(shard_);
+    const std::string of_shard = "where " + in_shard(statement, fence_);
     statement.set_sql(kSelect + of_shard + " and id = any(" + statement.add_bigints(ids) + ")");
     ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
     std::unordered_map<std::uint64_t, std::size_t> row_of;
@@ -140,7 +139,7 @@ Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> place
 
 Result<std::optional<StoredTask>> TaskRows::find(TaskId id) {
   Statement statement;
-  const std::string of_shard = "where shard = " + statement.add_bigint(shard_);
+  const std::string of_shard = "where " + in_shard(statement, fence_);
   statement.set_sql(kSelect + of_shard + " and id = " + statement.add_bigint(id_number(id)));
   ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
   if (rows.empty()) return std::optional<StoredTask>();

@@ -8,17 +8,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/postgres/batch_statement.h"
 #include "store/postgres/connection.h"
 #include "store/store.h"
 
 namespace detent {
 
-/// The reads of Store that are of tasks, on one shard. Thread-compatible, made for each call.
+/// The reads of Store that are of tasks, of one shard under its epoch. Thread-compatible, made for
+/// each call.
 class TaskRows {
  public:
   /// `connection` must outlive this.
-  TaskRows(Connection& connection, std::uint32_t shard) noexcept
-      : connection_(connection), shard_(shard) {}
+  TaskRows(Connection& connection, Fence fence) noexcept : connection_(connection), fence_(fence) {}
 
   Result<TaskPage> read(Place after, Place until, std::size_t limit);
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit);
@@ -27,7 +28,7 @@ class TaskRows {
 
  private:
   Connection& connection_;
-  std::uint32_t shard_;
+  Fence fence_;
 };
 
 }  // namespace detent
