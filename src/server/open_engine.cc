@@ -74,6 +74,9 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
   ASSIGN_OR_RETURN(opened.store, PostgresStore::open({.url = options.store,
                                                       .shard = lease.shard,
                                                       .epoch = lease.epoch,
+                                                      .lease = options.cluster.lease,
+                                                      .statement_timeout =
+                                                          options.cluster.lease / 2,
                                                       .node = options.cluster.node},
                                                      clock));
   ASSIGN_OR_RETURN(opened.engine,
