@@ -211,7 +211,8 @@ Plan plan_stats(net::HttpRequest request, ShardNumber shards) {
   if (!taken) return to_shard(std::move(request), 0);  // which refuses it
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   if (queues.value) {
-    std::from_chars(queues.value->data(), queues.value->data() + queues.value->size(), most);
+    const std::string_view text = *queues.value;
+    std::from_chars(text.data(), text.data() + text.size(), most);
   }
   return to_all(request, shards, [most](const Answers& answers) -> Result<Step> {
     return add_stats(answers, most);  // a number that is none was refused by all
