@@ -47,8 +47,6 @@ constexpr int kRounds = 3;
 struct Position {
   ListCursor cursor;      // in the shard's list; of the live ones: in every shard's
   ShardNumber shard = 0;  // of the dead and the ended: those before it have no more of them
-
-  friend bool operator==(const Position&, const Position&) = default;
 };
 
 std::string render_position(const Position& position) {
