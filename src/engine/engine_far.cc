@@ -90,6 +90,7 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
 }
 
 Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
+  if (stopped_by_) return *stopped_by_;
   must_sync_ = true;
   std::size_t count = 0;
   std::optional<Error> error;

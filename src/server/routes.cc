@@ -341,9 +341,9 @@ void Routes::lease(const Call& call) {
           if (!tasks) return reply.send_error(tasks.error());
           reply.send_json(200, json::render_leased_tasks(*tasks));
         });
-    // A worker that goes away while it waits must not be given a task.
+    // A worker that goes away while it waits must not be given a task, however many wait.
     reply.on_gone(
-        [this, wait] { (void)engine_.post([wait](Engine& later) { later.abandon_wait(wait); }); });
+        [this, wait] { engine_.post_end([wait](Engine& later) { later.abandon_wait(wait); }); });
   });
   if (!posted) reply.send_error(overloaded());
 }

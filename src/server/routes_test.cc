@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 
 #include "protocol/json/answer_parser.h"
@@ -97,6 +98,30 @@ TEST_F(RoutesTest, AClientGoneInTheMiddleOfALongPollGetsNoTask) {
     }
   }
   while (send("GET", "/v1/stats").body.find(R"("waiting_workers":0)") == std::string::npos) {
+  }
+  schedule(R"({"queue":"q"})");
+  EXPECT_EQ(lease("q").size(), 1u);
+}
+
+TEST_F(RoutesTest, AClientGoneWhileTheEngineHasTooMuchToDoGetsNoTaskEither) {
+  std::promise<void> go_on;
+  {
+    test::RawSocket poll(http_->port());
+    poll.send(
+        "POST /v1/queues/q/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        "14\r\n\r\n{\"wait\":\"20s\"}");
+    while (send("GET", "/v1/stats").body.find(R"("waiting_workers":1)") == std::string::npos) {
+    }
+    ASSERT_TRUE(engine_->post([stands = go_on.get_future()](Engine&) { stands.wait(); }));
+    while (engine_->post([](Engine&) {})) {
+    }
+    ASSERT_EQ(http_->connections(), 2u);
+  }
+  while (http_->connections() > 1) {
+  }
+  go_on.set_value();
+  client_ = new_client();
+  while (send("GET", "/readyz").status != 200) {
   }
   schedule(R"({"queue":"q"})");
   EXPECT_EQ(lease("q").size(), 1u);

@@ -25,6 +25,7 @@ auto FaultStore::faulty_write(Write write) -> decltype(write()) {
 
 template <class Read>
 auto FaultStore::faulty_read(Read read) -> decltype(read()) {
+  ++read_count_;
   if (read_error_) return *read_error_;
   return read();
 }

@@ -33,6 +33,8 @@ class FaultStore final : public Store {
   /// Writes that were asked for, failed ones included: a test runs once without faults to learn how
   /// many there are, then once with a fault at each.
   std::uint64_t write_count() const noexcept { return write_count_; }
+  /// Reads that were asked for, likewise.
+  std::uint64_t read_count() const noexcept { return read_count_; }
 
   Result<void> write(const WriteBatch& batch, Durability durability) override;
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
@@ -66,6 +68,7 @@ class FaultStore final : public Store {
   std::unique_ptr<Store> owned_;  // may be null
   Store& store_;
   std::uint64_t write_count_ = 0;
+  std::uint64_t read_count_ = 0;
   std::optional<PlannedFault> planned_;
   std::optional<Error> read_error_;
   bool write_failed_ = false;
