@@ -52,6 +52,7 @@ class PersistentWheelPort {
   static constexpr std::int64_t kHour = 3'600;
   static constexpr std::int64_t kDay = 24 * kHour;
   static constexpr std::int64_t kNoLimit = INT64_MAX;
+  using Rows = std::vector<std::pair<int, std::int64_t>>;
 
   struct Options {
     std::int64_t threshold = kHour;  // within it tasks belong to the wheel
@@ -87,12 +88,19 @@ class PersistentWheelPort {
   void scan() {
     next_scan_ = now_ + kHour;
     for (std::size_t offset = 0;; offset += options_.page) {
-      const auto rows = table_.select(now_, now_ + options_.threshold, options_.page, offset);
-      for (const auto& [id, due] : rows) {
-        put(id, due);
-        table_.remove(id);
-      }
+      const Rows rows = select(offset);
+      load(rows);
       if (rows.size() < options_.page) return;
+    }
+  }
+  // The two halves of a page: between them another node may do the same.
+  Rows select(std::size_t offset) const {
+    return table_.select(now_, now_ + options_.threshold, options_.page, offset);
+  }
+  void load(const Rows& rows) {
+    for (const auto& [id, due] : rows) {
+      put(id, due);
+      table_.remove(id);
     }
   }
 

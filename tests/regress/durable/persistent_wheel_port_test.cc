@@ -14,6 +14,7 @@
 #include "detent/clock.h"
 #include "engine/engine.h"
 #include "store/fault_store.h"
+#include "store/memory_lease_table.h"
 #include "store/memory_store.h"
 
 namespace detent::classic {
@@ -232,6 +233,37 @@ TEST(PersistentWheelPort, PW_UNBOUNDED_LOAD) {
   ours.advance(1min);
   EXPECT_LE(ours.engine().stats().loaded, kMost + kOfOneTurn);
   EXPECT_EQ(ours.drain().size(), std::size_t{kRows});
+}
+
+TEST(PersistentWheelPort, PW_TWO_NODES_DUP) {
+  TaskTable table;
+  PersistentWheelPort one(table, 0, {.threshold = 2 * kHour});
+  PersistentWheelPort other(table, 0, {.threshold = 2 * kHour});
+  one.add(1, 2 * kHour + 60);
+  one.run_until(kHour - 1);
+  other.run_until(kHour - 1);
+  const auto rows = one.select(0);
+  const auto same = other.select(0);
+  one.load(rows);
+  other.load(same);
+  one.run_until(3 * kHour);
+  other.run_until(3 * kHour);
+  EXPECT_EQ(one.fired().size() + other.fired().size(), 2u);
+
+  // Ours: of two servers on one store the second does not start; of two nodes that share a table of
+  // leases one gets the shard, and the other only once that lease has run out, at a higher epoch.
+  MemoryDisk disk;
+  const auto store = MemoryStore::open(disk);
+  ASSERT_TRUE(store);
+  EXPECT_EQ(MemoryStore::open(disk).error().code, ErrorCode::unavailable);
+  ManualClock clock;
+  MemoryLeaseTable leases(clock, 1, 5s);
+  const auto first = leases.take(0, "one").value();
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(leases.take(0, "other").value());
+  clock.advance(5s);
+  EXPECT_GT(leases.take(0, "other").value().value().epoch, first->epoch);
+  EXPECT_TRUE(leases.beat({"one", "one:1"}, {{*first}}).value().held.empty());
 }
 
 TEST(HybridWheelPort, HY_ERR_THEN_CANCEL) {
