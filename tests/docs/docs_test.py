@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""What the documentation names must be there: every relative link of every *.md, with its anchor;
+every path of the tree that it mentions; every page under docs/ in the index; every case of known
+wrong answers as a test; in Chinese pages what the English ones have.
+
+Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+
+FOLDERS = "bench|cmake|dashboard|docs|examples|include|packaging|src|tests|tools"
+# A path from the root, in the middle of a text or in backticks; `{a,b}` and `*` stand for several.
+PATH = re.compile(rf"(?<![\w./:-])(?:\.\./)*((?:{FOLDERS})/[\w./{{}},*-]*[\w}}*/])")
+# A file by its name alone, or as it is included: `slab.h`, `detent/cron.h`.
+NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:h|cc|py|mjs|cjs|md|toml|svg|pml))`")
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+CASE = re.compile(r"^\| (?:`[A-Z]{2}_\w+`(?:, )?)+", re.MULTILINE)
+FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
+SKIPPED = {"node_modules", "build", "data", ".git"}
+# Files of others, of a user's, or that are made while something runs.
+NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc"}
+
+
+def pages(root):
+    command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    paths = listed.stdout.split() if listed.returncode == 0 else []
+    return [root / path for path in paths] or [
+        path for path in root.rglob("*.md") if not SKIPPED & set(path.relative_to(root).parts)]
+
+
+def anchors(text):
+    """As GitHub makes them of the headings."""
+    seen, found = {}, set()
+    for heading in re.findall(r"^#{1,6} +(.*?)[ #]*$", FENCE.sub("", text), re.MULTILINE):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        count = seen[slug] = seen.get(slug, -1) + 1
+        found.add(slug if count == 0 else f"{slug}-{count}")
+    return found
+
+
+def expand(path):
+    """`a/{b,c}.h` is two paths."""
+    match = re.search(r"\{([^{}]*)\}", path)
+    if not match:
+        return [path]
+    return [one for part in match[1].split(",")
+            for one in expand(path[:match.start()] + part + path[match.end():])]
+
+
+def is_there(root, path):
+    path = path.rstrip("/")
+    if "*" in path:
+        return any(root.glob(path))
+    # A test or an example may be named by its program, without the ending.
+    return (root / path).exists() or any(root.glob(path + ".*"))
+
+
+def broken_links(root, page):
+    text = page.read_text("utf-8")
+    for target in LINK.findall(FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        goal = (page.parent / path).resolve() if path else page
+        if not goal.exists() or not goal.is_relative_to(root):
+            yield f"{page.relative_to(root)}: nothing is at {target}"
+        elif anchor and goal.suffix == ".md" and anchor not in anchors(goal.read_text("utf-8")):
+            yield f"{page.relative_to(root)}: no heading is {target}"
+
+
+def broken_paths(root, page, names):
+    text = page.read_text("utf-8")
+    bare = re.sub(r"\]\([^)]*\)", "]", text)
+    for found in PATH.findall(bare):
+        for path in expand(found):
+            if not is_there(root, path):
+                yield f"{page.relative_to(root)}: there is no {path}"
+    for name in NAME.findall(bare):
+        path = pathlib.PurePosixPath(name)
+        ours = name in NOT_OURS or path.parts[0] in (*FOLDERS.split("|"), "build")
+        if not ours and not any(str(known).endswith("/" + name) for known in names[path.name]):
+            yield f"{page.relative_to(root)}: no file is called {name}"
+
+
+class Names(dict):
+    """All files of the tree by their name."""
+
+    def __init__(self, root):
+        super().__init__()
+        for path in root.rglob("*"):
+            if not SKIPPED & set(path.relative_to(root).parts):
+                self.setdefault(path.name, []).append("/" + str(path.relative_to(root)))
+
+    def __missing__(self, key):
+        return []
+
+
+def unlisted(root):
+    """Pages under docs/ to which docs/README.md has no link."""
+    index = root / "docs/README.md"
+    linked = {(index.parent / target.partition("#")[0]).resolve()
+              for target in LINK.findall(index.read_text("utf-8"))}
+    for page in sorted((root / "docs").rglob("*.md")):
+        if page != index and page.resolve() not in linked:
+            yield f"{page.relative_to(root)} is not in docs/README.md"
+
+
+def cases_without_test(root):
+    sources = "".join(path.read_text("utf-8") for folder in ("src", "tests")
+                      for path in (root / folder).rglob("*_test.cc"))
+    for page in root.glob("tests/regress/*/cases.md"):
+        text = page.read_text("utf-8")
+        for row in CASE.finditer(text):
+            for case in re.findall(r"[A-Z]{2}_\w+", row[0]):
+                if not re.search(rf"TEST(?:_F|_P)?\(\w+, {case}(?:_[A-Z][a-z]\w*)?\)", sources):
+                    yield f"{page.relative_to(root)}: no test is called {case}"
+
+
+def untranslated(root):
+    """A page in another language has as many code blocks and pictures as its English one."""
+    for page in sorted((root / "docs/zh").glob("*.md")):
+        english = [path for path in (root / "docs").rglob(page.name) if "zh" not in path.parts]
+        for path in english[:1]:
+            ours, theirs = page.read_text("utf-8"), path.read_text("utf-8")
+            for what, count in (("code blocks", lambda text: len(FENCE.findall(text))),
+                                ("pictures", lambda text: text.count("]("))):
+                if what == "code blocks" and count(ours) != count(theirs):
+                    yield (f"{page.relative_to(root)} has {count(ours)} {what}, "
+                           f"{path.relative_to(root)} {count(theirs)}")
+
+
+def findings(root):
+    names = Names(root)
+    for page in pages(root):
+        yield from broken_links(root, page)
+        yield from broken_paths(root, page, names)
+    yield from unlisted(root)
+    yield from cases_without_test(root)
+    yield from untranslated(root)
+
+
+class Docs(unittest.TestCase):
+    maxDiff = None
+
+    def test_what_is_named_is_there(self):
+        self.assertGreater(len(pages(ROOT)), 20)
+        self.assertEqual([], list(findings(ROOT)))
+
+
+BROKEN = {
+    "docs/README.md": "[a](a.md) [gone](gone.md) [head](a.md#no-such) [out](../../etc)",
+    "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
+                 "```\n[in code](nowhere.md)\n```\n"
+                 "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
+                 "`there.h` `detent/there.h` `absent.h` https://example.org/src/x.cc\n",
+    "docs/lonely.md": "",
+    "docs/zh/a.md": "```\n```\n```\n```\n",
+    "src/there.cc": "", "include/detent/there.h": "",
+    "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ItsSentence) // AB_MISSING",
+    "tests/regress/x/cases.md":
+        "| `AB_TESTED` | no | yes |\n| `AB_LONG`, `AB_MISSING` | no | yes |\n",
+}
+EXPECTED = [
+    "docs/README.md: no heading is a.md#no-such",
+    "docs/README.md: nothing is at ../../etc",
+    "docs/README.md: nothing is at gone.md",
+    "docs/a.md: no file is called absent.h",
+    "docs/a.md: no heading is #three",
+    "docs/a.md: there is no src/*.xy",
+    "docs/a.md: there is no src/gone.cc",
+    "docs/lonely.md is not in docs/README.md",
+    "docs/zh/a.md has 2 code blocks, docs/a.md 1",
+    "docs/zh/a.md is not in docs/README.md",
+    "tests/regress/x/cases.md: no test is called AB_MISSING",
+]
+
+
+class BrokenPages(unittest.TestCase):
+    def test_each_fault_is_found_and_nothing_else(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder).resolve()
+            for path, text in BROKEN.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, "utf-8")
+            self.assertEqual(EXPECTED, sorted(findings(root)))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
