@@ -69,6 +69,8 @@ Error Connection::broken() {
 
 /// They hold until the end of the transaction, so a pooler's next client sees nothing of them.
 /// Lookups go by index whatever the statistics say: tables that were empty a moment ago have none.
+/// And pages by the index of their order: where few rows are known another one looks as cheap, with
+/// all rows of the shard read and sorted for each page.
 /// What that makes the planner think of the costs would be worth compiling each statement.
 Statement Connection::settings(CommitMode mode) const {
   Statement statement;
@@ -85,7 +87,8 @@ Statement Connection::settings(CommitMode mode) const {
                     "', true), set_config('jit', 'off', true)"
                     ", set_config('enable_seqscan', 'off', true)"
                     ", set_config('enable_hashjoin', 'off', true)"
-                    ", set_config('enable_mergejoin', 'off', true)");
+                    ", set_config('enable_mergejoin', 'off', true)"
+                    ", set_config('enable_sort', 'off', true)");
   return statement;
 }
 

@@ -1,0 +1,127 @@
+// Pages cost what they hold, whatever the table has been through.
+//
+// A long transaction of somebody else (a dump, a forgotten session) keeps the rows of all tasks
+// that ended meanwhile from being removed. Queues on a database that poll the front of their table
+// grow slow then (que #297, oban #493). Here pages go on from where the last one ended.
+#include <gtest/gtest.h>
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "detent/clock.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/private_cluster.h"
+
+namespace detent {
+namespace {
+
+constexpr std::uint64_t kRounds = 20;
+constexpr std::uint64_t kTasksARound = 500;
+
+/// A session that sees the database as it was when this was made, until it goes.
+class HeldSnapshot {
+ public:
+  explicit HeldSnapshot(const std::string& url)
+      : session_(PQconnectdb(url.c_str()), PQfinish),
+        seen_(PQexec(session_.get(),
+                     "begin isolation level repeatable read; select count(*) from detent.task"),
+              PQclear) {}
+  bool is_held() const { return PQtransactionStatus(session_.get()) == PQTRANS_INTRANS; }
+
+ private:
+  std::unique_ptr<PGconn, decltype(&PQfinish)> session_;
+  std::unique_ptr<PGresult, decltype(&PQclear)> seen_;
+};
+
+class PostgresBloatTest : public testing::Test {
+ protected:
+  static Place place_of(std::uint64_t n) {
+    Place place = begin_of(Lane::due);
+    place.at = WallTime{std::chrono::milliseconds{n}};
+    place.id = TaskId{n << TaskId::kShardBits};
+    return place;
+  }
+  static void add(WriteBatch& batch, std::uint64_t n) {
+    StoredTask stored{.place = place_of(n), .task = {}};
+    stored.task.id = stored.place.id;
+    stored.task.queue = "mail";
+    stored.task.due_at = stored.place.at;
+    batch.puts.push_back({.from = std::nullopt, .to = std::move(stored)});
+  }
+  std::unique_ptr<Store> open() {
+    return PostgresStore::open({.url = url_, .owner = 1}, clock_).value();
+  }
+  /// Blocks of the tasks' table and indexes that sessions have looked at; all that were open have
+  /// told.
+  std::int64_t blocks() {
+    while (value_of(url_,
+                    "select count(*) from pg_stat_activity where application_name = "
+                    "'detent' and datname = current_database()") != "0") {
+    }
+    return std::stoll(value_of(
+        url_,
+        "select sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::bigint "
+        "from pg_statio_user_tables where relname = 'task'"));
+  }
+  /// What a page of ten tasks after `after` looks at.
+  std::int64_t blocks_of_page(const Place& after) {
+    const std::int64_t before = blocks();
+    {
+      const std::unique_ptr<Store> store = open();
+      EXPECT_EQ(store->read(after, end_of(Lane::due), 10).value().tasks.size(), 10u);
+    }
+    return blocks() - before;
+  }
+
+  SystemClock clock_;
+  std::string url_ = shared_cluster().new_database();
+};
+
+TEST_F(PostgresBloatTest, PagesDoNotWalkOverTheDeadUnderALongTransaction) {
+  open();  // makes the tables
+  const HeldSnapshot snapshot(url_);
+  ASSERT_TRUE(snapshot.is_held());
+  const std::uint64_t last = kRounds * kTasksARound;
+  {
+    const std::unique_ptr<Store> store = open();
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+      WriteBatch put;
+      WriteBatch erase;
+      for (std::uint64_t n = round * kTasksARound + 1; n <= (round + 1) * kTasksARound; ++n) {
+        add(put, n);
+        erase.erases.push_back(place_of(n));
+      }
+      ASSERT_TRUE(store->write(put, Durability::buffered));
+      ASSERT_TRUE(store->write(erase, Durability::buffered));
+    }
+    WriteBatch live;
+    for (std::uint64_t n = last + 1; n <= last + 10; ++n) add(live, n);
+    ASSERT_TRUE(store->write(live, Durability::buffered));
+  }
+  execute(url_, "vacuum detent.task");
+  EXPECT_LT(blocks_of_page(place_of(last)), 30) << "it begins behind the dead";
+  EXPECT_GT(blocks_of_page(begin_of(Lane::due)), 100) << "which are there, or this shows nothing";
+  EXPECT_TRUE(snapshot.is_held());
+}
+
+// After a quiet night, say: the statistics are of a table with a task, and a flood has come since.
+TEST_F(PostgresBloatTest, PagesReadNoMoreThanTheyHoldWhateverTheStatisticsSay) {
+  const auto write = [this](std::uint64_t first, std::uint64_t count) {
+    const std::unique_ptr<Store> store = open();
+    WriteBatch batch;
+    for (std::uint64_t n = first; n < first + count; ++n) add(batch, n);
+    return store->write(batch, Durability::buffered).has_value();
+  };
+  ASSERT_TRUE(write(1, 1));
+  execute(url_, "alter table detent.task set (autovacuum_enabled = off)");
+  execute(url_, "vacuum analyze detent.task");
+  ASSERT_TRUE(write(2, kRounds * kTasksARound));
+  EXPECT_LT(blocks_of_page(begin_of(Lane::due)), 30);
+  EXPECT_LT(blocks_of_page(place_of(kTasksARound)), 30);
+}
+
+}  // namespace
+}  // namespace detent
