@@ -1,5 +1,7 @@
 #include "server/beanstalk_server.h"
 
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/rng.h"
@@ -60,6 +62,7 @@ class Connection final : public net::StreamHandler {
     while (taken < bytes.size() && batch.size() < kMaxBatch && !has_quit_) {
       taken += parser_.parse(bytes.substr(taken));
       if (!parser_.is_complete()) break;
+      command_end_.reset();
       beanstalk::Input input = parser_.take();
       const auto* const command = std::get_if<beanstalk::Command>(&input);
       has_quit_ = command != nullptr && command->verb == beanstalk::Verb::quit;
@@ -72,8 +75,11 @@ class Connection final : public net::StreamHandler {
       });
     }
     if (has_quit_) return stream_.close();
-    using Within = std::optional<std::chrono::milliseconds>;
-    stream_.read(parser_.is_idle() ? Within() : Within(kCommandTimeout));
+    if (parser_.is_idle()) return stream_.read({});
+    const MonotonicTime now = hub_.clock.now();
+    if (!command_end_) command_end_ = now + kCommandTimeout;
+    if (now >= *command_end_) return stream_.close();  // however often a byte of it comes
+    stream_.read(std::chrono::ceil<std::chrono::milliseconds>(*command_end_ - now));
   }
 
   /// Any page in a browser can send a POST here, whose body would be read as commands.
@@ -90,6 +96,7 @@ class Connection final : public net::StreamHandler {
   const std::shared_ptr<BeanstalkSession> session_;
   CommandParser parser_;
   net::InputBuffer input_;
+  std::optional<MonotonicTime> command_end_;  // of the one that is not whole yet
   bool has_opened_ = false;
   bool has_begun_ = false;
   bool has_quit_ = false;

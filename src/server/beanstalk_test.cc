@@ -426,5 +426,20 @@ TEST_F(Beanstalk, ManyPutsSentAheadShareTheirCommits) {
   EXPECT_EQ(client.field("stats", "current-jobs-ready"), std::to_string(kMany));
 }
 
+TEST_F(BeanstalkTest, ACommandThatDripsInIsCutAMinuteAfterItBegan) {
+  BeanstalkClient slow = connect();
+  BeanstalkClient other = connect();  // its replies show that the server has come to what was sent
+  ASSERT_TRUE(slow.socket().send("put 0 0 60 600\r\n"));
+  int bytes = 0;
+  while (bytes < 600 && !slow.socket().has_input() && slow.socket().send("x")) {
+    EXPECT_EQ(other.ask("list-tube-used"), "USING default");
+    clock_.advance(1s);
+    ++bytes;
+  }
+  EXPECT_LT(bytes, 600) << "though each byte came within a second";
+  slow.socket().send("\r\n");  // for the case that it was not cut
+  EXPECT_EQ(slow.socket().read(1), "");
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -21,6 +21,8 @@ PATH = re.compile(rf"(?<![\w./:-])(?:\.\./)*((?:{FOLDERS})/[\w./{{}},*-]*[\w}}*/
 # A file by its name alone, or as it is included: `slab.h`, `detent/cron.h`.
 NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:h|cc|py|mjs|cjs|md|toml|svg|pml))`")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+# `Suite.TestThatSaysSomething`, `Suite.*`
+TEST_NAME = re.compile(r"`([A-Z]\w+)\.([A-Z]\w{7,}|\*)`")
 CASE = re.compile(r"^\| (?:`[A-Z]{2}_\w+`(?:, )?)+", re.MULTILINE)
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 SKIPPED = {"node_modules", "build", "data", ".git"}
@@ -114,9 +116,19 @@ def unlisted(root):
             yield f"{page.relative_to(root)} is not in docs/README.md"
 
 
-def cases_without_test(root):
-    sources = "".join(path.read_text("utf-8") for folder in ("src", "tests")
-                      for path in (root / folder).rglob("*_test.cc"))
+def tests_of(root):
+    return "".join(path.read_text("utf-8") for folder in ("src", "tests")
+                   for path in (root / folder).rglob("*_test.cc"))
+
+
+def missing_tests(root, page, sources):
+    for suite, name in TEST_NAME.findall(page.read_text("utf-8")):
+        name = r"\w+" if name == "*" else name
+        if not re.search(rf"TEST(?:_F|_P)?\({suite},\s*{name}\)", sources):
+            yield f"{page.relative_to(root)}: there is no test {suite}.{name}"
+
+
+def cases_without_test(root, sources):
     for page in root.glob("tests/regress/*/cases.md"):
         text = page.read_text("utf-8")
         for row in CASE.finditer(text):
@@ -140,11 +152,13 @@ def untranslated(root):
 
 def findings(root):
     names = Names(root)
+    sources = tests_of(root)
     for page in pages(root):
         yield from broken_links(root, page)
         yield from broken_paths(root, page, names)
+        yield from missing_tests(root, page, sources)
     yield from unlisted(root)
-    yield from cases_without_test(root)
+    yield from cases_without_test(root, sources)
     yield from untranslated(root)
 
 
@@ -161,11 +175,13 @@ BROKEN = {
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
                  "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
-                 "`there.h` `detent/there.h` `absent.h` https://example.org/src/x.cc\n",
+                 "`there.h` `detent/there.h` `absent.h` https://example.org/src/x.cc\n"
+                 "`Port.SaysWhatHolds` `Port.*` `Port.SaysSomethingElse`\n",
     "docs/lonely.md": "",
     "docs/zh/a.md": "```\n```\n```\n```\n",
     "src/there.cc": "", "include/detent/there.h": "",
-    "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ItsSentence) // AB_MISSING",
+    "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ItsSentence) // AB_MISSING\n"
+                        "TEST(Port, SaysWhatHolds)",
     "tests/regress/x/cases.md":
         "| `AB_TESTED` | no | yes |\n| `AB_LONG`, `AB_MISSING` | no | yes |\n",
 }
@@ -177,6 +193,7 @@ EXPECTED = [
     "docs/a.md: no heading is #three",
     "docs/a.md: there is no src/*.xy",
     "docs/a.md: there is no src/gone.cc",
+    "docs/a.md: there is no test Port.SaysSomethingElse",
     "docs/lonely.md is not in docs/README.md",
     "docs/zh/a.md has 2 code blocks, docs/a.md 1",
     "docs/zh/a.md is not in docs/README.md",
