@@ -426,7 +426,7 @@ TEST_F(Beanstalk, ManyPutsSentAheadShareTheirCommits) {
   EXPECT_EQ(client.field("stats", "current-jobs-ready"), std::to_string(kMany));
 }
 
-TEST_F(BeanstalkTest, ACommandThatDripsInIsCutAMinuteAfterItBegan) {
+TEST_F(Beanstalk, ACommandThatDripsInIsCutAMinuteAfterItBegan) {
   BeanstalkClient slow = connect();
   BeanstalkClient other = connect();  // its replies show that the server has come to what was sent
   ASSERT_TRUE(slow.socket().send("put 0 0 60 600\r\n"));
