@@ -42,6 +42,9 @@
 //     the other one. A queue with tasks for the deliverer is in `to_deliver_`, or a limit of the
 //     queue holds it back.
 //  4. A queue's counts, and those of the forecast, are those of the store after the next commit.
+//  5. No task that is kept after its end lies at or before `forgotten_to_`. So a look for those
+//  whose
+//     time is over begins behind all that were removed, which a store may have to walk over.
 //
 // What a crash leaves: everything up to the last commit. Leases are memory, so their tasks are
 // handed out again with the same attempt number, and tokens of the earlier run are stale because
@@ -632,6 +635,7 @@ class Engine {
 
   bool must_sync_ = false;                       // with the next commit
   Tick next_forget_ = 0;                         // of what is kept for a time only
+  Place forgotten_to_ = begin_of(Lane::ended);   // invariant 5
   Tick next_refresh_ = 0;                        // of the schedules' rules
   std::optional<MonotonicTime> unsynced_since_;  // the oldest commit that is not synced
   TaskCounters counters_;

@@ -85,8 +85,10 @@ bool Engine::check_stored(const StoredTask& stored) {
       DETENT_CHECK(place.at == stored.task.due_at && place.priority == stored.task.rules.priority);
       DETENT_CHECK(is_loaded || place > queue.ready_of(stored.task).head_to);
       break;
-    case Lane::dead:
     case Lane::ended:
+      DETENT_CHECK(place > forgotten_to_);
+      [[fallthrough]];
+    case Lane::dead:
       DETENT_CHECK(!is_loaded && stored.task.standing != Standing::live);
       break;
   }

@@ -107,6 +107,36 @@ TEST_F(EngineEnded, TheEngineWakesItselfToForgetWhatHasEnded) {
   EXPECT_GE(clock_.now().time_since_epoch(), 1h);
 }
 
+// A store may have to walk over what was removed: RocksDB over tombstones, PostgreSQL over rows
+// that a transaction of somebody else still sees.
+TEST_F(EngineEnded, ALookForWhatIsOverBeginsBehindWhatWasForgotten) {
+  set("q", {.retention = 1min});
+  for (int i = 0; i < 3; ++i) {
+    const TaskId id = schedule("q", 0ms);
+    complete(lease("q").at(0).lease);
+    advance(1min);
+    advance(1s);  // looks again, for nothing
+    EXPECT_EQ(state_of(id), std::nullopt);
+    EXPECT_EQ(store_->last_page_after().lane, Lane::ended);
+    EXPECT_EQ(store_->last_page_after().id, id);
+    engine_->check_invariants();
+  }
+}
+
+TEST_F(EngineEnded, WhatEndsAfterTheClockWasSetBackIsForgottenInTimeToo) {
+  set("q", {.retention = 1min});
+  for (int i = 0; i < 2; ++i) {
+    const TaskId id = schedule("q", 0ms);
+    complete(lease("q").at(0).lease);
+    engine_->check_invariants();
+    EXPECT_EQ(state_of(id), TaskState::completed);
+    advance(1min);
+    EXPECT_EQ(state_of(id), std::nullopt);
+    clock_.step_wall(-1h);
+    advance(1s);
+  }
+}
+
 TEST_F(EngineEnded, RetentionHoldsForThoseThatEndFromThenOn) {
   set("q", {.retention = 2h});
   const TaskId first = schedule("q", 1h);

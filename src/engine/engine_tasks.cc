@@ -182,6 +182,10 @@ void Engine::tell_end(TaskId id, const Queue& queue, End end) {
 void Engine::stage_put(Queue& queue, std::optional<Place> from, StoredTask to) {
   if (from && from->lane == Lane::ready) --queue.ready_at(*from).in_lane;
   if (to.place.lane == Lane::ready) ++queue.ready_at(to.place).in_lane;
+  // The wall clock has been set back.
+  if (to.place.lane == Lane::ended && to.place <= forgotten_to_) {
+    forgotten_to_ = begin_of(Lane::ended);
+  }
   note_change(queue);
   staging_.put(from, std::move(to));
 }

@@ -383,10 +383,11 @@ Result<void> Engine::forget_ended() {
   const WallTime now = time_.wall_now();
   const Result<std::size_t> trimmed = store_.trim_keys(now, kForgetLimit);
   if (!trimmed) return stop_acknowledging(trimmed.error());
-  const Result<TaskPage> page =
-      store_.read(begin_of(Lane::ended), last_at(Lane::ended, now), kForgetLimit);
+  const Result<TaskPage> page = store_.read(
+      forgotten_to_, last_at(Lane::ended, std::max(now, forgotten_to_.at)), kForgetLimit);
   if (!page) return ok();  // in the next second
   for (const StoredTask& stored : page->tasks) staging_.erase(stored.place);
+  if (!page->tasks.empty()) forgotten_to_ = page->tasks.back().place;
   for (const Place& damaged : page->damaged) set_aside(damaged);
   if (*trimmed == kForgetLimit || page->more) next_forget_ = time_.now();
   return ok();

@@ -35,6 +35,7 @@ Result<void> FaultStore::write(const WriteBatch& batch, Durability durability) {
 }
 
 Result<TaskPage> FaultStore::read(Place after, Place until, std::size_t limit) {
+  last_page_after_ = after;
   return faulty_read([&] { return store_.read(after, until, limit); });
 }
 

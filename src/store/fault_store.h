@@ -33,8 +33,9 @@ class FaultStore final : public Store {
   /// Writes that were asked for, failed ones included: a test runs once without faults to learn how
   /// many there are, then once with a fault at each.
   std::uint64_t write_count() const noexcept { return write_count_; }
-  /// Reads that were asked for, likewise.
+  /// Reads that were asked for, likewise; and after which place the last page of a lane began.
   std::uint64_t read_count() const noexcept { return read_count_; }
+  const Place& last_page_after() const noexcept { return last_page_after_; }
 
   Result<void> write(const WriteBatch& batch, Durability durability) override;
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
@@ -69,6 +70,7 @@ class FaultStore final : public Store {
   Store& store_;
   std::uint64_t write_count_ = 0;
   std::uint64_t read_count_ = 0;
+  Place last_page_after_;
   std::optional<PlannedFault> planned_;
   std::optional<Error> read_error_;
   bool write_failed_ = false;
