@@ -2,31 +2,43 @@
 #
 # Installed are the layers a library user may link (those with public headers), as static libraries
 # with their headers; the program, when it is built, with its manual page, an example of its
-# settings and its systemd unit. What stands in src/ only is private and stays here.
+# settings and its systemd unit. What stands in src/ only is private and stays here. Each file
+# belongs to a component, from which cmake/DetentPackages.cmake makes packages: `library` and
+# `program` go everywhere, `unit` and `doc` where the packages have something else instead.
 include(CMakePackageConfigHelpers)
 
 set(DETENT_EXPORTED_LAYERS wheel base calendar runtime)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/detent)
 
-foreach(layer IN LISTS DETENT_EXPORTED_LAYERS)
-  install(TARGETS detent_${layer} EXPORT detent-targets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-endforeach()
-install(EXPORT detent-targets NAMESPACE detent:: DESTINATION ${package_dir})
+# detent_install_layers(EXPORT LAYERS…): the layers' archives and headers, and the file of CMake
+# targets EXPORT that names them.
+function(detent_install_layers export)
+  list(TRANSFORM ARGN PREPEND detent_ OUTPUT_VARIABLE targets)
+  install(TARGETS ${targets} EXPORT ${export}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+  install(EXPORT ${export} NAMESPACE detent:: DESTINATION ${package_dir} COMPONENT library)
+endfunction()
+
+# detent_install_pkg_config(NAME): packaging/NAME.pc.in, which finds its folders from where it lies.
+function(detent_install_pkg_config name)
+  set(folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH DETENT_PREFIX_FROM_PC /${folder} /)
+  set(file ${PROJECT_BINARY_DIR}/${name}.pc)
+  configure_file(${PROJECT_SOURCE_DIR}/packaging/${name}.pc.in ${file} @ONLY)
+  install(FILES ${file} DESTINATION ${folder} COMPONENT library)
+endfunction()
+
+detent_install_layers(detent-targets ${DETENT_EXPORTED_LAYERS})
+detent_install_pkg_config(detent)
 # find_package(detent COMPONENTS asio), for those who have Boost.
 if(TARGET detent_asio)
-  install(TARGETS detent_asio EXPORT detent-asio-targets
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT detent-asio-targets NAMESPACE detent:: DESTINATION ${package_dir})
+  detent_install_layers(detent-asio-targets asio)
 endif()
 # find_package(detent COMPONENTS durable), with the layers below it and RocksDB.
 if(TARGET detent_durable)
-  install(TARGETS detent_task detent_store detent_store_rocksdb detent_engine detent_durable
-    EXPORT detent-durable-targets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT detent-durable-targets NAMESPACE detent:: DESTINATION ${package_dir})
+  detent_install_layers(detent-durable-targets task store store_rocksdb engine durable)
+  detent_install_pkg_config(detent-durable)
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in
@@ -35,14 +47,29 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/detent-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/detent-config.cmake
-  ${PROJECT_BINARY_DIR}/detent-config-version.cmake DESTINATION ${package_dir})
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  ${PROJECT_BINARY_DIR}/detent-config-version.cmake
+  DESTINATION ${package_dir} COMPONENT library)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+
+# detent_install_unit(COMPONENT USER [EXCLUDE_FROM_ALL]): the systemd unit, for the program where it
+# is installed, which is known only then. With the prefix /usr it comes to lie where systemd looks.
+function(detent_install_unit component user)
+  set(file ${PROJECT_BINARY_DIR}/${component}/detent.service)
+  install(CODE "
+    get_filename_component(DETENT_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
+    set(DETENT_PROGRAM \"\${DETENT_PREFIX}/${CMAKE_INSTALL_BINDIR}/detent\")
+    set(DETENT_USER \"${user}\")
+    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/detent.service.in\" \"${file}\" @ONLY)"
+    COMPONENT ${component} ${ARGN})
+  install(FILES ${file} DESTINATION lib/systemd/system COMPONENT ${component} ${ARGN})
+endfunction()
 
 if(TARGET detent)
-  install(TARGETS detent RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS detent RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/reference/detent.1
-    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml DESTINATION ${CMAKE_INSTALL_DOCDIR})
+    DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT doc)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
   # What the shells read is printed by the program.
   foreach(script bash:detent:bash-completion/completions zsh:_detent:zsh/site-functions
       fish:detent.fish:fish/vendor_completions.d)
@@ -53,15 +80,9 @@ if(TARGET detent)
     set(file "${PROJECT_BINARY_DIR}/completions/${file}")
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completions)
     install(CODE "execute_process(COMMAND \"$<TARGET_FILE:detent>\" completion ${shell}
-      OUTPUT_FILE \"${file}\" COMMAND_ERROR_IS_FATAL ANY)")
-    install(FILES "${file}" DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+      OUTPUT_FILE \"${file}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT program)
+    install(FILES "${file}" DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} COMPONENT program)
   endforeach()
-  # The unit names the program where it is installed, which is known only then. With the prefix /usr
-  # it comes to lie where systemd looks.
-  install(CODE "
-    get_filename_component(DETENT_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
-    set(DETENT_PROGRAM \"\${DETENT_PREFIX}/${CMAKE_INSTALL_BINDIR}/detent\")
-    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/detent.service.in\"
-      \"${PROJECT_BINARY_DIR}/detent.service\" @ONLY)")
-  install(FILES ${PROJECT_BINARY_DIR}/detent.service DESTINATION lib/systemd/system)
+  detent_install_unit(unit "DynamicUser=yes")
+  include(DetentPackages)
 endif()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds packaging/detent.service.in to systemd itself, which need not run for that: the unit is
-valid, `systemd-analyze security` rates it at most 2.0, and a unit without its hardening worse.
+valid, `systemd-analyze security` rates it at most 2.0, and a unit without its hardening worse. With
+the user that systemd makes, and with the one that the Debian package makes.
 
 Called with the program and the unit. Exit status 77, skipped, where systemd is not installed.
 """
@@ -29,21 +30,29 @@ def security(unit):
     return analyze(unit, "security", "--offline=true", "--threshold=20")
 
 
-UNIT = pathlib.Path(TEMPLATE).read_text(encoding="utf-8").replace("@DETENT_PROGRAM@", PROGRAM)
+def unit_of(user):
+    template = pathlib.Path(TEMPLATE).read_text(encoding="utf-8")
+    return template.replace("@DETENT_PROGRAM@", PROGRAM).replace("@DETENT_USER@", user)
+
+
+UNIT = unit_of("DynamicUser=yes")
+PACKAGED_UNIT = unit_of("User=detent\nGroup=detent")
 
 
 class Unit(unittest.TestCase):
     def test_systemd_finds_nothing_wrong(self):
-        verified = analyze(UNIT, "verify", "--man=no")
-        self.assertEqual((verified.returncode, verified.stdout), (0, ""))
+        for unit in (UNIT, PACKAGED_UNIT):
+            verified = analyze(unit, "verify", "--man=no")
+            self.assertEqual((verified.returncode, verified.stdout), (0, ""))
 
     def test_systemd_finds_something_wrong_when_there_is(self):
         self.assertNotEqual(analyze(UNIT.replace("Type=notify", "Type=notice"), "verify",
                                     "--man=no").stdout, "")
 
     def test_exposure_is_at_most_2(self):
-        rated = security(UNIT)
-        self.assertEqual(rated.returncode, 0, rated.stdout)
+        for unit in (UNIT, PACKAGED_UNIT):
+            rated = security(unit)
+            self.assertEqual(rated.returncode, 0, rated.stdout)
 
     def test_exposure_is_more_without_the_system_call_filter(self):
         self.assertNotEqual(security(re.sub(r"SystemCallFilter=.*\n", "", UNIT)).returncode, 0)

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Installs, upgrades, removes and purges the Debian packages in a new Debian 12, with apt-get, and
+serves there as the unit would; compiles users of the library there, and the library itself, with
+nothing but g++ and CMake in view. `./dev package --test` builds the packages and runs this.
+
+The new Debian is made by debootstrap once and kept as a tarball; its packages come from where those
+of this machine do. No systemd runs in it, so what the unit says is done here: its user, variables,
+the folder of its state, and the datagram by which the server says that it is ready. From the first
+start on the test has a network of its own, in which ports are free. Needs root; leaves nothing.
+
+Called with the folder of the packages, the sources, and the tarball to keep.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PACKAGES, SOURCE, KEPT = map(pathlib.Path, sys.argv[1:4])
+ROOT = pathlib.Path(tempfile.mkdtemp(prefix="detent-debian."))
+# What a user of the library has; the server needs none of it.
+BASE_PACKAGES = "g++,cmake,make,pkg-config,ca-certificates"
+# What the library is built of.
+LIBRARY_SOURCES = ("CMakeLists.txt", "LICENSE", "cmake", "include", "src", "packaging",
+                   "tests/package/consumer")
+CLONE_NEWNS, CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP_RUNNING = 0x20000, 0x40000000, 0x8914, 0x41
+
+
+def run(*command, **settings):
+    process = subprocess.run([str(word) for word in command], text=True, check=False,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **settings)
+    if process.returncode != 0:
+        raise AssertionError(f"{command} failed ({process.returncode}):\n{process.stdout}")
+    return process.stdout
+
+
+def inside(*command):
+    """Runs a command in the new Debian; what it says. An environment as at a login."""
+    return run("chroot", ROOT, "env", "-i", "HOME=/root", "LANG=C.UTF-8",
+               "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+               "DEBIAN_FRONTEND=noninteractive", *command)
+
+
+def apt(*arguments):
+    return inside("apt-get", "-q", "-y", "--no-install-recommends", *arguments)
+
+
+def leave(namespace):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(namespace) != 0:
+        raise OSError(ctypes.get_errno(), "unshare: this needs root")
+
+
+def mirror():
+    """Where this machine's apt has Debian 12 from."""
+    known = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages",
+                "Origin: Debian", "Codename: bookworm").split()
+    return known[0] if known else "http://deb.debian.org/debian"
+
+
+def make_root():
+    """A new Debian in ROOT, with what apt needs on this machine to reach its packages."""
+    if not KEPT.exists():
+        run("debootstrap", "--variant=minbase", f"--include={BASE_PACKAGES}", "bookworm", ROOT,
+            mirror())
+        KEPT.parent.mkdir(parents=True, exist_ok=True)
+        run("tar", "-C", ROOT, "-cf", f"{KEPT}.new", ".")
+        os.replace(f"{KEPT}.new", KEPT)
+    else:
+        run("tar", "-C", ROOT, "-xf", KEPT)
+    ROOT.chmod(0o755)
+    for path in ("etc/resolv.conf", "etc/hosts", "etc/ssl/certs/ca-certificates.crt"):
+        shutil.copy(pathlib.Path("/", path), ROOT / path)
+    shutil.copytree("/etc/apt/apt.conf.d", ROOT / "etc/apt/apt.conf.d", dirs_exist_ok=True)
+    (ROOT / "etc/apt/sources.list").write_text(f"deb {mirror()} bookworm main\n")
+    for folder in ("proc", "dev"):
+        run("mount", "--bind", pathlib.Path("/", folder), ROOT / folder)
+    apt("update")
+
+
+def copy_packages():
+    """The packages, and the server's once more as a later version, for an upgrade."""
+    for path in PACKAGES.glob("*.deb"):
+        shutil.copy(path, ROOT)
+    [server] = ROOT.glob("detent_*.deb")
+    later = ROOT / "later"
+    run("dpkg-deb", "-R", server, later)
+    control = (later / "DEBIAN/control").read_text()
+    (later / "DEBIAN/control").write_text(re.sub(r"(Version: \S+)-1\n", r"\1-2\n", control))
+    run("dpkg-deb", "-b", later, ROOT / "later.deb")
+    shutil.rmtree(later)
+    return server.name, next(ROOT.glob("libdetent-dev_*.deb")).name
+
+
+def user():
+    """The line of the server's user in /etc/passwd; None when there is none."""
+    return next((line for line in (ROOT / "etc/passwd").read_text().splitlines()
+                 if line.startswith("detent:")), None)
+
+
+def unit_settings():
+    """The [Service] part of the installed unit; the last one of a name counts."""
+    text = (ROOT / "usr/lib/systemd/system/detent.service").read_text()
+    return dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+
+
+@contextlib.contextmanager
+def server():
+    """The server as the unit starts it, from when it says that it is ready until SIGTERM."""
+    unit = unit_settings()
+    state = f"/var/lib/{unit['StateDirectory']}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
+        notified.bind(str(ROOT / "run/notify"))
+        (ROOT / "run/notify").chmod(0o666)
+        notified.settimeout(30)
+        program = unit["ExecStart"].replace("${STATE_DIRECTORY}", state)
+        with subprocess.Popen(
+                ["chroot", str(ROOT), "setpriv", f"--reuid={unit['User']}",
+                 f"--regid={unit['Group']}", "--clear-groups", "--no-new-privs",
+                 "--inh-caps=-all", "env", "-i", unit["Environment"], f"STATE_DIRECTORY={state}",
+                 "NOTIFY_SOCKET=/run/notify", "sh", "-c", f"umask {unit['UMask']}; exec {program}"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                while b"READY=1" not in notified.recv(4096):
+                    pass
+                yield process
+            finally:
+                process.terminate()
+                said = process.stdout.read()
+        (ROOT / "run/notify").unlink()
+    if process.returncode != 0 or "error" in said:
+        raise AssertionError(f"the server ended with {process.returncode}:\n{said}")
+
+
+def exists(path):
+    return os.path.lexists(ROOT / path)
+
+
+class Debian(unittest.TestCase):
+    """The tests go on from where the one before ended, in the order of their names."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.begin = time.monotonic()
+        make_root()
+        cls.server_package, cls.library_package = copy_packages()
+        print(f"a new Debian 12 stands after {time.monotonic() - cls.begin:.0f} s", flush=True)
+
+    def setUp(self):
+        self.addCleanup(lambda: print(f"{self.id().split('.')[-1]}: at "
+                                      f"{time.monotonic() - self.begin:.0f} s", flush=True))
+
+    def test_1_the_library_needs_no_other_package(self):
+        before = inside("dpkg-query", "-W", "-f", "${Package}\\n")
+        apt("install", f"./{self.library_package}")
+        added = set(inside("dpkg-query", "-W", "-f", "${Package}\\n").split())
+        self.assertEqual(added - set(before.split()), {"libdetent-dev"})
+        shutil.copytree(SOURCE / "tests/package/consumer", ROOT / "consumer")
+        inside("cmake", "-S", "/consumer", "-B", "/consumer/build", "-DWAY=find_package")
+        inside("cmake", "--build", "/consumer/build")
+        inside("/consumer/build/consumer")
+        inside("sh", "-ec", "g++ -std=c++20 /consumer/main.cc $(pkg-config --cflags --libs detent) "
+               "-o /consumer/by_pkg_config && /consumer/by_pkg_config")
+        apt("purge", "libdetent-dev")
+        for path in ("include", "lib", "lib/cmake", "lib/pkgconfig", "share/doc"):
+            self.assertEqual(list((ROOT / "usr" / path).glob("*detent*")), [])
+
+    def test_2_the_library_alone_builds_with_a_compiler_only(self):
+        for name in LIBRARY_SOURCES:
+            source, target = SOURCE / name, ROOT / "sources" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+        inside("cmake", "-S", "/sources", "-B", "/alone", "-DDETENT_SERVER=OFF",
+               "-DDETENT_EXAMPLES=OFF")
+        inside("cmake", "--build", "/alone", "--parallel", str(os.cpu_count()))
+        inside("cmake", "--install", "/alone", "--prefix", "/opt/detent")
+        inside("cmake", "-S", "/consumer", "-B", "/consumer/alone", "-DWAY=find_package",
+               "-DCMAKE_PREFIX_PATH=/opt/detent")
+        inside("cmake", "--build", "/consumer/alone")
+        inside("/consumer/alone/consumer")
+
+    def test_3_installed_it_serves_under_its_user(self):
+        apt("install", f"./{self.server_package}")
+        identity = int(user().split(":")[2])
+        self.assertLess(identity, 1000, "a user of the system")
+        self.assertTrue(user().endswith("/nologin"), user())
+        data = (ROOT / "var/lib/detent").stat()
+        self.assertEqual((data.st_uid, data.st_mode & 0o777), (identity, 0o700))
+        self.assertTrue(exists("etc/systemd/system/multi-user.target.wants/detent.service"))
+        leave(CLONE_NEWNET)
+        with socket.socket() as lo:
+            fcntl.ioctl(lo, SIOCSIFFLAGS, struct.pack("16sH", b"lo", IFF_UP_RUNNING))
+        with server() as process:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            self.assertRegex(status, rf"Uid:\s+{identity}\s+{identity}\s")
+            inside("detent", "put", "later", '"kept"', "--delay", "1h", "--key", "k")
+            inside("detent", "put", "mail", '"now"')
+            leased = inside("detent", "lease", "mail", "--wait", "5s", "--json")
+            inside("detent", "complete", re.search(r'"lease": ?"([^"]+)"', leased)[1])
+        self.assertTrue(list((ROOT / "var/lib/detent").iterdir()))
+
+    def expect_kept_task(self):
+        self.assertIn("kept", inside("detent", "get", "--queue", "later", "--key", "k"))
+
+    def test_4_an_upgrade_keeps_tasks_and_settings(self):
+        with (ROOT / "etc/detent/detent.toml").open("a", encoding="utf-8") as settings:
+            settings.write('host-name = "mine"\n')
+        apt("install", "./later.deb")
+        self.assertIn("-2", inside("dpkg-query", "-W", "-f", "${Version}", "detent"))
+        self.assertIn("mine", (ROOT / "etc/detent/detent.toml").read_text())
+        with server():
+            self.expect_kept_task()
+
+    def test_5_removed_it_leaves_tasks_settings_and_user(self):
+        apt("remove", "detent")
+        self.assertFalse(exists("usr/bin/detent"))
+        self.assertTrue(exists("etc/detent/detent.toml") and exists("var/lib/detent"))
+        self.assertIsNotNone(user())
+
+    def test_6_installed_again_it_goes_on(self):
+        apt("install", "./later.deb")
+        self.assertIn("mine", (ROOT / "etc/detent/detent.toml").read_text())
+        self.assertFalse(exists("etc/systemd/system/detent.service"), "still masked")
+        with server():
+            self.expect_kept_task()
+
+    def test_7_purged_nothing_is_left(self):
+        apt("purge", "detent")
+        for path in ("usr/bin/detent", "etc/detent", "var/lib/detent", "usr/share/doc/detent",
+                     "etc/systemd/system/detent.service",
+                     "etc/systemd/system/multi-user.target.wants/detent.service"):
+            self.assertFalse(exists(path), path)
+        self.assertIsNone(user())
+
+    def test_8_and_then_it_begins_anew(self):
+        apt("install", f"./{self.server_package}")
+        with server(), self.assertRaises(AssertionError):
+            self.expect_kept_task()
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        sys.exit("this needs root and debootstrap (apt-get install debootstrap)")
+    leave(CLONE_NEWNS)  # what is mounted below is gone with this process
+    run("mount", "--make-rprivate", "/")
+    try:
+        unittest.main(argv=sys.argv[:1], failfast=True, exit=True)
+    finally:
+        for mounted in ("proc", "dev"):
+            subprocess.run(["umount", "-l", ROOT / mounted], check=False, capture_output=True)
+        subprocess.run(["rm", "-rf", "--one-file-system", ROOT], check=False)

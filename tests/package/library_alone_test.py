@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""-DDETENT_SERVER=OFF: the library alone, configured, built, installed and used with a compiler and
+CMake only in view. PATH leads to them and to nothing else, tl::expected and Boost are hidden though
+they may be installed, and every header that was read is ours or comes with the compiler.
+
+Called with a folder to work in, the compiler, and what starts it, ccache or nothing. Debian says
+which header belongs to what, by dpkg; elsewhere that one test is skipped.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+WORK, COMPILER, LAUNCHER = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+PREFIX, BUILD = WORK / "prefix", WORK / "build"
+TOOLS = ("cmake", "ninja", "as", "ld", "ar", "ranlib", "nm", "objcopy", "objdump", "strip")
+# What g++ comes with, on Debian.
+OF_THE_COMPILER = r"libc6-dev|linux-libc-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev|libcrypt-dev"
+
+
+def run(*command, **settings):
+    environment = {"PATH": str(WORK / "bin")} | {
+        name: value for name, value in os.environ.items() if "CCACHE" in name or name == "HOME"}
+    process = subprocess.run([str(word) for word in command], env=environment, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                             **settings)
+    if process.returncode != 0:
+        raise AssertionError(f"{command} failed ({process.returncode}):\n{process.stdout}")
+    return process.stdout
+
+
+def configure(source, build, *settings):
+    launcher = shutil.which(LAUNCHER[0]) if LAUNCHER else ""
+    return run("cmake", "-S", source, "-B", build, "-G", "Ninja", *settings,
+               f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}")
+
+
+def headers_read():
+    """Those that are not ours, of the whole build, as the compiler told ninja."""
+    lines = set(re.findall(r"^ +(\S+)$", run("ninja", "-C", BUILD, "-t", "deps"), re.MULTILINE))
+    paths = {(BUILD / line).resolve() for line in lines}
+    return {path for path in paths if SOURCE not in path.parents}
+
+
+class LibraryAlone(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(WORK, ignore_errors=True)
+        (WORK / "bin").mkdir(parents=True)
+        for tool in TOOLS:
+            (WORK / "bin" / tool).symlink_to(shutil.which(tool))
+        configure(SOURCE, BUILD, "-DDETENT_SERVER=OFF", "-DDETENT_EXAMPLES=OFF",
+                  "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_DISABLE_FIND_PACKAGE_tl-expected=ON",
+                  "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON")
+        run("cmake", "--build", BUILD)
+        run("cmake", "--install", BUILD, "--prefix", PREFIX)
+
+    def test_a_program_finds_it_and_runs(self):
+        configure(SOURCE / "tests/package/consumer", WORK / "consumer", "-DWAY=find_package",
+                  f"-DCMAKE_PREFIX_PATH={PREFIX}")
+        run("cmake", "--build", WORK / "consumer")
+        run(WORK / "consumer/consumer")
+        needed = run(shutil.which("readelf"), "-d", WORK / "consumer/consumer")
+        self.assertLessEqual(set(re.findall(r"\[lib([a-z_+]+)[.-]", needed)),
+                             {"stdc++", "gcc_s", "c", "m"})
+
+    def test_it_read_no_header_but_its_own_and_the_compilers(self):
+        if shutil.which("dpkg-query") is None:
+            self.skipTest("dpkg-query, which knows whose a header is, is not installed")
+        read = headers_read()
+        self.assertGreater(len(read), 50)
+        owned = run(shutil.which("dpkg-query"), "-S", *read)
+        foreign = [line for line in owned.splitlines()
+                   if not re.match(rf"({OF_THE_COMPILER})(:\w+)?: ", line)]
+        self.assertEqual(foreign, [])
+
+    def test_it_builds_the_library_only(self):
+        archives = {path.name for path in BUILD.rglob("*.a")}
+        self.assertEqual(archives, {f"libdetent_{layer}.a"
+                                    for layer in ("base", "calendar", "runtime")})
+        self.assertFalse((PREFIX / "bin").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
