@@ -31,8 +31,7 @@ ROOT = pathlib.Path(tempfile.mkdtemp(prefix="detent-debian."))
 # What a user of the library has; the server needs none of it.
 BASE_PACKAGES = "g++,cmake,make,pkg-config,ca-certificates"
 # What the library is built of.
-LIBRARY_SOURCES = ("CMakeLists.txt", "LICENSE", "cmake", "include", "src", "packaging",
-                   "tests/package/consumer")
+LIBRARY_SOURCES = ("CMakeLists.txt", "LICENSE", "cmake", "include", "src", "packaging")
 CLONE_NEWNS, CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP_RUNNING = 0x20000, 0x40000000, 0x8914, 0x41
 
 
@@ -175,19 +174,20 @@ class Debian(unittest.TestCase):
         for path in ("include", "lib", "lib/cmake", "lib/pkgconfig", "share/doc"):
             self.assertEqual(list((ROOT / "usr" / path).glob("*detent*")), [])
 
-    def test_2_the_library_alone_builds_with_a_compiler_only(self):
+    def test_2_the_start_page_is_true_for_a_user_of_the_library(self):
         for name in LIBRARY_SOURCES:
             source, target = SOURCE / name, ROOT / "sources" / name
             target.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-        inside("cmake", "-S", "/sources", "-B", "/alone", "-DDETENT_SERVER=OFF",
-               "-DDETENT_EXAMPLES=OFF")
-        inside("cmake", "--build", "/alone", "--parallel", str(os.cpu_count()))
-        inside("cmake", "--install", "/alone", "--prefix", "/opt/detent")
-        inside("cmake", "-S", "/consumer", "-B", "/consumer/alone", "-DWAY=find_package",
-               "-DCMAKE_PREFIX_PATH=/opt/detent")
-        inside("cmake", "--build", "/consumer/alone")
-        inside("/consumer/alone/consumer")
+        page = (SOURCE / "docs/start.md").read_text(encoding="utf-8")
+        section = page.split("## The library in five minutes")[1]
+        blocks = re.findall(r"^```(\w+)\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        (ROOT / "sources/app").mkdir()
+        for language, name in (("cmake", "CMakeLists.txt"), ("cpp", "main.cc")):
+            [text] = [text for kind, text in blocks if kind == language]
+            (ROOT / "sources/app" / name).write_text(text, encoding="utf-8")
+        commands = "".join(text for kind, text in blocks if kind == "sh").replace("sudo ", "")
+        self.assertIn("half a second", inside("sh", "-exc", f"cd /sources\n{commands}"))
 
     def test_3_installed_it_serves_under_its_user(self):
         apt("install", f"./{self.server_package}")

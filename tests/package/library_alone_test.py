@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """-DDETENT_SERVER=OFF: the library alone, configured, built, installed and used with a compiler and
 CMake only in view. PATH leads to them and to nothing else, tl::expected and Boost are hidden though
-they may be installed, and every header that was read is ours or comes with the compiler.
+they may be installed, and every header that was read is ours or comes with the compiler. What uses
+it is the program that docs/start.md shows.
 
 Called with a folder to work in, the compiler, and what starts it, ccache or nothing. Debian says
 which header belongs to what, by dpkg; elsewhere that one test is skipped.
@@ -54,18 +55,23 @@ class LibraryAlone(unittest.TestCase):
         (WORK / "bin").mkdir(parents=True)
         for tool in TOOLS:
             (WORK / "bin" / tool).symlink_to(shutil.which(tool))
-        configure(SOURCE, BUILD, "-DDETENT_SERVER=OFF", "-DDETENT_EXAMPLES=OFF",
-                  "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_DISABLE_FIND_PACKAGE_tl-expected=ON",
+        configure(SOURCE, BUILD, "-DDETENT_SERVER=OFF", "-DCMAKE_BUILD_TYPE=Debug",
+                  "-DCMAKE_DISABLE_FIND_PACKAGE_tl-expected=ON",
                   "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON")
         run("cmake", "--build", BUILD)
         run("cmake", "--install", BUILD, "--prefix", PREFIX)
 
-    def test_a_program_finds_it_and_runs(self):
-        configure(SOURCE / "tests/package/consumer", WORK / "consumer", "-DWAY=find_package",
-                  f"-DCMAKE_PREFIX_PATH={PREFIX}")
-        run("cmake", "--build", WORK / "consumer")
-        run(WORK / "consumer/consumer")
-        needed = run(shutil.which("readelf"), "-d", WORK / "consumer/consumer")
+    def test_the_program_of_the_start_page_finds_it_and_runs(self):
+        page = (SOURCE / "docs/start.md").read_text(encoding="utf-8")
+        app = WORK / "app"
+        app.mkdir()
+        for name, language in (("CMakeLists.txt", "cmake"), ("main.cc", "cpp")):
+            [text] = re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+            (app / name).write_text(text, encoding="utf-8")
+        configure(app, app / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}")
+        run("cmake", "--build", app / "build")
+        self.assertEqual(run(app / "build/app"), "a quarter of a second\nhalf a second\n")
+        needed = run(shutil.which("readelf"), "-d", app / "build/app")
         self.assertLessEqual(set(re.findall(r"\[lib([a-z_+]+)[.-]", needed)),
                              {"stdc++", "gcc_s", "c", "m"})
 

@@ -174,6 +174,13 @@ class Consumers(unittest.TestCase):
 
 
 class Tarball(unittest.TestCase):
+    def test_its_page_names_the_packages_it_needs(self):
+        depends = {name.split()[0] for name in SERVER.field("Depends").split(", ")}
+        [named] = re.findall(r"^sudo apt-get install (lib[^/\n]*)$",
+                             (SOURCE / "docs/operating/install.md").read_text(), re.MULTILINE)
+        in_every_debian = {"adduser", "libc6", "libgcc-s1", "libstdc++6"}
+        self.assertEqual(set(named.split()), depends - in_every_debian)
+
     def test_is_one_folder_with_a_program_that_serves(self):
         [path] = (WORK / "packages").glob("detent-*.tar.gz")
         with tarfile.open(path) as tarball:
