@@ -15,6 +15,12 @@ if(WAY STREQUAL "find_package")
   if(headers)
     message(FATAL_ERROR "installed outside include/detent: ${headers}")
   endif()
+  # What only the Debian packages have is left out, /etc above all.
+  file(STRINGS ${BUILD}/install_manifest.txt outside REGEX "^/")
+  list(FILTER outside EXCLUDE REGEX "^${WORK}/prefix/")
+  if(outside)
+    message(FATAL_ERROR "installed outside the prefix: ${outside}")
+  endif()
   # The unit starts the program that was installed with it.
   set(unit ${WORK}/prefix/lib/systemd/system/detent.service)
   if(EXISTS ${WORK}/prefix/bin/detent)
