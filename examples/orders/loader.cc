@@ -12,7 +12,7 @@ constexpr std::size_t kBatch = 1'000;
 
 }  // namespace
 
-detent::Result<void> Loader::load_batch(detent::Client& client, detent::WallTime now) {
+detent::Result<void> Loader::load_batch(detent::ApiClient& client, detent::WallTime now) {
   std::vector<detent::ScheduleRequest> batch;
   for (std::size_t i = next_; i < orders_.size() && batch.size() < kBatch; ++i) {
     if (start_ + orders_[i].created > now) break;

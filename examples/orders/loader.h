@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "examples/orders/ledger.h"
 #include "examples/orders/order.h"
@@ -29,7 +29,7 @@ class Loader {
 
   /// Loads one batch of the orders created by `now`, which enters them in the ledger. The server
   /// must be there: a batch whose answer is lost would be loaded twice.
-  detent::Result<void> load_batch(detent::Client& client, detent::WallTime now);
+  detent::Result<void> load_batch(detent::ApiClient& client, detent::WallTime now);
 
  private:
   const std::vector<Order>& orders_;

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "examples/orders/ledger.h"
 #include "examples/orders/loader.h"
@@ -16,7 +16,7 @@
 namespace orders {
 namespace {
 
-using detent::Client;
+using detent::ApiClient;
 using detent::Error;
 using detent::ErrorCode;
 using detent::Result;
@@ -89,7 +89,7 @@ class Run {
   Result<void> load_and_kill() {
     Loader loader(orders_, ledger_, start_);
     Progress progress("loaded", orders_.size());
-    ASSIGN_OR_RETURN(Client client, Client::create(server_.url()));
+    ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(server_.url()));
     int kills = 0;
     while (!loader.is_done() || wall_now() < end_) {
       const WallTime next_kill = start_ + (end_ - start_) * (kills + 1) / (options_.kills + 1);
@@ -135,7 +135,7 @@ class Run {
     std::size_t overdue = 0;    // waiting, and due before the end
   };
   Result<Remainder> ask_for_the_rest() {
-    ASSIGN_OR_RETURN(Client client, Client::create(server_.url()));
+    ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(server_.url()));
     const std::vector<Entry> entries = ledger_.entries();
     Progress progress("checked", entries.size());
     Remainder rest;

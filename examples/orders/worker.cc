@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kWait{500};
 constexpr std::chrono::milliseconds kRest{20};
 
 /// The order's number, as the loader put it into the payload.
-std::size_t order_of(const detent::Client::LeasedTask& task) {
+std::size_t order_of(const detent::ApiClient::LeasedTask& task) {
   const std::string& text = task.payload.data;
   std::size_t order = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), order);
@@ -38,7 +38,7 @@ Worker::~Worker() {
 }
 
 void Worker::run() {
-  detent::Client client = detent::Client::create(url_).value();
+  detent::ApiClient client = detent::ApiClient::create(url_).value();
   while (!stopping_) {
     const auto tasks = client.lease({.queue = queue_, .max = kMostAtOnce}, kWait);
     if (!tasks) {
@@ -51,7 +51,8 @@ void Worker::run() {
   }
 }
 
-void Worker::finish(detent::Client& client, const std::vector<detent::Client::LeasedTask>& tasks) {
+void Worker::finish(detent::ApiClient& client,
+                    const std::vector<detent::ApiClient::LeasedTask>& tasks) {
   std::vector<std::string> leases;
   for (const auto& task : tasks) leases.push_back(task.lease);
   const auto outcomes = client.complete(leases);

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "examples/orders/ledger.h"
 
@@ -24,7 +24,7 @@ class Worker {
  private:
   void run();
   /// Completes what was leased and notes what came of it.
-  void finish(detent::Client& client, const std::vector<detent::Client::LeasedTask>& tasks);
+  void finish(detent::ApiClient& client, const std::vector<detent::ApiClient::LeasedTask>& tasks);
   /// The server is away: waits a moment for it to come back.
   void rest();
 

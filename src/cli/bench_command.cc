@@ -75,7 +75,7 @@ class Work {
 /// One connection at work. Confined to its thread.
 class Caller {
  public:
-  Caller(const BenchCommand& command, Client client, const Clock& clock)
+  Caller(const BenchCommand& command, ApiClient client, const Clock& clock)
       : command_(command), client_(std::move(client)), clock_(clock) {}
 
   Result<void> put(Work& work) {
@@ -120,9 +120,9 @@ class Caller {
   const Measured& measured() const noexcept { return measured_; }
 
  private:
-  Result<void> complete(const std::vector<Client::LeasedTask>& tasks, Work& work) {
+  Result<void> complete(const std::vector<ApiClient::LeasedTask>& tasks, Work& work) {
     std::vector<std::string> leases;
-    for (const Client::LeasedTask& task : tasks) leases.push_back(task.lease);
+    for (const ApiClient::LeasedTask& task : tasks) leases.push_back(task.lease);
     const MonotonicTime start = clock_.now();
     ASSIGN_OR_RETURN(const auto outcomes, client_.complete(leases));
     measured_.complete.push_back(clock_.now() - start);
@@ -134,7 +134,7 @@ class Caller {
   }
 
   const BenchCommand& command_;
-  Client client_;
+  ApiClient client_;
   const Clock& clock_;
   Measured measured_;
 };
@@ -160,7 +160,7 @@ class Bench {
 
   Result<void> connect(const Connect& connect) {
     for (std::size_t i = 0; i < command_.connections; ++i) {
-      ASSIGN_OR_RETURN(Client client, connect());
+      ASSIGN_OR_RETURN(ApiClient client, connect());
       callers_.emplace_back(command_, std::move(client), clock_);
     }
     return ok();
@@ -212,7 +212,7 @@ class Bench {
 };
 
 /// Whether the queue may be used; answers whether it was there before.
-Result<bool> require_empty(Client& client, const std::string& queue) {
+Result<bool> require_empty(ApiClient& client, const std::string& queue) {
   const Result<QueueView> view = client.queue(queue);
   if (!view) {
     if (view.error().code == ErrorCode::not_found) return false;
@@ -268,7 +268,7 @@ void show_json(std::ostream& out, const BenchCommand& command, const std::vector
 
 Result<std::vector<Figures>> measure(const BenchCommand& command, const Connect& connect,
                                      const Clock& clock, const Streams& streams) {
-  ASSIGN_OR_RETURN(Client client, connect());
+  ASSIGN_OR_RETURN(ApiClient client, connect());
   ASSIGN_OR_RETURN(const bool was_there, require_empty(client, command.queue));
   Bench bench(command, clock, streams);
   TRY(bench.connect(connect));

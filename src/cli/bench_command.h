@@ -11,13 +11,13 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 
 namespace detent::cli {
 
 /// A connection to the server, each time it is called.
-using Connect = std::function<Result<Client>()>;
+using Connect = std::function<Result<ApiClient>()>;
 
 /// Fails when the queue has tasks or is paused, before anything is changed; when a call fails or
 /// tasks don't come back, after what it has put so far: `detent purge` removes that.

@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kCallTimeout{30};
 
 ExitCode call_server(const ClientCall& call, const Streams& streams) {
   auto client =
-      Client::create(call.server, kCallTimeout, {.token = call.token, .ca_file = call.ca_file});
+      ApiClient::create(call.server, kCallTimeout, {.token = call.token, .ca_file = call.ca_file});
   if (!client) {
     show_error(streams.err, client.error());
     return exit_code_of(client.error().code);

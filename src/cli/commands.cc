@@ -43,7 +43,7 @@ std::string purge_question(const QueueStats& queue) {
 /// Runs one command: a call operator for each.
 class Runner {
  public:
-  Runner(const ClientCall& call, Client& client, const Streams& streams)
+  Runner(const ClientCall& call, ApiClient& client, const Streams& streams)
       : call_(call), client_(client), streams_(streams) {}
 
   ExitCode operator()(const PutCommand& put) {
@@ -62,7 +62,7 @@ class Runner {
     std::string cursor = command.cursor;
     do {
       const std::size_t limit = std::min(command.limit - tasks.size(), kPage);
-      Result<Client::TaskList> page = client_.list(command.filter, limit, cursor);
+      Result<ApiClient::TaskList> page = client_.list(command.filter, limit, cursor);
       if (!page) return fail_with(page.error());
       pass_on();
       std::ranges::move(page->tasks, std::back_inserter(tasks));
@@ -145,7 +145,7 @@ class Runner {
   }
 
   ExitCode operator()(const BenchCommand& command) {
-    const auto connect = [this] { return Client::create(call_.server); };
+    const auto connect = [this] { return ApiClient::create(call_.server); };
     return run_bench(command, call_.format, connect, SystemClock(), streams_);
   }
 
@@ -205,13 +205,13 @@ class Runner {
   }
 
   const ClientCall& call_;
-  Client& client_;
+  ApiClient& client_;
   const Streams& streams_;
 };
 
 }  // namespace
 
-ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams) {
+ExitCode run_command(const ClientCall& call, ApiClient& client, const Streams& streams) {
   return std::visit(Runner(call, client, streams), call.command);
 }
 

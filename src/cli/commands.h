@@ -8,7 +8,7 @@
 
 #include "cli/arguments.h"
 #include "cli/terminal.h"
-#include "client/client.h"
+#include "client/api_client.h"
 
 namespace detent::cli {
 
@@ -21,7 +21,7 @@ struct Streams {
 };
 
 /// Runs the command of `call` over `client`, which speaks to call.server.
-ExitCode run_command(const ClientCall& call, Client& client, const Streams& streams);
+ExitCode run_command(const ClientCall& call, ApiClient& client, const Streams& streams);
 
 /// The payload of a command line: "-" reads `in`; none typed is null. JSON is JSON unless `kind` is
 /// bytes.

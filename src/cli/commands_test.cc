@@ -42,7 +42,8 @@ class CommandsTest : public testing::Test {
   }
 
   Script script_;
-  Client client_{std::make_unique<ScriptedHttp>(script_), std::make_unique<ScriptedHttp>(script_)};
+  ApiClient client_{std::make_unique<ScriptedHttp>(script_),
+                    std::make_unique<ScriptedHttp>(script_)};
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;

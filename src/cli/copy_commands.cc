@@ -49,7 +49,7 @@ Result<void> sync_file(const std::string& file) {
   return is_synced ? ok() : Result<void>(error);
 }
 
-Result<DumpCounts> write_part(Client& client, const std::string& part, Progress& progress) {
+Result<DumpCounts> write_part(ApiClient& client, const std::string& part, Progress& progress) {
   std::ofstream out(part, std::ios::binary | std::ios::trunc);
   if (!out) return file_error("open", part);
   ASSIGN_OR_RETURN(
@@ -61,7 +61,7 @@ Result<DumpCounts> write_part(Client& client, const std::string& part, Progress&
   return counts;
 }
 
-Result<DumpCounts> dump_to_file(Client& client, const std::string& file, Progress& progress) {
+Result<DumpCounts> dump_to_file(ApiClient& client, const std::string& file, Progress& progress) {
   const std::string part = file + ".part";
   Result<DumpCounts> counts = write_part(client, part, progress);
   std::error_code error;
@@ -113,7 +113,7 @@ ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpResto
 
 }  // namespace
 
-ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams) {
+ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& streams) {
   Progress progress(streams.err, shown_on(streams), "dumped tasks:");
   const Result<DumpCounts> counts =
       command.file == kStandardStream
@@ -130,7 +130,7 @@ ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams
                              ""});
 }
 
-ExitCode restore(const RestoreCommand& command, OutputFormat format, Client& client,
+ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
                  const Streams& streams) {
   Progress progress(streams.err, shown_on(streams), "restored tasks:");
   DumpRestore restore(

@@ -4,17 +4,17 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/client.h"
+#include "client/api_client.h"
 
 namespace detent::cli {
 
 /// Writes to a file of another name first, so that a dump that fails leaves an earlier one whole.
 /// Fails, though all else is there, when the server has damaged tasks.
-ExitCode dump(const DumpCommand& command, Client& client, const Streams& streams);
+ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& streams);
 
 /// Fails when a line is refused (the others are restored), or the dump is not whole; a file that is
 /// not is refused before anything is sent, standard input when its end is met.
-ExitCode restore(const RestoreCommand& command, OutputFormat format, Client& client,
+ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
                  const Streams& streams);
 
 }  // namespace detent::cli

@@ -44,8 +44,8 @@ class CopyCommandsTest : public testing::Test {
   std::filesystem::path folder_;
   test::Script script_;
   test::DumpServer server_{script_};
-  Client client_{std::make_unique<test::ScriptedHttp>(script_),
-                 std::make_unique<test::ScriptedHttp>(script_)};
+  ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
+                    std::make_unique<test::ScriptedHttp>(script_)};
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;

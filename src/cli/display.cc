@@ -88,7 +88,7 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-void show_accepted(std::ostream& out, const Client::AcceptedTask& task) {
+void show_accepted(std::ostream& out, const ApiClient::AcceptedTask& task) {
   out << to_string(task.id) << "  " << to_string(task.state) << "  " << format_rfc3339(task.due_at)
       << (task.was_there ? "  was there already" : "") << '\n';
 }
@@ -138,11 +138,11 @@ void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::siz
   show_table(out, std::move(rows), columns, {kPayload, kKey, kQueue});
 }
 
-void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks,
+void show_leased(std::ostream& out, std::span<const ApiClient::LeasedTask> tasks,
                  std::size_t columns) {
   if (tasks.empty()) return;
   std::vector<Row> rows{{"LEASE", "ID", "ATTEMPT", "LATE", "PAYLOAD"}};
-  for (const Client::LeasedTask& task : tasks) {
+  for (const ApiClient::LeasedTask& task : tasks) {
     rows.push_back({printable(task.lease), to_string(task.id), std::to_string(task.attempt),
                     show_duration(task.lateness), printable(task.payload)});
   }
@@ -160,7 +160,7 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
   show_table(out, rows);
 }
 
-void show_stats(std::ostream& out, const Client::Stats& stats, std::size_t columns) {
+void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns) {
   const auto& counters = stats.counters;
   out << "detent " << printable(stats.version) << ", up " << show_age(stats.uptime) << '\n';
   out << stats.loaded << " tasks in memory, " << stats.waiting_workers << " workers waiting";

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "cli/text_table.h"
-#include "client/client.h"
+#include "client/api_client.h"
 
 namespace detent::cli {
 
@@ -26,20 +26,21 @@ std::string show_duration(std::chrono::milliseconds duration);
 /// "3h 12m", "1s 500ms": rounded down to the two largest units that say something.
 std::string show_age(std::chrono::milliseconds age);
 
-void show_accepted(std::ostream& out, const Client::AcceptedTask& task);
+void show_accepted(std::ostream& out, const ApiClient::AcceptedTask& task);
 /// In those that take `columns`, what is too long is cut so that no line is longer, where that can
 /// be; 0: nothing is.
 void show_task(std::ostream& out, const TaskSnapshot& view, std::size_t columns);
 /// A row a task.
 void show_tasks(std::ostream& out, std::span<const TaskSnapshot> tasks, std::size_t columns);
-void show_leased(std::ostream& out, std::span<const Client::LeasedTask> tasks, std::size_t columns);
+void show_leased(std::ostream& out, std::span<const ApiClient::LeasedTask> tasks,
+                 std::size_t columns);
 void show_outcomes(std::ostream& out, std::span<const std::string> leases,
                    std::span<const Result<LeaseOutcome>> outcomes);
 /// A row a queue.
 void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size_t columns);
 /// With the settings in force, whether they are its own or defaults.
 void show_queue(std::ostream& out, const QueueView& view);
-void show_stats(std::ostream& out, const Client::Stats& stats, std::size_t columns);
+void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns);
 /// A row a bin; with a bar each where a terminal is `columns` wide, without any for 0.
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns);
 /// "detent: <what went wrong> (<field>)".

@@ -61,7 +61,7 @@ TEST(Display, ATaskIsALineForEachThingKnown) {
 }
 
 TEST(Display, LeasedTasksAreATableAndNothingIsNothing) {
-  Client::LeasedTask task;
+  ApiClient::LeasedTask task;
   task.id = TaskId{256};
   task.lease = "3-17";
   task.attempt = 2;
@@ -87,7 +87,7 @@ TEST(Display, OutcomesStandBesideTheirLeases) {
 }
 
 TEST(Display, StatsAreTables) {
-  Client::Stats stats;
+  ApiClient::Stats stats;
   stats.version = "0.1.0";
   stats.uptime = milliseconds{11'539'999};
   stats.loaded = 12;

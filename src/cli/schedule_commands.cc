@@ -113,7 +113,7 @@ std::size_t column_of(std::string_view message) {
 /// Runs one command: a call operator for each.
 class ScheduleRunner {
  public:
-  ScheduleRunner(OutputFormat format, Client& client, const Streams& streams)
+  ScheduleRunner(OutputFormat format, ApiClient& client, const Streams& streams)
       : format_(format), client_(client), streams_(streams) {}
 
   ExitCode operator()(const PutScheduleCommand& put) {
@@ -214,14 +214,14 @@ class ScheduleRunner {
   }
 
   const OutputFormat format_;
-  Client& client_;
+  ApiClient& client_;
   const Streams& streams_;
 };
 
 }  // namespace
 
-ExitCode run_schedule_command(const ScheduleCommand& command, OutputFormat format, Client& client,
-                              const Streams& streams) {
+ExitCode run_schedule_command(const ScheduleCommand& command, OutputFormat format,
+                              ApiClient& client, const Streams& streams) {
   return std::visit(ScheduleRunner(format, client, streams), command);
 }
 

@@ -40,8 +40,8 @@ class ScriptedCommands : public testing::Test {
   using Lines = std::vector<std::string>;
 
   test::Script script_;
-  Client client_{std::make_unique<test::ScriptedHttp>(script_),
-                 std::make_unique<test::ScriptedHttp>(script_)};
+  ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
+                    std::make_unique<test::ScriptedHttp>(script_)};
   std::istringstream in_;
   std::ostringstream out_;
   std::ostringstream err_;

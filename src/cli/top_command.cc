@@ -19,8 +19,8 @@ ExitCode fail_with(const Streams& streams, const Error& error) {
   return exit_code_of(error.code);
 }
 
-Result<void> look(Client& client, TopView& view) {
-  Result<Client::Stats> stats = client.stats();
+Result<void> look(ApiClient& client, TopView& view) {
+  Result<ApiClient::Stats> stats = client.stats();
   if (!stats) return std::move(stats).error();
   view.before = std::exchange(view.now, *std::move(stats));
   return ok();
@@ -61,7 +61,7 @@ bool show_and_wait(TopView& view, const std::string& answer, const ClientCall& c
 
 }  // namespace
 
-ExitCode run_top(const TopCommand& command, const ClientCall& call, Client& client,
+ExitCode run_top(const TopCommand& command, const ClientCall& call, ApiClient& client,
                  const Streams& streams, const OpenTopDisplay& open) {
   TopView view{.server = call.server};
   if (const Result<void> looked = look(client, view); !looked) {

@@ -15,7 +15,7 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "client/client.h"
+#include "client/api_client.h"
 
 namespace detent::cli {
 
@@ -43,7 +43,7 @@ class TopDisplay {
 /// Until somebody quits. Fails when the first look does, before `open` is called; after that a
 /// screen goes on and says what is wrong, lines end. With `once` it looks once and opens nothing.
 using OpenTopDisplay = std::function<std::unique_ptr<TopDisplay>(const Streams&)>;
-ExitCode run_top(const TopCommand& command, const ClientCall& call, Client& client,
+ExitCode run_top(const TopCommand& command, const ClientCall& call, ApiClient& client,
                  const Streams& streams, const OpenTopDisplay& open);
 
 }  // namespace detent::cli

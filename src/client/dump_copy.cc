@@ -28,11 +28,11 @@ Error stream_error(const char* verb) {
 
 }  // namespace
 
-Result<DumpCounts> write_dump(Client& client, std::ostream& out,
+Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at) {
   DumpCounts counts;
-  for (std::optional<Client::DumpCursor> from = Client::DumpCursor{}; from;) {
-    ASSIGN_OR_RETURN(Client::DumpPage page, client.dump(*from));
+  for (std::optional<ApiClient::DumpCursor> from = ApiClient::DumpCursor{}; from;) {
+    ASSIGN_OR_RETURN(ApiClient::DumpPage page, client.dump(*from));
     counts.tasks += page.tasks;
     counts.damaged += page.damaged;
     counts.schedules += page.schedules;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "client/client.h"
+#include "client/api_client.h"
 
 namespace detent {
 
@@ -31,7 +31,7 @@ struct DumpCounts {
 
 /// Dumps all queues, tasks and schedules to `out`. `at` is told after each page how many tasks
 /// there have been. Errors: the client's; unavailable when `out` takes no more.
-Result<DumpCounts> write_dump(Client& client, std::ostream& out,
+Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at);
 
 /// Whether the last line is the end of a dump. Reads only that, and goes back to the start.
@@ -61,7 +61,7 @@ class DumpRestore {
   };
 
   /// `client` must outlive it.
-  DumpRestore(Client& client, Events events) : client_(client), events_(std::move(events)) {}
+  DumpRestore(ApiClient& client, Events events) : client_(client), events_(std::move(events)) {}
 
   /// Restores all lines of `in`. Call once. Errors: the client's, and what cannot be read; what was
   /// restored before stays so.
@@ -75,7 +75,7 @@ class DumpRestore {
   void refuse(std::uint64_t number, const Error& error);
   Result<void> send();
 
-  Client& client_;
+  ApiClient& client_;
   const Events events_;
   std::string part_;                    // lines to send next
   std::vector<std::uint64_t> numbers_;  // of these lines, in the whole input

@@ -44,8 +44,8 @@ class DumpCopyTest : public testing::Test {
 
   test::Script script_;
   test::DumpServer server_{script_};
-  Client client_{std::make_unique<test::ScriptedHttp>(script_),
-                 std::make_unique<test::ScriptedHttp>(script_)};
+  ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
+                    std::make_unique<test::ScriptedHttp>(script_)};
   std::ostringstream out_;
   std::vector<std::uint64_t> progress_;
   std::vector<std::pair<std::uint64_t, std::string>> refused_;

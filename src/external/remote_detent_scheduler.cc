@@ -61,7 +61,7 @@ Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
   if (options.lead < milliseconds{0} || options.lead > kMaxDelay) {
     return Error{ErrorCode::invalid_argument, "must be 0 to 4294967295 s", "lead"};
   }
-  ASSIGN_OR_RETURN(Client client, Client::create(options.url, options.timeout));
+  ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(options.url, options.timeout));
   return std::make_unique<RemoteDetentScheduler>(std::move(client), options);
 }
 
@@ -83,7 +83,7 @@ ScheduleRequest RemoteDetentScheduler::request_for(const Task& task) const {
 /// Keys must be free as soon as their tasks are gone: a task may be handed over again.
 Result<void> RemoteDetentScheduler::set_up_queue() {
   if (is_queue_set_up_) return ok();
-  Client::QueuePatch patch;
+  ApiClient::QueuePatch patch;
   patch.key_retention = milliseconds{0};
   patch.retention = milliseconds{0};
   if (auto queue = client_.change_queue(options_.queue, patch); !queue) {
@@ -121,7 +121,7 @@ Result<void> RemoteDetentScheduler::put_part(std::span<const Task> tasks,
                  ""};
   }
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const Result<Client::AcceptedTask>& answer = (*answers)[i];
+    const Result<ApiClient::AcceptedTask>& answer = (*answers)[i];
     if (answer && !answer->was_there) {
       tokens_.erase(tasks[i].id);
     } else if (answer || answer.error().code == ErrorCode::conflict) {
@@ -198,7 +198,7 @@ Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
       is_queue_set_up_ = false;
       return failed("take tasks", std::move(leased).error());
     }
-    for (const Client::LeasedTask& one : *leased) {
+    for (const ApiClient::LeasedTask& one : *leased) {
       auto task = decode(one.key, one.payload);
       if (task) {
         tokens_.insert_or_assign(task->id, one.lease);
@@ -218,7 +218,7 @@ Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
 
 /// In a crash after the first step it is taken again, and the first step finds what it did by the
 /// key, which holds that server's id: a key may have been damaged itself.
-Result<void> RemoteDetentScheduler::set_aside(const Client::LeasedTask& leased) {
+Result<void> RemoteDetentScheduler::set_aside(const ApiClient::LeasedTask& leased) {
   const ScheduleRequest copy{.queue = damaged_queue(options_.queue),
                              .payload = leased.payload,
                              .due = WallTime{},

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "external/external_scheduler.h"
 
 namespace detent {
@@ -53,7 +53,7 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   /// Does not connect yet. Errors: invalid_argument, naming the option.
   static Result<std::unique_ptr<RemoteDetentScheduler>> create(const RemoteDetentOptions& options);
   /// Over a client that is there. Requires: options that create() accepts.
-  RemoteDetentScheduler(Client client, RemoteDetentOptions options)
+  RemoteDetentScheduler(ApiClient client, RemoteDetentOptions options)
       : options_(std::move(options)), client_(std::move(client)) {}
   RemoteDetentScheduler(const RemoteDetentScheduler&) = delete;
   RemoteDetentScheduler& operator=(const RemoteDetentScheduler&) = delete;
@@ -81,10 +81,10 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   Result<std::optional<TaskSnapshot>> look_up(TaskId id);
   Result<void> remove(TaskId id);
   Result<std::vector<TaskId>> complete_taken(std::span<const TaskId> ids);
-  Result<void> set_aside(const Client::LeasedTask& leased);
+  Result<void> set_aside(const ApiClient::LeasedTask& leased);
 
   const RemoteDetentOptions options_;
-  Client client_;
+  ApiClient client_;
   bool is_queue_set_up_ = false;
   std::map<TaskId, std::string> tokens_;  // of what was taken and not forgotten
 };

@@ -73,8 +73,8 @@ class RemoteDetent : public testing::Test {
   test::Script script_;
   net::HttpResponse batch_;
   net::HttpResponse one_;
-  RemoteDetentScheduler remote_{Client(std::make_unique<test::ScriptedHttp>(script_),
-                                       std::make_unique<test::ScriptedHttp>(script_)),
+  RemoteDetentScheduler remote_{ApiClient(std::make_unique<test::ScriptedHttp>(script_),
+                                          std::make_unique<test::ScriptedHttp>(script_)),
                                 {.url = "http://far:1", .queue = "far", .lead = 10min}};
 };
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/test_folder.h"
@@ -92,7 +92,7 @@ class FilledFolder {
 /// Leases and completes until nothing is ready. Returns how often each task was handed out.
 std::vector<std::uint8_t> drain(const std::string& url, std::size_t tasks) {
   std::vector<std::uint8_t> times(tasks);
-  Client client = Client::create(url).value();
+  ApiClient client = ApiClient::create(url).value();
   while (true) {
     const auto leased = client.lease({.queue = "q", .max = 1'000}, 500ms);
     EXPECT_TRUE(leased) << leased.error().message;
@@ -133,7 +133,7 @@ TEST(Boot, HandsOutAllThatIsOverdueWithinItsMemory) {
       {.program = DETENT_BINARY, .data = folder.path(), .flags = {"--memory", "64M"}});
   const MonotonicTime exec = SystemClock().now();
   ASSERT_TRUE(server.start());
-  Client client = Client::create(server.url()).value();
+  ApiClient client = ApiClient::create(server.url()).value();
   ASSERT_TRUE(client.ready());
   const double boot = seconds_since(exec);
   const std::size_t rss_at_boot = server.resident_bytes();

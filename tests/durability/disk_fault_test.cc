@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
@@ -67,11 +67,11 @@ class Load {
   std::size_t acknowledged() const { return acknowledged_.size(); }
 
  private:
-  Client make() const { return Client::create(url_, timeout_).value(); }
+  ApiClient make() const { return ApiClient::create(url_, timeout_).value(); }
 
   std::string url_;
   std::chrono::milliseconds timeout_;
-  Client client_;
+  ApiClient client_;
   std::vector<TaskId> acknowledged_;
 };
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "external/redis_scheduler.h"
 #include "external/redis_server_rig.h"
 #include "store/rocksdb/test_folder.h"
@@ -36,19 +36,19 @@ class External : public ::testing::Test {
     server_.kill();
     ASSERT_TRUE(server_.start());
   }
-  Client client() const { return Client::create(server_.url()).value(); }
+  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
   void schedule(std::size_t count, milliseconds delay) {
-    Client now = client();
+    ApiClient now = client();
     const std::vector<ScheduleRequest> requests(count, {.queue = "q", .due = delay});
     const auto answers = now.schedule_batch(requests).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
   /// Takes what is ready, waiting a moment for it, and says that it is done.
   void work() {
-    Client now = client();
+    ApiClient now = client();
     const auto tasks = now.lease({.queue = "q", .max = 1'000}, 200ms).value();
     std::vector<std::string> leases;
-    for (const Client::LeasedTask& task : tasks) {
+    for (const ApiClient::LeasedTask& task : tasks) {
       ++handed_out_.at(task.id);
       latest_ = std::max(latest_, task.lateness);
       leases.push_back(task.lease);

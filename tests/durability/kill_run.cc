@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 
 namespace detent {
@@ -44,7 +44,7 @@ class KillRun::Load {
  public:
   Load(std::uint64_t seed, KillRun& run, CallCount& count)
       : rng_(seed),
-        client_(Client::create(run.server_.url()).value()),
+        client_(ApiClient::create(run.server_.url()).value()),
         history_(run.history_),
         stale_(run.stale_),
         count_(count) {}
@@ -142,9 +142,9 @@ class KillRun::Load {
         .queue = kNearQueue, .max = 1 + rng_.below(20), .visibility_timeout = kLeaseTime};
     const auto tasks = client_.lease(request, milliseconds{0});
     if (!is_answered(tasks, "lease")) return;
-    std::vector<Client::LeasedTask> to_complete;
-    std::vector<Client::LeasedTask> to_fail;
-    for (const Client::LeasedTask& task : *tasks) {
+    std::vector<ApiClient::LeasedTask> to_complete;
+    std::vector<ApiClient::LeasedTask> to_fail;
+    for (const ApiClient::LeasedTask& task : *tasks) {
       history_.delivered(task, wall_now());
       if (one_in(10)) continue;  // held until the kill
       (one_in(3) ? to_fail : to_complete).push_back(task);
@@ -153,14 +153,16 @@ class KillRun::Load {
     if (!to_fail.empty() && !is_gone_) fail(to_fail);
   }
 
-  static std::vector<std::string> leases_of(const std::vector<Client::LeasedTask>& tasks) {
+  static std::vector<std::string> leases_of(const std::vector<ApiClient::LeasedTask>& tasks) {
     std::vector<std::string> leases;
-    for (const Client::LeasedTask& task : tasks) leases.push_back(task.lease);
+    for (const ApiClient::LeasedTask& task : tasks) leases.push_back(task.lease);
     return leases;
   }
-  static Number number_of(const Client::LeasedTask& task) { return std::stoull(task.payload.data); }
+  static Number number_of(const ApiClient::LeasedTask& task) {
+    return std::stoull(task.payload.data);
+  }
 
-  void complete(const std::vector<Client::LeasedTask>& tasks) {
+  void complete(const std::vector<ApiClient::LeasedTask>& tasks) {
     for (const auto& task : tasks) history_.asked_complete(number_of(task));
     const auto outcomes = client_.complete(leases_of(tasks));
     if (!is_answered(outcomes, "complete")) return;
@@ -170,7 +172,7 @@ class KillRun::Load {
     }
   }
 
-  void fail(const std::vector<Client::LeasedTask>& tasks) {
+  void fail(const std::vector<ApiClient::LeasedTask>& tasks) {
     const milliseconds delay{rng_.below(200)};
     for (const auto& task : tasks) history_.asked_fail(number_of(task), wall_now() + delay);
     const auto outcomes = client_.fail(leases_of(tasks), {.delay = delay, .error = "try again"});
@@ -183,7 +185,7 @@ class KillRun::Load {
   }
 
   Rng rng_;
-  Client client_;
+  ApiClient client_;
   DeliveryHistory& history_;
   const std::vector<std::string>& stale_;
   CallCount& count_;
@@ -233,7 +235,7 @@ void KillRun::restart() {
 
 void KillRun::check_stale(const std::vector<std::string>& leases) {
   if (leases.empty()) return;
-  Client client = Client::create(server_.url()).value();
+  ApiClient client = ApiClient::create(server_.url()).value();
   const auto outcomes = client.complete(leases);
   if (!outcomes) return history_.find("stale leases: " + outcomes.error().message);
   for (const auto& outcome : *outcomes) {
@@ -242,7 +244,7 @@ void KillRun::check_stale(const std::vector<std::string>& leases) {
 }
 
 void KillRun::look(Scope scope) {
-  Client client = Client::create(server_.url()).value();
+  ApiClient client = ApiClient::create(server_.url()).value();
   history_.look([&client](TaskId id) { return client.get(id); }, scope);
   // What the server counts; tasks whose acceptance nobody was told of may be among them.
   const auto stats = client.stats();
@@ -272,7 +274,7 @@ void KillRun::kill_and_roll_back() {
 }
 
 void KillRun::drain() {
-  Client client = Client::create(server_.url()).value();
+  ApiClient client = ApiClient::create(server_.url()).value();
   while (history_.findings().empty()) {
     // All that was near has become due within a second; the first wait in vain is the end.
     const auto tasks = client.lease({.queue = kNearQueue, .max = 1'000}, milliseconds{1'000});

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "engine/engine.h"
 #include "store/record_format.h"
@@ -227,20 +227,20 @@ TEST(Descriptors, AreGivenBackByConnections) {
   ChildServer server({.program = DETENT_BINARY, .data = folder / "data"});
   ASSERT_TRUE(server.start());
   const auto visit = [&server](int clients) {
-    std::vector<Client> all;
+    std::vector<ApiClient> all;
     for (int i = 0; i < clients; ++i) {
-      all.push_back(Client::create(server.url()).value());
+      all.push_back(ApiClient::create(server.url()).value());
       ASSERT_TRUE(all.back().schedule({.queue = "q", .due = 1h}));
     }
   };
   visit(1);
-  ASSERT_TRUE(Client::create(server.url()).value().ready());
+  ASSERT_TRUE(ApiClient::create(server.url()).value().ready());
   const std::size_t before = server.open_descriptors();
   for (int round = 0; round < 20; ++round) visit(100);
   // Those of the last clients may be closing still.
   std::size_t after = server.open_descriptors();
   for (int looks = 0; looks < 1'000 && after > before + 2; ++looks) {
-    ASSERT_TRUE(Client::create(server.url()).value().ready());
+    ASSERT_TRUE(ApiClient::create(server.url()).value().ready());
     after = server.open_descriptors();
   }
   EXPECT_LE(after, before + 2);  // the look itself, and a table of the store

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "detent/clock.h"
 #include "store/postgres/private_cluster.h"
 #include "tests/durability/child_server.h"
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 
 class ServerOnPostgres : public testing::Test {
  protected:
-  Client client() const { return Client::create(server_.url()).value(); }
+  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
   bool schedule(std::chrono::milliseconds delay = 1h) {
     const auto task = client().schedule({.queue = "q", .due = delay});
     if (task) accepted_.push_back(task->id);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/wall_time.h"
-#include "client/client.h"
+#include "client/api_client.h"
 #include "external/remote_detent_scheduler.h"
 #include "store/record_format.h"
 #include "store/rocksdb/test_folder.h"
@@ -36,7 +36,7 @@ class RemoteVerbs : public ::testing::Test {
     return RemoteDetentScheduler::create({.url = server_.url(), .queue = "far", .lead = 1h})
         .value();
   }
-  Client client() const { return Client::create(server_.url()).value(); }
+  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
   Task task(std::uint64_t id, milliseconds delay) const {
     Task made;
     made.id = TaskId{id};
@@ -181,17 +181,17 @@ class TwoServers : public ::testing::Test {
     server.kill();
     ASSERT_TRUE(server.start());
   }
-  Client client() const { return Client::create(near_.url()).value(); }
+  ApiClient client() const { return ApiClient::create(near_.url()).value(); }
   void schedule(std::size_t count, milliseconds delay) {
     const std::vector<ScheduleRequest> requests(count, {.queue = "q", .due = delay});
     const auto answers = client().schedule_batch(requests).value();
     for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
   }
   void work() {
-    Client now = client();
+    ApiClient now = client();
     std::vector<std::string> leases;
     const auto tasks = now.lease({.queue = "q", .max = 1'000}, 200ms).value();
-    for (const Client::LeasedTask& task : tasks) {
+    for (const ApiClient::LeasedTask& task : tasks) {
       ++handed_out_.at(task.id);
       leases.push_back(task.lease);
     }
@@ -200,8 +200,8 @@ class TwoServers : public ::testing::Test {
     ASSERT_TRUE(now.complete(leases));
   }
   std::uint64_t near_count() { return count(client(), "q"); }
-  std::uint64_t far_count() { return count(Client::create(far_.url()).value(), "far"); }
-  static std::uint64_t count(Client client, const std::string& name) {
+  std::uint64_t far_count() { return count(ApiClient::create(far_.url()).value(), "far"); }
+  static std::uint64_t count(ApiClient client, const std::string& name) {
     const auto queue = client.queue(name);
     if (!queue) return 0;
     return queue->stats.scheduled + queue->stats.ready + queue->stats.leased;

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "examples/orders/server_process.h"
 #include "store/rocksdb/test_folder.h"
 #include "tests/support/raw_socket.h"
@@ -56,7 +56,7 @@ std::string read_file(const std::string& file) {
 class Program : public ::testing::Test {
  protected:
   std::string data() const { return folder_ / "data"; }
-  Client client() const { return Client::create(server_.url()).value(); }
+  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
 
   TestFolder folder_;
   orders::ServerProcess server_{DETENT_BINARY, data()};
@@ -73,11 +73,11 @@ TEST_F(Program, AStopExitsWith0AndKeepsEveryTask) {
 
 TEST_F(Program, AStopAnswersAWorkerThatWaits) {
   ASSERT_TRUE(server_.start());
-  Client waiting = client();
+  ApiClient waiting = client();
   ASSERT_TRUE(waiting.ready());
-  Result<std::vector<Client::LeasedTask>> tasks;
+  Result<std::vector<ApiClient::LeasedTask>> tasks;
   std::thread worker([&] { tasks = waiting.lease({.queue = "q"}, 60s); });
-  Client looking = client();
+  ApiClient looking = client();
   while (looking.stats().value().waiting_workers == 0) {
   }
   EXPECT_EQ(server_.stop(), 0);
@@ -115,7 +115,7 @@ TEST_F(Program, Kill9LosesNoAcknowledgedTaskAndBringsBackNoCompletedOne) {
   std::vector<TaskId> kept;
   TaskId completed;
   for (int round = 0; round < 5; ++round) {
-    Client now = client();
+    ApiClient now = client();
     for (int i = 0; i < 20; ++i) {
       kept.push_back(now.schedule({.queue = "far", .due = 24h}).value().id);
     }
@@ -130,7 +130,7 @@ TEST_F(Program, Kill9LosesNoAcknowledgedTaskAndBringsBackNoCompletedOne) {
     EXPECT_EQ(client().get(completed).error().code, ErrorCode::not_found);
     EXPECT_EQ(client().complete(leases).value().at(0).value(), LeaseOutcome::conflict);
   }
-  Client after = client();
+  ApiClient after = client();
   for (const TaskId id : kept) EXPECT_TRUE(after.get(id)) << to_string(id);
   EXPECT_EQ(after.stats().value().queues.at(0).scheduled, kept.size());
 }

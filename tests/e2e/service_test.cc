@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "client/client.h"
+#include "client/api_client.h"
 #include "server/test_notify_socket.h"
 #include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
@@ -37,7 +37,7 @@ TEST_F(Service, TellsThatItIsReadyThatItReloadsAndThatItStops) {
   write_settings("");
   ASSERT_TRUE(server_.start());
   EXPECT_EQ(socket_.next(), "READY=1");
-  ASSERT_TRUE(Client::create(server_.url()).value().ready()) << "as it has said";
+  ASSERT_TRUE(ApiClient::create(server_.url()).value().ready()) << "as it has said";
   const MonotonicTime before = SystemClock().now();
   server_.signal(SIGHUP);
   const std::string reloading = socket_.next().value();
@@ -76,7 +76,7 @@ TEST_F(Service, ReadsItsFileAgainAndAWrongOneLeavesTheOldInForce) {
                  settings_ + ":2"))
       << server_.log();
   EXPECT_TRUE(has_logged("info reloaded"));
-  EXPECT_TRUE(Client::create(server_.url()).value().ready());
+  EXPECT_TRUE(ApiClient::create(server_.url()).value().ready());
   EXPECT_EQ(server_.stop(), 0);
 }
 

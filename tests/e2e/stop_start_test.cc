@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "client/client.h"
+#include "client/api_client.h"
 #include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
@@ -95,19 +95,19 @@ class StopAndStart : public ::testing::Test {
   void repeat(const std::atomic<bool>& is_over, Step step) {
     while (!is_over) {
       const int start = starts_.count();
-      Client client = Client::create(server_.url()).value();
+      ApiClient client = ApiClient::create(server_.url()).value();
       while (!is_over && step(client)) {
       }
       if (!is_over) starts_.await_more_than(start);
     }
   }
-  bool produce(Client& client) {
+  bool produce(ApiClient& client) {
     const auto task = client.schedule({.queue = "q", .due = 5ms});
     if (task) told_.accepted(task->id);
     return task.has_value();
   }
   /// False when the server is away.
-  bool lease_and_complete(Client& client, std::chrono::milliseconds wait) {
+  bool lease_and_complete(ApiClient& client, std::chrono::milliseconds wait) {
     const auto tasks = client.lease({.queue = "q", .max = 10, .visibility_timeout = 1s}, wait);
     if (!tasks) return false;
     std::vector<std::string> leases;
@@ -132,8 +132,8 @@ TEST_F(StopAndStart, UnderLoadLosesNothing) {
   ASSERT_TRUE(server_.start());
   std::atomic<bool> is_over = false;  // set once, read by all; only the flag itself matters
   std::vector<std::thread> threads;
-  const auto produces = [this](Client& client) { return produce(client); };
-  const auto works = [this](Client& client) { return lease_and_complete(client, 1s); };
+  const auto produces = [this](ApiClient& client) { return produce(client); };
+  const auto works = [this](ApiClient& client) { return lease_and_complete(client, 1s); };
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] { repeat(is_over, produces); });
     threads.emplace_back([&] { repeat(is_over, works); });
@@ -149,7 +149,7 @@ TEST_F(StopAndStart, UnderLoadLosesNothing) {
   for (std::thread& thread : threads) thread.join();
 
   // What is left, and what was leased by a call whose answer got lost, is handed out again.
-  Client client = Client::create(server_.url()).value();
+  ApiClient client = ApiClient::create(server_.url()).value();
   const auto left = [&client] {
     const auto queues = client.queues().value();
     return queues.empty()

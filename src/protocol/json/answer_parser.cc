@@ -118,6 +118,13 @@ Result<AcceptedTask> read_accepted(std::string_view json) {
   return task;
 }
 
+Result<TaskId> read_cancelled(std::string_view json) {
+  JsonField id{"id"};
+  const std::array<JsonField*, 1> fields{&id};
+  TRY(take_fields(json, fields, UnknownFields::skip));
+  return read_id(id);
+}
+
 /// The error in an element {"error":{problem}} of a batch, or nothing when it has none.
 Result<std::optional<Error>> read_element_error(std::string_view json) {
   JsonField error{"error"};
@@ -286,6 +293,10 @@ Result<AcceptedTask> parse_accepted(std::string_view body) {
 
 Result<std::vector<Result<AcceptedTask>>> parse_schedule_results(std::string_view body) {
   return as_answer(read_results<AcceptedTask>(body, read_accepted));
+}
+
+Result<std::vector<Result<TaskId>>> parse_cancel_results(std::string_view body) {
+  return as_answer(read_results<TaskId>(body, read_cancelled));
 }
 
 Result<TaskSnapshot> parse_task(std::string_view body) { return as_answer(read_task(body)); }

@@ -16,6 +16,7 @@ namespace detent::json {
 
 Result<AcceptedTask> parse_accepted(std::string_view body);
 Result<std::vector<Result<AcceptedTask>>> parse_schedule_results(std::string_view body);
+Result<std::vector<Result<TaskId>>> parse_cancel_results(std::string_view body);
 Result<TaskSnapshot> parse_task(std::string_view body);
 Result<TaskListAnswer> parse_task_list(std::string_view body);
 Result<std::vector<LeasedTaskAnswer>> parse_leased_tasks(std::string_view body);

@@ -180,6 +180,16 @@ TEST(AnswerRoundTrip, BatchResultsInOrder) {
   EXPECT_EQ((*read)[2]->queue, "mail");
 }
 
+TEST(AnswerRoundTrip, CancelResultsInOrder) {
+  const Error refused{ErrorCode::not_found, "there is no task 512", "id"};
+  const std::vector<Result<TaskId>> results{TaskId{256}, refused};
+  const auto read = parse_cancel_results(render_cancel_results(results));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ(*(*read)[0], TaskId{256});
+  EXPECT_EQ((*read)[1].error(), refused);
+}
+
 TEST(AnswerRoundTrip, LeasedTasks) {
   LeasedTask bytes = example_lease();
   bytes.task.payload = {Payload::Kind::bytes, "x"};

@@ -38,6 +38,18 @@ void write_leases(JsonWriter& writer, std::span<const std::string> leases) {
   writer.end_array();
 }
 
+void write_names(JsonWriter& writer, const TaskNames& tasks) {
+  if (tasks.keys.empty()) {
+    writer.name("ids").begin_array();
+    for (const std::optional<TaskId>& id : tasks.ids) writer.string(to_string(id.value()));
+  } else {
+    writer.name("queue").string(tasks.queue);
+    writer.name("keys").begin_array();
+    for (const std::string& key : tasks.keys) writer.string(key);
+  }
+  writer.end_array();
+}
+
 }  // namespace
 
 std::string render_schedule(const ScheduleRequest& request) {
@@ -95,6 +107,25 @@ std::string render_move(const Due& due) {
   JsonWriter writer(body);
   writer.begin_object();
   write_due(writer, due);
+  writer.end_object();
+  return body;
+}
+
+std::string render_cancel_batch(const TaskNames& tasks) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_names(writer, tasks);
+  writer.end_object();
+  return body;
+}
+
+std::string render_move_batch(const MoveCall& call) {
+  std::string body;
+  JsonWriter writer(body);
+  writer.begin_object();
+  write_names(writer, call.tasks);
+  write_due(writer, call.due);
   writer.end_object();
   return body;
 }

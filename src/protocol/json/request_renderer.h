@@ -33,6 +33,10 @@ std::string render_fail(std::span<const std::string> leases, const Failure& fail
 
 std::string render_move(const Due& due);
 
+/// Requires: no id is left out.
+std::string render_cancel_batch(const TaskNames& tasks);
+std::string render_move_batch(const MoveCall& call);
+
 std::string render_extend(std::span<const std::string> leases, std::chrono::milliseconds by);
 
 /// How tasks are given back, for all leases of one call.

@@ -60,6 +60,17 @@ TEST(RenderRequest, ABatchComesBackAsItWas) {
   for (std::size_t i = 0; i < written.size(); ++i) expect_same(*(*read)[i], written[i]);
 }
 
+TEST(RenderRequest, NamesOfManyTasksComeBackAsTheyWere) {
+  const TaskNames ids{.ids = {TaskId{256}, TaskId{512}}};
+  EXPECT_EQ(parse_cancel_batch(render_cancel_batch(ids))->ids, ids.ids);
+  const TaskNames keys{.queue = "q", .keys = {"a \"1\"", "é"}};
+  const auto read = parse_move_batch(render_move_batch({.tasks = keys, .due = milliseconds{5}}));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->tasks.queue, "q");
+  EXPECT_EQ(read->tasks.keys, keys.keys);
+  EXPECT_EQ(read->due, Due{milliseconds{5}});
+}
+
 TEST(RenderRequest, ALeaseComesBackAsItWas) {
   LeaseCall call;
   call.lease = {.queue = "q", .max = 7, .visibility_timeout = milliseconds{9}, .worker = "w \"1\""};

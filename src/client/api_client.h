@@ -32,13 +32,13 @@
 
 namespace detent {
 
-struct ClientOptions {
+struct ApiClientOptions {
   std::string token = {};    // sent with each call, if it is not empty
   std::string ca_file = {};  // as HttpClientOptions::ca_file
 };
 
 /// Thread-compatible: one thread at a time.
-class Client {
+class ApiClient {
  public:
   using AcceptedTask = json::AcceptedTask;
   using TaskList = json::TaskListAnswer;
@@ -52,13 +52,14 @@ class Client {
   /// after that and the wait it asks the server for.
   /// `url` may also begin with https://.
   /// Errors: `invalid_argument` for a URL of another form.
-  static Result<Client> create(std::string_view url,
-                               std::chrono::milliseconds timeout = std::chrono::seconds{30},
-                               const ClientOptions& options = {});
+  static Result<ApiClient> create(std::string_view url,
+                                  std::chrono::milliseconds timeout = std::chrono::seconds{30},
+                                  const ApiClientOptions& options = {});
 
   /// Two connections, so that a time-out fits what it waits for: one for calls that are answered at
   /// once, one for those that may take longer.
-  Client(std::unique_ptr<net::HttpClient> prompt, std::unique_ptr<net::HttpClient> patient) noexcept
+  ApiClient(std::unique_ptr<net::HttpClient> prompt,
+            std::unique_ptr<net::HttpClient> patient) noexcept
       : prompt_(std::move(prompt)), patient_(std::move(patient)) {}
 
   /// Once it has returned, the task is on the server's disk; `was_there` when that was so before,
@@ -81,6 +82,10 @@ class Client {
   /// Gives a task another due time; a dead one lives again. Errors: as validate() for `due`, found
   /// here; not_found; conflict when the task is leased.
   Result<AcceptedTask> move(const TaskName& task, const Due& due);
+  /// The two for many, at most kMaxBatchTasks, by ids or keys of one queue; a result each, in
+  /// order. Requires: no id is left out.
+  Result<std::vector<Result<TaskId>>> cancel_batch(const json::TaskNames& tasks);
+  Result<std::vector<Result<AcceptedTask>>> move_batch(const json::MoveCall& moves);
   /// Makes a task due now; a dead one lives again. Errors: not_found; conflict when it is leased.
   Result<AcceptedTask> run_now(TaskId id);
 

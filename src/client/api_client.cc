@@ -1,4 +1,4 @@
-#include "client/client.h"
+#include "client/api_client.h"
 
 #include <cstdint>
 #include <utility>
@@ -97,10 +97,11 @@ Error bad_page(const std::string& why) {
 }
 
 /// Takes the last line off and counts the others, each of which must be a whole one.
-Result<Client::DumpPage> read_dump_page(std::string_view body, const Client::DumpCursor& from) {
+Result<ApiClient::DumpPage> read_dump_page(std::string_view body,
+                                           const ApiClient::DumpCursor& from) {
   if (!body.ends_with('\n')) return bad_page("the page was cut off");
   const std::size_t last = body.substr(0, body.size() - 1).rfind('\n') + 1;
-  Client::DumpPage page{.lines = body.substr(0, last)};
+  ApiClient::DumpPage page{.lines = body.substr(0, last)};
   for (std::string_view rest = page.lines; !rest.empty();) {
     const std::size_t size = rest.find('\n') + 1;
     const auto kind = json::kind_of_dump_line(rest.substr(0, size));
@@ -128,16 +129,16 @@ Result<Client::DumpPage> read_dump_page(std::string_view body, const Client::Dum
 
 }  // namespace
 
-Result<Client> Client::create(std::string_view url, milliseconds timeout,
-                              const ClientOptions& options) {
+Result<ApiClient> ApiClient::create(std::string_view url, milliseconds timeout,
+                                    const ApiClientOptions& options) {
   net::HttpClientOptions http{.headers = {}, .ca_file = options.ca_file};
   if (!options.token.empty()) http.headers.emplace_back("authorization", "Bearer " + options.token);
   ASSIGN_OR_RETURN(auto prompt, net::HttpClient::create(url, timeout, http));
   ASSIGN_OR_RETURN(auto patient, net::HttpClient::create(url, timeout + kMaxLeaseWait, http));
-  return Client(std::move(prompt), std::move(patient));
+  return ApiClient(std::move(prompt), std::move(patient));
 }
 
-Result<Client::AcceptedTask> Client::schedule(const ScheduleRequest& request) {
+Result<ApiClient::AcceptedTask> ApiClient::schedule(const ScheduleRequest& request) {
   TRY(validate(request));
   TRY(check_payload(request.payload));
   ASSIGN_OR_RETURN(const std::string_view body,
@@ -145,7 +146,7 @@ Result<Client::AcceptedTask> Client::schedule(const ScheduleRequest& request) {
   return json::parse_accepted(body);
 }
 
-Result<std::vector<Result<Client::AcceptedTask>>> Client::schedule_batch(
+Result<std::vector<Result<ApiClient::AcceptedTask>>> ApiClient::schedule_batch(
     std::span<const ScheduleRequest> requests) {
   for (const ScheduleRequest& request : requests) TRY(check_payload(request.payload));
   ASSIGN_OR_RETURN(
@@ -154,13 +155,13 @@ Result<std::vector<Result<Client::AcceptedTask>>> Client::schedule_batch(
   return json::parse_schedule_results(body);
 }
 
-Result<TaskSnapshot> Client::get(const TaskName& task) {
+Result<TaskSnapshot> ApiClient::get(const TaskName& task) {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request(task_path(task))));
   return json::parse_task(body);
 }
 
-Result<Client::TaskList> Client::list(const TaskFilter& filter, std::size_t limit,
-                                      std::string_view cursor) {
+Result<ApiClient::TaskList> ApiClient::list(const TaskFilter& filter, std::size_t limit,
+                                            std::string_view cursor) {
   std::string target = "/v1/tasks?limit=" + std::to_string(limit);
   const auto add = [&target](std::string_view name, std::string_view value) {
     target.append("&").append(name).append("=").append(percent_encode(value));
@@ -175,26 +176,41 @@ Result<Client::TaskList> Client::list(const TaskFilter& filter, std::size_t limi
   return json::parse_task_list(body);
 }
 
-Result<void> Client::cancel(const TaskName& task) {
+Result<void> ApiClient::cancel(const TaskName& task) {
   TRY(call(*prompt_, delete_request(task_path(task))));
   return ok();
 }
 
-Result<Client::AcceptedTask> Client::move(const TaskName& task, const Due& due) {
+Result<ApiClient::AcceptedTask> ApiClient::move(const TaskName& task, const Due& due) {
   TRY(validate(due));
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(*prompt_, patch_request(task_path(task), json::render_move(due))));
   return json::parse_accepted(body);
 }
 
-Result<Client::AcceptedTask> Client::run_now(TaskId id) {
+Result<std::vector<Result<TaskId>>> ApiClient::cancel_batch(const json::TaskNames& tasks) {
+  ASSIGN_OR_RETURN(
+      const std::string_view body,
+      call(*prompt_, post_request("/v1/tasks/cancel", json::render_cancel_batch(tasks))));
+  return json::parse_cancel_results(body);
+}
+
+Result<std::vector<Result<ApiClient::AcceptedTask>>> ApiClient::move_batch(
+    const json::MoveCall& moves) {
+  TRY(validate(moves.due));
+  ASSIGN_OR_RETURN(const std::string_view body,
+                   call(*prompt_, post_request("/v1/tasks/move", json::render_move_batch(moves))));
+  return json::parse_schedule_results(body);
+}
+
+Result<ApiClient::AcceptedTask> ApiClient::run_now(TaskId id) {
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(*prompt_, post_request(task_path(id) + "/run", "")));
   return json::parse_accepted(body);
 }
 
-Result<std::vector<Client::LeasedTask>> Client::lease(const LeaseRequest& request,
-                                                      milliseconds wait) {
+Result<std::vector<ApiClient::LeasedTask>> ApiClient::lease(const LeaseRequest& request,
+                                                            milliseconds wait) {
   TRY(validate(request));
   const std::string path = queue_path(request.queue, "/lease");
   net::HttpClient& http = wait > milliseconds{0} ? *patient_ : *prompt_;
@@ -203,117 +219,118 @@ Result<std::vector<Client::LeasedTask>> Client::lease(const LeaseRequest& reques
   return json::parse_leased_tasks(body);
 }
 
-Result<std::vector<Result<LeaseOutcome>>> Client::complete(std::span<const std::string> leases) {
+Result<std::vector<Result<LeaseOutcome>>> ApiClient::complete(std::span<const std::string> leases) {
   return call_leases("complete", json::render_complete(leases));
 }
 
-Result<std::vector<Result<LeaseOutcome>>> Client::fail(std::span<const std::string> leases,
-                                                       const Failure& failure) {
+Result<std::vector<Result<LeaseOutcome>>> ApiClient::fail(std::span<const std::string> leases,
+                                                          const Failure& failure) {
   return call_leases("fail", json::render_fail(leases, failure));
 }
 
-Result<std::vector<Result<LeaseOutcome>>> Client::extend(std::span<const std::string> leases,
-                                                         milliseconds by) {
+Result<std::vector<Result<LeaseOutcome>>> ApiClient::extend(std::span<const std::string> leases,
+                                                            milliseconds by) {
   return call_leases("extend", json::render_extend(leases, by));
 }
 
-Result<std::vector<Result<LeaseOutcome>>> Client::release(std::span<const std::string> leases,
-                                                          const Release& release) {
+Result<std::vector<Result<LeaseOutcome>>> ApiClient::release(std::span<const std::string> leases,
+                                                             const Release& release) {
   return call_leases("release", json::render_release(leases, release));
 }
 
-Result<std::vector<QueueView>> Client::queues() {
+Result<std::vector<QueueView>> ApiClient::queues() {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/queues")));
   return json::parse_queues(body);
 }
 
-Result<QueueView> Client::queue(const std::string& name) {
+Result<QueueView> ApiClient::queue(const std::string& name) {
   return call_queue(get_request(queue_path(name)));
 }
 
-Result<QueueView> Client::change_queue(const std::string& name, const QueuePatch& patch) {
+Result<QueueView> ApiClient::change_queue(const std::string& name, const QueuePatch& patch) {
   return call_queue(patch_request(queue_path(name), json::render_queue_patch(patch)));
 }
 
-Result<void> Client::remove_queue(const std::string& name) {
+Result<void> ApiClient::remove_queue(const std::string& name) {
   TRY(call(*prompt_, delete_request(queue_path(name))));
   return ok();
 }
 
-Result<QueueView> Client::pause(const std::string& name) {
+Result<QueueView> ApiClient::pause(const std::string& name) {
   return call_queue(post_request(queue_path(name, "/pause"), ""));
 }
 
-Result<QueueView> Client::resume(const std::string& name) {
+Result<QueueView> ApiClient::resume(const std::string& name) {
   return call_queue(post_request(queue_path(name, "/resume"), ""));
 }
 
-Result<std::uint64_t> Client::purge(const std::string& name) {
+Result<std::uint64_t> ApiClient::purge(const std::string& name) {
   return call_count(post_request(queue_path(name, "/purge"), ""));
 }
 
-Result<std::uint64_t> Client::redrive(const std::string& name) {
+Result<std::uint64_t> ApiClient::redrive(const std::string& name) {
   return call_count(post_request(queue_path(name, "/redrive"), ""));
 }
 
-Result<ScheduleView> Client::put_schedule(const RecurringSchedule& schedule) {
+Result<ScheduleView> ApiClient::put_schedule(const RecurringSchedule& schedule) {
   TRY(validate(schedule));
   TRY(check_payload(schedule.payload));
   return call_schedule(
       put_request(schedule_path(schedule.name), json::render_schedule_rule(schedule)));
 }
 
-Result<ScheduleView> Client::find_schedule(const std::string& name) {
+Result<ScheduleView> ApiClient::find_schedule(const std::string& name) {
   return call_schedule(get_request(schedule_path(name)));
 }
 
-Result<json::ScheduleList> Client::schedules(const std::string& after) {
+Result<json::ScheduleList> ApiClient::schedules(const std::string& after) {
   const std::string from = after.empty() ? "" : "?cursor=" + percent_encode(after);
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(*prompt_, get_request("/v1/schedules" + from)));
   return json::parse_schedule_list(body);
 }
 
-Result<std::vector<WallTime>> Client::next_occurrences(const std::string& name, std::size_t count) {
+Result<std::vector<WallTime>> ApiClient::next_occurrences(const std::string& name,
+                                                          std::size_t count) {
   ASSIGN_OR_RETURN(
       const std::string_view body,
       call(*prompt_, get_request(schedule_path(name, "/next?count=") + std::to_string(count))));
   return json::parse_next_occurrences(body);
 }
 
-Result<void> Client::remove_schedule(const std::string& name) {
+Result<void> ApiClient::remove_schedule(const std::string& name) {
   TRY(call(*prompt_, delete_request(schedule_path(name))));
   return ok();
 }
 
-Result<ScheduleView> Client::pause_schedule(const std::string& name) {
+Result<ScheduleView> ApiClient::pause_schedule(const std::string& name) {
   return call_schedule(post_request(schedule_path(name, "/pause"), ""));
 }
 
-Result<ScheduleView> Client::resume_schedule(const std::string& name) {
+Result<ScheduleView> ApiClient::resume_schedule(const std::string& name) {
   return call_schedule(post_request(schedule_path(name, "/resume"), ""));
 }
 
-Result<Client::AcceptedTask> Client::trigger_schedule(const std::string& name) {
+Result<ApiClient::AcceptedTask> ApiClient::trigger_schedule(const std::string& name) {
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(*prompt_, post_request(schedule_path(name, "/trigger"), "")));
   return json::parse_accepted(body);
 }
 
-Result<json::BackfillCounts> Client::backfill(const std::string& name,
-                                              const json::BackfillRange& range) {
+Result<json::BackfillCounts> ApiClient::backfill(const std::string& name,
+                                                 const json::BackfillRange& range) {
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(*patient_, post_request(schedule_path(name, "/backfill"),
                                                 json::render_backfill(range))));
   return json::parse_backfill_counts(body);
 }
 
-Result<Client::Stats> Client::stats() {
+Result<ApiClient::Stats> ApiClient::stats() {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, get_request("/v1/stats")));
   return json::parse_stats(body);
 }
 
-Result<Forecast> Client::forecast(milliseconds span, std::size_t bins) {
+Result<Forecast> ApiClient::forecast(milliseconds span, std::size_t bins) {
   TRY(validate_forecast(span, bins));
   ASSIGN_OR_RETURN(const std::string_view body,
                    call(*prompt_, get_request("/v1/forecast?bins=" + std::to_string(bins) +
@@ -321,7 +338,7 @@ Result<Forecast> Client::forecast(milliseconds span, std::size_t bins) {
   return json::parse_forecast(body);
 }
 
-Result<Client::DumpPage> Client::dump(const DumpCursor& from) {
+Result<ApiClient::DumpPage> ApiClient::dump(const DumpCursor& from) {
   std::string query;
   if (from.after != TaskId{}) query += "?after=" + to_string(from.after);
   if (!from.schedule.empty()) {
@@ -332,34 +349,35 @@ Result<Client::DumpPage> Client::dump(const DumpCursor& from) {
   return read_dump_page(body, from);
 }
 
-Result<json::RestoreAnswer> Client::restore(std::string lines) {
+Result<json::RestoreAnswer> ApiClient::restore(std::string lines) {
   net::HttpRequest request = post_request("/v1/restore", std::move(lines));
   request.headers = {{"content-type", std::string(json::kDumpContentType)}};
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
   return json::parse_restored(body);
 }
 
-Result<void> Client::ready() {
+Result<void> ApiClient::ready() {
   TRY(call(*prompt_, get_request("/readyz")));
   return ok();
 }
 
-Result<QueueView> Client::call_queue(const net::HttpRequest& request) {
+Result<QueueView> ApiClient::call_queue(const net::HttpRequest& request) {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
   return json::parse_queue(body);
 }
 
-Result<ScheduleView> Client::call_schedule(const net::HttpRequest& request) {
+Result<ScheduleView> ApiClient::call_schedule(const net::HttpRequest& request) {
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
   return json::parse_schedule_view(body);
 }
 
-Result<std::uint64_t> Client::call_count(const net::HttpRequest& request) {
+Result<std::uint64_t> ApiClient::call_count(const net::HttpRequest& request) {
   ASSIGN_OR_RETURN(const std::string_view body, call(*patient_, request));
   return json::parse_count(body);
 }
 
-Result<std::vector<Result<LeaseOutcome>>> Client::call_leases(const char* verb, std::string body) {
+Result<std::vector<Result<LeaseOutcome>>> ApiClient::call_leases(const char* verb,
+                                                                 std::string body) {
   ASSIGN_OR_RETURN(
       const std::string_view answer,
       call(*prompt_, post_request(std::string("/v1/leases/") + verb, std::move(body))));
@@ -367,7 +385,7 @@ Result<std::vector<Result<LeaseOutcome>>> Client::call_leases(const char* verb, 
 }
 
 /// The body of a 2xx answer; any other is the error it describes.
-Result<std::string_view> Client::call(net::HttpClient& http, const net::HttpRequest& request) {
+Result<std::string_view> ApiClient::call(net::HttpClient& http, const net::HttpRequest& request) {
   last_answer_.clear();
   ASSIGN_OR_RETURN(net::HttpResponse response, http.send(request));
   last_answer_ = std::move(response.body);

@@ -1,5 +1,5 @@
 // The client over a scripted HttpClient: what it asks, and what it makes of each answer.
-#include "client/client.h"
+#include "client/api_client.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ class ClientTest : public testing::Test {
 
   Script prompt_;
   Script patient_;
-  Client client_{std::make_unique<ScriptedHttp>(prompt_), std::make_unique<ScriptedHttp>(patient_)};
+  ApiClient client_{std::make_unique<ScriptedHttp>(prompt_),
+                    std::make_unique<ScriptedHttp>(patient_)};
 };
 
 TaskSnapshot example_view() {
@@ -72,6 +73,25 @@ TEST_F(ClientTest, ScheduleFindsWhatIsWrongBeforeItAsks) {
   const std::array<ScheduleRequest, 1> batch{no_json};
   EXPECT_EQ(client_.schedule_batch(batch).error().field, "payload");
   EXPECT_TRUE(prompt_.asked.empty());
+}
+
+TEST_F(ClientTest, ManyTasksAreCancelledAndMovedByOneCall) {
+  const std::vector<Result<TaskId>> results{TaskId{256}};
+  answer(200, json::render_cancel_results(results));
+  const auto cancelled = client_.cancel_batch({.ids = {TaskId{256}}});
+  ASSERT_TRUE(cancelled) << cancelled.error().message;
+  EXPECT_EQ(*cancelled->at(0), TaskId{256});
+  EXPECT_EQ(asked().target, "/v1/tasks/cancel");
+  prompt_.asked.clear();
+  const std::vector<Result<TaskSnapshot>> moved{example_view()};
+  answer(200, json::render_schedule_results(moved));
+  const auto accepted =
+      client_.move_batch({.tasks = {.ids = {TaskId{512}}}, .due = milliseconds{5}});
+  ASSERT_TRUE(accepted) << accepted.error().message;
+  EXPECT_EQ(accepted->at(0)->id, TaskId{512});
+  EXPECT_EQ(asked().target, "/v1/tasks/move");
+  EXPECT_EQ(client_.move_batch({.due = milliseconds{-1}}).error().code,
+            ErrorCode::invalid_argument);
 }
 
 TEST_F(ClientTest, ATaskIsMovedOrRunByItsNameAndTellsItsNewDueTime) {
@@ -241,7 +261,7 @@ TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
   EXPECT_EQ(page->lines, lines);
   EXPECT_EQ(page->tasks, 1U);
   EXPECT_EQ(page->damaged, 1U);
-  EXPECT_EQ(page->next, (Client::DumpCursor{TaskId{512}}));
+  EXPECT_EQ(page->next, (ApiClient::DumpCursor{TaskId{512}}));
   EXPECT_EQ(asked().target, "/v1/dump?after=256");
 
   answer(200, "{\"end\":true,\"tasks\":0}\n");
@@ -257,7 +277,7 @@ TEST_F(ClientTest, APageOfADumpMayGoOnWithinTheSchedules) {
   const auto page = client_.dump({});
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(page->schedules, 1U);
-  EXPECT_EQ(page->next, (Client::DumpCursor{.after = {}, .schedule = "s"}));
+  EXPECT_EQ(page->next, (ApiClient::DumpCursor{.after = {}, .schedule = "s"}));
   answer(200, "{\"schedule\":{}}\n{\"end\":true,\"tasks\":0,\"schedules\":1}\n");
   EXPECT_TRUE(client_.dump(*page->next));
   EXPECT_EQ(prompt_.asked[1].target, "/v1/dump?after_schedule=s");
