@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -219,6 +221,16 @@ class Client final : public HttpClient {
     return exchange_with_headers(requests, Repeat::never);
   }
 
+  bool may_have_been_seen() const noexcept override { return may_have_been_seen_; }
+
+  void interrupt() noexcept override {
+    is_interrupted_ = true;
+    asio::post(io_, [this] {
+      error_code ignored;
+      socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    });
+  }
+
  private:
   enum class Repeat : std::uint8_t { never, once };
 
@@ -234,6 +246,7 @@ class Client final : public HttpClient {
   }
 
   Result<std::vector<HttpResponse>> exchange(std::span<const HttpRequest> requests, Repeat repeat) {
+    may_have_been_seen_ = false;
     if (requests.empty()) return std::vector<HttpResponse>{};
     for (const HttpRequest& request : requests) {
       if (!is_sendable(request.method) || !is_sendable(request.target)) {
@@ -246,6 +259,8 @@ class Client final : public HttpClient {
     const MonotonicTime deadline = clock_.now() + timeout_;
     const bool is_reused = socket_.is_open() && !is_stale();
     if (!is_reused) TRY(connect(deadline));
+    if (is_interrupted_) return Error{ErrorCode::unavailable, "interrupted", ""};
+    may_have_been_seen_ = true;
     Attempt attempt = run(requests, deadline);
     if (attempt.is_unseen && is_reused && repeat == Repeat::once) {
       TRY(connect(deadline));
@@ -350,6 +365,10 @@ class Client final : public HttpClient {
   ssl::context tls_{ssl::context::tls_client};
   tcp::socket socket_{io_};
   std::optional<ssl::stream<tcp::socket&>> stream_;  // over socket_; none: plain
+  bool may_have_been_seen_ = false;
+  // Written by whoever interrupts, read before a request goes out; what comes between the two is
+  // the posted handler's, which runs with the request.
+  std::atomic<bool> is_interrupted_ = false;
 };
 
 }  // namespace

@@ -48,6 +48,14 @@ class HttpClient {
   /// Pipelines the requests on the connection and reads the answers in order. Fails as a whole, and
   /// is never repeated.
   virtual Result<std::vector<HttpResponse>> send_all(const std::vector<HttpRequest>& requests) = 0;
+
+  /// After a sending that failed: whether any of it may have reached the server. False when there
+  /// was no connection, so that it is harmless to send it again.
+  virtual bool may_have_been_seen() const noexcept { return true; }
+
+  /// Ends the sending under way, and fails all later ones with `unavailable`. Only our side of the
+  /// connection is closed, so an answer that is on its way still arrives. Thread-safe.
+  virtual void interrupt() noexcept {}
 };
 
 }  // namespace detent::net

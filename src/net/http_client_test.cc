@@ -111,6 +111,17 @@ class RudeServer {
     }
     ::close(client);
   }
+  /// Reads a request, calls `received`, and answers once the client has closed its side.
+  template <class F>
+  void serve_after_half_close(const F& received, std::string_view answer) const {
+    const int client = ::accept(listener_, nullptr, nullptr);
+    std::array<char, 4096> buffer{};
+    EXPECT_GT(::recv(client, buffer.data(), buffer.size(), 0), 0);
+    received();
+    EXPECT_EQ(::recv(client, buffer.data(), buffer.size(), 0), 0);
+    ::send(client, answer.data(), answer.size(), MSG_NOSIGNAL);
+    ::close(client);
+  }
 
  private:
   int listener_;
@@ -211,6 +222,51 @@ TEST(HttpClient, NamesTheAddressItCannotReach) {
   EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
   EXPECT_EQ(answer.error().message,
             "connect to 127.0.0.1:" + std::to_string(port) + ": Connection refused");
+}
+
+TEST(HttpClient, TellsWhetherTheServerMayHaveSeenARequestThatFailed) {
+  const RudeServer server;
+  const auto client =
+      HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
+  std::thread serving([&server] { server.serve({kOk, ""}); });
+  EXPECT_TRUE(client->send(request("POST", "/")));
+  EXPECT_FALSE(client->send(request("POST", "/")));
+  serving.join();
+  EXPECT_TRUE(client->may_have_been_seen());
+  auto gone = start_server(echo);
+  const auto later = make_client(*gone);
+  EXPECT_TRUE(later->send(request("POST", "/")));
+  gone.reset();
+  EXPECT_FALSE(later->send(request("POST", "/")));
+  EXPECT_FALSE(later->may_have_been_seen());
+}
+
+TEST(HttpClient, IsInterruptedInACallAndFromThenOn) {
+  Mailbox<HeldRequest> held;
+  const auto server = start_server(HoldingHandler{held});
+  const auto client = make_client(*server);
+  std::thread interrupting([&] {
+    const HeldRequest sent = held.pop();
+    client->interrupt();
+    Mailbox<bool> gone;
+    sent.responder.on_gone([&gone] { gone.push(true); });
+    EXPECT_TRUE(gone.pop());  // the server learns of it
+  });
+  EXPECT_EQ(client->send(request("GET", "/")).error().code, ErrorCode::unavailable);
+  interrupting.join();
+  EXPECT_EQ(client->send(request("GET", "/")).error().message, "interrupted");
+  EXPECT_FALSE(client->may_have_been_seen());
+  EXPECT_TRUE(held.empty());
+}
+
+// The server answers after it was told that no more requests will come.
+TEST(HttpClient, AnInterruptedCallStillTakesAnAnswerThatIsOnItsWay) {
+  const RudeServer server;
+  const auto client =
+      HttpClient::create("http://127.0.0.1:" + std::to_string(server.port()), kLong).value();
+  std::thread serving([&] { server.serve_after_half_close([&] { client->interrupt(); }, kOk); });
+  EXPECT_TRUE(client->send(request("POST", "/")));
+  serving.join();
 }
 
 TEST(HttpClient, RefusesWhatCannotBeSent) {
