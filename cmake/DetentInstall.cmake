@@ -8,6 +8,9 @@
 include(CMakePackageConfigHelpers)
 
 set(DETENT_EXPORTED_LAYERS wheel base calendar runtime)
+if(TARGET detent_task)  # below both components, durable and client
+  list(APPEND DETENT_EXPORTED_LAYERS task)
+endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/detent)
 
 # detent_install_layers(EXPORT LAYERS…): the layers' archives and headers, and the file of CMake
@@ -37,8 +40,12 @@ if(TARGET detent_asio)
 endif()
 # find_package(detent COMPONENTS durable), with the layers below it and RocksDB.
 if(TARGET detent_durable)
-  detent_install_layers(detent-durable-targets task store store_rocksdb engine durable)
+  detent_install_layers(detent-durable-targets store store_rocksdb engine durable)
   detent_install_pkg_config(detent-durable)
+endif()
+# find_package(detent COMPONENTS client), for those who have Boost and OpenSSL.
+if(TARGET detent_client)
+  detent_install_layers(detent-client-targets protocol_json net client)
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in

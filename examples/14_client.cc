@@ -1,0 +1,43 @@
+// Orders that are cancelled when they are not paid within 30 days, on a server.
+//
+//     build/release/examples/example_14_client [URL]
+//
+// Places two orders. The first is paid: its cancellation is cancelled. The second one's 30 days are
+// made to pass, and the worker cancels it. Then it works on what falls due, until SIGTERM or
+// Ctrl-C.
+#include <chrono>
+#include <iostream>
+#include <string>
+
+#include "detent/client.h"
+#include "detent/worker.h"
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using detent::client::Payload;
+using detent::client::TaskKey;
+
+int main(int argc, char** argv) {
+  auto client = detent::Client::create(argc > 1 ? argv[1] : "http://127.0.0.1:7070").value();
+  for (const std::string order : {"o-1001", "o-1002"}) {
+    // With a key this may be repeated, whatever happened to the answer.
+    const Payload payload{.data = "{\"order\":\"" + order + "\"}"};
+    const auto scheduled =
+        client.schedule({.queue = "orders", .payload = payload, .due = 30 * 24h, .key = order});
+    if (!scheduled) {
+      std::cerr << scheduled.error().message << '\n';
+      return 1;
+    }
+  }
+
+  client.cancel(TaskKey{"orders", "o-1001"}).value();
+  std::cout << "o-1001 is paid: its cancellation is cancelled" << std::endl;
+  (void)client.move(TaskKey{"orders", "o-1002"}, 0ms).value();  // 30 days later
+
+  const auto cancel_order = [](const detent::WorkTask& task) -> detent::WorkResult {
+    std::cout << task.task.key << " is due: cancelled\nworking until SIGTERM" << std::endl;
+    return detent::Done{};
+  };
+  detent::Worker worker(client, "orders", cancel_order, {.concurrency = 4});
+  worker.run();
+  std::cout << "stopped\n";
+}

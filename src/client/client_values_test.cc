@@ -1,0 +1,135 @@
+// The installed client's values against the server's own: nothing is lost on the way.
+#include "client/client_values.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+const WallTime kDue{1'767'323'045'678ms};
+
+TEST(ClientValues, ATaskKeepsAllThatWasSaidOfIt) {
+  const ScheduleRequest request =
+      from_client(client::NewTask{.queue = "q",
+                                  .payload = {client::Payload::Kind::bytes, {"\0\xff", 2}},
+                                  .due = kDue,
+                                  .key = "k",
+                                  .priority = 1,
+                                  .max_attempts = 2,
+                                  .visibility_timeout = 3s,
+                                  .backoff = client::Backoff{.initial = 4s, .max = 5s},
+                                  .webhook = "http://a/",
+                                  .headers = {{"X-A", "b"}}});
+  EXPECT_EQ(request.queue, "q");
+  EXPECT_EQ(request.payload, (Payload{Payload::Kind::bytes, {"\0\xff", 2}}));
+  EXPECT_EQ(request.due, Due{kDue});
+  EXPECT_EQ(request.key, "k");
+  EXPECT_EQ(request.rules, (TaskRules{.priority = 1,
+                                      .max_attempts = 2,
+                                      .visibility_timeout = 3s,
+                                      .backoff = Backoff{.initial = 4s, .max = 5s}}));
+  EXPECT_EQ(request.webhook, "http://a/");
+  EXPECT_EQ(request.headers, (TaskHeaders{{.name = "X-A", .value = "b"}}));
+}
+
+TEST(ClientValues, ANewTaskIsScheduledAsOneThatTheServerMakes) {
+  EXPECT_EQ(content_hash(from_client(client::NewTask{.queue = "q"})),
+            content_hash(ScheduleRequest{.queue = "q"}));
+}
+
+TEST(ClientValues, ManyTasksAreIdsOrKeysOfOneQueue) {
+  using client::TaskKey;
+  const std::vector<client::TaskName> ids{std::uint64_t{256}, std::uint64_t{512}};
+  EXPECT_EQ(from_client(ids)->ids, (std::vector<std::optional<TaskId>>{TaskId{256}, TaskId{512}}));
+  const std::vector<client::TaskName> keys{TaskKey{"q", "a"}, TaskKey{"q", "b"}};
+  EXPECT_EQ(from_client(keys)->queue, "q");
+  EXPECT_EQ(from_client(keys)->keys, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(from_client(std::vector<client::TaskName>{}));
+  const std::vector<client::TaskName> mixed{std::uint64_t{256}, TaskKey{"q", "a"}};
+  EXPECT_EQ(from_client(mixed).error().code, ErrorCode::invalid_argument);
+  const std::vector<client::TaskName> two_queues{TaskKey{"q", "a"}, TaskKey{"r", "a"}};
+  EXPECT_EQ(from_client(two_queues).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(ClientValues, AChangeOfAQueueLeavesWhatItDoesNotName) {
+  EXPECT_EQ(from_client(client::QueueChange{}), json::QueuePatch{});
+  client::QueueChange change;
+  change.paused = true;
+  change.max_attempts = std::optional<std::uint32_t>();
+  change.backoff = client::Backoff{.initial = 1s, .max = 2s};
+  change.webhook = "";
+  QueueSettings settings{.max_attempts = 3, .max_tasks = 4, .webhook = QueueWebhook{"http://a/"}};
+  settings = from_client(change).applied_to(settings);
+  EXPECT_EQ(settings, (QueueSettings{.paused = true,
+                                     .max_attempts = {},
+                                     .backoff = Backoff{.initial = 1s, .max = 2s},
+                                     .max_tasks = 4}));
+  change.webhook = "http://b/";
+  EXPECT_EQ(from_client(change).applied_to(settings).webhook, QueueWebhook{"http://b/"});
+}
+
+TEST(ClientValues, AScheduleKeepsItsRuleAndPolicies) {
+  using client::CalendarRule;
+  using client::NewSchedule;
+  NewSchedule wanted{.rule = CalendarRule{.every = 3,
+                                          .unit = CalendarRule::Unit::week,
+                                          .month_end = CalendarRule::MonthEnd::skip,
+                                          .anchor = kDue},
+                     .queue = "q"};
+  wanted.misfire = NewSchedule::Misfire::all;
+  wanted.overlap = NewSchedule::Overlap::queue_one;
+  wanted.count = 7;
+  const RecurringSchedule made = from_client("s", wanted);
+  EXPECT_EQ(made.name, "s");
+  EXPECT_EQ(std::get<detent::CalendarRule>(made.rule),
+            (detent::CalendarRule{.anchor = kDue,
+                                  .unit = detent::CalendarRule::Unit::week,
+                                  .every = 3,
+                                  .month_end = detent::CalendarRule::MonthEnd::skip}));
+  EXPECT_EQ(made.misfire, Misfire::all);
+  EXPECT_EQ(made.overlap, ScheduleOverlap::queue_one);
+  EXPECT_EQ(made.count, 7U);
+  wanted.rule = client::CronRule{"0 9 * * *"};
+  EXPECT_EQ(std::get<CronRule>(from_client("s", wanted).rule).expression, "0 9 * * *");
+  wanted.rule = client::IntervalRule{.every = 1h, .anchor = kDue};
+  EXPECT_EQ(std::get<IntervalRule>(from_client("s", wanted).rule),
+            (IntervalRule{.period = 1h, .anchor = kDue}));
+}
+
+TEST(ClientValues, EachCodeOfAnErrorHasItsOwn) {
+  using Code = ClientError::Code;
+  const std::array<std::pair<ErrorCode, Code>, 9> codes{
+      {{ErrorCode::invalid_argument, Code::invalid_argument},
+       {ErrorCode::forbidden, Code::forbidden},
+       {ErrorCode::not_found, Code::not_found},
+       {ErrorCode::conflict, Code::conflict},
+       {ErrorCode::too_large, Code::too_large},
+       {ErrorCode::resource_exhausted, Code::resource_exhausted},
+       {ErrorCode::unavailable, Code::unavailable},
+       {ErrorCode::data_loss, Code::data_loss},
+       {ErrorCode::internal, Code::internal}}};
+  for (const auto& [code, expected] : codes) {
+    const ClientError error = to_client(Error{code, "words", "field"});
+    EXPECT_EQ(error.code, expected);
+    EXPECT_EQ(error.message, "words");
+    EXPECT_EQ(error.field, "field");
+  }
+}
+
+TEST(ClientValues, StatesHaveTheSameNamesOnBothSides) {
+  for (const auto state : {TaskState::scheduled, TaskState::ready, TaskState::leased,
+                           TaskState::dead, TaskState::completed, TaskState::cancelled}) {
+    TaskSnapshot snapshot;
+    snapshot.state = state;
+    EXPECT_EQ(from_client(to_client(snapshot).state), state);
+  }
+}
+
+}  // namespace
+}  // namespace detent

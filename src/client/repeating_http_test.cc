@@ -1,0 +1,140 @@
+// What is sent again and what is not, and how long it waits in between, on a clock that passes at
+// once.
+#include "client/repeating_http.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/passing_clock.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+enum class Seen : std::uint8_t { no, yes };
+
+/// One try each.
+struct Try {
+  Result<net::HttpResponse> answer;
+  Seen seen = Seen::yes;
+};
+
+class Tries final : public net::HttpClient {
+ public:
+  explicit Tries(std::deque<Try>& script) : script_(script) {}
+  Result<net::HttpResponse> send(const net::HttpRequest&) override {
+    Try next = std::move(script_.front());
+    script_.pop_front();
+    seen_ = next.seen;
+    return std::move(next.answer);
+  }
+  Result<std::vector<net::HttpResponse>> send_all(const std::vector<net::HttpRequest>&) override {
+    return Error{ErrorCode::internal, "not scripted", ""};
+  }
+  bool may_have_been_seen() const noexcept override { return seen_ == Seen::yes; }
+
+ private:
+  std::deque<Try>& script_;
+  Seen seen_ = Seen::no;
+};
+
+Try lost(Seen seen = Seen::yes) {
+  return {.answer = Error{ErrorCode::unavailable, "lost", ""}, .seen = seen};
+}
+Try answered(int status, net::HttpHeaders headers = {}) {
+  return {.answer = net::HttpResponse{.status = status, .headers = std::move(headers)}};
+}
+
+class RepeatingHttpTest : public testing::Test {
+ protected:
+  Result<net::HttpResponse> send(Repeat repeat, milliseconds retry_for = 100s) {
+    note_ = {.repeat = repeat};
+    RepeatingHttp http(std::make_unique<Tries>(script_), retry_for, clock_, note_);
+    return http.send({.method = "POST", .target = "/", .headers = {}, .body = {}});
+  }
+
+  std::deque<Try> script_;
+  test::PassingClock clock_;
+  CallNote note_;
+};
+
+TEST_F(RepeatingHttpTest, RepeatsA503AfterTheSecondsItNames) {
+  script_.push_back(answered(503, {{"retry-after", "7"}}));
+  script_.push_back(answered(503));
+  script_.push_back(answered(200));
+  EXPECT_EQ(send(Repeat::always)->status, 200);
+  ASSERT_EQ(clock_.pauses.size(), 2U);
+  EXPECT_EQ(clock_.pauses[0], 7s);
+  EXPECT_LE(clock_.pauses[1], 200ms);
+  EXPECT_EQ(note_.sends, 3);
+  EXPECT_EQ(note_.status, 200);
+}
+
+TEST_F(RepeatingHttpTest, WaitsByItsOwnMeasureWhenRetryAfterIsNoNumberOfSeconds) {
+  for (const char* const text : {"", "-1", "1.5", "99999999999", "Fri, 02 Jan 2026 03:04:05 GMT"}) {
+    script_.push_back(answered(503, {{"retry-after", text}}));
+    script_.push_back(answered(200));
+    EXPECT_TRUE(send(Repeat::always));
+    EXPECT_LE(clock_.pauses.back(), 100ms) << text;
+  }
+}
+
+TEST_F(RepeatingHttpTest, RepeatsWhatWasLostOnlyWhereTwiceIsOnce) {
+  script_ = {lost(), answered(200)};
+  EXPECT_EQ(send(Repeat::always)->status, 200);
+  script_ = {lost()};
+  EXPECT_EQ(send(Repeat::never).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(note_.sends, 1);
+  EXPECT_EQ(note_.status, 0);
+  script_ = {answered(503)};
+  EXPECT_EQ(send(Repeat::never)->status, 503);
+  EXPECT_EQ(note_.sends, 1);
+}
+
+TEST_F(RepeatingHttpTest, RepeatsAnythingThatTheServerHasNotSeen) {
+  script_ = {lost(Seen::no), lost(Seen::no), answered(201)};
+  EXPECT_EQ(send(Repeat::never)->status, 201);
+  EXPECT_EQ(note_.sends, 3);
+}
+
+TEST_F(RepeatingHttpTest, LeavesOtherAnswersAndErrorsAlone) {
+  for (const int status : {200, 400, 404, 409, 429, 500}) {
+    script_ = {answered(status)};
+    EXPECT_EQ(send(Repeat::always)->status, status);
+  }
+  script_ = {{.answer = Error{ErrorCode::too_large, "", ""}}};
+  EXPECT_EQ(send(Repeat::always).error().code, ErrorCode::too_large);
+  EXPECT_TRUE(clock_.pauses.empty());
+}
+
+TEST_F(RepeatingHttpTest, PausesGrowToFiveSecondsAndEndInTime) {
+  script_.resize(100, lost());
+  EXPECT_FALSE(send(Repeat::always, 60s));
+  const auto sum = std::accumulate(clock_.pauses.begin(), clock_.pauses.end(), milliseconds{0});
+  EXPECT_LE(sum, 60s);
+  EXPECT_GE(sum, 55s);
+  milliseconds most = 100ms;
+  for (const milliseconds pause : clock_.pauses) {
+    EXPECT_GE(pause, most / 2);
+    EXPECT_LE(pause, most);
+    most = std::min(2 * most, milliseconds{5'000});
+  }
+}
+
+TEST_F(RepeatingHttpTest, DoesNotMakeAPauseThatEndsTooLate) {
+  script_ = {answered(503, {{"retry-after", "101"}})};
+  EXPECT_EQ(send(Repeat::always)->status, 503);
+  EXPECT_TRUE(clock_.pauses.empty());
+  script_ = {lost(Seen::no)};
+  EXPECT_FALSE(send(Repeat::always, 0s));
+}
+
+}  // namespace
+}  // namespace detent

@@ -1,0 +1,406 @@
+#include "detent/worker.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <csignal>
+#include <deque>
+#include <exception>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "client/client_impl.h"
+#include "detent/check.h"
+
+namespace detent {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::array<milliseconds, 6> kPauses{milliseconds{100},   milliseconds{200},
+                                              milliseconds{500},   milliseconds{1'000},
+                                              milliseconds{2'000}, milliseconds{5'000}};
+
+std::string name_of_process() {
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  return std::string(host.data()) + ":" + std::to_string(::getpid());
+}
+
+ClientError lost_lease(std::uint64_t id) {
+  return {.code = ClientError::Code::conflict,
+          .message = "the lease of task " + std::to_string(id) + " was lost"};
+}
+
+/// A task that is leased to us.
+struct Held {
+  WorkTask task;
+  std::stop_source abandon;
+  // Guarded by the worker's mu_.
+  bool is_waiting = true;     // for a handler
+  bool is_abandoned = false;  // what its handler makes of it is not told to the server
+  bool is_reported = false;   // it is about to be told, or has been
+};
+
+}  // namespace
+
+/// Locks: mu_ is held for moments, stopping_mu_ by a stop() for all of its time, so that a second
+/// one waits for it.
+class Worker::Impl {
+ public:
+  Impl(Client::Impl& client, std::string queue, Handler handler, WorkerOptions options)
+      : client_(client),
+        queue_(std::move(queue)),
+        handler_(std::move(handler)),
+        options_(std::move(options)),
+        capacity_(options_.concurrency + options_.prefetch),
+        name_(options_.name.empty() ? name_of_process() : options_.name) {
+    DETENT_CHECK(options_.concurrency > 0);
+    DETENT_CHECK(options_.visibility_timeout > milliseconds{0});
+  }
+
+  void start() DETENT_EXCLUDES(mu_, stopping_mu_);
+  void stop(milliseconds grace) DETENT_EXCLUDES(mu_, stopping_mu_);
+
+ private:
+  using Leases = std::vector<std::string>;
+
+  // Threads.
+  void lease_on() DETENT_EXCLUDES(mu_);
+  void extend_on() DETENT_EXCLUDES(mu_);
+  void work_on() DETENT_EXCLUDES(mu_);
+
+  /// Waits for room, and returns how much there is; 0: it is to stop.
+  std::size_t await_room() DETENT_EXCLUDES(mu_);
+  ClientResult<std::vector<json::LeasedTaskAnswer>> lease(std::size_t max) DETENT_EXCLUDES(mu_);
+  void take(std::vector<json::LeasedTaskAnswer> tasks) DETENT_EXCLUDES(mu_);
+  /// Waits for a task; null: it is to stop, and there is none.
+  std::shared_ptr<Held> next_task() DETENT_EXCLUDES(mu_);
+  WorkResult handle(const WorkTask& task) const;
+  /// The handler is done with it: from now on it cannot be abandoned, if it is not.
+  bool is_to_be_reported(Held& held) DETENT_EXCLUDES(mu_);
+  void report(const Held& held, const WorkResult& result) DETENT_EXCLUDES(mu_);
+  void lose(const Leases& leases) DETENT_EXCLUDES(mu_);
+  void release(const Leases& leases) DETENT_EXCLUDES(mu_);
+  void forget(const Leases& leases) DETENT_EXCLUDES(mu_);
+  Leases drop_waiting() DETENT_REQUIRES(mu_);
+  Leases abandon_running() DETENT_EXCLUDES(mu_);
+  Leases held_leases() DETENT_EXCLUDES(mu_);
+  bool is_stopping() DETENT_EXCLUDES(mu_);
+
+  // Constant after construction.
+  Client::Impl& client_;
+  const std::string queue_;
+  const Handler handler_;
+  const WorkerOptions options_;
+  const std::size_t capacity_;
+  const std::string name_;
+
+  // Synchronise themselves.
+  Doorbell lease_bell_;   // ends the pause between leases that fail
+  Doorbell extend_bell_;  // ends the wait for the next extension
+  Doorbell empty_bell_;   // a task has gone, for stop()
+
+  Mutex stopping_mu_;
+
+  Mutex mu_;
+  CondVar changed_;  // of what mu_ guards
+  // By lease. Shared with the thread whose handler runs it.
+  std::map<std::string, std::shared_ptr<Held>> held_ DETENT_GUARDED_BY(mu_);
+  std::deque<std::shared_ptr<Held>> waiting_ DETENT_GUARDED_BY(mu_);  // those no handler has begun
+  std::unique_ptr<ClientConnection> poll_ DETENT_GUARDED_BY(mu_);  // made once, used by lease_on()
+  bool is_stopping_ DETENT_GUARDED_BY(mu_) = false;
+  bool is_over_ DETENT_GUARDED_BY(mu_) = false;  // nothing is held, and nothing will be
+
+  std::vector<Thread> threads_ DETENT_GUARDED_BY(stopping_mu_);
+};
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void Worker::Impl::start() {
+  const MutexLock lock(stopping_mu_);
+  DETENT_CHECK(threads_.empty());
+  threads_.emplace_back([this] { lease_on(); });
+  threads_.emplace_back([this] { extend_on(); });
+  for (std::size_t i = 0; i < options_.concurrency; ++i) {
+    threads_.emplace_back([this] { work_on(); });
+  }
+}
+
+void Worker::Impl::stop(milliseconds grace) {
+  const MutexLock lock(stopping_mu_);
+  Leases unbegun;
+  {
+    const MutexLock inner(mu_);
+    is_stopping_ = true;
+    unbegun = drop_waiting();
+    if (poll_) poll_->interrupt();
+    changed_.notify_all();
+  }
+  lease_bell_.ring();
+  release(unbegun);
+  Clock& clock = client_.clock();
+  const MonotonicTime until = clock.now() + grace;
+  while (!held_leases().empty() && clock.now() < until) (void)clock.wait(empty_bell_, until);
+  release(abandon_running());
+  while (!held_leases().empty()) (void)clock.wait(empty_bell_, std::nullopt);  // a report each
+  {
+    const MutexLock inner(mu_);
+    is_over_ = true;
+  }
+  extend_bell_.ring();
+  for (Thread& thread : threads_) thread.join();
+}
+
+bool Worker::Impl::is_stopping() {
+  const MutexLock lock(mu_);
+  return is_stopping_;
+}
+
+// ---- leasing ------------------------------------------------------------------------------------
+
+void Worker::Impl::lease_on() {
+  std::size_t failures = 0;
+  while (const std::size_t room = await_room()) {
+    auto tasks = lease(room);
+    if (tasks) {
+      failures = 0;
+      take(std::move(tasks).value());
+      continue;
+    }
+    if (is_stopping()) return;
+    options_.on_error(tasks.error());
+    const milliseconds pause = kPauses[std::min(failures++, kPauses.size() - 1)];
+    (void)client_.clock().wait(lease_bell_, client_.clock().now() + pause);
+  }
+}
+
+std::size_t Worker::Impl::await_room() {
+  const MutexLock lock(mu_);
+  while (!is_stopping_ && held_.size() >= capacity_) changed_.wait(mu_);
+  return is_stopping_ ? 0 : capacity_ - held_.size();
+}
+
+ClientResult<std::vector<json::LeasedTaskAnswer>> Worker::Impl::lease(std::size_t max) {
+  ClientConnection* poll = nullptr;
+  {
+    const MutexLock lock(mu_);
+    if (!poll_) {
+      auto made = client_.connect_once();
+      if (!made) return to_client(made.error());
+      poll_ = *std::move(made);
+      if (is_stopping_) poll_->interrupt();
+    }
+    poll = poll_.get();
+  }
+  const LeaseRequest request{.queue = queue_,
+                             .max = std::min(max, kMaxLeaseTasks),
+                             .visibility_timeout = options_.visibility_timeout,
+                             .worker = name_};
+  return poll->call(Repeat::never,
+                    [&](ApiClient& api) { return api.lease(request, options_.wait); });
+}
+
+void Worker::Impl::take(std::vector<json::LeasedTaskAnswer> tasks) {
+  Leases late;
+  {
+    const MutexLock lock(mu_);
+    for (json::LeasedTaskAnswer& task : tasks) {
+      auto held = std::make_shared<Held>();
+      held->task.task = to_client(std::move(task));
+      held->task.abandoned = held->abandon.get_token();
+      const std::string& lease = held->task.task.lease;
+      held_.emplace(lease, held);
+      if (is_stopping_) {
+        late.push_back(lease);
+      } else {
+        waiting_.push_back(std::move(held));
+      }
+    }
+    changed_.notify_all();
+  }
+  release(late);
+}
+
+Worker::Impl::Leases Worker::Impl::drop_waiting() {
+  Leases leases;
+  for (const auto& held : waiting_) leases.push_back(held->task.task.lease);
+  waiting_.clear();
+  return leases;
+}
+
+void Worker::Impl::release(const Leases& leases) {
+  if (leases.empty()) return;
+  const auto results = client_.call(
+      Repeat::always, [&](ApiClient& api) { return api.release(leases, json::Release{}); });
+  if (!results) options_.on_error(results.error());
+  forget(leases);
+}
+
+void Worker::Impl::forget(const Leases& leases) {
+  {
+    const MutexLock lock(mu_);
+    for (const std::string& lease : leases) held_.erase(lease);
+    changed_.notify_all();
+  }
+  empty_bell_.ring();
+}
+
+// ---- keeping ------------------------------------------------------------------------------------
+
+void Worker::Impl::extend_on() {
+  Clock& clock = client_.clock();
+  const auto is_over = [this] {
+    const MutexLock lock(mu_);
+    return is_over_;
+  };
+  while (!is_over()) {
+    (void)clock.wait(extend_bell_, clock.now() + options_.visibility_timeout / 3);
+    const Leases leases = held_leases();
+    if (leases.empty()) continue;
+    const auto results = client_.call(Repeat::always, [&](ApiClient& api) {
+      return api.extend(leases, options_.visibility_timeout);
+    });
+    if (!results) {
+      options_.on_error(results.error());
+      continue;
+    }
+    Leases lost;
+    for (std::size_t i = 0; i < std::min(leases.size(), results.value().size()); ++i) {
+      const Result<LeaseOutcome>& outcome = results.value()[i];
+      if (outcome && *outcome == LeaseOutcome::conflict) lost.push_back(leases[i]);
+    }
+    lose(lost);
+  }
+}
+
+Worker::Impl::Leases Worker::Impl::held_leases() {
+  const MutexLock lock(mu_);
+  Leases leases;
+  for (const auto& [lease, held] : held_) leases.push_back(lease);
+  return leases;
+}
+
+/// They are somebody else's by now: those that are not begun are forgotten.
+void Worker::Impl::lose(const Leases& leases) {
+  std::vector<std::shared_ptr<Held>> lost;
+  Leases unbegun;
+  {
+    const MutexLock lock(mu_);
+    for (const std::string& lease : leases) {
+      const auto found = held_.find(lease);
+      if (found == held_.end() || found->second->is_reported) continue;
+      found->second->is_abandoned = true;
+      lost.push_back(found->second);
+      if (found->second->is_waiting) unbegun.push_back(lease);
+    }
+    std::erase_if(waiting_, [&](const auto& held) {
+      return std::find(lost.begin(), lost.end(), held) != lost.end();
+    });
+  }
+  for (const auto& held : lost) {
+    held->abandon.request_stop();
+    options_.on_error(lost_lease(held->task.task.id));
+  }
+  forget(unbegun);
+}
+
+Worker::Impl::Leases Worker::Impl::abandon_running() {
+  std::vector<std::shared_ptr<Held>> late;
+  {
+    const MutexLock lock(mu_);
+    for (const auto& [lease, held] : held_) {
+      if (held->is_reported) continue;
+      held->is_abandoned = true;
+      late.push_back(held);
+    }
+  }
+  Leases leases;
+  for (const auto& held : late) {
+    held->abandon.request_stop();
+    leases.push_back(held->task.task.lease);
+  }
+  return leases;
+}
+
+// ---- working ------------------------------------------------------------------------------------
+
+void Worker::Impl::work_on() {
+  while (const std::shared_ptr<Held> held = next_task()) {
+    const WorkResult result = handle(held->task);
+    if (is_to_be_reported(*held)) report(*held, result);
+    forget({held->task.task.lease});
+  }
+}
+
+bool Worker::Impl::is_to_be_reported(Held& held) {
+  const MutexLock lock(mu_);
+  held.is_reported = !held.is_abandoned;
+  return held.is_reported;
+}
+
+std::shared_ptr<Held> Worker::Impl::next_task() {
+  const MutexLock lock(mu_);
+  while (waiting_.empty() && !is_stopping_) changed_.wait(mu_);
+  if (waiting_.empty()) return nullptr;
+  std::shared_ptr<Held> held = std::move(waiting_.front());
+  waiting_.pop_front();
+  held->is_waiting = false;
+  return held;
+}
+
+WorkResult Worker::Impl::handle(const WorkTask& task) const {
+  try {
+    return handler_(task);
+  } catch (const std::exception& thrown) {
+    return Retry{.error = thrown.what()};
+  } catch (...) {
+    return Retry{.error = "the handler threw"};
+  }
+}
+
+void Worker::Impl::report(const Held& held, const WorkResult& result) {
+  const Leases leases{held.task.task.lease};
+  const auto outcomes = client_.call(Repeat::always, [&](ApiClient& api) {
+    const auto* retry = std::get_if<Retry>(&result);
+    if (retry == nullptr) return api.complete(leases);
+    return api.fail(leases, {.delay = retry->delay, .error = retry->error});
+  });
+  if (!outcomes) return options_.on_error(outcomes.error());
+  const bool is_lost = !outcomes.value().empty() && outcomes.value().front() &&
+                       *outcomes.value().front() == LeaseOutcome::conflict;
+  if (is_lost) options_.on_error(lost_lease(held.task.task.id));
+}
+
+// ---- the face -----------------------------------------------------------------------------------
+
+Worker::Worker(Client& client, std::string queue, Handler handler, WorkerOptions options)
+    : impl_(std::make_unique<Impl>(*client.impl_, std::move(queue), std::move(handler),
+                                   std::move(options))) {}
+
+Worker::~Worker() { stop(); }
+
+void Worker::start() { impl_->start(); }
+
+void Worker::stop(milliseconds grace) { impl_->stop(grace); }
+
+void Worker::run(milliseconds grace) {
+  sigset_t wanted;
+  sigset_t before;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGTERM);
+  sigaddset(&wanted, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &wanted, &before);  // the worker's threads inherit it
+  start();
+  int taken = 0;
+  sigwait(&wanted, &taken);
+  stop(grace);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace detent
