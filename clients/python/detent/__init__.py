@@ -1,0 +1,67 @@
+"""A client of Detent, the durable delayed-task server: schedule work for later, and do it.
+
+    from detent import Client, Worker
+
+    client = Client("http://127.0.0.1:7070")
+    client.schedule("orders", {"cancel": 1001}, delay="30d", key="o-1001")
+    Worker(client, "orders", lambda task: cancel_order(task.payload)).run()
+
+Start with Client (client.py), then Worker (worker.py). What the server promises, and each field, is
+in docs/reference/http.md of the server's repository. Standard library only.
+"""
+
+from .client import Client
+from .errors import (
+    Conflict,
+    DataLoss,
+    DetentError,
+    Forbidden,
+    Internal,
+    InvalidArgument,
+    InvalidSignature,
+    NotFound,
+    ResourceExhausted,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+)
+from .values import (
+    LeasedTask,
+    NewTask,
+    Queue,
+    Schedule,
+    ScheduledTask,
+    Task,
+    TaskKey,
+    TaskPage,
+)
+from .webhook import verify_webhook
+from .worker import Retry, Worker, WorkTask
+
+__all__ = [
+    "Client",
+    "Conflict",
+    "DataLoss",
+    "DetentError",
+    "Forbidden",
+    "Internal",
+    "InvalidArgument",
+    "InvalidSignature",
+    "LeasedTask",
+    "NewTask",
+    "NotFound",
+    "Queue",
+    "ResourceExhausted",
+    "Retry",
+    "Schedule",
+    "ScheduledTask",
+    "Task",
+    "TaskKey",
+    "TaskPage",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+    "WorkTask",
+    "Worker",
+    "verify_webhook",
+]

@@ -1,0 +1,226 @@
+"""Calls over kept-alive connections, and which of them are repeated when an answer does not come.
+
+What matters in a client of a task server is to know whether a request may have been carried out. So
+a call says whether doing it twice is harmless (Repeat.always). When no connection could be made the
+request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
+harmless one is. Between the tries it waits as long as Retry-After says, else 0.1 s, then twice as
+long each time up to 5 s, less a random part.
+"""
+
+from __future__ import annotations
+
+import enum
+import http.client
+import json
+import random
+import select
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .errors import Internal, Unavailable, error_of
+
+_FIRST_PAUSE, _LAST_PAUSE = 0.1, 5.0
+
+
+class Repeat(enum.Enum):
+    never = 0  # twice is not once
+    always = 1
+
+
+class _Unseen(Unavailable):
+    """There was no connection, so the server has not seen the request."""
+
+
+class Abort:
+    """Ends a call from another thread. Only the sending side is closed, so that an answer that is
+    on its way still arrives."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._socket: Optional[socket.socket] = None
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        with self._lock:
+            return self._is_set
+
+    def set(self) -> None:
+        with self._lock:
+            self._is_set = True
+            self._close()
+
+    def watch(self, connected: Optional[socket.socket]) -> None:
+        with self._lock:
+            self._socket = connected
+            if self._is_set:
+                self._close()
+
+    def _close(self) -> None:
+        if self._socket is None:
+            return
+        try:  # not SSLSocket.shutdown, which would take TLS from the thread that reads
+            socket.socket.shutdown(self._socket, socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+class Transport:
+    """Thread-safe: a connection is used by one call at a time, and as many are kept as there were
+    calls at once."""
+
+    def __init__(
+        self,
+        url: str,
+        token: Optional[str],
+        timeout: float,
+        retry_for: float,
+        ca_file: Optional[str],
+        now: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is not http://HOST[:PORT] or https://HOST[:PORT]")
+        if parts.path not in ("", "/") or parts.query or parts.fragment or parts.username:
+            raise ValueError(f"{url!r} is more than a host and a port")
+        self._host, self._port = parts.hostname, parts.port
+        self._tls = (
+            ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None
+        )
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+        self._timeout, self._retry_for = timeout, retry_for
+        self._now, self._wait = now, wait
+        self._lock = threading.Lock()
+        self._idle: List[http.client.HTTPConnection] = []
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        repeat: Repeat = Repeat.always,
+        patience: float = 0,
+        retry_for: Optional[float] = None,
+        abort: Optional[Abort] = None,
+    ) -> Any:
+        """The answer's JSON. `patience`: seconds that the server may take besides."""
+        give_up = self._now() + (self._retry_for if retry_for is None else retry_for)
+        data = None if body is None else json.dumps(
+            body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        tries = 0
+        while True:
+            tries += 1
+            pause = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (tries - 1)) * random.uniform(0.5, 1)
+            try:
+                status, retry_after, answer = self._exchange(method, path, data, patience, abort)
+                if status < 300:
+                    return answer
+                error = error_of(status, answer)
+                if status == 503 and retry_after is not None:
+                    pause = retry_after
+            except (Unavailable, Internal) as lost:
+                error = lost
+            error.is_repeated = tries > 1
+            is_harmless = repeat is Repeat.always or isinstance(error, _Unseen)
+            is_over = self._now() + pause > give_up or (abort is not None and abort.is_set())
+            if not isinstance(error, Unavailable) or not is_harmless or is_over:
+                raise error
+            self._wait(pause)
+
+    def close(self) -> None:
+        """Closes the connections that no call uses. Later calls make new ones."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _exchange(
+        self, method: str, path: str, data: Optional[bytes], patience: float,
+        abort: Optional[Abort],
+    ) -> Tuple[int, Optional[float], Any]:
+        """Status, seconds of Retry-After, JSON. Raises Unavailable or Internal."""
+        connection = self._connect(self._timeout + patience)
+        headers = dict(self._headers)
+        if data is not None:
+            headers["content-type"] = "application/json"
+        try:
+            if abort is not None:
+                abort.watch(connection.sock)
+            connection.request(method, path, data, headers)
+            response = connection.getresponse()
+            text = response.read()
+        except (OSError, http.client.HTTPException) as lost:
+            connection.close()
+            raise Unavailable(f"{method} {path}: {lost or type(lost).__name__}") from lost
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            if abort is not None:
+                abort.watch(None)
+        if response.will_close or (abort is not None and abort.is_set()):
+            connection.close()
+        else:
+            with self._lock:
+                self._idle.append(connection)
+        return response.status, _seconds(response.getheader("retry-after")), _read(response, text)
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        connection = self._take_idle()
+        if connection is None:
+            connection = (
+                http.client.HTTPConnection(self._host, self._port, timeout=timeout)
+                if self._tls is None
+                else http.client.HTTPSConnection(
+                    self._host, self._port, timeout=timeout, context=self._tls)
+            )
+            try:
+                connection.connect()
+                connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError as refused:
+                connection.close()
+                raise _Unseen(f"connect to {self._host}:{connection.port}: {refused}") from refused
+        connection.sock.settimeout(timeout)
+        return connection
+
+    def _take_idle(self) -> Optional[http.client.HTTPConnection]:
+        """One that the server has not closed meanwhile: what can be read of it is its end."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            poll = select.poll()
+            poll.register(connection.sock, select.POLLIN)
+            if not poll.poll(0):
+                return connection
+            connection.close()
+
+
+def _seconds(retry_after: Optional[str]) -> Optional[float]:
+    return float(retry_after) if retry_after is not None and retry_after.isdigit() else None
+
+
+def _read(response: http.client.HTTPResponse, text: bytes) -> Any:
+    """JSON; None where an error comes without (a proxy's page)."""
+    try:
+        return json.loads(text)
+    except ValueError as bad:
+        if response.status < 300:
+            raise Internal(f"the answer is no JSON: {bad}", status=response.status) from bad
+        return None
+
+
+def read_results(answer: Any, read: Callable[[Dict[str, Any]], Any]) -> List[Any]:
+    """A value or an error for each result of a call for many."""
+    results: List[Any] = []
+    for result in answer["results"]:
+        problem = result.get("error")
+        is_error = isinstance(problem, dict)
+        results.append(error_of(problem.get("status", 0), problem) if is_error else read(result))
+    return results

@@ -1,0 +1,275 @@
+"""The worker: takes what is due from one queue, hands it to a function, reports what became of it.
+
+A handler that returns has completed its task; one that raises has failed it, and the task comes
+again after its backoff (raise Retry to say when). Leases are extended while tasks are held, at
+every third of the visibility timeout, so a handler may take as long as it needs. Delivery is at
+least once: after a crash of either side a task comes again, and a handler must bear that.
+
+Threads: one that leases, one that extends, `concurrency` that run the handler.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import os
+import signal
+import socket
+import threading
+from types import FrameType
+from typing import Any, Callable, Deque, Dict, List, Optional
+
+from ._transport import Abort
+from .client import Client
+from .errors import DetentError
+from .values import Duration, LeasedTask
+
+_log = logging.getLogger("detent")
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # between leases that fail
+
+
+class Retry(Exception):
+    """Raised by a handler: the attempt failed with this error, and the task comes again after
+    `delay`, else after its backoff."""
+
+    def __init__(self, error: str = "", delay: Optional[Duration] = None) -> None:
+        super().__init__(error)
+        self.delay = delay
+
+
+class WorkTask:
+    """A task as its handler sees it: the members of LeasedTask, and `abandoned`.
+
+    abandoned: set when the work is not wanted any more: the lease was lost, or stop() waits no
+        longer. What the handler returns then is not reported.
+    """
+
+    def __init__(self, leased: LeasedTask) -> None:
+        self.leased = leased
+        self.id = leased.id
+        self.attempt = leased.attempt
+        self.queue = leased.queue
+        self.key = leased.key
+        self.payload = leased.payload
+        self.priority = leased.priority
+        self.due_at = leased.due_at
+        self.lateness = leased.lateness
+        self.headers = leased.headers
+        self.abandoned = threading.Event()
+        self._is_reported = False  # under the worker's lock: the handler is done with it
+
+
+Handler = Callable[[WorkTask], Any]
+
+
+class Worker:
+    """Thread-safe. Runs once: start() and stop(), or run()."""
+
+    def __init__(
+        self,
+        client: Client,
+        queue: str,
+        handler: Handler,
+        *,
+        concurrency: int = 1,
+        prefetch: int = 0,
+        visibility_timeout: float = 60,
+        wait: float = 20,
+        name: Optional[str] = None,
+        on_error: Optional[Callable[[Exception], None]] = None,
+    ) -> None:
+        """client: must stay open.
+        handler: called by `concurrency` threads at once.
+        concurrency: tasks worked on at once.
+        prefetch: tasks leased besides, so that the next is there when one is done; for short tasks.
+        visibility_timeout: seconds; when this process dies, its tasks come again after so long.
+        wait: seconds that a lease waits for a task; at most 60.
+        name: for people to see; this host's and process's if not given.
+        on_error: told of calls that failed and of leases that were lost; must not raise. Else they
+            are logged, by the logger "detent".
+        """
+        if concurrency < 1 or prefetch < 0 or visibility_timeout <= 0:
+            raise ValueError("concurrency and visibility_timeout must be positive")
+        self._client, self._queue, self._handler = client, queue, handler
+        self._concurrency, self._capacity = concurrency, concurrency + prefetch
+        self._visibility_timeout, self._wait = visibility_timeout, wait
+        self._name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self._on_error = on_error or (lambda error: _log.warning("%s: %s", queue, error))
+        self._abort = Abort()
+        self._changed = threading.Condition()
+        # Guarded by it: tasks by lease, those of them that no handler has begun, how far a stop is.
+        self._held: Dict[str, WorkTask] = {}
+        self._waiting: Deque[WorkTask] = collections.deque()
+        self._is_stopping = False
+        self._is_over = False
+        self._threads: List[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begins; returns at once."""
+        with self._changed:
+            if self._threads or self._is_stopping:
+                raise RuntimeError("a worker runs once")
+            targets = [self._lease_on, self._extend_on] + [self._work_on] * self._concurrency
+            self._threads = [threading.Thread(target=target, daemon=True) for target in targets]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, grace: float = 30) -> None:
+        """Leases no more, releases what no handler has begun, and waits up to `grace` seconds for
+        the handlers. What still runs then is abandoned and released, so that another worker takes
+        it at once. Idempotent; not for handlers to call."""
+        with self._changed:
+            self._is_stopping = True
+            unbegun = [task.leased.lease for task in self._waiting]
+            self._waiting.clear()
+            self._changed.notify_all()
+        self._abort.set()
+        self._release(unbegun)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._held, grace)
+            late = [task for task in self._held.values() if not task._is_reported]
+            for task in late:
+                task.abandoned.set()
+        self._release([task.leased.lease for task in late])
+        with self._changed:
+            self._changed.wait_for(lambda: not self._held)  # a call each, at most
+            self._is_over = True
+            self._changed.notify_all()
+        for thread in self._threads[:2] + ([] if late else self._threads[2:]):
+            thread.join()
+
+    def run(self, grace: float = 30) -> None:
+        """Works until the process gets SIGTERM or SIGINT, then stops as stop(grace) does. Call it
+        in the main thread."""
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+
+        def on_signal(_: int, __: Optional[FrameType]) -> None:
+            os.write(writer, b"s")  # no locks in here
+
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        before = [signal.signal(number, on_signal) for number in numbers]
+        try:
+            self.start()
+            os.read(reader, 1)
+            self.stop(grace)
+        finally:
+            for number, handler in zip(numbers, before):
+                signal.signal(number, handler)
+            os.close(reader)
+            os.close(writer)
+
+    # ---- leasing ----
+
+    def _lease_on(self) -> None:
+        failures = 0
+        while True:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._is_stopping or len(self._held) < self._capacity)
+                if self._is_stopping:
+                    return
+                free = min(1000, self._capacity - len(self._held))
+            try:
+                tasks = self._client._lease(
+                    self._queue, free, self._wait, self._visibility_timeout, self._name,
+                    retry_for=0, abort=self._abort)
+                failures = 0
+            except DetentError as error:
+                if self._abort.is_set():
+                    return
+                self._on_error(error)
+                self._rest(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                failures += 1
+                continue
+            self._take([WorkTask(task) for task in tasks])
+
+    def _take(self, tasks: List[WorkTask]) -> None:
+        with self._changed:
+            is_late = self._is_stopping
+            if not is_late:
+                self._held.update({task.leased.lease: task for task in tasks})
+                self._waiting.extend(tasks)
+                self._changed.notify_all()
+        if is_late:
+            self._release([task.leased.lease for task in tasks])
+
+    def _rest(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_stopping, seconds)
+
+    def _release(self, leases: List[str]) -> None:
+        if leases:
+            self._try(lambda: self._client.release(leases))
+        with self._changed:
+            for lease in leases:
+                self._held.pop(lease, None)
+            self._changed.notify_all()
+
+    # ---- keeping ----
+
+    def _extend_on(self) -> None:
+        while True:
+            with self._changed:
+                if self._changed.wait_for(lambda: self._is_over, self._visibility_timeout / 3):
+                    return
+                leases = list(self._held)
+            if leases:
+                results = self._try(
+                    lambda: self._client.extend(leases, self._visibility_timeout))
+                self._lose([lease for lease, result in zip(leases, results or [])
+                            if result == "conflict"])
+
+    def _lose(self, leases: List[str]) -> None:
+        """They are somebody else's by now: those that are not begun are forgotten."""
+        with self._changed:
+            held = [self._held[lease] for lease in leases if lease in self._held]
+            lost = [task for task in held if not task._is_reported]
+            for task in lost:
+                task.abandoned.set()
+                if task in self._waiting:
+                    self._waiting.remove(task)
+                    del self._held[task.leased.lease]
+            self._changed.notify_all()
+        for task in lost:
+            self._on_error(RuntimeError(f"the lease of task {task.id} was lost"))
+
+    # ---- working ----
+
+    def _work_on(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_stopping)
+                if not self._waiting:
+                    return
+                task = self._waiting.popleft()
+            report = self._work(task)
+            with self._changed:
+                task._is_reported = not task.abandoned.is_set()
+            if task._is_reported and self._try(report) == ["conflict"]:
+                self._on_error(RuntimeError(f"the lease of task {task.id} was lost"))
+            with self._changed:
+                self._held.pop(task.leased.lease, None)
+                self._changed.notify_all()
+
+    def _work(self, task: WorkTask) -> Callable[[], List[str]]:
+        """Runs the handler. Returns: the call that tells the server."""
+        leases = [task.leased.lease]
+        delay: Optional[Duration] = None
+        try:
+            self._handler(task)
+        except Retry as retry:
+            text, delay = str(retry), retry.delay
+        except Exception as raised:
+            text = f"{type(raised).__name__}: {raised}"
+        else:
+            return lambda: self._client.complete(leases)
+        error = text.encode(errors="replace").decode()  # it may hold what no JSON can
+        return lambda: self._client.fail(leases, error=error, delay=delay)
+
+    def _try(self, call: Callable[[], List[str]]) -> Optional[List[str]]:
+        try:
+            return call()
+        except Exception as error:  # of the server; or a delay that is none
+            self._on_error(error)
+            return None

@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""Orders that are cancelled when they are not paid within 30 days.
+
+    PYTHONPATH=clients/python python3 clients/python/examples/orders.py [URL]
+
+Places two orders. The first is paid: its cancellation is cancelled. The second one's 30 days are
+made to pass, and the worker cancels it. Then it works on what falls due, until SIGTERM or Ctrl-C.
+"""
+
+import sys
+
+from detent import Client, TaskKey, Worker
+
+
+def main(url):
+    client = Client(url)
+    for order in ("o-1001", "o-1002"):
+        # With a key this may be repeated, whatever happened to the answer.
+        client.schedule("orders", {"order": order}, delay="30d", key=order)
+
+    client.cancel(TaskKey("orders", "o-1001"))
+    print("o-1001 is paid: its cancellation is cancelled", flush=True)
+    client.move(TaskKey("orders", "o-1002"), delay=0)  # 30 days later
+
+    def cancel_order(task):
+        print(f"{task.payload['order']} is due: cancelled", flush=True)
+        print("working until SIGTERM", flush=True)
+
+    Worker(client, "orders", cancel_order, concurrency=4).run()
+    print("stopped")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:7070")

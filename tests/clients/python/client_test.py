@@ -1,0 +1,234 @@
+"""The Python client against a server that answers as the test says: what is repeated and what is
+not, which error is raised, what goes over the wire. No test waits: the client's clock is a test's.
+"""
+
+import base64
+import datetime
+import hashlib
+import hmac
+import json
+import select
+import unittest
+
+import detent
+from detent.values import Backoff, to_milliseconds
+from scripted_server import ScriptedServer
+
+TASK = {"id": "256", "queue": "q", "state": "scheduled", "due_at": "2026-01-02T03:04:05.678Z"}
+DONE = (200, {}, TASK)
+BUSY = (503, {}, {"type": "urn:detent:error:unavailable", "status": 503, "detail": "busy"})
+
+
+def problem(status, kind, **more):
+    body = {"type": f"urn:detent:error:{kind}", "status": status, "detail": "no", **more}
+    return status, {}, body
+
+
+def client_of(server, retry_for=100):
+    """A client and the pauses it makes: they pass at once, on a clock of their own."""
+    client = detent.Client(server.url, retry_for=retry_for)
+    pauses = []
+    client._http._now = lambda: float(sum(pauses))
+    client._http._wait = pauses.append
+    return client, pauses
+
+
+class Repeats(unittest.TestCase):
+    def test_a_503_is_repeated_after_the_seconds_it_names(self):
+        with ScriptedServer((503, {"Retry-After": "7"}, {}), BUSY, DONE) as server:
+            client, pauses = client_of(server)
+            self.assertEqual(client.schedule("q", key="k").id, "256")
+            self.assertEqual(pauses[0], 7)
+            self.assertLessEqual(pauses[1], 0.2)
+            self.assertEqual(server.requests[0][3], server.requests[2][3])
+
+    def test_a_lost_connection_is_repeated_where_twice_is_once(self):
+        with ScriptedServer("drop", DONE) as server:
+            client, pauses = client_of(server)
+            client.move("256", delay="1h")
+            self.assertEqual(len(server.requests), 2)
+            self.assertEqual(len(pauses), 1)
+
+    def test_what_twice_is_not_once_is_sent_once(self):
+        calls = (
+            lambda client: client.schedule("q"),
+            lambda client: client.schedule_many(
+                [detent.NewTask("q", key="k"), detent.NewTask("q")]),
+            lambda client: client.trigger_schedule("s"),
+            lambda client: client.purge("q"),
+            lambda client: client.redrive("q"),
+        )
+        for call in calls:
+            for answer in (BUSY, "drop"):
+                with ScriptedServer(answer) as server:
+                    client, pauses = client_of(server)
+                    with self.assertRaises(detent.Unavailable) as raised:
+                        call(client)
+                    self.assertEqual((len(server.requests), pauses), (1, []))
+                    self.assertFalse(raised.exception.is_repeated)
+
+    def test_any_call_is_repeated_while_nobody_listens(self):
+        with ScriptedServer() as gone:
+            pass
+        client, pauses = client_of(gone, retry_for=20)
+        with self.assertRaises(detent.Unavailable):
+            client.schedule("q")
+        self.assertGreater(len(pauses), 4)
+        self.assertLessEqual(sum(pauses), 20)
+
+    def test_a_pause_that_ends_too_late_is_not_made(self):
+        with ScriptedServer((503, {"Retry-After": "101"}, {})) as server:
+            client, pauses = client_of(server)
+            with self.assertRaises(detent.Unavailable):
+                client.get("1")
+            self.assertEqual(pauses, [])
+
+    def test_the_error_of_a_repeat_says_so(self):
+        with ScriptedServer("drop", problem(404, "not_found")) as server:
+            client, _ = client_of(server)
+            with self.assertRaises(detent.NotFound) as raised:
+                client.cancel("256")
+            self.assertTrue(raised.exception.is_repeated)
+
+    def test_a_connection_is_kept_and_replaced_when_the_server_has_closed_it(self):
+        closing, hanging_up = (200, {"Connection": "close"}, TASK), (200, {"x-hang-up": ""}, TASK)
+        with ScriptedServer(DONE, DONE, closing, hanging_up, DONE) as server:
+            client, pauses = client_of(server)
+            for _ in range(4):
+                client.schedule("q")  # could not be repeated
+            select.select([client._http._idle[0].sock], [], [])  # its end has come
+            client.schedule("q")
+            self.assertEqual((server.connections, pauses), (3, []))
+
+
+class Errors(unittest.TestCase):
+    def test_each_has_its_class_and_carries_the_problem(self):
+        kinds = ((400, "invalid_argument", detent.InvalidArgument),
+                 (403, "forbidden", detent.Forbidden), (404, "not_found", detent.NotFound),
+                 (409, "conflict", detent.Conflict), (413, "too_large", detent.TooLarge),
+                 (429, "resource_exhausted", detent.ResourceExhausted),
+                 (500, "data_loss", detent.DataLoss), (500, "internal", detent.Internal))
+        for status, kind, expected in kinds:
+            with ScriptedServer(problem(status, kind, field="queue")) as server:
+                client, _ = client_of(server)
+                with self.assertRaises(detent.DetentError) as raised:
+                    client.get("1")
+                error = raised.exception
+                self.assertIs(type(error), expected)
+                self.assertEqual((error.status, error.field, error.detail), (status, "queue", "no"))
+                self.assertEqual(error.problem["type"], f"urn:detent:error:{kind}")
+
+    def test_an_answer_without_a_problem_is_known_by_its_status(self):
+        for status, expected in ((401, detent.Unauthorized), (405, detent.InvalidArgument),
+                                 (412, detent.Conflict), (502, detent.Internal)):
+            with ScriptedServer((status, {}, b"<html>")) as server:
+                client, _ = client_of(server)
+                with self.assertRaises(detent.DetentError) as raised:
+                    client.get("1")
+                self.assertIs(type(raised.exception), expected)
+
+    def test_an_answer_that_is_no_json_is_internal(self):
+        with ScriptedServer((200, {}, b"{")) as server:
+            client, _ = client_of(server)
+            with self.assertRaises(detent.Internal):
+                client.get("1")
+
+    def test_an_element_that_failed_is_an_error_among_the_results(self):
+        wrong = problem(400, "invalid_argument", field="dely")[2]
+        with ScriptedServer((200, {}, {"results": [TASK, {"error": wrong}]})) as server:
+            client, _ = client_of(server)
+            first, second = client.schedule_many([detent.NewTask("q"), detent.NewTask("q")])
+            self.assertEqual(first.id, "256")
+            self.assertIs(type(second), detent.InvalidArgument)
+            self.assertEqual(second.field, "dely")
+
+
+class Wire(unittest.TestCase):
+    def test_a_task_is_sent_with_all_that_was_said_of_it(self):
+        with ScriptedServer(DONE) as server:
+            client = detent.Client(server.url, token="t0")
+            due = datetime.datetime(2026, 1, 2, 3, 4, 5, 678900, datetime.timezone.utc)
+            client.schedule("q", b"\0\xff", due_at=due, key="k", priority=1, max_attempts=2,
+                            visibility_timeout=1.0005, backoff=Backoff("1s", 60),
+                            webhook="http://a/", headers={"X-A": "b"})
+            _, path, headers, body = server.requests[0]
+            self.assertEqual(path, "/v1/tasks")
+            self.assertEqual(headers["authorization"], "Bearer t0")
+            self.assertEqual(json.loads(body), {
+                "queue": "q", "payload_base64": "AP8=", "due_at": 1767323045679, "key": "k",
+                "priority": 1, "max_attempts": 2, "visibility_timeout_ms": 1001,
+                "backoff": {"initial": "1s", "max_ms": 60000}, "webhook": "http://a/",
+                "headers": {"X-A": "b"}})
+
+    def test_durations_are_rounded_up(self):
+        self.assertEqual(to_milliseconds(0.1), 100)
+        self.assertEqual(to_milliseconds(0.1001), 101)
+        self.assertEqual(to_milliseconds(datetime.timedelta(microseconds=1)), 1)
+        self.assertEqual(to_milliseconds(datetime.timedelta(days=30)), 2_592_000_000)
+
+    def test_names_are_encoded_in_paths(self):
+        with ScriptedServer(DONE, DONE) as server:
+            client, _ = client_of(server)
+            client.move(detent.TaskKey("a/b;c", "ä ?#%/.."), delay="1s")
+            client.run_now("256")
+            self.assertEqual(server.requests[0][1],
+                             "/v1/queues/a%2Fb%3Bc/keys/%C3%A4%20%3F%23%25%2F..")
+            self.assertEqual(server.requests[1][1], "/v1/tasks/256/run")
+
+    def test_a_url_that_is_more_than_a_host_is_refused(self):
+        for url in ("127.0.0.1:7070", "http://", "http://a/b", "http://u@a", "ftp://a"):
+            with self.assertRaises(ValueError):
+                detent.Client(url)
+
+    def test_a_naive_datetime_is_refused(self):
+        client = detent.Client()
+        with self.assertRaises(ValueError):
+            client.schedule("q", due_at=datetime.datetime(2026, 1, 2))
+
+
+class Webhooks(unittest.TestCase):
+    # The example of Standard Webhooks' specification and libraries.
+    KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    HEADERS = {"webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek", "webhook-timestamp": "1614265330",
+               "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}
+    BODY = b'{"test": 2432232314}'
+
+    def verify(self, keys=KEY, headers=None, body=BODY, now=1614265330):
+        return detent.verify_webhook(keys, {**self.HEADERS, **(headers or {})}, body, now=now)
+
+    def test_the_published_example_is_genuine(self):
+        self.assertEqual(self.verify(), "msg_p5jXN8AQM9LWM0D4loKWxJek")
+
+    def test_one_key_and_one_signature_that_agree_are_enough(self):
+        other = "whsec_" + base64.b64encode(b"x" * 24).decode()
+        both = "v1,AAAA " + self.HEADERS["webhook-signature"]
+        self.verify([other, self.KEY], {"webhook-signature": both})
+        self.verify(headers={"Webhook-Signature": both})
+
+    def test_what_was_changed_is_refused(self):
+        for change in ({"body": self.BODY + b" "}, {"now": 1614265330 + 301},
+                       {"now": 1614265330 - 301}, {"headers": {"webhook-id": "msg_2"}},
+                       {"headers": {"webhook-timestamp": "now"}},
+                       {"headers": {"webhook-signature": "v1,"}},
+                       {"headers": {"webhook-signature": "v2,é"}},
+                       {"keys": "whsec_" + base64.b64encode(b"x" * 24).decode()}):
+            with self.assertRaises(detent.InvalidSignature):
+                self.verify(**change)
+        with self.assertRaises(detent.InvalidSignature):
+            detent.verify_webhook(self.KEY, {}, self.BODY)
+
+    def test_a_key_that_is_none_is_a_mistake_of_the_caller(self):
+        for key in ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_%"):
+            with self.assertRaises(ValueError):
+                self.verify(key)
+
+    def test_what_is_signed_is_id_and_time_and_body(self):
+        secret = base64.b64decode(self.KEY[6:])
+        signed = hmac.new(secret, b"i.1.\xff", hashlib.sha256).digest()
+        self.assertEqual("i", detent.verify_webhook(self.KEY, {
+            "webhook-id": "i", "webhook-timestamp": "1",
+            "webhook-signature": "v1," + base64.b64encode(signed).decode()}, b"\xff", now=1))
+
+
+if __name__ == "__main__":
+    unittest.main()
