@@ -1,0 +1,144 @@
+// Calls by fetch, and which of them are repeated when an answer does not come.
+//
+// What matters in a client of a task server is to know whether a request may have been carried out.
+// So a call says whether doing it twice is harmless (`repeat`). When no connection could be made the
+// request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
+// harmless one is. Between the tries it waits as long as Retry-After says, else 100 ms, then twice
+// as long each time up to 5 s, less a random part.
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type DetentError, errorOf, Internal, InvalidArgument, Unavailable } from './errors.js';
+
+const firstPause = 100;
+const lastPause = 5_000;
+
+export type Repeat = 'never' | 'always';
+
+export interface Call {
+  repeat?: Repeat | undefined;
+  /** Milliseconds that the server may take besides. */
+  patience?: number | undefined;
+  retryFor?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** There was no connection, so the server has not seen the request. */
+class Unseen extends Unavailable {
+  override name = 'Unavailable';
+}
+const unseenCodes = new Set([
+  'ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** A name as one segment of a path. Throws InvalidArgument for "." and "..", which fetch takes for
+ *  steps in the path, however they are written. */
+export function segment(name: string): string {
+  if (name === '.' || name === '..') {
+    throw new InvalidArgument(`fetch cannot say the name "${name}" in a path`);
+  }
+  return encodeURIComponent(name);
+}
+
+export class Transport {
+  private readonly base: string;
+  private readonly headers: Record<string, string>;
+  // Of a test's own in tests.
+  private readonly now: () => number = () => performance.now();
+  private readonly wait = (pause: number, signal?: AbortSignal): Promise<void> =>
+    sleep(pause, undefined, signal ? { signal } : {});
+
+  constructor(
+    url: string,
+    token: string | undefined,
+    private readonly timeout: number,
+    private readonly retryFor: number,
+  ) {
+    const { protocol, origin, pathname, search, hash, username } = new URL(url);
+    if (protocol !== 'http:' && protocol !== 'https:') {
+      throw new TypeError(`"${url}" is not http://HOST[:PORT] or https://HOST[:PORT]`);
+    }
+    if (pathname !== '/' || search || hash || username) {
+      throw new TypeError(`"${url}" is more than a host and a port`);
+    }
+    this.base = origin;
+    this.headers = token ? { authorization: `Bearer ${token}` } : {};
+  }
+
+  /** The answer's JSON. Throws `signal.reason` once that is aborted. */
+  async call(method: string, path: string, body?: unknown, call: Call = {}): Promise<any> {
+    const giveUp = this.now() + (call.retryFor ?? this.retryFor);
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    for (let tries = 1; ; ++tries) {
+      call.signal?.throwIfAborted();
+      const { answer, error, retryAfter } = await this.try(method, path, text, call);
+      if (error === undefined) return answer;
+      error.isRepeated = tries > 1;
+      const pause = retryAfter ??
+        Math.min(lastPause, firstPause * 2 ** (tries - 1)) * (0.5 + Math.random() / 2);
+      const isHarmless = (call.repeat ?? 'always') === 'always' || error instanceof Unseen;
+      const isOver = this.now() + pause > giveUp;
+      if (!(error instanceof Unavailable) || !isHarmless || isOver) throw error;
+      await this.wait(pause, call.signal).catch(() => call.signal?.throwIfAborted());
+    }
+  }
+
+  private async try(
+    method: string, path: string, text: string | undefined, call: Call,
+  ): Promise<{ answer?: unknown; error?: DetentError; retryAfter?: number | undefined }> {
+    const limit = new AbortController();
+    const abort = () => limit.abort(call.signal?.reason);
+    call.signal?.addEventListener('abort', abort);
+    const patience = this.timeout + (call.patience ?? 0);
+    const timer = setTimeout(() => limit.abort(), patience);
+    try {
+      const headers = { ...this.headers };
+      if (text !== undefined) headers['content-type'] = 'application/json';
+      const response = await fetch(this.base + path, {
+        method, headers, signal: limit.signal, redirect: 'manual',
+        ...(text === undefined ? {} : { body: text }),
+      });
+      return read(response, await response.text());
+    } catch (lost) {
+      call.signal?.throwIfAborted();
+      const where = `${method} ${path}`;
+      if (limit.signal.aborted) {
+        return { error: new Unavailable(`${where}: no answer within ${patience} ms`) };
+      }
+      return { error: lostCall(where, lost) };
+    } finally {
+      clearTimeout(timer);
+      call.signal?.removeEventListener('abort', abort);
+    }
+  }
+}
+
+function lostCall(where: string, lost: unknown): DetentError {
+  const cause = (lost as { cause?: { code?: string; message?: string } }).cause;
+  const kind = unseenCodes.has(cause?.code ?? '') ? Unseen : Unavailable;
+  const why = cause?.message || cause?.code || String(lost);
+  return new kind(`${where}: ${why}`, {}, 0, { cause: lost });
+}
+
+function read(response: Response, text: string) {
+  let answer: unknown;
+  let error: DetentError | undefined;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    error = new Internal('the answer is no JSON', {}, response.status);
+  }
+  if (response.ok) return error ? { error } : { answer };
+  const seconds = response.headers.get('retry-after') ?? '';
+  const isNamed = response.status === 503 && /^\d+$/.test(seconds);
+  return {
+    error: errorOf(response.status, answer),
+    retryAfter: isNamed ? Number(seconds) * 1000 : undefined,
+  };
+}
+
+/** A value or an error for each result of a call for many. */
+export function readResults<T>(answer: any, readOne: (result: any) => T): (T | DetentError)[] {
+  return answer.results.map((result: any) =>
+    result.error ? errorOf(result.error.status ?? 0, result.error) : readOne(result));
+}

@@ -1,0 +1,271 @@
+// The worker: takes what is due from one queue, hands it to a function, reports what became of it.
+//
+// A handler that returns (whose promise resolves) has completed its task; one that throws has failed
+// it, and the task comes again after its backoff (throw Retry to say when). Leases are extended while
+// tasks are held, at every third of the visibility timeout, so a handler may take as long as it
+// needs, if it lets go of the event loop. Delivery is at least once: after a crash of either side a
+// task comes again, and a handler must bear that.
+import { hostname } from 'node:os';
+
+import { type Client } from './client.js';
+import { type Duration, type LeasedTask, type LeaseStatus } from './values.js';
+
+const pauses = [100, 200, 500, 1_000, 2_000, 5_000]; // between leases that fail
+const lastPause = 5_000;
+
+/** Thrown by a handler: the attempt failed with this error, and the task comes again after `delay`,
+ *  else after its backoff. */
+export class Retry extends Error {
+  override name = 'Retry';
+  constructor(error = '', readonly delay?: Duration) {
+    super(error);
+  }
+}
+
+/** A task as its handler sees it. */
+export interface WorkTask extends LeasedTask {
+  /** Aborted when the work is not wanted any more: the lease was lost, or stop() waits no longer.
+   *  What the handler returns then is not reported. */
+  readonly abandoned: AbortSignal;
+}
+
+export type Handler = (task: WorkTask) => unknown;
+
+export interface WorkerOptions {
+  /** Tasks worked on at once; 1 if not given. */
+  concurrency?: number;
+  /** Tasks leased besides, so that the next is there when one is done; for short tasks. 0. */
+  prefetch?: number;
+  /** Milliseconds; when this process dies, its tasks come again after so long. 60 000. */
+  visibilityTimeout?: number;
+  /** Milliseconds that a lease waits for a task; at most 60 000. 20 000. */
+  wait?: number;
+  /** For people to see; this host's and process's if not given. */
+  name?: string;
+  /** Told of calls that failed and of leases that were lost; must not throw. Else they are logged by
+   *  console.warn. */
+  onError?: (error: unknown) => void;
+}
+
+interface Held {
+  task: WorkTask;
+  abandon: AbortController;
+  isReported: boolean; // the handler is done with it
+}
+
+/** Runs once: start() and stop(), or run(). */
+export class Worker {
+  private readonly concurrency: number;
+  private readonly capacity: number;
+  private readonly visibilityTimeout: number;
+  private readonly wait: number;
+  private readonly name: string;
+  private readonly onError: (error: unknown) => void;
+  private readonly held = new Map<string, Held>(); // by lease
+  private readonly waiting: Held[] = []; // those of them that no handler has begun
+  private readonly poll = new AbortController();
+  private running = 0;
+  private isStopping = false;
+  private loop: Promise<void> | undefined;
+  private extension: NodeJS.Timeout | undefined;
+  private readonly watchers = new Set<() => void>();
+
+  /** `handler` is called for up to `concurrency` tasks at once. */
+  constructor(
+    private readonly client: Client,
+    private readonly queue: string,
+    private readonly handler: Handler,
+    options: WorkerOptions = {},
+  ) {
+    this.concurrency = options.concurrency ?? 1;
+    this.capacity = this.concurrency + (options.prefetch ?? 0);
+    this.visibilityTimeout = options.visibilityTimeout ?? 60_000;
+    this.wait = options.wait ?? 20_000;
+    this.name = options.name ?? `${hostname()}:${process.pid}`;
+    this.onError = options.onError ?? ((error) => console.warn(`detent: ${queue}: ${error}`));
+    if (this.concurrency < 1 || this.capacity < this.concurrency || this.visibilityTimeout <= 0) {
+      throw new RangeError('concurrency and visibilityTimeout must be positive');
+    }
+  }
+
+  /** Begins; returns at once. */
+  start(): void {
+    if (this.loop || this.isStopping) throw new Error('a worker runs once');
+    this.extension = setInterval(() => void this.extend(), this.visibilityTimeout / 3);
+    this.loop = this.leaseOn();
+  }
+
+  /** Leases no more, releases what no handler has begun, and waits up to `grace` milliseconds for the
+   *  handlers. What still runs then is abandoned and released, so that another worker takes it at
+   *  once. Idempotent; not for handlers to call. */
+  async stop(grace = 30_000): Promise<void> {
+    this.isStopping = true;
+    this.poll.abort();
+    this.changed();
+    await this.release(this.waiting.splice(0));
+    await this.until(() => this.held.size === 0, grace);
+    const late = [...this.held.values()].filter((held) => !held.isReported);
+    for (const { abandon } of late) abandon.abort();
+    await this.release(late);
+    await this.loop;
+    await this.until(() => this.held.size === 0);
+    clearInterval(this.extension);
+  }
+
+  /** Works until the process gets SIGTERM or SIGINT, then stops as stop(grace) does. */
+  async run(grace = 30_000): Promise<void> {
+    const signals = ['SIGTERM', 'SIGINT'] as const;
+    let onSignal: () => void = () => {};
+    const stopped = new Promise<void>((resolve) => (onSignal = resolve));
+    for (const signal of signals) process.on(signal, onSignal);
+    try {
+      this.start();
+      await stopped;
+      await this.stop(grace);
+    } finally {
+      for (const signal of signals) process.off(signal, onSignal);
+    }
+  }
+
+  // ---- leasing ----
+
+  private async leaseOn(): Promise<void> {
+    let failures = 0;
+    while (!this.isStopping) {
+      await this.until(() => this.isStopping || this.held.size < this.capacity);
+      if (this.isStopping) return;
+      const options = {
+        max: Math.min(1000, this.capacity - this.held.size), wait: this.wait,
+        visibilityTimeout: this.visibilityTimeout, worker: this.name, signal: this.poll.signal,
+      };
+      try {
+        this.take(await this.client.leaseOnce(this.queue, options, 0));
+        failures = 0;
+      } catch (error) {
+        if (this.isStopping) return;
+        this.onError(error);
+        await this.until(() => this.isStopping, pauses[failures++] ?? lastPause);
+      }
+    }
+  }
+
+  private take(tasks: readonly LeasedTask[]): void {
+    const taken = tasks.map((leased): Held => {
+      const abandon = new AbortController();
+      return { task: { ...leased, abandoned: abandon.signal }, abandon, isReported: false };
+    });
+    for (const held of taken) this.held.set(held.task.lease, held);
+    if (this.isStopping) {
+      void this.release(taken);
+      return;
+    }
+    this.waiting.push(...taken);
+    this.begin();
+  }
+
+  private async release(unwanted: readonly Held[]): Promise<void> {
+    const leases = unwanted.map(({ task }) => task.lease);
+    if (leases.length > 0) await this.try(() => this.client.release(leases));
+    this.forget(leases);
+  }
+
+  // ---- keeping ----
+
+  private async extend(): Promise<void> {
+    const leases = [...this.held.keys()];
+    if (leases.length === 0) return;
+    const results = await this.try(() => this.client.extend(leases, this.visibilityTimeout));
+    this.lose(leases.filter((_, i) => results?.[i] === 'conflict'));
+  }
+
+  /** They are somebody else's by now: those that are not begun are forgotten. */
+  private lose(leases: readonly string[]): void {
+    for (const lease of leases) {
+      const held = this.held.get(lease);
+      if (!held || held.isReported) continue;
+      held.abandon.abort();
+      const place = this.waiting.indexOf(held);
+      if (place >= 0) {
+        this.waiting.splice(place, 1);
+        this.forget([lease]);
+      }
+      this.onError(new Error(`the lease of task ${held.task.id} was lost`));
+    }
+  }
+
+  // ---- working ----
+
+  private begin(): void {
+    while (this.running < this.concurrency) {
+      const next = this.waiting.shift();
+      if (!next) return;
+      ++this.running;
+      void this.work(next).then(() => {
+        --this.running;
+        this.begin();
+      });
+    }
+  }
+
+  private async work(held: Held): Promise<void> {
+    const { task } = held;
+    const report = await this.handle(task);
+    if (!task.abandoned.aborted) {
+      held.isReported = true;
+      const results = await this.try(report);
+      if (results?.[0] === 'conflict') {
+        this.onError(new Error(`the lease of task ${task.id} was lost`));
+      }
+    }
+    this.forget([task.lease]);
+  }
+
+  /** Runs the handler. Resolves with the call that tells the server. */
+  private async handle(task: WorkTask): Promise<() => Promise<LeaseStatus[]>> {
+    try {
+      await this.handler(task);
+      return () => this.client.complete([task.lease]);
+    } catch (thrown) {
+      const retry = thrown instanceof Retry ? thrown : undefined;
+      const error = (retry ? retry.message : String(thrown)).replace(/\p{Surrogate}/gu, '?');
+      return () => this.client.fail([task.lease], { error, delay: retry?.delay });
+    }
+  }
+
+  private async try(call: () => Promise<LeaseStatus[]>): Promise<LeaseStatus[] | undefined> {
+    try {
+      return await call();
+    } catch (error) {
+      this.onError(error);
+      return undefined;
+    }
+  }
+
+  // ---- what is held, and waiting for it to change ----
+
+  private forget(leases: readonly string[]): void {
+    for (const lease of leases) this.held.delete(lease);
+    this.changed();
+  }
+
+  private changed(): void {
+    for (const watcher of this.watchers) watcher();
+  }
+
+  /** Resolves once it is so, or after so many milliseconds. */
+  private async until(isSo: () => boolean, limit?: number): Promise<void> {
+    if (isSo()) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.watchers.delete(watcher);
+        resolve();
+      };
+      const watcher = () => {
+        if (isSo()) end();
+      };
+      const timer = limit === undefined ? undefined : setTimeout(end, limit);
+      this.watchers.add(watcher);
+    });
+  }
+}

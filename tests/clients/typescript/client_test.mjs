@@ -1,0 +1,257 @@
+// The TypeScript client, compiled, against a server that answers as the test says: what is repeated
+// and what is not, which error it is, what goes over the wire. No test waits: the client's clock is
+// the test's.
+import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
+import http from 'node:http';
+import { test } from 'node:test';
+
+import * as detent from '../../../clients/typescript/dist/index.js';
+
+const task = { id: '256', queue: 'q', state: 'scheduled', due_at: '2026-01-02T03:04:05.678Z' };
+const done = { body: task };
+const busy = {
+  status: 503, body: { type: 'urn:detent:error:unavailable', status: 503, detail: 'busy' } };
+const problem = (status, kind, more) => ({
+  status, body: { type: `urn:detent:error:${kind}`, status, detail: 'no', ...more } });
+
+/** Answers one request each, or drops its connection ('drop'), and notes what it was asked. */
+async function script(t, ...answers) {
+  const requests = [];
+  const server = http.createServer(async (request, response) => {
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const { method, url, headers } = request;
+    requests.push({ method, url, headers, body: Buffer.concat(parts).toString() });
+    const answer = answers.shift();
+    if (answer === 'drop') return request.socket.destroy();
+    if (answer === 'silence') return undefined;
+    const { status = 200, headers: more = {}, body } = answer;
+    response.writeHead(status, more).end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = () => new Promise((resolve) => {
+    server.closeAllConnections();
+    server.close(resolve);
+  });
+  t.after(close);
+  return { requests, close, url: `http://127.0.0.1:${server.address().port}` };
+}
+
+/** A client and the pauses it makes: they pass at once, on a clock of their own. */
+function clientOf(server, retryFor = 100_000) {
+  const client = new detent.Client(server.url, { retryFor });
+  const pauses = [];
+  client.http.now = () => pauses.reduce((sum, pause) => sum + pause, 0);
+  client.http.wait = async (pause) => void pauses.push(pause);
+  return { client, pauses };
+}
+
+test('a 503 is repeated after the seconds it names', async (t) => {
+  const server = await script(t, { status: 503, headers: { 'retry-after': '7' }, body: {} }, busy, done);
+  const { client, pauses } = clientOf(server);
+  assert.equal((await client.schedule({ queue: 'q', key: 'k' })).id, '256');
+  assert.equal(pauses[0], 7_000);
+  assert.ok(pauses[1] <= 200);
+  assert.equal(server.requests[0].body, server.requests[2].body);
+});
+
+test('a lost connection is repeated where twice is once', async (t) => {
+  const server = await script(t, 'drop', done);
+  const { client, pauses } = clientOf(server);
+  await client.move('256', { delay: '1h' });
+  assert.equal(server.requests.length, 2);
+  assert.equal(pauses.length, 1);
+});
+
+test('what twice is not once is sent once', async (t) => {
+  const calls = [
+    (client) => client.schedule({ queue: 'q' }),
+    (client) => client.scheduleMany([{ queue: 'q', key: 'k' }, { queue: 'q' }]),
+    (client) => client.triggerSchedule('s'),
+    (client) => client.purge('q'),
+    (client) => client.redrive('q'),
+  ];
+  for (const call of calls) {
+    for (const answer of [busy, 'drop']) {
+      const server = await script(t, answer);
+      const { client, pauses } = clientOf(server);
+      await assert.rejects(call(client), (error) =>
+        error instanceof detent.Unavailable && !error.isRepeated);
+      assert.equal(server.requests.length, 1);
+      assert.deepEqual(pauses, []);
+    }
+  }
+});
+
+test('any call is repeated while nobody listens', async (t) => {
+  const gone = await script(t);
+  await gone.close();
+  const { client, pauses } = clientOf(gone, 20_000);
+  await assert.rejects(client.schedule({ queue: 'q' }), detent.Unavailable);
+  assert.ok(pauses.length > 4);
+  assert.ok(client.http.now() <= 20_000);
+});
+
+test('a pause that ends too late is not made', async (t) => {
+  const server = await script(t, { status: 503, headers: { 'retry-after': '101' }, body: {} });
+  const { client, pauses } = clientOf(server);
+  await assert.rejects(client.get('1'), detent.Unavailable);
+  assert.deepEqual(pauses, []);
+});
+
+test('the error of a repeat says so', async (t) => {
+  const server = await script(t, 'drop', problem(404, 'not_found'));
+  const { client } = clientOf(server);
+  await assert.rejects(client.cancel('256'), (error) =>
+    error instanceof detent.NotFound && error.isRepeated);
+});
+
+test('a signal gives a call up, and its pause between tries', async (t) => {
+  const server = await script(t, 'silence', { ...busy, headers: { 'retry-after': '9' } });
+  const client = new detent.Client(server.url);
+  const reason = new Error('enough');
+  const first = new AbortController();
+  const waiting = client.get('1', { signal: first.signal });
+  while (server.requests.length === 0) await new Promise(setImmediate);
+  first.abort(reason);
+  await assert.rejects(waiting, reason);
+  const second = new AbortController();
+  const { wait } = client.http;
+  client.http.wait = (pause, signal) => {
+    queueMicrotask(() => second.abort(reason));
+    return wait(pause, signal);
+  };
+  await assert.rejects(client.get('1', { signal: second.signal }), reason);
+  await assert.rejects(client.get('1', { signal: second.signal }), reason);
+  assert.equal(server.requests.length, 2);
+});
+
+test('a server that says nothing is given up after the time-out', async (t) => {
+  const server = await script(t, 'silence');
+  const client = new detent.Client(server.url, { timeout: 20, retryFor: 0 });
+  await assert.rejects(client.get('1'), /no answer within 20 ms/);
+});
+
+test('each error has its class and carries the problem', async (t) => {
+  const kinds = [[400, 'invalid_argument', detent.InvalidArgument],
+    [403, 'forbidden', detent.Forbidden], [404, 'not_found', detent.NotFound],
+    [409, 'conflict', detent.Conflict], [413, 'too_large', detent.TooLarge],
+    [429, 'resource_exhausted', detent.ResourceExhausted],
+    [500, 'data_loss', detent.DataLoss], [500, 'internal', detent.Internal]];
+  for (const [status, kind, expected] of kinds) {
+    const server = await script(t, problem(status, kind, { field: 'queue' }));
+    const { client } = clientOf(server);
+    await assert.rejects(client.get('1'), (error) => {
+      assert.equal(error.constructor, expected);
+      assert.equal(error.name, expected.name);
+      assert.deepEqual([error.status, error.field, error.detail, error.message],
+        [status, 'queue', 'no', 'queue: no']);
+      assert.equal(error.problem.type, `urn:detent:error:${kind}`);
+      return true;
+    });
+  }
+});
+
+test('an answer without a problem is known by its status', async (t) => {
+  const kinds = [[401, detent.Unauthorized], [405, detent.InvalidArgument],
+    [412, detent.Conflict], [502, detent.Internal], [200, detent.Internal]];
+  for (const [status, expected] of kinds) {
+    const server = await script(t, { status, body: '<html>' });
+    const { client } = clientOf(server);
+    await assert.rejects(client.get('1'), (error) => error.constructor === expected);
+  }
+});
+
+test('an element that failed is an error among the results', async (t) => {
+  const wrong = problem(400, 'invalid_argument', { field: 'dely' }).body;
+  const server = await script(t, { body: { results: [task, { error: wrong }] } });
+  const { client } = clientOf(server);
+  const [first, second] = await client.scheduleMany([{ queue: 'q' }, { queue: 'q' }]);
+  assert.equal(first.id, '256');
+  assert.equal(second.constructor, detent.InvalidArgument);
+  assert.equal(second.field, 'dely');
+});
+
+test('a task is sent with all that was said of it', async (t) => {
+  const server = await script(t, done);
+  const client = new detent.Client(server.url, { token: 't0' });
+  await client.schedule({
+    queue: 'q', payload: new Uint8Array([0, 255]), dueAt: new Date(1767323045679), key: 'k',
+    priority: 1, maxAttempts: 2, visibilityTimeout: 1000.5, backoff: { initial: '1s', max: 60_000 },
+    webhook: 'http://a/', headers: { 'X-Aa': 'b' }, delay: undefined });
+  const [{ url, headers, body }] = server.requests;
+  assert.equal(url, '/v1/tasks');
+  assert.equal(headers.authorization, 'Bearer t0');
+  assert.deepEqual(JSON.parse(body), {
+    queue: 'q', payload_base64: 'AP8=', due_at: 1767323045679, key: 'k', priority: 1,
+    max_attempts: 2, visibility_timeout_ms: 1001, backoff: { initial: '1s', max_ms: 60000 },
+    webhook: 'http://a/', headers: { 'X-Aa': 'b' } });
+});
+
+test('names are encoded in paths, and those that fetch cannot say are refused', async (t) => {
+  const server = await script(t, done, done);
+  const { client } = clientOf(server);
+  await client.move({ queue: 'a/b;c', key: 'ä ?#%/..' }, { delay: '1s' });
+  await client.runNow('256');
+  assert.equal(server.requests[0].url, '/v1/queues/a%2Fb%3Bc/keys/%C3%A4%20%3F%23%25%2F..');
+  assert.equal(server.requests[1].url, '/v1/tasks/256/run');
+  for (const name of ['.', '..']) {
+    await assert.rejects(client.queue(name), detent.InvalidArgument);
+    await assert.rejects(client.cancel({ queue: 'q', key: name }), detent.InvalidArgument);
+  }
+});
+
+test('a URL that is more than a host is refused', () => {
+  for (const url of ['127.0.0.1:7070', 'http://', 'http://a/b', 'http://u@a', 'ftp://a']) {
+    assert.throws(() => new detent.Client(url), TypeError);
+  }
+});
+
+// The example of Standard Webhooks' specification and libraries.
+const key = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const otherKey = 'whsec_' + Buffer.alloc(24, 'x').toString('base64');
+const sent = {
+  'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek', 'webhook-timestamp': '1614265330',
+  'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=' };
+const text = '{"test": 2432232314}';
+function verify({ keys = key, headers = {}, body = text, seconds = 1614265330 } = {}) {
+  return detent.verifyWebhook(keys, { ...sent, ...headers }, body, { now: seconds * 1000 });
+}
+
+test('the published webhook is genuine', () => {
+  assert.equal(verify(), 'msg_p5jXN8AQM9LWM0D4loKWxJek');
+  assert.equal(detent.verifyWebhook(key, new Headers(sent), Buffer.from(text),
+    { now: 1614265330_000 }), 'msg_p5jXN8AQM9LWM0D4loKWxJek');
+});
+
+test('one key and one signature that agree are enough', () => {
+  const both = `v1,AAAA ${sent['webhook-signature']}`;
+  verify({ keys: [otherKey, key], headers: { 'webhook-signature': both } });
+  const { 'webhook-id': id, ...rest } = sent;
+  detent.verifyWebhook(key, { ...rest, 'Webhook-Id': id }, text, { now: 1614265330_000 });
+});
+
+test('a webhook that was changed is refused', () => {
+  const changes = [{ body: text + ' ' }, { seconds: 1614265330 + 301 },
+    { seconds: 1614265330 - 301 }, { headers: { 'webhook-id': 'msg_2' } },
+    { headers: { 'webhook-timestamp': 'now' } }, { headers: { 'webhook-signature': 'v1,' } },
+    { headers: { 'webhook-signature': 'v2,é' } }, { headers: { 'webhook-id': undefined } },
+    { keys: otherKey }];
+  for (const change of changes) assert.throws(() => verify(change), detent.InvalidSignature);
+});
+
+test('a key that is none is a mistake of the caller', () => {
+  for (const keys of ['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_%']) {
+    assert.throws(() => verify({ keys }), TypeError);
+  }
+});
+
+test('what is signed is id and time and body', () => {
+  const secret = Buffer.from(key.slice(6), 'base64');
+  const body = Buffer.from([255]);
+  const signed = crypto.createHmac('sha256', secret).update('i.1.').update(body).digest('base64');
+  const headers = {
+    'webhook-id': 'i', 'webhook-timestamp': '1', 'webhook-signature': `v1,${signed}` };
+  assert.equal(detent.verifyWebhook(key, headers, body, { now: 1000 }), 'i');
+});
