@@ -60,6 +60,7 @@ struct Parsed {
 void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
   app.add_option("--data", data, what)
       ->envname("DETENT_DATA")
+      ->check([](const std::string& name) { return name.empty() ? "must name a folder" : ""; }, "")
       ->type_name("DIR")
       ->capture_default_str();
 }

@@ -9,9 +9,7 @@
 #include <optional>
 #include <utility>
 
-#define TOML_EXCEPTIONS 0         // errors are values
-#define TOML_ENABLE_FORMATTERS 0  // it is only read
-#include <toml++/toml.h>
+#include "cli/toml_parser.h"
 
 namespace detent::cli {
 

@@ -275,6 +275,9 @@ TEST_F(Settings, ABadFileIsToldWithItsLine) {
   EXPECT_EQ(told_of("data = \"a\"\ndata = \"b\"\n").rfind(all + ":2: ", 0), 0U);
   EXPECT_EQ(told_of("data = \"a\"\nhttp = 127.0.0.1:1\n").rfind(all + ":2: ", 0), 0U);
   EXPECT_EQ(told_of("data = \"\xFF\"\n").rfind(all + ":1: ", 0), 0U);
+  EXPECT_EQ(told_of("data = \"a\"\n[\\]\n").rfind(all + ":2: ", 0), 0U);
+  EXPECT_EQ(told_of("data = \"a\"\na\u00e9 = 1\n").rfind(all + ":2: ", 0), 0U);
+  EXPECT_EQ(told_of("data = \"\"\n"), all + ":1: data: must name a folder\n");
   EXPECT_EQ(told_of(std::string(kLargestSettingsFile + 1, '\n')), all + ": is larger than 1 MB\n");
   EXPECT_EQ(told({"--config", folder_.path()}, ExitCode::usage),
             "detent serve: " + folder_.path() + ": cannot be read: Is a directory\n");

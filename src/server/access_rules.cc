@@ -5,11 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "cli/toml_parser.h"
 #include "task/task.h"
-
-#define TOML_EXCEPTIONS 0         // errors are values
-#define TOML_ENABLE_FORMATTERS 0  // it is only read
-#include <toml++/toml.h>
 
 namespace detent::server {
 namespace {

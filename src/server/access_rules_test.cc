@@ -54,6 +54,8 @@ TEST(AccessRules, AWrongFileIsRefusedWithItsLineAndWhatIsAllowed) {
       {"x = 1\n", "f:1: 'x' is not known; tokens are [[token]]"},
       {"[token]\nname = \"a\"\n", "tokens are [[token]]"},
       {"[[token]\n", "f:1: "},
+      {"\n[\\]\n", "f:2: "},
+      {"\na\u00e9 = 1\n", "f:2: "},
       {"[[token]]\nname = \"a\"\nsha = \"b\"\n", "f:3: 'sha' is not known; a token has name"},
       {"[[token]]\nname = \"a\"\nscopes = [\"read\"]\n", "f:1: the token has no sha256"},
       {"[[token]]\nsha256 = \"" + hash + "\"\nscopes = [\"read\"]\n", "has no name"},

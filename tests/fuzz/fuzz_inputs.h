@@ -13,7 +13,9 @@ namespace detent::fuzz {
 
 /// The first byte says into how large pieces the rest is cut.
 void beanstalk_commands(std::string_view input);
-/// Likewise: a connection's bytes as requests, and as responses.
+/// A file of settings for `detent serve`.
+void config_files(std::string_view input);
+/// As beanstalk_commands: a connection's bytes as requests, and as responses.
 void http_messages(std::string_view input);
 /// Requests with a 0 byte between them, each to all of the server's routes over a store in memory:
 /// "POST /v1/tasks", header lines, an empty line, the body. "WAIT 1500" moves the clock by so many

@@ -8,6 +8,7 @@ namespace detent::fuzz {
 namespace {
 
 TEST(Corpus, BeanstalkCommands) { replay("beanstalk_commands", beanstalk_commands); }
+TEST(Corpus, ConfigFiles) { replay("config_files", config_files); }
 TEST(Corpus, HttpMessages) { replay("http_messages", http_messages); }
 TEST(Corpus, HttpRoutes) { replay("http_routes", http_routes); }
 TEST(Corpus, JsonBodies) { replay("json_bodies", json_bodies); }
