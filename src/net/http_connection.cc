@@ -49,6 +49,7 @@ void HttpConnection::close() {
   if (phase_ == Phase::closed) return;
   const auto self = shared_from_this();
   phase_ = Phase::closed;
+  charge(0);
   clear_deadline();
   timer_.cancel();
   error_code ignored;
@@ -210,6 +211,7 @@ void HttpConnection::read_on() {
     phase_ = Phase::reading;
     set_deadline(context_.options.read_timeout);
   }
+  if (in_body && refuse_body()) return;
   if (in_body && parser_.expects_continue() && !std::exchange(sent_continue_, true)) {
     head_ = kContinue;
     return write(AfterWriting::read_on);
@@ -217,10 +219,34 @@ void HttpConnection::read_on() {
   watch();
 }
 
+/// Whether it was answered instead of reading on: whoever sends it may not, or there are too many
+/// bodies.
+bool HttpConnection::refuse_body() {
+  if (!std::exchange(is_head_checked_, true) && context_.check) {
+    HttpRequest head = parser_.head();
+    head.peer = peer_;
+    if (std::optional<HttpResponse> refusal = context_.check(head)) {
+      fail_with(*std::move(refusal));
+      return true;
+    }
+  }
+  charge(parser_.body_size());
+  if (context_.body_bytes <= context_.options.max_body_bytes_of_all) return false;
+  fail(503, "too many large requests at once");
+  return true;
+}
+
+/// Of this connection's request.
+void HttpConnection::charge(std::size_t body_bytes) {
+  context_.body_bytes += body_bytes - std::exchange(charged_, body_bytes);
+}
+
 void HttpConnection::deliver() {
   phase_ = Phase::held;
   clear_deadline();
+  is_head_checked_ = false;
   sent_continue_ = false;
+  charge(parser_.body_size());
   keeps_alive_ = parser_.keeps_alive();
   is_http11_ = parser_.is_http11();
   is_head_ = parser_.is_head();
@@ -253,12 +279,18 @@ HttpConnection::AfterWriting HttpConnection::after_answer() const {
 /// Answers what never reached the handler. The client may still be sending the request, so the
 /// connection lingers: closed at once, it would be reset, and the answer could be lost with it.
 void HttpConnection::fail(int status, std::string_view detail) {
+  fail_with(context_.error_page(status, detail));
+}
+
+void HttpConnection::fail_with(HttpResponse response) {
   const bool has_start_line = parser_.state() == ParseState::body;
   is_head_ = has_start_line && parser_.is_head();
-  write_response(context_.error_page(status, detail), AfterWriting::linger);
+  parser_.drop();
+  write_response(std::move(response), AfterWriting::linger);
 }
 
 void HttpConnection::write_response(HttpResponse response, AfterWriting after) {
+  charge(0);
   write_head(response, after, BodyEnd::by_length);
   if (has_body(response.status) && !is_head_) body_ = std::move(response.body);
   write(after);
@@ -287,6 +319,7 @@ void HttpConnection::post_look() {
 
 void HttpConnection::begin_stream(const HttpResponse& head) {
   if (phase_ != Phase::held) return;  // closed since it was posted
+  charge(0);
   keeps_alive_ = keeps_alive_ && is_http11_;
   write_head(head, after_answer(), is_http11_ ? BodyEnd::by_chunk : BodyEnd::by_close);
   if (has_body(head.status) && !is_head_) return write(AfterWriting::stream_on);

@@ -38,9 +38,11 @@ struct ConnectionContext {
   const HttpServerOptions& options;
   const HttpHandler& handler;
   const ErrorPage& error_page;
+  const HeadCheck& check;
   ConnectionLoop<HttpConnection>& loop;
   HttpDate date = {};
   SystemClock clock = {};
+  std::size_t body_bytes = 0;  // the sum of what the connections have charged
   std::array<char, kReadBytes> read_buffer = {};
 };
 
@@ -97,10 +99,13 @@ class HttpConnection final : public AnswerTarget,
   void await_request();
   void parse(std::string_view fresh);
   void read_on();
+  bool refuse_body();
+  void charge(std::size_t body_bytes);
   void deliver();
 
   void answer(std::optional<HttpResponse> response);
   void fail(int status, std::string_view detail);
+  void fail_with(HttpResponse response);
   void write_response(HttpResponse response, AfterWriting after);
   AfterWriting after_answer() const;
   void write_head(const HttpResponse& response, AfterWriting after_body, BodyEnd body_end);
@@ -129,7 +134,9 @@ class HttpConnection final : public AnswerTarget,
 
   RequestParser parser_;
   InputBuffer input_;
+  bool is_head_checked_ = false;
   bool sent_continue_ = false;
+  std::size_t charged_ = 0;  // bytes of a body that is here, or with the handler
 
   // Of the request that is held or being answered.
   bool keeps_alive_ = false;

@@ -286,13 +286,22 @@ bool RequestParser::is_http11() const noexcept { return sink_->http11; }
 bool RequestParser::expects_continue() const noexcept { return sink_->expects_continue; }
 bool RequestParser::is_head() const noexcept { return sink_->method == "HEAD"; }
 
+HttpRequest RequestParser::head() const {
+  DETENT_CHECK(state() == ParseState::body);
+  return {.method = sink_->method, .target = sink_->target, .headers = sink_->headers, .body = {}};
+}
+
+std::size_t RequestParser::body_size() const noexcept { return sink_->body.size(); }
+
+void RequestParser::drop() { sink_ = std::make_unique<Sink>(limits_); }
+
 HttpRequest RequestParser::take() {
   DETENT_CHECK(state() == ParseState::complete);
   HttpRequest request{.method = std::move(sink_->method),
                       .target = std::move(sink_->target),
                       .headers = std::move(sink_->headers),
                       .body = std::move(sink_->body)};
-  sink_ = std::make_unique<Sink>(limits_);  // Beast's parser reads one message
+  drop();  // Beast's parser reads one message
   return request;
 }
 

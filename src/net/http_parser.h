@@ -61,6 +61,12 @@ class RequestParser {
   bool expects_continue() const noexcept;
   bool is_head() const noexcept;
 
+  /// The request as far as its header tells: a copy without the body. Requires: the state is body.
+  HttpRequest head() const;
+  /// Bytes of the body that are here. Those of a request handed out are not.
+  std::size_t body_size() const noexcept;
+  /// Lets go of what was read; the next parse() starts another request.
+  void drop();
   /// Hands the request out; the next parse() starts another. Requires: the state is complete.
   HttpRequest take();
 

@@ -19,10 +19,11 @@ constexpr std::size_t kMaxRefusals = 64;  // connections above a limit that get 
 
 class Server final : public HttpServer {
  public:
-  Server(HttpServerOptions options, HttpHandler handler, ErrorPage error_page)
+  Server(HttpServerOptions options, HttpHandler handler, ErrorPage error_page, HeadCheck check)
       : options_(std::move(options)),
         handler_(std::move(handler)),
-        error_page_(std::move(error_page)) {}
+        error_page_(std::move(error_page)),
+        check_(std::move(check)) {}
 
   Result<void> start() {
     TRY(loop_.listen(options_.address, options_.port));
@@ -39,8 +40,12 @@ class Server final : public HttpServer {
   const HttpServerOptions options_;
   const HttpHandler handler_;
   const ErrorPage error_page_;
-  ConnectionContext context_{
-      .options = options_, .handler = handler_, .error_page = error_page_, .loop = loop_};
+  const HeadCheck check_;
+  ConnectionContext context_{.options = options_,
+                             .handler = handler_,
+                             .error_page = error_page_,
+                             .check = check_,
+                             .loop = loop_};
   // Last: its thread uses the above.
   ConnectionLoop<HttpConnection> loop_{[this](tcp::socket socket) { admit(std::move(socket)); }};
 };
@@ -69,10 +74,11 @@ void Server::admit(tcp::socket socket) {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options,
-                                                      HttpHandler handler, ErrorPage error_page) {
+                                                      HttpHandler handler, ErrorPage error_page,
+                                                      HeadCheck check) {
   try {  // Asio and std::thread throw when the system is out of files or threads
-    auto server =
-        std::make_unique<Server>(std::move(options), std::move(handler), std::move(error_page));
+    auto server = std::make_unique<Server>(std::move(options), std::move(handler),
+                                           std::move(error_page), std::move(check));
     TRY(server->start());
     return std::unique_ptr<HttpServer>(std::move(server));
   } catch (const std::exception& exception) {

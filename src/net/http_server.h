@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,6 +84,9 @@ struct HttpServerOptions {
   std::uint16_t port = 0;             // 0: the system chooses; see HttpServer::port()
   std::size_t max_header_bytes = 16 * 1024;
   std::size_t max_body_bytes = 16 * 1024 * 1024;
+  /// Of all connections together, until they are answered. When there are more, requests whose
+  /// bodies are still on their way are answered `503`; one that came in one piece never is.
+  std::size_t max_body_bytes_of_all = 128 * 1024 * 1024;
   std::size_t max_connections = 10'000;             // further ones are answered `503` and closed
   std::size_t max_connections_of_address = 10'000;  // likewise; an IPv6 /64 is one address
   std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
@@ -95,11 +99,16 @@ struct HttpServerOptions {
 };
 
 /// What answers a request that the handler did not: bad framing (400), too slow (408), too large
-/// (413, 431), dropped (500), too many connections (503). Makes the body in the application's error
-/// format. Runs on the I/O thread; must not throw.
+/// (413, 431), dropped (500), too many connections or bytes of bodies (503). Makes the body in the
+/// application's error format. Runs on the I/O thread; must not throw.
 using ErrorPage = std::function<HttpResponse(int status, std::string_view detail)>;
 /// Runs on the I/O thread, one request at a time: must neither block nor throw.
 using HttpHandler = std::function<void(HttpRequest, Responder)>;
+/// Asked before a body is waited for, with a request that has none yet: what it answers instead, if
+/// it refuses. The connection is closed then, and the client is not asked to send the body.
+/// Likewise on the I/O thread, and must neither block nor throw. What comes in one piece is not
+/// asked about.
+using HeadCheck = std::function<std::optional<HttpResponse>(const HttpRequest& head)>;
 
 /// Thread-safe. Destruction stops it at once; `stop` first for a graceful end.
 class HttpServer {
@@ -109,7 +118,7 @@ class HttpServer {
   /// use"), may not be used or the system is out of threads or files; `invalid_argument` when it is
   /// no IP address.
   static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options, HttpHandler handler,
-                                                   ErrorPage error_page);
+                                                   ErrorPage error_page, HeadCheck check = {});
   virtual ~HttpServer() = default;
 
   /// The port bound, also when options.port was 0.

@@ -195,6 +195,11 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   run(std::move(request), std::move(responder));
 }
 
+std::optional<net::HttpResponse> ClusterFront::refuse_unread(const net::HttpRequest& head) {
+  if (is_same(head.header(kSecretHeader), options_.secret)) return std::nullopt;
+  return here_.refuse_unread(head);
+}
+
 void ClusterFront::run(net::HttpRequest request, net::Responder responder) {
   gateway::Step step = gateway::plan_request(std::move(request), options_.shards);
   if (auto* const answer = std::get_if<net::HttpResponse>(&step)) {

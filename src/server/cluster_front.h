@@ -57,6 +57,8 @@ class ClusterFront {
 
   /// Answers one request, now or later. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
+  /// See net::HeadCheck. Another node sends what it has been sent whole.
+  std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
   void update(ClusterMap map) DETENT_EXCLUDES(mutex_);
   /// Has the figures of all nodes added up. Nothing is given where one does not answer.
   void ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take);

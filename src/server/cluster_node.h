@@ -63,6 +63,10 @@ class ClusterNode {
   void handle(net::HttpRequest request, net::Responder responder) {
     front_->handle(std::move(request), std::move(responder));
   }
+  /// See net::HeadCheck.
+  std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head) {
+    return front_->refuse_unread(head);
+  }
   /// Has every shard read the keys again. Errors: the first.
   Result<void> reload_webhook_keys();
   /// Ends streams of events and waits of workers, for a stop of the HTTP server.

@@ -30,13 +30,14 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
 
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
                                                     std::shared_ptr<net::TlsServer> tls,
-                                                    net::HttpHandler handler) {
+                                                    net::HttpHandler handler,
+                                                    net::HeadCheck check) {
   return net::HttpServer::start(
       {.address = options.http_host,
        .port = options.http_port,
        .max_connections_of_address = max_connections_of_address(options.http_host),
        .tls = std::move(tls)},
-      std::move(handler), http_problem);
+      std::move(handler), http_problem, std::move(check));
 }
 
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,

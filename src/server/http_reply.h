@@ -59,10 +59,11 @@ class HttpReply {
   /// See net::Responder::on_gone.
   void on_gone(UniqueFunction<void()> gone) const { responder_.on_gone(std::move(gone)); }
 
- private:
-  /// Measures the answer, and says who may read it.
+  /// What send() does before it sends: measures the answer, logs it, says who may read it. For one
+  /// that goes another way.
   void note(net::HttpResponse& response) const;
 
+ private:
   net::Responder responder_;
   std::string_view route_;
   std::string_view shared_with_;

@@ -79,8 +79,11 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   const auto handle = [&routes](net::HttpRequest request, net::Responder responder) {
     routes.handle(std::move(request), std::move(responder));
   };
+  const auto refuse = [&routes](const net::HttpRequest& head) {
+    return routes.refuse_unread(head);
+  };
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   start_http(options, with.tls, handle));
+                   start_http(options, with.tls, handle, refuse));
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
                    start_beanstalk(options, engine_thread, clock));
   announce(options, http->port(),

@@ -176,45 +176,72 @@ std::vector<Routes::Route> Routes::all() const {
   return routes;
 }
 
+std::optional<RouteMatch<Routes::Endpoint>> Routes::match_of(
+    const net::HttpRequest& request) const {
+  const bool is_head = request.method == "HEAD";
+  return table_.find(is_head ? std::string_view("GET") : request.method, request.target);
+}
+
+HttpReply Routes::reply_to(const net::HttpRequest& request,
+                           const std::optional<RouteMatch<Endpoint>>& match,
+                           net::Responder responder) {
+  return HttpReply(std::move(responder), match ? match->pattern : "other", shared_with(request),
+                   http_metrics_);
+}
+
+std::optional<net::HttpResponse> Routes::refuse_unread(const net::HttpRequest& head) {
+  const auto match = match_of(head);
+  HttpReply reply = reply_to(head, match, net::Responder(nullptr));
+  Caller caller;
+  std::optional<net::HttpResponse> answer = answer_at_once(head, match, reply, caller);
+  if (answer) reply.note(*answer);
+  return answer;
+}
+
 void Routes::handle(net::HttpRequest request, net::Responder responder) {
-  const std::string_view method =
-      request.method == "HEAD" ? "GET" : std::string_view{request.method};
-  auto match = table_.find(method, request.target);
-  HttpReply reply(std::move(responder), match ? match->pattern : "other", shared_with(request),
-                  http_metrics_);
+  auto match = match_of(request);
+  HttpReply reply = reply_to(request, match, std::move(responder));
+  Caller caller;
+  if (std::optional<net::HttpResponse> answer = answer_at_once(request, match, reply, caller)) {
+    return reply.send(*std::move(answer));
+  }
+  match->handler->handle(Call{.request = std::move(request),
+                              .parameters = std::move(match->parameters),
+                              .reply = std::move(reply),
+                              .caller = std::move(caller)});
+}
+
+std::optional<net::HttpResponse> Routes::answer_at_once(
+    const net::HttpRequest& request, const std::optional<RouteMatch<Endpoint>>& match,
+    HttpReply& reply, Caller& caller) {
   if (!match) {
     const std::string path = request.target.substr(0, request.target.find('?'));
-    return reply.send(http_problem(404, "there is nothing at " + path));
+    return http_problem(404, "there is nothing at " + path);
   }
   const bool is_preflight =
-      method == "OPTIONS" && !request.header("access-control-request-method").empty();
+      request.method == "OPTIONS" && !request.header("access-control-request-method").empty();
   if (is_preflight && !shared_with(request).empty()) {
-    return reply.send({.status = 204,
-                       .content_type = "",
-                       .body = "",
-                       .headers = {{"access-control-allow-methods", match->allowed},
-                                   {"access-control-allow-headers",
-                                    "authorization, content-type, if-match, last-event-id"},
-                                   {"access-control-max-age", "600"}}});
+    return net::HttpResponse{.status = 204,
+                             .content_type = "",
+                             .body = "",
+                             .headers = {{"access-control-allow-methods", match->allowed},
+                                         {"access-control-allow-headers",
+                                          "authorization, content-type, if-match, last-event-id"},
+                                         {"access-control-max-age", "600"}}};
   }
   if (match->handler == nullptr) {
     net::HttpResponse refusal =
         http_problem(405, request.method + " is not allowed here; allowed: " + match->allowed);
     refusal.headers.emplace_back("allow", match->allowed);
-    return reply.send(std::move(refusal));
+    return refusal;
   }
-  Caller caller;
-  const std::optional<net::HttpResponse> refused = refusal(request, *match, caller);
+  std::optional<net::HttpResponse> refused = refusal(request, *match, caller);
   // Who is not known has been told to the log of refusals, which cannot be flooded.
   const bool is_known = options_.access == nullptr || caller.is_token();
   if (is_known && is_audited(match->handler->need)) {
     reply.audit(audited_act(caller.name(), request));
   }
-  if (refused) return reply.send(*refused);
-  match->handler->handle(Call{.request = std::move(request),
-                              .parameters = std::move(match->parameters),
-                              .reply = std::move(reply),
-                              .caller = std::move(caller)});
+  return refused;
 }
 
 /// For whom a browser may show the answer (CORS): nobody, unless a page of the one origin asks.

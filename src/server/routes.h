@@ -57,6 +57,9 @@ class Routes {
 
   /// /metrics shows what this does, too. To be called before the first request.
   void show_deliveries(const Deliverer& deliverer) noexcept { deliverer_ = &deliverer; }
+  /// What a request is refused with whatever its body says: no such route, or who may not. To be
+  /// asked with its head, so that nobody need wait for a body that nobody reads.
+  std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
   /// Answers one request, now or once the engine has. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
 
@@ -158,6 +161,13 @@ class Routes {
   void ready(const Call& call);
   void cluster(const Call& call);
 
+  std::optional<RouteMatch<Endpoint>> match_of(const net::HttpRequest& request) const;
+  HttpReply reply_to(const net::HttpRequest& request,
+                     const std::optional<RouteMatch<Endpoint>>& match, net::Responder responder);
+  /// What is answered before any handler is asked. Fills `caller`, and has `reply` audit.
+  std::optional<net::HttpResponse> answer_at_once(const net::HttpRequest& request,
+                                                  const std::optional<RouteMatch<Endpoint>>& match,
+                                                  HttpReply& reply, Caller& caller);
   /// What is wrong with who asks, before it is looked at what for. Fills `caller`.
   std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
                                            const net::RouteMatch<Endpoint>& match, Caller& caller);

@@ -14,6 +14,7 @@
 
 #include "base/log/log.h"
 #include "server/routes_fixture.h"
+#include "tests/support/raw_socket.h"
 
 namespace detent::server {
 namespace {
@@ -182,6 +183,48 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
       as("admin", "DELETE", "/v1/queues/a.q/keys/" + key);
     }
     EXPECT_EQ(actual, row.expected) << row.method << " " << row.pattern;
+  }
+}
+
+/// The head of a request that promises the largest body there is, as `token` sends it.
+std::string promise(const std::string& line, const std::string& token, const char* more = "") {
+  return line + " HTTP/1.1\r\nHost: 127.0.0.1\r\n" + more + "Authorization: Bearer dt_" + token +
+         "\r\nContent-Length: 16777216\r\n\r\n";
+}
+
+TEST_F(RoutesAccessTest, ManyWhoMaySendNothingMakeTheServerHoldNothing) {
+  std::vector<test::RawSocket> clients;
+  for (int i = 0; i < 300; ++i) {
+    clients.emplace_back(http_->port());
+    clients.back().send(promise("POST /v1/tasks/batch", i % 2 == 0 ? "wrong" : "read-a"));
+  }
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    // The answer comes though the body doesn't, and is the last.
+    const std::string answer = clients[i].read_response();
+    EXPECT_TRUE(answer.starts_with(i % 2 == 0 ? "HTTP/1.1 401 " : "HTTP/1.1 403 ")) << answer;
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
+  }
+}
+
+TEST_F(RoutesAccessTest, ABodyIsAskedForOnlyFromWhoMaySendIt) {
+  struct Case {
+    const char* line;
+    const char* token;
+    const char* answer;
+  };
+  const Case cases[] = {
+      {"POST /v1/tasks/batch", "wrong", "HTTP/1.1 401 "},
+      {"POST /v1/restore", "produce-a", "HTTP/1.1 403 "},
+      {"PATCH /v1/queues/b.q", "admin-a", "HTTP/1.1 403 "},
+      {"POST /v1/nothing", "admin", "HTTP/1.1 404 "},
+      {"PUT /v1/tasks", "admin", "HTTP/1.1 405 "},
+      {"POST /v1/tasks/batch", "produce-a", "HTTP/1.1 100 "},
+      {"POST /v1/restore", "admin", "HTTP/1.1 100 "},
+  };
+  for (const Case& row : cases) {
+    test::RawSocket client(http_->port());
+    client.send(promise(row.line, row.token, "Expect: 100-continue\r\n"));
+    EXPECT_EQ(client.read(13), row.answer) << row.line << " " << row.token;
   }
 }
 

@@ -54,7 +54,8 @@ class RoutesTest : public ::testing::Test {
                 [this](net::HttpRequest request, net::Responder responder) {
                   routes_->handle(std::move(request), std::move(responder));
                 },
-                http_problem)
+                http_problem,
+                [this](const net::HttpRequest& head) { return routes_->refuse_unread(head); })
                 .value();
     client_ = new_client();
   }

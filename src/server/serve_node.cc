@@ -49,6 +49,11 @@ class Door {
     if (node != nullptr) return node->handle(std::move(request), std::move(responder));
     responder.send(http_problem(503, "the node is starting"));
   }
+  std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head) const {
+    ClusterNode* const node = node_.load(std::memory_order_acquire);
+    if (node != nullptr) return node->refuse_unread(head);
+    return http_problem(503, "the node is starting");
+  }
 
  private:
   std::atomic<ClusterNode*> node_{nullptr};
@@ -94,10 +99,11 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   const auto handle = [&door](net::HttpRequest request, net::Responder responder) {
     door.handle(std::move(request), std::move(responder));
   };
+  const auto refuse = [&door](const net::HttpRequest& head) { return door.refuse_unread(head); };
   // The node is made after the port is known, and must outlive the requests that come by it.
   std::unique_ptr<ClusterNode> node;
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   start_http(options, with.tls, handle));
+                   start_http(options, with.tls, handle, refuse));
   ClusterNodeOptions with_port = node_options(options, with, table, http->port());
   ASSIGN_OR_RETURN(node,
                    ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));
