@@ -81,11 +81,11 @@ TEST(HttpServerBody, IsAskedForOnceTheHeadIsTaken) {
   const CheckingServer checking(echo);
   RawSocket client(checking.server->port());
   for (int request = 1; request <= 2; ++request) {
-    client.send(head_of_post("/yes", 3, kExpect));
+    const std::string body(1'000 * kKilobyte, 'x');  // many reads
+    client.send(head_of_post("/yes", body.size(), kExpect));
     EXPECT_EQ(client.read(25), "HTTP/1.1 100 Continue\r\n\r\n");
-    client.send("a");
-    client.send("bc");
-    EXPECT_EQ(body_of(client.read_response()), "POST /yes abc");
+    client.send(body);
+    EXPECT_EQ(body_of(client.read_response()), "POST /yes " + body);
     EXPECT_EQ(checking.checks, request);
   }
 }

@@ -4,6 +4,8 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
+
 #include "detent/check.h"
 
 namespace detent::server {
@@ -53,24 +55,37 @@ bool is_equal(const TokenHash& a, const TokenHash& b) noexcept {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-std::string to_hex(const TokenHash& hash) {
+std::string to_hex(std::string_view bytes) {
   std::string hex;
-  for (const std::uint8_t byte : hash) {
+  for (const char c : bytes) {
+    const auto byte = static_cast<std::uint8_t>(c);
     hex.push_back(kHex[byte >> 4]);
     hex.push_back(kHex[byte & 15u]);
   }
   return hex;
 }
 
-std::optional<TokenHash> parse_token_hash(std::string_view hex) noexcept {
-  TokenHash hash{};
-  if (hex.size() != 2 * hash.size()) return std::nullopt;
-  for (std::size_t i = 0; i < hash.size(); ++i) {
-    const auto high = hex_digit(hex[2 * i]);
-    const auto low = hex_digit(hex[2 * i + 1]);
+std::optional<std::string> parse_hex(std::string_view hex) {
+  if (hex.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    const auto high = hex_digit(hex[i]);
+    const auto low = hex_digit(hex[i + 1]);
     if (!high || !low) return std::nullopt;
-    hash[i] = static_cast<std::uint8_t>(*high << 4 | *low);
+    bytes.push_back(static_cast<char>(*high << 4 | *low));
   }
+  return bytes;
+}
+
+std::string to_hex(const TokenHash& hash) {
+  return to_hex(std::string_view(reinterpret_cast<const char*>(hash.data()), hash.size()));
+}
+
+std::optional<TokenHash> parse_token_hash(std::string_view hex) {
+  TokenHash hash{};
+  const std::optional<std::string> bytes = parse_hex(hex);
+  if (!bytes || bytes->size() != hash.size()) return std::nullopt;
+  std::copy(bytes->begin(), bytes->end(), hash.begin());
   return hash;
 }
 

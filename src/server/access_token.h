@@ -22,8 +22,11 @@ TokenHash hash_token(std::string_view token);
 /// Takes equally long whatever differs.
 bool is_equal(const TokenHash& a, const TokenHash& b) noexcept;
 
+/// Two hexadecimal digits a byte, and back; nothing for another text.
+std::string to_hex(std::string_view bytes);
+std::optional<std::string> parse_hex(std::string_view hex);
 /// 64 hexadecimal digits, and back; nothing for another text.
 std::string to_hex(const TokenHash& hash);
-std::optional<TokenHash> parse_token_hash(std::string_view hex) noexcept;
+std::optional<TokenHash> parse_token_hash(std::string_view hex);
 
 }  // namespace detent::server

@@ -24,6 +24,11 @@ net::HttpCallerOptions caller_options(const std::string& ca_file) {
           .ca_file = ca_file};
 }
 
+RoutesOptions shard_routes(RoutesOptions options) {
+  options.is_shard = true;
+  return options;
+}
+
 /// Nothing in memory can fail.
 OpenEngine open_on(MemoryDisk& disk, Clock& clock, ChangeFeed& changes) {
   OpenEngine opened;
@@ -51,7 +56,9 @@ ClusterNode::ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable>
       here_engine_(open_on(no_tasks_, clock, changes_), clock),
       events_([this](auto take) { return ask_figures(std::move(take)); }, changes_, clock),
       here_(here_engine_, events_, clock, routes_options()),
-      shards_({.open = options_.open, .routes = options_.routes, .webhooks = options_.webhooks},
+      shards_({.open = options_.open,
+               .routes = shard_routes(options_.routes),
+               .webhooks = options_.webhooks},
               events_, clock),
       keeper_(*table_, shards_, clock, options_.me, options_.seed) {}
 

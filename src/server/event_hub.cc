@@ -36,20 +36,34 @@ EventHub::~EventHub() { stop(); }
 
 // ---- from any thread ----------------------------------------------------------------------------
 
-Result<void> EventHub::open(const HttpReply& reply, EventFilter filter, std::string last_id) {
-  Number number = 0;
-  {
-    const MutexLock lock(mutex_);
-    if (is_stopping_) return Error{ErrorCode::unavailable, "the server is stopping", ""};
-    if (open_ >= options_.max_streams) {
-      return Error{
-          ErrorCode::unavailable,
-          "as many streams of events are open as may be: " + std::to_string(options_.max_streams),
-          ""};
-    }
-    ++open_;
-    number = ++last_number_;
+Result<EventHub::Number> EventHub::count_in(const std::string& name) {
+  const MutexLock lock(mutex_);
+  if (is_stopping_) return Error{ErrorCode::unavailable, "the server is stopping", ""};
+  if (open_.size() >= options_.max_streams) {
+    return Error{
+        ErrorCode::unavailable,
+        "as many streams of events are open as may be: " + std::to_string(options_.max_streams),
+        ""};
   }
+  const auto is_own = [&name](const auto& entry) { return entry.second == name; };
+  if (std::ranges::count_if(open_, is_own) >= static_cast<long>(options_.max_streams_of_one)) {
+    return Error{ErrorCode::unavailable,
+                 "as many streams of events are open as " + name +
+                     " may have: " + std::to_string(options_.max_streams_of_one),
+                 ""};
+  }
+  open_.emplace(++last_number_, name);
+  return last_number_;
+}
+
+void EventHub::count_out(Number number) {
+  const MutexLock lock(mutex_);
+  open_.erase(number);
+}
+
+Result<void> EventHub::open(const HttpReply& reply, Watcher watcher, EventFilter filter,
+                            std::string last_id) {
+  ASSIGN_OR_RETURN(const Number number, count_in(watcher.name));
   const net::ResponseStream stream =
       reply.stream({.status = 200,
                     .content_type = "text/event-stream",
@@ -62,6 +76,7 @@ Result<void> EventHub::open(const HttpReply& reply, EventFilter filter, std::str
     if (!is_too_late) {
       news_.arrivals.push_back({.number = number,
                                 .stream = stream,
+                                .may_watch = std::move(watcher.may_watch),
                                 .filter = std::move(filter),
                                 .last_id = std::move(last_id)});
     }
@@ -69,9 +84,9 @@ Result<void> EventHub::open(const HttpReply& reply, EventFilter filter, std::str
   if (is_too_late) stream.end();
   changes_.bell().ring();
   stream.on_gone([this, number] {  // at once for one that is over: behind its arrival
+    count_out(number);
     {
       const MutexLock lock(mutex_);
-      --open_;
       news_.gone.push_back(number);
     }
     changes_.bell().ring();
@@ -86,7 +101,15 @@ std::vector<json::StatsPoint> EventHub::history(const StatsHistory::Range& range
 
 std::size_t EventHub::streams() const {
   const MutexLock lock(mutex_);
-  return open_;
+  return open_.size();
+}
+
+void EventHub::check_again() {
+  {
+    const MutexLock lock(mutex_);
+    news_.must_check = true;
+  }
+  changes_.bell().ring();
 }
 
 void EventHub::stop() {
@@ -107,6 +130,7 @@ void EventHub::run() {
     const MonotonicTime now = clock_.now();
     for (Arrival& arrival : news.arrivals) begin(std::move(arrival));
     for (const Number number : news.gone) listeners_.erase(number);
+    if (news.must_check) end_those_who_may_not();
     if (news.is_stopping) break;
     watch_or_not(now);
     take_changes(now);
@@ -126,7 +150,20 @@ EventHub::News EventHub::take_news() {
   return std::exchange(news_, {});
 }
 
+void EventHub::end_those_who_may_not() {
+  std::erase_if(listeners_, [this](const auto& entry) {
+    if (entry.second.may_watch()) return false;
+    entry.second.stream.end();
+    count_out(entry.first);
+    return true;
+  });
+}
+
 void EventHub::begin(Arrival arrival) {
+  if (!arrival.may_watch()) {  // any more: who may was read again while it came
+    arrival.stream.end();
+    return count_out(arrival.number);
+  }
   std::string start;
   ChangeReader reader(log_, std::move(arrival.filter), arrival.last_id, start);
   const MonotonicTime now = clock_.now();
@@ -136,7 +173,9 @@ void EventHub::begin(Arrival arrival) {
   }
   const auto it =
       listeners_
-          .insert_or_assign(arrival.number, Listener{std::move(arrival.stream), std::move(reader)})
+          .insert_or_assign(arrival.number, Listener{.stream = std::move(arrival.stream),
+                                                     .may_watch = std::move(arrival.may_watch),
+                                                     .reader = std::move(reader)})
           .first;
   send(it->second, start, now);
 }

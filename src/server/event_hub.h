@@ -39,6 +39,14 @@ AskFigures figures_of(EngineThread& engine);
 
 struct EventHubOptions {
   std::size_t max_streams = 100;
+  std::size_t max_streams_of_one = 25;  // of one token, or without tokens of one address
+};
+
+/// Whose a stream is.
+struct Watcher {
+  std::string name;  // streams of one name are counted together
+  /// Whether it may still watch; asked at the begin and by check_again(), on the hub's thread.
+  std::function<bool()> may_watch = [] { return true; };
 };
 
 /// Thread-safe.
@@ -63,10 +71,12 @@ class EventHub {
   EventHub& operator=(const EventHub&) = delete;
 
   /// Answers with a stream of events, those after `last_id` first, if it is not empty. Errors:
-  /// unavailable when there are as many streams as may be, or it is stopping; nothing is answered
-  /// then.
-  Result<void> open(const HttpReply& reply, EventFilter filter, std::string last_id)
-      DETENT_EXCLUDES(mutex_);
+  /// unavailable when there are as many streams as may be, in all or of this watcher, or it is
+  /// stopping; nothing is answered then.
+  Result<void> open(const HttpReply& reply, Watcher watcher, EventFilter filter,
+                    std::string last_id) DETENT_EXCLUDES(mutex_);
+  /// Ends the streams of those who may watch no more.
+  void check_again() DETENT_EXCLUDES(mutex_);
   /// See StatsHistory::points().
   std::vector<json::StatsPoint> history(const StatsHistory::Range& range) const
       DETENT_EXCLUDES(mutex_);
@@ -81,11 +91,13 @@ class EventHub {
   struct Arrival {
     Number number = 0;
     net::ResponseStream stream;
+    std::function<bool()> may_watch;
     EventFilter filter;
     std::string last_id;
   };
   struct Listener {
     net::ResponseStream stream;
+    std::function<bool()> may_watch;
     ChangeReader reader;
     MonotonicTime sent_at{};
   };
@@ -93,6 +105,7 @@ class EventHub {
   struct News {
     std::vector<Arrival> arrivals;
     std::vector<Number> gone;
+    bool must_check = false;
     bool is_stopping = false;
   };
   /// The engine's answer, on its way; owned by this and by the question, which may outlive it.
@@ -104,7 +117,10 @@ class EventHub {
 
   void run();
   News take_news() DETENT_EXCLUDES(mutex_);
+  Result<Number> count_in(const std::string& name) DETENT_EXCLUDES(mutex_);
+  void count_out(Number number) DETENT_EXCLUDES(mutex_);
   void begin(Arrival arrival);
+  void end_those_who_may_not();
   void ask_for_figures(MonotonicTime now);
   void take_figures(MonotonicTime now) DETENT_EXCLUDES(mutex_);
   void take_changes(MonotonicTime now);
@@ -125,7 +141,7 @@ class EventHub {
   Mutex joining_;  // only one of several callers of stop() joins
   mutable Mutex mutex_;
   News news_ DETENT_GUARDED_BY(mutex_);
-  std::size_t open_ DETENT_GUARDED_BY(mutex_) = 0;
+  std::map<Number, std::string> open_ DETENT_GUARDED_BY(mutex_);  // streams, and whose they are
   Number last_number_ DETENT_GUARDED_BY(mutex_) = 0;
   bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
   StatsHistory history_ DETENT_GUARDED_BY(mutex_);

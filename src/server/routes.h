@@ -25,6 +25,7 @@
 #include "server/access.h"
 #include "server/audit.h"
 #include "server/http_reply.h"
+#include "server/list_cursor.h"
 
 namespace detent {
 class OffloadThread;
@@ -41,6 +42,8 @@ struct RoutesOptions {
   /// one of `host_names`.
   const Access* access = nullptr;
   std::vector<std::string> host_names = {};
+  /// Nodes of a cluster read each other's cursors, so they are open to all (list_cursor.h).
+  bool is_shard = false;
   /// The answer of `GET /v1/cluster`; null: this server is no cluster's.
   std::function<std::string()> render_cluster = {};
 };
@@ -104,6 +107,7 @@ class Routes {
   struct Listing {
     HttpReply reply;
     Caller caller;
+    const CursorSeal* seal = nullptr;  // of this; null: the caller may see everything
     TaskFilter filter;
     std::size_t limit = 0;
     Place after = kListStart;
@@ -213,6 +217,7 @@ class Routes {
   const MonotonicTime start_;
   net::RouteTable<Endpoint> table_;
   RefusalLog refusals_;
+  const CursorSeal seal_;
 };
 
 }  // namespace detent::server

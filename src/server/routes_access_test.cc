@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -126,20 +127,23 @@ class RoutesAccessTest : public RoutesTest {
   RoutesAccessTest() {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     file_ = ::testing::TempDir() + "tokens_" + name + "_" + std::to_string(getpid()) + ".toml";
-    std::ofstream out(file_);
-    for (const auto& [token, scopes] : kTokens) {
-      if (*scopes == '\0') continue;
-      out << "[[token]]\nname = \"" << token << "\"\nsha256 = \""
-          << to_hex(hash_token(std::string("dt_") + token)) << "\"\nscopes = [" << scopes << "]\n";
-    }
-    out.close();
-    chmod(file_.c_str(), S_IRUSR | S_IWUSR);
+    write_tokens();
     access_ = Access::load(file_).value();
     routes_ = std::make_unique<Routes>(*engine_, *events_, clock_,
                                        RoutesOptions{.access = access_.get()});
   }
   ~RoutesAccessTest() override { std::filesystem::remove(file_); }
 
+  void write_tokens(const std::string& but_for = "") const {
+    std::ofstream out(file_);
+    for (const auto& [token, scopes] : kTokens) {
+      if (*scopes == '\0' || token == but_for) continue;
+      out << "[[token]]\nname = \"" << token << "\"\nsha256 = \""
+          << to_hex(hash_token(std::string("dt_") + token)) << "\"\nscopes = [" << scopes << "]\n";
+    }
+    out.close();
+    chmod(file_.c_str(), S_IRUSR | S_IWUSR);
+  }
   net::HttpResponse as(const std::string& token, const std::string& method,
                        const std::string& target, std::string body = "") {
     net::HttpHeaders headers;
@@ -333,6 +337,58 @@ TEST_F(RoutesAccessTest, APageOfTheListIsFullOfTasksOneMaySee) {
   std::size_t count = 0;
   for (std::size_t at = 0; (at = page.find("a.q", at)) != std::string::npos; ++at) ++count;
   EXPECT_EQ(count, 5U) << page;
+}
+
+TEST_F(RoutesAccessTest, ACursorTellsNoTaskOneMayNotSee) {
+  std::set<std::string> own;
+  for (int i = 0; i < 6; ++i) {
+    own.insert(schedule_in("a.q", std::to_string(i)));
+    schedule_in("b.q", std::to_string(i));
+  }
+  std::set<std::string> seen;
+  std::string more;
+  do {
+    const net::HttpResponse page = as("read-a", "GET", "/v1/tasks?limit=1" + more);
+    const json::TaskListAnswer list = json::parse_task_list(page.body).value();
+    for (const TaskSnapshot& view : list.tasks) seen.insert(to_string(view.task.id));
+    if (list.cursor.empty()) break;
+    EXPECT_EQ(list.cursor.find('-'), std::string::npos) << "a place in the open";
+    more = "&cursor=" + list.cursor;
+    EXPECT_EQ(as("admin", "GET", "/v1/tasks?limit=1" + more).status, 400);
+  } while (seen.size() < 7);
+  EXPECT_EQ(seen, own);
+  const std::string open = as("read", "GET", "/v1/tasks?limit=1").body;
+  const std::string cursor = json::parse_task_list(open).value().cursor;
+  EXPECT_NE(cursor.find('-'), std::string::npos);
+  EXPECT_EQ(as("read", "GET", "/v1/tasks?cursor=" + cursor).status, 200);
+  expect_problem(as("read-a", "GET", "/v1/tasks?cursor=" + cursor), 400, {"cursor"});
+}
+
+TEST_F(RoutesAccessTest, AStreamOfEventsEndsWhenItsTokenIsNoMore) {
+  const auto watch = [this](const char* token) {
+    test::RawSocket client(http_->port());
+    client.send(
+        "GET /v1/events?types=task HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dt_" +
+        std::string(token) + "\r\n\r\n");
+    EXPECT_EQ(client.read(15), "HTTP/1.1 200 OK");
+    return client;
+  };
+  test::RawSocket revoked = watch("read");
+  test::RawSocket other = watch("admin");
+  write_tokens("read");
+  ASSERT_TRUE(access_->reload());
+  events_->check_again();
+  const std::string rest = revoked.read_to_last_chunk();
+  EXPECT_TRUE(rest.ends_with("0\r\n\r\n")) << rest;
+  while (events_->streams() != 1) std::this_thread::yield();
+  schedule_in("a.q", "k");
+  advance(EventHub::kTakePeriod);
+  std::string told;
+  while (told.find("\"change\":\"scheduled\"") == std::string::npos) {
+    const std::string byte = other.read(1);
+    ASSERT_FALSE(byte.empty()) << told;
+    told += byte;
+  }
 }
 
 TEST_F(RoutesAccessTest, WhatAdministratorsDoIsLogged) {

@@ -74,11 +74,13 @@ void Routes::fetch_and_run(const HttpReply& reply, Batch<T> batch) {
         const std::vector<std::size_t> missing = batch.not_found();
         std::vector<std::size_t> again;
         for (const std::size_t i : missing) {
-          const Result<bool> fetched = far.fetch(*batch.tasks.ids[i]);
-          if (fetched) {
-            again.push_back(i);
+          const TaskId id = *batch.tasks.ids[i];
+          if (const auto allowed = permit(far, batch.caller, Need::produce, id); !allowed) {
+            batch.results[i] = allowed.error();
+          } else if (const Result<bool> fetched = far.fetch(id); !fetched) {
+            batch.results[i] = not_to_be_asked(id, fetched.error());
           } else {
-            batch.results[i] = not_to_be_asked(*batch.tasks.ids[i], fetched.error());
+            again.push_back(i);
           }
         }
         const auto run_again = [batch = std::move(batch),

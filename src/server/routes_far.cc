@@ -14,6 +14,13 @@ Error not_to_be_asked(TaskId id, Error error) {
       std::move(error));
 }
 
+Result<void> permit(FarTasks& far, const Caller& caller, Need need, TaskId id) {
+  if (caller.may_all()) return ok();
+  Result<std::optional<Task>> task = far.find(id);
+  if (!task) return not_to_be_asked(id, std::move(task).error());
+  return *task ? permit(caller, need, **task) : ok();
+}
+
 void Routes::show_far(const Call& call, TaskId id, UniqueFunction<void()> look_again) {
   const HttpReply& reply = call.reply;
   const bool is_posted = offload_->post(
@@ -31,8 +38,12 @@ void Routes::show_far(const Call& call, TaskId id, UniqueFunction<void()> look_a
 
 void Routes::fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on) {
   const HttpReply& reply = call.reply;
-  const bool is_posted =
-      offload_->post([reply, id, go_on = std::move(go_on)](FarTasks& far) mutable {
+  const bool is_posted = offload_->post(
+      [reply, caller = call.caller, id, go_on = std::move(go_on)](FarTasks& far) mutable {
+        // It is not moved for whom it is not.
+        if (const auto allowed = permit(far, caller, Need::produce, id); !allowed) {
+          return reply.send_error(allowed.error());
+        }
         Result<bool> fetched = far.fetch(id);
         if (!fetched) return reply.send_error(not_to_be_asked(id, std::move(fetched).error()));
         go_on();  // before the next step could hand it over again

@@ -1,4 +1,8 @@
 // Verbs on tasks that are with another system while they are far.
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
 #include "external/far_tasks_rig.h"
 #include "external/offload_thread.h"
 #include "server/routes_fixture.h"
@@ -137,6 +141,67 @@ TEST_F(RoutesFar, ABatchFetchesTheTasksThatAreAway) {
   EXPECT_EQ(moved.at(0).error().code, ErrorCode::not_found);
   EXPECT_EQ(to_string(moved.at(1)->id), id);
   EXPECT_EQ(to_string(moved.at(2)->id), here);
+}
+
+/// Requests with tokens: "dt_a." may do everything with queues a.…, "dt_q" with q.
+class RoutesFarAccess : public RoutesFar {
+ protected:
+  RoutesFarAccess() {
+    file_ = ::testing::TempDir() + "far_tokens_" + std::to_string(getpid()) + ".toml";
+    std::ofstream out(file_);
+    for (const char* prefix : {"a.", "q"}) {
+      out << "[[token]]\nname = \"" << prefix << "\"\nsha256 = \""
+          << to_hex(hash_token(std::string("dt_") + prefix)) << "\"\nscopes = [\"admin:" << prefix
+          << "\"]\n";
+    }
+    out.close();
+    access_ = Access::load(file_).value();
+    id_ = schedule_far();
+    routes_ =
+        std::make_unique<Routes>(*engine_, *events_, clock_,
+                                 RoutesOptions{.offload = offload_.get(), .access = access_.get()});
+  }
+  ~RoutesFarAccess() override {
+    http_->stop(0ms);
+    std::filesystem::remove(file_);
+  }
+  net::HttpResponse as(const std::string& token, const std::string& method,
+                       const std::string& target, std::string body = "") {
+    return client_
+        ->send({.method = method,
+                .target = target,
+                .headers = {{"authorization", "Bearer dt_" + token}},
+                .body = std::move(body)})
+        .value();
+  }
+  std::uint64_t handed_back() const { return offload_->stats().moves.handed_back; }
+
+  std::string file_;
+  std::unique_ptr<Access> access_;
+  std::string id_;  // of a task of q that is away
+};
+
+TEST_F(RoutesFarAccess, NothingIsShownOrMovedForWhoMayNot) {
+  const std::string task = "/v1/tasks/" + id_;
+  EXPECT_EQ(as("a.", "GET", task).status, 404);
+  EXPECT_EQ(as("a.", "DELETE", task).status, 404);
+  EXPECT_EQ(as("a.", "PATCH", task, R"({"priority":1})").status, 404);
+  EXPECT_EQ(as("a.", "POST", task + "/run").status, 404);
+  const std::string ids = R"({"ids":[")" + id_ + R"("])";
+  const std::string cancelled = as("a.", "POST", "/v1/tasks/cancel", ids + "}").body;
+  EXPECT_NE(cancelled.find("\"status\":404"), std::string::npos) << cancelled;
+  const std::string moved = as("a.", "POST", "/v1/tasks/move", ids + R"(,"delay":"1s"})").body;
+  EXPECT_NE(moved.find("\"status\":404"), std::string::npos) << moved;
+  EXPECT_EQ(handed_back(), 0u);
+  EXPECT_EQ(external_->entries.size(), 1u);
+}
+
+TEST_F(RoutesFarAccess, WhoMayHasItAsEver) {
+  EXPECT_EQ(as("q", "GET", "/v1/tasks/" + id_).status, 200);
+  EXPECT_EQ(as("q", "PATCH", "/v1/tasks/" + id_, R"({"priority":1})").status, 200);
+  const std::string ids = R"({"ids":[")" + id_ + R"("]})";
+  const std::string cancelled = as("q", "POST", "/v1/tasks/cancel", ids).body;
+  EXPECT_NE(cancelled.find("\"state\":\"cancelled\""), std::string::npos) << cancelled;
 }
 
 TEST_F(RoutesFar, ABatchSaysWhichTasksCouldNotBeAskedFor) {

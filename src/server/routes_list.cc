@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "protocol/json/answer_renderer.h"
-#include "protocol/json/list_cursor.h"
+#include "server/list_cursor.h"
 #include "server/query.h"
 #include "server/routes.h"
 #include "server/routes_run.h"
@@ -16,24 +16,6 @@ namespace {
 
 constexpr int kListSteps = 100;
 constexpr std::size_t kListBytes = std::size_t{4} << 20;
-
-/// The lanes of a list, by json::ListPart.
-constexpr std::array kLanes{Lane::dead, Lane::due, Lane::ended};
-
-std::string render_place(Place place) {
-  const auto part = std::ranges::find(kLanes, place.lane) - kLanes.begin();
-  return json::render_cursor({.part = static_cast<json::ListPart>(part),
-                              .queue = place.queue,
-                              .at = place.at,
-                              .id = place.id});
-}
-
-Place place_of(const json::ListCursor& cursor) noexcept {
-  return {.lane = kLanes[static_cast<std::size_t>(cursor.part)],
-          .queue = cursor.queue,
-          .at = cursor.at,
-          .id = cursor.id};
-}
 
 Error wrong(std::string_view name, std::string_view allowed) {
   return {ErrorCode::invalid_argument, std::string(name) + " must be " + std::string(allowed),
@@ -46,7 +28,8 @@ struct ListRequest {
   Place after = kListStart;
 };
 
-Result<ListRequest> read_list_request(std::string_view target) {
+/// `seal`: what the caller's cursors are under; null: none.
+Result<ListRequest> read_list_request(std::string_view target, const CursorSeal* seal) {
   QueryParameter queue{"queue"};
   QueryParameter state{"state"};
   QueryParameter key{"key"};
@@ -75,11 +58,17 @@ Result<ListRequest> read_list_request(std::string_view target) {
   ASSIGN_OR_RETURN(filter.due_before, read_time(due_before));
   ASSIGN_OR_RETURN(request.limit, read_count(limit, kMaxPage, kDefaultPage));
   if (cursor.value) {
-    const std::optional<json::ListCursor> parsed = json::parse_cursor(*cursor.value);
-    if (!parsed) return wrong("cursor", "one that a page of this list had");
-    request.after = place_of(*parsed);
+    const std::optional<Place> place =
+        seal != nullptr ? seal->open(*cursor.value) : parse_cursor(*cursor.value);
+    if (!place) return wrong("cursor", "one that a page of this list had");
+    request.after = *place;
   }
   return request;
+}
+
+std::string cursor_of(const std::optional<Place>& next, const CursorSeal* seal) {
+  if (!next) return "";
+  return seal != nullptr ? seal->seal(*next) : render_cursor(*next);
 }
 
 Result<TaskList> list_and_show_rules(Engine& engine, const TaskFilter& filter, Place after,
@@ -96,7 +85,9 @@ Result<TaskList> list_and_show_rules(Engine& engine, const TaskFilter& filter, P
 }  // namespace
 
 void Routes::list_tasks(const Call& call) {
-  Result<ListRequest> request = read_list_request(call.request.target);
+  const bool is_open = options_.is_shard || call.caller.may(Need::look_all, "");
+  const CursorSeal* const seal = is_open ? nullptr : &seal_;
+  Result<ListRequest> request = read_list_request(call.request.target, seal);
   if (!request) return call.reply.send_error(request.error());
   const std::optional<std::string>& queue = request->filter.queue;
   if (queue && !call.caller.may(Need::look, *queue)) {
@@ -104,6 +95,7 @@ void Routes::list_tasks(const Call& call) {
   }
   list_step({.reply = call.reply,
              .caller = call.caller,
+             .seal = seal,
              .filter = std::move(request->filter),
              .limit = request->limit,
              .after = request->after});
@@ -125,8 +117,8 @@ void Routes::list_step(Listing listing) {
         const bool is_full = listing.tasks.size() == listing.limit || listing.bytes >= kListBytes ||
                              ++listing.steps == kListSteps;
         if (!found.next || is_full) {
-          return to.send_json(200, json::render_task_list(
-                                       listing.tasks, found.next ? render_place(*found.next) : ""));
+          return to.send_json(
+              200, json::render_task_list(listing.tasks, cursor_of(found.next, listing.seal)));
         }
         listing.after = *found.next;
         list_step(std::move(listing));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "external/far_tasks.h"
 #include "server/routes.h"
 
 namespace detent::server {
@@ -21,6 +22,9 @@ Error not_to_be_asked(TaskId id, Error error);
 Result<void> permit(const Caller& caller, Need need, const Task& task);
 /// The same with the task looked up, which costs a read unless the caller may do everything.
 Result<void> permit(Engine& engine, const Caller& caller, Need need, TaskId id);
+/// The same for a task that may be with another system. When it is not there either, whoever goes
+/// on will find that out. Errors: also those of FarTasks::find().
+Result<void> permit(FarTasks& far, const Caller& caller, Need need, TaskId id);
 /// Answers with all of a task.
 void answer_task(const HttpReply& reply, const TaskSnapshot& view);
 

@@ -148,7 +148,16 @@ void Routes::stats_history(const Call& call) {
 void Routes::events(const Call& call) {
   Result<EventFilter> filter = read_filter(call.request.target);
   if (!filter) return call.reply.send_error(filter.error());
-  const Result<void> opened = events_.open(call.reply, *std::move(filter),
+  Watcher watcher{.name = "address " + call.request.peer};
+  if (options_.access != nullptr) {
+    watcher.name = "token " + std::string(call.caller.name());
+    watcher.may_watch = [access = options_.access,
+                         token = std::string(call.request.header("authorization"))] {
+      const std::optional<Caller> caller = access->identify(token);
+      return caller && caller->may_somewhere(Need::look_all);
+    };
+  }
+  const Result<void> opened = events_.open(call.reply, std::move(watcher), *std::move(filter),
                                            std::string(call.request.header("last-event-id")));
   if (!opened) call.reply.send_error(opened.error());
 }

@@ -133,6 +133,7 @@ class RoutesWatch : public RoutesTest {
 
 TEST_F(RoutesWatch, AStreamBeginsWithThePlaceAndTheFigures) {
   schedule(R"({"queue":"q","delay":"1h"})");
+  await_rest();  // the hub's first question is answered: with what was before the task, maybe
   EventClient client = watch();
   const std::string head = client.read_head();
   EXPECT_NE(head.find("Content-Type: text/event-stream\r\n"), std::string::npos) << head;
@@ -256,6 +257,17 @@ TEST_F(RoutesWatch, SoManyStreamsAndNoMore) {
   EventClient second = watch_tasks();
   expect_problem(send("GET", "/v1/events"), 503, {"as many", "2"});
   first.close();
+  await_streams(1);
+  EventClient third = watch_tasks();
+  EXPECT_NE(last_id_, "");
+}
+
+TEST_F(RoutesWatch, OneMayNotHaveAllStreams) {
+  begin_with({.max_streams = 10, .max_streams_of_one = 2});
+  EventClient first = watch_tasks();
+  EventClient second = watch_tasks();
+  expect_problem(send("GET", "/v1/events"), 503, {"address 127.0.0.1", "2"});
+  second.close();
   await_streams(1);
   EventClient third = watch_tasks();
   EXPECT_NE(last_id_, "");

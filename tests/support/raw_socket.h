@@ -86,6 +86,16 @@ class RawSocket {
     return take(size);
   }
 
+  /// Everything up to and with the end of a chunked body; less when the connection ends before.
+  std::string read_to_last_chunk() {
+    constexpr std::string_view kEnd = "\r\n0\r\n\r\n";
+    std::size_t at = 0;
+    while ((at = input_.find(kEnd)) == std::string::npos) {
+      if (!read_some()) return take(input_.size());
+    }
+    return take(at + kEnd.size());
+  }
+
   /// Everything until the other side closes.
   std::string read_to_end() {
     while (read_some()) {
