@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "delivery/fake_caller.h"
 
 namespace detent {
 namespace {
@@ -104,56 +105,6 @@ class FakeSource final : public WebhookSource {
   std::vector<std::size_t> asked_ DETENT_GUARDED_BY(mutex_);
   std::vector<Ended> ended_ DETENT_GUARDED_BY(mutex_);
   bool is_closed_ DETENT_GUARDED_BY(mutex_) = false;
-};
-
-struct FakeCall {
-  net::HttpUrl url;
-  net::HttpRequest request;
-  net::HttpCaller::Done done;
-
-  void answer(int status, net::HttpHeaders headers = {}) {
-    done(net::HttpResponse{
-        .status = status, .content_type = "", .body = "", .headers = std::move(headers)});
-  }
-};
-
-/// The calls that were begun, for the test to answer. Thread-safe.
-struct Calls {
-  FakeCall next() {
-    const MutexLock lock(mutex);
-    while (begun.empty()) changed.wait(mutex);
-    FakeCall call = std::move(begun.front());
-    begun.pop_front();
-    return call;
-  }
-  bool empty() const {
-    const MutexLock lock(mutex);
-    return begun.empty();
-  }
-
-  mutable Mutex mutex;
-  CondVar changed;
-  std::deque<FakeCall> begun DETENT_GUARDED_BY(mutex);
-  bool is_cut DETENT_GUARDED_BY(mutex) = false;
-};
-
-class FakeCaller final : public net::HttpCaller {
- public:
-  explicit FakeCaller(Calls& calls) : calls_(calls) {}
-  ~FakeCaller() override {
-    const MutexLock lock(calls_.mutex);
-    calls_.is_cut = true;
-  }
-  FakeCaller(const FakeCaller&) = delete;
-  FakeCaller& operator=(const FakeCaller&) = delete;
-  void call(net::HttpUrl url, net::HttpRequest request, Done done) override {
-    const MutexLock lock(calls_.mutex);
-    calls_.begun.push_back({std::move(url), std::move(request), std::move(done)});
-    calls_.changed.notify_all();
-  }
-
- private:
-  Calls& calls_;
 };
 
 class DelivererTest : public ::testing::Test {

@@ -34,6 +34,7 @@ HostLines::Host& HostLines::host_of(const std::string& authority, MonotonicTime 
     host.tokens_at = now;
     host.call_ns = kFirstCallNs;
     host.last_return = now;
+    host.last_well = now;
   }
   host.last_used = now;
   return host;
@@ -42,8 +43,7 @@ HostLines::Host& HostLines::host_of(const std::string& authority, MonotonicTime 
 std::optional<HostLines::Milliseconds> HostLines::admit(HostCall& call, MonotonicTime now) {
   forget_idle(now);
   Host& host = host_of(call.url.authority, now);
-  const std::size_t longest = host.limit * limits_.line_per_call;
-  if (host.line.size() >= longest || waiting_count_ >= limits_.all_lines) {
+  if (host.line.size() >= line_limit(host) || waiting_count_ >= limits_.all_lines) {
     return return_delay(host, now);
   }
   if (host.line.empty()) waiting_.push_back(&host);
@@ -87,6 +87,7 @@ void HostLines::finish(const std::string& authority, HostHealth health, Monotoni
   switch (health) {
     case HostHealth::well:
       host.limit = std::min(host.limit + 1, limits_.max_calls);
+      host.last_well = now;
       break;
     case HostHealth::struggling:
       host.limit = std::max<std::size_t>(host.limit / 2, 1);
@@ -145,20 +146,28 @@ MonotonicTime HostLines::token_at(const Host& host) const {
   return host.tokens_at + nanoseconds{static_cast<std::int64_t>(wait) + 1};
 }
 
+std::size_t HostLines::line_limit(const Host& host) const {
+  return is_struggling(host) && host.limit == 1 ? 1 : host.limit * limits_.line_per_call;
+}
+
 /// One behind the other at the host's pace, from behind its line; when that is too far off,
 /// anywhere in the second half of the longest delay, so that they don't return together.
 HostLines::Milliseconds HostLines::return_delay(Host& host, MonotonicTime now) {
-  const bool has_struggled = host.limit < limits_.first_calls;
-  const std::size_t calls = has_struggled ? host.limit : limits_.max_calls;
+  const std::size_t calls = is_struggling(host) ? host.limit : limits_.max_calls;
   const double pace =
       std::max(host.call_ns / static_cast<double>(calls), kNsPerSecond / limits_.calls_per_second);
   const auto step = nanoseconds{static_cast<std::int64_t>(pace)};
   const MonotonicTime behind_line = now + step * static_cast<std::int64_t>(host.line.size());
   const MonotonicTime at = std::max(host.last_return, behind_line) + step;
   const auto delay = std::chrono::ceil<Milliseconds>(at - now);
-  if (delay > limits_.longest_return) {
+  Milliseconds longest = limits_.longest_return;
+  if (is_struggling(host)) {
+    const auto outage = std::chrono::floor<Milliseconds>(now - host.last_well);
+    longest = std::max(longest, std::min(outage / 2, limits_.longest_outage_return));
+  }
+  if (delay > longest) {
     const double part = 0.5 + 0.5 * rng_.unit();
-    return std::chrono::ceil<Milliseconds>(part * limits_.longest_return);
+    return std::chrono::ceil<Milliseconds>(part * longest);
   }
   host.last_return = at;
   return std::max(delay, limits_.shortest_return);

@@ -3,11 +3,14 @@
 // A host has at most so many calls at once and so many a second. The number of calls is what it
 // proves to bear: it grows by one with each that went well and is halved when the host does not
 // answer, cannot be reached or says that it has too much to do (additive increase, multiplicative
-// decrease: Chiu and Jain, 1989). So a dead host soon costs one call at a time.
+// decrease: Chiu and Jain, 1989). So a dead host soon costs one call at a time; and its line is one
+// long then, because what waits there is leased, and a queue may have a limit of leases: tasks
+// for other hosts would not come.
 //
 // What a host cannot take now waits in its line, which is short; what finds the line full is given
 // back to the engine, and told when to come again: one behind the other, at the pace at which the
-// host takes them. So a backlog for a dead host lies in the store, and is seen again seldom.
+// host takes them. So a backlog for a dead host lies in the store, and is seen again the more
+// seldom the longer nothing went well there.
 #pragma once
 
 #include <chrono>
@@ -36,7 +39,9 @@ struct HostLimits {
   std::size_t all_lines = 2'048;
   std::chrono::milliseconds longest_wait{30'000};     // in a line
   std::chrono::milliseconds shortest_return{1'000};   // of what is given back
-  std::chrono::milliseconds longest_return{300'000};  // likewise
+  std::chrono::milliseconds longest_return{300'000};  // likewise, to a host that takes some
+  /// Of a host that struggles: half of how long nothing went well, up to this.
+  std::chrono::milliseconds longest_outage_return{3'600'000};
 };
 
 /// A delivery on its way.
@@ -90,12 +95,15 @@ class HostLines {
     double call_ns = 0;  // how long a call takes: a moving average
     MonotonicTime last_return{};
     MonotonicTime last_used{};
+    MonotonicTime last_well{};  // or when it was first seen
     std::deque<HostCall> line;
   };
 
   Host& host_of(const std::string& authority, MonotonicTime now);
   void refill(Host& host, MonotonicTime now) const;
   MonotonicTime token_at(const Host& host) const;
+  bool is_struggling(const Host& host) const { return host.limit < limits_.first_calls; }
+  std::size_t line_limit(const Host& host) const;
   Milliseconds return_delay(Host& host, MonotonicTime now);
   void forget_idle(MonotonicTime now);
 

@@ -157,6 +157,55 @@ TEST_F(HostLinesTest, SpreadsABacklogThatIsTooLongAndNeverHoldsItLongerThanTheLo
   EXPECT_GT(delays.size(), 5'000u);
 }
 
+TEST_F(HostLinesTest, AHostThatIsDownHasALineOfOne) {
+  calls_of("a");
+  for (int i = 0; i < 4; ++i) finish("a", HostHealth::struggling);
+  lines_.take_all();
+  EXPECT_TRUE(admit("a"));
+  EXPECT_EQ(begin_all().size(), 1u);
+  EXPECT_TRUE(admit("a"));
+  EXPECT_FALSE(admit("a"));
+  finish("a", HostHealth::well);
+  EXPECT_EQ(begin_all().size(), 1u);
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(admit("a")) << i << ": its line is as long as ever";
+}
+
+TEST_F(HostLinesTest, ABacklogOfAHostThatIsDownComesBackTheMoreSeldomTheLongerItIs) {
+  calls_of("a");
+  for (int i = 0; i < 4; ++i) finish("a", HostHealth::struggling);
+  const auto call_once_a_minute = [this](int minutes) {
+    for (int i = 0; i < minutes; ++i) {
+      now_ += 1min;
+      lines_.take_overdue(now_);
+      admit("a");
+      ASSERT_EQ(begin_all().size(), 1u);
+      finish("a", HostHealth::struggling);
+    }
+  };
+  const auto longest = [this] {
+    std::chrono::milliseconds most{0};
+    for (int i = 0; i < 40'000; ++i) {
+      HostCall call = to("a");
+      most = std::max(most, lines_.admit(call, now_).value_or(0ms));
+    }
+    return most;
+  };
+  EXPECT_LE(longest(), 300s);
+  call_once_a_minute(60);
+  const auto after_an_hour = longest();
+  EXPECT_GT(after_an_hour, 25min);
+  EXPECT_LE(after_an_hour, 30min);
+  call_once_a_minute(600);
+  const auto after_many = longest();
+  EXPECT_GT(after_many, 55min);
+  EXPECT_LE(after_many, 60min);
+  lines_.take_overdue(now_ + 1min);
+  admit("a");
+  begin_all();
+  finish("a", HostHealth::well);
+  EXPECT_LE(longest(), 300s);
+}
+
 TEST_F(HostLinesTest, GivesBackWhatHasWaitedTooLong) {
   calls_of("a");
   now_ += 10s;

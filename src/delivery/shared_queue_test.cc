@@ -1,0 +1,80 @@
+// One queue for several hosts: the real engine and deliverer, and a caller that the test answers
+// for.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "delivery/deliverer.h"
+#include "delivery/engine_webhooks.h"
+#include "delivery/fake_caller.h"
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+/// A queue that leases four tasks at a time.
+class SharedQueueTest : public EngineFixture {
+ protected:
+  SharedQueueTest() {
+    EXPECT_TRUE(engine_->set_queue("q", {.concurrency = 4}));
+    for (int i = 0; i < 200; ++i) schedule_to("http://dead.test/");
+    for (int i = 0; i < kWell; ++i) schedule_to("http://well.test/");
+    thread_ = std::make_unique<EngineThread>(
+        OpenEngine{.store = nullptr, .engine = std::move(engine_)}, clock_);
+    deliverer_ = std::make_unique<Deliverer>(
+        std::make_shared<EngineWebhooks>(*thread_), std::make_unique<FakeCaller>(calls_), clock_,
+        WebhookKeys{WebhookKey::parse("whsec_" + std::string(32, 'A')).value()});
+  }
+  ~SharedQueueTest() override {
+    deliverer_.reset();
+    thread_->stop();
+  }
+
+  void schedule_to(const std::string& url) {
+    schedule({.queue = "q", .payload = {}, .webhook = url});
+  }
+  /// Answers for the host that is well, until nothing moves.
+  void answer_well() {
+    for (;;) {
+      clock_.await_waiters(2);
+      if (calls_.empty()) return;
+      FakeCall call = calls_.next();
+      if (call.url.authority == "well.test") {
+        ++delivered_;
+        call.answer(200);
+      } else {
+        dead_.push_back(std::move(call));
+      }
+    }
+  }
+  /// Ten seconds later the other has not answered.
+  void time_out() {
+    clock_.advance(10s);
+    for (FakeCall& call : std::exchange(dead_, {})) {
+      call.done(net::CallFailure{.step = net::CallStep::connect,
+                                 .kind = net::CallFailure::Kind::timed_out,
+                                 .message = "connect: timed out"});
+    }
+  }
+
+  static constexpr int kWell = 50;
+  Calls calls_;
+  std::vector<FakeCall> dead_;
+  int delivered_ = 0;
+  std::unique_ptr<EngineThread> thread_;
+  std::unique_ptr<Deliverer> deliverer_;
+};
+
+TEST_F(SharedQueueTest, ADeadHostDoesNotKeepTheQueueFromOthers) {
+  for (int round = 0; round < 6 && delivered_ < kWell; ++round) {
+    answer_well();
+    time_out();
+  }
+  EXPECT_EQ(delivered_, kWell);
+}
+
+}  // namespace
+}  // namespace detent
