@@ -1,5 +1,7 @@
 #include "external/external_url.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -14,7 +16,8 @@ Error wrong(std::string message) {
   return {ErrorCode::invalid_argument,
           message +
               "; write redis://[:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME], "
-              "redis+unix:///path/of/socket[?name=NAME] or http://HOST:PORT[?queue=NAME]",
+              "redis+unix:///path/of/socket[?name=NAME] or "
+              "http[s]://[TOKEN@]HOST:PORT[?queue=NAME][&ca=FILE]",
           "external"};
 }
 
@@ -111,17 +114,42 @@ Result<RedisOptions> parse_redis_url(std::string_view url) {
   return options;
 }
 
+/// What a token may be of (RFC 6750, b64token), so that it cannot break up a header.
+bool is_token(std::string_view text) {
+  constexpr std::string_view kOthers = "-._~+/=";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+    return std::isalnum(c) != 0 || kOthers.find(static_cast<char>(c)) != kOthers.npos;
+  });
+}
+
 Result<RemoteDetentOptions> parse_remote_url(std::string_view url) {
   RemoteDetentOptions options;
-  TRY(read_query(url, "queue=", options.queue));
-  options.url = url;
+  std::string_view query = cut_back(url, '?').value_or("");
+  while (!query.empty()) {
+    const std::string_view rest = cut_back(query, '&').value_or("");
+    if (query.starts_with("queue=")) {
+      options.queue = query.substr(6);
+    } else if (query.starts_with("ca=")) {
+      options.ca_file = query.substr(3);
+    } else {
+      return wrong("only queue= and ca= may follow the ?");
+    }
+    query = rest;
+  }
+  const std::string_view scheme = url.substr(0, url.find("://") + 3);
+  url.remove_prefix(scheme.size());
+  if (const auto token = cut_front(url, '@')) {
+    if (!is_token(*token)) return wrong("there is no token before the @");
+    options.token = *token;
+  }
+  options.url = std::string(scheme) + std::string(url);
   return options;
 }
 
 }  // namespace
 
 Result<ExternalOptions> parse_external_url(std::string_view url) {
-  if (url.starts_with("http://")) {
+  if (url.starts_with("http://") || url.starts_with("https://")) {
     ASSIGN_OR_RETURN(RemoteDetentOptions remote, parse_remote_url(url));
     return ExternalOptions(std::move(remote));
   }

@@ -13,9 +13,10 @@ namespace detent {
 using ExternalOptions = std::variant<RedisOptions, RemoteDetentOptions>;
 
 /// Reads "redis://[[USER]:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME]",
-/// "redis+unix:///path/of/socket[?name=NAME]" or "http://HOST[:PORT][?queue=NAME]"; in USER and
-/// PASSWORD, %40 stands for an "@". Whether address and name are right the create() of the one or
-/// the other finds out. Errors: invalid_argument; the message does not repeat the password.
+/// "redis+unix:///path/of/socket[?name=NAME]" or "http[s]://[TOKEN@]HOST[:PORT][?queue=NAME]
+/// [&ca=FILE]"; in USER and PASSWORD, %40 stands for an "@". Whether address and name are right the
+/// create() of the one or the other finds out. Errors: invalid_argument; the message does not
+/// repeat password or token.
 Result<ExternalOptions> parse_external_url(std::string_view url);
 
 }  // namespace detent

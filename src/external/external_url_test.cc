@@ -45,13 +45,20 @@ TEST(ExternalUrl, ReadsADetentServerAndItsQueue) {
   EXPECT_EQ(remote("http://far:8080").queue, "detent-external");
   EXPECT_EQ(remote("http://[::1]:8080?queue=mail").url, "http://[::1]:8080");
   EXPECT_EQ(remote("http://[::1]:8080?queue=mail").queue, "mail");
+  EXPECT_EQ(remote("http://[::1]:8080").token, "");
+  const RemoteDetentOptions full = remote("https://dt_a-b_1@far:8443?queue=mail&ca=/etc/my@ca.pem");
+  EXPECT_EQ(full.url, "https://far:8443");
+  EXPECT_EQ(full.token, "dt_a-b_1");
+  EXPECT_EQ(full.queue, "mail");
+  EXPECT_EQ(full.ca_file, "/etc/my@ca.pem");
 }
 
 TEST(ExternalUrl, RefusesWhatIsNoneAndKeepsThePasswordToItself) {
   for (const char* url :
        {"", "rediss://h:1", "127.0.0.1:6379", "redis://secret@h:1", "redis://:secret%4@h:1",
         "redis://:secret%zz@h:1", "redis://h:1/x", "redis://h:1?db=3", "redis+unix://run/redis",
-        "https://h:1", "http://h:1?name=n"}) {
+        "http://@h:1", "https://secret\r\nX: y@h:1", "https://ada:secret@h:1", "http://h:1?name=n",
+        "http://h:1?queue=q&name=n"}) {
     const Result<ExternalOptions> options = parse_external_url(url);
     ASSERT_FALSE(options) << url;
     EXPECT_EQ(options.error().code, ErrorCode::invalid_argument) << url;

@@ -61,7 +61,9 @@ Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
   if (options.lead < milliseconds{0} || options.lead > kMaxDelay) {
     return Error{ErrorCode::invalid_argument, "must be 0 to 4294967295 s", "lead"};
   }
-  ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(options.url, options.timeout));
+  ASSIGN_OR_RETURN(ApiClient client,
+                   ApiClient::create(options.url, options.timeout,
+                                     {.token = options.token, .ca_file = options.ca_file}));
   return std::make_unique<RemoteDetentScheduler>(std::move(client), options);
 }
 

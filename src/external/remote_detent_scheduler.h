@@ -21,7 +21,9 @@
 namespace detent {
 
 struct RemoteDetentOptions {
-  std::string url;                        // http://HOST[:PORT]
+  std::string url;                        // http://HOST[:PORT] or https://HOST[:PORT]
+  std::string token = {};                 // an access token of that server; "": none
+  std::string ca_file = {};               // as ClientOptions::ca_file
   std::string queue = "detent-external";  // of this data folder alone
   /// So long before they are due tasks may be taken. Holds for those that are put from now on.
   std::chrono::milliseconds lead = std::chrono::hours{1};

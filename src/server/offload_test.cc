@@ -1,7 +1,17 @@
 #include "server/offload.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "external/external_url.h"
+#include "net/http_server.h"
+#include "net/test_certificate.h"
+#include "net/tls_server.h"
 #include "store/memory_store.h"
 
 namespace detent::server {
@@ -34,11 +44,40 @@ TEST(Offload, WithoutAUrlThereIsNoneAndAWrongOneIsSaid) {
   EngineThread engine(
       OpenEngine{.store = nullptr, .engine = Engine::open(*store, clock, {}).value()}, clock);
   EXPECT_EQ(start_offload({}, engine, clock).value(), nullptr);
-  for (const char* url :
-       {"https://127.0.0.1:6379", "redis://nowhere", "http://", "http://h:1?queue=-"}) {
+  for (const char* url : {"https://ada:pw@127.0.0.1:6379", "https://127.0.0.1:1?ca=/none",
+                          "redis://nowhere", "http://", "http://h:1?queue=-"}) {
     EXPECT_EQ(start_offload({.url = url}, engine, clock).error().code, ErrorCode::invalid_argument)
         << url;
   }
+}
+
+TEST(Offload, TheTokenGoesByTlsToAServerThatIsTrusted) {
+  const std::string base = testing::TempDir() + "remote_tls_" + std::to_string(getpid());
+  net::write_certificate(base + ".crt", base + ".key", {});
+  std::string authorization;  // written before the answer goes out, read after it came in
+  const auto server = net::HttpServer::start(
+                          {.tls = net::TlsServer::load(base + ".crt", base + ".key").value()},
+                          [&](const net::HttpRequest& request, const net::Responder& responder) {
+                            authorization = request.header("authorization");
+                            responder.send({.status = 404, .body = ""});
+                          },
+                          [](int status, std::string_view) {
+                            return net::HttpResponse{.status = status, .body = ""};
+                          })
+                          .value();
+  const std::string address = "127.0.0.1:" + std::to_string(server->port());
+  const auto scheduler_for = [](const std::string& url) {
+    const ExternalOptions options = parse_external_url(url).value();
+    return RemoteDetentScheduler::create(std::get<RemoteDetentOptions>(options)).value();
+  };
+  const auto trusting = scheduler_for("https://dt_x@" + address + "?ca=" + base + ".crt");
+  EXPECT_EQ(trusting->find(TaskId{256}).value(), std::nullopt);
+  EXPECT_EQ(authorization, "Bearer dt_x");
+  authorization.clear();
+  const auto found = scheduler_for("https://dt_x@" + address)->find(TaskId{256});
+  EXPECT_EQ(found.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(found.error().message.find("dt_x"), std::string::npos) << found.error().message;
+  EXPECT_EQ(authorization, "") << "sent to a server that it does not trust";
 }
 
 }  // namespace
