@@ -66,8 +66,11 @@ void add_data(CLI::App& app, std::filesystem::path& data, const char* what) {
 }
 
 void add_store(CLI::App& app, std::string& store) {
-  app.add_option("--store", store,
-                 "a PostgreSQL database, postgres://user@host/database, instead of the folder")
+  app.add_option_function<std::string>(
+         "--store",
+         [&store](const std::string& name) { store = name == "rocksdb" ? "" : name; },
+         "a PostgreSQL database, postgres://user@host/database, instead of the folder, which is "
+         "`rocksdb`")
       ->envname("DETENT_STORE")
       ->type_name("URL");
 }

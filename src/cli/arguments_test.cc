@@ -307,6 +307,7 @@ TEST(Arguments, ServeReadsEveryOption) {
 
 TEST(Arguments, TheStoreIsAnAddressFromAFlagOrAVariable) {
   EXPECT_EQ(serve_of({"serve", "--store", "postgres://h/d"}).store, "postgres://h/d");
+  EXPECT_EQ(serve_of({"serve", "--store", "rocksdb"}).store, "");
   const ScopedVariable variable("DETENT_STORE", "postgres://u:p@h/d");
   EXPECT_EQ(serve_of({"serve"}).store, "postgres://u:p@h/d");
 }
