@@ -17,7 +17,7 @@ namespace {
 
 /// A queue that leases four tasks at a time.
 class SharedQueueTest : public EngineFixture {
- protected:
+ public:
   SharedQueueTest() {
     EXPECT_TRUE(engine_->set_queue("q", {.concurrency = 4}));
     for (int i = 0; i < 200; ++i) schedule_to("http://dead.test/");
@@ -33,6 +33,7 @@ class SharedQueueTest : public EngineFixture {
     thread_->stop();
   }
 
+ protected:
   void schedule_to(const std::string& url) {
     schedule({.queue = "q", .payload = {}, .webhook = url});
   }

@@ -111,7 +111,7 @@ TEST(HttpServerBody, OfAllConnectionsAreBounded) {
   }
   // Each of the others is answered as soon as it is read; those that fit wait for the rest.
   const auto refused = [](const RawSocket& client) { return client.has_input(); };
-  while (std::ranges::count_if(clients, refused) < static_cast<long>(kClients - kFit)) {
+  while (std::ranges::count_if(clients, refused) < static_cast<std::ptrdiff_t>(kClients - kFit)) {
     std::this_thread::yield();
   }
   for (RawSocket& client : clients) {

@@ -16,6 +16,13 @@ Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Re
   return access;
 }
 
+void end_streams_at_reload(Reloads& reloads, EventHub& events) {
+  reloads.add("who may go on to watch events", [&events] {
+    events.check_again();
+    return ok();
+  });
+}
+
 Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options,
                                                  Reloads& reloads) {
   if (options.tls_cert.empty() != options.tls_key.empty()) {

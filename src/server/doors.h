@@ -12,6 +12,7 @@
 #include "net/tls_server.h"
 #include "server/access.h"
 #include "server/beanstalk_server.h"
+#include "server/event_hub.h"
 #include "server/reloads.h"
 #include "server/routes.h"
 
@@ -20,6 +21,10 @@ namespace detent::server {
 /// The tokens of --auth, read again with each reload, which must not outlive them; null without it.
 /// Errors: as Access::load().
 Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Reloads& reloads);
+
+/// Has each reload end the streams of those who may watch no more. After load_access(), so that it
+/// goes by the tokens just read. `events` must outlive the reloads.
+void end_streams_at_reload(Reloads& reloads, EventHub& events);
 
 /// The certificate, read again with each reload; null where plain HTTP was asked for. Errors: as
 /// TlsServer::load(); invalid_argument when one of the two files is missing.

@@ -46,7 +46,8 @@ Result<EventHub::Number> EventHub::count_in(const std::string& name) {
         ""};
   }
   const auto is_own = [&name](const auto& entry) { return entry.second == name; };
-  if (std::ranges::count_if(open_, is_own) >= static_cast<long>(options_.max_streams_of_one)) {
+  if (std::ranges::count_if(open_, is_own) >=
+      static_cast<std::ptrdiff_t>(options_.max_streams_of_one)) {
     return Error{ErrorCode::unavailable,
                  "as many streams of events are open as " + name +
                      " may have: " + std::to_string(options_.max_streams_of_one),

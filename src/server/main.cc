@@ -70,12 +70,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                      [&webhooks] { return webhooks->reload_keys(); });
   }
   EventHub events(engine_thread, changes, clock);
-  if (access) {
-    reloads.add("whose streams of events go on", [&events] {
-      events.check_again();
-      return ok();
-    });
-  }
+  end_streams_at_reload(reloads, events);
   Routes routes(engine_thread, events, clock,
                 {.offload = offload.get(),
                  .cors_origin = options.cors_origin,
