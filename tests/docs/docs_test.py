@@ -26,6 +26,8 @@ TEST_NAME = re.compile(r"`([A-Z]\w+)\.([A-Z]\w{7,}|\*)`")
 CASE = re.compile(r"^\| (?:`[A-Z]{2}_\w+`(?:, )?)+", re.MULTILINE)
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 SKIPPED = {"node_modules", "build", "data", ".git"}
+# Where files of others lie: a user's program, what was built or installed.
+ELSEWHERE = {"app", "build", "etc", "share", "usr"}
 # Files of others, of a user's, or that are made while something runs.
 NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc"}
 
@@ -84,11 +86,11 @@ def broken_paths(root, page, names):
     bare = re.sub(r"\]\([^)]*\)", "]", text)
     for found in PATH.findall(bare):
         for path in expand(found):
-            if not is_there(root, path):
+            if not is_there(root, path) and not is_there(page.parent, path):
                 yield f"{page.relative_to(root)}: there is no {path}"
     for name in NAME.findall(bare):
         path = pathlib.PurePosixPath(name)
-        ours = name in NOT_OURS or path.parts[0] in (*FOLDERS.split("|"), "build")
+        ours = name in NOT_OURS or path.parts[0] in {*FOLDERS.split("|"), *ELSEWHERE}
         if not ours and not any(str(known).endswith("/" + name) for known in names[path.name]):
             yield f"{page.relative_to(root)}: no file is called {name}"
 
