@@ -165,7 +165,7 @@ class Routes {
   void ready(const Call& call);
   void cluster(const Call& call);
 
-  std::optional<RouteMatch<Endpoint>> match_of(const net::HttpRequest& request) const;
+  std::optional<net::RouteMatch<Endpoint>> match_of(const net::HttpRequest& request) const;
   HttpReply reply_to(const net::HttpRequest& request,
                      const std::optional<RouteMatch<Endpoint>>& match, net::Responder responder);
   /// What is answered before any handler is asked. Fills `caller`, and has `reply` audit.
