@@ -76,7 +76,10 @@ if(TARGET detent)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/reference/detent.1
     DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT doc)
   install(FILES ${PROJECT_SOURCE_DIR}/packaging/detent.toml
+    ${PROJECT_SOURCE_DIR}/packaging/prometheus/detent.rules.yml
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
+  install(FILES ${PROJECT_SOURCE_DIR}/packaging/grafana/detent.json
+    DESTINATION ${CMAKE_INSTALL_DOCDIR}/grafana COMPONENT doc)
   # What the shells read is printed by the program.
   foreach(script bash:detent:bash-completion/completions zsh:_detent:zsh/site-functions
       fish:detent.fish:fish/vendor_completions.d)

@@ -92,6 +92,20 @@ MetricFamily tasks_by_queue(const EngineStats& engine) {
   return made;
 }
 
+/// Queues without a ready task in memory have no series.
+MetricFamily oldest_ready(const EngineStats& engine) {
+  MetricFamily made =
+      family("detent_oldest_ready_age_seconds",
+             "How long the most urgent ready task of a queue has been due.", MetricType::Gauge);
+  for (const QueueStats& queue : engine.queues) {
+    if (!queue.oldest_ready_age) continue;
+    ClientMetric& metric = made.metric.emplace_back();
+    metric.label = {{"queue", queue.queue}};
+    metric.gauge.value = seconds(*queue.oldest_ready_age);
+  }
+  return made;
+}
+
 /// Commits and the tasks they changed: a summary without quantiles.
 MetricFamily batch_size(const EngineStats& engine) {
   MetricFamily made = family("detent_store_batch_size", "Tasks changed by one write to the store.",
@@ -163,6 +177,7 @@ std::string render_metrics(const EngineStats& engine,
   const TaskCounters& counts = engine.counters;
   std::vector<MetricFamily> families{
       tasks_by_queue(engine),
+      oldest_ready(engine),
       gauge("detent_window_tasks", "Tasks of the load window, held in memory.", engine.loaded),
       gauge("detent_waiting_workers", "Workers that wait for a task.", engine.waiting_workers),
       gauge("detent_schedules", "Recurring schedules.", engine.schedules),

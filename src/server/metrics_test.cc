@@ -35,6 +35,16 @@ TEST(Metrics, QueuesThatAreNotToldOneByOneAreOther) {
   EXPECT_EQ(text.find(R"(queue="other")"), std::string::npos);
 }
 
+TEST(Metrics, AQueuesOldestReadyTaskIsToldWhileThereIsOne) {
+  const EngineStats stats{
+      .queue_count = 2,
+      .queues = {{.queue = "a", .ready = 1, .oldest_ready_age = std::chrono::milliseconds{1'500}},
+                 {.queue = "b", .dead = 7}}};
+  const std::string text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_oldest_ready_age_seconds{queue="a"} 1.5)")) << text;
+  EXPECT_EQ(text.find(R"(age_seconds{queue="b"})"), std::string::npos);
+}
+
 TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {
   const OffloadStats external{
       .away = 7, .moves = {.handed_over = 9, .handed_back = 2, .damaged = 4, .errors = 3}};

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""The figures of the real program as a real Prometheus has them: every metric is scraped with the
+value that the work before it makes it have, the alert rules and the Grafana board under packaging/
+are understood, and name nothing that the program does not tell.
+
+Called with the program and the folder of the sources.
+"""
+
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+PROGRAM, SOURCE = sys.argv[1], Path(sys.argv[2])
+RULES = SOURCE / "packaging/prometheus/detent.rules.yml"
+BOARD = SOURCE / "packaging/grafana/detent.json"
+METRIC = re.compile(r"\bdetent_\w+")
+
+# What each metric must be after work(), as a query that has an answer only if it is so. The names
+# that other systems rely on are all here, and all the others, too.
+SANE = {
+    "detent_tasks": 'detent_tasks{queue="mail",state="ready"} == 3',
+    "detent_oldest_ready_age_seconds": 'detent_oldest_ready_age_seconds{queue="mail"} < 100',
+    "detent_window_tasks": "detent_window_tasks == 3",
+    "detent_waiting_workers": "detent_waiting_workers == 0",
+    "detent_schedules": "detent_schedules == 1",
+    "detent_scheduled_total": "detent_scheduled_total == 11",
+    "detent_fired_total": "detent_fired_total == 10",
+    "detent_leased_total": "detent_leased_total == 8",
+    "detent_completed_total": "detent_completed_total == 5",
+    "detent_failed_total": "detent_failed_total == 1",
+    "detent_cancelled_total": "detent_cancelled_total == 1",
+    "detent_dead_total": "detent_dead_total == 2",
+    "detent_lease_expired_total": "detent_lease_expired_total == 1",
+    "detent_lease_conflicts_total": "detent_lease_conflicts_total == 1",
+    "detent_quarantined_total": "detent_quarantined_total == 0",
+    "detent_lateness_seconds": "detent_lateness_seconds_count == 10"
+                               " and detent_lateness_seconds_sum < 100"
+                               ' and ignoring(le) detent_lateness_seconds_bucket{le="+Inf"} == 10',
+    "detent_store_commit_seconds": "detent_store_commit_seconds_count > 10"
+                                   " and detent_store_commit_seconds_sum > 0",
+    "detent_store_batch_size": "detent_store_batch_size_sum == 19"
+                               " and detent_store_batch_size_count > 10",
+    "detent_http_request_seconds": 'detent_http_request_seconds_count{route="/v1/tasks"} == 11',
+    "detent_shard_epoch": "detent_shard_epoch == 1",
+    "detent_build_info": 'detent_build_info{version=~"[0-9.]+"} == 1',
+    "detent_webhook_deliveries_total":
+        "sum by (job) (detent_webhook_deliveries_total) == 0 and"
+        " count by (job) (detent_webhook_deliveries_total) == 8",
+    "detent_webhook_calls": "detent_webhook_calls == 0",
+    "detent_webhook_waiting": "detent_webhook_waiting == 0",
+}
+# Told only by a server that hands far tasks over; the second one does.
+EXTERNAL = {
+    "detent_external_tasks": "detent_external_tasks == 0",
+    "detent_external_handed_over_total": "detent_external_handed_over_total == 0",
+    "detent_external_handed_back_total": "detent_external_handed_back_total == 0",
+    "detent_external_errors_total": "detent_external_errors_total == 0",
+    "detent_external_damaged_total": "detent_external_damaged_total == 0",
+}
+
+
+def http(url, method="GET", body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"content-type": "application/json"},
+                                     method=method)
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return response.read().decode()
+
+
+def until(look, what):
+    """What `look` finds, once it finds something; fails after a minute in vain."""
+    give_up = time.monotonic() + 60
+    while not (found := look()):
+        if time.monotonic() > give_up:
+            raise AssertionError(f"not within a minute: {what}")
+        select.select([], [], [], 0.05)
+    return found
+
+
+class Process:
+    """A program that says on one of its outputs where it listens."""
+
+    def __init__(self, folder, command, says):
+        self.log = Path(tempfile.mkdtemp(dir=folder)) / "log"
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        match = until(lambda: re.search(says, self.log.read_text()) or self.ended(), command[0])
+        self.address = match[1]
+
+    def ended(self):
+        if self.process.poll() is not None:
+            raise AssertionError(self.log.read_text())
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+class Server(Process):
+    def __init__(self, folder, *flags):
+        super().__init__(folder, [
+            PROGRAM, "serve", "--data", tempfile.mkdtemp(dir=folder), "--http", "127.0.0.1:0",
+            "--beanstalk", "off", *flags], r"http://([\d.:]+)")
+
+    def call(self, method, path, body=None):
+        return json.loads(http(f"http://{self.address}{path}", method, body))
+
+    def metrics(self):
+        return http(f"http://{self.address}/metrics")
+
+
+class Prometheus(Process):
+    """Scrapes its targets ten times a second; knows the alert rules."""
+
+    def __init__(self, folder, **jobs):
+        config = {"global": {"scrape_interval": "100ms", "evaluation_interval": "1s"},
+                  "rule_files": [str(RULES)],
+                  "scrape_configs": [
+                      {"job_name": job, "static_configs": [{"targets": [server.address]}]}
+                      for job, server in jobs.items()]}
+        file = Path(folder) / "prometheus.yml"
+        file.write_text(json.dumps(config))  # JSON is YAML
+        super().__init__(folder, [
+            "prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder}/tsdb",
+            "--web.listen-address=127.0.0.1:0"], r'"Listening on" address=([\d.:]+)')
+
+    def query(self, expression):
+        """The answer's data. Errors: AssertionError when it is not understood."""
+        query = urllib.parse.urlencode({"query": expression})
+        try:
+            answer = http(f"http://{self.address}/api/v1/query?{query}")
+        except urllib.error.HTTPError as error:
+            if error.code == 503:  # it is starting
+                return {"result": []}
+            raise AssertionError(f"{expression}: {error.read().decode()}") from error
+        return json.loads(answer)["data"]
+
+    def wait_for(self, expression, job=None):
+        """Until it has an answer, one of this job if that is given."""
+        def answered():
+            found = self.query(expression)["result"]
+            return [one for one in found if job in (None, one["metric"].get("job"))]
+        return until(answered, expression)
+
+
+def work(server):
+    """What SANE counts: ten tasks that are due and one that is not; eight leased; three ready."""
+    mail = {"queue": "mail", "payload": 1}
+    for _ in range(8):
+        server.call("POST", "/v1/tasks", mail)
+    for _ in range(2):
+        server.call("POST", "/v1/tasks", {"queue": "once", "payload": 1, "max_attempts": 1})
+    later = server.call("POST", "/v1/tasks", {**mail, "delay": "1h"})
+    http(f"http://{server.address}/v1/tasks/{later['id']}", "DELETE")
+    server.call("PUT", "/v1/schedules/yearly", {"cron": "0 0 1 1 *", "queue": "mail",
+                                                "payload": 1})
+
+    def lease(queue, **more):
+        tasks = server.call("POST", f"/v1/queues/{queue}/lease", {"max": 6, **more})["tasks"]
+        return [task["lease"] for task in tasks]
+
+    leases = lease("mail")
+    server.call("POST", "/v1/leases/complete", {"leases": leases[:5]})
+    server.call("POST", "/v1/leases/complete", {"leases": leases[:1]})  # a conflict
+    server.call("POST", "/v1/leases/release", {"leases": leases[5:]})
+    server.call("POST", "/v1/leases/fail", {"leases": lease("once", max=1), "error": "no"})
+    lease("once", visibility_timeout="1ms")  # runs out
+    until(lambda: server.call("GET", "/v1/stats")["tasks"]["dead"] == 2, "the lease runs out")
+
+
+def names_in(metrics):
+    """Of the families, and of their series."""
+    return {match[1] for match in re.finditer(r"^# TYPE (\w+)", metrics, re.M)}
+
+
+def series(names):
+    return names | {name + end for name in names for end in ("_bucket", "_sum", "_count")}
+
+
+def expressions_of(board):
+    """Those of the panels, with the board's variables filled in as Grafana does it."""
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            yield (panel["title"], target["expr"].replace("$job", "detent")
+                   .replace("$instance", ".*").replace("$__rate_interval", "1m"))
+
+
+class Monitoring(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.server = cls.started(Server(folder.name))
+        other = cls.started(Server(folder.name, "--external", f"http://{cls.server.address}"))
+        cls.other = other
+        work(cls.server)
+        cls.prometheus = cls.started(
+            Prometheus(folder.name, detent=cls.server, detent_external=other))
+
+    @classmethod
+    def started(cls, process):
+        cls.addClassCleanup(process.stop)
+        return process
+
+    def test_every_metric_is_scraped_and_has_the_value_that_it_should_have(self):
+        for name, sane in SANE.items():
+            with self.subTest(name):
+                self.prometheus.wait_for(sane, job="detent")
+        for name, sane in EXTERNAL.items():
+            with self.subTest(name):
+                self.prometheus.wait_for(sane, job="detent_external")
+
+    def test_the_table_of_this_test_has_all_metrics(self):
+        self.assertEqual(names_in(self.server.metrics()), set(SANE))
+        self.assertEqual(names_in(self.other.metrics()), set(SANE) | set(EXTERNAL))
+
+    def test_the_reference_has_all_metrics_and_no_others(self):
+        rows = re.findall(r"^\| (`detent_.*?) \|", (SOURCE / "docs/reference/metrics.md")
+                          .read_text(), re.M)
+        told = {name for row in rows for name in METRIC.findall(row)}
+        self.assertEqual(told, set(SANE) | set(EXTERNAL))
+
+    def test_promtool_has_nothing_to_say_about_the_metrics(self):
+        for server in (self.server, self.other):
+            run = subprocess.run(["promtool", "check", "metrics"], input=server.metrics(),
+                                 capture_output=True, text=True)
+            self.assertEqual((run.returncode, run.stdout + run.stderr), (0, ""))
+
+    def test_the_alert_rules_are_right_and_each_fires_when_it_should(self):
+        for command in (["check", "rules", RULES],
+                        ["test", "rules", SOURCE / "tests/prometheus/rules_test.yml"]):
+            run = subprocess.run(["promtool", *command], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+    def test_the_alert_rules_name_only_what_there_is_and_are_all_tested_and_explained(self):
+        rules = RULES.read_text()
+        known = series(set(SANE) | set(EXTERNAL))
+        self.assertEqual(set(METRIC.findall(re.sub(r"^\s*#.*", "", rules, flags=re.M))) - known,
+                         set())
+        tested = (SOURCE / "tests/prometheus/rules_test.yml").read_text()
+        guide = (SOURCE / "docs/operating/monitoring.md").read_text()
+        for alert in re.findall(r"alert: (\w+)", rules):
+            with self.subTest(alert):
+                # Once with what fires it, once with what does not.
+                self.assertEqual(len(re.findall(rf"alertname: {alert}\b", tested)), 2)
+                self.assertIn(f"`{alert}`", guide)
+
+    def test_prometheus_evaluates_the_alert_rules(self):
+        def rules():
+            groups = json.loads(http(f"http://{self.prometheus.address}/api/v1/rules"))
+            found = [rule for group in groups["data"]["groups"] for rule in group["rules"]]
+            return found if all(rule["health"] != "unknown" for rule in found) else None
+        for rule in until(rules, "all rules evaluated"):
+            self.assertEqual(rule["health"], "ok", rule)
+
+    def test_every_expression_of_the_board_has_an_answer(self):
+        board = json.loads(BOARD.read_text())
+        known = series(set(SANE) | set(EXTERNAL)) | {"up"}
+        self.prometheus.wait_for("count_over_time(detent_scheduled_total[1m]) > 5")
+        for title, expression in expressions_of(board):
+            with self.subTest(title, expression=expression):
+                self.assertEqual(set(METRIC.findall(expression)) - known, set())
+                if "detent_external_" in expression:
+                    expression = expression.replace('job="detent"', 'job="detent_external"')
+                self.prometheus.wait_for(expression)
+        for variable in board["templating"]["list"]:
+            if variable["type"] == "query":
+                self.assertRegex(variable["definition"], r"^label_values\(detent_build_info")
+
+    def test_the_board_can_be_laid_out(self):
+        board = json.loads(BOARD.read_text())
+        ids = [panel["id"] for panel in board["panels"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        taken = set()
+        for panel in board["panels"]:
+            at = panel["gridPos"]
+            cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
+                     for y in range(at["y"], at["y"] + at["h"])}
+            self.assertLessEqual(at["x"] + at["w"], 24, panel["title"])
+            self.assertFalse(cells & taken, panel["title"])
+            taken |= cells
+
+
+if __name__ == "__main__":
+    if not shutil.which("prometheus") or not shutil.which("promtool"):
+        print("skipped: there is no Prometheus here; tools/setup test installs it")
+        sys.exit(77)
+    os.environ.pop("DETENT_URL", None)
+    unittest.main(argv=sys.argv[:1])
