@@ -78,12 +78,6 @@ export async function call(method, path, { whole = false, ...options } = {}) {
 
 export const get = (path, signal) => call('GET', path, { signal });
 
-export async function getText(path, signal) {
-  const response = await send('GET', path, { signal });
-  if (!response.ok) throw await problemOf('GET', response);
-  return response.text();
-}
-
 /** "/v1/tasks?a=b" of the parameters that have a value. To the server a "+" is a plus. */
 export function withQuery(path, parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value !== '' && value != null);

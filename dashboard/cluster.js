@@ -55,7 +55,7 @@ export function show(root, route, signal) {
     replace(facts, fact('address', h('code', {}, location.origin)), fact('version', stats.version),
       stats.epoch !== undefined && fact('epoch', count(stats.epoch), h('span', { class: 'sub' }, ' · grows with each start; leases of an earlier one are stale')),
       fact('running for', duration(stats.uptime_ms), h('span', { class: 'sub' }, ` · since ${localTime(startedAt)}`)),
-      fact('queues', count(stats.queue_count ?? stats.queues.length)),
+      fact('queues', count(stats.queue_count)),
       fact('tasks in memory', count(stats.loaded), h('span', { class: 'sub' }, ' · those due soon; the others are on disk only')),
       fact('waiting workers', count(stats.waiting_workers)), fact('recurring schedules', count(stats.schedules)),
       stats.external && fact('with another system', plural(stats.external.tasks, 'task')),

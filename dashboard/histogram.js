@@ -1,24 +1,18 @@
-// Histograms as /metrics has them (Prometheus text): cumulative counts by upper bound. Pure.
+// Histograms of durations, as /v1/stats has them: counts by upper bound, which doubles. Pure.
 
-/** {name: {bounds: [ms…], counts: [cumulative…], count}} of the histograms with these names. */
-export function readHistograms(text, names) {
-  const found = {};
-  for (const name of names) found[name] = { bounds: [], counts: [], count: 0 };
-  for (const line of text.split('\n')) {
-    const match = /^(\w+)_bucket\{le="([^"]+)"\} (\S+)$/.exec(line);
-    const histogram = match && found[match[1]];
-    if (!histogram) continue;
-    const bound = match[2] === '+Inf' ? Infinity : Number(match[2]) * 1_000;
-    histogram.bounds.push(bound);
-    histogram.counts.push(Number(match[3]));
-    if (bound === Infinity) histogram.count = Number(match[3]);
-  }
-  return found;
+const FIRST_BOUND = 0.001; // ms
+const BOUNDS = 34;
+
+/** {bounds: [ms…], counts: [cumulative…], count} of `lateness_counts`; zeros at the end are not there. */
+export function ofCounts(given) {
+  let count = 0;
+  const counts = given.map((n) => (count += n));
+  return { bounds: given.map((_, i) => (i < BOUNDS ? FIRST_BOUND * 2 ** i : Infinity)), counts, count };
 }
 
 /** What was added between two states of one histogram. */
 export function since(now, before) {
-  return { bounds: now.bounds, counts: now.counts.map((n, i) => n - (before.counts[i] ?? 0)),
+  return { bounds: now.bounds, counts: now.counts.map((n, i) => n - (before.counts[i] ?? before.count)),
     count: now.count - before.count };
 }
 
@@ -27,7 +21,7 @@ export function quantile({ bounds, counts, count }, q) {
   if (count === 0) return null;
   const rank = q * count;
   const at = counts.findIndex((cumulative) => cumulative >= rank);
-  if (at < 0 || bounds[at] === Infinity) return bounds.at(-2) ?? null;
+  if (bounds[at] === Infinity) return bounds[at - 1];
   const below = at === 0 ? 0 : counts[at - 1];
   const from = at === 0 ? 0 : bounds[at - 1];
   const part = counts[at] === below ? 1 : (rank - below) / (counts[at] - below);

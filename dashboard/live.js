@@ -1,26 +1,26 @@
 // What the server is doing now and what it did in the last hour: one source for all views.
 //
-// It asks /v1/stats and /metrics every two seconds while the page is looked at. A server that keeps
-// a history of its figures (its stats have `tasks`) is asked for the last hour once, and then tells
-// its figures each second by itself (/v1/events); while that stream is there, stats are asked for
-// less often, for what the stream does not have.
-import { get, getText, stream } from './api.js';
+// It asks /v1/stats every two seconds while the page is looked at. Then the server is asked for the
+// last hour once (/v1/stats/history), and tells its figures each second by itself (/v1/events); while
+// that stream is there, stats are asked for less often, for what the stream does not have. A token
+// that is only for some queues may not have the hour and the stream: the page goes on without.
+import { get, stream } from './api.js';
 import { every } from './dom.js';
-import { perSecond, quantile, readHistograms, since } from './histogram.js';
+import { ofCounts, perSecond, quantile, since } from './histogram.js';
+import { CAUSES } from './why.js';
 
 const PERIOD = 2_000;
 const PERIOD_BESIDE_STREAM = 10_000;
 const HOUR = 3_600_000;
 const WINDOW = 60_000; // of quantiles, where the server does not tell them
-const LATENESS = 'detent_lateness_seconds';
-const COMMIT = 'detent_store_commit_seconds';
 
 const listeners = new Set();
-const samples = []; // {at, totals, rates, lateness, commit}, oldest first
-const polls = []; // {at, stats, histograms} of the last minutes
+const samples = []; // {at, spanMs, totals, rates, late, lateness, commit}, oldest first
+const polls = []; // {at, stats, lateness} of the last minutes
 let state = 'connecting'; // then 'live', 'lost' or 'refused'
 let problem = null;
 let isStreaming = false;
+let isLimited = false; // the token is not for all queues
 
 /** Calls `listener(live)` now, if there is something, and whenever there is more, until `signal`. */
 export function onLive(listener, signal) {
@@ -31,7 +31,7 @@ export function onLive(listener, signal) {
 
 const view = () => {
   const last = polls.at(-1);
-  return { state, problem, samples, now: samples.at(-1) ?? null, stats: last?.stats ?? null,
+  return { state, problem, isLimited, samples, now: samples.at(-1) ?? null, stats: last?.stats ?? null,
     startedAt: last ? last.at - last.stats.uptime_ms : null };
 };
 
@@ -51,12 +51,12 @@ const quantilesIn = (us) => us && { p50: us.p50 / 1_000, p99: us.p99 / 1_000, is
 function sampleOf(point, recent = point) {
   const rates = {};
   for (const [name, member] of Object.entries(RATES)) rates[name] = perSecond(point[member], point.span_ms);
-  return { at: new Date(point.at).getTime(), totals: point.tasks, rates,
+  return { at: new Date(point.at).getTime(), spanMs: point.span_ms, totals: point.tasks, rates, late: point.late,
     lateness: quantilesIn(recent.lateness_us), commit: quantilesIn(recent.commit_us) };
 }
 
 async function follow(signal) {
-  if (isStreaming) return;
+  if (isStreaming || isLimited) return;
   isStreaming = true;
   try {
     const { points } = await get('/v1/stats/history?span=1h', signal);
@@ -65,40 +65,33 @@ async function follow(signal) {
     await stream('/v1/events', signal, (name, data) => {
       if (name !== 'stats') return;
       const sample = sampleOf(data, data.recent);
-      // A quiet second has no lateness of its own: what was known last stands.
-      sample.lateness ??= overall(LATENESS);
-      sample.commit ??= overall(COMMIT);
+      // A quiet second has none of its own: what was known last stands.
+      sample.lateness ??= overall();
+      sample.commit ??= samples.at(-1)?.commit ?? null;
       add(sample);
       state = 'live';
       tell();
     });
-  } catch {
+  } catch (error) {
+    isLimited = error.status === 403;
     // Polling goes on by itself, and says so when nothing answers.
   } finally {
     isStreaming = false;
   }
 }
 
-// ---- what the page reckons from /v1/stats and /metrics ----
-
-function totalsOf(stats) {
-  if (stats.tasks) return stats.tasks;
-  const sum = { scheduled: 0, ready: 0, leased: 0, dead: 0 };
-  for (const queue of stats.queues) for (const name in sum) sum[name] += queue[name];
-  return sum;
-}
+// ---- what the page reckons from /v1/stats ----
 
 /** Quantiles since the server started. */
-function overall(name) {
-  const all = polls.at(-1)?.histograms[name];
+function overall() {
+  const all = polls.at(-1)?.lateness;
   return all ? { p50: quantile(all, 0.5), p99: quantile(all, 0.99), isRecent: false } : null;
 }
 
 /** Quantiles of the last minute, or since the start when it was quiet. */
-function quantilesOf(name) {
-  const now = polls.at(-1).histograms[name];
-  const recent = since(now, polls[0].histograms[name]);
-  return recent.count > 0 ? { p50: quantile(recent, 0.5), p99: quantile(recent, 0.99), isRecent: true } : overall(name);
+function recentLateness() {
+  const recent = since(polls.at(-1).lateness, polls[0].lateness);
+  return recent.count > 0 ? { p50: quantile(recent, 0.5), p99: quantile(recent, 0.99), isRecent: true } : overall();
 }
 
 function ratesBetween(before, now) {
@@ -106,17 +99,21 @@ function ratesBetween(before, now) {
     ? perSecond(now.stats.counters[name] - before.stats.counters[name], now.at - before.at) : null]));
 }
 
+const lateBetween = (before, now) => Object.fromEntries(CAUSES.map((cause) => [cause,
+  before ? now.stats.late.tasks[cause] - before.stats.late.tasks[cause] : 0]));
+
 async function poll() {
-  const [stats, metrics] = await Promise.all([get('/v1/stats'), getText('/metrics')]);
+  const stats = await get('/v1/stats?queues=0');
   const last = polls.at(-1);
-  const now = { at: Date.now(), stats, histograms: readHistograms(metrics, [LATENESS, COMMIT]) };
+  const now = { at: Date.now(), stats, lateness: ofCounts(stats.lateness_counts) };
   // Counters that went back are those of another process: what was before is of no use.
   if (last && stats.uptime_ms < last.stats.uptime_ms) polls.length = samples.length = 0;
-  const rates = ratesBetween(polls.at(-1), now);
+  const before = polls.at(-1);
   polls.push(now);
   while (polls.length > 2 && polls[1].at < now.at - WINDOW) polls.shift();
   if (!isStreaming || samples.length === 0) {
-    add({ at: now.at, totals: totalsOf(stats), rates, lateness: quantilesOf(LATENESS), commit: quantilesOf(COMMIT) });
+    add({ at: now.at, spanMs: before ? now.at - before.at : PERIOD, totals: stats.tasks, rates: ratesBetween(before, now), late: lateBetween(before, now),
+      lateness: recentLateness(), commit: null });
   }
 }
 
@@ -129,7 +126,7 @@ export function startLive(signal) {
       await poll();
       state = 'live';
       problem = null;
-      if (polls.at(-1).stats.tasks) follow(signal);
+      follow(signal);
     } catch (error) {
       state = error.status === 403 ? 'refused' : 'lost';
       problem = error.message;

@@ -1,11 +1,12 @@
-// Now: is everything on time, and if not, why? Counts, rates, lateness, the store; the last hour.
+// Now: is everything on time, and if not, why? Counts, rates, lateness and its causes, the store; the
+// last hour.
 import { get } from './api.js';
 import { makeChart } from './chart.js';
 import { every, h, replace, setText } from './dom.js';
 import { compact, count, duration, plural, rate } from './format.js';
 import { onLive } from './live.js';
 import { firstSteps, stateNode } from './parts.js';
-import { whyQueueWaits } from './why.js';
+import { CAUSES, CAUSE_NAMES, lateTasks, whyQueueWaits } from './why.js';
 
 export const title = 'Now';
 
@@ -16,6 +17,18 @@ const STATES = [
   ['dead', 'are out of attempts'],
 ];
 const LONG = 5_000; // ms that a ready task may wait before it is worth a word
+const LOOKED_AT = 1_000; // queues, those with most tasks
+const TOLD = 4; // of those whose tasks wait
+const LATE_SPAN = 600_000; // ms of which it is told why tasks were late
+
+/** The queues whose tasks wait, those that have waited longest with their settings. */
+async function waitingQueues(signal) {
+  const { queues } = await get(`/v1/stats?queues=${LOOKED_AT}`, signal);
+  const waiting = queues.filter(({ ready, oldest_ready_age_ms }) => ready > 0 && oldest_ready_age_ms >= LONG)
+    .sort((a, b) => b.oldest_ready_age_ms - a.oldest_ready_age_ms);
+  return Promise.all(waiting.map((queue, i) => (i >= TOLD ? queue
+    : get(`/v1/queues/${encodeURIComponent(queue.queue)}`, signal).catch(() => queue))));
+}
 
 function tile(name, hint, link) {
   const value = h('span', { class: 'value' }, '–');
@@ -29,34 +42,35 @@ function tile(name, hint, link) {
 
 /** What the whole comes to, in words. */
 function verdictOf(live, queues) {
-  const waiting = queues.map((queue) => ({ queue, why: whyQueueWaits(queue) }))
-    .filter(({ queue, why }) => why && queue.oldest_ready_age_ms >= LONG)
-    .sort((a, b) => b.queue.oldest_ready_age_ms - a.queue.oldest_ready_age_ms);
+  const waiting = queues.map((queue) => ({ queue, why: whyQueueWaits(queue) })).filter(({ why }) => why);
   const { dead, ready } = live.now.totals;
   const deadPoint = dead > 0 ? h('li', {}, h('a', { href: '#/tasks?state=dead' }, plural(dead, 'task')),
     ` ${dead === 1 ? 'is' : 'are'} out of attempts and ${dead === 1 ? 'needs' : 'need'} you.`) : null;
-  const whys = waiting.slice(0, 4).map(({ queue, why }) => h('li', {},
+  const whys = waiting.slice(0, TOLD).map(({ queue, why }) => h('li', {},
     h('a', { href: '#/tasks?' + new URLSearchParams({ queue: queue.queue, state: 'ready' }) }, queue.queue),
     `: ${plural(queue.ready, 'task')}, the first for ${duration(queue.oldest_ready_age_ms)}; ${why.text}.`));
-  if (waiting.length > 4) whys.push(h('li', {}, 'and ', h('a', { href: '#/queues' }, plural(waiting.length - 4, 'more queue')), '.'));
+  if (waiting.length > TOLD) whys.push(h('li', {}, 'and ', h('a', { href: '#/queues' }, plural(waiting.length - TOLD, 'more queue')), '.'));
+  const lately = lateTasks(live.samples.filter(({ at }) => at >= live.now.at - LATE_SPAN));
   const late = live.now.lateness;
-  const onTime = late?.p50 == null ? 'Everything is on time.'
+  const onTime = lately ? 'Nothing is late at the moment.'
+    : late?.p50 == null ? 'Everything is on time.'
     : `Everything is on time: half of the tasks fire within ${duration(late.p50)} of their due time, 99 of 100 within ${duration(late.p99)}.`;
   return { kind: waiting.length > 0 ? 'late' : '',
     headline: waiting.length > 0 ? `${plural(ready, 'task')} ${ready === 1 ? 'is' : 'are'} due and not taken.` : onTime,
-    points: [...whys, deadPoint].filter(Boolean) };
+    points: [...whys, lately && h('li', {}, `In the last ${duration(LATE_SPAN)} ${lately}`), deadPoint].filter(Boolean) };
 }
 
 function quantileTiles() {
   const tiles = { p50: tile('lateness p50', 'half fire sooner'), p99: tile('lateness p99', '99 of 100 fire sooner'),
     c50: tile('store commit p50', 'one write and its sync'), c99: tile('store commit p99', '') };
   for (const { element } of Object.values(tiles)) element.classList.add('small');
-  return { elements: Object.values(tiles).map(({ element }) => element), set({ lateness, commit }) {
+  return { elements: Object.values(tiles).map(({ element }) => element), set({ now: { lateness, commit }, isLimited }) {
     const over = (quantiles) => (quantiles?.isRecent ? 'in the last minute' : 'since the server started');
     tiles.p50.set(duration(lateness?.p50), over(lateness));
     tiles.p99.set(duration(lateness?.p99), over(lateness));
     tiles.c50.set(duration(commit?.p50), over(commit));
     tiles.c99.set(duration(commit?.p99), over(commit));
+    for (const { element } of [tiles.c50, tiles.c99]) element.hidden = isLimited;
   } };
 }
 
@@ -74,11 +88,14 @@ export function show(root, route, signal) {
   const stateChart = makeChart({ label: 'Tasks by state over the last hour', format: compact, series: [
     { label: 'ready', stroke: '--accent', fill: '--accent' }, { label: 'leased', stroke: '--second' },
     { label: 'dead', stroke: '--danger' }] }, signal);
+  const lateChart = makeChart({ label: 'Tasks handed out more than a second late, a second, by cause', format: rate,
+    series: CAUSES.map((cause, i) => ({ label: CAUSE_NAMES[cause], stroke: ['--muted', '--danger', '--second', '--accent'][i] })) }, signal);
   const sub = h('span', { class: 'sub' });
   const span = h('span', { class: 'sub' });
   const full = h('div', { class: 'grid', hidden: true },
     h('section', { class: 'card' }, h('h2', {}, 'Tasks a second', span), rateChart.element),
-    h('section', { class: 'card' }, h('h2', {}, 'Due, in work, dead'), stateChart.element));
+    h('section', { class: 'card' }, h('h2', {}, 'Due, in work, dead'), stateChart.element),
+    h('section', { class: 'card' }, h('h2', {}, 'Late, by cause', h('span', { class: 'sub' }, 'a second')), lateChart.element));
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Now'), sub), verdict, first,
     h('div', { class: 'tiles' }, STATES.map(([name]) => states[name].element)), full,
     h('div', { class: 'tiles' }, Object.values(rates).map(({ element }) => element)),
@@ -87,7 +104,7 @@ export function show(root, route, signal) {
   let queues = null;
   let last = '';
   every(4_000, signal, async () => {
-    queues = (await get('/v1/queues', signal).catch(() => null))?.queues ?? queues;
+    queues = await waitingQueues(signal).catch(() => queues);
   });
   onLive((live) => {
     if (!live.now || !live.stats) {
@@ -95,10 +112,10 @@ export function show(root, route, signal) {
       return;
     }
     const { stats, now: { totals } } = live;
-    setText(sub, `up for ${duration(stats.uptime_ms)} · ${plural(stats.queue_count ?? stats.queues.length, 'queue')} · ${plural(stats.waiting_workers, 'waiting worker')}`);
+    setText(sub, `up for ${duration(stats.uptime_ms)} · ${plural(stats.queue_count, 'queue')} · ${plural(stats.waiting_workers, 'waiting worker')}`);
     for (const [name] of STATES) states[name].set(compact(totals[name]), count(totals[name]));
     for (const name in rates) rates[name].set(rate(live.now.rates[name]));
-    quantiles.set(live.now);
+    quantiles.set(live);
     const isEmpty = stats.counters.scheduled === 0 && Object.values(totals).every((n) => n === 0);
     first.hidden = !isEmpty;
     verdict.hidden = isEmpty;
@@ -108,6 +125,7 @@ export function show(root, route, signal) {
     const column = (of) => live.samples.map(of);
     rateChart.setData([times, ...['scheduled', 'fired', 'completed'].map((name) => column(({ rates: r }) => r[name]))]);
     stateChart.setData([times, ...['ready', 'leased', 'dead'].map((name) => column(({ totals: t }) => t[name]))]);
+    lateChart.setData([times, ...CAUSES.map((cause) => column(({ late, spanMs }) => (late ? late[cause] * 1_000 / spanMs : null)))]);
     if (queues === null) return;
     const { kind, headline, points } = verdictOf(live, queues);
     const text = headline + points.map((point) => point.textContent).join();

@@ -5,7 +5,7 @@ import { count, duration, fromNow, plural, timeNode } from './format.js';
 import { indented, rawMember } from './raw_json.js';
 import { action, copyable, stateNode } from './parts.js';
 import { cancelTask, curlOf, mayMove, moveTask, runTask } from './task_actions.js';
-import { whyLate } from './why.js';
+import { causesOf, whyLate } from './why.js';
 
 export const title = 'Task';
 const ms = (time) => new Date(time).getTime();
@@ -14,11 +14,17 @@ const step = (kind, what, time, ...more) => h('li', { class: kind },
   h('span', { class: 'what' }, what), time && timeNode(time, { ms: true }), more);
 const gap = (text) => h('li', { class: 'gap' }, text);
 
+function lateNode(late) {
+  const causes = causesOf(late);
+  return causes && h('p', { class: 'sub late' }, `began late. ${causes}`);
+}
+
 function attemptStep(attempt, number) {
   const failed = Boolean(attempt.error);
   return step(failed ? 'failed' : 'done', `Attempt ${count(number)} ${failed ? 'failed' : 'ended'}`, attempt.started_at,
     h('p', { class: 'sub' }, `took ${duration(ms(attempt.ended_at) - ms(attempt.started_at))}`,
       attempt.worker && [', by worker ', h('code', {}, attempt.worker)]),
+    lateNode(attempt.late_ms),
     failed && h('pre', { class: 'error' }, attempt.error));
 }
 
@@ -52,7 +58,7 @@ function endOf(task, now) {
       return [step('done', 'Due', task.due_at),
         step('done', `Attempt ${count(task.attempts + 1)} is under way`, task.leased_at,
           h('p', { class: 'sub' }, task.worker ? ['by worker ', h('code', {}, task.worker)] : 'by a worker without a name',
-            task.leased_at && `, ${duration(Math.max(0, now - ms(task.leased_at)))} so far`))];
+            task.leased_at && `, ${duration(Math.max(0, now - ms(task.leased_at)))} so far`), lateNode(task.late_ms))];
     case 'dead':
       return [step('failed', 'Dead', null, h('p', { class: 'sub' }, 'out of attempts; it stays until you run or cancel it'))];
     default:

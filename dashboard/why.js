@@ -6,6 +6,33 @@ const DEFAULT_PRIORITY = 1024;
 const LATE = 1_000; // ms: below this nobody needs a reason
 const ms = (time) => new Date(time).getTime();
 
+/** What tasks are handed out late for, as the server splits it; its words. */
+export const CAUSES = ['before_start', 'engine', 'limit', 'worker'];
+const CAUSE_WORDS = {
+  before_start: 'it was due before the server started',
+  engine: 'the server had not come to it',
+  limit: 'a pause, the rate or the number of leases of its queue held it back',
+  worker: 'it was ready and nobody asked for it',
+};
+export const CAUSE_NAMES = { before_start: 'before the start', engine: 'server behind', limit: 'held back by a limit', worker: 'no worker asked' };
+
+/** "3 min: a pause … held it back, then 2 s: it was ready and nobody asked for it"; null when not late. */
+export function causesOf(late) {
+  const parts = CAUSES.filter((cause) => late?.[cause] > 0).sort((a, b) => late[b] - late[a]);
+  if (parts.length === 0) return null;
+  return parts.map((cause) => `${duration(late[cause])}: ${CAUSE_WORDS[cause]}`).join(' · ');
+}
+
+/** How many tasks were handed out late in these samples, and why, in words; null when none was. */
+export function lateTasks(samples) {
+  const sums = Object.fromEntries(CAUSES.map((cause) => [cause, samples.reduce((sum, { late }) => sum + (late?.[cause] ?? 0), 0)]));
+  const all = CAUSES.reduce((sum, cause) => sum + sums[cause], 0);
+  if (all === 0) return null;
+  const whys = CAUSES.filter((cause) => sums[cause] > 0).sort((a, b) => sums[b] - sums[a])
+    .map((cause) => `${count(sums[cause])} ${CAUSE_NAMES[cause]}`);
+  return `${plural(all, 'task')} ${all === 1 ? 'was' : 'were'} handed out more than a second late: ${whys.join(', ')}.`;
+}
+
 /** What keeps a queue's ready tasks from being handed out: {kind, text}; null when nothing waits. */
 export function whyQueueWaits(queue) {
   const { ready, leased, settings = {} } = queue;
@@ -52,6 +79,17 @@ function spentSentence(task) {
     (between > 0 ? `, and it rested ${duration(between)} between them.` : '.');
 }
 
+function latePoint(late) {
+  const causes = causesOf(late);
+  return causes ? `Of that: ${causes}.` : null;
+}
+
+/** One that was asked for when its due time had passed is late from the start. */
+function pastPoint(task) {
+  const past = ms(task.created_at) - ms(task.due_at);
+  return past >= LATE ? `It was made ${duration(past)} after its due time: by a date that had passed, or a schedule that caught up.` : null;
+}
+
 function priorityPoint(task) {
   return task.priority > DEFAULT_PRIORITY
     ? `Its priority ${count(task.priority)} is less urgent than the usual ${count(DEFAULT_PRIORITY)}: others go first.` : null;
@@ -74,7 +112,7 @@ const TELL = {
     const ahead = queue && queue.ready > 1 ? `${plural(queue.ready - 1, 'other task')} of the queue ${queue.ready === 2 ? 'is' : 'are'} ready too.` : null;
     return { kind: late >= LATE ? 'late' : 'good',
       headline: `It has been due for ${duration(late)}` + (why ? `: ${why.text}.` : ' and waits for a worker.'),
-      points: [ahead, priorityPoint(task), attemptsSentence(task), spentSentence(task)] };
+      points: [ahead, pastPoint(task), priorityPoint(task), attemptsSentence(task), spentSentence(task)] };
   },
   leased(task, queue, now) {
     const who = task.worker ? `Worker ${task.worker}` : 'A worker';
@@ -82,7 +120,7 @@ const TELL = {
     const late = Math.max(0, taken - ms(task.due_at));
     return { kind: late >= LATE ? 'late' : 'good',
       headline: `${who} has been at it for ${duration(Math.max(0, now - taken))}.`,
-      points: [`It was handed out ${duration(late)} after its due time${late >= LATE ? ': until then no worker took it' : ''}.`,
+      points: [`It was handed out ${duration(late)} after its due time.`, latePoint(task.late_ms), pastPoint(task),
         `If the worker says nothing within ${duration(task.visibility_timeout_ms)} of that, the attempt counts as failed.`,
         attemptsSentence(task), spentSentence(task)] };
   },
@@ -99,7 +137,7 @@ const TELL = {
     return { kind: late >= LATE ? 'late' : 'good',
       headline: late >= LATE ? `It was completed, but a worker took it only ${duration(late)} after its due time.`
         : `It was completed on time: taken ${duration(late)} after its due time.`,
-      points: [`The work took ${duration(ms(last.ended_at) - ms(last.started_at))}.`,
+      points: [latePoint(last.late_ms), pastPoint(task), `The work took ${duration(ms(last.ended_at) - ms(last.started_at))}.`,
         failed > 0 ? `${plural(failed, 'attempt')} before that failed; each moved the due time.` : null] };
   },
   cancelled: () => ({ kind: 'good', headline: 'It was cancelled: nobody will do it.', points: [] }),

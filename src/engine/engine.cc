@@ -161,7 +161,7 @@ Result<TaskSnapshot> Engine::get(TaskId id) {
   TaskSnapshot view{.task = std::move(found.stored.task), .state = found.state};
   if (found.state == TaskState::leased) {
     const Lease& lease = leases_.at(found.loaded->lease);
-    view.holder = LeaseHolder{.since = lease.since, .worker = lease.worker};
+    view.holder = LeaseHolder{.since = lease.since, .worker = lease.worker, .late = lease.late};
   }
   return view;
 }
@@ -283,6 +283,7 @@ Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, ReadyTasks& rea
     leased.push_back(hand_out(*picked[i], *std::move(records[i]), request));
   }
   queue.rate.note(leased.size(), time_.now());
+  note_limits(queue);
   return leased;
 }
 
@@ -295,6 +296,13 @@ void Engine::open_lease(std::uint64_t number, Lease lease, Tick until) {
   due_wheel_.schedule(loaded.index, until);
   const bool is_new = leases_.emplace(number, std::move(lease)).second;
   DETENT_CHECK(is_new);
+  note_limits(*loaded.queue);
+}
+
+void Engine::drop_lease(const LoadedTask& loaded) {
+  leases_.erase(loaded.lease);
+  --loaded.queue->leased;
+  note_limits(*loaded.queue);
 }
 
 LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
@@ -311,7 +319,8 @@ LeasedTask Engine::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& r
               .epoch = epoch_,
               .since = now,
               .worker = request.worker,
-              .run_out = request.run_out},
+              .run_out = request.run_out,
+              .late = note_hand_out(loaded)},
              time_.tick_after(timeout));
   return LeasedTask{.task = std::move(task),
                     .lease = {.epoch = epoch_, .number = loaded.lease},

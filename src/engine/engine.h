@@ -81,6 +81,7 @@
 #include "engine/due_histogram.h"
 #include "engine/engine_stats.h"
 #include "engine/engine_time.h"
+#include "engine/held_time.h"
 #include "engine/key_book.h"
 #include "engine/schedule_book.h"
 #include "engine/staging.h"
@@ -152,7 +153,7 @@ struct TaskList {
   std::optional<Place> next;
 };
 
-class Engine {
+class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by meaning
  public:
   using WaitId = std::uint64_t;
   using Committed = UniqueFunction<void(const Result<void>&)>;
@@ -365,8 +366,8 @@ class Engine {
   /// When the next turn is needed; none: not until a verb is called.
   std::optional<MonotonicTime> next_wakeup() const;
 
-  /// Each queue's figures are those of at most `most_queues`, the ones with most tasks; the others
-  /// cost no copy. O(queues).
+  /// Each queue's figures are those of at most `most_queues`, the ones with most tasks. O(1) for
+  /// 0, else O(queues); the others cost no copy.
   EngineStats stats(std::size_t most_queues = kAllQueues) const;
   /// The wheel of the tasks in memory. O(slots + timers / 56).
   WheelView wheel() const;
@@ -401,6 +402,12 @@ class Engine {
     Tick tick = 0;
     bool follows_wall = false;
   };
+  /// What of the queues' records is counted for all queues together.
+  struct StoredCounts {
+    std::uint64_t waiting = 0;
+    std::uint64_t dead = 0;
+    std::uint64_t in_lanes = 0;
+  };
   /// Why a task is removed.
   enum class End : std::uint8_t { completed, cancelled };
 
@@ -415,7 +422,7 @@ class Engine {
   void load(const Task& task, Place place, Deadline deadline);
   void unload(LoadedTask& task);
   void become_ready(LoadedTask& task);
-  void note_fired(TaskId id, const Queue& queue, Tick tick);
+  void note_fired(TaskId id, const Queue& queue, Tick tick, MonotonicTime now);
   void enter_ready(LoadedTask& task);
   void leave_ready(LoadedTask& task);
   LoadedTask* find_loaded(TaskId id) noexcept;
@@ -427,6 +434,9 @@ class Engine {
   void note_change(Queue& queue);
   static std::uint64_t ready_of(const Queue& queue) noexcept;
   QueueStats stats_of(const Queue& queue) const;
+  QueueStats stats_of_all() const;
+  static void recount(const Queue& queue, StoredCounts& sums) noexcept;
+  void note_counts(Queue& queue);
   /// How many tasks of the queue may be handed out at this moment.
   std::size_t allowance(Queue& queue) const;
   /// How many may be leased at a time, of all queues.
@@ -439,6 +449,12 @@ class Engine {
   void tell_end(TaskId id, const Queue& queue, End end);
   /// What was told up to now is durable, or not.
   void publish_changes(const Result<void>& committed);
+
+  // Why tasks are handed out late: engine_lateness.cc.
+  void note_limits(Queue& queue);
+  MonotonicTime held_until(const Queue& queue) const;
+  MonotonicTime::duration held_total(const Queue& queue, MonotonicTime now) const;
+  LatenessParts note_hand_out(const LoadedTask& task);
 
   // What becomes durable: every change of a record goes through these, which keep the counts.
   void stage_put(Queue& queue, std::optional<Place> from, StoredTask to);
@@ -474,6 +490,7 @@ class Engine {
   LoadedTask* load_ready(const Found& found);
   void open_lease(std::uint64_t number, Lease lease, Tick until);
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
+  void drop_lease(const LoadedTask& loaded);
   /// `verb` is fail or run_out.
   LeaseOutcome end_attempt(Lease& lease, Task task, TaskVerb verb,
                            std::optional<std::chrono::milliseconds> delay, std::string error);
@@ -589,6 +606,7 @@ class Engine {
   const EngineOptions options_;
 
   EngineTime time_;
+  const MonotonicTime opened_at_;
   Rng rng_;
   std::uint64_t epoch_ = 0;
   std::uint64_t last_lease_ = 0;  // LeaseToken::number
@@ -613,9 +631,11 @@ class Engine {
   std::unordered_map<std::uint64_t, Lease> leases_;  // by token number
   std::unordered_map<WaitId, Wait*> waits_by_id_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
-  std::size_t ready_count_ = 0;   // of all queues, in memory
-  std::size_t urgent_count_ = 0;  // of those: before the default priority
-  WallTime latest_ready_{};       // no ready task in memory is due after it
+  StoredCounts counted_;                 // of all queues, but for those of changed_queues_
+  std::uint64_t loaded_from_lanes_ = 0;  // of all queues: ReadyTasks::loaded_from_lane
+  std::size_t ready_count_ = 0;          // of all queues, in memory
+  std::size_t urgent_count_ = 0;         // of those: before the default priority
+  WallTime latest_ready_{};              // no ready task in memory is due after it
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers
@@ -642,6 +662,10 @@ class Engine {
   std::uint64_t commits_ = 0;
   std::uint64_t committed_tasks_ = 0;
   Histogram lateness_;
+  HeldTime all_held_;  // every queue: as many are leased as may be
+  bool is_full_of_leases_ = false;
+  ByCause<std::uint64_t> late_tasks_{};
+  ByCause<std::chrono::nanoseconds> late_time_{};
   Histogram commit_time_;
 };
 

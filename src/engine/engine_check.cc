@@ -58,13 +58,20 @@ void Engine::check_invariants() {
     bins.erase(count.bin);
   }
   DETENT_CHECK(bins.empty());
+  QueueStats all;
   for (const auto& [name, queue] : queues_) {
     const QueueRecord& record = queue->record;
     const Sums& sums = found[name];
     DETENT_CHECK(record.waiting == sums.waiting && record.dead == sums.dead);
     DETENT_CHECK(record.bytes == sums.bytes && record.in_ready_lane == sums.in_ready_lane);
     DETENT_CHECK(record.in_webhook_lane == sums.in_webhook_lane);
+    const QueueStats stats = stats_of(*queue);
+    all.scheduled += stats.scheduled;
+    all.ready += stats.ready;
+    all.leased += stats.leased;
+    all.dead += stats.dead;
   }
+  DETENT_CHECK(all == stats_of_all());
   check_memory();
 }
 

@@ -172,8 +172,11 @@ TEST_F(EngineEnded, AnAttemptTellsItsWorkerItsTimesAndItsError) {
   const LeaseToken token = lease_as("ada");
   advance(3s);
   ASSERT_EQ(engine_->fail({.lease = token, .delay = 0ms, .error = "no disk"}), LeaseOutcome::done);
-  const Attempt expected{
-      .started_at = started, .ended_at = started + 3s, .worker = "ada", .error = "no disk"};
+  const Attempt expected{.started_at = started,
+                         .ended_at = started + 3s,
+                         .worker = "ada",
+                         .error = "no disk",
+                         .late = {0ms, 0ms, 0ms, 5s}};
   EXPECT_EQ(history(id), std::vector{expected}) << "in the same turn";
   settle();
   EXPECT_EQ(history(id), std::vector{expected});

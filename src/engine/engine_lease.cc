@@ -134,7 +134,8 @@ void Engine::note_attempt(const Lease& lease, Task& task, std::string error) {
   add_attempt(task, {.started_at = lease.since,
                      .ended_at = time_.wall_now(),
                      .worker = lease.worker,
-                     .error = cut_error(std::move(error))});
+                     .error = cut_error(std::move(error)),
+                     .late = lease.late});
 }
 
 LeaseOutcome Engine::end_attempt(Lease& lease, Task task, TaskVerb verb,
@@ -210,8 +211,10 @@ void Engine::put_record_back(LoadedTask& loaded, Task task, std::optional<Deadli
 void Engine::give_back(LoadedTask& loaded) {
   DETENT_CHECK(next_state(loaded.state, TaskVerb::release) == TaskState::ready);
   due_wheel_.cancel(loaded.index);
-  leases_.erase(loaded.lease);
-  --loaded.queue->leased;
+  drop_lease(loaded);
+  loaded.tick = time_.now();
+  loaded.ready_since = clock_.now();
+  loaded.held_before_ready = held_total(*loaded.queue, loaded.ready_since);
   enter_ready(loaded);
 }
 

@@ -107,7 +107,7 @@ TaskSnapshot Engine::put_changed(Found found) {
     // back to the due order.
     const Deadline as_before = loaded == nullptr ? dated(stored.task.due_at)
                                                  : Deadline{.due_at = loaded->due_at,
-                                                            .tick = loaded->tick,
+                                                            .tick = time_.now(),
                                                             .follows_wall = loaded->follows_wall};
     return put_at(std::move(found), as_before);
   }

@@ -113,6 +113,7 @@ Result<void> Engine::pause_for(const std::string& name, milliseconds length) {
   if (queue.record.number == 0) note_change(queue);
   queue.pause = length;
   queue.paused_until = length > milliseconds{0} ? time_.tick_after(length) : 0;
+  note_limits(queue);
   if (queue.serve_at != 0) {
     serve_at_.erase({queue.serve_at, &queue});
     queue.serve_at = 0;

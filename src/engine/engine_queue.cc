@@ -41,6 +41,7 @@ Result<void> Engine::set_queue(const std::string& name, const QueueSettings& set
   Queue& queue = queue_of(name);
   queue.record.settings = settings;
   note_change(queue);
+  note_limits(queue);
   want_serving(queue);  // a limit may be gone
   return ok();
 }
@@ -58,6 +59,8 @@ Result<void> Engine::remove_queue(const std::string& name) {
   if (std::exchange(queue->cut_to, kNotCut) != kNotCut) std::erase(cut_queues_, queue);
   if (std::exchange(queue->to_deliver, false)) std::erase(to_deliver_, queue);
   queue->record = QueueRecord{.queue = name};
+  note_counts(*queue);
+  note_limits(*queue);
   forget_if_unused(*queue);
   return ok();
 }
@@ -147,10 +150,38 @@ QueueStats Engine::stats_of(const Queue& queue) const {
   return stats;
 }
 
+/// Counts a queue in the sums as it is now, instead of as it was counted last.
+void Engine::recount(const Queue& queue, StoredCounts& sums) noexcept {
+  const QueueRecord& record = queue.record;
+  sums.waiting += record.waiting - queue.counted.waiting;
+  sums.dead += record.dead - queue.counted.dead;
+  sums.in_lanes += record.in_ready_lane + record.in_webhook_lane - queue.counted.in_lanes;
+}
+
+void Engine::note_counts(Queue& queue) {
+  recount(queue, counted_);
+  const QueueRecord& record = queue.record;
+  queue.counted = {.waiting = record.waiting,
+                   .dead = record.dead,
+                   .in_lanes = record.in_ready_lane + record.in_webhook_lane};
+}
+
+QueueStats Engine::stats_of_all() const {
+  StoredCounts sums = counted_;
+  for (const Queue* const queue : changed_queues_) recount(*queue, sums);
+  const std::uint64_t ready = ready_count_ + sums.in_lanes - loaded_from_lanes_;
+  return {.queue = {},
+          .scheduled = sums.waiting - ready - leases_.size(),
+          .ready = ready,
+          .leased = leases_.size(),
+          .dead = sums.dead,
+          .oldest_ready_age = std::nullopt};
+}
+
 EngineStats Engine::stats(std::size_t most_queues) const {
   EngineStats stats{.epoch = epoch_,
                     .counters = counters_,
-                    .all = {},
+                    .all = stats_of_all(),
                     .queue_count = queues_.size(),
                     .queues = {},
                     .loaded = loaded_.size(),
@@ -160,16 +191,15 @@ EngineStats Engine::stats(std::size_t most_queues) const {
                     .commits = commits_,
                     .committed_tasks = committed_tasks_,
                     .lateness = lateness_.snapshot(),
+                    .late = {.tasks = late_tasks_},
                     .commit_time = commit_time_.snapshot()};
-  std::vector<const Queue*> shown;
-  for (const auto& [name, queue] : queues_) {
-    const std::uint64_t ready = ready_of(*queue);
-    stats.all.ready += ready;
-    stats.all.leased += queue->leased;
-    stats.all.scheduled += queue->record.waiting - ready - queue->leased;
-    stats.all.dead += queue->record.dead;
-    if (most_queues > 0) shown.push_back(queue.get());
+  for (std::size_t i = 0; i < kLatenessCauses; ++i) {
+    stats.late.time[i] = std::chrono::floor<milliseconds>(late_time_[i]);
   }
+  std::vector<const Queue*> shown;
+  if (most_queues == 0) return stats;
+  shown.reserve(queues_.size());
+  for (const auto& [name, queue] : queues_) shown.push_back(queue.get());
   if (shown.size() > most_queues) {
     const auto end = shown.begin() + static_cast<std::ptrdiff_t>(most_queues);
     std::ranges::nth_element(shown, end, std::greater{}, [](const Queue* queue) {

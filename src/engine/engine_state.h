@@ -11,6 +11,7 @@
 #include "engine/change_feed.h"
 #include "engine/engine.h"
 #include "engine/hand_out_rate.h"
+#include "engine/held_time.h"
 
 namespace detent {
 
@@ -34,7 +35,9 @@ struct Engine::LoadedTask {
   Place place = {};
   WallTime due_at{};
   WallTime created_at{};
-  Tick tick = 0;  // when it becomes ready; not when its lease runs out
+  Tick tick = 0;                            // when it becomes ready; not when its lease runs out
+  MonotonicTime ready_since{};              // while it is ready
+  HeldTime::Duration held_before_ready{0};  // held_total() of then
   Queue* queue = nullptr;
   std::uint64_t lease = 0;     // the token's number, while leased
   std::uint32_t attempts = 0;  // that have ended
@@ -79,6 +82,7 @@ struct Engine::Queue {
   explicit Queue(std::string queue_name) { record.queue = std::move(queue_name); }
 
   QueueRecord record;         // as staged; its number is 0 until there is something to store
+  StoredCounts counted;       // of the record, in Engine::counted_
   bool is_changed = false;    // is in changed_queues_
   bool to_serve = false;      // is in to_serve_
   bool to_deliver = false;    // is in to_deliver_
@@ -91,6 +95,7 @@ struct Engine::Queue {
   Tick paused_until = 0;
   std::chrono::milliseconds pause{0};  // how long that was, when it began
   HandOutRate rate;
+  HeldTime held;           // by its own limits
   Place cut_to = kNotCut;  // invariant 1: where its window ends, if not with the others'
   ReadyTasks ready{record.in_ready_lane};
   ReadyTasks webhooks{record.in_webhook_lane};  // with one of their own
@@ -149,6 +154,7 @@ struct Engine::Lease {
   WallTime since{};
   std::string worker;
   RunOut run_out = RunOut::fails;
+  LatenessParts late = {};
 };
 
 /// A task wherever it is.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "task/lateness.h"
 #include "task/task_stats.h"
 
 namespace detent {
@@ -23,6 +24,7 @@ struct EngineStats {
   std::uint64_t commits = 0;          // writes to the store
   std::uint64_t committed_tasks = 0;  // tasks changed by them
   HistogramSnapshot lateness;         // fired − due
+  LateCounts late;                    // handed out − due, by cause
   HistogramSnapshot commit_time;      // one write to the store
 };
 

@@ -29,13 +29,16 @@ bool Engine::ReadyOrder::operator()(const LoadedTask* a, const LoadedTask* b) co
 
 // ---- tasks in memory and where they are stored ----
 
+/// A date that has passed asks for now: the time before is not lateness.
 Engine::Deadline Engine::deadline_of(const Due& due) const {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
     // At once, not at the next tick: who asks for it next must find it.
     if (*delay == milliseconds{0}) return {.due_at = time_.wall_now(), .tick = time_.now()};
     return {.due_at = time_.wall_after(*delay), .tick = time_.tick_after(*delay)};
   }
-  return dated(std::get<WallTime>(due));
+  Deadline deadline = dated(std::get<WallTime>(due));
+  deadline.tick = std::max(deadline.tick, time_.now());
+  return deadline;
 }
 
 Engine::Deadline Engine::dated(WallTime due_at) const {
@@ -69,7 +72,10 @@ void Engine::load(const Task& task, Place place, Deadline deadline) {
   loaded.has_webhook = !task.webhook.empty();
   loaded.queue->had_webhooks |= loaded.has_webhook;
   if (place.lane == Lane::ready) {
+    // It fired before, and nobody took it; how much of that time it was held back is not known.
+    loaded.ready_since = std::max(time_.when(loaded.tick), opened_at_);
     ++loaded.ready_tasks().loaded_from_lane;
+    ++loaded_from_lanes_;
     enter_ready(loaded);
   } else if (loaded.tick <= time_.now()) {
     become_ready(loaded);
@@ -80,14 +86,17 @@ void Engine::load(const Task& task, Place place, Deadline deadline) {
 
 void Engine::become_ready(LoadedTask& task) {
   DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
-  note_fired(task.id(), *task.queue, task.tick);
+  const MonotonicTime now = clock_.now();
+  note_fired(task.id(), *task.queue, task.tick, now);
+  task.ready_since = now;
+  task.held_before_ready = held_total(*task.queue, now);
   enter_ready(task);
 }
 
-void Engine::note_fired(TaskId id, const Queue& queue, Tick tick) {
+void Engine::note_fired(TaskId id, const Queue& queue, Tick tick, MonotonicTime now) {
   ++counters_.fired;
   tell(id, queue, TaskEvent::ready, TaskState::ready);
-  lateness_.record(clock_.now() - time_.when(tick));
+  lateness_.record(now - time_.when(tick));
 }
 
 void Engine::enter_ready(LoadedTask& task) {
@@ -116,11 +125,13 @@ void Engine::unload(LoadedTask& task) {
   Queue& queue = *task.queue;
   if (task.state == TaskState::ready) leave_ready(task);
   if (task.state == TaskState::leased) {
-    --queue.leased;
-    leases_.erase(task.lease);
+    drop_lease(task);
     want_serving(queue);
   }
-  if (task.place.lane == Lane::ready) --task.ready_tasks().loaded_from_lane;
+  if (task.place.lane == Lane::ready) {
+    --task.ready_tasks().loaded_from_lane;
+    --loaded_from_lanes_;
+  }
   --queue.loaded;
   due_wheel_.cancel(task.index);
   loaded_by_id_.erase(task.id().value);

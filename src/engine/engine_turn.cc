@@ -45,6 +45,7 @@ Engine::Engine(Store& store, Clock& clock, EngineOptions options)
       clock_(clock),
       options_(options),
       time_(clock),
+      opened_at_(clock.now()),
       rng_(options.seed),
       last_id_(store.last_id().on_shard(options.shard)),
       last_queue_number_(store.last_queue_number()),
@@ -75,6 +76,8 @@ Result<void> Engine::recover() {
     Queue& queue = queue_of(record.queue);
     queue.record = record;
     queue.set_number(record.number);
+    note_counts(queue);
+    note_limits(queue);
     want_delivery(queue);
   }
   ASSIGN_OR_RETURN(const std::vector<DueCount> due_counts, store_.due_counts());
@@ -298,6 +301,7 @@ WriteBatch Engine::take_staged() {
   WriteBatch batch = staging_.take();
   for (Queue* queue : std::exchange(changed_queues_, {})) {
     queue->is_changed = false;
+    note_counts(*queue);
     batch.queues.push_back(queue->record);
   }
   batch.removed_queues = std::exchange(removed_queues_, {});

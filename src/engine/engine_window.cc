@@ -356,7 +356,7 @@ void Engine::move_to_lane(Queue& queue, const Place& from, const Task& task) {
   const Place to = ready_place(ready, from, task.rules.priority);
   put_behind_head(ready, to);
   stage_put(queue, from, {.place = to, .task = task});
-  note_fired(task.id, queue, time_.tick_at(task.due_at));
+  note_fired(task.id, queue, time_.tick_at(task.due_at), clock_.now());
   queue.had_webhooks |= !task.webhook.empty();
   want_serving(queue);
 }
@@ -420,7 +420,10 @@ Result<void> Engine::load_head(Queue& queue, ReadyTasks& ready) {
   }
   ready.head_to = page.more && !page.tasks.empty() ? page.tasks.back().place : end;
   // Nothing is left behind the head.
-  if (!page.more) ready.in_lane = ready.loaded_from_lane;
+  if (!page.more && ready.is_spilled()) {
+    ready.in_lane = ready.loaded_from_lane;
+    note_change(queue);
+  }
   return ok();
 }
 

@@ -106,6 +106,18 @@ MetricFamily oldest_ready(const EngineStats& engine) {
   return made;
 }
 
+/// A counter with a series for each cause of lateness.
+template <class Value>
+MetricFamily by_cause(std::string name, std::string help, Value value) {
+  MetricFamily made = family(std::move(name), std::move(help), MetricType::Counter);
+  for (std::size_t i = 0; i < kLatenessCauses; ++i) {
+    ClientMetric& metric = made.metric.emplace_back();
+    metric.label = {{"cause", std::string(to_string(static_cast<LatenessCause>(i)))}};
+    metric.counter.value = value(i);
+  }
+  return made;
+}
+
 /// Commits and the tasks they changed: a summary without quantiles.
 MetricFamily batch_size(const EngineStats& engine) {
   MetricFamily made = family("detent_store_batch_size", "Tasks changed by one write to the store.",
@@ -194,6 +206,12 @@ std::string render_metrics(const EngineStats& engine,
       counter("detent_quarantined_total", "Damaged records set aside.", counts.quarantined),
       histogram("detent_lateness_seconds", "From a task's due time to its firing.",
                 engine.lateness),
+      by_cause("detent_late_tasks_total",
+               "Tasks handed out a second or more late, by what held them up longest.",
+               [&](std::size_t i) { return static_cast<double>(engine.late.tasks[i]); }),
+      by_cause("detent_late_seconds_total",
+               "From the due times of tasks to their hand-outs, by what held them up.",
+               [&](std::size_t i) { return seconds(engine.late.time[i]); }),
       histogram("detent_store_commit_seconds", "One write to the store.", engine.commit_time),
       batch_size(engine),
       http_durations(http),

@@ -133,6 +133,7 @@ void Routes::stats(const Call& call) {
                                                  .away = away,
                                                  .counters = stats.counters,
                                                  .lateness = std::move(late),
+                                                 .late = stats.late,
                                                  .all = std::move(stats.all),
                                                  .queue_count = stats.queue_count,
                                                  .queues = std::move(stats.queues)}));

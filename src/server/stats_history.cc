@@ -45,6 +45,12 @@ TaskCounters operator-(TaskCounters to, const TaskCounters& from) {
   return to;
 }
 
+ByCause<std::uint64_t> difference_of(ByCause<std::uint64_t> to,
+                                     const ByCause<std::uint64_t>& from) {
+  for (std::size_t i = 0; i < kLatenessCauses; ++i) to[i] -= from[i];
+  return to;
+}
+
 Error invalid(std::string message, std::string field) {
   return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
 }
@@ -60,6 +66,7 @@ json::StatsPoint difference(const StatsSample& from, const StatsSample& to) {
           .tasks = to.stats.all,
           .loaded = to.stats.loaded,
           .waiting_workers = to.stats.waiting_workers,
+          .late = difference_of(to.stats.late.tasks, before.late.tasks),
           .lateness = quantiles(before.lateness, to.stats.lateness),
           .commit = quantiles(before.commit_time, to.stats.commit_time)};
 }

@@ -1,5 +1,7 @@
 #include "store/record_format.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -17,7 +19,8 @@ constexpr std::size_t kChecksumBytes = 4;
 constexpr std::uint8_t kPlainVersion = 2;   // ends with the payload
 constexpr std::uint8_t kTallyVersion = 3;   // with a tally
 constexpr std::uint8_t kExtrasVersion = 4;  // with a byte that tells what else there is
-static_assert(kExtrasVersion == kRecordVersion);
+constexpr std::uint8_t kLateVersion = 5;    // the same, with why its attempts began late
+static_assert(kLateVersion == kRecordVersion);
 
 // The flags byte, beside kTaskFlags. Version 1 has the first five only; its other bits are 0.
 constexpr unsigned kStandingLow = 1u << 1;
@@ -30,7 +33,8 @@ constexpr unsigned kFlagsOfVersion1 = (1u << 5) - 1;
 constexpr unsigned kHasTally = 1u << 0;
 constexpr unsigned kHasWebhook = 1u << 1;
 constexpr unsigned kHasHeaders = 1u << 2;
-constexpr unsigned kKnownExtras = (1u << 3) - 1;
+constexpr unsigned kExtrasOfVersion4 = (1u << 3) - 1;
+constexpr unsigned kHasLate = 1u << 3;  // in version 5, always
 
 // So that the low bit of the standing is what was the flag "dead" in version 1.
 static_assert(static_cast<unsigned>(Standing::live) == 0);
@@ -123,11 +127,28 @@ Result<TaskHeaders> read_headers(ByteReader& reader) {
   return headers;
 }
 
-Result<void> read_extras(ByteReader& reader, Task& task) {
+bool has_late(const Task& task) {
+  return std::ranges::any_of(task.history,
+                             [](const Attempt& one) { return one.late != LatenessParts{}; });
+}
+
+Result<void> read_late(ByteReader& reader, Task& task) {
+  for (Attempt& attempt : task.history) {
+    for (std::chrono::milliseconds& part : attempt.late) {
+      ASSIGN_OR_RETURN(part, read_duration(reader));
+      if (part < std::chrono::milliseconds{0}) return damaged_record("an attempt began early");
+    }
+  }
+  if (!has_late(task)) return damaged_record("no attempt of it began late");
+  return ok();
+}
+
+Result<void> read_extras(ByteReader& reader, unsigned version, Task& task) {
   ASSIGN_OR_RETURN(const unsigned extras, reader.u8());
-  if ((extras & ~kKnownExtras) != 0) return damaged_record("it has what version 4 does not");
-  if ((extras & (kHasWebhook | kHasHeaders)) == 0)
-    return damaged_record("nothing makes it version 4");
+  const unsigned known = version == kLateVersion ? kExtrasOfVersion4 | kHasLate : kExtrasOfVersion4;
+  const unsigned makes = version == kLateVersion ? kHasLate : kHasWebhook | kHasHeaders;
+  if ((extras & ~known) != 0) return damaged_record("it has what its version does not");
+  if ((extras & makes) == 0) return damaged_record("nothing makes it of its version");
   if (extras & kHasTally) {
     ASSIGN_OR_RETURN(task.tally, read_tally(reader));
   }
@@ -138,7 +159,7 @@ Result<void> read_extras(ByteReader& reader, Task& task) {
   if (extras & kHasHeaders) {
     ASSIGN_OR_RETURN(task.headers, read_headers(reader));
   }
-  return ok();
+  return (extras & kHasLate) != 0 ? read_late(reader, task) : ok();
 }
 
 /// The fields, in the order in which encode_record writes them.
@@ -167,8 +188,8 @@ Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
   ASSIGN_OR_RETURN(task.payload.data, read_string(reader, kMaxPayloadBytes));
   if (version == kTallyVersion) {
     ASSIGN_OR_RETURN(task.tally, read_tally(reader));
-  } else if (version == kExtrasVersion) {
-    TRY(read_extras(reader, task));
+  } else if (version >= kExtrasVersion) {
+    TRY(read_extras(reader, version, task));
   }
   TRY(reader.expect_end());
   return task;
@@ -204,22 +225,31 @@ void write_tally(ByteWriter& writer, const TaskTally& tally) {
   write_duration(writer, tally.delay);
 }
 
-void write_extras(ByteWriter& writer, const Task& task) {
-  const bool has_tally = task.tally != TaskTally{};
-  writer.u8(static_cast<std::uint8_t>((has_tally ? kHasTally : 0) |
-                                      (task.webhook.empty() ? 0 : kHasWebhook) |
-                                      (task.headers.empty() ? 0 : kHasHeaders)));
-  if (has_tally) write_tally(writer, task.tally);
-  if (!task.webhook.empty()) writer.string(task.webhook);
-  if (task.headers.empty()) return;
-  writer.varint(task.headers.size());
-  for (const TaskHeader& header : task.headers) {
+void write_headers(ByteWriter& writer, const TaskHeaders& headers) {
+  writer.varint(headers.size());
+  for (const TaskHeader& header : headers) {
     writer.string(header.name);
     writer.string(header.value);
   }
 }
 
+void write_extras(ByteWriter& writer, const Task& task) {
+  const bool has_tally = task.tally != TaskTally{};
+  const bool is_late = has_late(task);
+  writer.u8(static_cast<std::uint8_t>(
+      (has_tally ? kHasTally : 0) | (task.webhook.empty() ? 0 : kHasWebhook) |
+      (task.headers.empty() ? 0 : kHasHeaders) | (is_late ? kHasLate : 0)));
+  if (has_tally) write_tally(writer, task.tally);
+  if (!task.webhook.empty()) writer.string(task.webhook);
+  if (!task.headers.empty()) write_headers(writer, task.headers);
+  if (!is_late) return;
+  for (const Attempt& attempt : task.history) {
+    for (const std::chrono::milliseconds part : attempt.late) write_duration(writer, part);
+  }
+}
+
 std::uint8_t version_of(const Task& task) {
+  if (has_late(task)) return kLateVersion;
   if (!task.webhook.empty() || !task.headers.empty()) return kExtrasVersion;
   return task.tally != TaskTally{} ? kTallyVersion : kPlainVersion;
 }
@@ -234,6 +264,7 @@ void check_limits(const Task& task) {
   for (const Attempt& attempt : task.history) {
     DETENT_CHECK(attempt.worker.size() <= kMaxWorkerBytes);
     DETENT_CHECK(attempt.error.size() <= kMaxErrorBytes);
+    for (const auto part : attempt.late) DETENT_CHECK(part >= std::chrono::milliseconds{0});
   }
 }
 
@@ -272,7 +303,7 @@ std::string encode_record(const Task& task) {
   if (!task.history.empty()) write_history(writer, task.history);
   writer.string(task.payload.data);
   if (version == kTallyVersion) write_tally(writer, task.tally);
-  if (version == kExtrasVersion) write_extras(writer, task);
+  if (version >= kExtrasVersion) write_extras(writer, task);
   seal(record, seal_context(task.id));
   DETENT_DCHECK(decode(task.id, record).value() == task);
   return record;

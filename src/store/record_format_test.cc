@@ -115,6 +115,9 @@ Task random_task(Rng& rng) {
                        .worker = random_bytes(rng, rng.below(30)),
                        .error = random_bytes(rng, rng.below(100))});
   }
+  for (Attempt& attempt : task.history) {
+    if (rng.below(4) == 0) attempt.late[rng.below(4)] = milliseconds{number32()};
+  }
   if (rng.below(4) == 0) task.tally.leases = number32();
   if (rng.below(4) == 0) task.webhook = random_bytes(rng, rng.below(100));
   const std::size_t headers = rng.below(4) == 0 ? rng.below(kMaxHeaders + 1) : 0;
@@ -446,9 +449,43 @@ TEST(Record, WhatVersion4AddsIsReadToItsLimitsAndNotBeyond) {
   EXPECT_FALSE(read(extras_of(2, {"http://a"}) + "x"));
 }
 
+TEST(Record, AnAttemptThatBeganLateMakesItVersion5) {
+  Task task = example_task();
+  task.history = {{.worker = "w"}, {.error = "no"}};
+  EXPECT_EQ(encode_record(task).front(), '\2');
+  task.history[1].late = {milliseconds{0}, milliseconds{1}, milliseconds{2}, milliseconds{300}};
+  const std::string record = encode_record(task);
+  EXPECT_EQ(record.front(), '\5');
+  EXPECT_EQ(record.substr(record.size() - 4 - 10, 10), unhex("0800000000000102AC02"));
+  EXPECT_EQ(decode_record(task.id, record), task);
+  task.webhook = "http://a";
+  task.headers = {{"k", "v"}};
+  task.tally.leases = 2;
+  EXPECT_EQ(encode_record(task).front(), '\5');
+  EXPECT_EQ(decode_record(task.id, encode_record(task)), task);
+}
+
+TEST(Record, WhatVersion5AddsIsOfTheAttemptsThereAre) {
+  const auto read = [](std::uint8_t flags, const std::string& history, const std::string& after) {
+    return RawRecord{.version = 5, .flags = flags, .rest = history, .after = after}
+        .read()
+        .has_value();
+  };
+  constexpr std::uint8_t kHistory = 1u << 7;
+  const std::string one("\1\0\0\0\0", 5);  // attempts
+  EXPECT_TRUE(read(kHistory, one, unhex("0800000001")));
+  EXPECT_FALSE(read(kHistory, one, unhex("0800000000"))) << "would be written as version 2";
+  EXPECT_FALSE(read(kHistory, one, unhex("08000001"))) << "a cause is missing";
+  EXPECT_FALSE(read(kHistory, one, unhex("080000000001"))) << "of two attempts";
+  EXPECT_FALSE(read(0, "", unhex("08"))) << "of none";
+  EXPECT_FALSE(read(kHistory, one, unhex("08000000FFFFFFFFFFFFFFFFFF01"))) << "early";
+  EXPECT_FALSE(read(0, "", unhex("0208") + "http://a")) << "would be written as version 4";
+  EXPECT_FALSE(read(kHistory, one, unhex("1800000001"))) << "a bit that nobody knows";
+}
+
 TEST(Record, UnknownVersionIsSaidClearly) {
   std::string record = encode_record(plain_task());
-  for (const char version : {'\0', '\5'}) {
+  for (const char version : {'\0', '\6'}) {
     record[0] = version;
     const Result<Task> result = decode_record(TaskId{256}, record);
     ASSERT_FALSE(result);

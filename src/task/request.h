@@ -58,6 +58,7 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
 struct LeaseHolder {
   WallTime since{};
   std::string worker = {};  // as it named itself; may be empty
+  LatenessParts late = {};  // as of an Attempt; none when the server was started since
 
   friend bool operator==(const LeaseHolder&, const LeaseHolder&) = default;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "task/lateness.h"
 #include "task/limits.h"
 #include "task/webhook.h"
 
@@ -77,6 +78,7 @@ struct Attempt {
   WallTime ended_at{};
   std::string worker = {};  // ≤ kMaxWorkerBytes, may be empty
   std::string error = {};   // ≤ kMaxErrorBytes
+  LatenessParts late = {};  // why it began late; kept from kLate on
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };

@@ -2,7 +2,7 @@
 // playwright-core, and pages that fail their test by themselves when the browser reports an error, a
 // breach of the content security policy or a request to anywhere but the server.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -39,6 +39,13 @@ export async function startServer(flags = []) {
     fs.rmSync(folder, { recursive: true, force: true });
   };
   return { url, call, stop };
+}
+
+/** What `detent token new` prints: lines for the file of tokens, the token in a comment. */
+export function newTokenText(name, scope) {
+  const run = spawnSync(program, ['token', 'new', '--name', name, '--scope', scope], { encoding: 'utf8' });
+  assert.equal(run.status, 0, run.stderr);
+  return run.stdout;
 }
 
 let browser = null;

@@ -8,7 +8,7 @@ const us = (p50, p99) => ({ p50, p99, max: p99 });
 
 function point(at, more = {}) {
   return { at: new Date(at).toISOString(), span_ms: 10_000, accepted: 1_000, fired: 500, leased: 400, completed: 300,
-    failed: 1, died: 0, tasks: { scheduled: 42, ready: 3, leased: 2, dead: 1 }, loaded: 5, waiting_workers: 1,
+    failed: 1, died: 0, late: { before_start: 0, engine: 0, limit: 2, worker: 1 }, tasks: { scheduled: 42, ready: 3, leased: 2, dead: 1 }, loaded: 5, waiting_workers: 1,
     lateness_us: us(700, 9_000), commit_us: us(2_000, 4_000), ...more };
 }
 
@@ -26,7 +26,7 @@ describe('A server with a history and a stream', () => {
   test('is shown over its last hour, and as its stream tells', async () => {
     await withPage(server, 'now', async (page) => {
       const now = Date.now();
-      await page.route('**/v1/stats', async (route) => {
+      await page.route('**/v1/stats?queues=0', async (route) => {
         const stats = await (await route.fetch()).json();
         await route.fulfill(json({ ...stats, tasks: { scheduled: 1, ready: 0, leased: 0, dead: 0 }, queue_count: 77 }));
       });
@@ -50,16 +50,17 @@ describe('A server with a history and a stream', () => {
       await shows(page, '.tile', /store commit p99\s*5\sms/);
       await shows(page, 'main', /the last (1\sh|59\smin)/);
       await shows(page, 'main', '77 queues');
+      // 60 steps of ten seconds, and what the stream told.
+      await shows(page, '.verdict', /In the last 10\smin \d+ tasks were handed out more than a second late: 1[12]\d held back by a limit, [56]\d no worker asked/);
       // A stream that has ended is opened again.
       await until('opened again', () => opened >= 2);
     });
   });
 
   test('whose stream breaks is asked as before', () => withPage(server, 'now', async (page) => {
-    await page.route('**/v1/stats', async (route) => {
+    await page.route('**/v1/stats?queues=0', async (route) => {
       const stats = await (await route.fetch()).json();
-      await route.fulfill(json({ ...stats, tasks: stats.queues.reduce((sum, queue) => ({ scheduled: sum.scheduled + queue.scheduled,
-        ready: 0, leased: 0, dead: 0 }), { scheduled: 0 }), queue_count: 1 }));
+      await route.fulfill(json({ ...stats, queue_count: 1 }));
     });
     await page.route('**/v1/stats/history?span=1h', (route) => route.abort());
     await page.reload();

@@ -1,7 +1,10 @@
 // The page as a whole and the view Now.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { shows, startServer, until, withPage } from './harness.mjs';
+import { newTokenText, shows, startServer, until, withPage } from './harness.mjs';
 
 describe('an empty server', () => {
   let server;
@@ -52,12 +55,32 @@ describe('Now', () => {
     });
   });
 
+  test('tells what tasks were handed out late for, of one task and of all', async () => {
+    await server.call('PATCH', '/v1/queues/late', { paused: true, retention: '1h' });
+    const { id } = await server.call('POST', '/v1/tasks', { queue: 'late', payload: 1 });
+    await until('it is late', async () => (await server.call('GET', '/v1/queues/late')).oldest_ready_age_ms > 1_100);
+    let tasks;
+    await withPage(server, 'now', async (page) => {
+      await shows(page, '.status', 'live');
+      await server.call('POST', '/v1/queues/late/resume');
+      ({ tasks } = await server.call('POST', '/v1/queues/late/lease', { worker: 'w' }));
+      await shows(page, '.verdict', /1 task was handed out more than a second late: 1 held back by a limit/);
+    });
+    const cause = /handed out .* after its due time\..*Of that: .*: a pause, the rate or the number of leases/;
+    await withPage(server, `task/${id}`, (page) => shows(page, '.verdict', cause));
+    await server.call('POST', '/v1/leases/complete', { leases: [tasks[0].lease] });
+    await withPage(server, `task/${id}`, async (page) => {
+      await shows(page, '.verdict', /Of that: .*: a pause/);
+      await shows(page, '.way', /Attempt 1 ended.*began late\. .*: a pause/);
+    });
+  });
+
   test('follows the server without being loaded again', () => withPage(server, 'now', async (page) => {
     await shows(page, '.status', 'live');
     const before = await page.locator('.tile', { hasText: 'scheduled' }).locator('.value').textContent();
     for (let i = 0; i < 5; ++i) await server.call('POST', '/v1/tasks', { queue: 'later', delay: '1h' });
     await shows(page, '.tile', new RegExp(`scheduled\\s*${Number(before) + 5}`));
-    assert.equal(await page.locator('.chart canvas').count(), 2);
+    assert.equal(await page.locator('.chart canvas').count(), 3);
   }));
 
   test('moves nothing when figures change', () => withPage(server, 'now', async (page) => {
@@ -71,7 +94,7 @@ describe('Now', () => {
     });
     for (let i = 0; i < 3; ++i) {
       await server.call('POST', '/v1/tasks/batch', Array.from({ length: 500 }, () => ({ queue: 'later', delay: '1h' })));
-      await page.waitForResponse((response) => response.url().endsWith('/v1/stats'));
+      await page.waitForResponse((response) => response.url().endsWith('/v1/stats?queues=0'));
     }
     assert.ok(await page.evaluate(() => window.shifts) < 0.01);
   }));
@@ -80,9 +103,9 @@ describe('Now', () => {
     await page.route('**/v1/events', (route) => route.abort()); // a stream tells that the server lives
     await page.reload();
     await shows(page, '.status', 'live');
-    await page.route('**/v1/stats', (route) => route.abort());
+    await page.route('**/v1/stats?queues=0', (route) => route.abort());
     await shows(page, '.status', 'no answer');
-    await page.unroute('**/v1/stats');
+    await page.unroute('**/v1/stats?queues=0');
     await shows(page, '.status', 'live');
   }, { expected: [/ERR_FAILED/] }));
 
@@ -92,17 +115,55 @@ describe('Now', () => {
       Object.defineProperty(document, 'hidden', { value: true, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     });
-    const asked = page.waitForRequest((request) => request.url().endsWith('/v1/stats'), { timeout: 5_000 })
+    const asked = page.waitForRequest((request) => request.url().endsWith('/v1/stats?queues=0'), { timeout: 5_000 })
       .then(() => 'asked', () => 'quiet');
     const first = await asked;
     if (first === 'asked') { // one that was under way
-      assert.equal(await page.waitForRequest((request) => request.url().endsWith('/v1/stats'), { timeout: 5_000 })
+      assert.equal(await page.waitForRequest((request) => request.url().endsWith('/v1/stats?queues=0'), { timeout: 5_000 })
         .then(() => 'asked', () => 'quiet'), 'quiet');
     }
     await page.evaluate(() => {
       Object.defineProperty(document, 'hidden', { value: false, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));
     });
-    await page.waitForRequest((request) => request.url().endsWith('/v1/stats'));
+    await page.waitForRequest((request) => request.url().endsWith('/v1/stats?queues=0'));
   }));
+});
+
+describe('Now, with a token for some queues', () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-token-'));
+  /** The token; its line of the server's file is added to `file`. */
+  const newToken = (file, name, scope) => {
+    const made = newTokenText(name, scope);
+    fs.appendFileSync(file, made, { mode: 0o600 });
+    return /dt_[\w-]+/.exec(made)[0];
+  };
+  let server;
+  let some;
+  before(async () => {
+    const file = path.join(folder, 'tokens.toml');
+    const all = newToken(file, 'all', 'admin');
+    some = newToken(file, 'some', 'read:shop.');
+    server = await startServer(['--auth', file]);
+    for (const queue of ['shop.mail', 'shop.mail', 'other']) {
+      const answer = await fetch(server.url + '/v1/tasks', { method: 'POST', headers: { authorization: `Bearer ${all}` },
+        body: JSON.stringify({ queue, delay: '1ms' }) });
+      assert.equal(answer.status, 201);
+    }
+  });
+  after(async () => {
+    await server.stop();
+    fs.rmSync(folder, { recursive: true });
+  });
+
+  test('shows the figures of those, and why their tasks wait', () => withPage(server, '', async (page) => {
+    await shows(page, 'dialog', 'This server asks for a token');
+    await page.locator('dialog input').fill(some);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await shows(page, '.status', 'live');
+    await shows(page, '.tile', /ready\s*2/);
+    await shows(page, '.verdict li', /shop.mail: 2 tasks, .* no worker takes tasks/);
+    assert.doesNotMatch(await page.locator('main').textContent(), /other/);
+    await page.locator('.tile', { hasText: 'store commit p99' }).waitFor({ state: 'hidden' });
+  }, { expected: [/401/, /403/] }));
 });

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './no_browser.mjs';
 import { compact, duration, plural } from '../../dashboard/format.js';
-import { quantile, readHistograms, since } from '../../dashboard/histogram.js';
+import { ofCounts, quantile, since } from '../../dashboard/histogram.js';
 import { indented, rawMember, withRaw } from '../../dashboard/raw_json.js';
 import { choices, curlOf } from '../../dashboard/task_actions.js';
 import { durationText } from '../../dashboard/schedule_form.js';
 import { alignedStart } from '../../dashboard/wheel_draw.js';
-import { timeSpent, whyLate, whyQueueWaits } from '../../dashboard/why.js';
+import { causesOf, lateTasks, timeSpent, whyLate, whyQueueWaits } from '../../dashboard/why.js';
 
 const plain = (text) => text.replaceAll('\u00a0', ' ');
 
@@ -35,12 +35,12 @@ test('numbers and durations are short', () => {
 });
 
 test('quantiles are those of what was added', () => {
-  const text = (a, b, c) => `x_bucket{le="0.001"} ${a}\nx_bucket{le="0.01"} ${b}\nx_bucket{le="+Inf"} ${c}\nx_sum 1\n`;
-  const before = readHistograms(text(10, 10, 10), ['x']).x;
-  const now = readHistograms(text(10, 20, 20), ['x']).x;
-  assert.equal(quantile(since(now, before), 0.5), 5.5);
+  const before = ofCounts([0, 10]);
+  const now = ofCounts([0, 10, 0, 8, 2]);
+  assert.equal(quantile(since(now, before), 0.4), 0.006); // half of the bucket from 4 to 8 us
+  assert.equal(quantile(since(now, before), 0.9), 0.012);
   assert.equal(quantile(since(before, before), 0.5), null);
-  assert.equal(quantile(readHistograms(text(0, 0, 5), ['x']).x, 0.99), 10);
+  assert.equal(quantile(ofCounts([...Array(34).fill(0), 5]), 0.99), 0.001 * 2 ** 33);
 });
 
 test('the wheel finds where its hands are', () => {
@@ -80,6 +80,20 @@ test('the reason why a queue waits is the one that counts', () => {
   assert.equal(whyQueueWaits(queue({ leased: 1 }, { rate: 5 })).kind, 'rate');
   assert.match(whyQueueWaits(queue({}, { rate: 0 })).text, /hands out nothing/);
   assert.equal(whyQueueWaits(queue({})).kind, 'workers');
+});
+
+test('the causes of lateness are told, the longest first', () => {
+  assert.equal(causesOf(undefined), null);
+  assert.equal(causesOf({ before_start: 0, engine: 0, limit: 0, worker: 0 }), null);
+  assert.match(plain(causesOf({ before_start: 0, engine: 0, limit: 2_000, worker: 5_000 })), /^5 s: .*nobody asked.* · 2 s: a pause, /);
+  const late = { before_start: 0, engine: 1, limit: 0, worker: 4 };
+  assert.equal(lateTasks([{ late: undefined }, { late: { ...late, engine: 0, worker: 0 } }]), null);
+  assert.match(lateTasks([{ late }, { late }]), /^10 tasks were handed out more than a second late: 8 no worker asked, 2 server behind\.$/);
+  const leased = task({ state: 'leased', leased_at: at(-10_000), late_ms: { before_start: 0, engine: 0, limit: 190_000, worker: 0 } });
+  assert.match(told(leased, null), /Of that: 3 min 10 s: a pause, the rate or the number of leases/);
+  const history = [{ started_at: at(-100_000), ended_at: at(-99_000), late_ms: { before_start: 100_000, engine: 0, limit: 0, worker: 0 } }];
+  assert.match(told(task({ state: 'completed', history }), null), /Of that: 1 min 40 s: it was due before the server started/);
+  assert.match(told(task({ created_at: at(0), due_at: at(-60_000) }), null), /made 1 min after its due time/);
 });
 
 test('why a task is late is told for each state', () => {

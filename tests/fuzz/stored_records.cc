@@ -65,6 +65,9 @@ Task task_of(TaskId id, InputBytes& bytes) {
     *count = static_cast<std::uint32_t>(bytes.number(4));
   }
   task.tally.delay = bytes.duration();
+  for (Attempt& attempt : task.history) {
+    attempt.late[bytes.byte() % kLatenessCauses] = milliseconds{bytes.byte()};
+  }
   return task;
 }
 

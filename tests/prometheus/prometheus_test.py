@@ -47,6 +47,10 @@ SANE = {
     "detent_lateness_seconds": "detent_lateness_seconds_count == 10"
                                " and detent_lateness_seconds_sum < 100"
                                ' and ignoring(le) detent_lateness_seconds_bucket{le="+Inf"} == 10',
+    "detent_late_seconds_total": "sum by (job) (detent_late_seconds_total) < 100"
+                                 " and count by (job) (detent_late_seconds_total) == 4",
+    "detent_late_tasks_total": 'sum by (job) (detent_late_tasks_total{cause!="worker"}) == 0'
+                               " and count by (job) (detent_late_tasks_total) == 4",
     "detent_store_commit_seconds": "detent_store_commit_seconds_count > 10"
                                    " and detent_store_commit_seconds_sum > 0",
     "detent_store_batch_size": "detent_store_batch_size_sum == 19"

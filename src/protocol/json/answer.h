@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "task/lateness.h"
 #include "task/lifecycle.h"
 #include "task/request.h"
 #include "task/task.h"
@@ -61,6 +62,7 @@ struct ServerStats {
   /// How many tasks fired at most 1, 2, 4, … microseconds late, and more than before; the last one
   /// may have no bound. Zeros at the end are left out.
   std::vector<std::uint64_t> lateness = {};
+  LateCounts late = {};
   QueueStats all = {};  // of all queues, without name and age
   std::uint64_t queue_count = 0;
   std::vector<QueueStats> queues;  // those asked for

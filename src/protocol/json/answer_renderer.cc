@@ -6,6 +6,7 @@
 
 #include "base/wall_time.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/lateness_json.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/queue_renderer.h"
 #include "protocol/json/rule_writer.h"
@@ -56,6 +57,7 @@ void write_history(JsonWriter& writer, const Task& task) {
     writer.name("ended_at").string(format_rfc3339(attempt.ended_at));
     if (!attempt.worker.empty()) writer.name("worker").string(attempt.worker);
     if (!attempt.error.empty()) writer.name("error").string(attempt.error);
+    write_late(writer, attempt.late);
     writer.end_object();
   }
   writer.end_array();
@@ -83,6 +85,7 @@ void write_task(JsonWriter& writer, const TaskSnapshot& view, TaskDetail detail)
     if (view.holder && !view.holder->worker.empty()) {
       writer.name("worker").string(view.holder->worker);
     }
+    if (view.holder) write_late(writer, view.holder->late);
   }
   write_webhook(writer, task.webhook, task.headers);
   write_payload(writer, task.payload);
@@ -238,6 +241,11 @@ std::string render_stats(const ServerStats& stats) {
   writer.name("lateness_counts").begin_array();
   for (const std::uint64_t count : stats.lateness) writer.number(count);
   writer.end_array();
+  writer.name("late").begin_object().name("tasks");
+  write_by_cause(writer, stats.late.tasks);
+  writer.name("ms");
+  write_by_cause(writer, stats.late.time);
+  writer.end_object();
   writer.name("tasks");
   write_task_counts(writer, stats.all);
   writer.name("queue_count").number(stats.queue_count);

@@ -63,6 +63,23 @@ TEST(RenderAnswer, ATaskShowsAllWithItsPayloadVerbatim) {
             R"("payload":{ "n" : 1.0 }})");
 }
 
+TEST(RenderAnswer, ATaskTellsWhyAnAttemptBeganLateAndTheOneUnderWay) {
+  TaskSnapshot view = example_view();
+  view.task.history[0].late = {milliseconds{1}, milliseconds{2'000}, milliseconds{0},
+                               milliseconds{4}};
+  view.state = TaskState::leased;
+  view.holder =
+      LeaseHolder{.late = {milliseconds{0}, milliseconds{0}, milliseconds{3'000}, milliseconds{0}}};
+  const std::string body = render_task(view);
+  EXPECT_NE(
+      body.find(R"("late_ms":{"before_start":1,"engine":2000,"limit":0,"worker":4}}],"leased_at")"),
+      std::string::npos)
+      << body;
+  EXPECT_NE(body.find(R"(00Z","late_ms":{"before_start":0,"engine":0,"limit":3000,"worker":0},)"),
+            std::string::npos)
+      << body;
+}
+
 TEST(RenderAnswer, ATaskShowsItsAttemptsOldestFirstAndAListOnlyTheLastError) {
   TaskSnapshot view = example_view();
   add_attempt(view.task, {.started_at = WallTime{milliseconds{1'000}},
@@ -226,6 +243,8 @@ TEST(AnswerRoundTrip, Stats) {
       .schedules = 12,
       .counters = {3, 4, 5, 6, 7, 8, 9, 10, 11, ~std::uint64_t{0}},
       .lateness = {0, 3, ~std::uint64_t{0}},
+      .late = {.tasks = {1, 2, 3, 4},
+               .time = {milliseconds{5}, milliseconds{6}, milliseconds{7}, milliseconds{8}}},
       .all = {.scheduled = 13, .ready = 14, .leased = 15, .dead = 16},
       .queue_count = 17,
       .queues = {{"a", 1, 2, 3, 4, milliseconds{5}}, {"b", 0, 0, 0, 0, std::nullopt}}};

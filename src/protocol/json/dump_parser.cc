@@ -11,6 +11,7 @@
 
 #include "protocol/json/base64.h"
 #include "protocol/json/json_fields.h"
+#include "protocol/json/lateness_json.h"
 #include "protocol/json/schedule_parser.h"
 #include "protocol/json/webhook_json.h"
 
@@ -224,14 +225,16 @@ Result<Attempt> read_attempt(std::string_view json) {
   JsonField worker_base64{"worker_base64"};
   JsonField error{"error"};
   JsonField error_base64{"error_base64"};
-  const std::array<JsonField*, 6> fields{&started_at,    &ended_at, &worker,
-                                         &worker_base64, &error,    &error_base64};
+  JsonField late{"late_ms"};
+  const std::array<JsonField*, 7> fields{&started_at, &ended_at,     &worker, &worker_base64,
+                                         &error,      &error_base64, &late};
   TRY(take_fields(json, fields, UnknownFields::refuse));
   Attempt attempt;
   ASSIGN_OR_RETURN(attempt.started_at, read_time(started_at));
   ASSIGN_OR_RETURN(attempt.ended_at, read_time(ended_at));
   ASSIGN_OR_RETURN(attempt.worker, read_text(worker, worker_base64, kMaxWorkerBytes));
   ASSIGN_OR_RETURN(attempt.error, read_text(error, error_base64, kMaxErrorBytes));
+  ASSIGN_OR_RETURN(attempt.late, read_late(late, UnknownFields::refuse));
   return attempt;
 }
 

@@ -10,6 +10,7 @@
 #include "base/wall_time.h"
 #include "protocol/json/json_reader.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/lateness_json.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/schedule_renderer.h"
 #include "protocol/json/webhook_json.h"
@@ -98,6 +99,7 @@ void write_attempt(JsonWriter& writer, const Attempt& attempt) {
   writer.name("ended_at").string(format_rfc3339(attempt.ended_at));
   write_if_any(writer, "worker", "worker_base64", attempt.worker);
   write_if_any(writer, "error", "error_base64", attempt.error);
+  write_late(writer, attempt.late);
   writer.end_object();
 }
 

@@ -38,10 +38,12 @@ Task example_task() {
           .attempts = 2,
           .standing = Standing::dead,
           .key = "o-1",
-          .history = {{.started_at = WallTime{milliseconds{1'000}},
-                       .ended_at = WallTime{milliseconds{2'000}},
-                       .worker = "w",
-                       .error = "no route"}}};
+          .history = {
+              {.started_at = WallTime{milliseconds{1'000}},
+               .ended_at = WallTime{milliseconds{2'000}},
+               .worker = "w",
+               .error = "no route",
+               .late = {milliseconds{0}, milliseconds{1'200}, milliseconds{0}, milliseconds{34}}}}};
 }
 
 /// The line in which one thing of the example is another.
@@ -69,7 +71,8 @@ TEST(Dump, ATaskIsALineWithEverythingDurable) {
             R"("priority":7,"max_attempts":3,"visibility_timeout_ms":1500,)"
             R"("backoff":{"initial_ms":5,"max_ms":50},"attempts":2,"key":"o-1",)"
             R"("history":[{"started_at":"1970-01-01T00:00:01.000Z",)"
-            R"("ended_at":"1970-01-01T00:00:02.000Z","worker":"w","error":"no route"}],)"
+            R"("ended_at":"1970-01-01T00:00:02.000Z","worker":"w","error":"no route",)"
+            R"("late_ms":{"before_start":0,"engine":1200,"limit":0,"worker":34}}],)"
             R"("payload":{ "n": 1.0 }}})"
             "\n");
   expect_there_and_back(example_task());
@@ -258,6 +261,7 @@ TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
       {changed("\"key\":\"o-1\"", "\"webhook\":null"), "task.webhook"},
       {changed("\"key\":\"o-1\"", "\"headers\":[]"), "task.headers"},
       {changed("\"started_at\"", "\"started\""), "task.history.started"},
+      {changed("\"limit\":0", "\"limit\":-1"), "task.history.limit"},
       {changed("no route", std::string(kMaxErrorBytes + 1, 'x')), "task.history.error"},
       {changed("\"worker\":\"w\"", "\"worker\":\"" + std::string(201, 'x') + "\""),
        "task.history.worker"},

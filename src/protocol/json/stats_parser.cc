@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "protocol/json/json_fields.h"
+#include "protocol/json/lateness_json.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/read_answer.h"
@@ -74,6 +75,20 @@ Result<std::vector<std::uint64_t>> read_lateness(const JsonField& field) {
   return counts;
 }
 
+/// Servers before this one leave it out.
+Result<LateCounts> read_late_counts(const JsonField& field) {
+  LateCounts late;
+  if (!field.given()) return late;
+  JsonField tasks{"tasks"};
+  JsonField time{"ms"};
+  const std::array<JsonField*, 2> fields{&tasks, &time};
+  TRY(take_fields(field.text, fields, UnknownFields::skip));
+  if (!tasks.given()) return missing_field(tasks);
+  ASSIGN_OR_RETURN(late.tasks, read_by_cause(tasks.text, UnknownFields::skip));
+  ASSIGN_OR_RETURN(late.time, read_late(time, UnknownFields::skip));
+  return late;
+}
+
 Result<ServerStats> read_stats(std::string_view json) {
   ServerStats stats;
   JsonField version{"version"};
@@ -83,12 +98,13 @@ Result<ServerStats> read_stats(std::string_view json) {
   JsonField external{"external"};
   JsonField lateness{"lateness_counts"};
   JsonField tasks{"tasks"};
+  JsonField late{"late"};
   std::array<Count, 4> counts{{{{"loaded"}, &stats.loaded},
                                {{"waiting_workers"}, &stats.waiting_workers},
                                {{"schedules"}, &stats.schedules, true},
                                {{"queue_count"}, &stats.queue_count, true}}};
-  const std::array<JsonField*, 7> others{&version,  &uptime,   &counters, &queues,
-                                         &external, &lateness, &tasks};
+  const std::array<JsonField*, 8> others{&version,  &uptime,   &counters, &queues,
+                                         &external, &lateness, &tasks,    &late};
   TRY(read_counts(json, counts, others));
   if (tasks.given()) {
     std::array<Count, 4> states{{{{"scheduled"}, &stats.all.scheduled},
@@ -107,6 +123,7 @@ Result<ServerStats> read_stats(std::string_view json) {
   if (!counters.given()) return missing_field(counters);
   ASSIGN_OR_RETURN(stats.counters, read_counters(counters.text));
   ASSIGN_OR_RETURN(stats.lateness, read_lateness(lateness));
+  ASSIGN_OR_RETURN(stats.late, read_late_counts(late));
   if (!queues.given()) return missing_field(queues);
   ASSIGN_OR_RETURN(const auto elements,
                    take_elements(queues.text, std::numeric_limits<std::size_t>::max()));

@@ -2,6 +2,7 @@
 
 #include "base/wall_time.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/lateness_json.h"
 #include "protocol/json/queue_renderer.h"
 
 namespace detent::json {
@@ -22,6 +23,8 @@ void write_quantiles(JsonWriter& writer, const std::optional<Quantiles>& quantil
 }
 
 void write_latencies(JsonWriter& writer, const StatsPoint& point) {
+  writer.name("late");
+  write_by_cause(writer, point.late);
   writer.name("lateness_us");
   write_quantiles(writer, point.lateness);
   writer.name("commit_us");

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "detent/clock.h"
+#include "task/lateness.h"
 #include "task/task_change.h"
 #include "task/task_stats.h"
 
@@ -30,6 +31,7 @@ struct StatsPoint {
   QueueStats tasks;       // at its end, of all queues
   std::uint64_t loaded = 0;
   std::uint64_t waiting_workers = 0;
+  ByCause<std::uint64_t> late{};      // tasks handed out late, by cause
   std::optional<Quantiles> lateness;  // none: nothing fired
   std::optional<Quantiles> commit;    // none: nothing was written
 
