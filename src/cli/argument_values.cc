@@ -162,6 +162,11 @@ Result<milliseconds> parse_sync(const std::string& text) {
                "must be always, or interval=DURATION from 1ms to 60s, such as interval=10ms", ""};
 }
 
+Result<std::uint64_t> parse_task_count(const std::string& text) {
+  if (const auto count = parse_number<std::uint64_t>(text)) return *count;
+  return Error{ErrorCode::invalid_argument, "must be a number of tasks", ""};
+}
+
 Result<std::size_t> parse_memory(const std::string& text) {
   const Error wrong{ErrorCode::invalid_argument,
                     "must be a number of megabytes or gigabytes from 64M to 1024G, such as 512M",

@@ -50,6 +50,9 @@ Result<std::string> parse_origin(const std::string& text);
 /// "always", which is 0, or "interval=10ms".
 Result<std::chrono::milliseconds> parse_sync(const std::string& text);
 
+/// How many tasks.
+Result<std::uint64_t> parse_task_count(const std::string& text);
+
 /// Bytes: "512M" or "4G".
 Result<std::size_t> parse_memory(const std::string& text);
 

@@ -139,6 +139,26 @@ void add_webhooks(CLI::App& serve, ServeOptions& options) {
       ->type_name("FILE");
 }
 
+/// When it tells an operator, and where.
+void add_alerts(CLI::App& serve, ServeOptions& options) {
+  serve
+      .add_option("--alert-webhook", options.alert_webhook,
+                  "where alerts are POSTed to, signed as webhooks are; else they are only logged")
+      ->type_name("URL");
+  add_parsed<std::uint64_t>(serve, "--alert-pending", parse_task_count,
+                            [&options](std::uint64_t count) { options.alert_pending = count; })
+      ->description("alert while more tasks than this are due and not taken")
+      ->type_name("N");
+  add_parsed<std::uint64_t>(serve, "--alert-dead", parse_task_count,
+                            [&options](std::uint64_t count) { options.alert_dead = count; })
+      ->description("alert while more tasks than this are out of attempts")
+      ->type_name("N");
+  add_parsed<milliseconds>(serve, "--alert-lateness", parse_positive_duration,
+                           [&options](milliseconds late) { options.alert_lateness = late; })
+      ->description("alert while 1 in 100 tasks fires later than this after it is due")
+      ->type_name("DURATION");
+}
+
 void add_serve(CLI::App& app, Parsed& parsed) {
   ServeOptions& options = parsed.serve;
   CLI::App* serve = app.add_subcommand("serve", "run a server");
@@ -174,6 +194,7 @@ void add_serve(CLI::App& app, Parsed& parsed) {
       ->default_str("24h");
   add_webhooks(*serve, options);
   add_cluster(*serve, options.cluster);
+  add_alerts(*serve, options);
   add_parsed<LogFormat>(*serve, "--log-format", parse_log_format,
                         [&options](LogFormat format) { options.log_format = format; })
       ->description("how events are told on standard error: for people, or for machines")

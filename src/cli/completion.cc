@@ -67,12 +67,20 @@ std::string sh_steps(const std::vector<Place>& places) {
   return steps(places, "      ", ") command=", " ;;\n");
 }
 
+bool is_queue(const OptionEntry& option) {
+  return option.name == "QUEUE" || option.value == "QUEUE" || option.name == "--queue";
+}
+/// The names of the server's queues, one a line.
+constexpr std::string_view kQueueNames =
+    "timeout 2 detent queues 2>/dev/null </dev/null | sed '1d; s/ .*//'";
+
 // ---- bash ----
 
 /// How the words after an option, or those of an argument, are completed.
 std::string bash_values(const OptionEntry& option) {
   if (!option.words.empty()) return "_detent_words " + for_sh(join(option.words));
   if (option.is_path()) return option.value == "DIR" ? "_detent_paths -d" : "_detent_paths -f";
+  if (is_queue(option)) return "_detent_queues";
   return "COMPREPLY=()";
 }
 
@@ -97,12 +105,19 @@ std::string bash_script(const std::vector<Place>& places) {
       words += "    " + for_sh(path) + ") " + bash_values(entry->arguments.front()) + " ;;\n";
     }
   }
-  return R"(# Completions of bash for detent, as `detent completion bash` prints them.
+  return R"sh(# Completions of bash for detent, as `detent completion bash` prints them.
 _detent_words() { COMPREPLY=($(compgen -W "$1" -- "$cur")); }
 _detent_paths() {
   compopt -o filenames 2>/dev/null
   local IFS=$'\n'
   COMPREPLY=($(compgen "$1" -- "$cur"))
+}
+_detent_queues() {
+  local name
+  while read -r name; do
+    [[ $name == "$cur"* ]] && COMPREPLY+=("$(printf '%q' "$name")")
+  done < <()sh" +
+         std::string(kQueueNames) + R"()
 }
 _detent() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command='' i
@@ -138,6 +153,7 @@ complete -F _detent detent
 std::string zsh_values(const OptionEntry& option) {
   if (!option.words.empty()) return "compadd -- " + join(option.words);
   if (option.is_path()) return option.value == "DIR" ? "_files -/" : "_files";
+  if (is_queue(option)) return "_detent_queues";
   return "_message " + for_sh(option.value.empty() ? option.name : option.value);
 }
 
@@ -172,6 +188,13 @@ std::string zsh_script(const std::vector<Place>& places) {
   }
   return R"(#compdef detent
 # Completions of zsh for detent, as `detent completion zsh` prints them.
+_detent_queues() {
+  local -a names
+  names=("${(@f)$()" +
+         std::string(kQueueNames) +
+         R"()}")
+  compadd -- $names
+}
 _detent() {
   local command='' i
   local -a entries
@@ -212,6 +235,7 @@ std::string fish_line(const std::string& path, const std::string& rest, const st
 std::string fish_values(const OptionEntry& option) {
   if (!option.words.empty()) return " -x -a " + for_fish(join(option.words));
   if (option.is_path()) return " -r -F";
+  if (is_queue(option)) return " -x -a '(__detent_queues)'";
   return option.is_flag() ? "" : " -x";
 }
 
@@ -226,7 +250,7 @@ std::string fish_script(const std::vector<Place>& places) {
       lines += fish_line(path, "-a " + part.name, part.what);
     }
     for (const OptionEntry& argument : entry->arguments) {
-      const bool is_completed = !argument.words.empty() || argument.is_path();
+      const bool is_completed = !argument.words.empty() || argument.is_path() || is_queue(argument);
       if (is_completed) lines += fish_line(path, fish_values(argument).substr(1), "");
     }
   }
@@ -243,6 +267,10 @@ end
 function __detent_at
   set -l command (__detent_command)
   test "$command" = "$argv[1]"
+end
+function __detent_queues
+  )" + std::string(kQueueNames) +
+         R"(
 end
 complete -c detent -f
 )" + lines;

@@ -1,6 +1,7 @@
 // What shells complete after `detent`: commands, options, values where only certain words are
-// allowed, names of files. Rendered from the table of commands, so nothing is asked while one
-// types; names of queues are therefore not completed.
+// allowed, names of files. Rendered from the table of commands, so nothing is asked while one types
+// but for names of queues, which `detent queues` tells, by DETENT_URL and DETENT_TOKEN, within two
+// seconds or not at all. A queue may be called $(reboot): names are taken as words, never expanded.
 #pragma once
 
 #include <cstdint>

@@ -30,6 +30,18 @@ TEST(Completion, BashKnowsCommandsOptionsWordsAndFiles) {
   EXPECT_TRUE(has(script, "'cron next') _detent_paths -f ;;")) << script;
 }
 
+TEST(Completion, NamesOfQueuesAreAskedForWhereOneBelongs) {
+  const CommandEntry purge{.name = "purge", .what = "empty it", .arguments = {{.name = "QUEUE"}}};
+  const CommandEntry list{
+      .name = "list", .what = "tasks", .options = {{.name = "--queue", .value = "QUEUE"}}};
+  const CommandEntry program{.name = "detent", .commands = {purge, list}};
+  const std::string bash = render_completion(program, Shell::bash);
+  EXPECT_TRUE(has(bash, "'purge') _detent_queues ;;")) << bash;
+  EXPECT_TRUE(has(bash, "'list --queue') _detent_queues; return ;;")) << bash;
+  EXPECT_TRUE(has(render_completion(program, Shell::zsh), "'purge') _detent_queues ;;"));
+  EXPECT_TRUE(has(render_completion(program, Shell::fish), "-l queue -x -a '(__detent_queues)'"));
+}
+
 TEST(Completion, ADescriptionWithAQuoteStaysOneWord) {
   EXPECT_TRUE(
       has(render_completion(small_program(), Shell::zsh), R"('--state:the task'\''s state')"));

@@ -49,6 +49,11 @@ struct ServeOptions {
   std::string webhook_allow;           // blocks of addresses; the server reads it
   std::filesystem::path webhook_keys;  // empty: a key of the server's own
   ClusterOptions cluster;
+  std::string alert_webhook;  // a URL that alerts are POSTed to; empty: they are only logged
+  // Above which figures there is an alert; none: however high.
+  std::optional<std::uint64_t> alert_pending;
+  std::optional<std::uint64_t> alert_dead;
+  std::optional<std::chrono::milliseconds> alert_lateness;
   LogFormat log_format = LogFormat::text;
   LogLevel log_level = LogLevel::info;
 

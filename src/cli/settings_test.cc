@@ -47,6 +47,10 @@ const std::map<std::string, std::vector<std::string>>& values_of_every_setting()
       {"node-lease", {"1s", "2s", "PT3M"}},
       {"node-ca", {"a", "b/c", "/d e"}},
       {"shards", {"1", "2", "256"}},
+      {"alert-webhook", {"http://a/b", "https://c:1/", "http://127.0.0.1:2/"}},
+      {"alert-pending", {"0", "1", "1000000"}},
+      {"alert-dead", {"0", "1", "1000000"}},
+      {"alert-lateness", {"1s", "1500ms", "PT2S"}},
       {"log-format", {"json", "text", "json"}},
       {"log-level", {"debug", "warning", "error"}},
   };

@@ -17,6 +17,7 @@
 #include "net/http_server.h"
 #include "net/tls_server.h"
 #include "server/access.h"
+#include "server/alerts.h"
 #include "server/announce.h"
 #include "server/beanstalk_server.h"
 #include "server/check_data.h"
@@ -46,6 +47,28 @@ void drain(BeanstalkServer* beanstalk) {
   log_info("draining: beanstalk clients may put no more");
 }
 
+Result<std::unique_ptr<Alerts>> start_alerts(const cli::ServeOptions& options,
+                                             const Webhooks& webhooks, EngineThread& engine,
+                                             Clock& clock) {
+  return Alerts::start({.thresholds = {.pending = options.alert_pending,
+                                       .dead = options.alert_dead,
+                                       .lateness = options.alert_lateness},
+                        .url = options.alert_webhook,
+                        .allow = options.webhook_allow,
+                        .keys_file = webhooks.keys_file()},
+                       engine, clock);
+}
+
+/// `alerts` may be null.
+void reload_keys_of(Webhooks& webhooks, Alerts* alerts, Reloads& reloads) {
+  if (webhooks.keys_file().empty()) return;
+  reloads.add("the webhook keys in " + webhooks.keys_file().string(),
+              [&webhooks, alerts]() -> Result<void> {
+                TRY(webhooks.reload_keys());
+                return alerts != nullptr ? alerts->reload_keys() : ok();
+              });
+}
+
 Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& with) {
   Clock& clock = with.clock;
   const std::uint64_t owner = random_owner();
@@ -65,10 +88,9 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                        .keys = options.webhook_keys,
                        .data = options.store.empty() ? options.data : std::filesystem::path()},
                       engine_thread, clock));
-  if (!webhooks->keys_file().empty()) {
-    with.reloads.add("the webhook keys in " + webhooks->keys_file().string(),
-                     [&webhooks] { return webhooks->reload_keys(); });
-  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Alerts> alerts,
+                   start_alerts(options, *webhooks, engine_thread, clock));
+  reload_keys_of(*webhooks, alerts.get(), with.reloads);
   EventHub events(engine_thread, changes, clock);
   end_streams_at_reload(reloads, events);
   Routes routes(engine_thread, events, clock,

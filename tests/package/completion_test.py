@@ -7,6 +7,7 @@ completes only while somebody types, gets them over a pseudo-terminal.
 
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -29,7 +30,12 @@ LINES = (
     ("detent restore ./dum", {"./dump.ndjson"}, set()),
     ("detent completion f", {"fish"}, {"bash"}),
     ("detent get --server ", set(), {"put", "--json"}),
+    ("detent purge ma", {"mail"}, {"orders", "queues"}),
+    ("detent put or", {"orders"}, {"mail"}),
+    ("detent list --queue or", {"orders"}, {"mail"}),
 )
+# Names that a shell must not read as anything but a name.
+ODD_QUEUES = ("x$(evil)", "x;evil")
 
 
 def script_of(shell):
@@ -90,7 +96,39 @@ class Zsh:
         os.waitpid(self.child, 0)
 
 
+class Server:
+    """With queues to complete."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--data", self.folder.name, "--http", "127.0.0.1:0",
+             "--beanstalk", "off"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.url = re.search(r"http://[\d.:]+", self.process.stdout.readline())[0]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+
 class Completion(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.stop)
+        programs = cls.enterClassContext(tempfile.TemporaryDirectory())
+        os.symlink(os.path.abspath(PROGRAM), os.path.join(programs, "detent"))
+        cls.ran = os.path.join(programs, "ran")
+        with open(os.path.join(programs, "evil"), "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ntouch {cls.ran}\n")
+        os.chmod(file.name, 0o755)
+        os.environ["PATH"] = programs + ":" + os.environ["PATH"]
+        os.environ["DETENT_URL"] = cls.server.url
+        for queue in ("mail", "orders", *ODD_QUEUES):
+            subprocess.run([PROGRAM, "put", queue], check=True, stdout=subprocess.DEVNULL)
+
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
         with open(os.path.join(self.folder, "dump.ndjson"), "w", encoding="utf-8"):
@@ -123,6 +161,21 @@ class Completion(unittest.TestCase):
         zsh = Zsh(self.script("zsh"), self.folder)
         self.check(zsh.complete)
         zsh.close()
+
+    def test_a_queue_that_is_called_like_a_command_is_not_run(self):
+        script = self.script("bash")
+        found = complete_in_bash(script, "detent purge x", self.folder)
+        self.assertEqual(found, {r"x\$\(evil\)", r"x\;evil"})
+        self.assertFalse(os.path.exists(self.ran))
+
+    def test_bash_completes_nothing_where_no_server_answers(self):
+        script = self.script("bash")
+        url = os.environ.pop("DETENT_URL")
+        os.environ["DETENT_URL"] = "http://127.0.0.1:1"
+        try:
+            self.assertEqual(complete_in_bash(script, "detent purge ma", self.folder), set())
+        finally:
+            os.environ["DETENT_URL"] = url
 
     def test_bash_completes_what_follows_an_equals_sign(self):
         """Which bash takes for a word of its own."""

@@ -1,0 +1,221 @@
+// The thread between an engine and a caller that only exists in the test, on a clock that it moves.
+#include "server/alerts.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "store/memory_store.h"
+
+namespace detent::server {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+struct Call {
+  net::HttpUrl url;
+  net::HttpRequest request;
+  net::HttpCaller::Done done;
+
+  std::string header(std::string_view name) const {
+    for (const auto& [key, value] : request.headers) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+  std::string state() const {
+    const std::size_t at = request.body.find("alert.") + 6;
+    return request.body.substr(at, request.body.find('"', at) - at);
+  }
+};
+
+/// Calls that were begun and not answered. Thread-safe.
+struct Calls {
+  Mutex mutex;
+  std::deque<Call> begun DETENT_GUARDED_BY(mutex);
+};
+
+class FakeCaller final : public net::HttpCaller {
+ public:
+  explicit FakeCaller(Calls& calls) : calls_(calls) {}
+  void call(net::HttpUrl url, net::HttpRequest request, Done done) override {
+    const MutexLock lock(calls_.mutex);
+    calls_.begun.push_back({std::move(url), std::move(request), std::move(done)});
+  }
+
+ private:
+  Calls& calls_;
+};
+
+class AlertsTest : public ::testing::Test {
+ public:
+  ~AlertsTest() override {
+    alerts_.reset();
+    engine_.stop();
+  }
+
+ protected:
+  void watch(Thresholds thresholds) {
+    alerts_ = std::make_unique<Alerts>(
+        thresholds,
+        Alerts::Way{.url = net::parse_http_url("http://a.test/alerts").value(),
+                    .caller = std::make_unique<FakeCaller>(calls_),
+                    .keys = {WebhookKey::parse("whsec_" + std::string(32, 'A')).value()}},
+        engine_, clock_);
+    settle();
+  }
+  /// Until engine and alerts have nothing left to do now.
+  void settle() { clock_.await_waiters(2); }
+  /// Second by second: each is looked at.
+  void pass(int seconds) {
+    for (; seconds > 0; --seconds) {
+      clock_.advance(1s);
+      settle();
+    }
+  }
+  void schedule(int count) {
+    ASSERT_TRUE(engine_.post([count](Engine& engine) {
+      for (int i = 0; i < count; ++i) EXPECT_TRUE(engine.schedule({.queue = "q"}));
+    }));
+    pass(1);
+  }
+  void purge() {
+    ASSERT_TRUE(engine_.post([](Engine& engine) { EXPECT_TRUE(engine.purge("q", 1'000)); }));
+    pass(1);
+  }
+  std::size_t begun() {
+    const MutexLock lock(calls_.mutex);
+    return calls_.begun.size();
+  }
+  /// The call that waits for its answer; there must be just one.
+  Call take() {
+    const MutexLock lock(calls_.mutex);
+    EXPECT_EQ(calls_.begun.size(), 1u);
+    if (calls_.begun.empty()) return {};
+    Call call = std::move(calls_.begun.front());
+    calls_.begun.pop_front();
+    return call;
+  }
+  void answer(Call& call, int status) {
+    if (call.done) call.done(net::HttpResponse{.status = status});
+    settle();
+  }
+
+  ManualClock clock_;
+  MemoryDisk disk_;
+  std::unique_ptr<Store> store_ = MemoryStore::open(disk_).value();
+  EngineThread engine_{
+      OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_};
+  Calls calls_;
+  std::unique_ptr<Alerts> alerts_;
+};
+
+TEST_F(AlertsTest, TellsThatAFigureIsAboveItsThresholdAndThatItHasRecovered) {
+  watch({.pending = 2});
+  schedule(3);
+  Call firing = take();
+  EXPECT_EQ(firing.url.authority + firing.url.target, "a.test/alerts");
+  EXPECT_EQ(firing.request.method, "POST");
+  EXPECT_NE(firing.request.body.find(R"("alert":"pending","unit":"tasks","value":3,)"),
+            std::string::npos)
+      << firing.request.body;
+  EXPECT_EQ(firing.state(), "firing");
+  answer(firing, 204);
+  schedule(5);
+  pass(5);
+  EXPECT_EQ(begun(), 0u) << "it is told once";
+  purge();
+  Call recovered = take();
+  EXPECT_EQ(recovered.state(), "recovered");
+  answer(recovered, 200);
+  pass(5);
+  EXPECT_EQ(begun(), 0u);
+  EXPECT_NE(recovered.header("webhook-id"), firing.header("webhook-id"));
+}
+
+TEST_F(AlertsTest, SignsAsWebhooksAreSigned) {
+  watch({.pending = 0});
+  schedule(1);
+  const Call call = take();
+  const std::string id = call.header("webhook-id");
+  const auto now = std::chrono::floor<std::chrono::seconds>(clock_.wall_now());
+  EXPECT_EQ(call.header("webhook-timestamp"), std::to_string(now.time_since_epoch().count()));
+  EXPECT_EQ(call.header("webhook-signature"),
+            sign_webhook({WebhookKey::parse("whsec_" + std::string(32, 'A')).value()},
+                         {.id = id, .sent = now, .body = call.request.body}));
+}
+
+TEST_F(AlertsTest, SendsAgainWhatWasNotReceivedLaterAndLater) {
+  watch({.pending = 0});
+  schedule(1);
+  Call call = take();
+  const std::string id = call.header("webhook-id");
+  answer(call, 500);
+  for (const int wait : {1, 2, 4}) {
+    pass(wait - 1);
+    EXPECT_EQ(begun(), 0u) << wait;
+    pass(1);
+    call = take();
+    EXPECT_EQ(call.header("webhook-id"), id);
+    if (call.done) call.done(net::CallFailure{.message = "connect: Connection refused"});
+    settle();
+  }
+  pass(8);
+  call = take();
+  answer(call, 200);
+  pass(60);
+  EXPECT_EQ(begun(), 0u);
+}
+
+TEST_F(AlertsTest, WhatWasNotReceivedIsReplacedByWhatIsSoNow) {
+  watch({.pending = 0});
+  schedule(1);
+  Call call = take();
+  purge();
+  schedule(1);
+  purge();
+  answer(call, 503);
+  pass(1);
+  call = take();
+  EXPECT_EQ(call.state(), "recovered") << "the last word";
+  answer(call, 200);
+  pass(60);
+  EXPECT_EQ(begun(), 0u);
+}
+
+TEST_F(AlertsTest, OneThatIsUnderWayWhenItEndsIsCut) {
+  watch({.pending = 0});
+  schedule(1);
+  alerts_.reset();
+  Call call = take();
+  if (call.done) call.done(net::HttpResponse{.status = 200});  // too late: nobody minds
+}
+
+TEST_F(AlertsTest, IsNotThereWithoutAThresholdAndRefusesAUrlAlone) {
+  EXPECT_EQ(Alerts::start({}, engine_, clock_).value(), nullptr);
+  EXPECT_EQ(Alerts::start({.url = "http://a.test"}, engine_, clock_).error().code,
+            ErrorCode::invalid_argument);
+  const Thresholds dead{.dead = 1};
+  for (const char* url : {"a.test", "ftp://a.test", "http://u:p@a.test/"}) {
+    EXPECT_EQ(Alerts::start({.thresholds = dead, .url = url}, engine_, clock_).error().code,
+              ErrorCode::invalid_argument)
+        << url;
+  }
+  EXPECT_FALSE(
+      Alerts::start({.thresholds = dead, .url = "http://a.test/", .allow = "x"}, engine_, clock_));
+  EXPECT_FALSE(Alerts::start({.thresholds = dead, .url = "http://a.test/", .keys_file = "/no/file"},
+                             engine_, clock_));
+}
+
+TEST_F(AlertsTest, WithoutAUrlAlertsAreOnlyLogged) {
+  const auto alerts = Alerts::start({.thresholds = {.pending = 0}}, engine_, clock_).value();
+  ASSERT_NE(alerts, nullptr);
+  settle();
+  schedule(1);
+  purge();
+}
+
+}  // namespace
+}  // namespace detent::server
