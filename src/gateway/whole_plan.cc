@@ -89,6 +89,10 @@ void add(json::ServerStats& sum, json::ServerStats more) {
   if (more.away) sum.away = sum.away.value_or(0) + *more.away;
   add(sum.counters, more.counters);
   add(sum.lateness, more.lateness);
+  for (std::size_t i = 0; i < kLatenessCauses; ++i) {
+    sum.late.tasks[i] += more.late.tasks[i];
+    sum.late.time[i] += more.late.time[i];
+  }
   add(sum.all, more.all);
   sum.queue_count += more.queue_count;
   std::ranges::move(more.queues, std::back_inserter(sum.queues));

@@ -56,6 +56,7 @@ TEST(WholePlan, StatsAreAddedUp) {
                           .away = 4,
                           .counters = {},
                           .lateness = {1, 2, 3},
+                          .late = {.tasks = {1, 2, 3, 4}},
                           .all = {.queue = "", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4},
                           .queue_count = 2,
                           .queues = {queue("b", 5), queue("d", 1)}};
@@ -72,6 +73,7 @@ TEST(WholePlan, StatsAreAddedUp) {
   json::ServerStats second = first;
   second.uptime = milliseconds{9};
   second.lateness = {10, 0, 0, 1};
+  second.late = {.tasks = {10, 20, 30, 40}, .time = {{{}, {}, {}, std::chrono::milliseconds{5}}}};
   second.queues = {queue("a", 1), queue("c", 3)};
   const PlayShard play = answers({json::render_stats(first), json::render_stats(second)});
   const json::ServerStats all =
@@ -93,6 +95,7 @@ TEST(WholePlan, StatsAreAddedUp) {
                   .conflicts = 18,
                   .quarantined = 20};
   sum.lateness = {11, 2, 3, 1};
+  sum.late = {.tasks = {11, 22, 33, 44}, .time = {{{}, {}, {}, std::chrono::milliseconds{5}}}};
   sum.all = {.queue = "", .scheduled = 2, .ready = 4, .leased = 6, .dead = 8};
   sum.queue_count = 4;
   sum.queues = {queue("a", 1), queue("b", 5), queue("c", 3), queue("d", 1)};

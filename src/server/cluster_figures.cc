@@ -12,7 +12,8 @@ namespace detent::server {
 namespace {
 
 /// Every number that is added up, in the order in which it is sent.
-std::array<std::uint64_t*, 22> numbers_of(EngineStats& stats) {
+std::array<std::uint64_t*, 26> numbers_of(EngineStats& stats) {
+  static_assert(kLatenessCauses == 4);
   TaskCounters& counters = stats.counters;
   return {&counters.scheduled,    &counters.fired,
           &counters.leased,       &counters.completed,
@@ -24,7 +25,9 @@ std::array<std::uint64_t*, 22> numbers_of(EngineStats& stats) {
           &stats.queue_count,     &stats.loaded,
           &stats.urgent,          &stats.waiting_workers,
           &stats.schedules,       &stats.commits,
-          &stats.committed_tasks, &stats.epoch};
+          &stats.committed_tasks, &stats.epoch,
+          &stats.late.tasks[0],   &stats.late.tasks[1],
+          &stats.late.tasks[2],   &stats.late.tasks[3]};
 }
 
 void add(HistogramSnapshot& sum, const HistogramSnapshot& one) {
@@ -72,6 +75,7 @@ void ClusterFigures::add(const ClusterFigures& other) {
   const auto to = numbers_of(sum);
   const auto from = numbers_of(more);
   for (std::size_t i = 0; i < to.size(); ++i) *to[i] += *from[i];
+  for (std::size_t i = 0; i < kLatenessCauses; ++i) sum.late.time[i] += more.late.time[i];
   server::add(sum.lateness, other.sum.lateness);
   server::add(sum.commit_time, other.sum.commit_time);
 }
@@ -96,6 +100,9 @@ std::string encode_figures(const ClusterFigures& figures) {
   }
   EngineStats copy = figures.sum;
   for (const std::uint64_t* const number : numbers_of(copy)) writer.varint(*number);
+  for (const std::chrono::milliseconds time : figures.sum.late.time) {
+    writer.varint(static_cast<std::uint64_t>(time.count()));
+  }
   write(writer, figures.sum.lateness);
   write(writer, figures.sum.commit_time);
   return bytes;
@@ -112,6 +119,10 @@ Result<ClusterFigures> decode_figures(std::string_view bytes) {
   }
   for (std::uint64_t* const number : numbers_of(figures.sum)) {
     ASSIGN_OR_RETURN(*number, reader.varint());
+  }
+  for (std::chrono::milliseconds& time : figures.sum.late.time) {
+    ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
+    time = std::chrono::milliseconds{static_cast<std::int64_t>(count)};
   }
   ASSIGN_OR_RETURN(figures.sum.lateness, read_histogram(reader));
   ASSIGN_OR_RETURN(figures.sum.commit_time, read_histogram(reader));

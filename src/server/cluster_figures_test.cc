@@ -18,6 +18,7 @@ ClusterFigures figures_of(ShardLease lease, std::uint64_t fired, std::chrono::mi
   figures.sum.counters.fired = fired;
   figures.sum.all.ready = 7;
   figures.sum.lateness = histogram.snapshot();
+  figures.sum.late = {.tasks = {0, 1, 2, 3}, .time = {0ms, 1ms, 2ms, late}};
   return figures;
 }
 
@@ -28,6 +29,7 @@ TEST(ClusterFigures, AddUpAndComeBackAsTheyWereSent) {
   EXPECT_EQ(read.of, (std::vector<ShardLease>{{3, 9}, {1, 4}}));
   EXPECT_EQ(read.sum.counters.fired, 120u);
   EXPECT_EQ(read.sum.all.ready, 14u);
+  EXPECT_EQ(read.sum.late, (LateCounts{.tasks = {0, 2, 4, 6}, .time = {0ms, 2ms, 4ms, 1'001ms}}));
   EXPECT_EQ(read.sum.lateness.count, 2u);
   EXPECT_EQ(read.sum.lateness.counts, sum.sum.lateness.counts);
   EXPECT_EQ(read.sum.lateness.bounds, sum.sum.lateness.bounds);
