@@ -49,14 +49,17 @@ class FakeCaller final : public net::HttpCaller {
   }
   FakeCaller(const FakeCaller&) = delete;
   FakeCaller& operator=(const FakeCaller&) = delete;
-  void call(net::HttpUrl url, net::HttpRequest request, Done done) override {
+  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done) override {
     const MutexLock lock(calls_.mutex);
     calls_.begun.push_back({std::move(url), std::move(request), std::move(done)});
     calls_.changed.notify_all();
+    return ++last_;
   }
+  void abandon(CallNumber /*number*/) override {}  // nobody does
 
  private:
   Calls& calls_;
+  CallNumber last_ DETENT_GUARDED_BY(calls_.mutex) = 0;
 };
 
 }  // namespace detent

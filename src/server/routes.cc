@@ -176,14 +176,14 @@ std::vector<Routes::Route> Routes::all() const {
   return routes;
 }
 
-std::optional<RouteMatch<Routes::Endpoint>> Routes::match_of(
+std::optional<net::RouteMatch<Routes::Endpoint>> Routes::match_of(
     const net::HttpRequest& request) const {
   const bool is_head = request.method == "HEAD";
   return table_.find(is_head ? std::string_view("GET") : request.method, request.target);
 }
 
 HttpReply Routes::reply_to(const net::HttpRequest& request,
-                           const std::optional<RouteMatch<Endpoint>>& match,
+                           const std::optional<net::RouteMatch<Endpoint>>& match,
                            net::Responder responder) {
   return HttpReply(std::move(responder), match ? match->pattern : "other", shared_with(request),
                    http_metrics_);
@@ -212,7 +212,7 @@ void Routes::handle(net::HttpRequest request, net::Responder responder) {
 }
 
 std::optional<net::HttpResponse> Routes::answer_at_once(
-    const net::HttpRequest& request, const std::optional<RouteMatch<Endpoint>>& match,
+    const net::HttpRequest& request, const std::optional<net::RouteMatch<Endpoint>>& match,
     HttpReply& reply, Caller& caller) {
   if (!match) {
     const std::string path = request.target.substr(0, request.target.find('?'));
