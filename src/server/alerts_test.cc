@@ -40,10 +40,12 @@ struct Calls {
 class FakeCaller final : public net::HttpCaller {
  public:
   explicit FakeCaller(Calls& calls) : calls_(calls) {}
-  void call(net::HttpUrl url, net::HttpRequest request, Done done) override {
+  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done) override {
     const MutexLock lock(calls_.mutex);
     calls_.begun.push_back({std::move(url), std::move(request), std::move(done)});
+    return 0;
   }
+  void abandon(CallNumber /*number*/) override {}  // nobody does
 
  private:
   Calls& calls_;

@@ -92,7 +92,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                    start_alerts(options, *webhooks, engine_thread, clock));
   reload_keys_of(*webhooks, alerts.get(), with.reloads);
   EventHub events(engine_thread, changes, clock);
-  end_streams_at_reload(reloads, events);
+  end_streams_at_reload(with.reloads, events);
   Routes routes(engine_thread, events, clock,
                 {.offload = offload.get(),
                  .cors_origin = options.cors_origin,
