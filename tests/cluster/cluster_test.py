@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""cluster_test.py PROGRAM [--faults kill,pause,…] [--rounds 1 | --minutes N] [--seed N]: a cluster
+of three nodes over a PostgreSQL of its own, under load, while faults are done to it by the seed.
+
+Each round does each fault once, in random order: kill (SIGKILL and a new start), pause (SIGSTOP for
+longer than the lease), stop (SIGTERM and a new start), postgres (all its processes killed, and a
+new start), cut_database and cut_nodes (a node's packets to the database, or of other nodes to it,
+are dropped). Between two the cluster comes to rest. What the clients saw is checked at the end by
+history.py, and the figures are printed; exit 1 when something was violated.
+"""
+
+import argparse
+import collections
+import random
+import shutil
+import signal
+import sys
+import threading
+import time
+
+from history import TIMED, Fault, History, check
+from nodes import Node, Wires
+from private_postgres import PrivatePostgres, wait_until
+from workload import PROBE_PERIOD_MS, Client, Clients, now_ms
+
+SHARDS = 8
+QUEUES = [TIMED, *(f"orders-{number}" for number in range(11))]
+QUIET_SECONDS = 6
+REST_SECONDS = 40  # in which the cluster must come to rest after a fault
+DRAIN_SECONDS = 20
+LATENESS_GOAL_MS = 20
+SHARD_BITS = 8  # of an id, the low ones
+
+
+class Outages:
+    """When each shard last answered its probe, and for how long it did not."""
+
+    def __init__(self):
+        self.mutex = threading.Lock()
+        self.last = {}
+        self.gaps = []  # (shard, from, until): two good answers with a bad one between them
+        self.bad = collections.Counter()
+
+    def asked(self, shard, is_good, at):
+        with self.mutex:
+            if not is_good:
+                self.bad[shard] += 1
+            elif self.bad.pop(shard, 0):
+                self.gaps.append((shard, self.last.get(shard, at), at))
+            if is_good:
+                self.last[shard] = at
+
+    def longest(self, start, end):
+        """Of those that began within that time."""
+        with self.mutex:
+            return max((until - begin for _, begin, until in self.gaps
+                        if start <= begin < end), default=0)
+
+
+class Trial:
+    def __init__(self, arguments):
+        self.rng = random.Random(arguments.seed)
+        self.lease_ms = arguments.lease_ms
+        self.rate = arguments.size / 3
+        self.history = History()
+        self.outages = Outages()
+        self.postgres = PrivatePostgres()
+        self.wires = Wires()
+        options = {"folder": self.postgres.folder, "database_port": self.postgres.port,
+                   "lease_ms": self.lease_ms, "shards": SHARDS}
+        self.nodes = [Node(name, arguments.program, self.wires, options) for name in "abc"]
+        self.clients = Clients(self.nodes, self.history, QUEUES, arguments.seed)
+        self.looker = Client(self.clients, random.Random(0), -1)
+        self.longest = collections.defaultdict(list)  # outage of a shard by kind of fault
+
+    # ---- how it stands --------------------------------------------------------------------------
+
+    def is_at_rest(self, since=0):
+        """All nodes agree who has what, in equal shares, and every probed shard has answered."""
+        views = []
+        for node in self.nodes:
+            status, view, *_ = self.looker.call("GET", "/v1/cluster", node=node)
+            if status != 200 or len(view["nodes"]) != len(self.nodes):
+                return False
+            views.append([(shard["node"], shard["epoch"]) for shard in view["shards"]])
+        owners = [owner for owner, _ in views[0]]
+        counts = [owners.count(node.name) for node in self.nodes]
+        is_equal = sum(counts) == SHARDS and max(counts) - min(counts) <= 1
+        with self.outages.mutex:
+            answered = all(at > since for at in self.outages.last.values())
+        return is_equal and answered and all(view == views[0] for view in views)
+
+    def wait_for_rest(self, what):
+        since = now_ms()
+        wait_until(lambda: time.sleep(0.1) or self.is_at_rest(since), REST_SECONDS,
+                   f"the cluster is at rest after {what}")
+        time.sleep(2 * PROBE_PERIOD_MS / 1_000)  # which the last gaps end with
+
+    # ---- faults ---------------------------------------------------------------------------------
+
+    def sleep(self, leases_from, leases_to):
+        time.sleep(self.rng.uniform(leases_from, leases_to) * self.lease_ms / 1_000)
+
+    def kill(self, node):
+        node.signal(signal.SIGKILL)
+        node.wait_for_exit()
+        self.sleep(0, 2)
+        node.start()
+
+    def pause(self, node):
+        node.signal(signal.SIGSTOP)
+        self.sleep(1.2, 2)
+        node.signal(signal.SIGCONT)
+
+    def stop(self, node):
+        node.signal(signal.SIGTERM)
+        code = node.wait_for_exit()
+        if code != 0:
+            raise AssertionError(f"node {node.name} exited with {code} after SIGTERM")
+        node.start()
+
+    def restart_postgres(self, _):
+        self.postgres.kill()
+        time.sleep(self.rng.uniform(0, 2))
+        self.postgres.start()
+
+    def cut_database(self, node):
+        node.database.cut()
+        self.sleep(1.2, 2)
+        node.database.mend()
+
+    def cut_nodes(self, node):
+        node.others.cut()
+        self.sleep(0.5, 1.5)
+        node.others.mend()
+
+    def shards_of(self, node, kind):
+        if kind == "postgres":
+            return range(SHARDS)
+        _, view, *_ = self.looker.call("GET", "/v1/cluster", node=node)
+        return frozenset(shard["shard"] for shard in view["shards"] if shard["node"] == node.name)
+
+    def do_fault(self, kind):
+        """Does it, waits until the cluster is at rest, and notes how long shards were away."""
+        run = {"kill": self.kill, "pause": self.pause, "stop": self.stop,
+               "postgres": self.restart_postgres, "cut_database": self.cut_database,
+               "cut_nodes": self.cut_nodes}[kind]
+        node = self.rng.choice(self.nodes)
+        fault = Fault(kind, now_ms(), float("inf"), shards=self.shards_of(node, kind))
+        self.history.faults.append(fault)
+        node.is_sick = kind != "postgres"
+        run(node)
+        fault.end = now_ms()
+        # Until when the node may have handed out what it cannot write down any more. A store that
+        # is cut is noticed with the next write, so after the database has been started again.
+        fault.voids_until = {"kill": fault.start + 100, "pause": fault.start + 100,
+                             "postgres": fault.end + self.lease_ms,
+                             "cut_database": fault.start + self.lease_ms}.get(kind, 0)
+        self.wait_for_rest(f"{kind} of {node.name}")
+        node.is_sick = False
+        rest = now_ms()
+        comes_back = fault.end if kind in ("kill", "stop") else rest
+        longest = self.outages.longest(fault.start - PROBE_PERIOD_MS, comes_back)
+        self.longest[kind].append(longest)
+        # A node that comes back takes its share of the shards from the others.
+        self.longest["coming back"].append(self.outages.longest(comes_back, rest))
+        print(f"{kind:12} {'' if kind == 'postgres' else node.name:1} for "
+              f"{(fault.end - fault.start) / 1000:4.1f} s; a shard was away for at most "
+              f"{longest / 1000:4.1f} s; at rest {(rest - fault.end) / 1000:4.1f} s after it",
+              flush=True)
+
+    # ---- the whole ------------------------------------------------------------------------------
+
+    def begin(self):
+        for node in self.nodes:
+            node.start()
+        wait_until(self.is_at_rest, REST_SECONDS, "the cluster comes to rest")
+        queues = {}
+        for number in range(1_000):
+            task = {"queue": f"probe-{number}", "key": "probe", "delay": "30d", "payload": "probe"}
+            status, answer, *_ = self.looker.call("POST", "/v1/tasks", task)
+            if status == 201:
+                queues.setdefault(int(answer["id"]) % (1 << SHARD_BITS), task["queue"])
+            if len(queues) == SHARDS:
+                break
+        self.clients.working.set()
+        self.clients.producing.set()
+        for shard, queue in queues.items():
+            self.clients.start(Client.probe, self.outages, shard, queue)
+        for _ in range(3):
+            self.clients.start(Client.produce, self.rate)
+        for queues in [QUEUES] * 8 + [[TIMED]] * 3:
+            self.clients.start(Client.work, queues)
+
+    def be_quiet(self, seconds):
+        start = now_ms()
+        time.sleep(seconds)
+        self.history.quiet.append((start, now_ms()))
+
+    def drain(self):
+        """Until all is done that is due, and a look at what is still there."""
+        self.clients.producing.clear()
+        until = time.monotonic() + DRAIN_SECONDS
+        while self.clients.open and time.monotonic() < until:
+            time.sleep(1)
+            if len(self.clients.open) < 30:  # of some of them the answer to the end was lost
+                for identity, name in list(self.clients.open.items()):
+                    self.looker.read(identity, name)
+        self.clients.working.clear()
+        for thread in self.clients.threads:
+            thread.join()
+        for identity, name in list(self.clients.open.items()):
+            self.looker.read(identity, name)
+
+    def run(self, faults, goes_on):
+        self.begin()
+        self.be_quiet(QUIET_SECONDS)
+        rounds = 0
+        while goes_on(rounds):
+            rounds += 1
+            for kind in self.rng.sample(faults, len(faults)):
+                self.do_fault(kind)
+                if self.clients.failures:
+                    break
+                time.sleep(self.rng.uniform(0, 1))
+        self.drain()
+        return check(self.history)
+
+    def end(self):
+        self.clients.working.clear()
+        for node in self.nodes:
+            node.stop()
+        self.postgres.stop()
+        self.wires.stop()
+
+
+def show(trial, report):
+    print(", ".join(f"{count} {what}" for what, count in sorted(report.figures.items())))
+    print(f"{trial.clients.unavailable} answers were 503; "
+          f"{len(trial.clients.open)} acknowledged tasks had not ended when it was over")
+    late = sorted(report.lateness)
+    if late:
+        print(f"lateness in quiet running: p50 {late[len(late) // 2]:.0f} ms, "
+              f"p99 {late[len(late) * 99 // 100]:.0f} ms of {len(late)}")
+    for kind, gaps in trial.longest.items():
+        print(f"longest outage of a shard by {kind}: {max(gaps) / 1000:.1f} s in {len(gaps)}")
+    for text in trial.clients.failures + report.violations:
+        print(f"VIOLATED {text}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    every = "kill,pause,stop,postgres,cut_database,cut_nodes"
+    parser.add_argument("--faults", default=every)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--minutes", type=float, help="rounds until so long has passed")
+    parser.add_argument("--size", type=float, default=30, help="requests of producers a second")
+    parser.add_argument("--lease-ms", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--idle", action="store_true",
+                        help="nothing else runs here: lateness and outages must meet their goals")
+    parser.add_argument("--keep", metavar="FOLDER", help="copy the logs there when it fails")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}, faults {arguments.faults}", flush=True)
+    began = time.monotonic()
+
+    def goes_on(rounds):
+        if arguments.minutes is None:
+            return rounds < arguments.rounds
+        return time.monotonic() - began < arguments.minutes * 60
+
+    trial = Trial(arguments)
+    is_good = False
+    try:
+        report = trial.run(arguments.faults.split(","), goes_on)
+        show(trial, report)
+        is_good = not trial.clients.failures and not report.violations
+        if arguments.idle:
+            late = sorted(report.lateness)
+            failover = 1.4 * arguments.lease_ms + 500  # a lease, two beats, and to open a shard
+            is_good &= late[len(late) * 99 // 100] <= LATENESS_GOAL_MS
+            is_good &= max(trial.longest["kill"], default=0) <= failover
+    finally:
+        if arguments.keep and not is_good:
+            shutil.copytree(trial.postgres.folder, arguments.keep, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("data"))
+        trial.end()
+    print(f"{'good' if is_good else 'BAD'} in {time.monotonic() - began:.0f} s", flush=True)
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

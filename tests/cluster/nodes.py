@@ -1,0 +1,114 @@
+"""The nodes of a cluster as processes, and the wires between them and to their database.
+
+Each node reaches the database, and is reached by the other nodes, through a proxy of its own. A
+proxy that is cut passes nothing more but keeps its connections, as a network does that drops all
+packets; mended, it goes on where it stopped. Clients reach the nodes directly.
+"""
+
+import asyncio
+import re
+import signal
+import subprocess
+import threading
+
+from private_postgres import wait_until
+
+
+class Wires:
+    """The proxies of a test, in a thread of their own."""
+
+    def __init__(self):
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+
+    def call(self, coroutine):
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+
+class Proxy:
+    """Passes connections to its port on to `target`, a port that may change."""
+
+    def __init__(self, wires):
+        self.wires = wires
+        self.target = None
+        self.port = wires.call(self.open())
+
+    async def open(self):
+        self.passing = asyncio.Event()
+        self.passing.set()
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        return self.server.sockets[0].getsockname()[1]
+
+    def cut(self):
+        self.wires.loop.call_soon_threadsafe(self.passing.clear)
+
+    def mend(self):
+        self.wires.loop.call_soon_threadsafe(self.passing.set)
+
+    async def serve(self, reader, writer):
+        await self.passing.wait()
+        try:
+            there, onward = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        await asyncio.gather(self.pass_on(reader, onward), self.pass_on(there, writer))
+
+    async def pass_on(self, reader, writer):
+        try:
+            while data := await reader.read(1 << 16):
+                await self.passing.wait()
+                writer.write(data)
+                await writer.drain()
+        except OSError:
+            pass
+        await self.passing.wait()
+        writer.transport.abort() if writer.is_closing() else writer.close()
+
+
+class Node:
+    def __init__(self, name, program, wires, options):
+        self.name = name
+        self.program = program
+        self.options = options
+        self.log = options["folder"] / f"{name}.log"
+        self.database = Proxy(wires)
+        self.database.target = options["database_port"]
+        self.others = Proxy(wires)
+        self.process = None
+        self.port = None
+        self.is_sick = False  # a fault is at it: no client can expect answers of it
+
+    def start(self):
+        url = f"postgresql://postgres@127.0.0.1:{self.database.port}/cluster"
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.program, "serve", "--node", self.name, "--store", url, "--http",
+                 "127.0.0.1:0", "--node-address", f"127.0.0.1:{self.others.port}", "--node-lease",
+                 f"{self.options['lease_ms']}ms", "--shards", str(self.options["shards"]),
+                 "--beanstalk", "off"],
+                stdout=subprocess.PIPE, stderr=log, text=True)
+        line = self.process.stdout.readline()
+        found = re.search(r"http://[\d.]+:(\d+)", line)
+        if not found:
+            raise RuntimeError(f"node {self.name} does not start: {self.log.read_text()[-2000:]}")
+        self.port = int(found[1])
+        self.others.target = self.port
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait_for_exit(self, seconds=40):
+        wait_until(lambda: self.process.poll() is not None, seconds, f"node {self.name} exits")
+        self.process.stdout.close()
+        return self.process.returncode
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.signal(signal.SIGKILL)
+            self.wait_for_exit()

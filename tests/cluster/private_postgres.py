@@ -1,0 +1,106 @@
+"""A PostgreSQL of a test's own: in a temporary folder, on a port of loopback, gone with the test.
+
+As root it runs under the account `postgres`, because PostgreSQL refuses root. It can be killed as a
+group, as when its machine fails; what it had written to files is there after the next start.
+"""
+
+import glob
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def free_port():
+    """A port that nobody listens on just now. Another may take it before it is used."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def wait_until(is_so, seconds, what):
+    limit = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > limit:
+            raise TimeoutError(f"waited {seconds} s in vain: {what}")
+        time.sleep(0.02)
+
+
+class PrivatePostgres:
+    def __init__(self):
+        programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        if not programs:
+            raise FileNotFoundError("PostgreSQL is not installed: tools/setup test")
+        self.programs = pathlib.Path(programs[-1])
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="detent-cluster-"))
+        self.account = pwd.getpwnam("postgres") if os.geteuid() == 0 else None
+        if self.account:
+            os.chown(self.folder, self.account.pw_uid, self.account.pw_gid)
+        self.port = free_port()
+        self.process = None
+        self.run("initdb", "-D", self.folder / "data", "-U", "postgres", "-A", "trust", "-N",
+                 "--no-locale", "-E", "UTF8")
+        self.start()
+        self.run("createdb", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "cluster")
+
+    def as_account(self):
+        if not self.account:
+            return {}
+        return {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
+
+    def run(self, program, *arguments):
+        subprocess.run([self.programs / program, *arguments], check=True, cwd="/",
+                       stdout=subprocess.DEVNULL, **self.as_account())
+
+    def start(self):
+        log = self.folder / "log"
+        with open(log, "ab") as output:
+            seen = output.tell()
+            self.process = subprocess.Popen(
+                [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder, "-c",
+                 "listen_addresses=127.0.0.1", "-p", str(self.port), "-c", "fsync=off", "-c",
+                 "shared_buffers=32MB", "-c", "max_connections=200"], cwd="/",
+                stdout=output, stderr=output, **self.as_account())
+        wait_until(lambda: b"ready to accept connections" in log.read_bytes()[seen:], 30,
+                   "PostgreSQL starts")
+
+    def kill(self):
+        """SIGKILL for the postmaster and all it has started."""
+        group = [self.process.pid, *children_of(self.process.pid)]
+        for process in group:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # gone by itself, after the postmaster
+        self.process.wait()
+        wait_until(lambda: not any(is_alive(process) for process in group), 30,
+                   "PostgreSQL is gone")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGQUIT)
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def is_alive(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def children_of(parent):
+    children = []
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            text = pathlib.Path(stat).read_text()
+        except OSError:
+            continue
+        if int(text.rsplit(")", 1)[1].split()[1]) == parent:
+            children.append(int(text.split()[0]))
+    return children
