@@ -28,6 +28,7 @@ QUEUES = [TIMED, *(f"orders-{number}" for number in range(11))]
 QUIET_SECONDS = 6
 REST_SECONDS = 40  # in which the cluster must come to rest after a fault
 DRAIN_SECONDS = 20
+HAUNTERS = 16
 LATENESS_GOAL_MS = 20
 SHARD_BITS = 8  # of an id, the low ones
 
@@ -108,7 +109,12 @@ class Trial:
         node.start()
 
     def pause(self, node):
+        stands_still = threading.Event()
+        for _ in range(HAUNTERS):
+            self.clients.start(Client.haunt, node, stands_still)
+        time.sleep(0.5)  # in which they get their leases
         node.signal(signal.SIGSTOP)
+        stands_still.set()
         self.sleep(1.2, 2)
         node.signal(signal.SIGCONT)
 
@@ -153,7 +159,7 @@ class Trial:
         fault.end = now_ms()
         # Until when the node may have handed out what it cannot write down any more. A store that
         # is cut is noticed with the next write, so after the database has been started again.
-        fault.voids_until = {"kill": fault.start + 100, "pause": fault.start + 100,
+        fault.voids_until = {"kill": fault.start + 100, "pause": fault.start + 600,
                              "postgres": fault.end + self.lease_ms,
                              "cut_database": fault.start + self.lease_ms}.get(kind, 0)
         self.wait_for_rest(f"{kind} of {node.name}")

@@ -18,6 +18,7 @@ from history import TIMED
 # How long clients wait for an answer, beyond what they ask the node to wait.
 CALL_SECONDS = 3
 PROBE_SECONDS = 1
+PATIENCE_MS = 10_000  # of those who wait for a node that stands still
 PROBE_PERIOD_MS = 250
 LEASE_MS = 4_000  # of workers
 BACKOFF = {"initial": "100ms", "max": "500ms"}
@@ -193,30 +194,46 @@ class Client:
 
     # ---- tasks done ---------------------------------------------------------------------------
 
+    def take(self, queue, most, wait_ms, node=None):
+        """The leases that were got, or none after a rest."""
+        status, answer, start, end = self.call(
+            "POST", f"/v1/queues/{queue}/lease",
+            {"max": most, "wait_ms": wait_ms, "visibility_timeout_ms": LEASE_MS},
+            CALL_SECONDS + wait_ms / 1_000, node)
+        if status != 200:
+            if status not in (0, 503):
+                raise AssertionError(f"a lease was answered {status}: {answer}")
+            self.rest()
+            return []
+        held = []
+        for task in answer["tasks"]:
+            due = ms_of(task["due_at"])
+            held.append(self.history.add(
+                "handout", start, end, "done", int(task["id"]), task["payload"], queue,
+                lease=task["lease"], at=due + task["lateness_ms"], due=due,
+                until=ms_of(task["lease_until"])))
+        return held
+
     def work(self, queues):
         while self.clients.working.is_set():
             queue = self.rng.choice(queues)
-            wait = self.rng.choice([200, 500, 1_000])
-            most = self.rng.choice([1, 1, 5])
-            status, answer, start, end = self.call(
-                "POST", f"/v1/queues/{queue}/lease",
-                {"max": most, "wait_ms": wait, "visibility_timeout_ms": LEASE_MS},
-                CALL_SECONDS + wait / 1_000)
-            if status != 200:
-                if status not in (0, 503):
-                    raise AssertionError(f"a lease was answered {status}: {answer}")
-                self.rest()
-                continue
-            held = []
-            for task in answer["tasks"]:
-                until, due = ms_of(task["lease_until"]), ms_of(task["due_at"])
-                held.append(self.history.add(
-                    "handout", start, end, "done", int(task["id"]), task["payload"], queue,
-                    lease=task["lease"], at=due + task["lateness_ms"], due=due, until=until))
+            held = self.take(queue, self.rng.choice([1, 1, 5]), self.rng.choice([200, 500, 1_000]))
             if held and queue == TIMED:
                 self.finish("complete", held, {})
             elif held:
                 self.treat(held)
+
+    def haunt(self, node, stands_still):
+        """Has a lease when the node begins to stand still, and completes it at that node, so that
+        it is the first the node does when it goes on; or waits there for what became due."""
+        queue = self.rng.choice(self.clients.queues)
+        task = {"queue": queue, "key": f"h{self.index}", "payload": f"haunt-{self.index}",
+                "delay_ms": self.rng.choice([0, 1_000]), "backoff": BACKOFF}
+        self.put(task)
+        held = self.take(queue, 1, PATIENCE_MS if task["delay_ms"] else 300, node)
+        stands_still.wait()
+        if held:
+            self.finish("complete", held, {}, node)
 
     def treat(self, held):
         dice = self.rng.random()
@@ -232,12 +249,14 @@ class Client:
         else:
             self.finish("complete", held, {})
 
-    def finish(self, kind, held, more):
-        """What is known of the outcome after the first answer; asked again while it is unknown."""
+    def finish(self, kind, held, more, node=None):
+        """Asks again while it is not known what was done, only the first time at that node."""
         waiting = list(held)
         while waiting:
             status, answer, start, end = self.call(
-                "POST", f"/v1/leases/{kind}", {"leases": [one.lease for one in waiting], **more})
+                "POST", f"/v1/leases/{kind}", {"leases": [one.lease for one in waiting], **more},
+                PATIENCE_MS / 1_000 if node else CALL_SECONDS, node)
+            node = None
             results = answer["results"] if status == 200 else [answer] * len(waiting)
             again = []
             for one, result in zip(waiting, results):
