@@ -305,7 +305,7 @@ def main():
     finally:
         if arguments.keep and not is_good:
             shutil.copytree(trial.postgres.folder, arguments.keep, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("data"))
+                            ignore=shutil.ignore_patterns("data", ".s.*"))
         trial.end()
     print(f"{'good' if is_good else 'BAD'} in {time.monotonic() - began:.0f} s", flush=True)
     return 0 if is_good else 1
