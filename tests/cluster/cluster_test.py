@@ -247,10 +247,13 @@ class Trial:
         self.drain()
         return check(self.history)
 
-    def end(self):
+    def end(self, keep_logs=None):
         self.clients.working.clear()
         for node in self.nodes:
             node.stop()
+        if keep_logs:
+            shutil.copytree(self.postgres.folder, keep_logs, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("data", ".s.*"))
         self.postgres.stop()
         self.wires.stop()
 
@@ -303,10 +306,7 @@ def main():
             is_good &= bool(late) and late[len(late) * 99 // 100] <= LATENESS_GOAL_MS
             is_good &= max(trial.longest["kill"], default=0) <= failover
     finally:
-        if arguments.keep and not is_good:
-            shutil.copytree(trial.postgres.folder, arguments.keep, dirs_exist_ok=True,
-                            ignore=shutil.ignore_patterns("data", ".s.*"))
-        trial.end()
+        trial.end(arguments.keep if not is_good else None)
     print(f"{'good' if is_good else 'BAD'} in {time.monotonic() - began:.0f} s", flush=True)
     return 0 if is_good else 1
 

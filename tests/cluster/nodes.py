@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 
-from private_postgres import wait_until
+from private_postgres import die_with_parent, wait_until
 
 
 class Wires:
@@ -92,7 +92,7 @@ class Node:
                  "127.0.0.1:0", "--node-address", f"127.0.0.1:{self.others.port}", "--node-lease",
                  f"{self.options['lease_ms']}ms", "--shards", str(self.options["shards"]),
                  "--beanstalk", "off"],
-                stdout=subprocess.PIPE, stderr=log, text=True)
+                stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         found = re.search(r"http://[\d.]+:(\d+)", line)
         if not found:

@@ -4,6 +4,7 @@ As root it runs under the account `postgres`, because PostgreSQL refuses root. I
 group, as when its machine fails; what it had written to files is there after the next start.
 """
 
+import ctypes
 import glob
 import os
 import pathlib
@@ -20,6 +21,12 @@ def free_port():
     """A port that nobody listens on just now. Another may take it before it is used."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
+
+
+def die_with_parent():
+    """In a child before it becomes its program: it is killed when the test is."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def wait_until(is_so, seconds, what):
@@ -64,7 +71,7 @@ class PrivatePostgres:
                 [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder, "-c",
                  "listen_addresses=127.0.0.1", "-p", str(self.port), "-c", "fsync=off", "-c",
                  "shared_buffers=32MB", "-c", "max_connections=200"], cwd="/",
-                stdout=output, stderr=output, **self.as_account())
+                stdout=output, stderr=output, preexec_fn=die_with_parent, **self.as_account())
         wait_until(lambda: b"ready to accept connections" in log.read_bytes()[seen:], 30,
                    "PostgreSQL starts")
 
