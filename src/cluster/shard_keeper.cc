@@ -13,6 +13,8 @@ namespace detent {
 namespace {
 
 constexpr int kBeatsALease = 5;
+/// How often it is looked whether shards that move have been closed: nobody serves them meanwhile.
+constexpr int kLooksALease = 40;
 
 /// The higher, the rather is the shard for this node.
 std::uint64_t rank_of(std::string_view node, ShardNumber shard) noexcept {
@@ -51,6 +53,9 @@ Result<void> ShardKeeper::step() {
   members_ = std::move(view.members);
   const std::size_t share = is_retiring_ ? 0 : fair_share(members_, me_.node, table_.shards());
   close_surplus(share);
+  if (open_count() < held_.size()) {
+    next_step_ = std::min(next_step_, asked_at + table_.lease_length() / kLooksALease);
+  }
   return take_missing(view.free, share);
 }
 
@@ -76,6 +81,7 @@ Result<void> ShardKeeper::give_up_closed() {
       continue;
     }
     TRY(table_.give_up({shard, holding.epoch}));
+    host_.drop(shard);
     it = held_.erase(it);
   }
   return ok();

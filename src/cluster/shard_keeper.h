@@ -41,7 +41,7 @@ class ShardHost {
   virtual void close(ShardNumber shard) = 0;
   /// Whether that, or a failed open(), has come to its end. Stays so until the next open().
   virtual bool is_closed(ShardNumber shard) = 0;
-  /// The shard is another's already: forgets all of it at once.
+  /// The shard is given up, or another's already: forgets all of it at once.
   virtual void drop(ShardNumber shard) = 0;
 };
 
@@ -60,7 +60,8 @@ class ShardKeeper {
   /// Beats, and does what follows from the answer. Costs one call of the table, and one for each
   /// shard taken or given up. Errors: unavailable, and it is tried again at next_step().
   Result<void> step();
-  /// When the next step is to be: a fifth of a lease after the last, give or take a tenth of that.
+  /// When the next step is to be: a fifth of a lease after the last, give or take a tenth of that;
+  /// sooner while shards are being closed.
   MonotonicTime next_step() const noexcept { return next_step_; }
 
   /// From now on closes all and takes none. Steps go on until is_empty(); then leave the table.

@@ -116,6 +116,16 @@ TEST_F(ShardKeepers, StepSeveralTimesInALease) {
   EXPECT_EQ(keeper_.held_until(0), clock_.now() + kLease);
 }
 
+TEST_F(ShardKeepers, LookAgainSoonWhileShardsAreBeingClosed) {
+  ASSERT_TRUE(keeper_.step());
+  meet("ben");
+  ASSERT_TRUE(keeper_.step());  // closes three
+  EXPECT_LE(keeper_.next_step() - clock_.now(), milliseconds{500});
+  clock_.advance(kCloseTime);
+  ASSERT_TRUE(keeper_.step());
+  EXPECT_GE(keeper_.next_step() - clock_.now(), milliseconds{1'500});
+}
+
 TEST_F(ShardKeepers, DropWhatAnotherHasTaken) {
   ASSERT_TRUE(keeper_.step());
   clock_.advance(kLease);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <span>
 #include <string_view>
@@ -141,6 +142,31 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   bool is_abandoned_ DETENT_GUARDED_BY(mutex_) = false;
 };
 
+/// One that another node has been asked. Thread-safe.
+class ClusterFront::Question {
+ public:
+  Question(ShardNumber of, std::string at, Answered answered)
+      : shard(of), address(std::move(at)), answered_(std::move(answered)) {}
+
+  /// The first answer counts.
+  void answer(net::HttpResponse response) {
+    Answered answered;
+    {
+      const MutexLock lock(mutex_);
+      answered = std::move(answered_);
+    }
+    if (answered) answered(std::move(response));
+  }
+
+  const ShardNumber shard;
+  const std::string address;
+  std::atomic<net::HttpCaller::CallNumber> number{0};  // relaxed; 0 until the call has one
+
+ private:
+  Mutex mutex_;
+  Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty once it is answered
+};
+
 /// Figures on their way from several engines or nodes. Given when the last that knows of it is
 /// gone, so who never answers is noticed, too. Thread-safe.
 class ClusterFront::Gathering {
@@ -215,7 +241,7 @@ ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered) {
     if (const auto shard = shards_.find(part.shard)) {
       return ask_here(part.shard, shard, std::move(part.request), std::move(answered));
     }
-  } else if (const auto address = address_of(part.shard)) {
+  } else if (const auto address = node_of(part.shard)) {
     return ask_node(*address, std::move(part), std::move(answered));
   }
   on_stray_();
@@ -255,17 +281,23 @@ ClusterFront::Abandon ClusterFront::ask_node(const std::string& address, gateway
   request.headers.emplace_back(kSecretHeader, options_.secret);
   request.headers.emplace_back(kHostHeader, host);
   request.headers.emplace_back(kPeerHeader, request.peer);
-  const auto number = caller_.call(
-      *std::move(url), std::move(request),
-      [this, shard = part.shard, answered = std::move(answered)](net::CallOutcome outcome) mutable {
+  const auto question = std::make_shared<Question>(part.shard, address, std::move(answered));
+  {
+    const MutexLock lock(mutex_);
+    questions_.push_back(question);
+  }
+  const auto number =
+      caller_.call(*std::move(url), std::move(request), [this, question](net::CallOutcome outcome) {
         if (auto* const answer = std::get_if<net::HttpResponse>(&outcome)) {
+          if (answer->status == 503) on_stray_();  // it may have moved since the last look
           drop_headers(answer->headers, kOfTheConnection);
-          return answered(std::move(*answer));
+          return question->answer(std::move(*answer));
         }
         on_stray_();
-        answered(try_again("shard " + std::to_string(shard) + ": " +
-                           std::get<net::CallFailure>(outcome).message));
+        question->answer(try_again("shard " + std::to_string(question->shard) + ": " +
+                                   std::get<net::CallFailure>(outcome).message));
       });
+  question->number.store(number, std::memory_order_relaxed);
   return [this, number] { caller_.abandon(number); };
 }
 
@@ -353,8 +385,22 @@ void ClusterFront::answer_ready(const net::Responder& responder) const {
 }
 
 void ClusterFront::update(ClusterMap map) {
-  const MutexLock lock(mutex_);
-  map_ = std::move(map);
+  std::vector<std::shared_ptr<Question>> in_vain;
+  {
+    const MutexLock lock(mutex_);
+    map_ = std::move(map);
+    std::erase_if(questions_, [&](const std::weak_ptr<Question>& weak) DETENT_REQUIRES(mutex_) {
+      std::shared_ptr<Question> question = weak.lock();
+      if (!question) return true;
+      if (address_of(question->shard) == question->address) return false;
+      in_vain.push_back(std::move(question));
+      return true;
+    });
+  }
+  for (const auto& question : in_vain) {
+    question->answer(not_sure(question->shard));
+    caller_.abandon(question->number.load(std::memory_order_relaxed));
+  }
 }
 
 bool ClusterFront::is_sure_of(ShardNumber shard) const {
@@ -364,9 +410,14 @@ bool ClusterFront::is_sure_of(ShardNumber shard) const {
   return it != map_.held_until.end() && now < it->second;
 }
 
-std::optional<std::string> ClusterFront::address_of(ShardNumber shard) const {
+std::optional<std::string> ClusterFront::node_of(ShardNumber shard) const {
   const MutexLock lock(mutex_);
-  if (shard >= map_.owners.size() || map_.owners[shard].node == options_.node) return std::nullopt;
+  return address_of(shard);
+}
+
+std::optional<std::string> ClusterFront::address_of(ShardNumber shard) const {
+  if (shard >= map_.owners.size() || map_.owners[shard].has_run_out) return std::nullopt;
+  if (map_.owners[shard].node == options_.node) return std::nullopt;
   const auto member = std::ranges::find(map_.members, map_.owners[shard].node, &Member::node);
   if (member == map_.members.end()) return std::nullopt;
   return member->address;

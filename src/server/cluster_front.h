@@ -59,6 +59,7 @@ class ClusterFront {
   void handle(net::HttpRequest request, net::Responder responder);
   /// See net::HeadCheck. Another node sends what it has been sent whole.
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
+  /// What was asked of a node that has the shard no longer is answered 503: it may be dead.
   void update(ClusterMap map) DETENT_EXCLUDES(mutex_);
   /// Has the figures of all nodes added up. Nothing is given where one does not answer.
   void ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take);
@@ -70,6 +71,7 @@ class ClusterFront {
  private:
   class Errand;
   class Gathering;
+  class Question;
   using Answered = UniqueFunction<void(net::HttpResponse)>;
   using Abandon = UniqueFunction<void()>;
 
@@ -87,8 +89,9 @@ class ClusterFront {
   bool is_sure_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
   void gather_here(const std::shared_ptr<Gathering>& gathering);
   std::vector<std::string> other_addresses() const DETENT_EXCLUDES(mutex_);
+  std::optional<std::string> node_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
   /// Where another node serves it; nothing when nobody does, as far as is known.
-  std::optional<std::string> address_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+  std::optional<std::string> address_of(ShardNumber shard) const DETENT_REQUIRES(mutex_);
 
   const ClusterFrontOptions options_;
   ClusterShards& shards_;
@@ -99,6 +102,7 @@ class ClusterFront {
 
   mutable Mutex mutex_;
   ClusterMap map_ DETENT_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<Question>> questions_ DETENT_GUARDED_BY(mutex_);  // to other nodes
 };
 
 }  // namespace detent::server

@@ -67,18 +67,23 @@ Result<ClusterTable> open_cluster_table(const cli::ServeOptions& options, Clock&
   });
 }
 
+Result<void> join_cluster(LeaseTable& leases, const Member& me, Clock& clock) {
+  TRY(with_patience<ClusterView>(clock, [&] { return leases.beat(me, {}); }));
+  return ok();
+}
+
 Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
                                      const ShardLease& lease, ShardNumber shards) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
   OpenEngine opened;
-  ASSIGN_OR_RETURN(opened.store, PostgresStore::open({.url = options.store,
-                                                      .shard = lease.shard,
-                                                      .epoch = lease.epoch,
-                                                      .lease = options.cluster.lease,
-                                                      .statement_timeout =
-                                                          options.cluster.lease / 2,
-                                                      .node = options.cluster.node},
-                                                     clock));
+  ASSIGN_OR_RETURN(opened.store,
+                   PostgresStore::open({.url = options.store,
+                                        .shard = lease.shard,
+                                        .epoch = lease.epoch,
+                                        .lease = options.cluster.lease,
+                                        .statement_timeout = options.cluster.lease / 2,
+                                        .node = options.cluster.node},
+                                       clock));
   ASSIGN_OR_RETURN(opened.engine,
                    Engine::open(*opened.store, clock,
                                 {.window = options.window,

@@ -38,6 +38,9 @@ struct ClusterTable {
 };
 /// Makes it where there is none yet; waits, as open_first_engine(), for a database that is not up.
 Result<ClusterTable> open_cluster_table(const cli::ServeOptions& options, Clock& clock);
+/// Makes the node one of the cluster, before it takes any shard: waits likewise, also for another
+/// node of its name. Errors: unavailable while there is one.
+Result<void> join_cluster(LeaseTable& leases, const Member& me, Clock& clock);
 /// The engine of a shard whose lease this node has; of `shards` in all, which share the memory.
 Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
                                      const ShardLease& lease, ShardNumber shards);

@@ -167,11 +167,12 @@ class Routes {
 
   std::optional<net::RouteMatch<Endpoint>> match_of(const net::HttpRequest& request) const;
   HttpReply reply_to(const net::HttpRequest& request,
-                     const std::optional<net::RouteMatch<Endpoint>>& match, net::Responder responder);
+                     const std::optional<net::RouteMatch<Endpoint>>& match,
+                     net::Responder responder);
   /// What is answered before any handler is asked. Fills `caller`, and has `reply` audit.
-  std::optional<net::HttpResponse> answer_at_once(const net::HttpRequest& request,
-                                                  const std::optional<net::RouteMatch<Endpoint>>& match,
-                                                  HttpReply& reply, Caller& caller);
+  std::optional<net::HttpResponse> answer_at_once(
+      const net::HttpRequest& request, const std::optional<net::RouteMatch<Endpoint>>& match,
+      HttpReply& reply, Caller& caller);
   /// What is wrong with who asks, before it is looked at what for. Fills `caller`.
   std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
                                            const net::RouteMatch<Endpoint>& match, Caller& caller);

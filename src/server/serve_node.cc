@@ -105,6 +105,7 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    start_http(options, with.tls, handle, refuse));
   ClusterNodeOptions with_port = node_options(options, with, table, http->port());
+  TRY(join_cluster(*table.leases, with_port.me, with.clock));
   ASSIGN_OR_RETURN(node,
                    ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));
   if (!options.webhook_keys.empty()) {

@@ -75,7 +75,8 @@ class LeaseTable {
   virtual std::chrono::milliseconds lease_length() const noexcept = 0;
 
   /// Says that a member is alive, and renews those of `held` that still are its own at that epoch;
-  /// a lease that has run out but was not taken by anybody is among them.
+  /// a lease that has run out but was not taken by anybody is among them. Errors, besides: another
+  /// is alive under this name, at another address (unavailable: it may leave).
   virtual Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) = 0;
   /// Takes a shard whose lease has run out; nothing when another was faster.
   virtual Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "detent/check.h"
+#include "store/store_error.h"
 
 namespace detent {
 
@@ -22,6 +23,10 @@ Result<ClusterView> MemoryLeaseTable::beat(const Member& me, std::span<const Sha
   TRY(count_call());
   const MonotonicTime now = clock_.now();
   const MonotonicTime until = now + lease_length_;
+  const auto known = members_.find(me.node);
+  const bool is_taken = known != members_.end() && known->second.until > now;
+  if (is_taken && known->second.address != me.address)
+    return node_name_in_use(me.node, known->second.address);
   members_.insert_or_assign(me.node, Seen{me.address, until});
   std::erase_if(members_, [now](const auto& member) { return member.second.until <= now; });
   ClusterView view;

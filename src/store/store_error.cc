@@ -14,4 +14,9 @@ Error earlier_write_failed() {
           ""};
 }
 
+Error node_name_in_use(const std::string& node, const std::string& address) {
+  return {ErrorCode::unavailable,
+          "another node is alive under the name " + node + ", at " + address, "node"};
+}
+
 }  // namespace detent

@@ -127,11 +127,18 @@ TYPED_TEST(LeaseTableContract, MembersAreByNameAndTheOneThatAsksIsAmongThem) {
   EXPECT_EQ(this->a_.beat(all[2], {})->members, all);
 }
 
-TYPED_TEST(LeaseTableContract, AMemberMayMoveToAnotherAddress) {
+TYPED_TEST(LeaseTableContract, AMemberMovesToAnotherAddressOnceNobodyIsAliveAtTheOld) {
   ASSERT_TRUE(this->a_.beat(this->ada_, {}));
   const Member moved{"ada", "10.0.0.9:7070"};
-  EXPECT_EQ(this->a_.beat(moved, {})->members, (std::vector<Member>{moved}));
-  EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{moved, this->ben_}));
+  const Result<ClusterView> refused = this->b_.beat(moved, {});
+  ASSERT_FALSE(refused) << "there would be two";
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_NE(refused.error().message.find(this->ada_.address), std::string::npos);
+  EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
+  this->advance(kLease + minutes{1});
+  EXPECT_EQ(this->b_.beat(moved, {})->members, (std::vector<Member>{moved}));
+  ASSERT_TRUE(this->b_.leave("ada"));
+  EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
 }
 
 TYPED_TEST(LeaseTableContract, GivesAShardToOneOnly) {

@@ -228,8 +228,10 @@ class Node final : public ShardHost {
   bool is_closed(ShardNumber shard) override { return !served_.at(shard).engine; }
   void drop(ShardNumber shard) override {
     const auto it = served_.find(shard);
-    contract_.engine_gone(it->second.lease, false);
-    if (it->second.engine) static_cast<void>(it->second.engine->close());  // in vain
+    if (it->second.engine) {
+      contract_.engine_gone(it->second.lease, false);
+      static_cast<void>(it->second.engine->close());  // in vain
+    }
     served_.erase(it);
   }
 

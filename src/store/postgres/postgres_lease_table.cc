@@ -24,6 +24,7 @@ constexpr ShardNumber kShardsOfNew = 16;
 constexpr std::int64_t kMember = 0;
 constexpr std::int64_t kHeld = 1;
 constexpr std::int64_t kFree = 2;
+constexpr std::int64_t kNameInUse = 3;
 
 std::chrono::milliseconds first_pause(const PostgresLeaseTableOptions& options) {
   return std::max(options.lease_length / 64, std::chrono::milliseconds{1});
@@ -62,7 +63,9 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
   beat.set_sql(
       "with seen as (insert into detent.member (node, address, until) values (" + node + ", " +
       beat.add_text(me.address) + ", " + until +
-      ") on conflict (node) do update set address = excluded.address, until = excluded.until), "
+      ") on conflict (node) do update set address = excluded.address, until = excluded.until where "
+      "member.address = excluded.address or member.until is null or member.until < "
+      "clock_timestamp() returning node), "
       "dead as (select node from detent.member where " +
       run_out + " and node <> " + node +
       " for update skip locked), buried as (delete from detent.member using dead where member.node "
@@ -74,11 +77,14 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
       run_out + " and node <> " + node +
       " union all select 1, '', '', shard, epoch from renewed"
       " union all select 2, '', '', shard, 0 from detent.lease where " +
-      run_out + " and shard not in (select shard from renewed) order by 1, 4");
+      run_out +
+      " and shard not in (select shard from renewed) union all select 3, '', address, 0, 0 from "
+      "detent.member where node = " +
+      node + " and not exists (select from seen) order by 1, 4");
   return beat;
 }
 
-ClusterView view_of(const Rows& rows, const Member& me) {
+Result<ClusterView> view_of(const Rows& rows, const Member& me) {
   ClusterView view{.members = {me}, .free = {}, .held = {}};
   for (std::size_t row = 0; row < rows.size(); ++row) {
     switch (rows.bigint(row, 0)) {
@@ -91,6 +97,8 @@ ClusterView view_of(const Rows& rows, const Member& me) {
       case kFree:
         view.free.push_back(shard_in(rows, row, 3));
         break;
+      case kNameInUse:
+        return node_name_in_use(me.node, std::string(rows.bytes(row, 2)));
       default:
         DETENT_CHECK(false);
     }
