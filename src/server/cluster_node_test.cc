@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "net/http_client.h"
 #include "protocol/json/answer_parser.h"
@@ -27,7 +28,8 @@ constexpr std::string_view kSecret = "of this cluster";
 /// What the nodes share, as a database is shared.
 class World {
  public:
-  explicit World(std::chrono::milliseconds lease) : table_(clock_, kShards, lease) {}
+  explicit World(std::chrono::milliseconds lease)
+      : lease_length_(lease), table_(clock_, kShards, lease) {}
 
   /// One node's view of the table.
   class View final : public LeaseTable {
@@ -35,30 +37,30 @@ class World {
     explicit View(World& world) : world_(world) {}
     ShardNumber shards() const noexcept override { return kShards; }
     std::chrono::milliseconds lease_length() const noexcept override {
-      return world_.table_.lease_length();
+      return world_.lease_length_;
     }
     Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override {
-      return call([&] { return world_.table_.beat(me, held); });
+      return call([&](LeaseTable& table) { return table.beat(me, held); });
     }
     Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override {
-      return call([&] { return world_.table_.take(shard, node); });
+      return call([&](LeaseTable& table) { return table.take(shard, node); });
     }
     Result<void> give_up(const ShardLease& lease) override {
-      return call([&] { return world_.table_.give_up(lease); });
+      return call([&](LeaseTable& table) { return table.give_up(lease); });
     }
     Result<void> leave(const std::string& node) override {
-      return call([&] { return world_.table_.leave(node); });
+      return call([&](LeaseTable& table) { return table.leave(node); });
     }
     Result<std::vector<ShardOwner>> owners() override {
-      return call([&] { return world_.table_.owners(); });
+      return call([&](LeaseTable& table) { return table.owners(); });
     }
 
    private:
     template <class Verb>
-    auto call(Verb verb) -> decltype(verb()) {
+    auto call(Verb verb) -> decltype(verb(std::declval<LeaseTable&>())) {
       const MutexLock lock(world_.mutex_);
       if (world_.is_down_) return Error{ErrorCode::unavailable, "the database is down", ""};
-      return verb();
+      return verb(world_.table_);
     }
     World& world_;
   };
@@ -83,6 +85,7 @@ class World {
 
  private:
   SystemClock clock_;
+  const std::chrono::milliseconds lease_length_;
   Mutex mutex_;
   MemoryLeaseTable table_ DETENT_GUARDED_BY(mutex_);
   std::array<MemoryDisk, kShards> disks_;

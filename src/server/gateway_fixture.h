@@ -145,13 +145,19 @@ class GatewayRoutesTest : public ::testing::Test {
  protected:
   static constexpr ShardNumber kShards = 3;
 
-  explicit GatewayRoutesTest(const RoutesOptions& options = {}) : one_(clock_, 0, options) {
+  /// All of them tell cursors in the open, as shards do, so that answers can be compared.
+  explicit GatewayRoutesTest(const RoutesOptions& options = {})
+      : one_(clock_, 0, as_shard(options)) {
     set_log_level(LogLevel::error);
     for (ShardNumber shard = 0; shard < kShards; ++shard) {
-      shards_.push_back(std::make_unique<ShardServer>(clock_, shard, options));
+      shards_.push_back(std::make_unique<ShardServer>(clock_, shard, as_shard(options)));
     }
   }
 
+  static RoutesOptions as_shard(RoutesOptions options) {
+    options.is_shard = true;
+    return options;
+  }
   /// Carries out the plan for a request, as a node of the cluster does.
   net::HttpResponse ask_cluster(net::HttpRequest request) {
     gateway::Step step = gateway::plan_request(std::move(request), kShards);

@@ -395,8 +395,9 @@ void OpenapiTest::use_events() {
 
 void OpenapiTest::use_the_rest() {
   schedule_one(R"(,"delay":"5m")");
-  for (const char* const path : {"/", "/v1/stats", "/v1/forecast", "/v1/wheel", "/v1/dump",
-                                 "/healthz", "/readyz", "/metrics", "/openapi.json"}) {
+  for (const char* const path :
+       {"/", "/v1/stats", "/v1/forecast", "/v1/wheel", "/v1/dump", "/v1/cluster", "/healthz",
+        "/readyz", "/metrics", "/openapi.json"}) {
     check("GET", path, path, "", 200);
   }
   check("GET", "/assets/{name}", "/assets/app.js", "", 200);

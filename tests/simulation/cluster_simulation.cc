@@ -1,8 +1,22 @@
 #include "tests/simulation/cluster_simulation.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
+
+#include "base/fnv.h"
+#include "base/rng.h"
+#include "cluster/shard_map.h"
+#include "detent/clock.h"
+#include "tests/simulation/simulated_contract.h"
+#include "tests/simulation/simulated_database.h"
+#include "tests/simulation/simulated_node.h"
 
 namespace detent {
 namespace {
@@ -13,260 +27,8 @@ using std::chrono::seconds;
 
 constexpr std::uint32_t kQueues = 12;
 constexpr milliseconds kLongestDelay{20'000};
-constexpr milliseconds kVisibility{8'000};
 constexpr milliseconds kPatience{3'000};  // of a client that waits for an answer
-constexpr double kMostDrift = 500e-6;     // of a node's clock
-constexpr int kDriftPart = 900;  // two of them come apart by less than this part of the time
 constexpr std::chrono::hours kDrainFor{2};
-
-// ---- what the clients were told -----------------------------------------------------------------
-
-/// Holds the answers that go out against the delivery contract.
-class Contract {
- public:
-  Contract(SimulationReport& report, milliseconds skew) : report_(report), skew_(skew) {}
-
-  struct Task {
-    TaskId id;
-    std::string queue;
-    MonotonicTime asked_at;  // true time
-    milliseconds delay{0};
-    bool is_accepted = false;
-    bool is_over = false;      // completed or cancelled, and that was answered
-    bool may_be_over = false;  // asked for, and the answer did not go out
-    struct OpenLease {
-      LeaseToken token;
-      ShardLease kept_by;   // the engine that has it
-      MonotonicTime until;  // true time
-      WallTime due_at{};
-      bool is_written = false;  // that engine has written it out, and gone
-      bool is_void = false;     // a fault has ended it
-    };
-    std::optional<OpenLease> lease = {};
-  };
-
-  std::uint64_t ask(std::string queue, milliseconds delay, MonotonicTime now) {
-    tasks_.push_back({.id = {}, .queue = std::move(queue), .asked_at = now, .delay = delay});
-    return tasks_.size() - 1;
-  }
-  Task& task(std::uint64_t number) { return tasks_.at(number); }
-  const std::vector<Task>& tasks() const noexcept { return tasks_; }
-
-  void accepted(std::uint64_t number, TaskId id) {
-    Task& task = tasks_.at(number);
-    if (task.is_accepted && task.id != id) violate(number, "accepted twice, under two ids");
-    if (!task.is_accepted) ++report_.scheduled;
-    task.is_accepted = true;
-    task.id = id;
-  }
-
-  void handed_out(const LeasedTask& leased, const ShardLease& by, WallTime node_wall,
-                  MonotonicTime now) {
-    ++report_.handed_out;
-    const std::uint64_t number = std::stoull(leased.task.payload.data);
-    Task& task = tasks_.at(number);
-    if (task.is_over) violate(number, "handed out after its end");
-    if (node_wall < leased.task.due_at) violate(number, "handed out early by the node's clock");
-    // Two nodes' clocks, set apart and drifting apart.
-    const auto drift = (now - MonotonicTime{}) / kDriftPart;
-    const auto slack = 2 * skew_ + std::chrono::ceil<milliseconds>(drift) + milliseconds{2};
-    if (now - task.asked_at < task.delay - slack) violate(number, "handed out early");
-    if (task.lease && task.lease->until > now) {
-      if (!task.lease->is_void) violate(number, "handed out while its lease is open");
-      ++report_.duplicates;
-    }
-    // Measured by the node's clock, which may be fast.
-    task.lease = {.token = leased.lease,
-                  .kept_by = by,
-                  .until = now + kVisibility - kVisibility / 500,
-                  .due_at = leased.task.due_at};
-  }
-
-  /// The engine that had these leases has gone; `is_kept`: it wrote them out.
-  void engine_gone(const ShardLease& engine, bool is_kept) {
-    for (Task& task : tasks_) {
-      if (!task.lease || task.lease->kept_by != engine) continue;
-      (is_kept ? task.lease->is_written : task.lease->is_void) = true;
-    }
-  }
-  /// It takes up what the engine of the epoch before it has written out, where the task is due by
-  /// its own clock; other leases are void.
-  void engine_opened(const ShardLease& engine, WallTime node_wall) {
-    for (Task& task : tasks_) {
-      if (!task.lease || task.lease->kept_by.shard != engine.shard) continue;
-      const bool is_next = task.lease->kept_by.epoch + 1 == engine.epoch;
-      if (task.lease->is_written && is_next && task.lease->due_at <= node_wall) {
-        task.lease->kept_by = engine;
-        task.lease->until -= 2 * skew_;  // it was written out as a date
-        task.lease->is_written = false;
-      } else {
-        task.lease->is_void = true;
-      }
-    }
-  }
-
-  void violate(std::uint64_t number, const std::string& what) {
-    report_.violations.push_back("task " + std::to_string(number) + ": " + what);
-  }
-
- private:
-  SimulationReport& report_;
-  const milliseconds skew_;  // of a node's clock at the start, at most
-  std::vector<Task> tasks_;
-};
-
-// ---- a node -------------------------------------------------------------------------------------
-
-class Node final : public ShardHost {
- public:
-  Node(SimulatedDatabase& database, Contract& contract, Member me, Rng& rng,
-       const SimulationOptions& options, WallInstant wall)
-      : contract_(contract),
-        me_(std::move(me)),
-        rng_(rng),
-        clock_(wall),
-        rate_(1 + kMostDrift * (2 * rng.unit() - 1)),
-        answers_before_commit_(options.answers_before_commit),
-        forgets_leases_(options.forgets_leases),
-        connection_(database, rng.next()),
-        leases_(connection_) {
-    start();
-  }
-
-  void start() {
-    keeper_ = std::make_unique<ShardKeeper>(leases_, *this, clock_, me_, rng_.next());
-  }
-  /// It dies, with all that it had in memory.
-  void kill() {
-    for (const auto& [shard, served] : served_) contract_.engine_gone(served.lease, false);
-    served_.clear();
-    keeper_.reset();
-  }
-  bool is_up() const noexcept { return keeper_ != nullptr; }
-  Connection& connection() noexcept { return connection_; }
-  void retire() { keeper_->retire(); }
-  bool has_left() const { return keeper_->is_empty(); }
-
-  void advance(nanoseconds by) {
-    elapsed_ += by;
-    const nanoseconds shown(
-        static_cast<std::int64_t>(static_cast<double>(elapsed_.count()) * rate_));
-    clock_.advance(shown - (clock_.now() - MonotonicTime{}));
-  }
-  WallTime wall_now() const { return std::chrono::floor<milliseconds>(clock_.wall_now()); }
-  /// How long, in true time, until it has something to do.
-  nanoseconds until_next() const {
-    MonotonicTime next = keeper_->next_step();
-    for (const auto& [shard, served] : served_) {
-      if (!served.engine) continue;
-      if (const auto wakeup = served.engine->next_wakeup()) next = std::min(next, *wakeup);
-    }
-    const nanoseconds left = next - clock_.now();
-    if (left <= nanoseconds{0}) return nanoseconds{0};
-    return nanoseconds(static_cast<std::int64_t>(static_cast<double>(left.count()) / rate_) + 1);
-  }
-  /// The keeper and the engines are on threads of their own, so either may be first.
-  void run() {
-    const bool is_keeper_first = rng_.below(2) == 0;
-    if (is_keeper_first) step_keeper();
-    run_engines();
-    if (!is_keeper_first) step_keeper();
-  }
-  void step_keeper() {
-    if (keeper_->next_step() <= clock_.now()) static_cast<void>(keeper_->step());
-  }
-  void run_engines() {
-    for (auto& [shard, served] : served_) {
-      if (!served.engine) continue;
-      const auto wakeup = served.engine->next_wakeup();
-      if (wakeup && *wakeup <= clock_.now()) turn(served);
-    }
-  }
-
-  /// Has `verb` carried out by the engine of a shard, and `answer` told, once it is durable, if the
-  /// shard is this node's for sure; else `refuse`, with whether it may have been carried out.
-  template <class Verb, class Answer, class Refuse>
-  void serve(ShardNumber shard, Verb verb, Answer answer, Refuse refuse) {
-    const auto it = served_.find(shard);
-    if (it == served_.end() || !it->second.engine || !is_sure_of(shard)) return refuse(false);
-    Served& served = it->second;
-    served.engine->notice_clock();
-    auto result = verb(*served.engine);
-    if (answers_before_commit_) {
-      answer(served.lease, result);
-      return turn(served);
-    }
-    served.engine->after_commit([this, shard, lease = served.lease, result = std::move(result),
-                                 answer, refuse](const Result<void>& committed) mutable {
-      if (!committed || !is_sure_of(shard)) return refuse(true);
-      answer(lease, result);
-    });
-    turn(served);
-  }
-
-  // The host of the keeper.
-  void open(const ShardLease& lease) override {
-    Served& served = served_[lease.shard];
-    served = {.lease = lease, .store = std::make_unique<ConnectedStore>(connection_, lease)};
-    auto engine = Engine::open(*served.store, clock_,
-                               {.window = seconds{10},
-                                .max_loaded = 64,
-                                .keep_leases = true,
-                                .shard = lease.shard,
-                                .seed = rng_.next()});
-    if (!engine) return;  // is_closed() from now on
-    served.engine = std::move(*engine);
-    contract_.engine_opened(lease, wall_now());
-  }
-  void close(ShardNumber shard) override {
-    Served& served = served_.at(shard);
-    if (!served.engine) return;
-    const bool is_kept = forgets_leases_ || served.engine->close().has_value();
-    served.engine.reset();
-    contract_.engine_gone(served.lease, is_kept);
-  }
-  bool is_closed(ShardNumber shard) override { return !served_.at(shard).engine; }
-  void drop(ShardNumber shard) override {
-    const auto it = served_.find(shard);
-    if (it->second.engine) {
-      contract_.engine_gone(it->second.lease, false);
-      static_cast<void>(it->second.engine->close());  // in vain
-    }
-    served_.erase(it);
-  }
-
- private:
-  struct Served {
-    ShardLease lease;
-    std::unique_ptr<ConnectedStore> store;
-    std::unique_ptr<Engine> engine = nullptr;  // none: closed, or it could not be opened
-  };
-
-  bool is_sure_of(ShardNumber shard) const {
-    const auto until = keeper_->held_until(shard);
-    return until && clock_.now() < *until;
-  }
-  void turn(Served& served) {
-    if (served.engine->turn()) return;
-    contract_.engine_gone(served.lease, false);
-    served.engine.reset();
-  }
-
-  Contract& contract_;
-  const Member me_;
-  Rng& rng_;
-  ManualClock clock_;
-  const double rate_;
-  nanoseconds elapsed_{0};  // true time
-  const bool answers_before_commit_;
-  const bool forgets_leases_;
-  Connection connection_;
-  ConnectedLeases leases_;
-  std::map<ShardNumber, Served> served_;
-  std::unique_ptr<ShardKeeper> keeper_;  // none: it is down
-};
-
-// ---- the world ----------------------------------------------------------------------------------
 
 class World {
  public:
@@ -280,8 +42,9 @@ class World {
       const std::string name = "node-" + std::to_string(i);
       const auto skew =
           milliseconds(between(-options.wall_skew.count(), options.wall_skew.count()));
-      nodes_.push_back(std::make_unique<Node>(database_, contract_, Member{name, name + ":1"}, rng_,
-                                              options, clock_.wall_now() + skew));
+      nodes_.push_back(std::make_unique<SimulatedNode>(database_, contract_,
+                                                       Member{name, name + ":1"}, rng_, options,
+                                                       clock_.wall_now() + skew));
     }
     for (std::size_t i = 0; i < options.clients; ++i) after(milliseconds{0}, [this] { act(); });
     after(seconds{10}, [this] { fail_something(); });
@@ -293,7 +56,7 @@ class World {
     const MonotonicTime until = clock_.now() + kDrainFor;
     while (!is_done() && clock_.now() < until) run_until(clock_.now() + seconds{10});
     for (std::uint64_t number = 0; number < contract_.tasks().size(); ++number) {
-      const Contract::Task& task = contract_.task(number);
+      const DeliveryContract::Task& task = contract_.task(number);
       if (is_open(task)) contract_.violate(number, "lost");
     }
     report_.late_writes = database_.late_writes;
@@ -369,18 +132,18 @@ class World {
     if (comes_twice) after(delay(), arrive);
   }
   /// A request to some node, which has it carried out if it can; one that stands still, later.
-  void ask(const std::function<void(Node&)>& request) {
+  void ask(const std::function<void(SimulatedNode&)>& request) {
     const std::size_t node = rng_.below(static_cast<std::uint32_t>(nodes_.size()));
     carry([this, node, request] { arrive(node, request); });
   }
-  void arrive(std::size_t node, const std::function<void(Node&)>& request) {
+  void arrive(std::size_t node, const std::function<void(SimulatedNode&)>& request) {
     if (!nodes_[node]->is_up()) return;
     if (can_run(node)) return request(*nodes_[node]);
     after(stands_until_[node] - clock_.now(), [this, node, request] { arrive(node, request); });
   }
   /// Passed on to the owner by whoever was asked: here simply asked of all, of whom one at most
   /// serves the shard for sure.
-  void ask_owner(const std::function<void(Node&)>& request) {
+  void ask_owner(const std::function<void(SimulatedNode&)>& request) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       carry([this, i, request] { arrive(i, request); });
     }
@@ -409,14 +172,14 @@ class World {
   }
   /// Again and again, under the task's key, until it is answered.
   void send_schedule(std::uint64_t number) {
-    const Contract::Task& task = contract_.task(number);
+    const DeliveryContract::Task& task = contract_.task(number);
     if (task.is_accepted) return;
     ScheduleRequest request{.queue = task.queue,
                             .payload = {.data = std::to_string(number)},
                             .rules = {.max_attempts = 1'000'000},
                             .due = task.delay,
                             .key = "k" + std::to_string(number)};
-    ask_owner([this, number, request](Node& node) {
+    ask_owner([this, number, request](SimulatedNode& node) {
       node.serve(
           shard_of_queue(request.queue, options_.shards),
           [&](Engine& engine) { return engine.schedule(request); },
@@ -436,7 +199,7 @@ class World {
   }
 
   void cancel(std::uint64_t number) {
-    ask_owner([this, number, id = contract_.task(number).id](Node& node) {
+    ask_owner([this, number, id = contract_.task(number).id](SimulatedNode& node) {
       node.serve(
           shard_of_task(id), [id](Engine& engine) { return engine.cancel(id); },
           [this, number](const ShardLease&, const Result<void>& result) {
@@ -450,7 +213,7 @@ class World {
   }
   void end(std::uint64_t number, std::string_view how) {
     trace(how, number);
-    Contract::Task& task = contract_.task(number);
+    DeliveryContract::Task& task = contract_.task(number);
     if (how == "completed" && !task.is_over) ++report_.completed;
     task.is_over = true;
     task.lease.reset();
@@ -458,10 +221,12 @@ class World {
 
   void lease_some() {
     const std::string queue = queue_name(rng_.below(kQueues));
-    const LeaseRequest request{
-        .queue = queue, .max = 1 + rng_.below(3), .visibility_timeout = kVisibility, .worker = {}};
+    const LeaseRequest request{.queue = queue,
+                               .max = 1 + rng_.below(3),
+                               .visibility_timeout = kSimulatedVisibility,
+                               .worker = {}};
     // One message, one hand-out: who takes it twice is served twice.
-    ask_owner([this, request](Node& node) {
+    ask_owner([this, request](SimulatedNode& node) {
       node.serve(
           shard_of_queue(request.queue, options_.shards),
           [&](Engine& engine) { return engine.lease(request); },
@@ -471,7 +236,8 @@ class World {
           [](bool) {});
     });
   }
-  void hand_out(const Node& node, const ShardLease& by, const std::vector<LeasedTask>& tasks) {
+  void hand_out(const SimulatedNode& node, const ShardLease& by,
+                const std::vector<LeasedTask>& tasks) {
     for (const LeasedTask& leased : tasks) {
       const std::uint64_t number = std::stoull(leased.task.payload.data);
       trace("handed out", number);
@@ -489,7 +255,7 @@ class World {
     });
   }
   void complete(std::uint64_t number, LeaseToken lease) {
-    ask_owner([this, number, lease](Node& node) {
+    ask_owner([this, number, lease](SimulatedNode& node) {
       node.serve(
           shard_of_lease(lease), [lease](Engine& engine) { return engine.complete(lease); },
           [this, number](const ShardLease&, const Result<LeaseOutcome>& result) {
@@ -501,7 +267,7 @@ class World {
   void fail(std::uint64_t number, LeaseToken lease) {
     const FailRequest request{
         .lease = lease, .delay = milliseconds(between(0, 5'000)), .error = "x"};
-    ask_owner([this, number, request](Node& node) {
+    ask_owner([this, number, request](SimulatedNode& node) {
       node.serve(
           shard_of_lease(request.lease), [&](Engine& engine) { return engine.fail(request); },
           [this, number](const ShardLease&, const Result<LeaseOutcome>& result) {
@@ -518,7 +284,7 @@ class World {
 
   // ---- the end
 
-  static bool is_open(const Contract::Task& task) {
+  static bool is_open(const DeliveryContract::Task& task) {
     return !task.is_accepted || (!task.is_over && !task.may_be_over);
   }
   bool is_done() {
@@ -540,7 +306,7 @@ class World {
     if (is_healed_) return;
     ++report_.faults;
     const std::size_t number = rng_.below(static_cast<std::uint32_t>(nodes_.size()));
-    Node& node = *nodes_[number];
+    SimulatedNode& node = *nodes_[number];
     const milliseconds length(between(100, 4 * options_.lease.count()));
     const std::uint32_t what = rng_.below(5);
     trace("fault", what * 100 + number);
@@ -561,7 +327,7 @@ class World {
     after(milliseconds(between(500, 15'000)), [this] { fail_something(); });
   }
   /// It stops as it should, and comes back later.
-  void retire(Node& node) {
+  void retire(SimulatedNode& node) {
     node.retire();
     after(seconds{12}, [&node] {
       if (node.is_up()) node.kill();
@@ -583,8 +349,8 @@ class World {
   ManualClock clock_;  // true time, and the database's
   SimulatedDatabase database_;
   SimulationReport report_;
-  Contract contract_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  DeliveryContract contract_;
+  std::vector<std::unique_ptr<SimulatedNode>> nodes_;
   std::vector<MonotonicTime> stands_until_;
   std::priority_queue<Event> events_;
   std::uint64_t last_event_ = 0;

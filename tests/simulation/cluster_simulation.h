@@ -11,23 +11,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <queue>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "base/fnv.h"
-#include "base/rng.h"
-#include "cluster/shard_keeper.h"
-#include "cluster/shard_map.h"
-#include "detent/clock.h"
-#include "engine/engine.h"
-#include "tests/simulation/simulated_database.h"
+#include "store/lease_table.h"
 
 namespace detent {
 
