@@ -1,7 +1,10 @@
 #include "cli/cluster_arguments.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <string_view>
+#include <system_error>
 
 #include "task/task.h"
 
@@ -28,8 +31,9 @@ Result<std::string> parse_node_name(const std::string& text) {
 Result<std::string> parse_node_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string_view port = std::string_view(text).substr(std::min(colon + 1, text.size()));
-  const bool is_port = !port.empty() && port.size() <= 5 &&
-                       port.find_first_not_of("0123456789") == std::string_view::npos;
+  std::uint16_t number = 0;
+  const auto [stop, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  const bool is_port = error == std::errc{} && stop == port.data() + port.size() && number != 0;
   if (colon != std::string::npos && colon > 0 && is_port) return text;
   return Error{ErrorCode::invalid_argument, "an address is HOST:PORT, as 10.0.0.7:7070", ""};
 }

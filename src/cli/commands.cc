@@ -145,7 +145,10 @@ class Runner {
   }
 
   ExitCode operator()(const BenchCommand& command) {
-    const auto connect = [this] { return ApiClient::create(call_.server); };
+    const auto connect = [this] {
+      return ApiClient::create(call_.server, std::chrono::seconds{30},
+                               {.token = call_.token, .ca_file = call_.ca_file});
+    };
     return run_bench(command, call_.format, connect, SystemClock(), streams_);
   }
 

@@ -294,7 +294,8 @@ void Worker::Impl::lose(const Leases& leases) {
     const MutexLock lock(mu_);
     for (const std::string& lease : leases) {
       const auto found = held_.find(lease);
-      if (found == held_.end() || found->second->is_reported) continue;
+      if (found == held_.end()) continue;
+      if (found->second->is_reported || found->second->is_abandoned) continue;
       found->second->is_abandoned = true;
       lost.push_back(found->second);
       if (found->second->is_waiting) unbegun.push_back(lease);

@@ -177,10 +177,13 @@ void HostLines::forget_idle(MonotonicTime now) {
   const bool is_full = hosts_.size() >= kMostRemembered;
   if (now < next_forget_ && !is_full) return;
   next_forget_ = now + kForgetInterval;
-  std::erase_if(hosts_, [now, is_full](const auto& entry) {
+  std::erase_if(hosts_, [this, now, is_full](const auto& entry) {
     const Host& host = entry.second;
     const bool is_idle = host.calls == 0 && host.line.empty();
-    return is_idle && (is_full || now - host.last_used >= kRemembered);
+    // What was sent back because it is down comes again.
+    const MonotonicTime::duration away =
+        is_struggling(host) ? limits_.longest_outage_return : Milliseconds{0};
+    return is_idle && (is_full || now - host.last_used >= kRemembered + away);
   });
 }
 

@@ -665,7 +665,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   HeldTime all_held_;  // every queue: as many are leased as may be
   bool is_full_of_leases_ = false;
   ByCause<std::uint64_t> late_tasks_{};
-  ByCause<std::chrono::nanoseconds> late_time_{};
+  ByCause<std::chrono::milliseconds> late_time_{};  // nanoseconds of many would soon overflow
+  ByCause<std::chrono::nanoseconds> late_rest_{};   // of it, below a millisecond
   Histogram commit_time_;
 };
 

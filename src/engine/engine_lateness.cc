@@ -62,7 +62,12 @@ LatenessParts Engine::note_hand_out(const LoadedTask& task) {
   const nanoseconds held =
       std::min<nanoseconds>(now - ready, held_total(*task.queue, now) - task.held_before_ready);
   const ByCause<nanoseconds> parts{opened - due, ready - opened, held, now - ready - held};
-  for (std::size_t i = 0; i < kLatenessCauses; ++i) late_time_[i] += parts[i];
+  for (std::size_t i = 0; i < kLatenessCauses; ++i) {
+    late_rest_[i] += parts[i];
+    const auto whole = std::chrono::floor<std::chrono::milliseconds>(late_rest_[i]);
+    late_time_[i] += whole;
+    late_rest_[i] -= whole;
+  }
   if (now - due < kLate) return {};
   ++late_tasks_[static_cast<std::size_t>(main_cause(parts))];
   LatenessParts late;

@@ -191,11 +191,8 @@ EngineStats Engine::stats(std::size_t most_queues) const {
                     .commits = commits_,
                     .committed_tasks = committed_tasks_,
                     .lateness = lateness_.snapshot(),
-                    .late = {.tasks = late_tasks_},
+                    .late = {.tasks = late_tasks_, .time = late_time_},
                     .commit_time = commit_time_.snapshot()};
-  for (std::size_t i = 0; i < kLatenessCauses; ++i) {
-    stats.late.time[i] = std::chrono::floor<milliseconds>(late_time_[i]);
-  }
   std::vector<const Queue*> shown;
   if (most_queues == 0) return stats;
   shown.reserve(queues_.size());

@@ -60,6 +60,7 @@ void EngineThread::run() {
     for (Command& command : commands) command(*opened_.engine);
     if (const Result<void> turned = opened_.engine->turn(); !turned) note_failure(turned.error());
     if (has_failed_) try_reopen();
+    commands.clear();  // with what they hold, before a long sleep
     if (going_on) sleep();
   }
   (void)opened_.engine->close();  // whoever waits for a commit is told how it went

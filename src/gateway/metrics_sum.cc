@@ -61,7 +61,8 @@ class Sum {
     if (is_new) families_.push_back({.name = name});
     current_ = known->second;
     Family& family = families_[current_];
-    if (family.samples.empty()) family.comments += std::string(line) + "\n";
+    const std::string text = std::string(line) + "\n";
+    if (family.comments.find(text) == std::string::npos) family.comments += text;
   }
 
   void sample(std::string_view line) {

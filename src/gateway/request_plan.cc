@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "gateway/batch_plan.h"
+#include "gateway/copy_plan.h"
 #include "gateway/fan_out.h"
 #include "gateway/list_plan.h"
 #include "gateway/schedule_plan.h"
 #include "gateway/whole_plan.h"
 #include "net/route_table.h"
-#include "protocol/json/problem.h"
 
 namespace detent::gateway {
 namespace {
@@ -35,17 +35,7 @@ Step by_queue_in_body(net::HttpRequest request, const std::vector<std::string>& 
   return to_shard(std::move(request), queue ? shard_of_queue(*queue, shards) : 0);
 }
 
-Step no_copies(net::HttpRequest /*request*/, const std::vector<std::string>& /*path*/,
-               ShardNumber /*shards*/) {
-  constexpr int kNotImplemented = 501;
-  return net::HttpResponse{
-      .status = kNotImplemented,
-      .content_type = std::string(json::kProblemContentType),
-      .body = json::render_http_problem(kNotImplemented,
-                                        "a cluster is backed up with its database: pg_dump")};
-}
-
-template <Plan (*kPlan)(net::HttpRequest, ShardNumber)>
+template <auto kPlan>
 Step planned(net::HttpRequest request, const std::vector<std::string>& /*path*/,
              ShardNumber shards) {
   return kPlan(std::move(request), shards);
@@ -89,8 +79,8 @@ net::RouteTable<Planner> make_table() {
   table.add("GET", "/v1/stats", planned<plan_stats>);
   table.add("GET", "/v1/forecast", planned<plan_forecast>);
   table.add("GET", "/v1/wheel", planned<plan_wheel>);
-  table.add("GET", "/v1/dump", no_copies);
-  table.add("POST", "/v1/restore", no_copies);
+  table.add("GET", "/v1/dump", planned<plan_dump>);
+  table.add("POST", "/v1/restore", planned<plan_restore>);
   return table;
 }
 

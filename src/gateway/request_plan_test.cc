@@ -119,12 +119,5 @@ TEST(RequestPlan, AHeadAsksForWhatAGetDoes) {
   EXPECT_EQ(done.answer.status, 200);
 }
 
-TEST(RequestPlan, ThereIsNoCopyOfACluster) {
-  const CarriedOut done = carry_out(post("/v1/restore", ""), kShards, nullptr);
-  EXPECT_TRUE(done.rounds.empty());
-  EXPECT_EQ(done.answer.status, 501);
-  EXPECT_EQ(done.answer.content_type, "application/problem+json");
-}
-
 }  // namespace
 }  // namespace detent::gateway

@@ -76,9 +76,11 @@ class IdleConnections {
   explicit IdleConnections(const HttpCallerOptions& options) : options_(options) {}
 
   void keep(const HttpUrl& url, std::unique_ptr<Connection> connection) {
+    const auto now = asio::steady_timer::clock_type::now();
+    if (now >= next_sweep_) forget_old(now);
     auto& idle = by_host_[key_of(url)];
     if (idle.size() >= options_.max_idle_connections) return;
-    connection->idle_since = asio::steady_timer::clock_type::now();
+    connection->idle_since = now;
     idle.push_back(std::move(connection));
   }
   /// The one used last, so that those that are not needed grow old; null when there is none.
@@ -86,8 +88,7 @@ class IdleConnections {
     const auto it = by_host_.find(key_of(url));
     if (it == by_host_.end()) return nullptr;
     auto& idle = it->second;
-    const auto oldest = asio::steady_timer::clock_type::now() - options_.idle_timeout;
-    std::erase_if(idle, [oldest](const auto& one) { return one->idle_since < oldest; });
+    forget_old(idle, asio::steady_timer::clock_type::now());
     while (!idle.empty()) {
       std::unique_ptr<Connection> last = std::move(idle.back());
       idle.pop_back();
@@ -97,12 +98,26 @@ class IdleConnections {
   }
 
  private:
+  using Time = asio::steady_timer::time_point;
+  using Connections = std::vector<std::unique_ptr<Connection>>;
+
+  void forget_old(Connections& idle, Time now) const {
+    const Time oldest = now - options_.idle_timeout;
+    std::erase_if(idle, [oldest](const auto& one) { return one->idle_since < oldest; });
+  }
+  /// Of hosts that are called no more, too.
+  void forget_old(Time now) {
+    next_sweep_ = now + options_.idle_timeout;
+    for (auto& [host, idle] : by_host_) forget_old(idle, now);
+    std::erase_if(by_host_, [](const auto& entry) { return entry.second.empty(); });
+  }
   static std::string key_of(const HttpUrl& url) {
     return (url.scheme == HttpUrl::Scheme::https ? "https://" : "http://") + url.authority;
   }
 
   const HttpCallerOptions& options_;
-  std::unordered_map<std::string, std::vector<std::unique_ptr<Connection>>> by_host_;
+  std::unordered_map<std::string, Connections> by_host_;
+  Time next_sweep_{};
 };
 
 /// What the calls share. The I/O context is owned by the caller and by the look-ups under way,
@@ -214,7 +229,7 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   /// A certificate that is not accepted has a reason that OpenSSL keeps elsewhere.
   std::string handshake_error(error_code ec) {
-    const long verdict = SSL_get_verify_result(connection_->tls->native_handle());
+    const auto verdict = SSL_get_verify_result(connection_->tls->native_handle());
     if (verdict == X509_V_OK) return ec.message();
     return std::string("certificate: ") + X509_verify_cert_error_string(verdict);
   }
@@ -255,7 +270,7 @@ class Call final : public std::enable_shared_from_this<Call> {
       case ParseState::failed:
         return fail_parsing(before);
       case ParseState::body:
-        if (parser_.body_size() >= shared_.options.max_body_bytes) return answer();
+        if (parser_.body_size() >= shared_.options.max_body_bytes) return answer_cut();
         if (before == ParseState::header) begin(CallStep::exchange, shared_.options.body_timeout);
         break;
       case ParseState::header:
@@ -265,7 +280,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   }
 
   void end_of_input(error_code ec) {
-    if (has_head()) return answer();
+    if (has_head()) return answer_cut();
     const bool is_end = ec == asio::error::eof || ec == ssl::error::stream_truncated;
     fail(is_end ? "the connection was closed before the answer" : ec.message());
   }
@@ -297,12 +312,15 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   void time_out() {
     if (is_over_) return;
-    if (has_head()) return answer();
+    if (has_head()) return answer_cut();
     finish(CallFailure{step_, CallFailure::Kind::timed_out,
                        std::string(to_string(step_)) + ": timed out"});
   }
 
-  void answer() { finish(parser_.take_part()); }
+  void answer_cut() {
+    if (shared_.options.wants_whole_answers) return fail("the answer was cut short");
+    finish(parser_.take_part());
+  }
 
   void answer_whole() {
     const bool is_usable = parser_.keeps_alive() && is_written_ && input_.empty();

@@ -48,7 +48,8 @@ struct CallFailure {
 };
 
 /// An answer is its head: of the body there is what came before the limits, or the connection's
-/// end; one that is broken is a failure. Names of headers are in lower case.
+/// end, unless options want all of it; one that is broken is a failure. Names of headers are in
+/// lower case.
 using CallOutcome = std::variant<HttpResponse, CallFailure>;
 
 /// Errors say why an address may not be called. Runs on the I/O thread; must neither block nor
@@ -64,6 +65,8 @@ struct HttpCallerOptions {
   std::chrono::milliseconds total_timeout{30'000};
   std::size_t max_head_bytes = 16 * 1024;
   std::size_t max_body_bytes = 64 * 1024;  // give or take one read
+  /// An answer whose body is cut short, by a limit or the connection's end, is a failure.
+  bool wants_whole_answers = false;
   /// Connections that are kept open for another call, to each host; one is used again only if
   /// nothing has come over it since its last answer. 0: none.
   std::size_t max_idle_connections = 0;

@@ -257,6 +257,19 @@ TEST(HttpCaller, CutsWhatIsUnderWayWhenItGoes) {
 }
 
 /// TLS: the folder of the test's certificates, and a caller that trusts "trusted.crt" only.
+TEST(HttpCaller, AnAnswerThatIsCutShortIsAFailureForWhoWantsAllOfIt) {
+  const auto server = start_server([](const HttpRequest&, Responder responder) {
+    const ResponseStream stream = responder.stream({.body = "begun"});
+    stream.send(" and");  // and dropped
+  });
+  ScriptedResolver resolver;
+  HttpCallerOptions options = patient();
+  EXPECT_EQ(answer_of(CallerRig(resolver, options).call(url_of(*server))).status, 200);
+  options.wants_whole_answers = true;
+  const CallFailure failure = failure_of(CallerRig(resolver, options).call(url_of(*server)));
+  EXPECT_EQ(failure.step, CallStep::exchange);
+}
+
 HttpCallerOptions keeping(std::chrono::milliseconds idle_timeout = 600s) {
   HttpCallerOptions options = patient();
   options.max_idle_connections = 1;

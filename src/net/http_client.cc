@@ -226,8 +226,9 @@ class Client final : public HttpClient {
   void interrupt() noexcept override {
     is_interrupted_ = true;
     asio::post(io_, [this] {
-      error_code ignored;
-      socket_.shutdown(tcp::socket::shutdown_send, ignored);
+      error_code failed;
+      socket_.shutdown(tcp::socket::shutdown_send, failed);
+      if (failed) socket_.close(failed);  // it was being connected
     });
   }
 
@@ -262,7 +263,7 @@ class Client final : public HttpClient {
     if (is_interrupted_) return Error{ErrorCode::unavailable, "interrupted", ""};
     may_have_been_seen_ = true;
     Attempt attempt = run(requests, deadline);
-    if (attempt.is_unseen && is_reused && repeat == Repeat::once) {
+    if (attempt.is_unseen && is_reused && repeat == Repeat::once && !is_interrupted_) {
       TRY(connect(deadline));
       attempt = run(requests, deadline);
     }

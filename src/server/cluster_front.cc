@@ -212,11 +212,14 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   }
   drop_headers(request.headers, kOfNodes);
   if (request.method == "HEAD") request.method = "GET";  // the connection leaves the body out
+  if (request.method == "GET") request.body.clear();     // it means nothing, and would go to all
   const std::string_view path = path_of(request);
+  if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
+  // Who may not ask at all, asks no shard: one request may be one to each.
+  if (auto refused = here_.refuse_unread(request)) return responder.send(*std::move(refused));
   if (request.method == "GET" && path == "/metrics") {
     return answer_metrics(request, std::move(responder));
   }
-  if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
   if (gateway::is_of_node(request)) return here_.handle(std::move(request), std::move(responder));
   run(std::move(request), std::move(responder));
 }
@@ -260,7 +263,9 @@ ClusterFront::Abandon ClusterFront::ask_here(ShardNumber number,
       });
   const std::weak_ptr<net::LocalExchange> weak = exchange;
   shard->handle(std::move(request), net::Responder(std::move(exchange)));
-  return [weak] {
+  // Whom it tells must live so long; not longer, or a shard's own thread might be the last to go.
+  return [weak, weak_shard = std::weak_ptr(shard)] {
+    const std::shared_ptr<ServedShard> kept = weak_shard.lock();
     if (const auto waiting = weak.lock()) waiting->abandon();
   };
 }
@@ -346,6 +351,7 @@ void ClusterFront::gather_here(const std::shared_ptr<Gathering>& gathering) {
 void ClusterFront::ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take) {
   const auto gathering = std::make_shared<Gathering>(std::move(take));
   gather_here(gathering);
+  std::vector<std::pair<std::string, net::HttpCaller::CallNumber>> calls;
   for (const std::string& address : other_addresses()) {
     Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
     if (!url) {
@@ -355,14 +361,17 @@ void ClusterFront::ask_figures(UniqueFunction<void(std::optional<ClusterFigures>
     url->target = kFiguresTarget;
     net::HttpRequest request{.method = "GET", .target = url->target, .headers = {}, .body = {}};
     request.headers.emplace_back(kSecretHeader, options_.secret);
-    caller_.call(*std::move(url), std::move(request), [gathering](const net::CallOutcome& outcome) {
+    const auto answered = [gathering](const net::CallOutcome& outcome) {
       const auto* const answer = std::get_if<net::HttpResponse>(&outcome);
       if (answer == nullptr || answer->status != 200) return gathering->fail();
       const Result<ClusterFigures> figures = decode_figures(answer->body);
       if (!figures) return gathering->fail();
       gathering->add(*figures);
-    });
+    };
+    calls.emplace_back(address, caller_.call(*std::move(url), std::move(request), answered));
   }
+  const MutexLock lock(mutex_);
+  figure_calls_ = std::move(calls);
 }
 
 /// A scraper asks every node, so each tells of the shards it has.
@@ -386,9 +395,17 @@ void ClusterFront::answer_ready(const net::Responder& responder) const {
 
 void ClusterFront::update(ClusterMap map) {
   std::vector<std::shared_ptr<Question>> in_vain;
+  std::vector<net::HttpCaller::CallNumber> to_the_dead;
   {
     const MutexLock lock(mutex_);
     map_ = std::move(map);
+    std::erase_if(figure_calls_, [&](const auto& call) DETENT_REQUIRES(mutex_) {
+      const auto& [address, number] = call;
+      const bool is_alive =
+          std::ranges::find(map_.members, address, &Member::address) != map_.members.end();
+      if (!is_alive) to_the_dead.push_back(number);
+      return !is_alive;
+    });
     std::erase_if(questions_, [&](const std::weak_ptr<Question>& weak) DETENT_REQUIRES(mutex_) {
       std::shared_ptr<Question> question = weak.lock();
       if (!question) return true;
@@ -397,6 +414,7 @@ void ClusterFront::update(ClusterMap map) {
       return true;
     });
   }
+  for (const net::HttpCaller::CallNumber number : to_the_dead) caller_.abandon(number);
   for (const auto& question : in_vain) {
     question->answer(not_sure(question->shard));
     caller_.abandon(question->number.load(std::memory_order_relaxed));

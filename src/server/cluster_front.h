@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -103,6 +104,9 @@ class ClusterFront {
   mutable Mutex mutex_;
   ClusterMap map_ DETENT_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<Question>> questions_ DETENT_GUARDED_BY(mutex_);  // to other nodes
+  /// The calls for figures that were begun last, by the address of the node.
+  std::vector<std::pair<std::string, net::HttpCaller::CallNumber>> figure_calls_
+      DETENT_GUARDED_BY(mutex_);
 };
 
 }  // namespace detent::server

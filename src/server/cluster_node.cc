@@ -20,6 +20,7 @@ net::HttpCallerOptions caller_options(const std::string& ca_file) {
           .body_timeout = std::chrono::seconds{30},
           .total_timeout = std::chrono::seconds{150},
           .max_body_bytes = std::size_t{64} << 20,
+          .wants_whole_answers = true,
           .max_idle_connections = 256,
           .ca_file = ca_file};
 }

@@ -60,6 +60,10 @@ class ClusterNode {
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
+  EventHub& events() noexcept { return events_; }
+  /// That of the routes that need no shard.
+  EngineThread& engine() noexcept { return here_engine_; }
+
   void handle(net::HttpRequest request, net::Responder responder) {
     front_->handle(std::move(request), std::move(responder));
   }
@@ -92,6 +96,8 @@ class ClusterNode {
 
   // Synchronise themselves.
   Doorbell bell_;
+  std::atomic<bool> has_strayed_{false};            // relaxed: the bell orders it
+  std::atomic<ClusterFront*> open_front_{nullptr};  // for the thread of events_, which begins first
   ChangeFeed changes_;
   MemoryDisk no_tasks_;
   EngineThread here_engine_;
@@ -101,8 +107,6 @@ class ClusterNode {
   net::SystemResolver resolver_;
   std::unique_ptr<net::HttpCaller> caller_;
   std::unique_ptr<ClusterFront> front_;
-  std::atomic<ClusterFront*> open_front_{nullptr};  // for the thread of events_, made before it
-  std::atomic<bool> has_strayed_{false};            // relaxed: the bell orders it
 
   // Guarded by mutex_.
   Mutex joining_;  // only one of several callers of stop() joins

@@ -165,6 +165,8 @@ void EventHub::begin(Arrival arrival) {
     arrival.stream.end();
     return count_out(arrival.number);
   }
+  // What happens after its beginning is told.
+  if (arrival.filter.tasks && !std::exchange(is_watching_, true)) changes_.watch();
   std::string start;
   ChangeReader reader(log_, std::move(arrival.filter), arrival.last_id, start);
   const MonotonicTime now = clock_.now();

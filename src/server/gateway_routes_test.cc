@@ -8,11 +8,14 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "protocol/json/dump_parser.h"
+#include "protocol/json/stats_parser.h"
 #include "server/gateway_fixture.h"
 
 namespace detent::server {
@@ -180,13 +183,46 @@ TEST_F(GatewayRoutes, AHeadIsAnsweredAsAGet) {
   }
 }
 
-TEST_F(GatewayRoutes, ACopyIsThatOfTheDatabase) {
-  for (const auto& [method, target] : {std::pair("GET", "/v1/dump"), {"POST", "/v1/restore"}}) {
-    const net::HttpResponse answer =
-        ask_cluster({.method = method, .target = target, .headers = {}, .body = ""});
-    EXPECT_EQ(answer.status, 501);
-    EXPECT_NE(answer.body.find("pg_dump"), std::string::npos) << answer.body;
+/// The lines of a dump that are to be restored, page after page of two tasks.
+std::string dump_of(const std::function<net::HttpResponse(net::HttpRequest)>& ask) {
+  std::string lines;
+  std::string target = "/v1/dump?limit=2";
+  for (int page = 0; page < 100; ++page) {
+    const std::string body = ask({.method = "GET", .target = target}).body;
+    const std::size_t last = body.rfind('\n', body.size() - 2) + 1;
+    lines += body.substr(0, body.size() < 2 || last > body.size() ? 0 : last);
+    const auto line = json::parse_dump_line(std::string_view(body).substr(last)).value();
+    const auto* const next = std::get_if<json::DumpNext>(&line);
+    if (next == nullptr) return lines;
+    target = "/v1/dump?limit=2&after=" + to_string(next->after);
+    if (!next->schedule.empty()) target += "&after_schedule=" + next->schedule;
   }
+  ADD_FAILURE() << "a dump without end";
+  return lines;
+}
+
+TEST_F(GatewayRoutes, WhatWasDumpedIsRestoredUnderTheSameIds) {
+  const auto ask = [this](net::HttpRequest request) { return ask_cluster(std::move(request)); };
+  for (const std::string& queue : queues(2)) {
+    for (int i = 0; i < 3; ++i) {
+      same("POST", "/v1/tasks", R"({"queue":")" + queue + R"(","payload":1,"delay":"1h"})");
+    }
+  }
+  const std::string queue = queues(1).back();
+  same("PUT", "/v1/schedules/s",
+       R"({"cron":"0 9 1 * *","queue":")" + queue + R"(","payload":{"kind":"month"}})");
+  const std::string dump = dump_of(ask);
+  EXPECT_EQ(std::ranges::count(dump, '\n'), 6 + 18 + 1) << dump;
+  for (const std::string& one : queues(2)) {
+    EXPECT_EQ(ask({.method = "POST", .target = "/v1/queues/" + one + "/purge"}).status, 200);
+  }
+  EXPECT_EQ(ask({.method = "DELETE", .target = "/v1/schedules/s"}).status, 200);
+  const auto restored = json::parse_restored(
+      ask({.method = "POST", .target = "/v1/restore", .headers = {}, .body = dump}).body);
+  EXPECT_EQ(restored->restored, 18u);
+  EXPECT_EQ(restored->schedules, 1u);
+  EXPECT_TRUE(restored->errors.empty());
+  EXPECT_EQ(dump_of(ask), dump);
 }
 
 class GatewayRoutesCors : public GatewayRoutesTest {
@@ -254,9 +290,8 @@ TEST_F(GatewayRoutesAccess, WhoMayNotIsRefusedAndSeesNothing) {
        {"read", "produce", "consume", "admin", "read:q1", "admin:q1", "nobody"}) {
     SCOPED_TRACE(token);
     const net::HttpHeaders headers = headers_of(token);
-    for (const char* target :
-         {"/v1/tasks", "/v1/queues", "/v1/stats", "/v1/forecast", "/v1/tasks/@0", "/v1/schedules",
-          "/v1/schedules/s"}) {
+    for (const char* target : {"/v1/tasks", "/v1/queues", "/v1/stats", "/v1/forecast",
+                               "/v1/tasks/@0", "/v1/schedules", "/v1/schedules/s"}) {
       same("GET", target, "", headers);
     }
     same("PUT", "/v1/schedules/s", schedule, headers);

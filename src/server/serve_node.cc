@@ -11,6 +11,7 @@
 #include "server/doors.h"
 #include "server/http_reply.h"
 #include "server/open_engine.h"
+#include "server/watchdog.h"
 
 namespace detent::server {
 namespace {
@@ -31,6 +32,11 @@ Result<void> check_settings(const cli::ServeOptions& options) {
         "a node keeps its far tasks in the cluster's database: --external is for a "
         "server alone",
         "external");
+  }
+  const bool has_alerts = !options.alert_webhook.empty() || options.alert_pending ||
+                          options.alert_dead || options.alert_lateness;
+  if (has_alerts) {
+    return cannot("a node has no alerts: have them made of what scrapes its /metrics", "alert");
   }
   const bool is_everywhere = options.http_host == "0.0.0.0" || options.http_host == "::";
   if (is_everywhere && options.cluster.address.empty()) {
@@ -112,6 +118,8 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
     with.reloads.add("the webhook keys in " + options.webhook_keys.string(),
                      [&node] { return node->reload_webhook_keys(); });
   }
+  end_streams_at_reload(with.reloads, node->events());
+  const Watchdog watchdog(with.manager, node->engine(), with.clock);
   door.open(*node);
   announce(options, http->port(), "");
   if (!options.beanstalk_host.empty()) log_info("a node of a cluster serves no beanstalk clients");

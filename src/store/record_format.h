@@ -16,8 +16,9 @@
 
 namespace detent {
 
-/// The highest version that is written, for tasks with a webhook or headers; the others are of
-/// version 3 with a tally and of version 2 without. Version 1 is read as well.
+/// The highest version that is written, for tasks an attempt of which began late; the others are of
+/// version 4 with a webhook or headers, of version 3 with a tally and of version 2 without. Version
+/// 1 is read as well.
 inline constexpr std::uint8_t kRecordVersion = 5;
 
 /// Requires: the sizes of limits.h are kept; validate() sees to that for all that comes from

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -139,6 +140,14 @@ TYPED_TEST(LeaseTableContract, AMemberMovesToAnotherAddressOnceNobodyIsAliveAtTh
   EXPECT_EQ(this->b_.beat(moved, {})->members, (std::vector<Member>{moved}));
   ASSERT_TRUE(this->b_.leave("ada"));
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
+}
+
+TYPED_TEST(LeaseTableContract, RenewsNothingForOneWhoseNameIsAnothersNow) {
+  const ShardLease lease = this->a_.take(1, "ada")->value();
+  this->advance(kLease + minutes{1});
+  ASSERT_TRUE(this->b_.beat({"ada", "10.0.0.9:7070"}, {}));
+  ASSERT_FALSE(this->a_.beat(this->ada_, std::array{lease}));
+  EXPECT_TRUE(this->b_.owners()->at(1).has_run_out);
 }
 
 TYPED_TEST(LeaseTableContract, GivesAShardToOneOnly) {

@@ -188,7 +188,7 @@ class Tarball(unittest.TestCase):
             folder = path.name.removesuffix(".tar.gz")
             files = {member.name for member in tarball.getmembers() if member.isfile()}
             self.assertEqual(files, {f"{folder}/{file}" for file in PROGRAM_FILES})
-            tarball.extractall(WORK, filter="data")
+            tarball.extractall(WORK)
         program = WORK / folder / "bin/detent"
         with subprocess.Popen([program, "serve", "--data", WORK / "data", "--http", "127.0.0.1:0",
                                "--beanstalk", "off"], stdout=subprocess.PIPE,

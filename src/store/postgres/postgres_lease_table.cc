@@ -72,6 +72,7 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
       "= dead.node), renewed as (update detent.lease set until = " +
       until + " from unnest(" + beat.add_bigints(shards) + ", " + beat.add_bigints(epochs) +
       ") as held (shard, epoch) where lease.shard = held.shard and lease.epoch = held.epoch "
+      "and exists (select from seen) "
       "returning lease.shard, lease.epoch) "
       "select 0::bigint, node, address, 0::bigint, 0::bigint from detent.member where not " +
       run_out + " and node <> " + node +
