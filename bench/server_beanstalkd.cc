@@ -1,6 +1,8 @@
-// beanstalkd: puts, reserves and deletes pipelined. Delays are whole seconds, so they are rounded
-// up, and a task is due so many seconds after its put was sent.
+// beanstalkd, and detent by the same protocol: puts, reserves and deletes pipelined. Delays are
+// whole seconds, so they are rounded up, and a task is due so many seconds after its put was sent.
+#include <filesystem>
 #include <string>
+#include <utility>
 
 #include "bench/server_peer.h"
 #include "bench/server_socket.h"
@@ -98,7 +100,37 @@ class BeanstalkServer final : public ServerPeer {
   }
 };
 
+class DetentByBeanstalk final : public ServerPeer {
+ public:
+  DetentByBeanstalk(std::filesystem::path program, PeerTraits traits)
+      : ServerPeer(std::move(traits)), program_(std::move(program)) {}
+
+  std::vector<std::string> command(const ServerPlace& place, Loading /*loading*/) const override {
+    return {
+        program_.string(), "serve",       "--data",      (place.folder / "data").string(),
+        "--http",          "127.0.0.1:0", "--beanstalk", "127.0.0.1:" + std::to_string(place.port),
+        "--log-level",     "warning"};
+  }
+  std::unique_ptr<ServerClient> connect(std::uint16_t port) override {
+    return std::make_unique<BeanstalkClient>(port);
+  }
+
+ private:
+  const std::filesystem::path program_;
+};
+
 }  // namespace
+
+std::unique_ptr<ServerPeer> detent_by_beanstalk(const std::filesystem::path& program) {
+  PeerTraits traits{.name = "detent beanstalk",
+                    .form = "500 puts pipelined; waiting reserve",
+                    .promise = Promise::synced,
+                    .batch = 500,
+                    .can = {.drains = false, .waits = false, .fires = false, .survives = false},
+                    .missing = {}};
+  if (!std::filesystem::exists(program)) traits.missing = "no program " + program.string();
+  return std::make_unique<DetentByBeanstalk>(program, std::move(traits));
+}
 
 std::unique_ptr<ServerPeer> beanstalkd_server(Promise promise) {
   const bool is_memory = promise == Promise::memory;

@@ -167,6 +167,7 @@ ServerPeers servers_at_hand(const Options& options) {
   ServerPeers all;
   all.push_back(detent_server(options.program, "always"));
   all.push_back(detent_server(options.program, "interval"));
+  all.push_back(detent_by_beanstalk(options.program));
   all.push_back(beanstalkd_server(Promise::memory));
   all.push_back(beanstalkd_server(Promise::synced));
   all.push_back(redis_server(Promise::synced));

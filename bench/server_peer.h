@@ -121,6 +121,8 @@ using ServerPeers = std::vector<std::unique_ptr<ServerPeer>>;
 
 std::unique_ptr<ServerPeer> detent_server(const std::filesystem::path& program,
                                           const std::string& sync);
+/// By the beanstalk protocol, synced.
+std::unique_ptr<ServerPeer> detent_by_beanstalk(const std::filesystem::path& program);
 std::unique_ptr<ServerPeer> beanstalkd_server(Promise promise);
 std::unique_ptr<ServerPeer> redis_server(Promise promise);
 std::unique_ptr<ServerPeer> postgres_server();
