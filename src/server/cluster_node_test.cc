@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/log/log.h"
 #include "net/http_client.h"
 #include "protocol/json/answer_parser.h"
 #include "server/http_reply.h"
@@ -29,7 +30,9 @@ constexpr std::string_view kSecret = "of this cluster";
 class World {
  public:
   explicit World(std::chrono::milliseconds lease)
-      : lease_length_(lease), table_(clock_, kShards, lease) {}
+      : lease_length_(lease), table_(clock_, kShards, lease) {
+    set_log_level(LogLevel::error);  // the first to touch the log: no thread runs yet
+  }
 
   /// One node's view of the table.
   class View final : public LeaseTable {

@@ -290,9 +290,9 @@ class World {
   bool is_done() {
     if (std::ranges::any_of(contract_.tasks(), is_open)) return false;
     for (ShardNumber shard = 0; shard < options_.shards; ++shard) {
-      for (const QueueRecord& queue : database_.store(shard).queues().value()) {
-        if (queue.waiting > 0) return false;
-      }
+      const std::vector<QueueRecord> queues = database_.store(shard).queues().value();
+      const auto has_tasks = [](const QueueRecord& queue) { return queue.waiting > 0; };
+      if (std::ranges::any_of(queues, has_tasks)) return false;
     }
     return true;
   }
