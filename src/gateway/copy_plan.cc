@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,28 +28,11 @@ constexpr std::uint64_t kNumbers = std::uint64_t{1} << TaskId::kShardBits;  // o
 TaskId start_of(ShardNumber shard) { return TaskId{shard}; }
 bool is_start(TaskId after) { return after.value < kNumbers; }
 
-std::optional<TaskId> read_after(const net::QueryParameter& after) {
-  TaskId id;
-  if (!after.value) return id;
-  const std::string& text = *after.value;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), id.value);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return id;
-}
-
 /// The target with another `after`; none: from the start.
-std::string with_after(const std::string& target, TaskId after) {
-  const std::size_t question = std::min(target.find('?'), target.size());
-  std::string made = target.substr(0, question) + "?";
-  std::string_view rest = std::string_view(target).substr(question);
-  while (!rest.empty()) {
-    rest.remove_prefix(1);
-    const std::string_view one = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(one.size());
-    if (!one.empty() && !one.starts_with("after=")) made.append(one).push_back('&');
-  }
+std::string with_after(std::string_view target, TaskId after) {
+  std::string made = target_without(target, {"after"});
   if (!is_start(after)) return made + "after=" + to_string(after);
-  made.pop_back();  // what joined it
+  made.pop_back();  // what would join it
   return made;
 }
 
@@ -109,7 +91,8 @@ Step plan_dump(net::HttpRequest request, ShardNumber shards) {
   net::QueryParameter limit{"limit"};
   const std::array<net::QueryParameter*, 3> parameters{&after, &schedule, &limit};
   const bool is_read = net::take_query(request.target, parameters).has_value();
-  const std::optional<TaskId> from = is_read ? read_after(after) : std::nullopt;
+  std::optional<TaskId> from;
+  if (is_read) from = after.value ? parse_task_id(*after.value) : TaskId{};
   if (!from) return to_shard(std::move(request), 0);  // which refuses it
   const ShardNumber shard = shard_of_task(*from);
   if (shard >= shards) {

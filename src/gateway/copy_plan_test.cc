@@ -64,6 +64,13 @@ TEST(CopyPlan, SchedulesOfAShardWithoutTasksGoOnThere) {
   EXPECT_EQ(done.answer.body, line(json::DumpNext{.after = TaskId{2}, .schedule = "n"}));
 }
 
+TEST(CopyPlan, ACursorIsOneHoweverItsNameIsEscaped) {
+  const CarriedOut done = carry_out(get("/v1/dump?%61fter=2305&limit=7"), kShards,
+                                    [](const Part&) { return ok_json(line(json::DumpEnd{})); });
+  EXPECT_EQ(done.rounds.at(0).at(0).shard, 1u);
+  EXPECT_EQ(done.rounds[0][0].request.target, "/v1/dump?limit=7&after=2305");
+}
+
 TEST(CopyPlan, ADumpFromNowhereIsRefusedByAShard) {
   for (const char* target : {"/v1/dump?after=x", "/v1/dump?before=1"}) {
     const CarriedOut done =

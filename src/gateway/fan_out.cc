@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "net/route_table.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/read_answer.h"
@@ -51,6 +52,21 @@ net::HttpRequest as_get(const net::HttpRequest& request, std::string target) {
   get.method = "GET";
   get.target = std::move(target);
   return get;
+}
+
+std::string target_without(std::string_view target, std::initializer_list<std::string_view> names) {
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  std::string kept(target.substr(0, mark));
+  kept.push_back('?');
+  std::string_view rest = target.substr(std::min(mark + 1, target.size()));
+  while (!rest.empty()) {
+    const std::string_view parameter = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(parameter.size() + 1, rest.size()));
+    const auto name = net::percent_decode(parameter.substr(0, parameter.find('=')));
+    if (name && std::ranges::find(names, *name) != names.end()) continue;
+    kept.append(parameter).push_back('&');
+  }
+  return kept;
 }
 
 Plan to_shard(net::HttpRequest request, ShardNumber shard) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ net::HttpResponse joined(const Answers& answers, std::string body);
 /// The request with another method, target or body; the framing that its headers tell is gone.
 net::HttpRequest with_body(const net::HttpRequest& request, std::string body);
 net::HttpRequest as_get(const net::HttpRequest& request, std::string target);
+
+/// The target without these parameters, however they are escaped, ready for others: it ends with
+/// '?' or '&'.
+std::string target_without(std::string_view target, std::initializer_list<std::string_view> names);
 
 /// Sends the request there as it came; the answer is that shard's.
 Plan to_shard(net::HttpRequest request, ShardNumber shard);

@@ -19,7 +19,6 @@
 #include "detent/check.h"
 #include "gateway/fan_out.h"
 #include "net/http_query.h"
-#include "net/route_table.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/list_cursor.h"
@@ -171,18 +170,7 @@ struct Listing {
 
 /// The list's own parameters, as they were sent, and room for limit and cursor.
 std::string target_without_place(std::string_view target) {
-  const std::size_t mark = std::min(target.find('?'), target.size());
-  std::string kept(target.substr(0, mark));
-  kept.push_back('?');
-  std::string_view rest = target.substr(std::min(mark + 1, target.size()));
-  while (!rest.empty()) {
-    const std::string_view parameter = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(parameter.size() + 1, rest.size()));
-    const auto name = net::percent_decode(parameter.substr(0, parameter.find('=')));
-    if (name == "limit" || name == "cursor") continue;
-    kept.append(parameter).push_back('&');
-  }
-  return kept;
+  return target_without(target, {"limit", "cursor"});
 }
 
 using TaskOrder = std::vector<const ListedTask*>;

@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "delivery/fake_caller.h"
 #include "store/memory_store.h"
 
 namespace detent::server {
@@ -14,42 +15,15 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-struct Call {
-  net::HttpUrl url;
-  net::HttpRequest request;
-  net::HttpCaller::Done done;
-
-  std::string header(std::string_view name) const {
-    for (const auto& [key, value] : request.headers) {
-      if (key == name) return value;
-    }
-    return "";
-  }
-  std::string state() const {
-    const std::size_t at = request.body.find("alert.") + 6;
-    return request.body.substr(at, request.body.find('"', at) - at);
-  }
-};
-
-/// Calls that were begun and not answered. Thread-safe.
-struct Calls {
-  Mutex mutex;
-  std::deque<Call> begun DETENT_GUARDED_BY(mutex);
-};
-
-class FakeCaller final : public net::HttpCaller {
- public:
-  explicit FakeCaller(Calls& calls) : calls_(calls) {}
-  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done) override {
-    const MutexLock lock(calls_.mutex);
-    calls_.begun.push_back({std::move(url), std::move(request), std::move(done)});
-    return 0;
-  }
-  void abandon(CallNumber /*number*/) override {}  // nobody does
-
- private:
-  Calls& calls_;
-};
+std::string header(const FakeCall& call, std::string_view name) {
+  return std::string(call.request.header(name));
+}
+/// "firing" or "recovered".
+std::string state(const FakeCall& call) {
+  const std::string& body = call.request.body;
+  const std::size_t at = body.find("alert.") + 6;
+  return body.substr(at, body.find('"', at) - at);
+}
 
 class AlertsTest : public ::testing::Test {
  public:
@@ -92,15 +66,15 @@ class AlertsTest : public ::testing::Test {
     return calls_.begun.size();
   }
   /// The call that waits for its answer; there must be just one.
-  Call take() {
+  FakeCall take() {
     const MutexLock lock(calls_.mutex);
     EXPECT_EQ(calls_.begun.size(), 1u);
     if (calls_.begun.empty()) return {};
-    Call call = std::move(calls_.begun.front());
+    FakeCall call = std::move(calls_.begun.front());
     calls_.begun.pop_front();
     return call;
   }
-  void answer(Call& call, int status) {
+  void answer(FakeCall& call, int status) {
     if (call.done) call.done(net::HttpResponse{.status = status});
     settle();
   }
@@ -117,34 +91,34 @@ class AlertsTest : public ::testing::Test {
 TEST_F(AlertsTest, TellsThatAFigureIsAboveItsThresholdAndThatItHasRecovered) {
   watch({.pending = 2});
   schedule(3);
-  Call firing = take();
+  FakeCall firing = take();
   EXPECT_EQ(firing.url.authority + firing.url.target, "a.test/alerts");
   EXPECT_EQ(firing.request.method, "POST");
   EXPECT_NE(firing.request.body.find(R"("alert":"pending","unit":"tasks","value":3,)"),
             std::string::npos)
       << firing.request.body;
-  EXPECT_EQ(firing.state(), "firing");
+  EXPECT_EQ(state(firing), "firing");
   answer(firing, 204);
   schedule(5);
   pass(5);
   EXPECT_EQ(begun(), 0u) << "it is told once";
   purge();
-  Call recovered = take();
-  EXPECT_EQ(recovered.state(), "recovered");
+  FakeCall recovered = take();
+  EXPECT_EQ(state(recovered), "recovered");
   answer(recovered, 200);
   pass(5);
   EXPECT_EQ(begun(), 0u);
-  EXPECT_NE(recovered.header("webhook-id"), firing.header("webhook-id"));
+  EXPECT_NE(header(recovered, "webhook-id"), header(firing, "webhook-id"));
 }
 
 TEST_F(AlertsTest, SignsAsWebhooksAreSigned) {
   watch({.pending = 0});
   schedule(1);
-  const Call call = take();
-  const std::string id = call.header("webhook-id");
+  const FakeCall call = take();
+  const std::string id = header(call, "webhook-id");
   const auto now = std::chrono::floor<std::chrono::seconds>(clock_.wall_now());
-  EXPECT_EQ(call.header("webhook-timestamp"), std::to_string(now.time_since_epoch().count()));
-  EXPECT_EQ(call.header("webhook-signature"),
+  EXPECT_EQ(header(call, "webhook-timestamp"), std::to_string(now.time_since_epoch().count()));
+  EXPECT_EQ(header(call, "webhook-signature"),
             sign_webhook({WebhookKey::parse("whsec_" + std::string(32, 'A')).value()},
                          {.id = id, .sent = now, .body = call.request.body}));
 }
@@ -152,15 +126,15 @@ TEST_F(AlertsTest, SignsAsWebhooksAreSigned) {
 TEST_F(AlertsTest, SendsAgainWhatWasNotReceivedLaterAndLater) {
   watch({.pending = 0});
   schedule(1);
-  Call call = take();
-  const std::string id = call.header("webhook-id");
+  FakeCall call = take();
+  const std::string id = header(call, "webhook-id");
   answer(call, 500);
   for (const int wait : {1, 2, 4}) {
     pass(wait - 1);
     EXPECT_EQ(begun(), 0u) << wait;
     pass(1);
     call = take();
-    EXPECT_EQ(call.header("webhook-id"), id);
+    EXPECT_EQ(header(call, "webhook-id"), id);
     if (call.done) call.done(net::CallFailure{.message = "connect: Connection refused"});
     settle();
   }
@@ -174,14 +148,14 @@ TEST_F(AlertsTest, SendsAgainWhatWasNotReceivedLaterAndLater) {
 TEST_F(AlertsTest, WhatWasNotReceivedIsReplacedByWhatIsSoNow) {
   watch({.pending = 0});
   schedule(1);
-  Call call = take();
+  FakeCall call = take();
   purge();
   schedule(1);
   purge();
   answer(call, 503);
   pass(1);
   call = take();
-  EXPECT_EQ(call.state(), "recovered") << "the last word";
+  EXPECT_EQ(state(call), "recovered") << "the last word";
   answer(call, 200);
   pass(60);
   EXPECT_EQ(begun(), 0u);
@@ -191,7 +165,7 @@ TEST_F(AlertsTest, OneThatIsUnderWayWhenItEndsIsCut) {
   watch({.pending = 0});
   schedule(1);
   alerts_.reset();
-  Call call = take();
+  FakeCall call = take();
   if (call.done) call.done(net::HttpResponse{.status = 200});  // too late: nobody minds
 }
 

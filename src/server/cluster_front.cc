@@ -47,15 +47,9 @@ void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> n
   });
 }
 
-net::HttpResponse try_again(const std::string& why) {
-  net::HttpResponse response = http_problem(503, why);
-  response.headers.emplace_back("retry-after", "1");
-  return response;
-}
-
 net::HttpResponse not_sure(ShardNumber shard) {
-  return try_again("shard " + std::to_string(shard) +
-                   " is about to change hands: what was asked may have been done");
+  return http_try_again("shard " + std::to_string(shard) +
+                        " is about to change hands: what was asked may have been done");
 }
 
 /// Takes equally long whatever differs.
@@ -248,7 +242,7 @@ ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered) {
     return ask_node(*address, std::move(part), std::move(answered));
   }
   on_stray_();
-  answered(try_again("no node has shard " + std::to_string(part.shard) + " open just now"));
+  answered(http_try_again("no node has shard " + std::to_string(part.shard) + " open just now"));
   return [] {};
 }
 
@@ -274,8 +268,8 @@ ClusterFront::Abandon ClusterFront::ask_node(const std::string& address, gateway
                                              Answered answered) {
   Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
   if (!url) {
-    answered(try_again("the address of the node that has shard " + std::to_string(part.shard) +
-                       " cannot be used: " + url.error().message));
+    answered(http_try_again("the address of the node that has shard " + std::to_string(part.shard) +
+                            " cannot be used: " + url.error().message));
     return [] {};
   }
   net::HttpRequest request = std::move(part.request);
@@ -299,8 +293,8 @@ ClusterFront::Abandon ClusterFront::ask_node(const std::string& address, gateway
           return question->answer(std::move(*answer));
         }
         on_stray_();
-        question->answer(try_again("shard " + std::to_string(question->shard) + ": " +
-                                   std::get<net::CallFailure>(outcome).message));
+        question->answer(http_try_again("shard " + std::to_string(question->shard) + ": " +
+                                        std::get<net::CallFailure>(outcome).message));
       });
   question->number.store(number, std::memory_order_relaxed);
   return [this, number] { caller_.abandon(number); };
@@ -322,7 +316,7 @@ void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responde
   if (!shard) {
     on_stray_();
     return responder.send(
-        try_again("shard " + std::to_string(number) + " is not open at " + options_.node));
+        http_try_again("shard " + std::to_string(number) + " is not open at " + options_.node));
   }
   const std::string host(request.header(kHostHeader));
   request.peer = std::string(request.header(kPeerHeader));
@@ -389,8 +383,8 @@ void ClusterFront::answer_metrics(const net::HttpRequest& request, net::Responde
 void ClusterFront::answer_ready(const net::Responder& responder) const {
   if (is_ready()) return responder.send({.status = 200, .body = R"({"status":"ready"})"});
   responder.send(
-      try_again("this node has shards that are not open yet, or cannot reach the "
-                "database"));
+      http_try_again("this node has shards that are not open yet, or cannot reach the "
+                     "database"));
 }
 
 void ClusterFront::update(ClusterMap map) {

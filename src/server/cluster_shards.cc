@@ -29,11 +29,7 @@ ServedShard::~ServedShard() {
 }
 
 void ServedShard::handle(net::HttpRequest request, net::Responder responder) {
-  if (!is_serving()) {
-    net::HttpResponse refusal = http_problem(503, "the shard is not open here");
-    refusal.headers.emplace_back("retry-after", "1");
-    return responder.send(std::move(refusal));
-  }
+  if (!is_serving()) return responder.send(http_try_again("the shard is not open here"));
   parts_.routes->handle(std::move(request), std::move(responder));
 }
 

@@ -56,4 +56,10 @@ net::HttpResponse http_problem(int status, std::string_view detail) {
           .body = json::render_http_problem(status, detail)};
 }
 
+net::HttpResponse http_try_again(std::string_view detail) {
+  net::HttpResponse response = http_problem(503, detail);
+  response.headers.emplace_back("retry-after", "1");
+  return response;
+}
+
 }  // namespace detent::server

@@ -74,5 +74,7 @@ class HttpReply {
 
 /// problem+json for what HTTP itself refuses; see json::render_http_problem.
 net::HttpResponse http_problem(int status, std::string_view detail);
+/// 503, for what may work a second later.
+net::HttpResponse http_try_again(std::string_view detail);
 
 }  // namespace detent::server
