@@ -34,8 +34,7 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
 /// Listens from now on. Errors: as HttpServer::start().
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
                                                     std::shared_ptr<net::TlsServer> tls,
-                                                    net::HttpHandler handler,
-                                                    net::HeadCheck check);
+                                                    net::HttpHandler handler, net::HeadCheck check);
 
 /// Null where it is off. Both must outlive it. Errors: as BeanstalkServer::start().
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,

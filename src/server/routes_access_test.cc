@@ -123,6 +123,9 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 class RoutesAccessTest : public RoutesTest {
+ public:
+  ~RoutesAccessTest() override { std::filesystem::remove(file_); }
+
  protected:
   RoutesAccessTest() {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -132,7 +135,6 @@ class RoutesAccessTest : public RoutesTest {
     routes_ = std::make_unique<Routes>(*engine_, *events_, clock_,
                                        RoutesOptions{.access = access_.get()});
   }
-  ~RoutesAccessTest() override { std::filesystem::remove(file_); }
 
   void write_tokens(const std::string& but_for = "") const {
     std::ofstream out(file_);
@@ -172,7 +174,7 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
   for (const Row& row : kTable) {
     ASSERT_EQ(std::string(row.expected).size(), std::size(kTokens));
     std::string actual;
-    for (std::size_t i = 0; i < std::size(kTokens); ++i) {
+    for (const auto& [token, scopes] : kTokens) {
       const std::string key = std::to_string(++keys);  // a used one stands for what it was
       std::string target = replaced(row.pattern, "{queue}", "a.q");
       target = replaced(target, "{id}", schedule_in("a.q", key));
@@ -183,7 +185,7 @@ TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
         target = replaced(target, "{name}", "s");
       }
       if (target == "/v1/events") target += "?types=none";  // refused after who may not
-      actual += letter_of(as(kTokens[i].first, row.method, target, row.body).status);
+      actual += letter_of(as(token, row.method, target, row.body).status);
       as("admin", "DELETE", "/v1/queues/a.q/keys/" + key);
     }
     EXPECT_EQ(actual, row.expected) << row.method << " " << row.pattern;

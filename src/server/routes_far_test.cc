@@ -145,6 +145,12 @@ TEST_F(RoutesFar, ABatchFetchesTheTasksThatAreAway) {
 
 /// Requests with tokens: "dt_a." may do everything with queues a.…, "dt_q" with q.
 class RoutesFarAccess : public RoutesFar {
+ public:
+  ~RoutesFarAccess() override {
+    http_->stop(0ms);
+    std::filesystem::remove(file_);
+  }
+
  protected:
   RoutesFarAccess() {
     file_ = ::testing::TempDir() + "far_tokens_" + std::to_string(getpid()) + ".toml";
@@ -160,10 +166,6 @@ class RoutesFarAccess : public RoutesFar {
     routes_ =
         std::make_unique<Routes>(*engine_, *events_, clock_,
                                  RoutesOptions{.offload = offload_.get(), .access = access_.get()});
-  }
-  ~RoutesFarAccess() override {
-    http_->stop(0ms);
-    std::filesystem::remove(file_);
   }
   net::HttpResponse as(const std::string& token, const std::string& method,
                        const std::string& target, std::string body = "") {

@@ -12,7 +12,6 @@
 namespace detent::server {
 namespace {
 
-using net::HttpResponse;
 using test::RawSocket;
 
 struct Event {
