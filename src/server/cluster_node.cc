@@ -106,6 +106,11 @@ Result<void> ClusterNode::reload_webhook_keys() {
   return ok();
 }
 
+void ClusterNode::check_again() {
+  events_.check_again();
+  for (const auto& shard : shards_.serving()) shard->check_again();
+}
+
 void ClusterNode::end_waits() {
   events_.stop();
   for (const auto& shard : shards_.serving()) shard->end_waits();

@@ -60,7 +60,6 @@ class ClusterNode {
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
-  EventHub& events() noexcept { return events_; }
   /// That of the routes that need no shard.
   EngineThread& engine() noexcept { return here_engine_; }
 
@@ -73,6 +72,8 @@ class ClusterNode {
   }
   /// Has every shard read the keys again. Errors: the first.
   Result<void> reload_webhook_keys();
+  /// Ends streams of events and waits of workers of those who may go on no more.
+  void check_again();
   /// Ends streams of events and waits of workers, for a stop of the HTTP server.
   void end_waits();
   /// Hands all shards over, and leaves. Idempotent. Blocks until others may take them.

@@ -3,10 +3,13 @@
 #include "server/cluster_node.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <atomic>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -17,6 +20,7 @@
 #include "protocol/json/answer_parser.h"
 #include "server/http_reply.h"
 #include "store/memory_lease_table.h"
+#include "store/rocksdb/test_folder.h"
 
 namespace detent::server {
 namespace {
@@ -98,7 +102,7 @@ class World {
 /// A node and its HTTP server.
 class TestNode {
  public:
-  TestNode(World& world, const std::string& name) {
+  TestNode(World& world, const std::string& name, RoutesOptions routes = {}) {
     http_ = net::HttpServer::start(
                 {},
                 [this](net::HttpRequest request, net::Responder responder) {
@@ -108,12 +112,13 @@ class TestNode {
                 },
                 http_problem)
                 .value();
-    node_ = ClusterNode::start(
-                {.me = {name, "127.0.0.1:" + std::to_string(http_->port())},
-                 .secret = std::string(kSecret),
-                 .open = [&world](const ShardLease& lease) { return world.open(lease); }},
-                std::make_unique<World::View>(world), world.clock())
-                .value();
+    node_ =
+        ClusterNode::start({.me = {name, "127.0.0.1:" + std::to_string(http_->port())},
+                            .secret = std::string(kSecret),
+                            .open = [&world](const ShardLease& lease) { return world.open(lease); },
+                            .routes = std::move(routes)},
+                           std::make_unique<World::View>(world), world.clock())
+            .value();
     node_now_ = node_.get();
     client_ = new_client();
   }
@@ -126,6 +131,7 @@ class TestNode {
     node_->stop();
     http_->stop(10s);
   }
+  void check_again() { node_->check_again(); }
   std::unique_ptr<net::HttpClient> new_client() const {
     return net::HttpClient::create("http://" + address(), 60s).value();
   }
@@ -310,6 +316,37 @@ TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
   EXPECT_EQ(a_.send("GET", "/healthz").status, 200);
   world_.set_down(false);
   EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
+}
+
+TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsNoMore) {
+  const TestFolder folder;
+  const std::string file = folder / "tokens.toml";
+  const auto write_token = [&file](const std::string& token) {
+    std::ofstream(file) << "[[token]]\nname = \"one\"\nscopes = [\"consume\"]\nsha256 = \""
+                        << to_hex(hash_token(token)) << "\"\n";
+    chmod(file.c_str(), S_IRUSR | S_IWUSR);
+  };
+  write_token("dt_old");
+  const std::unique_ptr<Access> access = Access::load(file).value();
+  World world(1'000ms);
+  TestNode node(world, "a", {.access = access.get()});
+  const net::HttpHeaders headers{{"authorization", "Bearer dt_old"}};
+  while (node.send("POST", "/v1/queues/q/lease", "", headers).status != 200) {
+  }
+  std::thread looks([&] {
+    const auto client = node.new_client();
+    std::string stats;
+    while (stats.find(R"("waiting_workers":1)") == std::string::npos) {
+      stats = client->send({.method = "GET", .target = "/v1/stats", .headers = headers, .body = ""})
+                  .value()
+                  .body;
+    }
+    write_token("dt_new");
+    EXPECT_TRUE(access->reload());
+    node.check_again();
+  });
+  EXPECT_EQ(node.send("POST", "/v1/queues/q/lease", R"({"wait":"60s"})", headers).status, 401);
+  looks.join();
 }
 
 }  // namespace

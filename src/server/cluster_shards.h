@@ -56,6 +56,8 @@ class ServedShard {
   Result<void> reload_webhook_keys() { return parts_.webhooks->reload_keys(); }
   /// Gives its figures once, on its engine's thread; never when it ends before.
   void ask_figures(UniqueFunction<void(ClusterFigures)> take);
+  /// As Routes::check_again().
+  void check_again() { parts_.routes->check_again(); }
   /// Answers workers that wait for a task, without one.
   void end_waits();
   /// Begins to end it: whoever waits is answered, open leases are written out.

@@ -16,9 +16,9 @@ Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Re
   return access;
 }
 
-void end_streams_at_reload(Reloads& reloads, EventHub& events) {
-  reloads.add("who may go on to watch events", [&events] {
-    events.check_again();
+void check_again_at_reload(Reloads& reloads, std::function<void()> check_again) {
+  reloads.add("who may go on to watch events and to wait", [check_again = std::move(check_again)] {
+    check_again();
     return ok();
   });
 }

@@ -2,6 +2,7 @@
 // beanstalk.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -12,7 +13,6 @@
 #include "net/tls_server.h"
 #include "server/access.h"
 #include "server/beanstalk_server.h"
-#include "server/event_hub.h"
 #include "server/reloads.h"
 #include "server/routes.h"
 
@@ -22,9 +22,9 @@ namespace detent::server {
 /// Errors: as Access::load().
 Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Reloads& reloads);
 
-/// Has each reload end the streams of those who may watch no more. After load_access(), so that it
-/// goes by the tokens just read. `events` must outlive the reloads.
-void end_streams_at_reload(Reloads& reloads, EventHub& events);
+/// Has each reload call `check_again`, which ends the streams and waits of those who may go on no
+/// more. After load_access(), so that it goes by the tokens just read.
+void check_again_at_reload(Reloads& reloads, std::function<void()> check_again);
 
 /// The certificate, read again with each reload; null where plain HTTP was asked for. Errors: as
 /// TlsServer::load(); invalid_argument when one of the two files is missing.

@@ -92,13 +92,16 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                    start_alerts(options, *webhooks, engine_thread, clock));
   reload_keys_of(*webhooks, alerts.get(), with.reloads);
   EventHub events(engine_thread, changes, clock);
-  end_streams_at_reload(with.reloads, events);
   Routes routes(engine_thread, events, clock,
                 {.offload = offload.get(),
                  .cors_origin = options.cors_origin,
                  .access = with.access,
                  .host_names = options.host_names});
   routes.show_deliveries(webhooks->deliverer());
+  check_again_at_reload(with.reloads, [&events, &routes] {
+    events.check_again();
+    routes.check_again();
+  });
   const auto handle = [&routes](net::HttpRequest request, net::Responder responder) {
     routes.handle(std::move(request), std::move(responder));
   };

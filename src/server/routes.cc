@@ -361,18 +361,41 @@ void Routes::cancel_task(const Call& call) {
 void Routes::lease(const Call& call) {
   Result<json::LeaseCall> request = json::parse_lease(call.parameters.front(), call.request.body);
   if (!request) return call.reply.send_error(request.error());
-  const HttpReply reply = call.reply;
-  const bool posted = engine_.post([this, reply, request = *std::move(request)](Engine& engine) {
-    const Engine::WaitId wait = engine.lease_or_wait(
-        request.lease, request.wait, [reply](Result<std::vector<LeasedTask>> tasks) {
-          if (!tasks) return reply.send_error(tasks.error());
-          reply.send_json(200, json::render_leased_tasks(*tasks));
-        });
-    // A worker that goes away while it waits must not be given a task, however many wait.
-    reply.on_gone(
-        [this, wait] { engine_.post_end([wait](Engine& later) { later.abandon_wait(wait); }); });
-  });
-  if (!posted) reply.send_error(overloaded());
+  const bool posted = engine_.post(
+      [this, reply = call.reply, request = *std::move(request),
+       authorization = std::string(call.request.header("authorization"))](Engine& engine) mutable {
+        lease_or_wait(engine, reply, request, std::move(authorization));
+      });
+  if (!posted) call.reply.send_error(overloaded());
+}
+
+void Routes::lease_or_wait(Engine& engine, const HttpReply& reply, const json::LeaseCall& request,
+                           std::string authorization) {
+  const LeaseNumber number = ++last_lease_;
+  if (request.wait > std::chrono::milliseconds{0} && options_.access != nullptr) {
+    LeaseWait waiting{.authorization = std::move(authorization), .queue = request.lease.queue};
+    // Since it was let in, the tokens may have been read again.
+    if (auto refused = refusal_of(waiting)) return reply.send(*std::move(refused));
+    lease_waits_.emplace(number, std::move(waiting));
+  }
+  const Engine::WaitId wait = engine.lease_or_wait(
+      request.lease, request.wait, [this, reply, number](Result<std::vector<LeasedTask>> tasks) {
+        answer_lease(reply, number, tasks);
+      });
+  if (const auto it = lease_waits_.find(number); it != lease_waits_.end()) it->second.wait = wait;
+  // A worker that goes away while it waits must not be given a task, however many wait.
+  reply.on_gone(
+      [this, wait] { engine_.post_end([wait](Engine& later) { later.abandon_wait(wait); }); });
+}
+
+void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
+                          const Result<std::vector<LeasedTask>>& tasks) {
+  auto waited = lease_waits_.extract(number);
+  if (!tasks) return reply.send_error(tasks.error());
+  if (tasks->empty() && waited && waited.mapped().refusal) {
+    return reply.send(*std::move(waited.mapped().refusal));
+  }
+  reply.send_json(200, json::render_leased_tasks(*tasks));
 }
 
 void Routes::complete(const Call& call) {

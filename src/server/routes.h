@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "net/http_server.h"
 #include "net/route_table.h"
 #include "protocol/json/queue_patch.h"
+#include "protocol/json/request_parser.h"
 #include "protocol/json/schedule_parser.h"
 #include "server/access.h"
 #include "server/audit.h"
@@ -63,6 +65,9 @@ class Routes {
   /// What a request is refused with whatever its body says: no such route, or who may not. To be
   /// asked with its head, so that nobody need wait for a body that nobody reads.
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
+  /// Ends the waits for a task of those who may lease no more, which they are told: the tokens have
+  /// been read again. Soon, and without blocking.
+  void check_again();
   /// Answers one request, now or once the engine has. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
 
@@ -169,6 +174,20 @@ class Routes {
   HttpReply reply_to(const net::HttpRequest& request,
                      const std::optional<net::RouteMatch<Endpoint>>& match,
                      net::Responder responder);
+  /// Who waits for a task, and what such a wait ends with when no task comes; else with none.
+  struct LeaseWait {
+    std::string authorization;
+    std::string queue;
+    Engine::WaitId wait = 0;
+    std::optional<net::HttpResponse> refusal = {};
+  };
+  using LeaseNumber = std::uint64_t;
+  void lease_or_wait(Engine& engine, const HttpReply& reply, const json::LeaseCall& request,
+                     std::string authorization);
+  void answer_lease(const HttpReply& reply, LeaseNumber number,
+                    const Result<std::vector<LeasedTask>>& tasks);
+  /// By the tokens as they are now.
+  std::optional<net::HttpResponse> refusal_of(const LeaseWait& wait) const;
   /// What is answered before any handler is asked. Fills `caller`, and has `reply` audit.
   std::optional<net::HttpResponse> answer_at_once(
       const net::HttpRequest& request, const std::optional<net::RouteMatch<Endpoint>>& match,
@@ -219,6 +238,10 @@ class Routes {
   net::RouteTable<Endpoint> table_;
   RefusalLog refusals_;
   const CursorSeal seal_;
+
+  // Touched only by the engine's thread.
+  std::map<LeaseNumber, LeaseWait> lease_waits_;
+  LeaseNumber last_lease_ = 0;
 };
 
 }  // namespace detent::server

@@ -18,6 +18,12 @@ net::HttpResponse refused(const Error& error) {
           .body = json::render_problem(error)};
 }
 
+net::HttpResponse token_needed() {
+  net::HttpResponse response = http_problem(401, "a token is needed: Authorization: Bearer dt_...");
+  response.headers.emplace_back("www-authenticate", "Bearer");
+  return response;
+}
+
 }  // namespace
 
 std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request,
@@ -37,10 +43,7 @@ std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request
   const std::optional<Caller> known = options_.access->identify(request.header("authorization"));
   if (!known) {
     refusals_.note(request.peer);
-    net::HttpResponse response =
-        http_problem(401, "a token is needed: Authorization: Bearer dt_...");
-    response.headers.emplace_back("www-authenticate", "Bearer");
-    return response;
+    return token_needed();
   }
   caller = *known;
   const bool is_of_one_queue = match.pattern.starts_with(kQueuePath);
@@ -48,6 +51,23 @@ std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request
       is_of_one_queue ? caller.may(need, match.parameters.front()) : caller.may_somewhere(need);
   if (is_allowed) return std::nullopt;
   return refused(forbidden(need, is_of_one_queue ? match.parameters.front() : ""));
+}
+
+std::optional<net::HttpResponse> Routes::refusal_of(const LeaseWait& wait) const {
+  const std::optional<Caller> known = options_.access->identify(wait.authorization);
+  if (!known) return token_needed();
+  const Result<void> allowed = known->require(Need::consume, wait.queue);
+  if (!allowed) return refused(allowed.error());
+  return std::nullopt;
+}
+
+void Routes::check_again() {
+  engine_.post_end([this](Engine& engine) {
+    for (auto& [number, waiting] : lease_waits_) {
+      waiting.refusal = refusal_of(waiting);
+      if (waiting.refusal) engine.abandon_wait(waiting.wait);
+    }
+  });
 }
 
 Result<void> permit(Engine& engine, const Caller& caller, Need need, TaskId id) {

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "base/log/log.h"
+#include "net/local_exchange.h"
 #include "server/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 
@@ -136,12 +140,14 @@ class RoutesAccessTest : public RoutesTest {
                                        RoutesOptions{.access = access_.get()});
   }
 
-  void write_tokens(const std::string& but_for = "") const {
+  /// All tokens but one, and another that may only look.
+  void write_tokens(const std::string& but_for = "", const std::string& demoted = "") const {
     std::ofstream out(file_);
     for (const auto& [token, scopes] : kTokens) {
       if (*scopes == '\0' || token == but_for) continue;
       out << "[[token]]\nname = \"" << token << "\"\nsha256 = \""
-          << to_hex(hash_token(std::string("dt_") + token)) << "\"\nscopes = [" << scopes << "]\n";
+          << to_hex(hash_token(std::string("dt_") + token)) << "\"\nscopes = ["
+          << (token == demoted ? "\"read\"" : scopes) << "]\n";
     }
     out.close();
     chmod(file_.c_str(), S_IRUSR | S_IWUSR);
@@ -153,6 +159,18 @@ class RoutesAccessTest : public RoutesTest {
     return client_
         ->send({.method = method, .target = target, .headers = headers, .body = std::move(body)})
         .value();
+  }
+  /// A worker with this token, from when it waits for a task of a.q; it is number `waiting`.
+  test::RawSocket wait_for_task(const std::string& token, int waiting) {
+    const std::string body = R"({"wait":"60s"})";
+    test::RawSocket worker(http_->port());
+    worker.send(
+        "POST /v1/queues/a.q/lease HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dt_" +
+        token + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    const std::string count = "\"waiting_workers\":" + std::to_string(waiting);
+    while (as("admin", "GET", "/v1/stats").body.find(count) == std::string::npos) {
+    }
+    return worker;
   }
   std::string schedule_in(const std::string& queue, const std::string& key) {
     const auto answer = as("admin", "POST", "/v1/tasks",
@@ -397,6 +415,53 @@ TEST_F(RoutesAccessTest, AStreamOfEventsEndsWhenItsTokenIsNoMore) {
     ASSERT_FALSE(byte.empty()) << told;
     told += byte;
   }
+}
+
+TEST_F(RoutesAccessTest, AWaitForATaskEndsWhenItsTokenMayLeaseNoMore) {
+  test::RawSocket revoked = wait_for_task("consume-a", 1);
+  test::RawSocket demoted = wait_for_task("admin-a", 2);
+  test::RawSocket other = wait_for_task("admin", 3);
+  write_tokens("consume-a", "admin-a");
+  ASSERT_TRUE(access_->reload());
+  routes_->check_again();
+  const std::string unknown = revoked.read_response();
+  EXPECT_TRUE(unknown.starts_with("HTTP/1.1 401 ")) << unknown;
+  EXPECT_NE(unknown.find("www-authenticate: Bearer"), std::string::npos) << unknown;
+  const std::string refused = demoted.read_response();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
+  EXPECT_NE(refused.find("consume"), std::string::npos) << refused;
+  // Who may wait still waits, and gets the task that the first in the row would have got.
+  const std::string body = as("admin", "GET", "/v1/stats").body;
+  EXPECT_NE(body.find("\"waiting_workers\":1"), std::string::npos) << body;
+  as("admin", "POST", "/v1/tasks", R"({"queue":"a.q","payload":"for the last"})");
+  EXPECT_NE(other.read_response().find("for the last"), std::string::npos);
+}
+
+TEST_F(RoutesAccessTest, AWaitThatEndsInVainIsNotRefused) {
+  test::RawSocket worker = wait_for_task("consume-a", 1);
+  routes_->check_again();
+  advance(60s);
+  const std::string answer = worker.read_response();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
+  EXPECT_TRUE(answer.ends_with(R"({"tasks":[]})")) << answer;
+}
+
+TEST_F(RoutesAccessTest, AWaitThatTheEngineComesToAfterTheReloadDoesNotBegin) {
+  std::promise<void> go_on;
+  std::promise<std::optional<net::HttpResponse>> answer;
+  ASSERT_TRUE(engine_->post([stands = go_on.get_future()](Engine&) { stands.wait(); }));
+  routes_->handle({.method = "POST",
+                   .target = "/v1/queues/a.q/lease",
+                   .headers = {{"authorization", "Bearer dt_consume-a"}},
+                   .body = R"({"wait":"60s"})"},
+                  net::Responder(std::make_shared<net::LocalExchange>(
+                      [&answer](std::optional<net::HttpResponse> response) {
+                        answer.set_value(std::move(response));
+                      })));
+  write_tokens("consume-a");
+  ASSERT_TRUE(access_->reload());
+  go_on.set_value();
+  expect_problem(answer.get_future().get().value(), 401, {"a token is needed"});
 }
 
 TEST_F(RoutesAccessTest, WhatAdministratorsDoIsLogged) {

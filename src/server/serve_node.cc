@@ -118,7 +118,7 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
     with.reloads.add("the webhook keys in " + options.webhook_keys.string(),
                      [&node] { return node->reload_webhook_keys(); });
   }
-  end_streams_at_reload(with.reloads, node->events());
+  check_again_at_reload(with.reloads, [&node] { node->check_again(); });
   const Watchdog watchdog(with.manager, node->engine(), with.clock);
   door.open(*node);
   announce(options, http->port(), "");

@@ -1,15 +1,19 @@
 // The server as systemd runs it: what it tells of itself, and what it reads again when it is told
 // to. The test is the service manager.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
+#include <cstdint>
 #include <fstream>
 #include <string>
 
 #include "client/api_client.h"
+#include "server/access_token.h"
 #include "server/test_notify_socket.h"
 #include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
+#include "tests/support/raw_socket.h"
 
 namespace detent {
 namespace {
@@ -91,6 +95,47 @@ TEST_F(Service, FeedsTheWatchdog) {
     if (told == "WATCHDOG=1") ++fed;
     is_ready = is_ready || told == "READY=1";
   }
+  EXPECT_EQ(server_.stop(), 0);
+}
+
+TEST_F(Service, EndsWhatARevokedTokenWaitsForAndWatches) {
+  const std::string tokens = folder_ / "tokens.toml";
+  const auto write_tokens = [&tokens](const std::string& names) {
+    std::ofstream out(tokens);
+    for (const char name : names) {
+      out << "[[token]]\nname = \"" << name << "\"\nscopes = [\"consume\"]\nsha256 = \""
+          << server::to_hex(server::hash_token(std::string("dt_") + name)) << "\"\n";
+    }
+    out.close();
+    chmod(tokens.c_str(), S_IRUSR | S_IWUSR);
+  };
+  write_tokens("ab");
+  write_settings("auth = \"" + tokens + "\"\n");
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(socket_.next(), "READY=1");
+  const auto port = static_cast<std::uint16_t>(std::stoi(server_.url().substr(17)));
+  const auto ask = [port](const std::string& line) {
+    test::RawSocket client(port);
+    client.send(line + " HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dt_a\r\n");
+    return client;
+  };
+  test::RawSocket worker = ask("POST /v1/queues/q/lease");
+  worker.send("Content-Length: 14\r\n\r\n{\"wait\":\"60s\"}");
+  test::RawSocket watcher = ask("GET /v1/events?types=stats");
+  watcher.send("\r\n");
+  EXPECT_EQ(watcher.read(15), "HTTP/1.1 200 OK");
+  std::string stats;
+  while (stats.find("\"waiting_workers\":1") == std::string::npos) {
+    test::RawSocket looks = ask("GET /v1/stats");
+    looks.send("\r\n");
+    stats = looks.read_response();
+    ASSERT_TRUE(stats.starts_with("HTTP/1.1 200 ")) << stats;
+  }
+  write_tokens("b");
+  server_.signal(SIGHUP);
+  const std::string answer = worker.read_response();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << answer;
+  EXPECT_TRUE(watcher.read_to_last_chunk().ends_with("0\r\n\r\n"));
   EXPECT_EQ(server_.stop(), 0);
 }
 
