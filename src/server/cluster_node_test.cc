@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -20,7 +22,6 @@
 #include "protocol/json/answer_parser.h"
 #include "server/http_reply.h"
 #include "store/memory_lease_table.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent::server {
 namespace {
@@ -319,8 +320,7 @@ TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
 }
 
 TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsNoMore) {
-  const TestFolder folder;
-  const std::string file = folder / "tokens.toml";
+  const std::string file = ::testing::TempDir() + "cluster_" + std::to_string(getpid()) + ".toml";
   const auto write_token = [&file](const std::string& token) {
     std::ofstream(file) << "[[token]]\nname = \"one\"\nscopes = [\"consume\"]\nsha256 = \""
                         << to_hex(hash_token(token)) << "\"\n";
@@ -347,6 +347,7 @@ TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsNoMore) {
   });
   EXPECT_EQ(node.send("POST", "/v1/queues/q/lease", R"({"wait":"60s"})", headers).status, 401);
   looks.join();
+  std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "protocol/json/stats_parser.h"
 #include "server/event_hub.h"
 #include "server/routes.h"
+#include "store/fault_store.h"
 #include "store/memory_store.h"
 
 namespace detent::server {
@@ -27,7 +28,7 @@ class RoutesTest : public ::testing::Test {
 
  protected:
   void start() {
-    store_ = MemoryStore::open(*disk_).value();
+    store_ = std::make_unique<FaultStore>(MemoryStore::open(*disk_).value());
     engine_ = std::make_unique<EngineThread>(
         OpenEngine{.store = nullptr,
                    .engine = Engine::open(*store_, clock_, {.changes = &changes_}).value()},
@@ -103,7 +104,7 @@ class RoutesTest : public ::testing::Test {
 
   ManualClock clock_;
   std::unique_ptr<MemoryDisk> disk_ = std::make_unique<MemoryDisk>();
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<FaultStore> store_;
   ChangeFeed changes_;
   std::unique_ptr<EngineThread> engine_;
   std::unique_ptr<EventHub> events_;
