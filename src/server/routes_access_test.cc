@@ -426,11 +426,10 @@ TEST_F(RoutesAccessTest, AWaitForATaskEndsWhenItsTokenMayLeaseNoMore) {
   routes_->check_again();
   const std::string unknown = revoked.read_response();
   EXPECT_TRUE(unknown.starts_with("HTTP/1.1 401 ")) << unknown;
-  EXPECT_NE(unknown.find("www-authenticate: Bearer"), std::string::npos) << unknown;
   const std::string refused = demoted.read_response();
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
   EXPECT_NE(refused.find("consume"), std::string::npos) << refused;
-  // Who may wait still waits, and gets what the first in the row would have got.
+  // Who still may gets what the first in the row would have got.
   as("admin", "POST", "/v1/tasks", R"({"queue":"a.q","payload":"for the last"})");
   EXPECT_NE(other.read_response().find("for the last"), std::string::npos);
 }
@@ -459,6 +458,7 @@ TEST_F(RoutesAccessTest, AWaitThatTheEngineComesToAfterTheReloadDoesNotBegin) {
   write_tokens("consume-a");
   ASSERT_TRUE(access_->reload());
   go_on.set_value();
+  advance(60s);  // one that waited would have ended in vain
   expect_problem(answer.get_future().get().value(), 401, {"a token is needed"});
 }
 

@@ -139,5 +139,21 @@ TEST_F(Service, EndsWhatARevokedTokenWaitsForAndWatches) {
   EXPECT_EQ(server_.stop(), 0);
 }
 
+TEST_F(Service, ABodyThatIsTooBigCostsNoMemory) {
+  constexpr std::size_t kGrowth = std::size_t{8} << 20U;
+  write_settings("");
+  ASSERT_TRUE(server_.start());
+  test::RawSocket greedy(server_.beanstalk_port());
+  ASSERT_TRUE(greedy.send("put 0 0 0 3000000000\r\n"));
+  const std::size_t before = server_.resident_bytes();
+  const std::string part(std::size_t{1} << 20U, 'x');
+  for (int i = 0; i < 128; ++i) ASSERT_TRUE(greedy.send(part));
+  EXPECT_LT(server_.resident_bytes(), before + kGrowth);
+  test::RawSocket other(server_.beanstalk_port());
+  ASSERT_TRUE(other.send("put 0 0 0 1\r\nx\r\n"));
+  EXPECT_EQ(other.read(9), "INSERTED ");
+  EXPECT_EQ(server_.stop(), 0);
+}
+
 }  // namespace
 }  // namespace detent
