@@ -356,9 +356,12 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// to be kept, and commits. Cost: a key a lease.
   Result<void> close();
 
-  /// Looks whether the wall clock was stepped. turn() does, too; who calls verbs after a long sleep
-  /// calls it first, because a date is turned into a tick at once.
-  void notice_clock();
+  /// Before verbs that came while others ran, or after a long sleep: looks whether the wall clock
+  /// was stepped, because a date is turned into a tick at once, and makes ready what has become due
+  /// since the last turn, so that it is handed out before what these verbs make. A lease that has
+  /// run out meanwhile still counts until the turn: its worker may have been in time. Costs one
+  /// part of the firing, as turn() does.
+  void catch_up();
   /// One round: fires what is due, ends leases that ran out, serves waiting workers, commits, and
   /// moves tasks between memory and disk, a small part of them at a time. Work is bounded:
   /// next_wakeup() is now when some is left. Returns the error that stopped the engine, if one has.
@@ -533,6 +536,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   // Steps of a turn.
   void decide_schedules();
   void refresh_schedules();
+  void notice_clock();
+  std::vector<LoadedTask*> fire_tasks(Tick now);
   void fire_due();
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void want_serving(Queue& queue);
@@ -617,9 +622,10 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   bool is_out_of_room_ = false;            // the last page was not loaded to its end
   Tick next_shrink_ = 0;                   // not before: the last attempt was in vain
   std::vector<Queue*> cut_queues_;
-  std::uint32_t sweep_at_ = 0;  // in loaded_: make_room() goes on there
-  int waived_ = 0;              // turns in a row in which moves gave way
-  MonotonicTime last_fired_{};  // when fire_due() was called last
+  std::uint32_t sweep_at_ = 0;           // in loaded_: make_room() goes on there
+  int waived_ = 0;                       // turns in a row in which moves gave way
+  MonotonicTime last_fired_{};           // when fire_tasks() was called last
+  std::uint64_t fired_before_turn_ = 0;  // of counters_.fired, by the end of the last turn
   std::optional<Error> stopped_by_;
 
   // The timers of a wheel are the indices of the slab above it.

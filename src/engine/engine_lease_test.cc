@@ -319,5 +319,21 @@ TEST_F(EngineLease, ATaskScheduledAndLeasedInOneTurnHasItsPayload) {
   engine_->check_invariants();
 }
 
+// Its worker may have asked in time, and had to wait for the engine.
+TEST_F(EngineLease, ALeaseThatRanOutWhileTheEngineWasBusyCountsUntilTheTurn) {
+  schedule("q", 0ms);
+  schedule("q", 0ms);
+  const LeaseToken in_time = lease("q")[0].lease;
+  const LeaseToken too_late = lease("q")[0].lease;
+  clock_.advance(61s);
+  engine_->catch_up();
+  engine_->check_invariants();
+  EXPECT_EQ(engine_->complete(in_time).value(), LeaseOutcome::done);
+  settle();
+  EXPECT_EQ(complete(too_late), LeaseOutcome::conflict);
+  EXPECT_EQ(engine_->stats().counters.leases_expired, 1u);
+  engine_->check_invariants();
+}
+
 }  // namespace
 }  // namespace detent

@@ -56,7 +56,7 @@ void EngineThread::run() {
   for (bool going_on = true; going_on;) {
     std::vector<Command> commands;
     going_on = take_commands(commands);  // once it is false nothing more can be posted
-    opened_.engine->notice_clock();
+    opened_.engine->catch_up();
     for (Command& command : commands) command(*opened_.engine);
     if (const Result<void> turned = opened_.engine->turn(); !turned) note_failure(turned.error());
     if (has_failed_) try_reopen();

@@ -62,6 +62,26 @@ TEST_F(EngineThreadTest, WakesForADueTaskAndServesAWaitingWorker) {
   EXPECT_EQ(served.get(), 1u);
 }
 
+// A commit takes its time, and meanwhile tasks become due and requests come in.
+TEST_F(EngineThreadTest, WhatBecameDueDuringACommitIsHandedOutBeforeWhatCameInAfterIt) {
+  start();
+  const TaskId due_first = schedule_by_thread(10ms).value().task.id;
+  std::promise<std::vector<LeasedTask>> promise;
+  std::future<std::vector<LeasedTask>> leased = promise.get_future();
+  ASSERT_TRUE(thread_->post([&](Engine& busy) {
+    busy.after_commit([&](const Result<void>&) {
+      clock_.advance(50ms);
+      EXPECT_TRUE(thread_->post([&](Engine& engine) {
+        EXPECT_TRUE(engine.schedule(request("q", 0ms)));
+        promise.set_value(engine.lease({.queue = "q"}).value());
+      }));
+    });
+  }));
+  const std::vector<LeasedTask> tasks = leased.get();
+  ASSERT_EQ(tasks.size(), 1u);
+  EXPECT_EQ(tasks[0].task.id, due_first);
+}
+
 TEST_F(EngineThreadTest, ADateIsNotEarlyWhenTheClockWasSteppedBackWhileTheEngineSlept) {
   start();
   clock_.await_waiters(1);

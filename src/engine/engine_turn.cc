@@ -93,7 +93,6 @@ Result<void> Engine::recover() {
 
 Result<void> Engine::turn() {
   const MonotonicTime start = clock_.now();
-  const std::uint64_t fired = counters_.fired;
   if (!stopped_by_) {
     notice_clock();
     decide_schedules();
@@ -102,7 +101,8 @@ Result<void> Engine::turn() {
     serve_waits();
     serve_delivery_wait();
   }
-  const bool is_storm = counters_.fired - fired >= kStormTasks;
+  const std::uint64_t fired = counters_.fired - std::exchange(fired_before_turn_, counters_.fired);
+  const bool is_storm = fired >= kStormTasks;
   TRY(commit());
   TRY(sync_if_due());
   TRY(tend_memory(start, is_storm ? Load::storm : Load::usual));
@@ -141,8 +141,15 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
   return wakeup;
 }
 
-void Engine::fire_due() {
+void Engine::catch_up() {
+  notice_clock();
+  if (stopped_by_) return;
   const Tick now = time_.now();
+  for (const LoadedTask* task : fire_tasks(now)) due_wheel_.schedule(task->index, now);
+}
+
+/// Makes ready what is due, or a part of it; returns the tasks whose leases have run out.
+std::vector<Engine::LoadedTask*> Engine::fire_tasks(Tick now) {
   std::vector<LoadedTask*> ran_out;
   const auto fire_task = [&](std::uint32_t index) {
     LoadedTask& task = loaded_[index];
@@ -158,6 +165,12 @@ void Engine::fire_due() {
   last_fired_ = start;
   while (due_wheel_.advance(now, fire_task, kFireLimit).more && clock_.now() < until) {
   }
+  return ran_out;
+}
+
+void Engine::fire_due() {
+  const Tick now = time_.now();
+  std::vector<LoadedTask*> ran_out = fire_tasks(now);
   while (ran_out.size() > kLeaseEndLimit) {
     due_wheel_.schedule(ran_out.back()->index, now);  // in the next turn
     ran_out.pop_back();

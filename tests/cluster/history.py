@@ -18,7 +18,7 @@ TIMED = "timed"  # the queue with a worker always there: its lateness is the clu
 
 @dataclasses.dataclass
 class Event:
-    kind: str  # put, handout, complete, fail, extend, cancel, move, read
+    kind: str  # put, handout, complete, fail, extend, cancel, move, read; take: a lease unanswered
     start: float
     end: float
     outcome: str  # done, unknown, conflict, missing, refused
@@ -212,7 +212,12 @@ def check_names(history, report):
 
 
 def check_order(history, lives, report):
-    """In a quiet phase a queue hands out by due time what lies ready. Lateness is of it, too."""
+    """In a quiet phase a queue hands out by due time what lies ready. Lateness is of it, too. A
+    task may have been in a lease that was not answered, and have come back since."""
+    unanswered = collections.defaultdict(list)
+    for event in history.events:
+        if event.kind == "take":
+            unanswered[event.queue].append(event)
     for begin, end in history.quiet:
         queues = collections.defaultdict(list)
         for life in lives.values():
@@ -230,8 +235,11 @@ def check_order(history, lives, report):
             # that was ready by then is out of order.
             latest = None
             for at, known, handout in handed:
+                ready = max(known, handout.due)
+                was_away = any(take.start < at and take.end > ready
+                               for take in unanswered[handout.queue])
                 if latest and handout.due < latest.due - 2 and at > latest.at and \
-                        max(known, handout.due) < latest.at - SLACK_MS:
+                        ready < latest.at - SLACK_MS and not was_away:
                     report.violated("order", handout, f"after {latest.task}, which was due "
                                     f"{latest.due - handout.due} ms later")
                 if latest is None or handout.due > latest.due:

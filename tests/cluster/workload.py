@@ -203,6 +203,7 @@ class Client:
         if status != 200:
             if status not in (0, 503):
                 raise AssertionError(f"a lease was answered {status}: {answer}")
+            self.history.add("take", start, end, "unknown", queue=queue)
             self.rest()
             return []
         held = []

@@ -96,7 +96,7 @@ class SimulatedNode final : public ShardHost {
     const auto it = served_.find(shard);
     if (it == served_.end() || !it->second.engine || !is_sure_of(shard)) return refuse(false);
     Served& served = it->second;
-    served.engine->notice_clock();
+    served.engine->catch_up();
     auto result = verb(*served.engine);
     if (answers_before_commit_) {
       answer(served.lease, result);
