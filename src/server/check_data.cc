@@ -8,7 +8,6 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "detent/clock.h"
 #include "protocol/json/json_writer.h"
 #include "server/open_engine.h"
 #include "store/store_check.h"
@@ -18,8 +17,7 @@ namespace detent::server {
 namespace {
 
 Result<StoreReport> report_on(const cli::CheckOptions& options) {
-  SystemClock clock;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options, clock));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options));
   using Shown = cli::Progress::Shown;
   const bool is_watched = cli::terminal_of_process().is_error_terminal;
   cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,

@@ -115,9 +115,9 @@ Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& cl
   return options.store.empty() ? open() : with_patience<OpenEngine>(clock, open);
 }
 
-Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, Clock& clock) {
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options) {
   if (!options.store.empty()) {
-    return PostgresStore::open({.url = options.store, .owner = random_owner()}, clock);
+    return PostgresStore::open_to_read({.url = options.store});
   }
   std::error_code error;
   if (!std::filesystem::is_directory(options.data, error) ||

@@ -47,7 +47,7 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 
 /// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
 /// would be made a data folder; `unavailable` while a server has it open.
-Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, Clock& clock);
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options);
 
 /// Where the data is, for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);

@@ -169,5 +169,14 @@ TYPED_TEST(StoreKeys, KeyMayComeBackAfterItWasTrimmed) {
   EXPECT_EQ(this->key("k"), key_record("k", 4));
 }
 
+TYPED_TEST(StoreKeys, TrimFindsAKeyThatExpiresBeforeThoseTrimmedLast) {
+  this->write_key(key_record("a", 1, at_ms(50)));
+  this->write_key(key_record("b", 2, at_ms(80)));
+  EXPECT_EQ(this->trim(100), 2u);
+  this->write_key(key_record("c", 3, at_ms(30)));
+  this->write_key(key_record("d", 4, at_ms(80)));
+  EXPECT_EQ(this->trim(100), 2u);
+}
+
 }  // namespace
 }  // namespace detent

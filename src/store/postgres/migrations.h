@@ -14,5 +14,8 @@ inline constexpr int kSchemaVersion = 2;
 /// when nothing is missing it only asks. Errors: invalid_argument when a newer program made the
 /// tables, or we may not; unavailable.
 Result<void> migrate(Connection& connection);
+/// Changes nothing. Errors: not_found when there are no tables; invalid_argument when they are of
+/// another version; unavailable.
+Result<void> expect_migrated(Connection& connection);
 
 }  // namespace detent

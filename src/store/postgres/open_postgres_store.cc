@@ -32,6 +32,14 @@ std::string session_name(const PostgresStoreOptions& options) {
   return options.node.empty() ? shard : shard + " of " + options.node;
 }
 
+std::unique_ptr<Connection> new_connection(const PostgresStoreOptions& options) {
+  return std::make_unique<Connection>(
+      ConnectionOptions{.url = options.url,
+                        .statement_timeout = options.statement_timeout,
+                        .idle_timeout = options.lease / 2,
+                        .application_name = session_name(options)});
+}
+
 /// The keys of a queue are after this and before end_of_keys(); the first four bytes are its
 /// number.
 std::string end_of_keys(std::uint32_t queue) {
@@ -41,7 +49,7 @@ std::string end_of_keys(std::uint32_t queue) {
 
 }  // namespace
 
-OpenPostgresStore::OpenPostgresStore(const PostgresStoreOptions& options, Clock& clock,
+OpenPostgresStore::OpenPostgresStore(const PostgresStoreOptions& options,
                                      std::unique_ptr<Connection> connection,
                                      const ClaimedShard& claimed)
     : options_(options),
@@ -49,18 +57,12 @@ OpenPostgresStore::OpenPostgresStore(const PostgresStoreOptions& options, Clock&
       connection_(std::move(connection)),
       fence_(claimed.fence),
       last_id_(claimed.last_id),
-      last_queue_number_(claimed.last_queue) {
-  if (!options.epoch) lease_.emplace(options, clock);
-}
+      last_queue_number_(claimed.last_queue) {}
 
 Result<std::unique_ptr<Store>> OpenPostgresStore::open(const PostgresStoreOptions& options,
                                                        Clock& clock) {
   const std::string opening = "open store " + shown_postgres_url(options.url);
-  auto connection =
-      std::make_unique<Connection>(ConnectionOptions{.url = options.url,
-                                                     .statement_timeout = options.statement_timeout,
-                                                     .idle_timeout = options.lease / 2,
-                                                     .application_name = session_name(options)});
+  std::unique_ptr<Connection> connection = new_connection(options);
   if (Result<void> migrated = migrate(*connection); !migrated) {
     return with_context(opening, std::move(migrated).error());
   }
@@ -69,10 +71,26 @@ Result<std::unique_ptr<Store>> OpenPostgresStore::open(const PostgresStoreOption
                                            : claim_shard(*connection, options);
   if (!claimed) return with_context(opening, claimed.error());
   std::unique_ptr<OpenPostgresStore> store(
-      new OpenPostgresStore(options, clock, std::move(connection), *claimed));
+      new OpenPostgresStore(options, std::move(connection), *claimed));
+  if (!options.epoch) store->lease_.emplace(options, clock);
   if (Result<void> trimmed = store->trim_due_counts(); !trimmed) {
     return with_context(opening, std::move(trimmed).error());
   }
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<std::unique_ptr<Store>> OpenPostgresStore::open_to_read(
+    const PostgresStoreOptions& options) {
+  const std::string opening = "open store " + shown_postgres_url(options.url) + " to read";
+  std::unique_ptr<Connection> connection = new_connection(options);
+  if (Result<void> known = expect_migrated(*connection); !known) {
+    return with_context(opening, std::move(known).error());
+  }
+  const Result<ClaimedShard> shard = look_at_shard(*connection);
+  if (!shard) return with_context(opening, shard.error());
+  std::unique_ptr<OpenPostgresStore> store(
+      new OpenPostgresStore(options, std::move(connection), *shard));
+  store->write_failed_ = true;
   return std::unique_ptr<Store>(std::move(store));
 }
 
@@ -106,6 +124,10 @@ Result<void> OpenPostgresStore::write(const WriteBatch& batch, Durability durabi
   TRY(change(batch_statement(fence_, batch), durability));
   last_id_ = std::max(last_id_, batch.last_id);
   for (const WriteBatch::Put& put : batch.puts) last_id_ = std::max(last_id_, put.to.place.id);
+  for (const KeyRecord& key : batch.keys) {
+    if (!key.expires_at) continue;
+    keys_trimmed_to_ = std::min(keys_trimmed_to_, milliseconds_of(*key.expires_at));
+  }
   for (const QueueRecord& queue : batch.queues) {
     last_queue_number_ = std::max(last_queue_number_, queue.number);
   }
@@ -191,14 +213,23 @@ Result<std::size_t> OpenPostgresStore::trim_keys(WallTime now, std::size_t limit
   const std::string until = parameters.add_bigint(milliseconds_of(now));
   const std::string most = parameters.add_bigint(
       static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<int>::max())));
-  statement.add("expired", "select name from detent.task_key where shard = $1 and expires_ms <= " +
-                               until + " order by expires_ms, name limit " + most);
+  // The entries of what was removed stay in the index for a while: it is not begun at the front.
+  const std::string from = parameters.add_bigint(keys_trimmed_to_);
+  statement.add(
+      "expired",
+      "select name, expires_ms from detent.task_key where shard = $1 and expires_ms >= " + from +
+          " and expires_ms <= " + until + " order by expires_ms, name limit " + most);
   statement.add("trimmed",
                 "delete from detent.task_key using expired where task_key.shard = $1 and "
                 "task_key.name = expired.name returning 1");
   ASSIGN_OR_RETURN(
       const Rows rows,
-      change(std::move(statement).finish("(select count(*) from trimmed)"), Durability::buffered));
+      change(
+          std::move(statement).finish(
+              "(select count(*) from trimmed), coalesce((select max(expires_ms) from expired), " +
+              from + ")"),
+          Durability::buffered));
+  keys_trimmed_to_ = rows.bigint(0, 2);
   return static_cast<std::size_t>(rows.bigint(0, 1));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -21,6 +22,7 @@ namespace detent {
 class OpenPostgresStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
+  static Result<std::unique_ptr<Store>> open_to_read(const PostgresStoreOptions& options);
   ~OpenPostgresStore() override;
   OpenPostgresStore(const OpenPostgresStore&) = delete;
   OpenPostgresStore& operator=(const OpenPostgresStore&) = delete;
@@ -44,8 +46,8 @@ class OpenPostgresStore final : public Store {
   Result<std::uint64_t> begin_epoch() override;
 
  private:
-  OpenPostgresStore(const PostgresStoreOptions& options, Clock& clock,
-                    std::unique_ptr<Connection> connection, const ClaimedShard& claimed);
+  OpenPostgresStore(const PostgresStoreOptions& options, std::unique_ptr<Connection> connection,
+                    const ClaimedShard& claimed);
   TaskRows tasks() noexcept { return {*connection_, fence_}; }
   /// Runs what changes the shard; after an error nothing is changed any more (contract 2).
   Result<Rows> change(Statement statement, Durability durability);
@@ -59,9 +61,10 @@ class OpenPostgresStore final : public Store {
   TaskId last_id_;
   std::uint32_t last_queue_number_ = 0;
   std::uint64_t counted_writes_ = 0;  // since sums of 0 were removed
-  bool write_failed_ = false;         // contract 2
+  std::int64_t keys_trimmed_to_ = std::numeric_limits<std::int64_t>::min();  // none expired before
+  bool write_failed_ = false;                                                // contract 2
   bool claim_is_unused_ = true;       // the epoch of opening was given to nobody
-  std::optional<LeaseKeeper> lease_;  // without an epoch; last: its thread ends first
+  std::optional<LeaseKeeper> lease_;  // of its own; last: its thread ends first
 };
 
 }  // namespace detent

@@ -15,19 +15,27 @@ struct FreeOptions {
   void operator()(PQconninfoOption* options) const noexcept { PQconninfoFree(options); }
 };
 
+Result<void> check_url(const std::string& url) {
+  const std::unique_ptr<PQconninfoOption, FreeOptions> parsed(
+      PQconninfoParse(url.c_str(), nullptr));
+  if (parsed && is_postgres_url(url)) return ok();
+  return Error{ErrorCode::invalid_argument,
+               "open store: this is no address of a PostgreSQL database, as "
+               "postgres://user@host:5432/database is one",
+               "store"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> PostgresStore::open(const PostgresStoreOptions& options,
                                                    Clock& clock) {
-  const std::unique_ptr<PQconninfoOption, FreeOptions> parsed(
-      PQconninfoParse(options.url.c_str(), nullptr));
-  if (!parsed || !is_postgres_url(options.url)) {
-    return Error{ErrorCode::invalid_argument,
-                 "open store: this is no address of a PostgreSQL database, as "
-                 "postgres://user@host:5432/database is one",
-                 "store"};
-  }
+  TRY(check_url(options.url));
   return OpenPostgresStore::open(options, clock);
+}
+
+Result<std::unique_ptr<Store>> PostgresStore::open_to_read(const PostgresStoreOptions& options) {
+  TRY(check_url(options.url));
+  return OpenPostgresStore::open_to_read(options);
 }
 
 bool is_postgres_url(const std::string& url) noexcept {

@@ -35,6 +35,11 @@ Statement claim_statement(const PostgresStoreOptions& options) {
   return claim;
 }
 
+/// Of what refusal() is made.
+constexpr const char* kRefusal =
+    "select cluster.shards, lease.node, coalesce(extract(epoch from lease.until - "
+    "clock_timestamp()) * 1000, 0)::bigint from detent.cluster, detent.lease where lease.shard = 0";
+
 Error refusal(const Rows& state) {
   const std::int64_t shards = state.bigint(0, 0);
   if (shards > 1) {
@@ -88,10 +93,7 @@ Result<ClaimedShard> claim_shard(Connection& connection, const PostgresStoreOpti
   DETENT_CHECK(options.owner != 0);
   std::vector<Statement> statements = make_cluster(1);
   statements.push_back(claim_statement(options));
-  statements.emplace_back(
-      "select cluster.shards, lease.node, coalesce(extract(epoch from lease.until - "
-      "clock_timestamp()) * 1000, 0)::bigint from detent.cluster, detent.lease where lease.shard = "
-      "0");
+  statements.emplace_back(kRefusal);
   ASSIGN_OR_RETURN(const std::vector<Rows> rows, connection.run(statements));
   const Rows& claimed = rows.at(rows.size() - 2);
   if (claimed.empty()) return refusal(rows.back());
@@ -100,6 +102,25 @@ Result<ClaimedShard> claim_shard(Connection& connection, const PostgresStoreOpti
                                 .writes = 1},
                       .last_id = TaskId{static_cast<std::uint64_t>(claimed.bigint(0, 1))},
                       .last_queue = static_cast<std::uint32_t>(claimed.bigint(0, 2))};
+}
+
+Result<ClaimedShard> look_at_shard(Connection& connection) {
+  ASSIGN_OR_RETURN(
+      const std::vector<Rows> rows,
+      connection.run(
+          {Statement("select shard.epoch, last_id, last_queue from detent.shard, detent.lease "
+                     "where shard.shard = 0 and lease.shard = 0 and " +
+                     std::string(kHasRunOut) + " and (select shards from detent.cluster) = 1"),
+           Statement(kRefusal)}));
+  const Rows& shard = rows.at(0);
+  if (shard.empty() && rows.at(1).empty()) {
+    return Error{ErrorCode::not_found, "no server has been started on it", "store"};
+  }
+  if (shard.empty()) return refusal(rows.at(1));
+  return ClaimedShard{
+      .fence = {.shard = 0, .epoch = static_cast<std::uint64_t>(shard.bigint(0, 0)), .writes = 1},
+      .last_id = TaskId{static_cast<std::uint64_t>(shard.bigint(0, 1))},
+      .last_queue = static_cast<std::uint32_t>(shard.bigint(0, 2))};
 }
 
 Result<ClaimedShard> enter_shard(Connection& connection, std::uint32_t shard, std::uint64_t epoch) {

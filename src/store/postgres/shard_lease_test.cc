@@ -72,6 +72,34 @@ TEST_F(PostgresShards, TablesOfTheFirstVersionBecomeAClusterOfOneShard) {
   EXPECT_EQ(store->last_id(), due_place(1).id);
 }
 
+// Who checks the data of a server that is stopped must not void the leases that it has kept.
+TEST_F(PostgresShards, ALookAtAServersDataChangesNothing) {
+  EXPECT_EQ(PostgresStore::open_to_read({.url = url_}).error().code, ErrorCode::not_found);
+  EXPECT_EQ(value("select count(*) from pg_namespace where nspname = 'detent'"), "0");
+  std::unique_ptr<Store> single = open_single().value();
+  ASSERT_TRUE(single->write(full_batch(1), Durability::synced));
+  EXPECT_EQ(PostgresStore::open_to_read({.url = url_}).error().code, ErrorCode::unavailable);
+  single.reset();
+  const std::string rows =
+      "select string_agg(x::text, ' ') from (select shard::text from "
+      "detent.shard union all select lease::text from detent.lease) as x";
+  const std::string before = value(rows) + contents();
+  const std::unique_ptr<Store> looking = PostgresStore::open_to_read({.url = url_}).value();
+  EXPECT_EQ(count(*looking), 1u);
+  EXPECT_EQ(looking->last_id(), due_place(1).id);
+  EXPECT_FALSE(looking->write(new_task(2), Durability::synced));
+  EXPECT_FALSE(looking->begin_epoch());
+  EXPECT_FALSE(looking->trim_keys(at_ms(10), 10));
+  EXPECT_EQ(value(rows) + contents(), before);
+  single = open_single().value();
+  EXPECT_FALSE(looking->queues()) << "it is another's now";
+}
+
+TEST_F(PostgresShards, AClustersDataIsNotLookedAtAsAServersIs) {
+  opened_table(4);
+  EXPECT_EQ(PostgresStore::open_to_read({.url = url_}).error().code, ErrorCode::invalid_argument);
+}
+
 // Stores of shards.
 
 TEST_F(PostgresShards, NothingIsReadForOneWhoseShardAnotherHasTaken) {
