@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -148,13 +149,32 @@ std::string render(const NamesBody& body, std::string_view list, const Texts& na
 
 using ShardOfName = std::function<std::optional<ShardNumber>(std::string_view)>;
 
+/// What stands beside the names goes to each shard, of which there may be many.
+constexpr std::size_t kMostRepeatedBytes = std::size_t{64} << 10;
+
+std::size_t size_of(const std::vector<json::JsonMember>& members) {
+  std::size_t size = 0;
+  for (const json::JsonMember& member : members) size += member.name.size() + member.value.size();
+  return size;
+}
+
 /// Takes `body`, which is the request's, apart by what `shard_of` says of each name.
-Plan take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::string_view list,
+Step take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::string_view list,
                       const ShardOfName& shard_of) {
   Elements elements{.texts = body.names, .shards = {}};
   elements.shards.reserve(body.names.size());
   for (const std::string_view name : body.names) {
     elements.shards.push_back(shard_of(json::unescape(name)));
+  }
+  std::set<ShardNumber> several;
+  for (const auto& shard : elements.shards) {
+    if (shard) several.insert(*shard);
+  }
+  if (several.size() > 1 && size_of(body.others) > kMostRepeatedBytes) {
+    return problem({ErrorCode::too_large,
+                    "what stands beside \"" + std::string(list) + "\" has more than " +
+                        std::to_string(kMostRepeatedBytes) + " bytes and is for several shards",
+                    ""});
   }
   return take_apart(std::move(request), elements,
                     [&](const Texts& names) { return render(body, list, names); });
@@ -193,7 +213,7 @@ Plan plan_schedule_batch(net::HttpRequest request, ShardNumber shards) {
   return plan;
 }
 
-Plan plan_named_tasks(net::HttpRequest request, ShardNumber shards) {
+Step plan_named_tasks(net::HttpRequest request, ShardNumber shards) {
   const std::optional<NamesBody> body = read_names(request.body, "ids");
   if (body) {
     return take_names_apart(std::move(request), *body, "ids", [shards](std::string_view text) {
@@ -205,7 +225,7 @@ Plan plan_named_tasks(net::HttpRequest request, ShardNumber shards) {
   return to_shard(std::move(request), queue ? shard_of_queue(*queue, shards) : 0);
 }
 
-Plan plan_leases(net::HttpRequest request, ShardNumber shards) {
+Step plan_leases(net::HttpRequest request, ShardNumber shards) {
   const std::optional<NamesBody> body = read_names(request.body, "leases");
   if (!body) return to_shard(std::move(request), 0);
   return take_names_apart(std::move(request), *body, "leases", [shards](std::string_view text) {

@@ -14,8 +14,8 @@ namespace detent::gateway {
 /// `POST /v1/tasks/batch`.
 Plan plan_schedule_batch(net::HttpRequest request, ShardNumber shards);
 /// `POST /v1/tasks/cancel` and `/move`.
-Plan plan_named_tasks(net::HttpRequest request, ShardNumber shards);
-/// `POST /v1/leases/…`.
-Plan plan_leases(net::HttpRequest request, ShardNumber shards);
+Step plan_named_tasks(net::HttpRequest request, ShardNumber shards);
+/// `POST /v1/leases/…`. Both: too_large when more than 64 KiB would go to several shards each.
+Step plan_leases(net::HttpRequest request, ShardNumber shards);
 
 }  // namespace detent::gateway

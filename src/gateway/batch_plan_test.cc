@@ -91,5 +91,22 @@ TEST(BatchPlan, AnAnswerThatIsNotForTheElementsIsAnErrorOfEach) {
   }
 }
 
+TEST(BatchPlan, WhatEveryShardWouldBeToldAnewIsBounded) {
+  const auto body = [](const char* leases, std::size_t size) {
+    return R"({"leases":)" + std::string(leases) + R"(,"error":")" + std::string(size, 'x') +
+           R"("})";
+  };
+  const auto play = [](const Part&) { return results("1"); };
+  constexpr const char* kOfTwoShards = R"(["1-100","1-101"])";
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  CarriedOut done = carry_out(post("/v1/leases/fail", body(kOfTwoShards, kMost)), kShards, play);
+  EXPECT_EQ(done.answer.status, 413) << done.answer.body;
+  EXPECT_TRUE(done.rounds.empty());
+  done = carry_out(post("/v1/leases/fail", body(kOfTwoShards, kMost - 100)), kShards, play);
+  EXPECT_EQ(done.answer.status, 200) << done.answer.body;
+  done = carry_out(post("/v1/leases/fail", body(R"(["1-100"])", kMost)), kShards, play);
+  EXPECT_EQ(done.answer.status, 200) << "one is sent it as it came";
+}
+
 }  // namespace
 }  // namespace detent::gateway

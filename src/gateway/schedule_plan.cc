@@ -56,6 +56,33 @@ net::HttpResponse is_elsewhere(const std::string& target) {
                   "queue"});
 }
 
+Plan remove_from(const net::HttpRequest& request, const std::vector<ShardNumber>& shards,
+                 net::HttpResponse then) {
+  net::HttpRequest remove = as_get(request, path_of_schedule(request.target));
+  remove.method = "DELETE";
+  Plan plan;
+  for (const ShardNumber shard : shards) plan.parts.push_back({shard, remove});
+  plan.join = [then = std::move(then)](Answers removed) -> Step {
+    if (auto failure = first_server_failure(removed)) return *std::move(failure);
+    return then;
+  };
+  return plan;
+}
+
+/// The schedule is put on the shard `own`, and `put` the answer to that; `again` are those to who
+/// has it now.
+Step leave_one(const net::HttpRequest& request, ShardNumber own, net::HttpResponse put,
+               Answers again) {
+  std::vector<ShardNumber> others = holders(again);
+  std::erase(others, own);
+  if (!others.empty() && others.front() < own) {
+    return remove_from(request, {own}, is_elsewhere(request.target));
+  }
+  if (auto failure = first_server_failure(again)) return *std::move(failure);
+  if (others.empty()) return put;
+  return remove_from(request, others, std::move(put));
+}
+
 }  // namespace
 
 Plan plan_put_schedule(net::HttpRequest request, ShardNumber shards) {
@@ -63,13 +90,20 @@ Plan plan_put_schedule(net::HttpRequest request, ShardNumber shards) {
   if (!queue) return to_shard(std::move(request), 0);  // which refuses it
   const ShardNumber own = shard_of_queue(*queue, shards);
   const net::HttpRequest& asked = request;
-  return look_for_schedule(asked, shards, [request, own](Answers answers) -> Step {
+  return look_for_schedule(asked, shards, [request, own, shards](Answers answers) -> Step {
     const std::vector<ShardNumber> found = holders(answers);
-    const bool is_other = std::ranges::any_of(found, [own](ShardNumber one) { return one != own; });
-    if (is_other) return is_elsewhere(request.target);
+    if (!found.empty() && found.front() != own) return is_elsewhere(request.target);
     // A shard that does not answer may have one of this name.
     if (auto failure = first_server_failure(answers)) return *std::move(failure);
-    return to_shard(request, own);
+    Plan put = to_shard(request, own);
+    if (found.size() == 1) return put;
+    put.join = [request, own, shards](Answers made) -> Step {
+      if (!is_success(made.front())) return std::move(made.front());
+      return look_for_schedule(request, shards, [request, own, put = made.front()](Answers again) {
+        return leave_one(request, own, put, std::move(again));
+      });
+    };
+    return put;
   });
 }
 

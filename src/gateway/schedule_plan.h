@@ -3,7 +3,10 @@
 //
 // A name is unique in the cluster because a schedule is put only where no other shard has one of
 // its name. Two who put the same name into queues of two shards at the same instant may both find
-// it free; then reading answers with one of the two, and removing removes both.
+// it free. So who has put a new one looks again: of several the one on the lowest shard stays, and
+// whoever sees others removes them, or its own, before it answers. Who is cut off before that
+// leaves two; then reading answers with the one on the lowest shard, removing removes both, and
+// putting it there again leaves one.
 #pragma once
 
 #include "gateway/request_plan.h"

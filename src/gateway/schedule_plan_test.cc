@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "gateway/plan_fixture.h"
@@ -39,7 +42,7 @@ struct Shards {
 TEST(SchedulePlan, ItIsPutWhereItsQueueIs) {
   for (const Shards& shards : {Shards{}, Shards{.have = {1}}}) {
     const CarriedOut done = carry_out(put_in_queue_of(1), kShards, shards);
-    ASSERT_EQ(done.rounds.size(), 2U);
+    ASSERT_EQ(done.rounds.size(), shards.have.empty() ? 3U : 2U) << "a new one is looked for again";
     ASSERT_EQ(done.rounds[0].size(), kShards);
     EXPECT_EQ(done.rounds[0][0].request.method, "GET");
     EXPECT_EQ(done.rounds[0][0].request.target, "/v1/schedules/s");
@@ -99,6 +102,76 @@ TEST(SchedulePlan, ANameThatTwoShardsHaveIsRemovedFromBoth) {
   const CarriedOut verb =
       carry_out(post("/v1/schedules/s/trigger", ""), kShards, Shards{.have = {0, 2}});
   EXPECT_EQ(verb.rounds.at(1).size(), 1U);
+}
+
+/// Shards that keep what they are given.
+class KeepingShards {
+ public:
+  net::HttpResponse operator()(const Part& part) {
+    if (part.request.method == "PUT") have_.insert(part.shard);
+    const bool has = have_.contains(part.shard);
+    if (part.request.method == "DELETE") have_.erase(part.shard);
+    return has ? ok_json(part.request.method + std::to_string(part.shard)) : not_there();
+  }
+  std::set<ShardNumber> have_;
+};
+
+/// One who puts a schedule, a round of questions at a time.
+class Putting {
+ public:
+  explicit Putting(ShardNumber shard) : step_(plan_request(put_in_queue_of(shard), kShards)) {}
+
+  /// False when it is answered.
+  bool go_on(KeepingShards& shards) {
+    Plan* const plan = std::get_if<Plan>(&step_);
+    if (plan == nullptr) return false;
+    std::vector<net::HttpResponse> answers;
+    for (const Part& part : plan->parts) answers.push_back(shards(part));
+    Step next = plan->join(std::move(answers));
+    step_ = std::move(next);
+    return true;
+  }
+  int status() const { return std::get<net::HttpResponse>(step_).status; }
+
+ private:
+  Step step_;
+};
+
+// In every order in which the rounds of two can follow each other.
+TEST(SchedulePlan, OfTwoThatArePutAtOnceOneIsLeftAndItsOwnerToldSo) {
+  for (unsigned order = 0; order < 256; ++order) {
+    SCOPED_TRACE(order);
+    KeepingShards shards;
+    Putting lower(0);
+    Putting higher(2);
+    for (int bit = 0; bit < 8; ++bit) {
+      (void)((order >> bit & 1U) != 0 ? lower : higher).go_on(shards);
+    }
+    while (lower.go_on(shards) || higher.go_on(shards)) {
+    }
+    ASSERT_EQ(shards.have_.size(), 1U);
+    EXPECT_EQ((*shards.have_.begin() == 0 ? lower : higher).status(), 200);
+    EXPECT_TRUE(lower.status() == 200 || higher.status() == 200);
+  }
+}
+
+TEST(SchedulePlan, PutAgainOnTheLowestOfTwoShardsItIsLeftThereAlone) {
+  KeepingShards shards;
+  shards.have_ = {1, 2};
+  EXPECT_EQ(carry_out(put_in_queue_of(2), kShards, std::ref(shards)).answer.status, 409);
+  EXPECT_EQ(shards.have_.size(), 2U);
+  EXPECT_EQ(carry_out(put_in_queue_of(1), kShards, std::ref(shards)).answer.body, "PUT1");
+  EXPECT_EQ(shards.have_, std::set<ShardNumber>{1});
+}
+
+TEST(SchedulePlan, WhoCannotSeeWhetherThereAreTwoSaysSo) {
+  int looks = 0;
+  const auto play = [&looks](const Part& part) {
+    if (part.request.method == "PUT") return made();
+    if (part.shard == 0 && ++looks == 2) return unreachable();
+    return not_there();
+  };
+  EXPECT_EQ(carry_out(put_in_queue_of(1), kShards, play).answer.status, 503);
 }
 
 }  // namespace
