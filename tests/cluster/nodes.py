@@ -85,13 +85,15 @@ class Node:
         self.is_sick = False  # a fault is at it: no client can expect answers of it
 
     def start(self):
-        url = f"postgresql://postgres@127.0.0.1:{self.database.port}/cluster"
+        url = self.options.get("database_url") or (
+            f"postgresql://postgres@127.0.0.1:{self.database.port}/cluster")
+        address = [] if self.options.get("is_reached_directly") else [
+            "--node-address", f"127.0.0.1:{self.others.port}"]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [self.program, "serve", "--node", self.name, "--store", url, "--http",
-                 "127.0.0.1:0", "--node-address", f"127.0.0.1:{self.others.port}", "--node-lease",
-                 f"{self.options['lease_ms']}ms", "--shards", str(self.options["shards"]),
-                 "--beanstalk", "off"],
+                 "127.0.0.1:0", *address, "--node-lease", f"{self.options['lease_ms']}ms",
+                 "--shards", str(self.options["shards"]), "--beanstalk", "off"],
                 stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         found = re.search(r"http://[\d.]+:(\d+)", line)

@@ -38,6 +38,8 @@ def wait_until(is_so, seconds, what):
 
 
 class PrivatePostgres:
+    fsync = "off"
+
     def __init__(self):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not programs:
@@ -69,10 +71,10 @@ class PrivatePostgres:
             seen = output.tell()
             self.process = subprocess.Popen(
                 [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder, "-c",
-                 "listen_addresses=127.0.0.1", "-p", str(self.port), "-c", "fsync=off", "-c",
-                 "shared_buffers=32MB", "-c", "max_connections=200"], cwd="/",
+                 "listen_addresses=127.0.0.1", "-p", str(self.port), "-c", f"fsync={self.fsync}",
+                 "-c", "shared_buffers=32MB", "-c", "max_connections=200"], cwd="/",
                 stdout=output, stderr=output, preexec_fn=die_with_parent, **self.as_account())
-        wait_until(lambda: b"ready to accept connections" in log.read_bytes()[seen:], 30,
+        wait_until(lambda: b"system is ready to accept" in log.read_bytes()[seen:], 30,
                    "PostgreSQL starts")
 
     def kill(self):
