@@ -94,8 +94,11 @@ class KeeperSimulation {
     int owners = 0;
     for (const auto& node : nodes_) {
       if (!node->is_alive || !node->host.serves(shard)) continue;
-      const std::optional<MonotonicTime> until = node->keeper.held_until(shard);
-      owners += until && *until > clock_.now() ? 1 : 0;
+      for (const ShardLease& lease : node->keeper.held()) {
+        if (lease.shard != shard) continue;
+        const std::optional<MonotonicTime> until = node->keeper.held_until(lease);
+        owners += until && *until > clock_.now() ? 1 : 0;
+      }
     }
     return owners;
   }

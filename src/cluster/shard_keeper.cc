@@ -26,10 +26,15 @@ std::uint64_t rank_of(std::string_view node, ShardNumber shard) noexcept {
 std::size_t fair_share(const std::vector<Member>& members, std::string_view node,
                        ShardNumber shards) {
   const auto me = std::ranges::find(members, node, &Member::node);
-  DETENT_CHECK(me != members.end());
-  const auto rank = static_cast<std::size_t>(
-      std::ranges::count_if(members, [&](const Member& other) { return other.node < me->node; }));
-  return shards / members.size() + (rank < shards % members.size() ? 1 : 0);
+  DETENT_CHECK(me != members.end() && me->presence == Presence::staying);
+  std::size_t staying = 0;
+  std::size_t rank = 0;
+  for (const Member& other : members) {
+    if (other.presence == Presence::leaving) continue;
+    ++staying;
+    if (other.node < me->node) ++rank;
+  }
+  return shards / staying + (rank < shards % staying ? 1 : 0);
 }
 
 ShardKeeper::ShardKeeper(LeaseTable& table, ShardHost& host, const Clock& clock, Member me,
@@ -51,7 +56,8 @@ Result<void> ShardKeeper::step() {
   ASSIGN_OR_RETURN(ClusterView view, table_.beat(me_, held()));
   renewed(view, asked_at);
   members_ = std::move(view.members);
-  const std::size_t share = is_retiring_ ? 0 : fair_share(members_, me_.node, table_.shards());
+  const bool is_retiring = me_.presence == Presence::leaving;
+  const std::size_t share = is_retiring ? 0 : fair_share(members_, me_.node, table_.shards());
   close_surplus(share);
   if (open_count() < held_.size()) {
     next_step_ = std::min(next_step_, asked_at + table_.lease_length() / kLooksALease);
@@ -122,8 +128,9 @@ Result<void> ShardKeeper::take_missing(const std::vector<ShardNumber>& free, std
 
 std::size_t ShardKeeper::nodes_before_me(ShardNumber shard) const {
   const std::uint64_t mine = rank_of(me_.node, shard);
-  return static_cast<std::size_t>(std::ranges::count_if(
-      members_, [&](const Member& member) { return rank_of(member.node, shard) > mine; }));
+  return static_cast<std::size_t>(std::ranges::count_if(members_, [&](const Member& member) {
+    return member.presence == Presence::staying && rank_of(member.node, shard) > mine;
+  }));
 }
 
 std::size_t ShardKeeper::open_count() const noexcept {
@@ -131,9 +138,9 @@ std::size_t ShardKeeper::open_count() const noexcept {
       std::ranges::count_if(held_, [](const auto& entry) { return !entry.second.is_closing; }));
 }
 
-std::optional<MonotonicTime> ShardKeeper::held_until(ShardNumber shard) const noexcept {
-  const auto it = held_.find(shard);
-  if (it == held_.end()) return std::nullopt;
+std::optional<MonotonicTime> ShardKeeper::held_until(const ShardLease& lease) const noexcept {
+  const auto it = held_.find(lease.shard);
+  if (it == held_.end() || it->second.epoch != lease.epoch) return std::nullopt;
   return it->second.until;
 }
 

@@ -45,8 +45,8 @@ class ShardHost {
   virtual void drop(ShardNumber shard) = 0;
 };
 
-/// How many of `shards` are the share of the member `node`, which must be among `members`. Those of
-/// all members add up to `shards`. O(members).
+/// How many of `shards` are the share of the member `node`, which must be among `members` and not
+/// be leaving. Those of all that stay add up to `shards`. O(members).
 std::size_t fair_share(const std::vector<Member>& members, std::string_view node,
                        ShardNumber shards);
 
@@ -64,13 +64,15 @@ class ShardKeeper {
   /// sooner while shards are being closed.
   MonotonicTime next_step() const noexcept { return next_step_; }
 
-  /// From now on closes all and takes none. Steps go on until is_empty(); then leave the table.
-  void retire() noexcept { is_retiring_ = true; }
+  /// From now on closes all and takes none, and tells the others, who take what it gives up. Steps
+  /// go on until is_empty(); then leave the table.
+  void retire() noexcept { me_.presence = Presence::leaving; }
   bool is_empty() const noexcept { return held_.empty(); }
 
-  /// Until when nobody else can have taken the shard, by this node's clock; nothing when it is not
-  /// this node's. Past it the node hands out no task of the shard, though it may still own it.
-  std::optional<MonotonicTime> held_until(ShardNumber shard) const noexcept;
+  /// Until when nobody else can have taken the shard since it was taken at this epoch, by this
+  /// node's clock; nothing when it is not this node's, or its own anew. Past it the node hands out
+  /// no task of the shard, though it may still own it.
+  std::optional<MonotonicTime> held_until(const ShardLease& lease) const noexcept;
   /// By number, those that are being closed as well.
   std::vector<ShardLease> held() const;
   const std::vector<Member>& members() const noexcept { return members_; }
@@ -93,12 +95,11 @@ class ShardKeeper {
   LeaseTable& table_;
   ShardHost& host_;
   const Clock& clock_;
-  const Member me_;
+  Member me_;
   Rng rng_;
   std::map<ShardNumber, Holding> held_;
   std::vector<Member> members_;
   MonotonicTime next_step_;
-  bool is_retiring_ = false;
 };
 
 }  // namespace detent

@@ -35,6 +35,13 @@ TEST(FairShare, SumsUpToAllShards) {
   }
 }
 
+TEST(FairShare, IsOfThoseThatStay) {
+  std::vector<Member> members{{"ada", ""}, {"ben", ""}, {"cay", ""}};
+  members[0].presence = Presence::leaving;
+  EXPECT_EQ(fair_share(members, "ben", 7), 4u);
+  EXPECT_EQ(fair_share(members, "cay", 7), 3u);
+}
+
 class ShardKeepers : public ::testing::Test {
  protected:
   static constexpr seconds kLease{10};
@@ -55,7 +62,7 @@ TEST_F(ShardKeepers, TakeAllWhenAlone) {
   EXPECT_EQ(held(), 6u);
   for (ShardNumber shard = 0; shard < 6; ++shard) {
     EXPECT_TRUE(host_.serves(shard));
-    EXPECT_EQ(keeper_.held_until(shard), clock_.now() + kLease);
+    EXPECT_EQ(keeper_.held_until({shard, 1}), clock_.now() + kLease);
   }
 }
 
@@ -113,7 +120,7 @@ TEST_F(ShardKeepers, StepSeveralTimesInALease) {
   }
   EXPECT_GT(clock_.now() - start, kLease * 3);
   EXPECT_EQ(held(), 6u);
-  EXPECT_EQ(keeper_.held_until(0), clock_.now() + kLease);
+  EXPECT_EQ(keeper_.held_until({0, 1}), clock_.now() + kLease);
 }
 
 TEST_F(ShardKeepers, LookAgainSoonWhileShardsAreBeingClosed) {
@@ -133,7 +140,7 @@ TEST_F(ShardKeepers, DropWhatAnotherHasTaken) {
   meet("ben");
   ASSERT_TRUE(keeper_.step());
   EXPECT_FALSE(host_.serves(4));
-  EXPECT_EQ(keeper_.held_until(4), std::nullopt);
+  EXPECT_EQ(keeper_.held_until({4, 1}), std::nullopt);
 }
 
 TEST_F(ShardKeepers, AreNotSureOfALeasePastItsEndWhenTheTableDoesNotAnswer) {
@@ -144,7 +151,7 @@ TEST_F(ShardKeepers, AreNotSureOfALeasePastItsEndWhenTheTableDoesNotAnswer) {
   const Result<void> failed = keeper_.step();
   EXPECT_EQ(failed.error().code, ErrorCode::unavailable);
   EXPECT_GT(keeper_.next_step(), clock_.now());
-  EXPECT_EQ(keeper_.held_until(0), taken_at + kLease);
+  EXPECT_EQ(keeper_.held_until({0, 1}), taken_at + kLease);
   EXPECT_EQ(held(), 6u);  // nobody else may have it: it goes on when the table answers
   table_.set_unreachable(false);
   clock_.advance(kLease);
@@ -158,7 +165,7 @@ TEST_F(ShardKeepers, CountALeaseFromBeforeTheyAskedForIt) {
   const MonotonicTime asked_at = clock_.now();
   ASSERT_TRUE(keeper_.step());
   clock_.advance(seconds{1});
-  EXPECT_EQ(keeper_.held_until(0), asked_at + kLease);
+  EXPECT_EQ(keeper_.held_until({0, 1}), asked_at + kLease);
 }
 
 TEST_F(ShardKeepers, GiveUpAllWhenTheyRetire) {
@@ -172,11 +179,39 @@ TEST_F(ShardKeepers, GiveUpAllWhenTheyRetire) {
   EXPECT_EQ(table_.beat({"ben", ""}, {})->free.size(), 6u);
 }
 
+TEST_F(ShardKeepers, TakeTheShareOfOneThatLeaves) {
+  Member ben{"ben", ""};
+  ASSERT_TRUE(table_.beat(ben, {}));
+  ASSERT_TRUE(keeper_.step());
+  EXPECT_EQ(held(), 3u);
+  ben.presence = Presence::leaving;
+  ASSERT_TRUE(table_.beat(ben, {}));
+  ASSERT_TRUE(keeper_.step());
+  EXPECT_EQ(held(), 6u);
+  EXPECT_EQ(keeper_.members().size(), 2u) << "who still has shards can be asked for them";
+}
+
+TEST_F(ShardKeepers, TellTheOthersThatTheyLeave) {
+  ASSERT_TRUE(keeper_.step());
+  keeper_.retire();
+  ASSERT_TRUE(keeper_.step());
+  EXPECT_EQ(table_.beat({"ben", ""}, {})->members.front().presence, Presence::leaving);
+}
+
+TEST_F(ShardKeepers, AreNotSureOfAShardAtAnEpochBeforeItsLast) {
+  ASSERT_TRUE(keeper_.step());
+  clock_.advance(kLease);
+  ASSERT_TRUE(table_.give_up(**table_.take(4, "ben")));
+  ASSERT_TRUE(keeper_.step());  // drops it and takes it again
+  EXPECT_EQ(keeper_.held_until({4, 1}), std::nullopt);
+  EXPECT_EQ(keeper_.held_until({4, 3}), clock_.now() + kLease);
+}
+
 TEST_F(ShardKeepers, TakeBackNothingThatTheyAreClosing) {
   ASSERT_TRUE(keeper_.step());
   meet("ben");
   ASSERT_TRUE(keeper_.step());  // closes three
-  ASSERT_TRUE(table_.leave("ben"));
+  ASSERT_TRUE(table_.leave({"ben", ""}));
   ASSERT_TRUE(keeper_.step());  // wants six again
   EXPECT_EQ(keeper_.held().back().epoch, 1u);
   clock_.advance(kCloseTime);

@@ -30,10 +30,15 @@ namespace detent {
 
 using ShardNumber = std::uint32_t;
 
+/// Whether a member takes its share of the shards, or is on its way out and still has some.
+enum class Presence : std::uint8_t { staying, leaving };
+
 /// A node of the cluster, as it wants to be known and reached.
 struct Member {
   std::string node;     // its name, unique in the cluster; 1 … 64 letters, digits and .-_
   std::string address;  // where others send requests: "10.0.0.7:7070"
+  std::uint64_t incarnation = 0;  // another at each start
+  Presence presence = Presence::staying;
 
   friend bool operator==(const Member&, const Member&) = default;
 };
@@ -74,17 +79,19 @@ class LeaseTable {
   /// How long a lease lasts from when it was taken or renewed, and a member from its last beat.
   virtual std::chrono::milliseconds lease_length() const noexcept = 0;
 
-  /// Says that a member is alive, and renews those of `held` that still are its own at that epoch;
-  /// a lease that has run out but was not taken by anybody is among them. Errors, besides: another
-  /// is alive under this name, at another address (unavailable: it may leave).
+  /// Says that a member is alive, and how it is to be known from now on, and renews those of `held`
+  /// that still are its own at that epoch; a lease that has run out but was not taken by anybody is
+  /// among them. Errors, besides: another is alive under this name, at another address
+  /// (unavailable: it may leave).
   virtual Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) = 0;
   /// Takes a shard whose lease has run out; nothing when another was faster.
   virtual Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) = 0;
   /// Lets the lease run out now, so that another may take the shard. Does nothing when it is held
   /// at another epoch.
   virtual Result<void> give_up(const ShardLease& lease) = 0;
-  /// The member leaves: it counts no longer from now on. Its shards stay its own.
-  virtual Result<void> leave(const std::string& node) = 0;
+  /// The member leaves: it counts no longer from now on. Its shards stay its own. Does nothing when
+  /// another start of the node, or another node of this name, has beaten since.
+  virtual Result<void> leave(const Member& me) = 0;
   /// All shards, by number.
   virtual Result<std::vector<ShardOwner>> owners() = 0;
 };

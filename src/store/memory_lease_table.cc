@@ -25,9 +25,9 @@ Result<ClusterView> MemoryLeaseTable::beat(const Member& me, std::span<const Sha
   const MonotonicTime until = now + lease_length_;
   const auto known = members_.find(me.node);
   const bool is_taken = known != members_.end() && known->second.until > now;
-  if (is_taken && known->second.address != me.address)
-    return node_name_in_use(me.node, known->second.address);
-  members_.insert_or_assign(me.node, Seen{me.address, until});
+  if (is_taken && known->second.member.address != me.address)
+    return node_name_in_use(me.node, known->second.member.address);
+  members_.insert_or_assign(me.node, Seen{me, until});
   std::erase_if(members_, [now](const auto& member) { return member.second.until <= now; });
   ClusterView view;
   for (const ShardLease& lease : held) {
@@ -36,7 +36,7 @@ Result<ClusterView> MemoryLeaseTable::beat(const Member& me, std::span<const Sha
     row.until = until;
     view.held.push_back(lease);
   }
-  for (const auto& [node, seen] : members_) view.members.push_back({node, seen.address});
+  for (const auto& [node, seen] : members_) view.members.push_back(seen.member);
   for (ShardNumber shard = 0; shard < shards(); ++shard) {
     if (has_run_out(rows_[shard])) view.free.push_back(shard);
   }
@@ -59,9 +59,12 @@ Result<void> MemoryLeaseTable::give_up(const ShardLease& lease) {
   return ok();
 }
 
-Result<void> MemoryLeaseTable::leave(const std::string& node) {
+Result<void> MemoryLeaseTable::leave(const Member& me) {
   TRY(count_call());
-  members_.erase(node);
+  const auto known = members_.find(me.node);
+  const bool is_me = known != members_.end() && known->second.member.address == me.address &&
+                     known->second.member.incarnation == me.incarnation;
+  if (is_me) members_.erase(known);
   return ok();
 }
 

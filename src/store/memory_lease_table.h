@@ -24,7 +24,7 @@ class MemoryLeaseTable final : public LeaseTable {
   Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override;
   Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override;
   Result<void> give_up(const ShardLease& lease) override;
-  Result<void> leave(const std::string& node) override;
+  Result<void> leave(const Member& me) override;
   Result<std::vector<ShardOwner>> owners() override;
 
   /// How often the table was asked, by any method.
@@ -39,7 +39,7 @@ class MemoryLeaseTable final : public LeaseTable {
     MonotonicTime until = MonotonicTime::min();
   };
   struct Seen {
-    std::string address;
+    Member member;
     MonotonicTime until;
   };
 

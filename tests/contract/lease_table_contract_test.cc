@@ -138,7 +138,7 @@ TYPED_TEST(LeaseTableContract, AMemberMovesToAnotherAddressOnceNobodyIsAliveAtTh
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
   this->advance(kLease + minutes{1});
   EXPECT_EQ(this->b_.beat(moved, {})->members, (std::vector<Member>{moved}));
-  ASSERT_TRUE(this->b_.leave("ada"));
+  ASSERT_TRUE(this->b_.leave(moved));
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
 }
 
@@ -220,14 +220,38 @@ TYPED_TEST(LeaseTableContract, ForgetsMembersThatDoNotBeatOrLeave) {
   this->advance(kLease - kAlmostALease);
   EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{this->ben_}));
   ASSERT_TRUE(this->a_.beat(this->ada_, {}));
-  ASSERT_TRUE(this->b_.leave("ben"));
-  ASSERT_TRUE(this->b_.leave("ben"));
+  ASSERT_TRUE(this->b_.leave(this->ben_));
+  ASSERT_TRUE(this->b_.leave(this->ben_));
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
+}
+
+TYPED_TEST(LeaseTableContract, NobodyLeavesForAnotherStartOrANamesake) {
+  Member before = this->ada_;
+  before.incarnation = 0xFFFF'FFFF'FFFF'FFF1;
+  Member now = before;
+  now.incarnation = 7;
+  ASSERT_TRUE(this->a_.beat(before, {}));
+  ASSERT_TRUE(this->b_.beat(now, {})) << "started again at the same address";
+  ASSERT_TRUE(this->a_.leave(before));
+  Member elsewhere = now;
+  elsewhere.address = "10.0.0.9:7070";
+  ASSERT_TRUE(this->a_.leave(elsewhere));
+  EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{now, this->ben_}));
+  ASSERT_TRUE(this->a_.leave(now));
+  EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{this->ben_}));
+}
+
+TYPED_TEST(LeaseTableContract, TellsWhoIsLeaving) {
+  Member leaving = this->ada_;
+  leaving.presence = Presence::leaving;
+  ASSERT_TRUE(this->a_.beat(this->ada_, {}));
+  ASSERT_TRUE(this->a_.beat(leaving, {}));
+  EXPECT_EQ(this->b_.beat(this->ben_, {})->members, (std::vector<Member>{leaving, this->ben_}));
 }
 
 TYPED_TEST(LeaseTableContract, AMemberThatLeavesKeepsItsShards) {
   const std::vector<ShardLease> held = {**this->a_.take(0, "ada")};
-  ASSERT_TRUE(this->a_.leave("ada"));
+  ASSERT_TRUE(this->a_.leave(this->ada_));
   EXPECT_EQ(*this->b_.take(0, "ben"), std::nullopt);
   EXPECT_EQ(this->a_.beat(this->ada_, held)->held, held);
 }

@@ -97,8 +97,8 @@ class ConnectedLeases final : public LeaseTable {
   Result<void> give_up(const ShardLease& lease) override {
     return connection_.call([&] { return leases().give_up(lease); });
   }
-  Result<void> leave(const std::string& node) override {
-    return connection_.call([&] { return leases().leave(node); });
+  Result<void> leave(const Member& me) override {
+    return connection_.call([&] { return leases().leave(me); });
   }
   Result<std::vector<ShardOwner>> owners() override {
     return connection_.call([&] { return leases().owners(); });

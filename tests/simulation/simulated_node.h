@@ -37,6 +37,8 @@ class SimulatedNode final : public ShardHost {
   }
 
   void start() {
+    is_retiring_ = false;
+    me_.incarnation = rng_.next();
     keeper_ = std::make_unique<ShardKeeper>(leases_, *this, clock_, me_, rng_.next());
   }
   /// It dies, with all that it had in memory.
@@ -47,8 +49,11 @@ class SimulatedNode final : public ShardHost {
   }
   bool is_up() const noexcept { return keeper_ != nullptr; }
   Connection& connection() noexcept { return connection_; }
-  void retire() { keeper_->retire(); }
-  bool has_left() const { return keeper_->is_empty(); }
+  /// Gives up all that it has, then leaves and is down.
+  void retire() {
+    is_retiring_ = true;
+    keeper_->retire();
+  }
 
   void advance(std::chrono::nanoseconds by) {
     elapsed_ += by;
@@ -79,7 +84,11 @@ class SimulatedNode final : public ShardHost {
     if (!is_keeper_first) step_keeper();
   }
   void step_keeper() {
-    if (keeper_->next_step() <= clock_.now()) static_cast<void>(keeper_->step());
+    if (keeper_ == nullptr || clock_.now() < keeper_->next_step()) return;
+    static_cast<void>(keeper_->step());
+    if (!is_retiring_ || !keeper_->is_empty()) return;
+    static_cast<void>(leases_.leave(me_));
+    kill();
   }
   void run_engines() {
     for (auto& [shard, served] : served_) {
@@ -94,7 +103,9 @@ class SimulatedNode final : public ShardHost {
   template <class Verb, class Answer, class Refuse>
   void serve(ShardNumber shard, Verb verb, Answer answer, Refuse refuse) {
     const auto it = served_.find(shard);
-    if (it == served_.end() || !it->second.engine || !is_sure_of(shard)) return refuse(false);
+    if (it == served_.end() || !it->second.engine || !is_sure_of(it->second.lease)) {
+      return refuse(false);
+    }
     Served& served = it->second;
     served.engine->catch_up();
     auto result = verb(*served.engine);
@@ -102,9 +113,9 @@ class SimulatedNode final : public ShardHost {
       answer(served.lease, result);
       return turn(served);
     }
-    served.engine->after_commit([this, shard, lease = served.lease, result = std::move(result),
-                                 answer, refuse](const Result<void>& committed) mutable {
-      if (!committed || !is_sure_of(shard)) return refuse(true);
+    served.engine->after_commit([this, lease = served.lease, result = std::move(result), answer,
+                                 refuse](const Result<void>& committed) mutable {
+      if (!committed || !is_sure_of(lease)) return refuse(true);
       answer(lease, result);
     });
     turn(served);
@@ -148,8 +159,8 @@ class SimulatedNode final : public ShardHost {
     std::unique_ptr<Engine> engine = nullptr;  // none: closed, or it could not be opened
   };
 
-  bool is_sure_of(ShardNumber shard) const {
-    const auto until = keeper_->held_until(shard);
+  bool is_sure_of(const ShardLease& lease) const {
+    const auto until = keeper_->held_until(lease);
     return until && clock_.now() < *until;
   }
   void turn(Served& served) {
@@ -159,7 +170,7 @@ class SimulatedNode final : public ShardHost {
   }
 
   DeliveryContract& contract_;
-  const Member me_;
+  Member me_;
   Rng& rng_;
   ManualClock clock_;
   const double rate_;
@@ -169,6 +180,7 @@ class SimulatedNode final : public ShardHost {
   Connection connection_;
   ConnectedLeases leases_;
   std::map<ShardNumber, Served> served_;
+  bool is_retiring_ = false;
   std::unique_ptr<ShardKeeper> keeper_;  // none: it is down
 };
 

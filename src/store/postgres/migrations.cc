@@ -96,6 +96,8 @@ constexpr std::array kSecondStep{
     R"(create table detent.member (
          node text collate "C" primary key,
          address text not null,
+         incarnation bigint not null default 0,
+         is_leaving boolean not null default false,
          until timestamptz not null
        ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
                autovacuum_vacuum_threshold = 1000))",
@@ -169,6 +171,22 @@ Result<void> apply_missing(Connection& connection) {
 }
 
 }  // namespace
+
+Result<void> expect_migrated(Connection& connection) {
+  ASSIGN_OR_RETURN(
+      const Rows there,
+      connection.run_one(Statement("select 1::bigint where to_regclass('detent.migration') is not "
+                                   "null")));
+  if (there.empty()) return Error{ErrorCode::not_found, "there are no tables of detent", "store"};
+  ASSIGN_OR_RETURN(const Rows version, connection.run_one(Statement(kVersion)));
+  TRY(expect_known(version.bigint(0, 0)));
+  if (version.bigint(0, 0) == kSchemaVersion) return ok();
+  return Error{ErrorCode::invalid_argument,
+               "the tables are of version " + std::to_string(version.bigint(0, 0)) +
+                   "; a start of `detent serve` makes them version " +
+                   std::to_string(kSchemaVersion),
+               "store"};
+}
 
 Result<void> migrate(Connection& connection) {
   TRY(make_version_table(connection));

@@ -1,6 +1,7 @@
 #include "store/postgres/postgres_lease_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -61,9 +62,13 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
   const std::string until = lease_end(beat, lease);
   const std::string run_out(kHasRunOut);
   beat.set_sql(
-      "with seen as (insert into detent.member (node, address, until) values (" + node + ", " +
-      beat.add_text(me.address) + ", " + until +
-      ") on conflict (node) do update set address = excluded.address, until = excluded.until where "
+      "with seen as (insert into detent.member (node, address, incarnation, is_leaving, until) "
+      "values (" +
+      node + ", " + beat.add_text(me.address) + ", " +
+      beat.add_bigint(std::bit_cast<std::int64_t>(me.incarnation)) + ", " +
+      (me.presence == Presence::leaving ? "true" : "false") + ", " + until +
+      ") on conflict (node) do update set address = excluded.address, incarnation = "
+      "excluded.incarnation, is_leaving = excluded.is_leaving, until = excluded.until where "
       "member.address = excluded.address or member.until is null or member.until < "
       "clock_timestamp() returning node), "
       "dead as (select node from detent.member where " +
@@ -74,7 +79,8 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
       ") as held (shard, epoch) where lease.shard = held.shard and lease.epoch = held.epoch "
       "and exists (select from seen) "
       "returning lease.shard, lease.epoch) "
-      "select 0::bigint, node, address, 0::bigint, 0::bigint from detent.member where not " +
+      "select 0::bigint, node, address, is_leaving::int::bigint, incarnation from detent.member "
+      "where not " +
       run_out + " and node <> " + node +
       " union all select 1, '', '', shard, epoch from renewed"
       " union all select 2, '', '', shard, 0 from detent.lease where " +
@@ -90,7 +96,11 @@ Result<ClusterView> view_of(const Rows& rows, const Member& me) {
   for (std::size_t row = 0; row < rows.size(); ++row) {
     switch (rows.bigint(row, 0)) {
       case kMember:
-        view.members.push_back({std::string(rows.bytes(row, 1)), std::string(rows.bytes(row, 2))});
+        view.members.push_back(
+            {.node = std::string(rows.bytes(row, 1)),
+             .address = std::string(rows.bytes(row, 2)),
+             .incarnation = std::bit_cast<std::uint64_t>(rows.bigint(row, 4)),
+             .presence = rows.bigint(row, 3) == 1 ? Presence::leaving : Presence::staying});
         break;
       case kHeld:
         view.held.push_back({shard_in(rows, row, 3), epoch_in(rows, row, 4)});
@@ -124,7 +134,7 @@ class OpenLeaseTable final : public PostgresLeaseTable {
   Result<ClusterView> beat(const Member& me, std::span<const ShardLease> held) override;
   Result<std::optional<ShardLease>> take(ShardNumber shard, const std::string& node) override;
   Result<void> give_up(const ShardLease& lease) override;
-  Result<void> leave(const std::string& node) override;
+  Result<void> leave(const Member& me) override;
   Result<std::vector<ShardOwner>> owners() override;
 
  private:
@@ -207,9 +217,11 @@ Result<void> OpenLeaseTable::give_up(const ShardLease& lease) {
   return ok();
 }
 
-Result<void> OpenLeaseTable::leave(const std::string& node) {
+Result<void> OpenLeaseTable::leave(const Member& me) {
   Statement leave;
-  leave.set_sql("delete from detent.member where node = " + leave.add_text(node));
+  leave.set_sql("delete from detent.member where node = " + leave.add_text(me.node) +
+                " and address = " + leave.add_text(me.address) + " and incarnation = " +
+                leave.add_bigint(std::bit_cast<std::int64_t>(me.incarnation)));
   TRY(run(std::move(leave), "leave the cluster"));
   return ok();
 }

@@ -215,7 +215,7 @@ TEST_F(PostgresCluster, WorksThroughAPgbouncerInTransactionMode) {
   EXPECT_FALSE(store->write(new_task(21), Durability::synced));
   EXPECT_EQ(count(*opened_store(next)), 20u);
   ASSERT_TRUE(ben->give_up(next));
-  ASSERT_TRUE(ben->leave("ben"));
+  ASSERT_TRUE(ben->leave(ben_));
   EXPECT_EQ(value_of(direct, "select count(*) from pg_prepared_statements"), "0");
 }
 
