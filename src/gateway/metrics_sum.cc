@@ -8,8 +8,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "detent/check.h"
-
 namespace detent::gateway {
 namespace {
 
@@ -31,9 +29,12 @@ class Sum {
     }
   }
 
-  std::string render() const {
+  std::string render(Families families) const {
     std::string text;
     for (const Family& family : families_) {
+      const std::string gauge = "# TYPE " + family.name + " gauge\n";
+      const bool is_gauge = family.comments.find(gauge) != std::string::npos;
+      if (is_gauge && families == Families::without_gauges) continue;
       text += family.comments;
       for (const Sample& sample : family.samples) {
         text += sample.name + " " + render(sample.value) + "\n";
@@ -93,16 +94,10 @@ class Sum {
 
 }  // namespace
 
-net::HttpResponse sum_metrics(std::vector<net::HttpResponse> pages) {
-  DETENT_CHECK(!pages.empty());
-  for (net::HttpResponse& page : pages) {
-    if (page.status != 200) return std::move(page);
-  }
+std::string sum_metrics(const std::vector<std::string>& pages, Families families) {
   Sum sum;
-  for (const net::HttpResponse& page : pages) sum.add(page.body);
-  net::HttpResponse answer = std::move(pages.front());
-  answer.body = sum.render();
-  return answer;
+  for (const std::string& page : pages) sum.add(page);
+  return sum.render(families);
 }
 
 }  // namespace detent::gateway

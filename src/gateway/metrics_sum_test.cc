@@ -5,22 +5,16 @@
 namespace detent::gateway {
 namespace {
 
-net::HttpResponse page(std::string text, int status = 200) {
-  return {.status = status, .content_type = "text/plain", .body = std::move(text)};
-}
-
 TEST(MetricsSum, SamplesThatSeveralHaveAreAddedAndOthersJoinTheirFamily) {
-  const net::HttpResponse sum = sum_metrics(
-      {page("# HELP a How many.\n# TYPE a gauge\na{queue=\"x y\"} 1\na{queue=\"other\"} 2\n"
-            "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_count 3\n"
-            "b_seconds_sum 0.25\nb_seconds_bucket{le=\"+Inf\"} 3\n"),
-       page("# HELP c New.\n# TYPE c counter\nc 7\n"
-            "# HELP a How many.\n# TYPE a gauge\na{queue=\"x y\"} 10\na{queue=\"z\"} 5\n"
-            "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_count 1\n"
-            "b_seconds_sum 0.5\nb_seconds_bucket{le=\"+Inf\"} 1\n")});
-  EXPECT_EQ(sum.status, 200);
-  EXPECT_EQ(sum.content_type, "text/plain");
-  EXPECT_EQ(sum.body,
+  const std::string sum =
+      sum_metrics({"# HELP a How many.\n# TYPE a gauge\na{queue=\"x y\"} 1\na{queue=\"other\"} 2\n"
+                   "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_count 3\n"
+                   "b_seconds_sum 0.25\nb_seconds_bucket{le=\"+Inf\"} 3\n",
+                   "# HELP c New.\n# TYPE c counter\nc 7\n"
+                   "# HELP a How many.\n# TYPE a gauge\na{queue=\"x y\"} 10\na{queue=\"z\"} 5\n"
+                   "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_count 1\n"
+                   "b_seconds_sum 0.5\nb_seconds_bucket{le=\"+Inf\"} 1\n"});
+  EXPECT_EQ(sum,
             "# HELP a How many.\n# TYPE a gauge\na{queue=\"x y\"} 11\na{queue=\"other\"} 2\n"
             "a{queue=\"z\"} 5\n"
             "# HELP b_seconds Time.\n# TYPE b_seconds histogram\nb_seconds_count 4\n"
@@ -31,14 +25,18 @@ TEST(MetricsSum, SamplesThatSeveralHaveAreAddedAndOthersJoinTheirFamily) {
 TEST(MetricsSum, OfSomeTheHighestCounts) {
   const std::string info = "# HELP detent_build_info B.\n# TYPE detent_build_info gauge\n";
   const std::string epoch = "# HELP detent_shard_epoch E.\n# TYPE detent_shard_epoch gauge\n";
-  const auto sum =
-      sum_metrics({page(info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 9\n"),
-                   page(info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 4\n")});
-  EXPECT_EQ(sum.body, info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 9\n");
+  const std::string sum =
+      sum_metrics({info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 9\n",
+                   info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 4\n"});
+  EXPECT_EQ(sum, info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 9\n");
 }
 
-TEST(MetricsSum, APageThatIsRefusedIsTheAnswer) {
-  EXPECT_EQ(sum_metrics({page(""), page("no", 401), page("")}).status, 401);
+TEST(MetricsSum, WithoutGaugesOnlyWhatNeverFallsIsLeft) {
+  const std::string counter = "# HELP a_total A.\n# TYPE a_total counter\na_total 2\n";
+  const std::string summary = "# HELP s S.\n# TYPE s summary\ns_count 2\ns_sum 3\n";
+  const std::string gauge = "# HELP a A.\n# TYPE a gauge\na 2\n";
+  EXPECT_EQ(sum_metrics({counter + gauge + summary}, Families::without_gauges), counter + summary);
+  EXPECT_EQ(sum_metrics({}), "");
 }
 
 }  // namespace

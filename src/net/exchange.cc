@@ -6,7 +6,9 @@ namespace detent::net {
 
 // ---- handles ------------------------------------------------------------------------------------
 
-void Responder::send(HttpResponse response) const { exchange_->send(std::move(response)); }
+void Responder::send(HttpResponse response) const { (void)offer(std::move(response)); }
+
+bool Responder::offer(HttpResponse response) const { return exchange_->send(std::move(response)); }
 
 void Responder::on_gone(UniqueFunction<void()> gone) const { exchange_->on_gone(std::move(gone)); }
 
@@ -40,7 +42,7 @@ class LinkExchange final : public Responder::Exchange {
   LinkExchange(const LinkExchange&) = delete;
   LinkExchange& operator=(const LinkExchange&) = delete;
 
-  void send(HttpResponse response) override { link_->send(request_, std::move(response)); }
+  bool send(HttpResponse response) override { return link_->send(request_, std::move(response)); }
   void on_gone(UniqueFunction<void()> gone) override { link_->on_gone(request_, std::move(gone)); }
   bool stream(HttpResponse head) override { return link_->stream(request_, std::move(head)); }
   bool send_more(std::string_view bytes) override { return link_->send_more(request_, bytes); }
@@ -123,13 +125,14 @@ void ExchangeLink::refuse_body() {
 // What is posted is posted under the lock: close(), which ends the target's life, has to wait for
 // it. Callbacks are the caller's code: run and destroyed after the lock is released.
 
-void ExchangeLink::send(std::uint64_t request, HttpResponse response) {
+bool ExchangeLink::send(std::uint64_t request, HttpResponse response) {
   UniqueFunction<void()> dropped;
   MutexLock lock(mu_);
-  if (!is(State::waiting, request) || target_ == nullptr) return;
+  if (!is(State::waiting, request) || target_ == nullptr) return false;
   state_ = State::over;
   dropped = std::move(gone_);
   target_->post_answer(std::move(response));
+  return true;
 }
 
 void ExchangeLink::on_gone(std::uint64_t request, UniqueFunction<void()> gone) {

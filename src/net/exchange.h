@@ -75,7 +75,8 @@ class ExchangeLink {
 
   // For exchanges, from any thread.
 
-  void send(std::uint64_t request, HttpResponse response);
+  /// False when the request is over.
+  bool send(std::uint64_t request, HttpResponse response);
   void on_gone(std::uint64_t request, UniqueFunction<void()> gone);
   /// False when the request is over.
   bool stream(std::uint64_t request, HttpResponse head);
@@ -118,7 +119,8 @@ class Responder::Exchange {
  public:
   virtual ~Exchange() = default;
 
-  virtual void send(HttpResponse response) = 0;
+  /// False when the request is over.
+  virtual bool send(HttpResponse response) = 0;
   virtual void on_gone(UniqueFunction<void()> gone) = 0;
   /// False when the request is over: then there is no stream.
   virtual bool stream(HttpResponse head) = 0;

@@ -38,6 +38,9 @@ class Responder {
   /// Answers. Only the first call counts; a client that has gone is no error. Does not block: the
   /// I/O thread writes.
   void send(HttpResponse response) const;
+  /// The same, and tells whether the answer is the first and its client was still there: what the
+  /// client would have been given can be taken back else. One that goes now may not get it.
+  bool offer(HttpResponse response) const;
   /// Answers with a head, to which the body comes bit by bit; what `head` has of one goes first.
   /// Counts as an answer: only the first does, and the stream of another is over from the start.
   ResponseStream stream(HttpResponse head) const;

@@ -4,7 +4,7 @@
 
 namespace detent::net {
 
-LocalExchange::~LocalExchange() { finish(std::nullopt); }
+LocalExchange::~LocalExchange() { (void)finish(std::nullopt); }
 
 // Callbacks are others' code: run, and destroyed, after the lock is released.
 
@@ -21,7 +21,7 @@ void LocalExchange::abandon() {
   if (gone) gone();
 }
 
-void LocalExchange::send(HttpResponse response) { finish(std::move(response)); }
+bool LocalExchange::send(HttpResponse response) { return finish(std::move(response)); }
 
 void LocalExchange::on_gone(UniqueFunction<void()> gone) {
   UniqueFunction<void()> replaced;
@@ -37,20 +37,20 @@ void LocalExchange::on_gone(UniqueFunction<void()> gone) {
 
 bool LocalExchange::stream(HttpResponse head) {
   head.status = 501;
-  finish(std::move(head));
+  (void)finish(std::move(head));
   return false;
 }
 
-void LocalExchange::finish(std::optional<HttpResponse> response) {
+bool LocalExchange::finish(std::optional<HttpResponse> response) {
   Done done;
   UniqueFunction<void()> dropped;
   {
     const MutexLock lock(mutex_);
-    if (!done_) return;
+    if (!done_) return false;
     done = std::move(done_);
     dropped = std::move(gone_);
   }
-  done(std::move(response));
+  return done(std::move(response));
 }
 
 }  // namespace detent::net

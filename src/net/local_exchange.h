@@ -17,8 +17,9 @@ namespace detent::net {
 class LocalExchange final : public Responder::Exchange {
  public:
   /// Told the answer, once, on the thread that gives it; nothing when every copy of the Responder
-  /// went away before.
-  using Done = UniqueFunction<void(std::optional<HttpResponse>)>;
+  /// went away before. Returns whether the answer goes on to somebody: who gave it learns that by
+  /// Responder::offer().
+  using Done = UniqueFunction<bool(std::optional<HttpResponse>)>;
 
   explicit LocalExchange(Done done) : done_(std::move(done)) {}
   ~LocalExchange() override;
@@ -29,7 +30,7 @@ class LocalExchange final : public Responder::Exchange {
   /// answer.
   void abandon() DETENT_EXCLUDES(mutex_);
 
-  void send(HttpResponse response) override DETENT_EXCLUDES(mutex_);
+  bool send(HttpResponse response) override DETENT_EXCLUDES(mutex_);
   void on_gone(UniqueFunction<void()> gone) override DETENT_EXCLUDES(mutex_);
   /// There is no stream here: who begins one has answered 501.
   bool stream(HttpResponse head) override;
@@ -38,7 +39,7 @@ class LocalExchange final : public Responder::Exchange {
   void on_stream_gone(UniqueFunction<void()> gone) override { gone(); }
 
  private:
-  void finish(std::optional<HttpResponse> response) DETENT_EXCLUDES(mutex_);
+  bool finish(std::optional<HttpResponse> response) DETENT_EXCLUDES(mutex_);
 
   Mutex mutex_;
   Done done_ DETENT_GUARDED_BY(mutex_);  // empty once it has run, or never will

@@ -12,8 +12,12 @@ namespace {
 
 class LocalExchangeTest : public ::testing::Test {
  protected:
-  std::shared_ptr<LocalExchange> exchange_ = std::make_shared<LocalExchange>(
-      [this](std::optional<HttpResponse> answer) { answers_.push_back(std::move(answer)); });
+  std::shared_ptr<LocalExchange> exchange_ =
+      std::make_shared<LocalExchange>([this](std::optional<HttpResponse> answer) {
+        answers_.push_back(std::move(answer));
+        return goes_on_;
+      });
+  bool goes_on_ = true;
   std::vector<std::optional<HttpResponse>> answers_;
   int gone_ = 0;
 
@@ -62,6 +66,18 @@ TEST_F(LocalExchangeTest, AnotherCallbackReplacesTheFirst) {
   responder().on_gone([this] { ++gone_; });
   exchange_->abandon();
   EXPECT_EQ(gone_, 1);
+}
+
+TEST_F(LocalExchangeTest, WhoAnswersLearnsWhetherAnybodyTookIt) {
+  goes_on_ = false;
+  EXPECT_FALSE(responder().offer({})) << "held back further on";
+  goes_on_ = true;
+  EXPECT_FALSE(responder().offer({})) << "answered before";
+  EXPECT_TRUE(
+      Responder(std::make_shared<LocalExchange>([](const auto&) { return true; })).offer({}));
+  const auto abandoned = std::make_shared<LocalExchange>([](const auto&) { return true; });
+  abandoned->abandon();
+  EXPECT_FALSE(Responder(abandoned).offer({}));
 }
 
 TEST_F(LocalExchangeTest, AStreamIsRefused) {

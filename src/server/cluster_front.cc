@@ -1,7 +1,6 @@
 #include "server/cluster_front.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <charconv>
 #include <span>
@@ -15,42 +14,13 @@
 #include "protocol/json/json_writer.h"
 #include "server/access_token.h"
 #include "server/http_reply.h"
+#include "server/metrics.h"
 
 namespace detent::server {
 namespace {
 
-constexpr std::string_view kShardHeader = "detent-shard";
-constexpr std::string_view kSecretHeader = "detent-cluster";
-constexpr std::string_view kHostHeader = "detent-host";  // as the client gave it
-constexpr std::string_view kPeerHeader = "detent-peer";  // the client's address
 /// What nodes ask each other besides requests of clients.
 constexpr std::string_view kFiguresTarget = "/v1/cluster/figures";
-
-/// Of one connection, not of the request; and those that are for nodes only.
-constexpr std::array<std::string_view, 11> kOfTheConnection{"connection",
-                                                            "content-length",
-                                                            "expect",
-                                                            "host",
-                                                            "keep-alive",
-                                                            "te",
-                                                            "transfer-encoding",
-                                                            "upgrade",
-                                                            "trailer",
-                                                            "proxy-connection",
-                                                            "proxy-authorization"};
-constexpr std::array<std::string_view, 4> kOfNodes{kShardHeader, kSecretHeader, kHostHeader,
-                                                   kPeerHeader};
-
-void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> names) {
-  std::erase_if(headers, [names](const auto& header) {
-    return std::ranges::find(names, header.first) != names.end();
-  });
-}
-
-net::HttpResponse not_sure(ShardNumber shard) {
-  return http_try_again("shard " + std::to_string(shard) +
-                        " is about to change hands: what was asked may have been done");
-}
 
 /// Takes equally long whatever differs.
 bool is_same(std::string_view secret, std::string_view other) noexcept {
@@ -90,7 +60,7 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
     for (std::size_t i = 0; i < count; ++i) {
       Abandon abandon = front_.ask(std::move(plan.parts[i]),
                                    [self = shared_from_this(), i](net::HttpResponse answer) {
-                                     self->answered(i, std::move(answer));
+                                     return self->answered(i, std::move(answer));
                                    });
       const MutexLock lock(mutex_);
       if (!is_abandoned_) {
@@ -101,17 +71,22 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
     }
   }
 
-  void answered(std::size_t part, net::HttpResponse answer) {
+  /// False: the client has gone.
+  bool answered(std::size_t part, net::HttpResponse answer) {
     std::vector<net::HttpResponse> answers;
     {
       const MutexLock lock(mutex_);
+      if (is_abandoned_) return false;
       answers_[part] = std::move(answer);
-      if (--open_ > 0) return;
+      if (--open_ > 0) return true;
       answers.swap(answers_);
     }
     gateway::Step next = join_(std::move(answers));
-    if (auto* const plan = std::get_if<gateway::Plan>(&next)) return ask(std::move(*plan));
-    responder_.send(std::get<net::HttpResponse>(std::move(next)));
+    if (auto* const plan = std::get_if<gateway::Plan>(&next)) {
+      ask(std::move(*plan));
+      return true;
+    }
+    return responder_.offer(std::get<net::HttpResponse>(std::move(next)));
   }
 
   void abandon() {
@@ -134,31 +109,6 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   std::size_t open_ DETENT_GUARDED_BY(mutex_) = 0;
   std::vector<Abandon> abandons_ DETENT_GUARDED_BY(mutex_);
   bool is_abandoned_ DETENT_GUARDED_BY(mutex_) = false;
-};
-
-/// One that another node has been asked. Thread-safe.
-class ClusterFront::Question {
- public:
-  Question(ShardNumber of, std::string at, Answered answered)
-      : shard(of), address(std::move(at)), answered_(std::move(answered)) {}
-
-  /// The first answer counts.
-  void answer(net::HttpResponse response) {
-    Answered answered;
-    {
-      const MutexLock lock(mutex_);
-      answered = std::move(answered_);
-    }
-    if (answered) answered(std::move(response));
-  }
-
-  const ShardNumber shard;
-  const std::string address;
-  std::atomic<net::HttpCaller::CallNumber> number{0};  // relaxed; 0 until the call has one
-
- private:
-  Mutex mutex_;
-  Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty once it is answered
 };
 
 /// Figures on their way from several engines or nodes. Given when the last that knows of it is
@@ -196,7 +146,14 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
       here_(here),
       caller_(caller),
       clock_(clock),
-      on_stray_(std::move(on_stray)) {
+      on_stray_(std::move(on_stray)),
+      peers_({.node = options_.node,
+              .secret = options_.secret,
+              .scheme = options_.scheme,
+              .max_calls = options_.max_calls_to_a_node},
+             caller, on_stray_, [this](gateway::Part part) {
+               (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
+             }) {
   DETENT_CHECK(!options_.secret.empty());
 }
 
@@ -211,9 +168,7 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
   // Who may not ask at all, asks no shard: one request may be one to each.
   if (auto refused = here_.refuse_unread(request)) return responder.send(*std::move(refused));
-  if (request.method == "GET" && path == "/metrics") {
-    return answer_metrics(request, std::move(responder));
-  }
+  if (request.method == "GET" && path == "/metrics") return answer_metrics(std::move(responder));
   if (gateway::is_of_node(request)) return here_.handle(std::move(request), std::move(responder));
   run(std::move(request), std::move(responder));
 }
@@ -234,26 +189,28 @@ void ClusterFront::run(net::HttpRequest request, net::Responder responder) {
 }
 
 ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered) {
-  if (is_sure_of(part.shard)) {
-    if (const auto shard = shards_.find(part.shard)) {
-      return ask_here(part.shard, shard, std::move(part.request), std::move(answered));
-    }
-  } else if (const auto address = node_of(part.shard)) {
-    return ask_node(*address, std::move(part), std::move(answered));
+  const std::shared_ptr<ServedShard> shard = shards_.find(part.shard);
+  if (shard && is_sure_of(shard->lease())) {
+    return ask_here(shard, std::move(part.request), std::move(answered));
+  }
+  if (const auto address = node_of(part.shard)) {
+    return peers_.ask(*address, std::move(part), std::move(answered));
   }
   on_stray_();
   answered(http_try_again("no node has shard " + std::to_string(part.shard) + " open just now"));
   return [] {};
 }
 
-ClusterFront::Abandon ClusterFront::ask_here(ShardNumber number,
-                                             const std::shared_ptr<ServedShard>& shard,
+/// An answer that is held back, or that nobody waits for, has its leases given back by the shard.
+ClusterFront::Abandon ClusterFront::ask_here(const std::shared_ptr<ServedShard>& shard,
                                              net::HttpRequest request, Answered answered) {
-  auto exchange =
-      std::make_shared<net::LocalExchange>([this, number, answered = std::move(answered)](
-                                               std::optional<net::HttpResponse> answer) mutable {
+  auto exchange = std::make_shared<net::LocalExchange>(
+      [this, lease = shard->lease(),
+       answered = std::move(answered)](std::optional<net::HttpResponse> answer) mutable {
         if (!answer) return answered(http_problem(500, "the request was dropped"));
-        answered(is_sure_of(number) ? *std::move(answer) : not_sure(number));
+        if (is_sure_of(lease)) return answered(*std::move(answer));
+        answered(not_sure(lease.shard));
+        return false;
       });
   const std::weak_ptr<net::LocalExchange> weak = exchange;
   shard->handle(std::move(request), net::Responder(std::move(exchange)));
@@ -264,68 +221,65 @@ ClusterFront::Abandon ClusterFront::ask_here(ShardNumber number,
   };
 }
 
-ClusterFront::Abandon ClusterFront::ask_node(const std::string& address, gateway::Part part,
-                                             Answered answered) {
-  Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
-  if (!url) {
-    answered(http_try_again("the address of the node that has shard " + std::to_string(part.shard) +
-                            " cannot be used: " + url.error().message));
-    return [] {};
-  }
-  net::HttpRequest request = std::move(part.request);
-  url->target = request.target;
-  const std::string host(request.header("host"));
-  drop_headers(request.headers, kOfTheConnection);
-  request.headers.emplace_back(kShardHeader, std::to_string(part.shard));
-  request.headers.emplace_back(kSecretHeader, options_.secret);
-  request.headers.emplace_back(kHostHeader, host);
-  request.headers.emplace_back(kPeerHeader, request.peer);
-  const auto question = std::make_shared<Question>(part.shard, address, std::move(answered));
-  {
-    const MutexLock lock(mutex_);
-    questions_.push_back(question);
-  }
-  const auto number =
-      caller_.call(*std::move(url), std::move(request), [this, question](net::CallOutcome outcome) {
-        if (auto* const answer = std::get_if<net::HttpResponse>(&outcome)) {
-          if (answer->status == 503) on_stray_();  // it may have moved since the last look
-          drop_headers(answer->headers, kOfTheConnection);
-          return question->answer(std::move(*answer));
-        }
-        on_stray_();
-        question->answer(http_try_again("shard " + std::to_string(question->shard) + ": " +
-                                        std::get<net::CallFailure>(outcome).message));
-      });
-  question->number.store(number, std::memory_order_relaxed);
-  return [this, number] { caller_.abandon(number); };
-}
-
 /// What another node asks of a shard that it believes to be here.
 void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responder) {
   if (!is_same(request.header(kSecretHeader), options_.secret)) {
-    return responder.send(http_problem(403, "this node is of another cluster"));
+    responder.send(http_problem(403, "this node is of another cluster"));
+    return;
   }
   if (request.target == kFiguresTarget) return answer_figures(responder);
+  const std::string wait(request.header(kCallHeader));
+  if (request.target == kEndWaitTarget) {
+    waits_.end(wait);
+    responder.send({.status = 200, .body = "{}"});
+    return;
+  }
   const std::string_view text = request.header(kShardHeader);
   ShardNumber number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || stop != text.data() + text.size()) {
-    return responder.send(http_problem(400, "a node says which shard it asks"));
+    responder.send(http_problem(400, "a node says which shard it asks"));
+    return;
   }
-  const std::shared_ptr<ServedShard> shard = is_sure_of(number) ? shards_.find(number) : nullptr;
-  if (!shard) {
+  const std::shared_ptr<ServedShard> shard = shards_.find(number);
+  if (!shard || !is_sure_of(shard->lease())) {
     on_stray_();
-    return responder.send(
+    responder.send(
         http_try_again("shard " + std::to_string(number) + " is not open at " + options_.node));
+    return;
   }
   const std::string host(request.header(kHostHeader));
   request.peer = std::string(request.header(kPeerHeader));
   drop_headers(request.headers, kOfNodes);
   std::erase_if(request.headers, [](const auto& header) { return header.first == "host"; });
   request.headers.emplace_back("host", host);
-  auto answered = [responder](net::HttpResponse answer) { responder.send(std::move(answer)); };
-  Abandon abandon = ask_here(number, shard, std::move(request), std::move(answered));
-  responder.on_gone(std::move(abandon));
+  ask_for_peer(wait, shard, std::move(request), std::move(responder));
+}
+
+/// What waits is ended when the node that asks goes away, or says so of the wait.
+void ClusterFront::ask_for_peer(const std::string& wait, const std::shared_ptr<ServedShard>& shard,
+                                net::HttpRequest request, net::Responder responder) {
+  const auto is_over = std::make_shared<std::atomic<bool>>(false);  // set before it is forgotten
+  const auto forget = [this, wait, is_over] {
+    is_over->store(true);
+    waits_.forget(wait);
+  };
+  const auto abandon = std::make_shared<Abandon>(
+      ask_here(shard, std::move(request), [responder, forget](net::HttpResponse answer) {
+        forget();
+        return responder.offer(std::move(answer));
+      }));
+  if (!wait.empty()) {
+    waits_.keep(wait, [responder, abandon] {
+      (*abandon)();
+      responder.send({.status = 200, .body = R"({"tasks":[]})"});
+    });
+    if (*is_over) waits_.forget(wait);
+  }
+  responder.on_gone([abandon, forget] {
+    forget();
+    (*abandon)();
+  });
 }
 
 void ClusterFront::answer_figures(const net::Responder& responder) {
@@ -368,16 +322,17 @@ void ClusterFront::ask_figures(UniqueFunction<void(std::optional<ClusterFigures>
   figure_calls_ = std::move(calls);
 }
 
-/// A scraper asks every node, so each tells of the shards it has.
-void ClusterFront::answer_metrics(const net::HttpRequest& request, net::Responder responder) {
-  const std::vector<std::shared_ptr<ServedShard>> serving = shards_.serving();
-  if (serving.empty()) return here_.handle(request, std::move(responder));
-  gateway::Plan plan;
-  for (const auto& shard : serving) plan.parts.push_back({shard->lease().shard, request});
-  plan.join = [](std::vector<net::HttpResponse> answers) -> gateway::Step {
-    return gateway::sum_metrics(std::move(answers));
-  };
-  std::make_shared<Errand>(*this, std::move(responder))->start(std::move(plan));
+/// A scraper asks every node, so each tells of the shards it has, and has had.
+void ClusterFront::answer_metrics(net::Responder responder) {
+  here_.ask_page([this, responder = std::move(responder)](std::string page) mutable {
+    shards_.ask_pages(
+        [responder = std::move(responder), page = std::move(page)](std::vector<std::string> pages) {
+          pages.push_back(page);
+          responder.send({.status = 200,
+                          .content_type = std::string(kMetricsText),
+                          .body = gateway::sum_metrics(pages)});
+        });
+  });
 }
 
 void ClusterFront::answer_ready(const net::Responder& responder) const {
@@ -388,8 +343,8 @@ void ClusterFront::answer_ready(const net::Responder& responder) const {
 }
 
 void ClusterFront::update(ClusterMap map) {
-  std::vector<std::shared_ptr<Question>> in_vain;
   std::vector<net::HttpCaller::CallNumber> to_the_dead;
+  std::map<ShardNumber, std::string> addresses;
   {
     const MutexLock lock(mutex_);
     map_ = std::move(map);
@@ -400,25 +355,21 @@ void ClusterFront::update(ClusterMap map) {
       if (!is_alive) to_the_dead.push_back(number);
       return !is_alive;
     });
-    std::erase_if(questions_, [&](const std::weak_ptr<Question>& weak) DETENT_REQUIRES(mutex_) {
-      std::shared_ptr<Question> question = weak.lock();
-      if (!question) return true;
-      if (address_of(question->shard) == question->address) return false;
-      in_vain.push_back(std::move(question));
-      return true;
-    });
+    for (const ShardOwner& owner : map_.owners) {
+      if (auto address = address_of(owner.shard)) addresses[owner.shard] = *std::move(address);
+    }
   }
   for (const net::HttpCaller::CallNumber number : to_the_dead) caller_.abandon(number);
-  for (const auto& question : in_vain) {
-    question->answer(not_sure(question->shard));
-    caller_.abandon(question->number.load(std::memory_order_relaxed));
-  }
+  peers_.update([&](ShardNumber shard, const std::string& address) {
+    const auto it = addresses.find(shard);
+    return it != addresses.end() && it->second == address;
+  });
 }
 
-bool ClusterFront::is_sure_of(ShardNumber shard) const {
+bool ClusterFront::is_sure_of(const ShardLease& lease) const {
   const MonotonicTime now = clock_.now();
   const MutexLock lock(mutex_);
-  const auto it = map_.held_until.find(shard);
+  const auto it = map_.held_until.find(lease);
   return it != map_.held_until.end() && now < it->second;
 }
 
@@ -449,7 +400,7 @@ bool ClusterFront::is_ready() const {
   const MutexLock lock(mutex_);
   if (map_.members.empty()) return false;  // no step yet
   return std::ranges::all_of(map_.held_until, [&](const auto& held) {
-    return now < held.second && shards_.find(held.first) != nullptr;
+    return now < held.second && shards_.find(held.first.shard) != nullptr;
   });
 }
 

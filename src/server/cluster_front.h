@@ -27,6 +27,7 @@
 #include "net/http_server.h"
 #include "server/cluster_figures.h"
 #include "server/cluster_shards.h"
+#include "server/peer_calls.h"
 #include "server/routes.h"
 #include "store/lease_table.h"
 
@@ -34,9 +35,9 @@ namespace detent::server {
 
 /// Who has what, as of a node's last step.
 struct ClusterMap {
-  std::vector<Member> members;                      // that are alive, by name
-  std::vector<ShardOwner> owners;                   // by shard; all, or none before the first look
-  std::map<ShardNumber, MonotonicTime> held_until;  // by this node: sure until then
+  std::vector<Member> members;                     // that are alive, by name
+  std::vector<ShardOwner> owners;                  // by shard; all, or none before the first look
+  std::map<ShardLease, MonotonicTime> held_until;  // by this node: sure until then
 };
 
 struct ClusterFrontOptions {
@@ -44,6 +45,7 @@ struct ClusterFrontOptions {
   std::string node;             // this one's name
   std::string secret;           // of the cluster; not empty
   std::string scheme = "http";  // by which nodes reach each other
+  std::size_t max_calls_to_a_node = 4'096;
 };
 
 /// Thread-safe.
@@ -72,22 +74,22 @@ class ClusterFront {
  private:
   class Errand;
   class Gathering;
-  class Question;
-  using Answered = UniqueFunction<void(net::HttpResponse)>;
-  using Abandon = UniqueFunction<void()>;
+  using Answered = PeerCalls::Answered;
+  using Abandon = PeerCalls::Abandon;
 
   void run(net::HttpRequest request, net::Responder responder);
   /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
   /// ends the question.
   Abandon ask(gateway::Part part, Answered answered);
-  Abandon ask_here(ShardNumber number, const std::shared_ptr<ServedShard>& shard,
-                   net::HttpRequest request, Answered answered);
-  Abandon ask_node(const std::string& address, gateway::Part part, Answered answered);
+  Abandon ask_here(const std::shared_ptr<ServedShard>& shard, net::HttpRequest request,
+                   Answered answered);
+  void ask_for_peer(const std::string& wait, const std::shared_ptr<ServedShard>& shard,
+                    net::HttpRequest request, net::Responder responder);
   void answer_peer(net::HttpRequest request, net::Responder responder);
   void answer_figures(const net::Responder& responder);
-  void answer_metrics(const net::HttpRequest& request, net::Responder responder);
+  void answer_metrics(net::Responder responder);
   void answer_ready(const net::Responder& responder) const;
-  bool is_sure_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+  bool is_sure_of(const ShardLease& lease) const DETENT_EXCLUDES(mutex_);
   void gather_here(const std::shared_ptr<Gathering>& gathering);
   std::vector<std::string> other_addresses() const DETENT_EXCLUDES(mutex_);
   std::optional<std::string> node_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
@@ -101,9 +103,12 @@ class ClusterFront {
   const Clock& clock_;
   const std::function<void()> on_stray_;
 
+  // Synchronise themselves.
+  PeerCalls peers_;
+  PeerWaits waits_;
+
   mutable Mutex mutex_;
   ClusterMap map_ DETENT_GUARDED_BY(mutex_);
-  std::vector<std::weak_ptr<Question>> questions_ DETENT_GUARDED_BY(mutex_);  // to other nodes
   /// The calls for figures that were begun last, by the address of the node.
   std::vector<std::pair<std::string, net::HttpCaller::CallNumber>> figure_calls_
       DETENT_GUARDED_BY(mutex_);

@@ -30,6 +30,18 @@ RoutesOptions shard_routes(RoutesOptions options) {
   return options;
 }
 
+/// Runs something when the last that has a part in it is gone.
+class Finally {
+ public:
+  explicit Finally(UniqueFunction<void()> run) : run_(std::move(run)) {}
+  ~Finally() { run_(); }
+  Finally(const Finally&) = delete;
+  Finally& operator=(const Finally&) = delete;
+
+ private:
+  UniqueFunction<void()> run_;
+};
+
 /// Nothing in memory can fail.
 OpenEngine open_on(MemoryDisk& disk, Clock& clock, ChangeFeed& changes) {
   OpenEngine opened;
@@ -111,6 +123,12 @@ void ClusterNode::check_again() {
   for (const auto& shard : shards_.serving()) shard->check_again();
 }
 
+void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
+  const auto asked = std::make_shared<Finally>(std::move(works));
+  here_engine_.post_end([asked](Engine&) {});
+  for (const auto& shard : shards_.serving()) shard->ask_whether_it_works([asked] {});
+}
+
 void ClusterNode::end_waits() {
   events_.stop();
   for (const auto& shard : shards_.serving()) shard->end_waits();
@@ -154,12 +172,13 @@ void ClusterNode::run() {
     Doorbell nobody_rings;
     clock_.wait(nobody_rings, clock_.now() + kClosePeriod);
   }
-  (void)table_->leave(options_.me.node);
+  (void)table_->leave(options_.me);
 }
 
 void ClusterNode::step() {
   note(keeper_.step());
   shards_.sweep();
+  shards_.look_at_pages();
 }
 
 /// Tells the front how things stand, as far as that can be known.
@@ -168,7 +187,7 @@ void ClusterNode::look() {
   if (Result<std::vector<ShardOwner>> owners = table_->owners()) owners_ = *std::move(owners);
   ClusterMap map{.members = keeper_.members(), .owners = owners_};
   for (const ShardLease& lease : keeper_.held()) {
-    if (const auto until = keeper_.held_until(lease.shard)) map.held_until[lease.shard] = *until;
+    if (const auto until = keeper_.held_until(lease)) map.held_until[lease] = *until;
   }
   front_->update(std::move(map));
 }

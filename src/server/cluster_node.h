@@ -60,8 +60,9 @@ class ClusterNode {
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
-  /// That of the routes that need no shard.
-  EngineThread& engine() noexcept { return here_engine_; }
+  /// Has `works` run, on any thread, once the engines of all shards that are open here have
+  /// answered, each with its store read; a shard that ends meanwhile counts as one that has.
+  void ask_whether_it_works(UniqueFunction<void()> works);
 
   void handle(net::HttpRequest request, net::Responder responder) {
     front_->handle(std::move(request), std::move(responder));

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -56,8 +57,8 @@ class World {
     Result<void> give_up(const ShardLease& lease) override {
       return call([&](LeaseTable& table) { return table.give_up(lease); });
     }
-    Result<void> leave(const std::string& node) override {
-      return call([&](LeaseTable& table) { return table.leave(node); });
+    Result<void> leave(const Member& me) override {
+      return call([&](LeaseTable& table) { return table.leave(me); });
     }
     Result<std::vector<ShardOwner>> owners() override {
       return call([&](LeaseTable& table) { return table.owners(); });
@@ -136,6 +137,7 @@ class TestNode {
   std::unique_ptr<net::HttpClient> new_client() const {
     return net::HttpClient::create("http://" + address(), 60s).value();
   }
+  ClusterNode& node() { return *node_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(http_->port()); }
   net::HttpResponse send(const std::string& method, const std::string& target,
                          const std::string& body = "", net::HttpHeaders headers = {}) {
@@ -179,6 +181,14 @@ class ClusterNodeTest : public ::testing::Test {
     };
     while (!is_settled(a_) || !is_settled(b_)) {
     }
+  }
+  /// Tasks accepted, by what a node shows to a scraper.
+  static int counted(TestNode& node) {
+    constexpr std::string_view kName = "\ndetent_scheduled_total ";
+    const net::HttpResponse page = node.send("GET", "/metrics");
+    EXPECT_EQ(page.status, 200);
+    const std::size_t at = page.body.find(kName);
+    return at == std::string::npos ? -1 : std::stoi(page.body.substr(at + kName.size()));
   }
   static std::string queue(int number) { return "q" + std::to_string(number); }
   static std::string put(int number) {
@@ -285,6 +295,34 @@ TEST_F(ClusterNodeTest, ANodeThatStopsHandsItsShardsOverWithTheirLeases) {
   EXPECT_NE(a_.send("GET", "/v1/cluster").body.find(R"("node":"a","address")"), std::string::npos);
 }
 
+TEST_F(ClusterNodeTest, WhatANodeHasCountedStaysWhenItsShardsMove) {
+  settle();
+  constexpr int kTasks = 40;
+  for (int i = 0; i < kTasks; ++i) ASSERT_EQ(a_.send("POST", "/v1/tasks", put(i)).status, 201);
+  const int before = counted(a_);
+  EXPECT_GT(before, 0);
+  EXPECT_EQ(before + counted(b_), kTasks);
+  TestNode c(world_, "c");
+  const auto has_shards = [&] {
+    const std::string cluster = a_.send("GET", "/v1/cluster").body;
+    return cluster.find(R"("node":"c","epoch")") != std::string::npos;
+  };
+  while (!has_shards()) ASSERT_EQ(counted(a_), before);
+  for (int i = 0; i < kTasks; ++i) EXPECT_EQ(c.ask("GET", "/v1/queues/" + queue(i)).status, 200);
+  EXPECT_EQ(counted(a_) + counted(b_) + counted(c), kTasks);
+  b_.stop();
+  while (c.send("GET", "/v1/cluster").body.find(R"("node":"b","epoch")") != std::string::npos) {
+    ASSERT_EQ(counted(a_), before);
+  }
+}
+
+TEST_F(ClusterNodeTest, TellsThatItsEnginesWork) {
+  settle();
+  std::promise<void> works;
+  a_.node().ask_whether_it_works([&works] { works.set_value(); });
+  works.get_future().wait();
+}
+
 TEST_F(ClusterNodeTest, OnlyANodeMaySayWhichShardIsMeant) {
   settle();
   EXPECT_EQ(
@@ -315,6 +353,7 @@ TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_EQ(a_.send("GET", "/readyz").status, 503);
   EXPECT_EQ(a_.send("GET", "/healthz").status, 200);
+  EXPECT_EQ(counted(a_) + counted(b_), 1);
   world_.set_down(false);
   EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log/log.h"
+#include "gateway/metrics_sum.h"
 #include "server/http_reply.h"
 
 namespace detent::server {
@@ -12,6 +13,27 @@ namespace {
 
 /// How long webhooks that are being called may still take when their shard moves.
 constexpr std::chrono::seconds kWebhookGrace{2};
+
+/// Pages on their way; given when the last that has one to add is gone. Thread-safe.
+class Pages {
+ public:
+  using Take = UniqueFunction<void(std::vector<std::string>)>;
+
+  explicit Pages(Take take) : take_(std::move(take)) {}
+  ~Pages() { take_(std::move(pages_)); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  void add(std::string page) {
+    const MutexLock lock(mutex_);
+    pages_.push_back(std::move(page));
+  }
+
+ private:
+  Take take_;
+  Mutex mutex_;
+  std::vector<std::string> pages_;  // guarded by mutex_, but for the destructor
+};
 
 }  // namespace
 
@@ -99,14 +121,30 @@ void ServedShard::ask_figures(UniqueFunction<void(ClusterFigures)> take) {
   });
 }
 
+void ServedShard::ask_page(MetricsPage::Take take) {
+  if (!page_.wait(std::move(take))) return;
+  const bool is_asked =
+      parts_.routes->ask_page([this](std::string page) { page_.note(std::move(page)); });
+  if (!is_asked) page_.note(page_.last());
+}
+
+void ServedShard::ask_whether_it_works(UniqueFunction<void()> works) {
+  parts_.engine->post_end([works = std::move(works)](Engine& engine) mutable {
+    (void)engine.get(TaskId{});  // of no task, so it is looked for in the store
+    works();
+  });
+}
+
 void ServedShard::end_waits() {
   (void)parts_.engine->post([](Engine& engine) { engine.end_waits(); });
 }
 
 void ServedShard::stop() {
-  if (!parts_.engine) return;
+  if (!parts_.engine) return page_.note_last("");
   end_waits();
   if (parts_.webhooks) parts_.webhooks->stop(kWebhookGrace);
+  const auto note_last = [this](std::string page) { page_.note_last(std::move(page)); };
+  if (!parts_.routes || !parts_.routes->ask_page(note_last)) page_.note_last(page_.last());
   parts_.engine->stop();
 }
 
@@ -118,7 +156,8 @@ ClusterShards::ClusterShards(ClusterShardsOptions options, EventHub& events, Clo
 void ClusterShards::open(const ShardLease& lease) {
   auto shard = std::make_shared<ServedShard>(lease, options_, events_, clock_);
   const MutexLock lock(mutex_);
-  shards_[lease.shard].swap(shard);  // one of before has come to its end
+  shards_[lease.shard].swap(shard);
+  if (shard) note_ended(*shard);  // one of before has come to its end
 }
 
 void ClusterShards::close(ShardNumber shard) {
@@ -157,12 +196,47 @@ std::vector<std::shared_ptr<ServedShard>> ClusterShards::serving() const {
 bool ClusterShards::sweep() {
   std::vector<std::shared_ptr<ServedShard>> ended;
   const MutexLock lock(mutex_);
-  std::erase_if(dropped_, [&ended](std::shared_ptr<ServedShard>& shard) {
+  std::erase_if(dropped_, [&](std::shared_ptr<ServedShard>& shard) DETENT_REQUIRES(mutex_) {
     if (!shard->is_closed()) return false;
+    note_ended(*shard);
     ended.push_back(std::move(shard));
     return true;
   });
   return dropped_.empty();
+}
+
+void ClusterShards::note_ended(const ServedShard& shard) {
+  counted_by_ended_ = gateway::sum_metrics({counted_by_ended_, shard.last_page()},
+                                           gateway::Families::without_gauges);
+}
+
+std::vector<std::shared_ptr<ServedShard>> ClusterShards::with_pages() const {
+  std::vector<std::shared_ptr<ServedShard>> all = dropped_;
+  for (const auto& [number, shard] : shards_) all.push_back(shard);
+  std::erase_if(all, [](const auto& shard) { return shard->is_opening(); });
+  return all;
+}
+
+void ClusterShards::ask_pages(UniqueFunction<void(std::vector<std::string>)> take) {
+  const auto pages = std::make_shared<Pages>(std::move(take));
+  std::vector<std::shared_ptr<ServedShard>> all;
+  {
+    const MutexLock lock(mutex_);
+    all = with_pages();
+    pages->add(counted_by_ended_);
+  }
+  for (const auto& shard : all) {
+    shard->ask_page([pages](std::string page) { pages->add(std::move(page)); });
+  }
+}
+
+void ClusterShards::look_at_pages() {
+  std::vector<std::shared_ptr<ServedShard>> all;
+  {
+    const MutexLock lock(mutex_);
+    all = with_pages();
+  }
+  for (const auto& shard : all) shard->look_at_page();
 }
 
 }  // namespace detent::server

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -22,6 +23,7 @@
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "server/cluster_figures.h"
+#include "server/metrics_page.h"
 #include "server/routes.h"
 #include "server/webhooks.h"
 
@@ -58,12 +60,21 @@ class ServedShard {
   void ask_figures(UniqueFunction<void(ClusterFigures)> take);
   /// As Routes::check_again().
   void check_again() { parts_.routes->check_again(); }
+  /// Gives its page of /metrics once, on any thread. Of one that is closing or closed that is the
+  /// last; not to be asked before it is open. See MetricsPage.
+  void ask_page(MetricsPage::Take take);
+  /// For pages that are late.
+  void look_at_page() { page_.look(); }
+  std::string last_page() const { return page_.last(); }
+  /// Has `works` run on its engine's thread, once it has read its store; never when it ends before.
+  void ask_whether_it_works(UniqueFunction<void()> works);
   /// Answers workers that wait for a task, without one.
   void end_waits();
   /// Begins to end it: whoever waits is answered, open leases are written out.
   void close() DETENT_EXCLUDES(mutex_);
 
   const ShardLease& lease() const noexcept { return lease_; }
+  bool is_opening() const { return is(State::opening); }
   bool is_serving() const DETENT_EXCLUDES(mutex_);
   /// It has ended, or could not be opened.
   bool is_closed() const DETENT_EXCLUDES(mutex_);
@@ -92,6 +103,7 @@ class ServedShard {
 
   // Synchronises itself.
   Doorbell bell_;
+  MetricsPage page_;
 
   // Guarded by mutex_.
   mutable Mutex mutex_;
@@ -117,6 +129,11 @@ class ClusterShards final : public ShardHost {
 
   /// Null when this node does not have it, or it is not open yet.
   std::shared_ptr<ServedShard> find(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+  /// Gives the pages of /metrics of all that are open here, and what those that have ended have
+  /// counted: from one time to the next nothing of it falls, wherever shards move. On any thread.
+  void ask_pages(UniqueFunction<void(std::vector<std::string>)> take) DETENT_EXCLUDES(mutex_);
+  /// To be called again and again: whoever waits for pages does not wait for an engine that hangs.
+  void look_at_pages() DETENT_EXCLUDES(mutex_);
   /// Those that are open, by number.
   std::vector<std::shared_ptr<ServedShard>> serving() const DETENT_EXCLUDES(mutex_);
   /// Of those that were dropped, forgets the ones that have come to their end. True when none is
@@ -124,11 +141,15 @@ class ClusterShards final : public ShardHost {
   bool sweep() DETENT_EXCLUDES(mutex_);
 
  private:
+  std::vector<std::shared_ptr<ServedShard>> with_pages() const DETENT_REQUIRES(mutex_);
+  void note_ended(const ServedShard& shard) DETENT_REQUIRES(mutex_);
+
   const ClusterShardsOptions options_;
   EventHub& events_;
   Clock& clock_;
 
   mutable Mutex mutex_;
+  std::string counted_by_ended_ DETENT_GUARDED_BY(mutex_);  // a page
   std::map<ShardNumber, std::shared_ptr<ServedShard>> shards_ DETENT_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<ServedShard>> dropped_ DETENT_GUARDED_BY(mutex_);
 };

@@ -42,6 +42,12 @@ void HttpReply::send_json(int status, std::string body) const {
   send({.status = status, .body = std::move(body)});
 }
 
+bool HttpReply::offer_json(int status, std::string body) const {
+  net::HttpResponse response{.status = status, .body = std::move(body)};
+  note(response);
+  return responder_.offer(std::move(response));
+}
+
 void HttpReply::send_error(const Error& error) const {
   net::HttpResponse response{.status = json::http_status(error.code),
                              .content_type = std::string(json::kProblemContentType),

@@ -55,6 +55,8 @@ class HttpReply {
   /// See net::Responder::stream; is measured until it begins.
   net::ResponseStream stream(net::HttpResponse head) const;
   void send_json(int status, std::string body) const;
+  /// See net::Responder::offer.
+  bool offer_json(int status, std::string body) const;
   void send_error(const Error& error) const;
   /// See net::Responder::on_gone.
   void on_gone(UniqueFunction<void()> gone) const { responder_.on_gone(std::move(gone)); }

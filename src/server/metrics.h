@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,8 @@
 
 namespace detent::server {
 
+/// Of the page.
+inline constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
 /// The largest queues have series of their own; the rest is summed up as queue="other".
 inline constexpr std::size_t kMaxQueueSeries = 100;
 

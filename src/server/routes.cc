@@ -19,8 +19,6 @@
 namespace detent::server {
 namespace {
 
-constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
-
 /// The task that a path names, by its id or by its queue and key. Errors: not_found, and those of
 /// permit(): a queue in the path was checked before.
 Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path,
@@ -395,7 +393,17 @@ void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
   if (tasks->empty() && waited && waited.mapped().refusal) {
     return reply.send(*std::move(waited.mapped().refusal));
   }
-  reply.send_json(200, json::render_leased_tasks(*tasks));
+  const bool is_taken = reply.offer_json(200, json::render_leased_tasks(*tasks));
+  if (!is_taken && !tasks->empty()) give_back(*tasks);
+}
+
+/// Nobody was told of these leases.
+void Routes::give_back(const std::vector<LeasedTask>& tasks) {
+  std::vector<LeaseToken> leases;
+  for (const LeasedTask& task : tasks) leases.push_back(task.lease);
+  engine_.post_end([leases = std::move(leases)](Engine& engine) {
+    for (const LeaseToken lease : leases) (void)engine.release(lease);
+  });
 }
 
 void Routes::complete(const Call& call) {
@@ -441,19 +449,23 @@ void Routes::release(const Call& call) {
 }
 
 void Routes::metrics(const Call& call) {
-  // Not through run(): the figures matter most when the store has failed.
   const HttpReply reply = call.reply;
+  const bool is_asked = ask_page([reply](std::string page) {
+    reply.send({.status = 200, .content_type = std::string(kMetricsText), .body = std::move(page)});
+  });
+  if (!is_asked) reply.send_error(overloaded());
+}
+
+bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
+  // Not through run(): the figures matter most when the store has failed.
   std::optional<OffloadStats> external;
   if (offload_ != nullptr) external = offload_->stats();
   std::optional<DeliveryStats> deliveries;
   if (deliverer_ != nullptr) deliveries = deliverer_->stats();
-  const bool posted = engine_.post([this, reply, external, deliveries](Engine& engine) {
-    reply.send({.status = 200,
-                .content_type = std::string(kMetricsText),
-                .body = render_metrics(engine.stats(kMaxQueueSeries), http_metrics_.snapshot(),
-                                       external, deliveries)});
+  return engine_.post([this, take = std::move(take), external, deliveries](Engine& engine) mutable {
+    take(render_metrics(engine.stats(kMaxQueueSeries), http_metrics_.snapshot(), external,
+                        deliveries));
   });
-  if (!posted) reply.send_error(overloaded());
 }
 
 void Routes::ready(const Call& call) {

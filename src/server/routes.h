@@ -71,6 +71,10 @@ class Routes {
   /// Answers one request, now or once the engine has. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
 
+  /// Has the page of /metrics made, and given on the engine's thread. False, and never given, when
+  /// too many requests wait, or the engine is stopping.
+  bool ask_page(UniqueFunction<void(std::string)> take);
+
   struct Route {
     std::string_view method;
     std::string_view pattern;  // "/v1/tasks/{id}"
@@ -129,6 +133,7 @@ class Routes {
   void run_task(const Call& call);
   void cancel_task(const Call& call);
   void lease(const Call& call);
+  void give_back(const std::vector<LeasedTask>& tasks);
   void complete(const Call& call);
   void fail(const Call& call);
   void extend(const Call& call);

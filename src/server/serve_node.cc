@@ -70,7 +70,8 @@ ClusterNodeOptions node_options(const cli::ServeOptions& options, const Beginnin
   ClusterNodeOptions node;
   const std::string& address = options.cluster.address;
   node.me = {.node = options.cluster.node,
-             .address = address.empty() ? address_of(options.http_host, port) : address};
+             .address = address.empty() ? address_of(options.http_host, port) : address,
+             .incarnation = random_seed()};
   node.secret = std::move(table.secret);
   node.scheme = with.tls ? "https" : "http";
   node.ca_file = options.cluster.ca_file;
@@ -119,7 +120,10 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
                      [&node] { return node->reload_webhook_keys(); });
   }
   check_again_at_reload(with.reloads, [&node] { node->check_again(); });
-  const Watchdog watchdog(with.manager, node->engine(), with.clock);
+  const auto ask = [&node](UniqueFunction<void()> works) {
+    node->ask_whether_it_works(std::move(works));
+  };
+  const Watchdog watchdog(with.manager, ask, with.clock);
   door.open(*node);
   announce(options, http->port(), "");
   if (!options.beanstalk_host.empty()) log_info("a node of a cluster serves no beanstalk clients");

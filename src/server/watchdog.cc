@@ -1,9 +1,27 @@
 #include "server/watchdog.h"
 
+#include <utility>
+
 namespace detent::server {
 
+namespace {
+
+Watchdog::Ask ask_of(EngineThread& engine) {
+  return [&engine](UniqueFunction<void()> works) {
+    engine.post_end([works = std::move(works)](Engine& asked) mutable {
+      (void)asked.get(TaskId{});  // of no task, so it is looked for in the store
+      works();
+    });
+  };
+}
+
+}  // namespace
+
 Watchdog::Watchdog(const ServiceManager& manager, EngineThread& engine, Clock& clock)
-    : manager_(manager), engine_(engine), clock_(clock) {
+    : Watchdog(manager, ask_of(engine), clock) {}
+
+Watchdog::Watchdog(const ServiceManager& manager, Ask ask, Clock& clock)
+    : manager_(manager), ask_(std::move(ask)), clock_(clock) {
   if (!manager.watchdog()) return;
   // Half of the time, as sd_watchdog_enabled(3) advises.
   thread_ = Thread([this, interval = *manager.watchdog() / 2] { run(interval); });
@@ -24,8 +42,7 @@ void Watchdog::run(std::chrono::microseconds interval) {
 /// One question at a time: an engine that hangs shall not find a heap of them.
 void Watchdog::ask() {
   if (is_asked_->exchange(true)) return;
-  engine_.post_end([&manager = manager_, is_asked = is_asked_](Engine& engine) {
-    (void)engine.get(TaskId{});  // of no task, so it is looked for in the store
+  ask_([&manager = manager_, is_asked = is_asked_] {
     manager.works();
     *is_asked = false;
   });

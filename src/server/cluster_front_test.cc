@@ -1,0 +1,337 @@
+// The door of one node: its shards are real, the other nodes are a caller that notes what they are
+// asked and answers when the test says so.
+#include "server/cluster_front.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log/log.h"
+#include "net/local_exchange.h"
+#include "protocol/json/answer_parser.h"
+#include "server/event_hub.h"
+#include "store/memory_store.h"
+
+namespace detent::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+class FakeCaller final : public net::HttpCaller {
+ public:
+  struct Call {
+    std::string address;
+    net::HttpRequest request;
+    Done done;
+    bool is_abandoned = false;
+  };
+
+  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done) override {
+    calls.push_back({url.host + ":" + std::to_string(url.port), std::move(request)});
+    calls.back().request.target = url.target;
+    calls.back().done = std::move(done);
+    return calls.size();
+  }
+  void abandon(CallNumber number) override { calls.at(number - 1).is_abandoned = true; }
+  void answer(std::size_t call, net::HttpResponse response) {
+    Done done = std::move(calls.at(call).done);
+    done(std::move(response));
+  }
+
+  std::vector<Call> calls;
+};
+
+/// A client's request, and what became of it.
+class Client {
+ public:
+  void ask(ClusterFront& front, net::HttpRequest request) {
+    exchange_ = std::make_shared<net::LocalExchange>(
+        [answer = answer_](std::optional<net::HttpResponse> response) {
+          answer->set_value(std::move(response).value_or(net::HttpResponse{.status = 500}));
+          return true;
+        });
+    std::shared_ptr<net::LocalExchange> exchange = exchange_.lock();
+    front.handle(std::move(request), net::Responder(std::move(exchange)));
+  }
+  void go_away() {
+    if (const auto exchange = exchange_.lock()) exchange->abandon();
+  }
+  bool is_answered() const { return future_.wait_for(0s) == std::future_status::ready; }
+  net::HttpResponse answer() { return future_.get(); }
+
+ private:
+  std::shared_ptr<std::promise<net::HttpResponse>> answer_ =
+      std::make_shared<std::promise<net::HttpResponse>>();
+  std::future<net::HttpResponse> future_ = answer_->get_future();
+  std::weak_ptr<net::LocalExchange> exchange_;
+};
+
+net::HttpRequest lease_request(const std::string& body = R"({"wait":"30s"})") {
+  return {.method = "POST",
+          .target = "/v1/queues/q/lease",
+          .headers = {{"host", "localhost"}},
+          .body = body};
+}
+
+/// A cluster of one shard.
+class ClusterFrontTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kMostCalls = 3;
+
+  ClusterFrontTest() { set_log_level(LogLevel::error); }
+
+  Result<OpenEngine> open(MemoryDisk& disk) {
+    OpenEngine opened;
+    ASSIGN_OR_RETURN(opened.store, MemoryStore::open(disk));
+    ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock_, {}));
+    return opened;
+  }
+  void serve() {
+    shards_.open(kLease);
+    while (!shards_.find(0)) {
+    }
+    hold(kLease);
+  }
+  /// As far as the front knows this node has the shard at that epoch.
+  void hold(const ShardLease& lease) {
+    front_.update({.members = {{"a", "10.0.0.1:7070"}},
+                   .owners = {{0, "a", lease.epoch, false}},
+                   .held_until = {{lease, clock_.now() + 1h}}});
+  }
+  /// Another has it.
+  void give_to(const std::string& node, const std::string& address) {
+    front_.update({.members = {{"a", "10.0.0.1:7070"}, {node, address}},
+                   .owners = {{0, node, 7, false}},
+                   .held_until = {}});
+  }
+  /// Asks the shard itself.
+  net::HttpResponse ask_shard(net::HttpRequest request) {
+    std::promise<net::HttpResponse> answer;
+    shards_.find(0)->handle(std::move(request),
+                            net::Responder(std::make_shared<net::LocalExchange>(
+                                [&answer](std::optional<net::HttpResponse> response) {
+                                  answer.set_value(*std::move(response));
+                                  return true;
+                                })));
+    return answer.get_future().get();
+  }
+  void put_task() {
+    EXPECT_EQ(ask_shard({.method = "POST",
+                         .target = "/v1/tasks",
+                         .headers = {{"host", "localhost"}},
+                         .body = R"({"queue":"q","payload":1})"})
+                  .status,
+              201);
+  }
+  void await_worker() {
+    const net::HttpRequest stats{
+        .method = "GET", .target = "/v1/stats", .headers = {{"host", "localhost"}}, .body = ""};
+    while (ask_shard(stats).body.find(R"("waiting_workers":1)") == std::string::npos) {
+    }
+  }
+  /// A worker of the shard's gets the task, without waiting for a lease to run out.
+  void expect_free() {
+    const auto tasks =
+        json::parse_leased_tasks(ask_shard(lease_request(R"({"wait":"20s"})")).body).value();
+    EXPECT_EQ(tasks.size(), 1u);
+  }
+  static std::string header(const FakeCaller::Call& call, std::string_view name) {
+    return std::string(call.request.header(name));
+  }
+  static net::HttpResponse leased() {
+    return {.status = 200,
+            .body = R"({"tasks":[{"id":"256","queue":"q","payload":1,"attempt":1,)"
+                    R"("due_at":"2026-01-01T00:00:00.000Z","lateness_ms":0,"lease":"1-256",)"
+                    R"("lease_until":"2026-01-01T00:01:00.000Z","headers":{}}]})"};
+  }
+
+  static constexpr ShardLease kLease{.shard = 0, .epoch = 1};
+  SystemClock clock_;
+  MemoryDisk disk_;
+  MemoryDisk no_tasks_;
+  ChangeFeed changes_;
+  EngineThread here_engine_{open(no_tasks_).value(), clock_};
+  EventHub events_{here_engine_, changes_, clock_};
+  Routes here_{here_engine_, events_, clock_, {}};
+  ClusterShards shards_{
+      {.open = [this](const ShardLease&) { return open(disk_); }}, events_, clock_};
+  FakeCaller caller_;
+  ClusterFront front_{{.shards = 1, .node = "a", .secret = "s", .max_calls_to_a_node = kMostCalls},
+                      shards_,
+                      here_,
+                      caller_,
+                      clock_,
+                      [] {}};
+};
+
+TEST_F(ClusterFrontTest, ALeaseThatIsHeldBackIsGivenBackAtOnce) {
+  serve();
+  Client worker;
+  worker.ask(front_, lease_request());
+  await_worker();
+  give_to("b", "10.0.0.2:7070");
+  put_task();
+  EXPECT_EQ(worker.answer().status, 503);
+  expect_free();
+}
+
+TEST_F(ClusterFrontTest, AnEngineOfAnEarlierEpochHandsNothingOut) {
+  serve();
+  Client worker;
+  worker.ask(front_, lease_request());
+  await_worker();
+  hold({.shard = 0, .epoch = 3});  // it was another's in between
+  put_task();
+  EXPECT_EQ(worker.answer().status, 503);
+}
+
+TEST_F(ClusterFrontTest, AnotherNodeIsShownWhatAShardReadsAndNoMore) {
+  give_to("b", "10.0.0.2:7070");
+  Client client;
+  net::HttpRequest request = lease_request();
+  request.peer = "10.9.9.9";
+  request.headers.emplace_back("cookie", std::string(15'000, 'c'));
+  request.headers.emplace_back("authorization", "Bearer dt_1");
+  client.ask(front_, std::move(request));
+  ASSERT_EQ(caller_.calls.size(), 1u);
+  const FakeCaller::Call& call = caller_.calls[0];
+  EXPECT_EQ(call.address, "10.0.0.2:7070");
+  EXPECT_EQ(header(call, "cookie"), "");
+  EXPECT_EQ(header(call, "authorization"), "Bearer dt_1");
+  EXPECT_EQ(header(call, "detent-shard"), "0");
+  EXPECT_EQ(header(call, "detent-cluster"), "s");
+  EXPECT_EQ(header(call, "detent-host"), "localhost");
+  EXPECT_EQ(header(call, "detent-peer"), "10.9.9.9");
+  caller_.answer(0, {.status = 200, .body = "{}"});
+  EXPECT_EQ(client.answer().body, "{}");
+}
+
+TEST_F(ClusterFrontTest, OfAWorkerThatGoesAwayTheWaitIsEndedAndTheLeaseGivenBack) {
+  give_to("b", "10.0.0.2:7070");
+  Client worker;
+  worker.ask(front_, lease_request());
+  worker.go_away();
+  ASSERT_EQ(caller_.calls.size(), 2u);
+  EXPECT_EQ(caller_.calls[1].address, "10.0.0.2:7070");
+  EXPECT_EQ(caller_.calls[1].request.target, "/v1/cluster/end-wait");
+  EXPECT_EQ(header(caller_.calls[1], "detent-cluster"), "s");
+  EXPECT_FALSE(header(caller_.calls[0], "detent-call").empty());
+  EXPECT_EQ(header(caller_.calls[1], "detent-call"), header(caller_.calls[0], "detent-call"));
+  EXPECT_FALSE(caller_.calls[0].is_abandoned) << "its answer may hold a lease";
+  caller_.answer(0, leased());
+  ASSERT_EQ(caller_.calls.size(), 3u);
+  EXPECT_EQ(caller_.calls[2].request.target, "/v1/leases/release");
+  EXPECT_EQ(caller_.calls[2].request.body, R"({"leases":["1-256"]})");
+  caller_.answer(2, {.status = 200, .body = "{}"});
+}
+
+TEST_F(ClusterFrontTest, AnotherRequestOfOneWhoGoesAwayIsCutOff) {
+  give_to("b", "10.0.0.2:7070");
+  Client client;
+  client.ask(front_, {.method = "GET", .target = "/v1/queues", .headers = {}, .body = ""});
+  client.go_away();
+  ASSERT_EQ(caller_.calls.size(), 1u);
+  EXPECT_TRUE(caller_.calls[0].is_abandoned);
+}
+
+TEST_F(ClusterFrontTest, WhenAShardMovesTheNewOwnerIsGivenBackWhatTheOldHandedOut) {
+  give_to("b", "10.0.0.2:7070");
+  Client worker;
+  worker.ask(front_, lease_request());
+  Client reader;
+  reader.ask(front_, {.method = "GET", .target = "/v1/queues/q", .headers = {}, .body = ""});
+  give_to("c", "10.0.0.3:7070");
+  EXPECT_EQ(worker.answer().status, 503);
+  EXPECT_EQ(reader.answer().status, 503);
+  EXPECT_FALSE(caller_.calls[0].is_abandoned);
+  EXPECT_TRUE(caller_.calls[1].is_abandoned);
+  caller_.answer(0, leased());
+  ASSERT_EQ(caller_.calls.size(), 3u);
+  EXPECT_EQ(caller_.calls[2].address, "10.0.0.3:7070");
+  EXPECT_EQ(caller_.calls[2].request.target, "/v1/leases/release");
+  caller_.answer(2, {.status = 200, .body = "{}"});
+}
+
+TEST_F(ClusterFrontTest, ANodeIsAskedByABoundedNumberAtATime) {
+  give_to("b", "10.0.0.2:7070");
+  std::vector<Client> clients(kMostCalls + 2);
+  for (std::size_t i = 0; i <= kMostCalls; ++i) clients[i].ask(front_, lease_request());
+  EXPECT_EQ(caller_.calls.size(), kMostCalls);
+  const net::HttpResponse refused = clients[kMostCalls].answer();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  caller_.answer(0, {.status = 200, .body = "{}"});
+  clients.back().ask(front_, lease_request());
+  EXPECT_EQ(caller_.calls.size(), kMostCalls + 1);
+}
+
+TEST_F(ClusterFrontTest, AWaitOfAnotherNodesWorkerIsEndedByItsName) {
+  serve();
+  const net::HttpHeaders of_node{{"detent-cluster", "s"},
+                                 {"detent-shard", "0"},
+                                 {"detent-host", "localhost"},
+                                 {"detent-call", "b-1"}};
+  net::HttpRequest request = lease_request();
+  request.headers = of_node;
+  Client worker;
+  worker.ask(front_, std::move(request));
+  await_worker();
+  Client end;
+  end.ask(front_,
+          {.method = "POST", .target = "/v1/cluster/end-wait", .headers = of_node, .body = ""});
+  EXPECT_EQ(end.answer().status, 200);
+  EXPECT_EQ(worker.answer().body, R"({"tasks":[]})");
+  put_task();
+  expect_free();
+}
+
+/// Keeps the engine of a shard busy until it is let go.
+class Hang {
+ public:
+  explicit Hang(ServedShard& shard) {
+    shard.ask_figures([this](const ClusterFigures&) {
+      hangs_.set_value();
+      goes_on_.get_future().wait();
+    });
+    hangs_.get_future().wait();
+  }
+  void let_go() { goes_on_.set_value(); }
+
+ private:
+  std::promise<void> hangs_;
+  std::promise<void> goes_on_;
+};
+
+TEST_F(ClusterFrontTest, FiguresAreShownWhileAnEngineHangs) {
+  serve();
+  put_task();
+  const net::HttpRequest metrics{
+      .method = "GET", .target = "/metrics", .headers = {{"host", "localhost"}}, .body = ""};
+  Client before;
+  before.ask(front_, metrics);
+  EXPECT_NE(before.answer().body.find("\ndetent_scheduled_total 1\n"), std::string::npos);
+  give_to("b", "10.0.0.2:7070");  // it is cut off from the database, too
+  Hang hang(*shards_.find(0));
+  Client during;
+  during.ask(front_, metrics);
+  while (!during.is_answered()) shards_.look_at_pages();
+  EXPECT_NE(during.answer().body.find("\ndetent_scheduled_total 1\n"), std::string::npos);
+  hang.let_go();
+}
+
+TEST_F(ClusterFrontTest, AShardWhoseEngineHangsDoesNotWork) {
+  serve();
+  std::promise<void> works;
+  std::future<void> seen = works.get_future();
+  Hang hang(*shards_.find(0));
+  shards_.find(0)->ask_whether_it_works([&works] { works.set_value(); });
+  EXPECT_EQ(seen.wait_for(0s), std::future_status::timeout);
+  hang.let_go();
+  seen.wait();
+}
+
+}  // namespace
+}  // namespace detent::server

@@ -1,0 +1,114 @@
+// What a node asks the nodes that have the shards which it has not.
+//
+// A question goes to the node that has the shard as far as is known, with headers that only nodes
+// know to write, and with those of the client's that a shard reads. It is answered once: by that
+// node, or with 503 when the node cannot be reached, no longer has the shard, or is asked by too
+// many already.
+//
+// An answer that nobody waits for any more may hold leases. So a request for leases is not cut off
+// when its worker goes, or the shard moves: the node is told to end the wait, and what it may have
+// handed out by then is given back at once, to whoever has the shard now.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/mutex.h"
+#include "detent/unique_function.h"
+#include "gateway/request_plan.h"
+#include "net/http_caller.h"
+#include "net/http_message.h"
+#include "net/http_url.h"
+
+namespace detent::server {
+
+inline constexpr std::string_view kShardHeader = "detent-shard";
+inline constexpr std::string_view kSecretHeader = "detent-cluster";
+inline constexpr std::string_view kHostHeader = "detent-host";  // as the client gave it
+inline constexpr std::string_view kPeerHeader = "detent-peer";  // the client's address
+inline constexpr std::string_view kCallHeader = "detent-call";  // the name of a wait, to end it by
+inline constexpr std::array<std::string_view, 5> kOfNodes{kShardHeader, kSecretHeader, kHostHeader,
+                                                          kPeerHeader, kCallHeader};
+/// Ends the wait that kCallHeader names, for which nobody waits any more.
+inline constexpr std::string_view kEndWaitTarget = "/v1/cluster/end-wait";
+
+struct PeerCallsOptions {
+  std::string node;               // this one's name
+  std::string secret;             // of the cluster
+  std::string scheme;             // by which nodes reach each other
+  std::size_t max_calls = 4'096;  // under way to one node at a time
+};
+
+/// Thread-safe.
+class PeerCalls {
+ public:
+  /// Takes the answer; false: nobody waits for it any more.
+  using Answered = UniqueFunction<bool(net::HttpResponse)>;
+  using Abandon = UniqueFunction<void()>;
+  using HasShard = std::function<bool(ShardNumber, const std::string& address)>;
+
+  /// `caller` must outlive it; it must be ended before this is. `on_stray` runs, on any thread,
+  /// when a node did not answer for a shard; `send_part` sends a request that nobody waits for to
+  /// the shard's owner.
+  PeerCalls(PeerCallsOptions options, net::HttpCaller& caller, std::function<void()> on_stray,
+            std::function<void(gateway::Part)> send_part);
+  PeerCalls(const PeerCalls&) = delete;
+  PeerCalls& operator=(const PeerCalls&) = delete;
+
+  /// Asks. The answer comes on any thread, perhaps before this returns; what is returned ends the
+  /// question.
+  Abandon ask(const std::string& address, gateway::Part part, Answered answered)
+      DETENT_EXCLUDES(mutex_);
+  /// Where a node no longer has the shard, what it was asked is answered 503: it may be dead.
+  /// Costs a call of `has_shard` for each shard of each node that is asked.
+  void update(const HasShard& has_shard) DETENT_EXCLUDES(mutex_);
+
+ private:
+  class Question;
+  using Target = std::pair<std::string, ShardNumber>;  // the node's address
+  using Questions = std::unordered_map<std::uint64_t, std::shared_ptr<Question>>;
+
+  void call(const std::shared_ptr<Question>& question, net::HttpUrl url, net::HttpRequest request);
+  void take(const std::shared_ptr<Question>& question, net::CallOutcome outcome);
+  void end(Question& question) DETENT_EXCLUDES(mutex_);
+  void abandon(Question& question);
+  void give_back(const Question& question, const net::HttpResponse& answer);
+
+  const PeerCallsOptions options_;
+  net::HttpCaller& caller_;
+  const std::function<void()> on_stray_;
+  const std::function<void(gateway::Part)> send_part_;
+
+  Mutex mutex_;
+  std::uint64_t last_number_ DETENT_GUARDED_BY(mutex_) = 0;
+  std::map<Target, Questions> open_ DETENT_GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t> calls_ DETENT_GUARDED_BY(mutex_);  // by address
+};
+
+/// The waits that this node keeps for others, by name. Thread-safe.
+class PeerWaits {
+ public:
+  /// `end` runs, once, when the other node says that nobody waits; unless forget() was first.
+  void keep(std::string name, UniqueFunction<void()> end) DETENT_EXCLUDES(mutex_);
+  void forget(const std::string& name) DETENT_EXCLUDES(mutex_);
+  void end(const std::string& name) DETENT_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::unordered_map<std::string, UniqueFunction<void()>> ends_ DETENT_GUARDED_BY(mutex_);
+};
+
+void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> names);
+/// What a shard is answered for when its lease is not sure, or the node that had it is gone.
+net::HttpResponse not_sure(ShardNumber shard);
+
+}  // namespace detent::server
