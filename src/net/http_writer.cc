@@ -4,74 +4,15 @@
 #include <charconv>
 #include <limits>
 
+#include "base/http_phrase.h"
+
 namespace detent::net {
 namespace {
 
-std::string_view reason_phrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 201:
-      return "Created";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 207:
-      return "Multi-Status";
-    case 301:
-      return "Moved Permanently";
-    case 302:
-      return "Found";
-    case 304:
-      return "Not Modified";
-    case 307:
-      return "Temporary Redirect";
-    case 308:
-      return "Permanent Redirect";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 406:
-      return "Not Acceptable";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 411:
-      return "Length Required";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 422:
-      return "Unprocessable Content";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 507:
-      return "Insufficient Storage";
-    default:
-      return "Unknown";  // the phrase has no meaning, but may not be missing
-  }
+/// A phrase has no meaning, but may not be missing.
+std::string_view phrase_of(int status) {
+  const std::string_view phrase = http_phrase(status);
+  return phrase.empty() ? "Unknown" : phrase;
 }
 
 void append_number(std::uint64_t value, std::string& out) {
@@ -146,7 +87,7 @@ void write_response_head(const HttpResponse& response, Framing framing, std::str
                          std::string& out) {
   out.append("HTTP/1.1 ");
   append_number(static_cast<std::uint64_t>(response.status), out);
-  out.append(" ").append(reason_phrase(response.status)).append("\r\n");
+  out.append(" ").append(phrase_of(response.status)).append("\r\n");
   out.append("Date: ").append(date).append("\r\n");
   if (!response.content_type.empty()) append_header("Content-Type", response.content_type, out);
   if (has_body(response.status)) {

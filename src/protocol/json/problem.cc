@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/http_phrase.h"
 #include "protocol/json/json_fields.h"
 
 namespace detent::json {
@@ -39,40 +40,6 @@ std::string_view title_of(ErrorCode code) noexcept {
       return "Internal error";
   }
   return "Error";  // only for a value that is no enumerator
-}
-
-/// The phrases of the statuses that the server answers without an Error (RFC 9110, section 15).
-std::string_view phrase_of(int status) noexcept {
-  switch (status) {
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 412:
-      return "Precondition Failed";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Error";
-  }
 }
 
 ErrorCode code_of_status(int status) noexcept {
@@ -147,7 +114,8 @@ std::string render_http_problem(int status, std::string_view detail) {
   JsonWriter writer(body);
   writer.begin_object();
   writer.name("type").string("about:blank");
-  writer.name("title").string(phrase_of(status));
+  const std::string_view phrase = http_phrase(status);
+  writer.name("title").string(phrase.empty() ? "Error" : phrase);
   writer.name("status").number(status);
   writer.name("detail").string(detail);
   writer.end_object();
