@@ -46,6 +46,7 @@ endif()
 # find_package(detent COMPONENTS client), for those who have Boost and OpenSSL.
 if(TARGET detent_client)
   detent_install_layers(detent-client-targets protocol_json net client)
+  detent_install_pkg_config(detent-client)
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/detent-config.cmake.in

@@ -68,10 +68,11 @@ set(CPACK_DEBIAN_LIBRARY_DESCRIPTION "timing wheels and a timer runtime for C++2
 Headers and static libraries of Detent: a hierarchical timing wheel and other
 timer queues behind one contract, a thread-safe tickless scheduler, cron and
 calendars in time zones, coroutines, and a simulation for tests. With
-librocksdb-dev also tasks on disk in one's own process.")
+librocksdb-dev also tasks on disk in one's own process, and with libssl-dev
+a client for a server.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS tzdata)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "librocksdb-dev, libboost1.81-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "librocksdb-dev, libboost1.81-dev, libssl-dev")
 
 include(CPack)
 cpack_add_component(program GROUP server)

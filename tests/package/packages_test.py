@@ -160,18 +160,22 @@ class Consumers(unittest.TestCase):
         run("cmake", "--build", build)
         run(build / "consumer")
 
-    def compile(self, source, package, program):
+    def compile(self, sources, package, program):
         environment = os.environ | {"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")}
         flags = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
-        run(COMPILER, "-std=c++20", source, "-o", program, *flags)
+        run(COMPILER, "-std=c++20", *sources, "-o", program, *flags)
         run(program)
 
     def test_pkg_config(self):
-        self.compile(HERE / "consumer/main.cc", "detent", WORK / "by_pkg_config")
+        self.compile([HERE / "consumer/main.cc"], "detent", WORK / "by_pkg_config")
 
     def test_pkg_config_durable(self):
-        self.compile(SOURCE / "examples/13_durable_scheduler.cc", "detent-durable",
+        self.compile([SOURCE / "examples/13_durable_scheduler.cc"], "detent-durable",
                      WORK / "durable_by_pkg_config")
+
+    def test_pkg_config_client(self):
+        self.compile([HERE / "consumer/main.cc", HERE / "consumer/client.cc"], "detent-client",
+                     WORK / "client_by_pkg_config")
 
 
 class Tarball(unittest.TestCase):

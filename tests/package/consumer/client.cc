@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "detent/verify_webhook.h"
 #include "detent/worker.h"
 
 namespace {
@@ -12,6 +13,9 @@ const bool kIsRefused = [] {
   auto client = detent::Client::create("http://127.0.0.1:1", {.retry_for = {}}).value();
   const detent::Worker worker(client, "q", [](const detent::WorkTask&) { return detent::Done{}; });
   if (client.queues().error().code != detent::ClientError::Code::unavailable) std::abort();
+  if (detent::verify_webhook({}, {}, "").error().code != detent::ClientError::Code::forbidden) {
+    std::abort();
+  }
   return true;
 }();
 
