@@ -10,6 +10,7 @@
 #include <string>
 
 #include "detent/client.h"
+#include "detent/clock.h"
 #include "detent/worker.h"
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
@@ -18,7 +19,12 @@ using detent::client::TaskKey;
 
 int main(int argc, char** argv) {
   auto client = detent::Client::create(argc > 1 ? argv[1] : "http://127.0.0.1:7070").value();
-  for (const std::string order : {"o-1001", "o-1002"}) {
+  // Numbers that no run had before: a key stands for its order for a while after the task's end.
+  const auto now = detent::SystemClock().wall_now().time_since_epoch();
+  const std::string numbers = "o-" + std::to_string(now.count());
+  const std::string paid = numbers + "-1";
+  const std::string unpaid = numbers + "-2";
+  for (const std::string& order : {paid, unpaid}) {
     // With a key this may be repeated, whatever happened to the answer.
     const Payload payload{.data = "{\"order\":\"" + order + "\"}"};
     const auto scheduled =
@@ -29,9 +35,9 @@ int main(int argc, char** argv) {
     }
   }
 
-  client.cancel(TaskKey{"orders", "o-1001"}).value();
-  std::cout << "o-1001 is paid: its cancellation is cancelled" << std::endl;
-  (void)client.move(TaskKey{"orders", "o-1002"}, 0ms).value();  // 30 days later
+  client.cancel(TaskKey{"orders", paid}).value();
+  std::cout << paid << " is paid: its cancellation is cancelled" << std::endl;
+  (void)client.move(TaskKey{"orders", unpaid}, 0ms).value();  // 30 days later
 
   const auto cancel_order = [](const detent::WorkTask& task) -> detent::WorkResult {
     std::cout << task.task.key << " is due: cancelled\nworking until SIGTERM" << std::endl;

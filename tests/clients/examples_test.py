@@ -16,22 +16,26 @@ import detent  # noqa: E402  (needs the path above, as the next one)
 from real_server import RealServer  # noqa: E402
 
 CLIENTS = pathlib.Path(__file__).resolve().parents[2] / "clients"
-LINES = ["o-1001 is paid: its cancellation is cancelled", "o-1002 is due: cancelled",
-         "working until SIGTERM"]
+LINES = [r"o-\d+-1 is paid: its cancellation is cancelled", r"o-\d+-2 is due: cancelled",
+         r"working until SIGTERM"]
 
 
 class Examples(unittest.TestCase):
     def check(self, *command):
         with RealServer() as server:
-            example = subprocess.Popen([*map(str, command), server.url],
-                                       stdout=subprocess.PIPE, text=True)
-            self.addCleanup(example.kill)
-            self.assertEqual([example.stdout.readline().strip() for _ in LINES], LINES)
-            example.send_signal(signal.SIGTERM)
-            self.assertEqual(example.communicate(timeout=60)[0], "stopped\n")
-            self.assertEqual(example.returncode, 0)
+            for _ in range(2):  # the second time beside the keys of the first
+                self.run_once([*map(str, command), server.url])
             with detent.Client(server.url) as client:
                 self.assertEqual(client.list(queue="orders").tasks, [])
+
+    def run_once(self, command):
+        example = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(example.kill)
+        for line in LINES:
+            self.assertRegex(example.stdout.readline().strip(), f"^{line}$")
+        example.send_signal(signal.SIGTERM)
+        self.assertEqual(example.communicate(timeout=60)[0], "stopped\n")
+        self.assertEqual(example.returncode, 0)
 
     def test_python(self):
         self.check(sys.executable, CLIENTS / "python/examples/orders.py")

@@ -8,19 +8,22 @@ made to pass, and the worker cancels it. Then it works on what falls due, until 
 """
 
 import sys
+import time
 
 from detent import Client, TaskKey, Worker
 
 
 def main(url):
     client = Client(url)
-    for order in ("o-1001", "o-1002"):
+    # Numbers that no run had before: a key stands for its order for a while after the task's end.
+    paid, unpaid = (f"o-{time.time_ns()}-{i}" for i in (1, 2))
+    for order in (paid, unpaid):
         # With a key this may be repeated, whatever happened to the answer.
         client.schedule("orders", {"order": order}, delay="30d", key=order)
 
-    client.cancel(TaskKey("orders", "o-1001"))
-    print("o-1001 is paid: its cancellation is cancelled", flush=True)
-    client.move(TaskKey("orders", "o-1002"), delay=0)  # 30 days later
+    client.cancel(TaskKey("orders", paid))
+    print(f"{paid} is paid: its cancellation is cancelled", flush=True)
+    client.move(TaskKey("orders", unpaid), delay=0)  # 30 days later
 
     def cancel_order(task):
         print(f"{task.payload['order']} is due: cancelled", flush=True)

@@ -8,14 +8,16 @@
 import { Client, Worker } from '../dist/index.js';
 
 const client = new Client(process.argv[2] ?? 'http://127.0.0.1:7070');
-for (const order of ['o-1001', 'o-1002']) {
+// Numbers that no run had before: a key stands for its order for a while after the task's end.
+const [paid, unpaid] = [1, 2].map((i) => `o-${Date.now()}-${i}`);
+for (const order of [paid, unpaid]) {
   // With a key this may be repeated, whatever happened to the answer.
   await client.schedule({ queue: 'orders', payload: { order }, delay: '30d', key: order });
 }
 
-await client.cancel({ queue: 'orders', key: 'o-1001' });
-console.log('o-1001 is paid: its cancellation is cancelled');
-await client.move({ queue: 'orders', key: 'o-1002' }, { delay: 0 }); // 30 days later
+await client.cancel({ queue: 'orders', key: paid });
+console.log(`${paid} is paid: its cancellation is cancelled`);
+await client.move({ queue: 'orders', key: unpaid }, { delay: 0 }); // 30 days later
 
 function cancelOrder(task) {
   console.log(`${task.payload.order} is due: cancelled`);
