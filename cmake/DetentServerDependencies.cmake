@@ -11,3 +11,5 @@ find_package(CLI11 CONFIG REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_library(HIREDIS_LIBRARY hiredis REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)  # used as headers only
+find_library(RDKAFKA_LIBRARY rdkafka REQUIRED)
+find_library(NATS_LIBRARY nats REQUIRED)

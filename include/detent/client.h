@@ -237,6 +237,7 @@ struct QueueSettings {
   std::optional<std::uint32_t> rate = {};
   std::optional<std::uint32_t> concurrency = {};
   std::string webhook = {};  // "": none
+  std::string sink = {};     // likewise; a queue has at most one of the two
 };
 
 /// What is changed of a queue's settings. Of those with two optionals the inner one without a value
@@ -256,6 +257,7 @@ struct QueueChange {
   Limit<std::uint32_t> rate = {};
   Limit<std::uint32_t> concurrency = {};
   std::optional<std::string> webhook = {};  // "": none
+  std::optional<std::string> sink = {};     // likewise
 };
 
 /// A queue's counts by state, and its settings.

@@ -11,6 +11,7 @@
 #include "base/wall_time.h"
 #include "detent/check.h"
 #include "task/retry.h"
+#include "task/sink_name.h"
 
 namespace detent::cli {
 
@@ -34,6 +35,9 @@ std::string bar(std::uint64_t count, std::uint64_t most, std::size_t room) {
 
 std::string webhook_of(const QueueSettings& settings) {
   if (!settings.webhook) return "none";
+  if (const std::string_view sink = sink_of(settings.webhook->url); !sink.empty()) {
+    return "the sink " + printable(sink);
+  }
   const std::size_t keys = settings.webhook->keys.size();
   const std::string signed_by =
       keys == 0 ? "the server's key" : std::to_string(keys) + " of its own";

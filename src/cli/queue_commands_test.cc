@@ -140,6 +140,10 @@ TEST_F(QueueCommandsTest, AQueueIsShownWithTheSettingsInForce) {
                            "webhook             https://a, signed by 2 of its own\n"}) {
     EXPECT_NE(out_.str().find(line), std::string::npos) << line;
   }
+  view.settings = {.webhook = QueueWebhook{.url = "sink:events"}};
+  answer(200, json::render_queue(view));
+  run(QueuesCommand{"mail"});
+  EXPECT_NE(out_.str().find("webhook             the sink events\n"), std::string::npos);
 }
 
 TEST_F(QueueCommandsTest, AQueueIsPausedAndResumed) {

@@ -72,6 +72,10 @@ void add_webhooks(CLI::App& serve, ServeOptions& options) {
       .add_option("--webhook-keys", options.webhook_keys,
                   "keys that sign webhooks, one a line; else the server makes one")
       ->type_name("FILE");
+  serve
+      .add_option("--sinks", options.sinks,
+                  "brokers that queues may be delivered to, a name and an address a line")
+      ->type_name("FILE");
 }
 
 /// When it tells an operator, and where.

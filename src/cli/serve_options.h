@@ -48,6 +48,7 @@ struct ServeOptions {
   std::chrono::milliseconds external_after = std::chrono::hours{24};
   std::string webhook_allow;           // blocks of addresses; the server reads it
   std::filesystem::path webhook_keys;  // empty: a key of the server's own
+  std::filesystem::path sinks;         // a file of brokers and their names; empty: none
   ClusterOptions cluster;
   std::string alert_webhook;  // a URL that alerts are POSTed to; empty: they are only logged
   // Above which figures there is an alert; none: however high.

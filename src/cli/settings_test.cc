@@ -42,6 +42,7 @@ const std::map<std::string, std::vector<std::string>>& values_of_every_setting()
       {"external-after", {"1h", "2h", "3h"}},
       {"webhook-allow", {"127.0.0.0/8", "10.0.0.0/8,::1", "192.0.2.1"}},
       {"webhook-keys", {"a", "b/c", "/d e"}},
+      {"sinks", {"a", "b/c", "/d e"}},
       {"node", {"a", "b.c", "d-e_1"}},
       {"node-address", {"a:1", "b.c:2", "127.0.0.1:3"}},
       {"node-lease", {"1s", "2s", "PT3M"}},

@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "task/sink_name.h"
+
 namespace detent {
 namespace {
 
@@ -42,6 +44,8 @@ client::TaskState to_client(TaskState state) noexcept {
 }
 
 client::QueueSettings to_client(const QueueSettings& settings) {
+  const std::string url = settings.webhook ? settings.webhook->url : "";
+  const std::string sink(sink_of(url));
   return {.paused = settings.paused,
           .max_attempts = settings.max_attempts,
           .visibility_timeout = settings.visibility_timeout,
@@ -52,7 +56,8 @@ client::QueueSettings to_client(const QueueSettings& settings) {
           .max_bytes = settings.max_bytes,
           .rate = settings.rate,
           .concurrency = settings.concurrency,
-          .webhook = settings.webhook ? settings.webhook->url : ""};
+          .webhook = sink.empty() ? url : "",
+          .sink = sink};
 }
 
 std::variant<CronRule, IntervalRule, CalendarRule> rule_of(const client::NewSchedule& schedule) {
@@ -301,6 +306,9 @@ json::QueuePatch from_client(const client::QueueChange& change) {
     patch.webhook = change.webhook->empty()
                         ? std::nullopt
                         : std::optional<QueueWebhook>(QueueWebhook{.url = *change.webhook});
+  }
+  if (change.sink) {
+    patch.sink = change.sink->empty() ? std::nullopt : std::optional<std::string>(*change.sink);
   }
   return patch;
 }

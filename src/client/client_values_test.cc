@@ -74,6 +74,15 @@ TEST(ClientValues, AChangeOfAQueueLeavesWhatItDoesNotName) {
   EXPECT_EQ(from_client(change).applied_to(settings).webhook, QueueWebhook{"http://b/"});
 }
 
+TEST(ClientValues, AQueueHasAWebhookOrASink) {
+  client::QueueChange change;
+  change.sink = "events";
+  const QueueSettings settings = from_client(change).applied_to({});
+  EXPECT_EQ(settings.webhook, QueueWebhook{"sink:events"});
+  change.sink = "";
+  EXPECT_EQ(from_client(change).applied_to(settings), QueueSettings{});
+}
+
 TEST(ClientValues, AScheduleKeepsItsRuleAndPolicies) {
   using client::CalendarRule;
   using client::NewSchedule;

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "delivery/sink_message.h"
 #include "delivery/webhook_request.h"
 #include "detent/check.h"
+#include "task/sink_name.h"
 
 namespace detent {
 namespace {
@@ -48,7 +50,7 @@ class Deliverer::Inbox {
     {
       const MutexLock lock(mutex_);
       if (is_closed_) return taken;
-      events_.taken = std::move(taken);
+      events_.taken.push_back(std::move(taken));
     }
     bell_.ring();
     return {};
@@ -57,6 +59,13 @@ class Deliverer::Inbox {
     {
       const MutexLock lock(mutex_);
       events_.ended.push_back(std::move(ended));
+    }
+    bell_.ring();
+  }
+  void put(Sent sent) {
+    {
+      const MutexLock lock(mutex_);
+      events_.sent.push_back(std::move(sent));
     }
     bell_.ring();
   }
@@ -95,13 +104,16 @@ class Deliverer::Inbox {
 };
 
 Deliverer::Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net::HttpCaller> caller,
-                     Clock& clock, WebhookKeys keys, HostLimits limits)
+                     Clock& clock, WebhookKeys keys, DelivererOptions options)
     : source_(std::move(source)),
       clock_(clock),
+      sinks_(std::move(options.sinks)),
+      on_sink_turn_(std::move(options.on_sink_turn)),
       inbox_(std::make_shared<Inbox>()),
       keys_(std::move(keys)),
       caller_(std::move(caller)),
-      lines_(limits, random_seed()),
+      lines_(options.limits, random_seed()),
+      sink_lines_(sinks_, options.sink_limits, random_seed()),
       thread_([this] { run(); }) {}
 
 Deliverer::~Deliverer() { stop(std::chrono::milliseconds{0}); }
@@ -131,11 +143,13 @@ void Deliverer::stop(std::chrono::milliseconds grace) {
   // What ended while the thread did still counts; the rest is given back.
   const Events last = inbox_->close();
   for (const Ended& ended : last.ended) finish(ended, clock_.now());
+  for (const Sent& sent : last.sent) finish(sent, clock_.now());
   for (const auto& [number, call] : calls_) end(call.lease, given_back({}));
   calls_.clear();
-  if (!last.taken) return;
-  for (const Delivery& delivery : *last.taken) {
-    end(delivery.leased.lease, given_back({}));
+  for (const auto& [number, sent] : sends_) source_->end(sent.lease, given_back({}));
+  sends_.clear();
+  for (const std::vector<Delivery>& taken : last.taken) {
+    for (const Delivery& delivery : taken) end(delivery.leased.lease, given_back({}));
   }
 }
 
@@ -147,9 +161,11 @@ bool Deliverer::step() {
   const MonotonicTime now = clock_.now();
   Events events = inbox_->take();
   for (const Ended& ended : events.ended) finish(ended, now);
-  if (events.taken) {
-    note_taken(events.taken->empty(), now);
-    for (Delivery& delivery : *events.taken) admit(std::move(delivery), now);
+  for (const Sent& sent : events.sent) finish(sent, now);
+  fail_overdue_sends(now);
+  for (std::vector<Delivery>& taken : events.taken) {
+    note_taken(taken.empty(), now);
+    for (Delivery& delivery : taken) admit(std::move(delivery), now);
   }
   const auto stop_at = inbox_->stop_at();
   if (stop_at) {
@@ -161,11 +177,16 @@ bool Deliverer::step() {
   begin_calls(now);
   if (!stop_at) take(now);
   note_gauges();
-  return !stop_at || (!calls_.empty() && now < *stop_at);
+  const bool is_idle = calls_.empty() && sends_.empty();
+  return !stop_at || (!is_idle && now < *stop_at);
 }
 
 void Deliverer::admit(Delivery delivery, MonotonicTime now) {
   const LeaseToken lease = delivery.leased.lease;
+  if (const std::string sink(sink_of(delivery.url)); !sink.empty()) {
+    if (sinks_.contains(sink)) return send(std::move(delivery), sink, now);
+    return end(lease, not_allowed("there is no sink " + sink + ": name it in the file of --sinks"));
+  }
   Result<net::HttpUrl> url = net::parse_http_url(delivery.url);
   if (!url) return end(lease, not_allowed(url.error().message));
   if (delivery.keys.empty() && !has_keys()) {
@@ -218,20 +239,61 @@ void Deliverer::end(LeaseToken lease, Verdict verdict) {
   source_->end(lease, std::move(verdict));
 }
 
+void Deliverer::send(Delivery delivery, const std::string& sink, MonotonicTime now) {
+  const std::uint64_t number = ++last_number_;
+  sends_.emplace(number, Send{delivery.leased.lease, sink, now});
+  sink_lines_.begin(sink);
+  sinks_.at(sink)->send(make_sink_message(std::move(delivery.leased)),
+                        [inbox = inbox_, number](Result<void> result) {
+                          inbox->put(Sent{number, std::move(result)});
+                        });
+}
+
+void Deliverer::finish(const Sent& sent, MonotonicTime now) {
+  const auto found = sends_.find(sent.number);
+  if (found == sends_.end()) return;  // its time was over
+  const Send send = std::move(found->second);
+  sends_.erase(found);
+  SendEnd end = SendEnd::delivered;
+  Verdict verdict;
+  if (!sent.result) {
+    const bool is_down = sent.result.error().code == ErrorCode::unavailable;
+    end = is_down ? SendEnd::failed : SendEnd::refused;
+    // A broker that is down is no fault of the task's: it waits, and has its attempts still.
+    verdict = is_down ? given_back({}) : refused_by_sink(sent.result.error().message);
+  }
+  source_->end(send.lease, std::move(verdict));
+  const bool has_turned = sink_lines_.finish(send.sink, end, now);
+  if (has_turned && on_sink_turn_) on_sink_turn_(send.sink, sent.result);
+}
+
+void Deliverer::fail_overdue_sends(MonotonicTime now) {
+  while (!sends_.empty() && now - sends_.begin()->second.began >= kLongestSend) {
+    const Error error{ErrorCode::unavailable, "the broker has not answered for 60 s", ""};
+    finish(Sent{sends_.begin()->first, error}, now);
+  }
+}
+
+/// Asks again, too, when other sinks are held than it was told: the call that waits ends then.
 void Deliverer::take(MonotonicTime now) {
   const std::size_t room = std::min(lines_.room(), kMaxTaken);
-  if (is_taking_ || room == 0 || now < next_take_) return;
-  is_taking_ = true;
+  std::vector<std::string> held = sink_lines_.held(now);
+  const bool is_told = takes_ > 0 && held == held_;
+  if (is_told || room == 0 || (takes_ == 0 && now < next_take_)) return;
+  ++takes_;
+  held_ = held;
   asked_at_ = now;
-  source_->take(room, [inbox = inbox_, source = source_](std::vector<Delivery> taken) {
-    for (const Delivery& late : inbox->put(std::move(taken))) {
-      source->end(late.leased.lease, given_back({}));
-    }
-  });
+  source_->take(room, std::move(held),
+                [inbox = inbox_, source = source_](std::vector<Delivery> taken) {
+                  for (const Delivery& late : inbox->put(std::move(taken))) {
+                    source->end(late.leased.lease, given_back({}));
+                  }
+                });
 }
 
 void Deliverer::note_taken(bool is_empty, MonotonicTime now) {
-  is_taking_ = false;
+  --takes_;
+  if (takes_ > 0) return;  // one that the next has ended
   if (is_empty && now - asked_at_ < kTakePause) next_take_ = now + kTakePause;
 }
 
@@ -240,9 +302,11 @@ std::optional<MonotonicTime> Deliverer::next_wakeup(MonotonicTime now) const {
   const auto consider = [&next](MonotonicTime time) { next = next ? std::min(*next, time) : time; };
   if (const auto stop_at = inbox_->stop_at()) {
     consider(*stop_at);
-  } else if (!is_taking_ && lines_.room() > 0) {
+  } else if (takes_ == 0 && lines_.room() > 0) {
     consider(next_take_);
   }
+  if (const auto trial = sink_lines_.next_wakeup(now)) consider(*trial);
+  if (!sends_.empty()) consider(sends_.begin()->second.began + kLongestSend);
   return next;
 }
 
@@ -250,6 +314,7 @@ void Deliverer::note_gauges() {
   const MutexLock lock(mutex_);
   stats_.calls = lines_.calls();
   stats_.waiting = lines_.waiting();
+  stats_.sinks = sink_lines_.stats();
 }
 
 }  // namespace detent

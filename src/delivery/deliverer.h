@@ -1,14 +1,18 @@
-// The thread that delivers due webhooks: takes them from the engine, has them called, and tells the
-// engine what became of each.
+// The thread that delivers due webhooks, and what goes to sinks: takes them from the engine, has
+// them called or sent, and tells the engine what became of each.
 //
 // It does no I/O and waits for nobody: the calls are the HttpCaller's, whose turn it is decides
 // HostLines, what an answer means judge(). It asks for more as long as there is room for more
-// calls, whatever waits in lines: so a host that takes nothing keeps no other's tasks away.
+// calls, whatever waits in lines: so a host that takes nothing keeps no other's tasks away. What
+// goes to a sink is sent as it comes; for a sink that takes nothing, as SinkLines says, nothing is
+// asked for.
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,10 +22,12 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "delivery/host_lines.h"
+#include "delivery/sink_lines.h"
 #include "delivery/webhook_signature.h"
 #include "delivery/webhook_source.h"
 #include "detent/clock.h"
 #include "net/http_caller.h"
+#include "sinks/sink.h"
 
 namespace detent {
 
@@ -29,6 +35,17 @@ struct DeliveryStats {
   std::array<std::uint64_t, kDeliveryEnds> ended{};  // since the start, by DeliveryEnd
   std::uint64_t calls = 0;                           // under way
   std::uint64_t waiting = 0;                         // leased, in the line of a host
+  std::map<std::string, SinkStats> sinks = {};       // by name
+};
+
+/// A sink is up again, or is not any more, and why.
+using SinkTurn = std::function<void(const std::string& name, const Result<void>& state)>;
+
+struct DelivererOptions {
+  HostLimits limits = {};
+  Sinks sinks = {};
+  SinkLimits sink_limits = {};
+  SinkTurn on_sink_turn = {};  // runs on the deliverer's thread; may be empty
 };
 
 /// Thread-safe.
@@ -38,12 +55,14 @@ class Deliverer {
   static constexpr std::size_t kMaxTaken = 64;
   /// A source that has nothing and does not wait is asked again after this.
   static constexpr std::chrono::milliseconds kTakePause{1'000};
+  /// A sink that has said nothing of a message for so long has failed.
+  static constexpr std::chrono::milliseconds kLongestSend{60'000};
 
   /// Starts the thread. `clock` must outlive this. `source` is owned with what it still runs for
   /// this. `keys` sign where a queue has none of its own; where there are none, either, a
   /// task is dead at once.
   Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net::HttpCaller> caller,
-            Clock& clock, WebhookKeys keys, HostLimits limits = {});
+            Clock& clock, WebhookKeys keys, DelivererOptions options = {});
   /// Stops without grace, if stop() has not been called.
   ~Deliverer();
   Deliverer(const Deliverer&) = delete;
@@ -61,14 +80,27 @@ class Deliverer {
     std::uint64_t number = 0;
     net::CallOutcome outcome;
   };
+  /// The same of a sink.
+  struct Sent {
+    std::uint64_t number = 0;
+    Result<void> result;
+  };
   struct Events {
-    std::optional<std::vector<Delivery>> taken;
+    std::vector<std::vector<Delivery>> taken;
     std::vector<Ended> ended;
+    std::vector<Sent> sent;
   };
   class Inbox;
   struct Call {
     LeaseToken lease;
     std::string authority;
+    MonotonicTime began{};
+  };
+
+  /// A message that a sink has.
+  struct Send {
+    LeaseToken lease;
+    std::string sink;
     MonotonicTime began{};
   };
 
@@ -80,6 +112,9 @@ class Deliverer {
   void begin(HostCall next, MonotonicTime now);
   void finish(const Ended& ended, MonotonicTime now);
   void end(LeaseToken lease, Verdict verdict);
+  void send(Delivery delivery, const std::string& sink, MonotonicTime now);
+  void finish(const Sent& sent, MonotonicTime now);
+  void fail_overdue_sends(MonotonicTime now);
   void take(MonotonicTime now);
   void note_taken(bool is_empty, MonotonicTime now);
   std::optional<MonotonicTime> next_wakeup(MonotonicTime now) const;
@@ -89,6 +124,8 @@ class Deliverer {
   // Constant after construction.
   const std::shared_ptr<WebhookSource> source_;
   Clock& clock_;
+  const Sinks sinks_;
+  const SinkTurn on_sink_turn_;
 
   // Synchronises itself.
   const std::shared_ptr<Inbox> inbox_;  // owned by this and by what the source still runs
@@ -101,9 +138,12 @@ class Deliverer {
   // Touched only by the thread, and by stop() after it has ended.
   std::unique_ptr<net::HttpCaller> caller_;
   HostLines lines_;
+  SinkLines sink_lines_;
   std::map<std::uint64_t, Call> calls_;
+  std::map<std::uint64_t, Send> sends_;  // the oldest first
   std::uint64_t last_number_ = 0;
-  bool is_taking_ = false;
+  std::size_t takes_ = 0;          // that have no answer yet; the last is the one that waits
+  std::vector<std::string> held_;  // as that was told
   MonotonicTime asked_at_{};
   MonotonicTime next_take_{};
 

@@ -25,7 +25,7 @@ class FakeSource final : public WebhookSource {
     Verdict verdict;
   };
 
-  void take(std::size_t max, Taken taken) override {
+  void take(std::size_t max, std::vector<std::string> /*held*/, Taken taken) override {
     std::vector<Delivery> given;
     {
       const MutexLock lock(mutex_);
@@ -136,7 +136,7 @@ class DelivererTest : public ::testing::Test {
                        std::make_unique<FakeCaller>(calls_),
                        clock_,
                        own_keys(),
-                       {.first_calls = 2, .line_per_call = 1}};
+                       {.limits = {.first_calls = 2, .line_per_call = 1}}};
 };
 
 TEST_F(DelivererTest, CompletesWhatWasTaken) {

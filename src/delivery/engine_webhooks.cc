@@ -45,15 +45,16 @@ void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
 
 }  // namespace
 
-void EngineWebhooks::take(std::size_t max, Taken taken) {
+void EngineWebhooks::take(std::size_t max, std::vector<std::string> held, Taken taken) {
   // A command that is refused goes away, and its answer with it.
-  (void)engine_.post([max, answer = Answer(std::move(taken))](Engine& engine) mutable {
-    engine.lease_deliveries_or_wait(
-        {.max = max, .visibility_timeout = kDeliveryLease},
-        [answer = std::move(answer)](Result<std::vector<Delivery>> deliveries) mutable {
-          answer.give(deliveries ? *std::move(deliveries) : std::vector<Delivery>{});
-        });
-  });
+  (void)engine_.post(
+      [max, held = std::move(held), answer = Answer(std::move(taken))](Engine& engine) mutable {
+        engine.lease_deliveries_or_wait(
+            {.max = max, .visibility_timeout = kDeliveryLease}, held,
+            [answer = std::move(answer)](Result<std::vector<Delivery>> deliveries) mutable {
+              answer.give(deliveries ? *std::move(deliveries) : std::vector<Delivery>{});
+            });
+      });
 }
 
 void EngineWebhooks::end(LeaseToken lease, Verdict verdict) {

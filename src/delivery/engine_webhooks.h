@@ -1,6 +1,10 @@
 // Webhooks that are due in an engine on its thread.
 #pragma once
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
 #include "delivery/webhook_source.h"
 #include "engine/engine_thread.h"
 
@@ -14,7 +18,7 @@ class EngineWebhooks final : public WebhookSource {
   explicit EngineWebhooks(EngineThread& engine) : engine_(engine) {}
 
   /// An engine that is replaced by another answers with none.
-  void take(std::size_t max, Taken taken) override;
+  void take(std::size_t max, std::vector<std::string> held, Taken taken) override;
   void end(LeaseToken lease, Verdict verdict) override;
 
  private:

@@ -32,7 +32,7 @@ class EngineWebhooksTest : public EngineFixture {
   std::future<std::vector<Delivery>> begin_take(std::size_t max = 10) {
     std::promise<std::vector<Delivery>> promise;
     auto taken = promise.get_future();
-    webhooks_->take(max, [promise = std::move(promise)](std::vector<Delivery> due) mutable {
+    webhooks_->take(max, {}, [promise = std::move(promise)](std::vector<Delivery> due) mutable {
       promise.set_value(std::move(due));
     });
     return taken;

@@ -91,6 +91,12 @@ Verdict not_allowed(std::string error) {
           .error = "the webhook may not be called: " + std::move(error)};
 }
 
+Verdict refused_by_sink(std::string error) {
+  for (char& c : error) c = c >= ' ' && c <= '~' ? c : '?';
+  error.resize(std::min(error.size(), kMaxErrorBytes));
+  return fail(DeliveryEnd::refused_by_status, std::move(error));
+}
+
 Verdict given_back(std::chrono::milliseconds delay) {
   return {.verb = Verdict::Verb::release, .end = DeliveryEnd::given_back, .delay = delay};
 }

@@ -49,6 +49,8 @@ inline constexpr std::size_t kToldBodyBytes = 200;
 Verdict judge(const net::CallOutcome& outcome, WallInstant now);
 /// For one that cannot be called at all, whatever is tried.
 Verdict not_allowed(std::string error);
+/// For a message that a sink's broker does not take, as it says.
+Verdict refused_by_sink(std::string error);
 Verdict given_back(std::chrono::milliseconds delay);
 
 }  // namespace detent

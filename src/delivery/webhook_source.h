@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "delivery/verdict.h"
@@ -18,9 +19,10 @@ class WebhookSource {
   using Taken = UniqueFunction<void(std::vector<Delivery>)>;
 
   virtual ~WebhookSource() = default;
-  /// Leases due webhooks, most `max` ≥ 1, for kDeliveryLease; waits until there is one. `taken`
-  /// runs once, on any thread; with none when it waited long enough, or cannot now.
-  virtual void take(std::size_t max, Taken taken) = 0;
+  /// Leases due webhooks, most `max` ≥ 1, for kDeliveryLease; waits until there is one. Queues
+  /// whose webhook is one of `held` are left alone. `taken` runs once, on any thread; with none
+  /// when another call has ended its wait, or it cannot now.
+  virtual void take(std::size_t max, std::vector<std::string> held, Taken taken) = 0;
   /// Ends a lease. One that has run out by now is no error: the task is delivered again.
   virtual void end(LeaseToken lease, Verdict verdict) = 0;
 };

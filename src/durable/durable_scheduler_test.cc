@@ -34,6 +34,17 @@ TEST_F(DurableSchedulerTest, RunsATaskWhenItIsDueAndNotBefore) {
   EXPECT_EQ(code_of_find(id), Code::not_found);
 }
 
+TEST_F(DurableSchedulerTest, ATaskOfAHundredYearsOutlivesTheProcessAndRunsOnTheMillisecond) {
+  schedule({.name = "mail", .payload = "a"}, 100 * 365 * 24h);
+  clock_.advance(50 * 365 * 24h);
+  reopen();
+  note("mail");
+  advance(50 * 365 * 24h - 1ms);
+  EXPECT_EQ(ran_, Payloads{});
+  advance(1ms);
+  EXPECT_EQ(ran_, Payloads{"a"});
+}
+
 TEST_F(DurableSchedulerTest, RunsATaskOfADateWhenTheWallClockShowsIt) {
   note("mail");
   const WallInstant now = clock_.wall_now();

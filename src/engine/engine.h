@@ -39,8 +39,8 @@
 //  2. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
 //     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
 //  3. A ready task with a webhook of its own is in the lane, or the order, of those; any other in
-//     the other one. A queue with tasks for the deliverer is in `to_deliver_`, or a limit of the
-//     queue holds it back.
+//     the other one. A queue with tasks for the deliverer is in `to_deliver_` or `held_`, or a
+//     limit of the queue holds it back.
 //  4. A queue's counts, and those of the forecast, are those of the store after the next commit.
 //  5. No task that is kept after its end lies at or before `forgotten_to_`. So a look for those
 //  whose
@@ -158,6 +158,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   using WaitId = std::uint64_t;
   using Committed = UniqueFunction<void(const Result<void>&)>;
   using LeaseDone = UniqueFunction<void(Result<std::vector<LeasedTask>>)>;
+  /// Queues whose webhook is one of these wait: what it stands for takes nothing now.
+  using HeldWebhooks = std::vector<std::string>;
   using DeliveriesDone = UniqueFunction<void(Result<std::vector<Delivery>>)>;
 
   /// Recovers from the store: takes a new epoch and loads the window, overdue tasks first.
@@ -270,12 +272,14 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   /// Hands out ready tasks that go to a webhook, at most `max`; may be nothing. The queues that
   /// have any take turns, each with an equal part of what is asked for, and within a queue the most
-  /// urgent is first; pauses, rate and concurrency of a queue hold as for workers. Errors: as
-  /// validate(DeliveryRequest).
-  Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request);
+  /// urgent is first; pauses, rate and concurrency of a queue hold as for workers. Those that are
+  /// held wait until a call no longer holds them. Errors: as validate(DeliveryRequest).
+  Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request,
+                                                 const HeldWebhooks& held = {});
   /// The same, but when there is nothing waits until there is, without end. `done` runs after a
   /// commit, exactly once: with nothing when another call or end_waits() has ended the wait.
-  void lease_deliveries_or_wait(const DeliveryRequest& request, DeliveriesDone done);
+  void lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
+                                DeliveriesDone done);
 
   /// Of the task that is held under this lease; "" when it is no longer held.
   std::string_view queue_of(LeaseToken lease) const noexcept;
@@ -549,6 +553,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   template <class T>
   void answer_after_commit(UniqueFunction<void(Result<T>)> done, Result<T> answer);
   void want_delivery(Queue& queue);
+  void release_held();
+  static bool is_held(const Queue& queue, const HeldWebhooks& held);
   Result<std::vector<LeasedTask>> take_deliveries(Queue& queue, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> take_run(Queue& queue, const LeaseRequest& request);
   void serve_delivery_wait();
@@ -646,6 +652,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   bool waits_ended_ = false;
   std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers
   std::deque<Queue*> to_deliver_;               // have deliveries; the next in turn first
+  std::vector<Queue*> held_;                    // likewise, but the deliverer does not want them
   std::set<std::pair<Tick, Queue*>> serve_at_;  // one or the other, held back by a limit
   std::unique_ptr<DeliveryWait> delivery_wait_;
   bool is_deliverers_turn_ = false;  // whoever took last is served second

@@ -9,15 +9,21 @@
 
 namespace detent {
 
-Result<std::vector<Delivery>> Engine::lease_deliveries(const DeliveryRequest& request) {
+Result<std::vector<Delivery>> Engine::lease_deliveries(const DeliveryRequest& request,
+                                                       const HeldWebhooks& held) {
   if (stopped_by_) return *stopped_by_;
   TRY(validate(request));
   LeaseRequest lease{
       .queue = {}, .visibility_timeout = request.visibility_timeout, .worker = request.worker};
+  release_held();
   std::vector<Delivery> deliveries;
   while (deliveries.size() < request.max && !to_deliver_.empty()) {
     Queue& queue = *to_deliver_.front();
     to_deliver_.pop_front();
+    if (is_held(queue, held)) {
+      held_.push_back(&queue);
+      continue;
+    }
     queue.to_deliver = false;
     if (!queue.has_deliveries()) continue;
     if (allowance(queue) == 0) {
@@ -41,14 +47,26 @@ Result<std::vector<Delivery>> Engine::lease_deliveries(const DeliveryRequest& re
   return deliveries;
 }
 
-void Engine::lease_deliveries_or_wait(const DeliveryRequest& request, DeliveriesDone done) {
+void Engine::lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
+                                      DeliveriesDone done) {
   end_delivery_wait(std::vector<Delivery>{});
-  Result<std::vector<Delivery>> ready = lease_deliveries(request);
+  Result<std::vector<Delivery>> ready = lease_deliveries(request, held);
   if (!ready || !ready->empty() || waits_ended_) {
     answer_after_commit(std::move(done), std::move(ready));
     return;
   }
-  delivery_wait_ = std::make_unique<DeliveryWait>(DeliveryWait{request, std::move(done)});
+  delivery_wait_ = std::make_unique<DeliveryWait>(DeliveryWait{request, held, std::move(done)});
+}
+
+/// They take turns again, behind the others.
+void Engine::release_held() {
+  to_deliver_.insert(to_deliver_.end(), held_.begin(), held_.end());
+  held_.clear();
+}
+
+bool Engine::is_held(const Queue& queue, const HeldWebhooks& held) {
+  const std::optional<QueueWebhook>& webhook = queue.record.settings.webhook;
+  return webhook && std::ranges::find(held, webhook->url) != held.end();
 }
 
 /// The queue's turn comes, behind those that have something, too.
@@ -85,7 +103,8 @@ Result<std::vector<LeasedTask>> Engine::take_run(Queue& queue, const LeaseReques
 
 void Engine::serve_delivery_wait() {
   if (delivery_wait_ == nullptr || to_deliver_.empty()) return;
-  Result<std::vector<Delivery>> deliveries = lease_deliveries(delivery_wait_->request);
+  Result<std::vector<Delivery>> deliveries =
+      lease_deliveries(delivery_wait_->request, delivery_wait_->held);
   if (!deliveries || !deliveries->empty()) end_delivery_wait(std::move(deliveries));
 }
 

@@ -35,12 +35,61 @@ class EngineDeliver : public EngineFixture {
   }
   /// What the deliverer gets when something comes is put into `got`.
   void wait_for_deliveries(std::vector<Delivery>& got, std::size_t max = 1) {
-    engine_->lease_deliveries_or_wait({.max = max}, [&got](Result<std::vector<Delivery>> all) {
+    engine_->lease_deliveries_or_wait({.max = max}, {}, [&got](Result<std::vector<Delivery>> all) {
       for (Delivery& delivery : all.value()) got.push_back(std::move(delivery));
     });
     settle();
   }
 };
+
+// ---- queues that the deliverer holds ----
+
+TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {
+  ASSERT_TRUE(engine_->set_queue("held", with_webhook("sink:a")));
+  const TaskId id = schedule("held", 0ms);
+  const TaskId other = schedule(hook("q"));
+  const auto taken = engine_->lease_deliveries({.max = 10}, {"sink:a", "sink:b"});
+  ASSERT_EQ(taken->size(), 1u);
+  EXPECT_EQ(taken->front().leased.task.id, other);
+  settle();
+  engine_->check_invariants();
+  EXPECT_TRUE(lease_ids("held", 10).empty());
+  EXPECT_EQ(deliver_ids(10), std::vector<TaskId>{id});
+  engine_->check_invariants();
+}
+
+TEST_F(EngineDeliver, AWaitThatHoldsAQueueSleepsUntilAnotherHasSomething) {
+  ASSERT_TRUE(engine_->set_queue("held", with_webhook("sink:a")));
+  schedule("held", 0ms);
+  std::vector<Delivery> got;
+  engine_->lease_deliveries_or_wait({}, {"sink:a"}, [&got](Result<std::vector<Delivery>> all) {
+    for (Delivery& delivery : all.value()) got.push_back(std::move(delivery));
+  });
+  settle();
+  schedule("held", 0ms);
+  EXPECT_TRUE(got.empty());
+  EXPECT_NE(engine_->next_wakeup(), clock_.now());
+  const TaskId id = schedule(hook("q"));
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got.front().leased.task.id, id);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineDeliver, AHeldQueueThatIsRemovedOrGoesElsewhereIsNotHeldAnyMore) {
+  for (const char* const queue : {"removed", "moved"}) {
+    ASSERT_TRUE(engine_->set_queue(queue, with_webhook("sink:a")));
+    schedule(queue, 0ms);
+  }
+  EXPECT_TRUE(engine_->lease_deliveries({.max = 9}, {"sink:a"})->empty());
+  ASSERT_TRUE(engine_->set_queue("moved", {}));
+  engine_->check_invariants();
+  EXPECT_EQ(lease_ids("moved", 9).size(), 1u);
+  purge_all("removed");
+  ASSERT_TRUE(engine_->remove_queue("removed"));
+  settle();
+  engine_->check_invariants();
+  EXPECT_TRUE(deliver(9).empty());
+}
 
 // ---- who takes what ----
 
@@ -194,7 +243,7 @@ TEST_F(EngineDeliver, TheDelivererIsToldAsSoonAsSomethingIsDue) {
 
 TEST_F(EngineDeliver, ASecondWaitEndsTheFirstWithNothing) {
   int first_calls = 0;
-  engine_->lease_deliveries_or_wait({}, [&](const Result<std::vector<Delivery>>& all) {
+  engine_->lease_deliveries_or_wait({}, {}, [&](const Result<std::vector<Delivery>>& all) {
     ++first_calls;
     EXPECT_TRUE(all->empty());
   });
@@ -212,18 +261,18 @@ TEST_F(EngineDeliver, AStopEndsTheWaitAndLetsNoneBegin) {
     ++calls;
     EXPECT_TRUE(all->empty());
   };
-  engine_->lease_deliveries_or_wait({}, count);
+  engine_->lease_deliveries_or_wait({}, {}, count);
   engine_->end_waits();
   settle();
   EXPECT_EQ(calls, 1);
-  engine_->lease_deliveries_or_wait({}, count);
+  engine_->lease_deliveries_or_wait({}, {}, count);
   settle();
   EXPECT_EQ(calls, 2);
 }
 
 TEST_F(EngineDeliver, AFailedStoreIsToldToWhoWaits) {
   std::optional<Error> told;
-  engine_->lease_deliveries_or_wait({}, [&](const Result<std::vector<Delivery>>& all) {
+  engine_->lease_deliveries_or_wait({}, {}, [&](const Result<std::vector<Delivery>>& all) {
     ASSERT_FALSE(all);
     told = all.error();
   });

@@ -42,6 +42,7 @@ Result<void> Engine::set_queue(const std::string& name, const QueueSettings& set
   queue.record.settings = settings;
   note_change(queue);
   note_limits(queue);
+  release_held();       // its tasks may go elsewhere now
   want_serving(queue);  // a limit may be gone
   return ok();
 }
@@ -57,7 +58,10 @@ Result<void> Engine::remove_queue(const std::string& name) {
   }
   if (std::exchange(queue->is_changed, false)) std::erase(changed_queues_, queue);
   if (std::exchange(queue->cut_to, kNotCut) != kNotCut) std::erase(cut_queues_, queue);
-  if (std::exchange(queue->to_deliver, false)) std::erase(to_deliver_, queue);
+  if (std::exchange(queue->to_deliver, false)) {
+    std::erase(to_deliver_, queue);
+    std::erase(held_, queue);
+  }
   queue->record = QueueRecord{.queue = name};
   note_counts(*queue);
   note_limits(*queue);

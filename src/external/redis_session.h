@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "external/redis_connection.h"
+#include "redis/redis_connection.h"
 
 namespace detent {
 

@@ -34,6 +34,7 @@
 #include "server/token_command.h"
 #include "server/watchdog.h"
 #include "server/webhooks.h"
+#include "sinks/open_sinks.h"
 
 namespace detent::server {
 namespace {
@@ -82,11 +83,13 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
       start_offload(
           {.url = options.external, .after = options.external_after, .window = options.window},
           engine_thread, clock));
+  ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Webhooks> webhooks,
       Webhooks::start({.allow = options.webhook_allow,
                        .keys = options.webhook_keys,
-                       .data = options.store.empty() ? options.data : std::filesystem::path()},
+                       .data = options.store.empty() ? options.data : std::filesystem::path(),
+                       .sinks = std::move(sinks)},
                       engine_thread, clock));
   ASSIGN_OR_RETURN(const std::unique_ptr<Alerts> alerts,
                    start_alerts(options, *webhooks, engine_thread, clock));

@@ -3,8 +3,12 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "server/version.h"
 
@@ -163,6 +167,32 @@ void add_external(std::vector<MetricFamily>& families, const OffloadStats& exter
                              moves.damaged));
 }
 
+void add_sinks(std::vector<MetricFamily>& families, const std::map<std::string, SinkStats>& sinks) {
+  constexpr std::array<const char*, kSendEnds> kEnds{"delivered", "refused", "failed"};
+  MetricFamily ended = family("detent_sink_deliveries_total",
+                              "Messages to a sink, by how they ended.", MetricType::Counter);
+  MetricFamily under_way = family("detent_sink_under_way",
+                                  "Messages that a sink has not answered yet.", MetricType::Gauge);
+  MetricFamily up =
+      family("detent_sink_up", "Whether the sink took what it last answered.", MetricType::Gauge);
+  for (const auto& [name, stats] : sinks) {
+    for (std::size_t i = 0; i < kSendEnds; ++i) {
+      ClientMetric& metric = ended.metric.emplace_back();
+      metric.label = {{"sink", name}, {"end", kEnds[i]}};
+      metric.counter.value = static_cast<double>(stats.ended[i]);
+    }
+    ClientMetric& count = under_way.metric.emplace_back();
+    count.label = {{"sink", name}};
+    count.gauge.value = static_cast<double>(stats.under_way);
+    ClientMetric& state = up.metric.emplace_back();
+    state.label = {{"sink", name}};
+    state.gauge.value = stats.is_up ? 1 : 0;
+  }
+  families.push_back(std::move(ended));
+  families.push_back(std::move(under_way));
+  families.push_back(std::move(up));
+}
+
 void add_deliveries(std::vector<MetricFamily>& families, const DeliveryStats& deliveries) {
   MetricFamily ended =
       family("detent_webhook_deliveries_total",
@@ -178,6 +208,7 @@ void add_deliveries(std::vector<MetricFamily>& families, const DeliveryStats& de
   families.push_back(gauge("detent_webhook_waiting",
                            "Tasks that are due and wait for their webhook's host.",
                            deliveries.waiting));
+  if (!deliveries.sinks.empty()) add_sinks(families, deliveries.sinks);
 }
 
 }  // namespace

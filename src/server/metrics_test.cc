@@ -68,5 +68,18 @@ TEST(Metrics, DeliveriesAreShownByHowTheyEnded) {
   EXPECT_EQ(render_metrics({}, {}).find("webhook"), std::string::npos);
 }
 
+TEST(Metrics, EachSinkIsShown) {
+  DeliveryStats deliveries;
+  EXPECT_EQ(render_metrics({}, {}, {}, deliveries).find("sink"), std::string::npos);
+  deliveries.sinks["a"] = {.ended = {1, 2, 3}, .under_way = 4, .is_up = false};
+  deliveries.sinks["b"] = {};
+  const std::string text = render_metrics({}, {}, {}, deliveries);
+  EXPECT_TRUE(has_line(text, R"(detent_sink_deliveries_total{sink="a",end="refused"} 2)")) << text;
+  EXPECT_TRUE(has_line(text, R"(detent_sink_deliveries_total{sink="a",end="failed"} 3)"));
+  EXPECT_TRUE(has_line(text, R"(detent_sink_under_way{sink="a"} 4)"));
+  EXPECT_TRUE(has_line(text, R"(detent_sink_up{sink="a"} 0)"));
+  EXPECT_TRUE(has_line(text, R"(detent_sink_up{sink="b"} 1)"));
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -337,7 +337,8 @@ void OpenapiTest::use_queues() {
         R"({"webhook":{"url":"https://a","keys":["whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"]}})",
         200);
   check("PATCH", queue, "/v1/queues/q", R"({"webhook":"https://a"})", 200);
-  check("PATCH", queue, "/v1/queues/q", R"({"webhook":null})", 200);
+  check("PATCH", queue, "/v1/queues/q", R"({"sink":"events"})", 200);
+  check("PATCH", queue, "/v1/queues/q", R"({"webhook":null,"sink":null})", 200);
   check("PATCH", queue, "/v1/queues/q", R"({"rat":50})", 400);
   check("GET", queue, "/v1/queues/q", "", 200);
   check("GET", queue, "/v1/queues/none", "", 404);

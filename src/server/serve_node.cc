@@ -12,6 +12,7 @@
 #include "server/http_reply.h"
 #include "server/open_engine.h"
 #include "server/watchdog.h"
+#include "sinks/open_sinks.h"
 
 namespace detent::server {
 namespace {
@@ -65,8 +66,8 @@ class Door {
   std::atomic<ClusterNode*> node_{nullptr};
 };
 
-ClusterNodeOptions node_options(const cli::ServeOptions& options, const Beginnings& with,
-                                ClusterTable& table, std::uint16_t port) {
+Result<ClusterNodeOptions> node_options(const cli::ServeOptions& options, const Beginnings& with,
+                                        ClusterTable& table, std::uint16_t port) {
   ClusterNodeOptions node;
   const std::string& address = options.cluster.address;
   node.me = {.node = options.cluster.node,
@@ -81,6 +82,7 @@ ClusterNodeOptions node_options(const cli::ServeOptions& options, const Beginnin
   node.routes = {
       .cors_origin = options.cors_origin, .access = with.access, .host_names = options.host_names};
   node.webhooks = {.allow = options.webhook_allow, .keys = options.webhook_keys, .data = {}};
+  ASSIGN_OR_RETURN(node.webhooks.sinks, open_sinks(options.sinks));
   node.seed = random_seed();
   return node;
 }
@@ -111,7 +113,7 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   std::unique_ptr<ClusterNode> node;
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
                    start_http(options, with.tls, handle, refuse));
-  ClusterNodeOptions with_port = node_options(options, with, table, http->port());
+  ASSIGN_OR_RETURN(ClusterNodeOptions with_port, node_options(options, with, table, http->port()));
   TRY(join_cluster(*table.leases, with_port.me, with.clock));
   ASSIGN_OR_RETURN(node,
                    ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));

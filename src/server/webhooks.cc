@@ -2,10 +2,20 @@
 
 #include <utility>
 
+#include "base/log/log.h"
 #include "delivery/webhook_keys.h"
 #include "net/http_caller.h"
 
 namespace detent::server {
+namespace {
+
+void log_sink_turn(const std::string& name, const Result<void>& state) {
+  if (state) return log_info("a sink takes tasks again", {{"sink", name}});
+  log_warning("a sink takes no tasks; its queues wait",
+              {{"sink", name}, {"cause", state.error().message}});
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                                   EngineThread& engine, Clock& clock) {
@@ -26,8 +36,9 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                                                      std::uint16_t port) {
                                             return guard.check(address, port);
                                           }));
-  webhooks->deliverer_ =
-      std::make_unique<Deliverer>(webhooks->source_, std::move(caller), clock, std::move(keys));
+  webhooks->deliverer_ = std::make_unique<Deliverer>(
+      webhooks->source_, std::move(caller), clock, std::move(keys),
+      DelivererOptions{.sinks = options.sinks, .on_sink_turn = log_sink_turn});
   return webhooks;
 }
 

@@ -1,4 +1,4 @@
-// Assembles what delivers webhooks, from what the command line says.
+// Assembles what delivers webhooks, and to sinks, from what the command line says.
 #pragma once
 
 #include <chrono>
@@ -18,6 +18,7 @@ struct WebhookOptions {
   std::string allow;           // blocks of addresses, with commas between; may be empty
   std::filesystem::path keys;  // a file of keys; empty: webhook.key in `data`, made when missing
   std::filesystem::path data;  // the server's folder; empty: it has none, nor a key of its own
+  Sinks sinks = {};
 };
 
 /// Thread-safe.

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "task/sink_name.h"
+
 namespace detent {
 
 namespace {
@@ -178,6 +180,10 @@ Result<void> validate_headers(const TaskHeaders& headers) {
 }
 
 Result<void> validate(const QueueWebhook& webhook) {
+  if (webhook.url.starts_with(kSinkScheme)) {
+    if (is_sink_name(sink_of(webhook.url)) && webhook.keys.empty()) return ok();
+    return invalid("sink", "a sink's name is 1 to 64 letters, digits, dots, - and _");
+  }
   TRY(validate_webhook_url(webhook.url));
   if (webhook.keys.size() > kMaxWebhookKeys) {
     return wrong_url("a queue's webhook has at most " + std::to_string(kMaxWebhookKeys) + " keys");

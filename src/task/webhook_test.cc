@@ -166,6 +166,15 @@ TEST(Webhook, AQueueHasAUrlAndUpToThreeKeys) {
   EXPECT_EQ(validate(settings).error().field, "webhook");
   settings.webhook = QueueWebhook{.url = "", .keys = {}};
   EXPECT_EQ(validate(settings).error().field, "webhook");
+  settings.webhook = QueueWebhook{.url = "sink:a-1_b.C"};
+  EXPECT_TRUE(validate(settings));
+  settings.webhook->keys.push_back(key);
+  EXPECT_EQ(validate(settings).error().field, "sink");
+  for (const std::string& name : {std::string(), std::string("a b"), std::string(65, 'a')}) {
+    settings.webhook = QueueWebhook{.url = "sink:" + name};
+    EXPECT_EQ(validate(settings).error().field, "sink") << name;
+  }
+  EXPECT_FALSE(validate_webhook_url("sink:a")) << "a task names none";
 }
 
 TEST(Webhook, NothingSecretIsLeftOfItsKeys) {

@@ -11,6 +11,7 @@ the pages.
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ import unittest
 PROGRAM, BUILD, ROOT = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 WRITE = "--write" in sys.argv
 PAGES = [*sorted((ROOT / "docs/guides/applications").glob("*.md")),
-         ROOT / "docs/guides/migrating.md"]
+         ROOT / "docs/guides/migrating.md", ROOT / "docs/guides/sinks.md"]
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -54,11 +55,22 @@ def agrees(shown, printed):
         for line, other in zip(shown, printed))
 
 
+def free_port():
+    """A port that nobody listens on just now. Another may take it before it is used."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return str(listener.getsockname()[1])
+
+
 class Server:
+    """With the sink `mail`, for a Redis that a page may start."""
+
     def __init__(self, folder):
+        self.redis = free_port()
+        sinks = pathlib.Path(folder, "sinks")
+        sinks.write_text(f"mail redis://127.0.0.1:{self.redis}/mail\n", "utf-8")
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--data", f"{folder}/data", "--http", "127.0.0.1:0",
-             "--beanstalk", "127.0.0.1:0"],
+             "--beanstalk", "127.0.0.1:0", "--sinks", sinks],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
         self.http = re.search(r"http://([\d.]+:\d+)", line)[1]
@@ -77,6 +89,7 @@ def run(commands):
         for command in commands:
             command = (command.replace("build/release/", f"{BUILD}/")
                        .replace("localhost:7070", server.http)
+                       .replace("6379", server.redis)
                        .replace("localhost/11300", "/".join(server.beanstalk)))
             script += f"{{ {command}\n}} 2>&1 </dev/null\nprintf '\\0'\n"
         shell = subprocess.run(
@@ -84,6 +97,9 @@ def run(commands):
             check=False, env={"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
                               "HOME": folder, "DETENT_URL": f"http://{server.http}"})
         server.stop()
+        if "redis-server" in script:  # where the page came to no end
+            subprocess.run(["redis-cli", "-p", server.redis, "shutdown", "nosave"],
+                           capture_output=True, check=False)
         outputs = shell.stdout.split("\0")[:-1]
         outputs = [output.replace(server.http, "127.0.0.1:7070") for output in outputs]
         assert len(outputs) == len(commands), shell.stderr

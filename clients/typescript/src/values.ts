@@ -108,6 +108,7 @@ export interface QueueSettings {
   rate?: number | null;
   concurrency?: number | null;
   webhook?: string | { url: string; keys: string[] } | null;
+  sink?: string | null;
 }
 
 /** A queue's counts by state, and its settings as the server says them. */

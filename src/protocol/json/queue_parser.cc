@@ -11,6 +11,7 @@
 #include "protocol/json/read_answer.h"
 #include "protocol/json/rule_fields.h"
 #include "protocol/json/webhook_json.h"
+#include "task/sink_name.h"
 
 namespace detent::json {
 
@@ -114,6 +115,7 @@ Result<QueuePatch> read_patch(const PatchFields& fields) {
   TRY(take_value(fields.rate, patch.rate, unset.rate, read_rate));
   TRY(take_value(fields.concurrency, patch.concurrency, unset.concurrency, read_concurrency));
   TRY(take_value(fields.webhook, patch.webhook, unset.webhook, read_queue_webhook));
+  TRY(take_value(fields.sink, patch.sink, std::optional<std::string>(), read_string));
   return patch;
 }
 
@@ -164,21 +166,33 @@ QueueSettings QueuePatch::applied_to(QueueSettings settings) const {
   settings.max_bytes = max_bytes.value_or(settings.max_bytes);
   settings.rate = rate.value_or(settings.rate);
   settings.concurrency = concurrency.value_or(settings.concurrency);
-  settings.webhook = webhook.value_or(settings.webhook);
+  const bool has_sink = settings.webhook && !sink_of(settings.webhook->url).empty();
+  // What is taken away is one's own kind: who knows no sinks does not end one.
+  if (webhook && (*webhook || !has_sink)) settings.webhook = *webhook;
+  if (sink && *sink) {
+    settings.webhook = QueueWebhook{.url = std::string(kSinkScheme) + **sink};
+  } else if (sink && has_sink && !(webhook && *webhook)) {
+    settings.webhook.reset();
+  }
   return settings;
 }
 
 Result<QueuePatch> parse_queue_patch(std::string_view body) {
   PatchFields fields;
   TRY(take_fields(body, fields.all(), UnknownFields::refuse));
-  for (const JsonField* field : {&fields.sink, &fields.partitions}) {
-    if (field->given()) {
-      const std::string name(field->name);
-      return Error{ErrorCode::invalid_argument, "this version does not support " + name + " yet",
-                   name};
-    }
+  if (fields.partitions.given()) {
+    return Error{ErrorCode::invalid_argument, "this version does not support partitions yet",
+                 "partitions"};
   }
-  return read_patch(fields);
+  ASSIGN_OR_RETURN(QueuePatch patch, read_patch(fields));
+  const bool has_webhook = patch.webhook && *patch.webhook;
+  if (has_webhook && (*patch.webhook)->url.starts_with(kSinkScheme)) {
+    return Error{ErrorCode::invalid_argument, "name a sink as \"sink\", not as a URL", "webhook"};
+  }
+  if (has_webhook && patch.sink && *patch.sink) {
+    return Error{ErrorCode::invalid_argument, "a queue has a webhook or a sink, not both", "sink"};
+  }
+  return patch;
 }
 
 Result<void> parse_nothing(std::string_view body) {

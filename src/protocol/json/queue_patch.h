@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "task/queue_settings.h"
 
@@ -25,7 +26,8 @@ struct QueuePatch {
   NewValue<std::optional<std::uint64_t>> max_bytes;
   NewValue<std::optional<std::uint32_t>> rate;
   NewValue<std::optional<std::uint32_t>> concurrency;
-  NewValue<std::optional<QueueWebhook>> webhook;
+  NewValue<std::optional<QueueWebhook>> webhook;  // of HTTP
+  NewValue<std::optional<std::string>> sink;      // its name; of the two a queue has one
 
   /// The settings with these values in them.
   QueueSettings applied_to(QueueSettings settings) const;

@@ -4,10 +4,12 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "protocol/json/webhook_json.h"
+#include "task/sink_name.h"
 
 namespace detent::json {
 
@@ -32,6 +34,8 @@ void write_value(JsonWriter& writer, const Backoff& value) {
   writer.name("max_ms").number(value.max.count());
   writer.end_object();
 }
+
+void write_value(JsonWriter& writer, const std::string& value) { writer.string(value); }
 
 void write_value(JsonWriter& writer, const QueueWebhook& value) {
   write_queue_webhook(writer, value);
@@ -67,12 +71,18 @@ void write_patch(JsonWriter& writer, const QueuePatch& patch) {
   write_change(writer, "rate", patch.rate);
   write_change(writer, "concurrency", patch.concurrency);
   write_change(writer, "webhook", patch.webhook);
+  write_change(writer, "sink", patch.sink);
   writer.end_object();
 }
 
 /// The patch that makes any settings these, but for the keys of a webhook.
 QueuePatch patch_to(const QueueSettings& settings) {
   std::optional<QueueWebhook> webhook = settings.webhook;
+  std::optional<std::string> sink;
+  if (webhook && !sink_of(webhook->url).empty()) {
+    sink = sink_of(webhook->url);
+    webhook.reset();
+  }
   if (webhook) webhook = redacted(*std::move(webhook));
   return {.paused = settings.paused,
           .max_attempts = std::make_optional(settings.max_attempts),
@@ -84,7 +94,8 @@ QueuePatch patch_to(const QueueSettings& settings) {
           .max_bytes = std::make_optional(settings.max_bytes),
           .rate = std::make_optional(settings.rate),
           .concurrency = std::make_optional(settings.concurrency),
-          .webhook = std::make_optional(std::move(webhook))};
+          .webhook = std::make_optional(std::move(webhook)),
+          .sink = std::make_optional(std::move(sink))};
 }
 
 void write_queue(JsonWriter& writer, const QueueView& view) {

@@ -73,7 +73,7 @@ TEST(Queue, AnAnswerShowsEverySetting) {
             R"("visibility_timeout_ms":5000,"backoff":{"initial_ms":10,"max_ms":20},)"
             R"("retention_ms":1,"key_retention_ms":2,"max_tasks":18446744073709551615,)"
             R"("max_bytes":0,"rate":1000000,"concurrency":1,)"
-            R"("webhook":{"url":"https://a/b","keys":[]}}})");
+            R"("webhook":{"url":"https://a/b","keys":[]},"sink":null}})");
   QueueView plain{};
   plain.stats.queue = "q";
   EXPECT_EQ(render_queue(plain),
@@ -81,7 +81,7 @@ TEST(Queue, AnAnswerShowsEverySetting) {
             R"("oldest_ready_age_ms":null,"bytes":0,"settings":{"paused":false,)"
             R"("max_attempts":null,"visibility_timeout_ms":null,"backoff":null,"retention_ms":0,)"
             R"("key_retention_ms":600000,"max_tasks":null,"max_bytes":null,"rate":null,)"
-            R"("concurrency":null,"webhook":null}})");
+            R"("concurrency":null,"webhook":null,"sink":null}})");
 }
 
 TEST(Queue, AnswersAreReadBack) {
@@ -172,6 +172,21 @@ TEST(Queue, EveryFormOfASettingIsRead) {
             (QueueWebhook{.url = "http://a", .keys = {"whsec_1", "whsec_2"}}));
 }
 
+TEST(Queue, ASinkTakesThePlaceOfAWebhookAndIsTakenAwayByItsOwnNameOnly) {
+  const QueueSettings webhook{.webhook = QueueWebhook{.url = "http://a"}};
+  const QueueSettings sink = patch_of(R"("sink":"events")").applied_to(webhook);
+  EXPECT_EQ(sink.webhook, QueueWebhook{.url = "sink:events"});
+  EXPECT_EQ(patch_of(R"("sink":null)").applied_to(webhook), webhook);
+  EXPECT_EQ(patch_of(R"("webhook":null)").applied_to(sink), sink);
+  EXPECT_EQ(patch_of(R"("webhook":null,"sink":"b")").applied_to(webhook).webhook->url, "sink:b");
+  EXPECT_EQ(patch_of(R"("sink":null)").applied_to(sink), QueueSettings{});
+  EXPECT_EQ(patch_of(R"("webhook":"http://a")").applied_to(sink), webhook);
+  EXPECT_EQ(patch_of(R"("webhook":"http://a","sink":null)").applied_to(sink), webhook);
+  const std::string body = render_queue(example_view(sink));
+  EXPECT_NE(body.find(R"("webhook":null,"sink":"events"})"), std::string::npos) << body;
+  EXPECT_EQ(parse_queue(body)->settings, sink);
+}
+
 TEST(Queue, AnAnswerTellsHowManyKeysThereAreAndNothingOfThem) {
   const std::string key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const QueueView view =
@@ -219,6 +234,8 @@ TEST(Queue, APatchThatIsWrongIsRefusedByName) {
                          {R"({"webhook":{"url":"a","keys":[1]}})", "webhook.keys"},
                          {R"({"webhook":{"url":"a","keys":["","","",""]}})", "webhook.keys"},
                          {R"({"sink":{}})", "sink"},
+                         {R"({"sink":"a","webhook":"http://a"})", "sink"},
+                         {R"({"webhook":"sink:a"})", "webhook"},
                          {R"({"partitions":4})", "partitions"}}) {
     const auto patch = parse_queue_patch(some.body);
     ASSERT_FALSE(patch) << some.body;

@@ -1,4 +1,4 @@
-#include "external/redis_connection.h"
+#include "redis/redis_connection.h"
 
 #include <hiredis/hiredis.h>
 #include <sys/socket.h>

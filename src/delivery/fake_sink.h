@@ -1,0 +1,45 @@
+// A Sink that sends nothing: the test answers. Tests only.
+#pragma once
+
+#include <deque>
+#include <utility>
+
+#include "base/mutex.h"
+#include "sinks/sink.h"
+
+namespace detent {
+
+struct FakeSend {
+  SinkMessage message;
+  Sink::Done done;
+};
+
+/// Thread-safe.
+class FakeSink final : public Sink {
+ public:
+  void send(SinkMessage message, Done done) override {
+    const MutexLock lock(mutex_);
+    sends_.push_back({std::move(message), std::move(done)});
+    changed_.notify_all();
+  }
+
+  /// The oldest that was not looked at yet; blocks until there is one.
+  FakeSend next() {
+    const MutexLock lock(mutex_);
+    while (sends_.empty()) changed_.wait(mutex_);
+    FakeSend send = std::move(sends_.front());
+    sends_.pop_front();
+    return send;
+  }
+  std::size_t waiting() const {
+    const MutexLock lock(mutex_);
+    return sends_.size();
+  }
+
+ private:
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<FakeSend> sends_ DETENT_GUARDED_BY(mutex_);
+};
+
+}  // namespace detent

@@ -1,0 +1,155 @@
+#include "sinks/redis_sink.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "redis/redis_connection.h"
+
+namespace detent {
+namespace {
+
+/// So many entries are on their way before the first reply is read: what Redis has to hold back
+/// for a reader that is busy writing.
+constexpr std::size_t kMaxBatch = 256;
+
+/// Errors of Redis that are about Redis, not about the entry (the first word of what it says).
+constexpr std::array<std::string_view, 11> kTroubles{
+    "BUSY",   "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF",  "NOAUTH",
+    "NOPERM", "NOREPLICAS",  "OOM",     "READONLY",   "WRONGPASS"};
+
+Result<void> read_reply(const RedisReply& reply) {
+  if (reply.kind != RedisReply::Kind::error) return ok();
+  const std::string_view word = std::string_view(reply.text).substr(0, reply.text.find(' '));
+  const bool is_trouble = std::ranges::find(kTroubles, word) != kTroubles.end();
+  return Error{is_trouble ? ErrorCode::unavailable : ErrorCode::invalid_argument,
+               "Redis answers: " + reply.text, ""};
+}
+
+class RedisSink final : public Sink {
+ public:
+  RedisSink(const SinkAddress& address, RedisAddress server)
+      : stream_(address.target),
+        user_(address.user),
+        password_(address.password),
+        max_length_(address.settings.empty() ? "" : address.settings.back().second),
+        server_(std::move(server)),
+        thread_([this] { run(); }) {}
+  ~RedisSink() override {
+    {
+      const MutexLock lock(mutex_);
+      is_ending_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  RedisSink(const RedisSink&) = delete;
+  RedisSink& operator=(const RedisSink&) = delete;
+
+  void send(SinkMessage message, Done done) override {
+    const MutexLock lock(mutex_);
+    waiting_.push_back({std::move(message), std::move(done)});
+    changed_.notify_all();
+  }
+
+ private:
+  struct Entry {
+    SinkMessage message;
+    Done done;
+  };
+
+  void run() {
+    while (true) {
+      std::vector<Entry> batch = take();
+      if (batch.empty()) return;
+      send_batch(batch);
+    }
+  }
+
+  /// Waits for entries; none at the end.
+  std::vector<Entry> take() {
+    const MutexLock lock(mutex_);
+    while (waiting_.empty() && !is_ending_) changed_.wait(mutex_);
+    if (is_ending_) return {};
+    const auto count = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMaxBatch));
+    std::vector<Entry> batch(std::make_move_iterator(waiting_.begin()),
+                             std::make_move_iterator(waiting_.begin() + count));
+    waiting_.erase(waiting_.begin(), waiting_.begin() + count);
+    return batch;
+  }
+
+  void send_batch(std::vector<Entry>& batch) {
+    // One that Redis closed while nothing was sent is found before anything is lost with it.
+    if (connection_ && !connection_->is_open()) connection_.reset();
+    std::size_t answered = 0;
+    if (const Result<void> sent = exchange(batch, answered); !sent) {
+      connection_.reset();
+      for (; answered < batch.size(); ++answered) batch[answered].done(sent.error());
+    }
+  }
+
+  /// Counts in `answered` those that have got their answer when it fails.
+  Result<void> exchange(std::vector<Entry>& batch, std::size_t& answered) {
+    if (!connection_) TRY(connect());
+    for (const Entry& entry : batch) TRY(add(entry.message));
+    for (Entry& entry : batch) {
+      ASSIGN_OR_RETURN(const RedisReply reply, connection_->receive());
+      ++answered;
+      entry.done(read_reply(reply));
+    }
+    return ok();
+  }
+
+  Result<void> connect() {
+    ASSIGN_OR_RETURN(connection_, RedisConnection::open(server_, {}));
+    if (password_.empty()) return ok();
+    std::vector<std::string_view> command{"AUTH"};
+    if (!user_.empty()) command.push_back(user_);
+    command.push_back(password_);
+    TRY(connection_->send(command));
+    ASSIGN_OR_RETURN(const RedisReply reply, connection_->receive());
+    if (reply.kind != RedisReply::Kind::error) return ok();
+    return Error{ErrorCode::unavailable, "Redis refuses the log-in: " + reply.text, ""};
+  }
+
+  Result<void> add(const SinkMessage& message) {
+    std::vector<std::string_view> command{"XADD", stream_};
+    if (!max_length_.empty()) command.insert(command.end(), {"MAXLEN", "~", max_length_});
+    command.insert(command.end(), {"*", "id", message.id, "payload", message.body});
+    for (const auto& [name, value] : message.fields) {
+      command.push_back(name);
+      command.push_back(value);
+    }
+    return connection_->send(command);
+  }
+
+  // Constant after construction.
+  const std::string stream_;
+  const std::string user_;
+  const std::string password_;
+  const std::string max_length_;  // "": no limit
+  const RedisAddress server_;
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Entry> waiting_ DETENT_GUARDED_BY(mutex_);
+  bool is_ending_ DETENT_GUARDED_BY(mutex_) = false;
+
+  // Touched only by the thread.
+  std::unique_ptr<RedisConnection> connection_;
+
+  Thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> make_redis_sink(const SinkAddress& address) {
+  ASSIGN_OR_RETURN(RedisAddress server, parse_redis_address(address.brokers.front()));
+  return std::unique_ptr<Sink>(std::make_unique<RedisSink>(address, std::move(server)));
+}
+
+}  // namespace detent

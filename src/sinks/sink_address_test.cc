@@ -1,0 +1,89 @@
+#include "sinks/sink_address.h"
+
+#include <gtest/gtest.h>
+
+namespace detent {
+namespace {
+
+using Kind = SinkAddress::Kind;
+
+std::string refusal(std::string_view url) {
+  const auto address = parse_sink_address(url);
+  if (address) return "";
+  EXPECT_EQ(address.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(address.error().field, "sinks");
+  return address.error().message.substr(0, address.error().message.find(';'));
+}
+
+TEST(SinkAddress, IsReadWithAllOfItsParts) {
+  EXPECT_EQ(
+      parse_sink_address("kafka://a:1,[::1]:9092/t.x?compression.codec=lz4&sasl.password=%26=")
+          .value(),
+      (SinkAddress{.kind = Kind::kafka,
+                   .brokers = {"a:1", "[::1]:9092"},
+                   .target = "t.x",
+                   .settings = {{"compression.codec", "lz4"}, {"sasl.password", "&="}}}));
+  EXPECT_EQ(parse_sink_address("nats://ada:p%40s:w/@h:4222/a.b").value(),
+            (SinkAddress{.kind = Kind::nats,
+                         .brokers = {"h:4222"},
+                         .target = "a.b",
+                         .user = "ada",
+                         .password = "p@s:w/"}));
+  EXPECT_EQ(parse_sink_address("redis://:x@h:6379/mail?maxlen=1000").value(),
+            (SinkAddress{.kind = Kind::redis,
+                         .brokers = {"h:6379"},
+                         .target = "mail",
+                         .password = "x",
+                         .settings = {{"maxlen", "1000"}}}));
+}
+
+TEST(SinkAddress, WhatIsWrongIsRefusedWithoutRepeatingIt) {
+  const std::pair<const char*, const char*> wrongs[] = {
+      {"", "it begins with kafka://, nats:// or redis://"},
+      {"amqp://secret@h:1/t", "it begins with kafka://, nats:// or redis://"},
+      {"kafka:", "it begins with kafka://, nats:// or redis://"},
+      {"kafka:///t", "there is no broker"},
+      {"kafka://h/t", "a broker is HOST:PORT"},
+      {"kafka://h:0/t", "a broker is HOST:PORT"},
+      {"kafka://h:65536/t", "a broker is HOST:PORT"},
+      {"kafka://h:1,:2/t", "a broker is HOST:PORT"},
+      {"kafka://::1:2/t", "a broker is HOST:PORT"},
+      {"redis://h:1,g:2/t", "a Redis is one server"},
+      {"kafka://ada:secret@h:1/t",
+       "a log-in to Kafka is in settings: sasl.username and sasl.password"},
+      {"nats://secret@h:1/t", "there is no password before the @"},
+      {"nats://h:1", "behind the brokers there is a topic, subject or stream, without * and >"},
+      {"nats://h:1/", "behind the brokers there is a topic, subject or stream, without * and >"},
+      {"nats://h:1/a.>", "behind the brokers there is a topic, subject or stream, without * and >"},
+      {"nats://h:1/t%0A", "it is not of printable ASCII"},
+      {"nats://h:1/t%4", "a % is not followed by two hexadecimal digits"},
+      {"nats://h:1/t?a=b", "nothing follows the subject of NATS"},
+      {"redis://h:1/t?maxlen=0", "only maxlen=N follows the stream of Redis"},
+      {"redis://h:1/t?minid=1", "only maxlen=N follows the stream of Redis"}};
+  for (const auto& [url, why] : wrongs) EXPECT_EQ(refusal(url), why) << url;
+  EXPECT_EQ(parse_sink_address("nats://secret@h:1/t").error().message.find("secret"),
+            std::string::npos);
+}
+
+TEST(SinkLinesOfAFile, EachIsANameAndAnAddress) {
+  const auto sinks =
+      parse_sink_lines("# brokers\n\n  orders\tkafka://h:1/t  \r\nmail-2.x redis://h:2/s");
+  ASSERT_TRUE(sinks);
+  EXPECT_EQ(sinks->size(), 2u);
+  EXPECT_EQ(sinks->at("orders").target, "t");
+  EXPECT_EQ(sinks->at("mail-2.x").brokers.front(), "h:2");
+}
+
+TEST(SinkLinesOfAFile, ErrorsNameTheLineAndNotTheSecret) {
+  for (const char* const lines :
+       {"a redis://h:1/s\nb redis://ada:secret@h:1", "a redis://h:1/s\na redis://:secret@h:1/s",
+        "#\nno/name redis://:secret@h:1/s", "\nalone"}) {
+    const auto sinks = parse_sink_lines(lines);
+    ASSERT_FALSE(sinks) << lines;
+    EXPECT_EQ(sinks.error().message.find("line 2: "), 0u) << sinks.error().message;
+    EXPECT_EQ(sinks.error().message.find("secret"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace detent

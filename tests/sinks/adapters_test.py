@@ -1,0 +1,163 @@
+"""Each kind of sink alone, against its real broker: what is acknowledged is there, also when the
+broker goes and comes back; what it refuses is told apart from its being away.
+
+    python3 adapters_test.py KAFKA_MOCK SEND_TO_SINK
+"""
+
+import re
+import subprocess
+import sys
+import unittest
+
+from brokers import Kafka, Nats, Redis, die_with_parent, wait_until
+
+
+class Sender:
+    def __init__(self, url):
+        self.process = subprocess.Popen([SENDER, url], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=die_with_parent)
+
+    def send(self, count, size=10):
+        """How many were acknowledged, refused, failed; and the last error."""
+        self.process.stdin.write(f"{count} {size}\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        *counts, error = re.match(r"acknowledged (\d+) refused (\d+) failed (\d+) (.*)",
+                                  line).groups()
+        return (*map(int, counts), error)
+
+    def send_until_acknowledged(self):
+        """One at a time: a connection that is lost is made again by itself."""
+        wait_until(lambda: self.send(1)[0] == 1, "one is acknowledged")
+
+    def close(self):
+        """Its exit status, once what it has under way is given up."""
+        self.process.stdin.close()
+        status = self.process.wait(60)
+        self.process.stdout.close()
+        return status
+
+    def end(self):
+        if not self.process.stdin.closed:
+            self.process.kill()
+            self.process.communicate()
+
+
+class Cases:
+    def setUp(self):
+        self.broker = self.make()
+        self.addCleanup(self.broker.close)
+
+    def sender(self):
+        sender = Sender(self.broker.url)
+        self.addCleanup(sender.end)
+        return sender
+
+    def ids(self):
+        return {int(name) for name, _, _ in self.broker.messages()}
+
+    def test_what_is_acknowledged_is_there(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        self.assertEqual(sender.send(2_000)[:3], (2_000, 0, 0))
+        messages = list(self.broker.messages())
+        self.assertGreaterEqual(len(messages), 2_001)
+        _, fields, body = messages[-1]
+        self.assertEqual((fields["a"], body), ("b c", "x" * 10))
+        self.assertEqual(sender.close(), 0)
+
+    def test_a_broker_that_is_away_fails_all_and_is_found_again(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        self.broker.kill()
+        acknowledged, refused, failed, error = sender.send(500)
+        self.assertEqual((acknowledged, refused, failed), (0, 0, 500), error)
+        self.assertNotIn("s3cr", error)
+        self.broker.start()
+        sender.send_until_acknowledged()
+        before = self.ids()
+        self.assertEqual(sender.send(500)[:3], (500, 0, 0))
+        self.assertEqual(len(self.ids() - before), 500)
+
+    def test_it_ends_while_the_broker_is_away(self):
+        self.broker.kill()
+        sender = self.sender()
+        self.assertEqual(sender.send(10)[2], 10)
+        self.assertEqual(sender.close(), 0)
+
+
+class ToRedis(Cases, unittest.TestCase):
+    make = Redis
+
+    def test_a_key_that_is_no_stream_refuses_and_a_wrong_password_is_not_its_fault(self):
+        sender = self.sender()
+        self.broker.ask("SET", "due", "text")
+        self.assertEqual(sender.send(3)[1], 3)
+        wrong = Sender(self.broker.url.replace("s3cr", "s4cr"))
+        self.addCleanup(wrong.end)
+        *counts, error = wrong.send(3)
+        self.assertEqual(counts, [0, 0, 3])
+        self.assertIn("log-in", error)
+
+    def test_maxlen_lets_the_oldest_go(self):
+        self.broker.ask("CONFIG", "SET", "stream-node-max-entries", "10")
+        sender = Sender(self.broker.url + "?maxlen=100")
+        self.addCleanup(sender.end)
+        self.assertEqual(sender.send(1_000)[0], 1_000)
+        ids = self.ids()
+        self.assertLess(len(ids), 150)
+        self.assertIn(1_000, ids)
+
+    def test_out_of_memory_is_none_of_the_messages_faults(self):
+        self.broker.ask("CONFIG", "SET", "maxmemory", "1")
+        *counts, error = self.sender().send(3)
+        self.assertEqual(counts, [0, 0, 3], error)
+
+
+class ToNats(Cases, unittest.TestCase):
+    make = Nats
+
+    def test_what_a_stream_refuses_and_where_there_is_none(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        *counts, error = sender.send(2, 200_000)
+        self.assertEqual(counts, [0, 2, 0], error)
+        self.assertIn("message size exceeds", error)
+        *counts, error = sender.send(1, 2_000_000)  # above what the server takes at all
+        self.assertEqual(counts, [0, 1, 0], error)
+        self.broker.ask("$JS.API.STREAM.DELETE.DUE", {})
+        *counts, error = sender.send(2)
+        self.assertEqual(counts, [0, 0, 2], error)
+        self.assertIn("no stream holds the subject due", error)
+
+    def test_headers_that_command_a_stream_are_left_out(self):
+        self.broker.ask("$JS.API.STREAM.UPDATE.DUE",
+                        {"name": "DUE", "subjects": ["due"], "storage": "file",
+                         "allow_rollup_hdrs": True})
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        self.assertEqual(sender.send(10)[0], 10)
+        self.assertGreaterEqual(len(list(self.broker.messages())), 11)
+
+    def test_a_second_message_of_an_id_is_stored_once(self):
+        for _ in range(2):
+            sender = self.sender()
+            sender.send_until_acknowledged()
+            sender.close()
+        self.assertEqual(len(list(self.broker.messages())), len(self.ids()))
+
+
+class ToKafka(Cases, unittest.TestCase):
+    make = Kafka
+
+    def test_a_message_that_is_too_large_is_refused(self):
+        sender = self.sender()
+        *counts, error = sender.send(2, 200_000)
+        self.assertEqual(counts, [0, 2, 0], error)
+        self.assertEqual(sender.send(2)[0], 2)
+
+
+if __name__ == "__main__":
+    Kafka.program, SENDER = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

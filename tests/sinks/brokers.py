@@ -1,0 +1,180 @@
+"""Three brokers behind one face, each a process of the test's own on a free port of loopback.
+
+url: what stands in the file of --sinks; kill(): at once, as by kill -9 where that is meant;
+start(): again, on what it kept; messages(): (id, fields, body) of all it holds, as it has them.
+"""
+
+import base64
+import ctypes
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def free_port():
+    """A port that nobody listens on just now. Another may take it before it is used."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def die_with_parent():
+    """In a child before it becomes its program: it is killed when the test is."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def wait_until(is_so, what, seconds=120):
+    limit = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > limit:
+            raise TimeoutError(f"waited {seconds} s in vain: {what}")
+        time.sleep(0.05)
+
+
+class Broker:
+    """A program that listens on a port."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="detent-sink-")
+        self.port = free_port()
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [*map(str, self.command())], cwd=self.folder.name, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        wait_until(self.is_ready, f"{self.process.args[0]} listens")
+
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def close(self):
+        self.kill()
+        self.folder.cleanup()
+
+
+class Redis(Broker):
+    password = "s3cr%t@x"
+
+    def command(self):
+        return ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--requirepass",
+                self.password, "--save", "", "--appendonly", "yes", "--appendfsync", "always"]
+
+    @property
+    def url(self):
+        return f"redis://:s3cr%25t%40x@127.0.0.1:{self.port}/due"
+
+    def ask(self, *command):
+        return subprocess.run(
+            ["redis-cli", "-p", str(self.port), "-a", self.password, "--no-auth-warning", "--json",
+             *command], capture_output=True, text=True, check=False).stdout
+
+    def is_ready(self):
+        return "PONG" in self.ask("PING")
+
+    def messages(self):
+        for _, flat in json.loads(self.ask("XRANGE", "due", "-", "+")):
+            fields = dict(zip(flat[::2], flat[1::2]))
+            yield fields.pop("id"), fields, fields.pop("payload")
+
+
+class Nats(Broker):
+    """With a JetStream stream of files that holds the subject `due`."""
+
+    def command(self):
+        return ["nats-server", "-a", "127.0.0.1", "-p", self.port, "-js", "-sd",
+                pathlib.Path(self.folder.name) / "js", "--user", "ada", "--pass", "s3cret"]
+
+    def start(self):
+        super().start()
+        self.ask("$JS.API.STREAM.CREATE.DUE",
+                 {"name": "DUE", "subjects": ["due"], "storage": "file", "retention": "limits",
+                  "max_msg_size": 100_000})
+
+    @property
+    def url(self):
+        return f"nats://ada:s3cret@127.0.0.1:{self.port}/due"
+
+    def is_ready(self):
+        try:
+            return "account_info" in json.dumps(self.ask("$JS.API.INFO", {}))
+        except OSError:
+            return False
+
+    def ask(self, subject, request):
+        """One request of JetStream's API, by NATS' protocol, which is of lines of text."""
+        body = json.dumps(request).encode()
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            stream = connection.makefile("rwb")
+            stream.readline()  # INFO
+            login = json.dumps({"verbose": False, "user": "ada", "pass": "s3cret"}).encode()
+            stream.write(b"CONNECT " + login + b"\r\nSUB answer 1\r\n")
+            stream.write(f"PUB {subject} answer {len(body)}\r\n".encode() + body + b"\r\n")
+            stream.flush()
+            for line in stream:
+                if line.startswith(b"MSG "):
+                    return json.loads(stream.read(int(line.split()[-1])))
+                if line.startswith(b"-ERR"):
+                    raise OSError(line.decode())
+        raise OSError("no answer")
+
+    def messages(self):
+        state = self.ask("$JS.API.STREAM.INFO.DUE", {})["state"]
+        for number in range(state["first_seq"], state["last_seq"] + 1):
+            message = self.ask("$JS.API.STREAM.MSG.GET.DUE", {"seq": number})["message"]
+            lines = base64.b64decode(message["hdrs"]).decode().split("\r\n")[1:]
+            fields = dict(line.split(": ", 1) if ": " in line else line.split(":", 1)
+                          for line in lines if line)
+            body = base64.b64decode(message.get("data", "")).decode()
+            yield fields.pop("Nats-Msg-Id"), fields, body
+
+
+class Kafka:
+    """librdkafka's mock cluster (kafka_mock.cc): what it holds is in memory, so it goes down and
+    comes up, as a broker that cannot be reached."""
+
+    program = None
+
+    def __init__(self):
+        self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
+                                        preexec_fn=die_with_parent)
+        self.address = self.process.stdout.readline().split()[1]
+
+    @property
+    def url(self):
+        # Not 30 s to wait for what a test took away.
+        return (f"kafka://{self.address}/due?message.timeout.ms=2000&reconnect.backoff.max.ms=200"
+                "&message.max.bytes=100000&sasl.password=s3cret")
+
+    def say(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def start(self):
+        self.say("up")
+        self.process.stdout.readline()
+
+    def kill(self):
+        self.say("down")
+        self.process.stdout.readline()
+
+    def messages(self):
+        self.say("list")
+        text = lambda digits: bytes.fromhex(digits).decode()
+        for line in iter(self.process.stdout.readline, "end\n"):
+            message = json.loads(line)
+            fields = {text(name): text(value) for name, value in message["fields"].items()}
+            yield text(message["key"]), fields, text(message["body"])
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
