@@ -1,11 +1,14 @@
 // What reads options with CLI11, for the files that describe the command line: arguments.cc, and
-// schedule_arguments.cc. No others see CLI11.
+// those named *_arguments.cc. No others see CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/argument_values.h"
@@ -34,6 +37,40 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name,
                           std::chrono::milliseconds& duration);
 CLI::Option* add_duration(CLI::App& app, const std::string& name,
                           std::optional<std::chrono::milliseconds>& duration);
+
+/// Options of which a command line must have one, and what that is called in the error.
+struct Choice {
+  std::vector<const CLI::Option*> options;
+  const char* names;
+};
+
+/// What `command` asks of the server is `asked` as it stands when the line has been read; which
+/// must have made the choices. All must outlive `command`.
+template <class Asked>
+void asks(CLI::App& command, ClientCall& call, Asked& asked, std::vector<Choice> choices = {}) {
+  command.callback([&call, &asked, choices = std::move(choices)] {
+    for (const Choice& choice : choices) {
+      const bool is_made = std::ranges::any_of(
+          choice.options, [](const CLI::Option* option) { return option->count() > 0; });
+      if (!is_made) throw CLI::RequiredError(choice.names);
+    }
+    call.command = asked;
+  });
+}
+
+/// --delay and --due-at; one of them, or none.
+template <class Target>
+Choice add_due(CLI::App& command, Target& due) {
+  CLI::Option* delay = add_parsed<std::chrono::milliseconds>(
+      command, "--delay", parse_any_duration, [&due](std::chrono::milliseconds d) { due = d; });
+  delay->type_name("DURATION")->description("due so long from now: 1500ms, 30s, 5m, 2h, 30d, PT1H");
+  CLI::Option* due_at =
+      add_parsed<WallTime>(command, "--due-at", parse_due_at, [&due](WallTime at) { due = at; });
+  due_at->type_name("TIME")
+      ->description("due then: RFC 3339, or milliseconds since 1970")
+      ->excludes(delay);
+  return {{delay, due_at}, "--delay or --due-at"};
+}
 
 /// --server and --json.
 void add_call_options(CLI::App& app, ClientCall& call);

@@ -68,6 +68,10 @@ Result<std::string> parse_webhook(const std::string& text) {
   return text;
 }
 
+Result<std::string> parse_webhook_or_none(const std::string& text) {
+  return text == "none" ? Result<std::string>(std::string()) : parse_webhook(text);
+}
+
 Result<TaskHeader> parse_header(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) {
@@ -165,6 +169,47 @@ Result<milliseconds> parse_sync(const std::string& text) {
 Result<std::uint64_t> parse_task_count(const std::string& text) {
   if (const auto count = parse_number<std::uint64_t>(text)) return *count;
   return Error{ErrorCode::invalid_argument, "must be a number of tasks", ""};
+}
+
+Result<std::uint64_t> parse_count(const std::string& text) {
+  if (const auto count = parse_number<std::uint64_t>(text)) return *count;
+  return Error{ErrorCode::invalid_argument, "must be a whole number", ""};
+}
+
+Result<std::uint32_t> parse_small_count(const std::string& text) {
+  if (const auto count = parse_number<std::uint32_t>(text)) return *count;
+  return Error{ErrorCode::invalid_argument, "must be a whole number up to 4294967295", ""};
+}
+
+Result<bool> parse_yes_or_no(const std::string& text) {
+  if (text == "yes") return true;
+  if (text == "no") return false;
+  return Error{ErrorCode::invalid_argument, "must be yes or no", ""};
+}
+
+Result<Backoff> parse_backoff(const std::string& text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    return Error{ErrorCode::invalid_argument, "must be FIRST..MOST, such as 5s..1h", ""};
+  }
+  ASSIGN_OR_RETURN(const milliseconds first, parse_duration(text.substr(0, dots)));
+  ASSIGN_OR_RETURN(const milliseconds most, parse_duration(text.substr(dots + 2)));
+  return Backoff{.initial = first, .max = most};
+}
+
+Result<std::string> parse_method(const std::string& text) {
+  for (const std::string_view method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {
+    const auto is_same = [](char typed, char known) { return (typed & ~0x20) == known; };
+    if (std::ranges::equal(text, method, is_same)) return std::string(method);
+  }
+  return Error{ErrorCode::invalid_argument, "must be GET, POST, PUT, PATCH or DELETE", ""};
+}
+
+Result<std::string> parse_target(const std::string& text) {
+  const bool is_clean = std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
+  if (text.starts_with('/') && is_clean) return text;
+  return Error{ErrorCode::invalid_argument,
+               "must begin with a slash and have only printable ASCII; encode others as %20", ""};
 }
 
 Result<std::size_t> parse_memory(const std::string& text) {

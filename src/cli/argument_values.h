@@ -27,6 +27,8 @@ Result<TaskState> parse_state(const std::string& text);
 Result<TaskId> parse_id(const std::string& text);
 /// A URL that a task may be delivered to; a header as "Name: value".
 Result<std::string> parse_webhook(const std::string& text);
+/// As parse_webhook(), or "none", which is empty.
+Result<std::string> parse_webhook_or_none(const std::string& text);
 Result<TaskHeader> parse_header(const std::string& text);
 Result<LogFormat> parse_log_format(const std::string& text);
 Result<LogLevel> parse_log_level(const std::string& text);
@@ -52,6 +54,16 @@ Result<std::chrono::milliseconds> parse_sync(const std::string& text);
 
 /// How many tasks.
 Result<std::uint64_t> parse_task_count(const std::string& text);
+/// How many of whatever it is.
+Result<std::uint64_t> parse_count(const std::string& text);
+Result<std::uint32_t> parse_small_count(const std::string& text);
+Result<bool> parse_yes_or_no(const std::string& text);
+/// "5s..1h": the rest after the first failed attempt, and the longest.
+Result<Backoff> parse_backoff(const std::string& text);
+
+/// "get" or "GET", as "GET". What a request asks for: "/v1/wheel", without blanks.
+Result<std::string> parse_method(const std::string& text);
+Result<std::string> parse_target(const std::string& text);
 
 /// Bytes: "512M" or "4G".
 Result<std::size_t> parse_memory(const std::string& text);

@@ -1,6 +1,6 @@
 // The command line as a value. Nothing is done here, so all of it can be tested without a server.
 //
-// CLI11 reads it (arguments.cc and schedule_arguments.cc); what comes out has been checked field
+// CLI11 reads it (arguments.cc and *_arguments.cc); what comes out has been checked field
 // by field and needs no further reading.
 #pragma once
 
@@ -21,6 +21,8 @@
 #include "cli/top_options.h"
 #include "client/task_name.h"
 #include "detent/clock.h"
+#include "protocol/json/queue_patch.h"
+#include "protocol/json/request_renderer.h"
 #include "task/request.h"
 #include "task/task_filter.h"
 
@@ -48,6 +50,12 @@ struct MoveCommand {
   TaskName task;
   Due due;
 };
+struct EditCommand {
+  TaskName task;
+  TaskEdit edit;                       // but for its payload
+  std::optional<std::string> payload;  // as typed, as for `put`; none: it stays
+  bool bytes = false;
+};
 struct RunCommand {
   TaskId id;
 };
@@ -62,6 +70,14 @@ struct FailCommand {
   std::vector<std::string> leases;
   std::optional<std::chrono::milliseconds> delay;
   std::string error;
+};
+struct ExtendCommand {
+  std::vector<std::string> leases;
+  std::chrono::milliseconds by{0};
+};
+struct ReleaseCommand {
+  std::vector<std::string> leases;
+  json::Release release;
 };
 struct QueuesCommand {
   std::string queue;  // empty: all
@@ -79,6 +95,13 @@ struct PurgeCommand {
 struct RedriveCommand {
   std::string queue;
 };
+struct SetQueueCommand {
+  std::string queue;
+  json::QueuePatch patch;
+};
+struct RemoveQueueCommand {
+  std::string queue;
+};
 struct StatsCommand {};
 struct ForecastCommand {
   std::chrono::milliseconds span = std::chrono::hours{24};
@@ -92,11 +115,19 @@ struct RestoreCommand {
   bool partial = false;  // also what was cut off
 };
 
+/// Any request, for what has no command.
+struct CallCommand {
+  std::string method;
+  std::string target;  // begins with a slash
+  std::string body;    // "-": what comes on standard input; empty: none
+};
+
 using ClientCommand =
-    std::variant<PutCommand, GetCommand, ListCommand, CancelCommand, MoveCommand, RunCommand,
-                 LeaseCommand, CompleteCommand, FailCommand, QueuesCommand, PauseCommand,
-                 ResumeCommand, PurgeCommand, RedriveCommand, StatsCommand, ForecastCommand,
-                 DumpCommand, RestoreCommand, ScheduleCommand, TopCommand, BenchCommand>;
+    std::variant<StatsCommand, PutCommand, GetCommand, ListCommand, CancelCommand, MoveCommand,
+                 EditCommand, RunCommand, LeaseCommand, CompleteCommand, FailCommand, ExtendCommand,
+                 ReleaseCommand, QueuesCommand, PauseCommand, ResumeCommand, PurgeCommand,
+                 RedriveCommand, SetQueueCommand, RemoveQueueCommand, ForecastCommand, DumpCommand,
+                 RestoreCommand, ScheduleCommand, TopCommand, BenchCommand, CallCommand>;
 
 /// A command to a server elsewhere.
 struct ClientCall {

@@ -21,10 +21,10 @@ namespace detent::cli {
 
 namespace {
 
-/// All of `in`, but no more than one byte beyond what a payload may have, so that an endless stream
-/// ends as a payload that is too large.
-std::string read_all(std::istream& in) {
-  std::string text(kMaxPayloadBytes + 1, '\0');
+/// All of `in`, but no more than one byte beyond `most`, so that an endless stream ends as one that
+/// is too large.
+std::string read_all(std::istream& in, std::size_t most) {
+  std::string text(most + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
@@ -86,6 +86,15 @@ class Runner {
     return show(client_.move(move.task, move.due), show_accepted);
   }
 
+  ExitCode operator()(const EditCommand& command) {
+    TaskEdit edit = command.edit;
+    if (command.payload) {
+      const auto kind = command.bytes ? Payload::Kind::bytes : Payload::Kind::json;
+      edit.payload = read_payload(command.payload, kind, streams_.in);
+    }
+    return show(client_.edit(command.task, edit), show_accepted);
+  }
+
   ExitCode operator()(const RunCommand& run) {
     return show(client_.run_now(run.id), show_accepted);
   }
@@ -100,6 +109,14 @@ class Runner {
 
   ExitCode operator()(const FailCommand& fail) {
     return show_each(fail.leases, client_.fail(fail.leases, {fail.delay, fail.error}));
+  }
+
+  ExitCode operator()(const ExtendCommand& extend) {
+    return show_each(extend.leases, client_.extend(extend.leases, extend.by));
+  }
+
+  ExitCode operator()(const ReleaseCommand& release) {
+    return show_each(release.leases, client_.release(release.leases, release.release));
   }
 
   ExitCode operator()(const QueuesCommand& command) {
@@ -136,6 +153,27 @@ class Runner {
     return show(client_.redrive(redrive.queue), [](std::ostream& out, std::uint64_t count) {
       out << count << " dead tasks are due now\n";
     });
+  }
+
+  ExitCode operator()(const SetQueueCommand& set) {
+    return show(client_.change_queue(set.queue, set.patch), show_queue);
+  }
+
+  ExitCode operator()(const RemoveQueueCommand& remove) {
+    const Result<void> done = client_.remove_queue(remove.queue);
+    if (!done) return fail_with(done.error());
+    if (!pass_on()) streams_.out << "removed " << printable(remove.queue) << '\n';
+    return ExitCode::done;
+  }
+
+  ExitCode operator()(const CallCommand& command) {
+    constexpr std::size_t kMaxBody = std::size_t{16} << 20;
+    std::string body = command.body == "-" ? read_all(streams_.in, kMaxBody) : command.body;
+    const Result<void> done = client_.ask(command.method, command.target, std::move(body));
+    if (!done) return fail_with(done.error());
+    streams_.out << client_.last_answer();
+    if (!client_.last_answer().ends_with('\n')) streams_.out << '\n';
+    return ExitCode::done;
   }
 
   ExitCode operator()(const StatsCommand&) { return show_wide(client_.stats(), show_stats); }
@@ -222,7 +260,7 @@ Payload read_payload(const std::optional<std::string>& typed, Payload::Kind kind
                      std::istream& in) {
   const bool is_bytes = kind == Payload::Kind::bytes;
   if (!typed) return is_bytes ? Payload{kind, ""} : Payload{};
-  std::string text = *typed == "-" ? read_all(in) : *typed;
+  std::string text = *typed == "-" ? read_all(in, kMaxPayloadBytes) : *typed;
   if (is_bytes) return {kind, std::move(text)};
   return payload_from_text(text);
 }

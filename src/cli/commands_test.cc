@@ -1,36 +1,25 @@
 // Commands over a client whose connection is scripted: what is asked, shown and returned.
 #include "cli/commands.h"
-#include "tests/support/scripted_http.h"
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "cli/scripted_commands_fixture.h"
 
 namespace detent::cli {
 namespace {
 
 using std::chrono::milliseconds;
 
-using test::Script;
-using test::ScriptedHttp;
-
 constexpr const char* kAccepted =
     R"({"id":"256","queue":"q","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})";
 
-class CommandsTest : public testing::Test {
+class CommandsTest : public ScriptedCommands {
  protected:
-  void answer(int status, std::string body) {
-    script_.answer = net::HttpResponse{.status = status, .body = std::move(body)};
-  }
-  ExitCode run(ClientCommand command, OutputFormat format = OutputFormat::people) {
-    const ClientCall call{.server = "", .format = format, .command = std::move(command)};
-    return run_command(call, client_, {in_, out_, err_});
-  }
   /// The body that `put` sends for a payload, without what is always the same.
   std::string body_of_put(std::optional<std::string> payload, bool bytes = false) {
     answer(201, kAccepted);
@@ -40,13 +29,6 @@ class CommandsTest : public testing::Test {
     EXPECT_EQ(run(put), ExitCode::done) << err_.str();
     return script_.asked.empty() ? "" : script_.asked.front().body;
   }
-
-  Script script_;
-  ApiClient client_{std::make_unique<ScriptedHttp>(script_),
-                    std::make_unique<ScriptedHttp>(script_)};
-  std::istringstream in_;
-  std::ostringstream out_;
-  std::ostringstream err_;
 };
 
 TEST_F(CommandsTest, PutSendsJsonAsItStandsAndAllElseAsBytes) {
@@ -84,10 +66,12 @@ TEST_F(CommandsTest, JsonIsTheServersAnswerAsItCame) {
 
 TEST_F(CommandsTest, WhatIsNotThereHasItsOwnExitCode) {
   answer(404, R"({"type":"urn:detent:error:not_found","detail":"there is no task 256"})");
-  EXPECT_EQ(run(GetCommand{TaskId{256}}), ExitCode::not_found);
-  EXPECT_EQ(run(CancelCommand{TaskId{256}}), ExitCode::not_found);
-  EXPECT_EQ(out_.str(), "");
-  EXPECT_EQ(err_.str(), "detent: there is no task 256\ndetent: there is no task 256\n");
+  for (const ClientCommand& command :
+       {ClientCommand(GetCommand{TaskId{256}}), ClientCommand(CancelCommand{TaskId{256}})}) {
+    EXPECT_EQ(run(command), ExitCode::not_found);
+    EXPECT_EQ(out_.str(), "");
+    EXPECT_EQ(err_.str(), "detent: there is no task 256\n");
+  }
 }
 
 TEST_F(CommandsTest, EveryErrorHasItsExitCode) {
@@ -174,7 +158,55 @@ TEST_F(CommandsTest, AnAnswerForOtherLeasesIsAnError) {
 TEST_F(CommandsTest, AServerThatIsNotThereIsAFailure) {
   script_.answer = Error{ErrorCode::unavailable, "connect to 127.0.0.1:7070: refused", ""};
   EXPECT_EQ(run(StatsCommand{}), ExitCode::failed);
-  EXPECT_EQ(err_.str(), "detent: connect to 127.0.0.1:7070: refused\n");
+  EXPECT_EQ(
+      err_.str(),
+      "detent: connect to 127.0.0.1:7070: refused\n"
+      "Is a server running there? `detent serve` starts one; --server URL or DETENT_URL names "
+      "another.\n");
+  script_.answer = Error{ErrorCode::unavailable, "the server is starting", ""};
+  EXPECT_EQ(run(StatsCommand{}), ExitCode::failed);
+  EXPECT_EQ(err_.str(), "detent: the server is starting\n");
+}
+
+TEST_F(CommandsTest, ATaskIsEditedAndShown) {
+  answer(200, R"({"id":"256","queue":"q","state":"scheduled","due_at":0})");
+  const TaskEdit priority{.priority = 7};
+  EXPECT_EQ(run(EditCommand{.task = TaskId{256}, .edit = priority}), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), "256  scheduled  1970-01-01T00:00:00.000Z\n");
+  in_.str("a b");
+  EXPECT_EQ(run(EditCommand{.task = TaskKey{"q", "k"}, .payload = "-"}), ExitCode::done);
+  EXPECT_EQ(run(EditCommand{.task = TaskId{256}, .payload = "[1]", .bytes = true}), ExitCode::done);
+  EXPECT_EQ(asked(), (Lines{R"(PATCH /v1/tasks/256 {"priority":7})",
+                            R"(PATCH /v1/queues/q/keys/k {"payload_base64":"YSBi"})",
+                            R"(PATCH /v1/tasks/256 {"payload_base64":"WzFd"})"}));
+}
+
+TEST_F(CommandsTest, LeasesAreExtendedAndReleased) {
+  answer(200, R"({"results":[{"status":"done"},{"status":"conflict"}]})");
+  EXPECT_EQ(run(ExtendCommand{.leases = {"3-17", "3-18"}, .by = milliseconds{5}}),
+            ExitCode::failed);
+  EXPECT_EQ(out_.str(), "3-17  done\n3-18  conflict\n");
+  answer(200, R"({"results":[{"status":"done"}]})");
+  EXPECT_EQ(run(ReleaseCommand{.leases = {"3-17"}, .release = {.delay = milliseconds{5}}}),
+            ExitCode::done);
+  EXPECT_EQ(asked(), (Lines{R"(POST /v1/leases/extend {"leases":["3-17","3-18"],"by_ms":5})",
+                            R"(POST /v1/leases/release {"leases":["3-17"],"delay_ms":5})"}));
+}
+
+TEST_F(CommandsTest, ACallIsSentAsItIsAndItsAnswerPrinted) {
+  answer(200, "detent_tasks 1\n");
+  EXPECT_EQ(run(CallCommand{.method = "GET", .target = "/metrics"}), ExitCode::done);
+  EXPECT_EQ(out_.str(), "detent_tasks 1\n");
+  in_.str("[1,\n2]");
+  answer(200, "{}");
+  EXPECT_EQ(run(CallCommand{.method = "POST", .target = "/v1/tasks/batch", .body = "-"}),
+            ExitCode::done);
+  EXPECT_EQ(out_.str(), "{}\n");
+  EXPECT_EQ(asked(), (Lines{"GET /metrics", "POST /v1/tasks/batch [1,\n2]"}));
+  answer(404, R"({"type":"urn:detent:error:not_found","detail":"no such route"})");
+  EXPECT_EQ(run(CallCommand{.method = "GET", .target = "/v1/x"}), ExitCode::not_found);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_EQ(err_.str(), "detent: no such route\n");
 }
 
 }  // namespace

@@ -257,6 +257,10 @@ void show_error(std::ostream& err, const Error& error) {
   err << "detent: " << printable(error.message);
   if (!error.field.empty()) err << " (" << printable(error.field) << ')';
   err << '\n';
+  if (error.code == ErrorCode::unavailable && error.message.starts_with("connect to ")) {
+    err << "Is a server running there? `detent serve` starts one; --server URL or DETENT_URL names "
+           "another.\n";
+  }
 }
 
 }  // namespace detent::cli

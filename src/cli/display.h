@@ -43,7 +43,7 @@ void show_queue(std::ostream& out, const QueueView& view);
 void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns);
 /// A row a bin; with a bar each where a terminal is `columns` wide, without any for 0.
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns);
-/// "detent: <what went wrong> (<field>)".
+/// "detent: <what went wrong> (<field>)"; below it what may help where nobody answered.
 void show_error(std::ostream& err, const Error& error);
 
 }  // namespace detent::cli

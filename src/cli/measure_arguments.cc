@@ -18,6 +18,7 @@ void add_top(CLI::App& app, ClientCall& call, TopCommand& top) {
       ->description("how often to look, 100ms to 1h")
       ->type_name("DURATION")
       ->default_str("1s");
+  asks(*command, call, top);
   command->footer(
       "On a terminal r, l, s, w, d and n sort the queues and q quits; elsewhere each look is a "
       "line.\n"
@@ -42,6 +43,7 @@ void add_bench(CLI::App& app, ClientCall& call, BenchCommand& bench) {
   add_number("--batch", bench.batch, "tasks a call", 1, kMaxLeaseTasks);
   add_number("--connections", bench.connections, "callers at a time", 1, kMostConnections);
   add_number("--payload-bytes", bench.payload_bytes, "size of a payload", 0, kMaxPayloadBytes);
+  asks(*command, call, bench);
   command->footer(
       "Each caller waits for its answer before it asks again. Tasks that were put when a call "
       "fails stay in the queue.\n"

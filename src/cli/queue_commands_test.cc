@@ -41,6 +41,23 @@ TEST_F(QueueCommandsTest, ATaskIsMovedByIdOrByKey) {
                             R"({"due_at":"1970-01-01T00:00:00.000Z"})"}));
 }
 
+TEST_F(QueueCommandsTest, SettingsAreChangedAndShown) {
+  answer(200, json::render_queue(example_queue("a/b")));
+  SetQueueCommand set{.queue = "a/b", .patch = {}};
+  set.patch.rate = std::make_optional(std::optional<std::uint32_t>());
+  set.patch.retention = milliseconds{5};
+  EXPECT_EQ(run(set), ExitCode::done) << err_.str();
+  EXPECT_NE(out_.str().find("max attempts"), std::string::npos) << out_.str();
+  answer(200, R"({"queue":"a/b","removed":true})");
+  EXPECT_EQ(run(RemoveQueueCommand{"a/b"}), ExitCode::done);
+  EXPECT_EQ(out_.str(), "removed a/b\n");
+  EXPECT_EQ(asked(), (Lines{R"(PATCH /v1/queues/a%2Fb {"retention_ms":5,"rate":null})",
+                            "DELETE /v1/queues/a%2Fb"}));
+  answer(409, R"({"type":"urn:detent:error:conflict","detail":"queue a/b has tasks"})");
+  EXPECT_EQ(run(RemoveQueueCommand{"a/b"}), ExitCode::failed);
+  EXPECT_EQ(err_.str(), "detent: queue a/b has tasks\n");
+}
+
 TEST_F(QueueCommandsTest, ATaskIsRun) {
   answer(200, kMoved);
   EXPECT_EQ(run(RunCommand{TaskId{256}}, OutputFormat::json), ExitCode::done) << err_.str();

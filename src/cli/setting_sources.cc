@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/settings_file.h"
+#include "cli/suggestion.h"
 
 namespace detent::cli {
 
@@ -45,32 +46,10 @@ const char* to_string(SettingKind kind) {
   return "";
 }
 
-/// Insertions, deletions and replacements of one character between the two (Levenshtein).
-std::size_t edits_between(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    std::size_t corner = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < right.size(); ++j) {
-      const std::size_t replaced = corner + (left[i] == right[j] ? 0 : 1);
-      corner = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, corner + 1});
-    }
-  }
-  return row.back();
-}
-
-/// The known name most like `name`, as a hint; nothing when none is much like it.
-std::string hint_for(std::string_view name, const std::vector<CLI::Option*>& options) {
-  std::string nearest;
-  std::size_t fewest = name.size() / 2;
-  for (const CLI::Option* option : options) {
-    const std::size_t edits = edits_between(name, name_of(*option));
-    if (edits > fewest) continue;
-    fewest = edits;
-    nearest = name_of(*option);
-  }
-  return nearest.empty() ? nearest : "; did you mean '" + nearest + "'?";
+std::vector<std::string> names_of(const std::vector<CLI::Option*>& options) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options) names.push_back(name_of(*option));
+  return names;
 }
 
 /// Refuses names that there are not, and values of another type.
@@ -81,7 +60,7 @@ Result<void> check_names(const std::vector<FileSetting>& in_file,
     const auto option = std::find_if(options.begin(), options.end(), same);
     if (option == options.end()) {
       return wrong(setting.place + ": there is no setting '" + setting.name + "'" +
-                   hint_for(setting.name, options));
+                   suggestion(setting.name, names_of(options)));
     }
     if (kind_of(**option) != setting.kind) {
       return wrong(setting.place + ": " + setting.name + " must be " +

@@ -181,10 +181,11 @@ Result<void> ApiClient::cancel(const TaskName& task) {
   return ok();
 }
 
-Result<ApiClient::AcceptedTask> ApiClient::move(const TaskName& task, const Due& due) {
-  TRY(validate(due));
+Result<ApiClient::AcceptedTask> ApiClient::edit(const TaskName& task, const TaskEdit& edit) {
+  TRY(validate(edit));
+  if (edit.payload) TRY(check_payload(*edit.payload));
   ASSIGN_OR_RETURN(const std::string_view body,
-                   call(*prompt_, patch_request(task_path(task), json::render_move(due))));
+                   call(*prompt_, patch_request(task_path(task), json::render_edit(edit))));
   return json::parse_accepted(body);
 }
 
@@ -354,6 +355,18 @@ Result<json::RestoreAnswer> ApiClient::restore(std::string lines) {
   request.headers = {{"content-type", std::string(json::kDumpContentType)}};
   ASSIGN_OR_RETURN(const std::string_view body, call(*prompt_, request));
   return json::parse_restored(body);
+}
+
+Result<void> ApiClient::ask(std::string method, std::string target, std::string body) {
+  net::HttpRequest request = get_request(std::move(target));
+  if (!body.empty()) {
+    const bool is_dump = request.target.starts_with("/v1/restore");
+    request = post_request(std::move(request.target), std::move(body));
+    if (is_dump) request.headers = {{"content-type", std::string(json::kDumpContentType)}};
+  }
+  request.method = std::move(method);
+  TRY(call(*patient_, request));
+  return ok();
 }
 
 Result<void> ApiClient::ready() {

@@ -79,9 +79,13 @@ class ApiClient {
   Result<TaskList> list(const TaskFilter& filter, std::size_t limit, std::string_view cursor);
   /// Errors: not_found; conflict when the task is leased.
   Result<void> cancel(const TaskName& task);
-  /// Gives a task another due time; a dead one lives again. Errors: as validate() for `due`, found
-  /// here; not_found; conflict when the task is leased.
-  Result<AcceptedTask> move(const TaskName& task, const Due& due);
+  /// Changes what the edit gives; a dead task with another due time lives again. Errors: as
+  /// validate(), found here; not_found; conflict when the task is leased.
+  Result<AcceptedTask> edit(const TaskName& task, const TaskEdit& edit);
+  /// Its due time alone.
+  Result<AcceptedTask> move(const TaskName& task, const Due& due) {
+    return edit(task, {.due = due});
+  }
   /// The two for many, at most kMaxBatchTasks, by ids or keys of one queue; a result each, in
   /// order. Requires: no id is left out.
   Result<std::vector<Result<TaskId>>> cancel_batch(const json::TaskNames& tasks);
@@ -155,6 +159,9 @@ class ApiClient {
   Result<DumpPage> dump(const DumpCursor& from);
   /// Restores up to kMaxBatchTasks lines of a dump, each with its line feed.
   Result<json::RestoreAnswer> restore(std::string lines);
+  /// Any request; a body is sent as JSON, one for `/v1/restore` as the lines that it is. What is
+  /// answered is last_answer(). Requires: a target that begins with a slash.
+  Result<void> ask(std::string method, std::string target, std::string body);
   /// Ok when the server serves requests. Errors: `unavailable` while it starts, stops or is not
   /// there.
   Result<void> ready();

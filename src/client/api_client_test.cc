@@ -115,6 +115,33 @@ TEST_F(ClientTest, ATaskIsMovedOrRunByItsNameAndTellsItsNewDueTime) {
   EXPECT_TRUE(prompt_.asked.empty());
 }
 
+TEST_F(ClientTest, ATaskIsEditedUnlessTheEditIsWrong) {
+  answer(200, json::render_accepted(example_view()));
+  const Payload bytes{Payload::Kind::bytes, "a\0b"};
+  EXPECT_TRUE(client_.edit(TaskId{512}, {.priority = 3, .payload = bytes}));
+  EXPECT_EQ(asked().method, "PATCH");
+  EXPECT_EQ(json::parse_edit(asked().body)->priority, 3U);
+  EXPECT_EQ(json::parse_edit(asked().body)->payload, bytes);
+  prompt_.asked.clear();
+  const Payload broken{Payload::Kind::json, "1,\"priority\":0"};
+  EXPECT_EQ(client_.edit(TaskId{512}, {.payload = broken}).error().field, "payload");
+  EXPECT_TRUE(prompt_.asked.empty());
+}
+
+TEST_F(ClientTest, AnythingIsAskedAndItsAnswerKept) {
+  answer(200, "detent_tasks 1\n");
+  ASSERT_TRUE(client_.ask("GET", "/metrics", ""));
+  EXPECT_EQ(client_.last_answer(), "detent_tasks 1\n");
+  EXPECT_TRUE(client_.ask("PUT", "/v1/x", "{}"));
+  EXPECT_TRUE(client_.ask("POST", "/v1/restore", "{}\n"));
+  const std::vector<net::HttpRequest>& sent = patient_.asked;
+  ASSERT_EQ(sent.size(), 3U);
+  EXPECT_EQ(sent[0].method, "GET");
+  EXPECT_TRUE(sent[0].headers.empty());
+  EXPECT_EQ(sent[1].headers.at(0).second, "application/json");
+  EXPECT_EQ(sent[2].headers.at(0).second, json::kDumpContentType);
+}
+
 TEST_F(ClientTest, LeasesAreExtendedAndReleased) {
   const std::array<Result<LeaseOutcome>, 1> outcomes{LeaseOutcome::done};
   answer(200, json::render_lease_results(outcomes));

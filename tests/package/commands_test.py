@@ -31,12 +31,32 @@ LINES = (
     ("list --state asleep", USAGE, False),
     ("move --queue mail --key k --delay 2h", DONE, True),
     ("move 1 --delay 2h", NOT_FOUND, False),
+    ("edit {id} --priority 7 --payload {payload}", DONE, True),
+    ("edit --queue mail --key k --header a:b", DONE, True),
+    ("edit 1 --priority 7", NOT_FOUND, False),
+    ("edit {id}", USAGE, False),
     ("run {id}", DONE, True),
     ("run 1", NOT_FOUND, False),
     ("lease mail", DONE, True),
     ("lease mail --max 0", USAGE, False),
     ("complete 1-999", FAILED, True),
     ("fail 1-999", FAILED, True),
+    ("extend 1-999 --by 1m", FAILED, True),
+    ("extend 1-999", USAGE, False),
+    ("release 1-999", FAILED, True),
+    ("queue set mail --rate 1000 --retention default", DONE, True),
+    ("queue set mail", USAGE, False),
+    ("queue set mail --max-attempts 0", USAGE, False),
+    ("queue get mail", DONE, True),
+    ("queue get nothing", NOT_FOUND, False),
+    ("queue set empty --paused no", DONE, True),
+    ("queue remove empty", DONE, True),
+    ("queue remove nothing", NOT_FOUND, False),
+    ("queue remove mail", FAILED, False),
+    ("call GET /v1/wheel", DONE, True),
+    ("call POST /v1/tasks/cancel {{}}", USAGE, False),
+    ("call GET /v1/tasks/1", NOT_FOUND, False),
+    ("gett 1", USAGE, False),
     ("queues", DONE, True),
     ("queues mail", DONE, True),
     ("queues nothing", NOT_FOUND, False),
@@ -137,6 +157,8 @@ class Commands(unittest.TestCase):
                     call("schedule put s --every 1h --queue mail")
                 # A key goes on standing for what another test had.
                 own = line.replace("--key k", "--key of-json")
+                if line.startswith("queue remove"):
+                    call(line.replace("remove", "set") + " --paused no")
                 run = call(own + " --json", **self.values())
                 for text in run.stdout.splitlines():
                     json.loads(text)

@@ -269,7 +269,7 @@ TEST(Queue, ABodyOfNothingIsNothing) {
 TEST(MoveRequest, IsADelayOrADate) {
   for (const Due& due : {Due{milliseconds{0}}, Due{milliseconds{1'500}},
                          Due{WallTime{milliseconds{1'767'323'045'678}}}}) {
-    EXPECT_EQ(parse_edit(render_move(due)).value().due, due);
+    EXPECT_EQ(parse_edit(render_edit({.due = due})).value().due, due);
   }
   EXPECT_EQ(parse_edit(R"({"delay":"5m"})").value().due, Due{milliseconds{300'000}});
 }

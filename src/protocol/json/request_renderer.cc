@@ -102,11 +102,16 @@ std::string render_fail(std::span<const std::string> leases, const Failure& fail
   return body;
 }
 
-std::string render_move(const Due& due) {
+std::string render_edit(const TaskEdit& edit) {
   std::string body;
   JsonWriter writer(body);
   writer.begin_object();
-  write_due(writer, due);
+  if (edit.due) write_due(writer, *edit.due);
+  if (edit.priority) writer.name("priority").number(*edit.priority);
+  if (edit.payload) write_payload(writer, *edit.payload);
+  if (edit.webhook) writer.name("webhook").string_or_null(*edit.webhook);
+  if (edit.headers && edit.headers->empty()) writer.name("headers").null();
+  if (edit.headers) write_headers(writer, *edit.headers);
   writer.end_object();
   return body;
 }

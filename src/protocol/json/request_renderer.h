@@ -31,7 +31,8 @@ struct Failure {
 };
 std::string render_fail(std::span<const std::string> leases, const Failure& failure);
 
-std::string render_move(const Due& due);
+/// Requires: as render_schedule(); an edit that says something.
+std::string render_edit(const TaskEdit& edit);
 
 /// Requires: no id is left out.
 std::string render_cancel_batch(const TaskNames& tasks);

@@ -71,6 +71,24 @@ TEST(RenderRequest, NamesOfManyTasksComeBackAsTheyWere) {
   EXPECT_EQ(read->due, Due{milliseconds{5}});
 }
 
+TEST(RenderRequest, AnEditComesBackAsItWasAndSaysNothingElse) {
+  const TaskEdit whole{.due = WallTime{milliseconds{7}},
+                       .priority = 3,
+                       .payload = Payload{Payload::Kind::json, "[1, 2]"},
+                       .webhook = "https://example.org/hook",
+                       .headers = TaskHeaders{{"X-Tenant", "a \"1\""}}};
+  const auto read = parse_edit(render_edit(whole));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->due, whole.due);
+  EXPECT_EQ(read->priority, whole.priority);
+  EXPECT_EQ(read->payload, whole.payload);
+  EXPECT_EQ(read->webhook, whole.webhook);
+  EXPECT_EQ(read->headers, whole.headers);
+  EXPECT_EQ(render_edit({.priority = 0}), R"({"priority":0})");
+  EXPECT_EQ(render_edit({.webhook = ""}), R"({"webhook":null})");
+  EXPECT_EQ(render_edit({.headers = TaskHeaders()}), R"({"headers":null})");
+}
+
 TEST(RenderRequest, ALeaseComesBackAsItWas) {
   LeaseCall call;
   call.lease = {.queue = "q", .max = 7, .visibility_timeout = milliseconds{9}, .worker = "w \"1\""};

@@ -1,0 +1,87 @@
+#include "cli/lease_arguments.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/wall_time.h"
+#include "cli/argument_values.h"
+
+namespace detent::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+void add_lease(CLI::App& app, ClientCall& call, LeaseCommand& lease) {
+  CLI::App* command = add_client_command(app, call, "lease", "take tasks that are due");
+  command->add_option("QUEUE", lease.request.queue, "name of the queue")->required();
+  command->add_option("--max", lease.request.max, "most tasks to take")
+      ->check(CLI::Range(std::size_t{1}, kMaxLeaseTasks))
+      ->type_name("N")
+      ->capture_default_str();
+  add_duration(*command, "--wait", lease.wait)
+      ->description("how long to wait when none is ready, at most 60s")
+      ->check(
+          [](const std::string& text) {
+            return parse_duration(text).value_or(milliseconds::max()) <= kMaxLeaseWait
+                       ? ""
+                       : "at most 60s";
+          },
+          "")
+      ->default_str("0s");
+  add_duration(*command, "--visibility-timeout", lease.request.visibility_timeout)
+      ->description("how long the lease lasts, if not as long as the task or the server says");
+  command->add_option("--worker", lease.request.worker, "who takes them, for people to see")
+      ->type_name("NAME");
+  asks(*command, call, lease);
+  command->footer("Example:\n  detent lease mail --max 10 --wait 20s");
+}
+
+/// A command about leases that `detent lease` has printed.
+CLI::App* add_of_leases(CLI::App& app, ClientCall& call, const char* name, const char* what,
+                        std::vector<std::string>& leases) {
+  CLI::App* command = add_client_command(app, call, name, what);
+  command->add_option("LEASE", leases, "leases as `detent lease` printed them")->required();
+  return command;
+}
+
+void add_by_lease(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
+  CLI::App* complete =
+      add_of_leases(app, call, "complete", "tasks are done", parsed.complete.leases);
+  asks(*complete, call, parsed.complete);
+  complete->footer("Example:\n  detent complete 3-17 3-18");
+
+  CLI::App* fail =
+      add_of_leases(app, call, "fail", "attempts failed; try again later", parsed.fail.leases);
+  add_duration(*fail, "--delay", parsed.fail.delay)
+      ->description("due again so long from now, if not by the task's backoff");
+  fail->add_option("--error", parsed.fail.error, "why, for people to see")->type_name("TEXT");
+  asks(*fail, call, parsed.fail);
+  fail->footer("Example:\n  detent fail 3-17 --error 'no route to host' --delay 5m");
+
+  CLI::App* extend = add_of_leases(app, call, "extend", "keep leases longer", parsed.extend.leases);
+  add_duration(*extend, "--by", parsed.extend.by)
+      ->description("they run out so long from now, or when they did if that is later")
+      ->required();
+  asks(*extend, call, parsed.extend);
+  extend->footer("Example:\n  detent extend 3-17 --by 5m");
+
+  CLI::App* release = add_of_leases(app, call, "release", "give tasks back; no attempt is spent",
+                                    parsed.release.leases);
+  add_duration(*release, "--delay", parsed.release.release.delay)
+      ->description("due again so long from now, if not at once");
+  release->add_option("--priority", parsed.release.release.priority, "lower is more urgent")
+      ->type_name("N");
+  asks(*release, call, parsed.release);
+  release->footer("Example:\n  detent release 3-17 --delay 1m");
+}
+
+}  // namespace
+
+void add_lease_commands(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
+  add_lease(app, call, parsed.lease);
+  add_by_lease(app, call, parsed);
+}
+
+}  // namespace detent::cli

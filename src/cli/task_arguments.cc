@@ -1,0 +1,196 @@
+#include "cli/task_arguments.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/argument_values.h"
+
+namespace detent::cli {
+
+namespace {
+
+/// By its id, or by its queue and key.
+Choice add_task_name(CLI::App& command, TaskName& task) {
+  const auto as_key = [&task]() -> TaskKey& {
+    if (!std::holds_alternative<TaskKey>(task)) task = TaskKey{};
+    return std::get<TaskKey>(task);
+  };
+  CLI::Option* id =
+      add_parsed<TaskId>(command, "ID", parse_id, [&task](TaskId value) { task = value; });
+  id->description("the task's id");
+  CLI::Option* queue = command.add_option_function<std::string>(
+      "--queue", [as_key](const std::string& name) { as_key().queue = name; },
+      "the task's queue, with --key instead of ID");
+  CLI::Option* key = command.add_option_function<std::string>(
+      "--key", [as_key](const std::string& text) { as_key().key = text; }, "its key there");
+  queue->type_name("QUEUE")->needs(key)->excludes(id);
+  key->type_name("KEY")->needs(queue);
+  return {{id, queue}, "ID, or --queue and --key,"};
+}
+
+/// --webhook takes what `parse` reads; `headers` get those of --header.
+void add_webhook(CLI::App& command, Result<std::string> (*parse)(const std::string&),
+                 std::function<void(std::string)> take_webhook,
+                 std::function<void(TaskHeader)> take_header) {
+  add_parsed<std::string>(command, "--webhook", parse, std::move(take_webhook))
+      ->type_name("URL")
+      ->description("deliver the task there; no worker leases it");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--header",
+          [take_header = std::move(take_header)](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) take_header(*parse_header(text));
+          },
+          "send it along with the webhook's request; may be given again")
+      ->type_name("NAME: VALUE")
+      ->allow_extra_args(false)
+      ->check(
+          [](const std::string& text) {
+            const Result<TaskHeader> header = parse_header(text);
+            return header ? std::string() : header.error().message;
+          },
+          "");
+}
+
+void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
+  CLI::App* command = add_client_command(app, call, "put", "schedule a task");
+  command->add_option("QUEUE", put.request.queue, "name of the queue")->required();
+  command->add_option("PAYLOAD", put.payload,
+                      "JSON if it reads as JSON, else bytes; - reads standard input");
+  command->add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
+  add_due(*command, put.request.due);
+  command
+      ->add_option("--key", put.request.key,
+                   "stands for the task in its queue: put again it is the same task")
+      ->type_name("KEY");
+  command->add_option("--priority", put.request.rules.priority, "lower is more urgent")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--max-attempts", put.request.rules.max_attempts,
+                   "attempts before the task is dead")
+      ->type_name("N")
+      ->check(CLI::Range(1U, kMaxAttempts));
+  add_duration(*command, "--visibility-timeout", put.request.rules.visibility_timeout)
+      ->description("how long a lease of it lasts, if not as long as its queue says");
+  add_parsed<Backoff>(*command, "--backoff", parse_backoff,
+                      [&put](const Backoff& backoff) { put.request.rules.backoff = backoff; })
+      ->type_name("FIRST..MOST")
+      ->description("rest after a failed attempt, at first and at most: 5s..1h");
+  add_webhook(
+      *command, parse_webhook, [&put](std::string url) { put.request.webhook = std::move(url); },
+      [&put](TaskHeader header) { put.request.headers.push_back(std::move(header)); });
+  asks(*command, call, put);
+  command->footer(
+      "Examples:\n"
+      "  detent put mail '{\"to\":\"ada@example.org\"}' --delay 30s\n"
+      "  detent put reports --due-at 2030-01-01T09:00:00Z --max-attempts 5\n"
+      "  detent put orders '{\"cancel\":1001}' --delay 30m --key o-1001\n"
+      "  detent put calls --webhook https://example.org/hook --header 'X-Tenant: a'\n"
+      "  head -c 32 /dev/urandom | detent put blobs - --bytes");
+}
+
+void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
+  CLI::App* command = add_client_command(app, call, "edit", "change a task not leased");
+  const Choice name = add_task_name(*command, edit.task);
+  Choice change = add_due(*command, edit.edit.due);
+  change.names = "what to change: --payload, --priority, --delay, --due-at, --webhook or --header";
+  command->add_option("--payload", edit.payload, "as for put; - reads standard input")
+      ->type_name("PAYLOAD");
+  command->add_flag("--bytes", edit.bytes, "the payload is bytes, whatever it looks like")
+      ->needs("--payload");
+  command->add_option("--priority", edit.edit.priority, "lower is more urgent")->type_name("N");
+  add_webhook(
+      *command, parse_webhook_or_none,
+      [&edit](std::string url) { edit.edit.webhook = std::move(url); },
+      [&edit](TaskHeader header) {
+        if (!edit.edit.headers) edit.edit.headers.emplace();
+        edit.edit.headers->push_back(std::move(header));
+      });
+  command->get_option("--webhook")->description("deliver the task there; none: as its queue says");
+  command->get_option("--header")->description("instead of the headers it has; may be given again");
+  command
+      ->add_flag_function(
+          "--no-headers", [&edit](std::int64_t) { edit.edit.headers.emplace(); },
+          "it has no headers any more")
+      ->excludes("--header");
+  for (const char* each : {"--payload", "--priority", "--webhook", "--header", "--no-headers"}) {
+    change.options.push_back(command->get_option(each));
+  }
+  asks(*command, call, edit, {name, change});
+  command->footer(
+      "Examples:\n"
+      "  detent edit 1024 --priority 1\n"
+      "  detent edit --queue orders --key o-1001 --payload '{\"cancel\":1001}' --delay 2h");
+}
+
+void add_of_a_task(CLI::App& app, ClientCall& call, TaskArguments& parsed) {
+  CLI::App* get = add_client_command(app, call, "get", "show a task");
+  asks(*get, call, parsed.get, {add_task_name(*get, parsed.get.task)});
+  get->footer("Examples:\n  detent get 1024 --json\n  detent get --queue orders --key o-1001");
+
+  CLI::App* cancel = add_client_command(app, call, "cancel", "remove a task not leased");
+  asks(*cancel, call, parsed.cancel, {add_task_name(*cancel, parsed.cancel.task)});
+  cancel->footer("Examples:\n  detent cancel 1024\n  detent cancel --queue orders --key o-1001");
+
+  CLI::App* move = add_client_command(app, call, "move", "give a task another due time");
+  asks(*move, call, parsed.move,
+       {add_task_name(*move, parsed.move.task), add_due(*move, parsed.move.due)});
+  move->footer(
+      "A dead task lives again.\n"
+      "Examples:\n"
+      "  detent move 1024 --delay 2h\n"
+      "  detent move --queue orders --key o-1001 --due-at 2030-01-01T09:00:00Z");
+
+  add_edit(app, call, parsed.edit);
+
+  CLI::App* run = add_client_command(app, call, "run", "make a task due now");
+  add_parsed<TaskId>(*run, "ID", parse_id, [&parsed](TaskId id) { parsed.run.id = id; })
+      ->description("the task's id")
+      ->required();
+  asks(*run, call, parsed.run);
+  run->footer("A dead task lives again.\nExample:\n  detent run 1024");
+}
+
+void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
+  CLI::App* command = add_client_command(app, call, "list", "show tasks in due order");
+  TaskFilter& filter = list.filter;
+  command->add_option("--queue", filter.queue, "only those of this queue")->type_name("QUEUE");
+  add_parsed<TaskState>(*command, "--state", parse_state,
+                        [&filter](TaskState state) { filter.state = state; })
+      ->description("only those in this state")
+      ->type_name("scheduled|ready|leased|dead|completed|cancelled");
+  command->add_option("--key", filter.key, "only those that this key stands for")->type_name("KEY");
+  add_parsed<WallTime>(*command, "--due-after", parse_due_at,
+                       [&filter](WallTime at) { filter.due_after = at; })
+      ->description("only those due then or later: RFC 3339, or milliseconds since 1970")
+      ->type_name("TIME");
+  add_parsed<WallTime>(*command, "--due-before", parse_due_at,
+                       [&filter](WallTime at) { filter.due_before = at; })
+      ->description("only those due before")
+      ->type_name("TIME");
+  command->add_option("--limit", list.limit, "most tasks to show")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->capture_default_str();
+  asks(*command, call, list);
+  command->add_option("--cursor", list.cursor, "go on where a list has ended")->type_name("CURSOR");
+  command->footer(
+      "Examples:\n"
+      "  detent list --queue mail --state dead\n"
+      "  detent list --due-before 2030-01-01T00:00:00Z --limit 1000 --json");
+}
+
+}  // namespace
+
+void add_task_commands(CLI::App& app, ClientCall& call, TaskArguments& parsed) {
+  add_put(app, call, parsed.put);
+  add_of_a_task(app, call, parsed);
+  add_list(app, call, parsed.list);
+}
+
+}  // namespace detent::cli
