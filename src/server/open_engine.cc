@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "base/log/log.h"
 #include "base/rng.h"
+#include "server/log_pace.h"
 #include "server/memory_plan.h"
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
@@ -40,11 +42,15 @@ constexpr std::size_t kFewestLoaded = 10'000;
 template <class T>
 Result<T> with_patience(Clock& clock, const std::function<Result<T>()>& open) {
   const MonotonicTime until = clock.now() + kStartPatience;
+  LogPace pace;
   for (Doorbell nobody_rings;;) {
     Result<T> opened = open();
     const bool is_late = clock.now() >= until;
     if (opened || opened.error().code != ErrorCode::unavailable || is_late) return opened;
-    log_warning("waiting for the store", {{"cause", opened.error().message}});
+    const std::string& cause = opened.error().message;
+    if (pace.is_worth_a_line(cause, clock.now())) {
+      log_warning("waiting for the store", {{"cause", cause}});
+    }
     clock.wait(nobody_rings, clock.now() + kStartPause);
   }
 }
