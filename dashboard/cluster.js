@@ -16,24 +16,31 @@ function verdict({ nodes, shards }) {
   const orphans = shards.filter(({ node }) => node === null).length;
   const text = orphans === 0 ? 'Every shard has a node.' : `${plural(orphans, 'shard')} without a node just now.`;
   return h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, text),
-    h('p', { class: 'sub' }, `${plural(nodes.length, 'node')} share ${plural(shards.length, 'shard')}. ` +
+    h('p', { class: 'sub' }, `${plural(nodes.length, 'node')} ${nodes.length === 1 ? 'has' : 'share'} ${plural(shards.length, 'shard')}. ` +
       'A queue is of one shard, and a shard of one node at a time; when a node dies, the others take its shards within the length of a lease.')));
 }
 
-function nodeTable({ node: self, nodes }) {
+const number = (text) => h('th', { class: 'number' }, text);
+
+/** The backlog of some shards together; nothing while one of them is not known. */
+const backlogOf = (shards) => (shards.some(({ backlog }) => backlog === null) ? '–' : count(shards.reduce((sum, { backlog }) => sum + backlog, 0)));
+
+function nodeTable({ node: self, nodes, shards: all }) {
   const row = ({ node, address, shards }) => h('tr', {}, h('td', {}, node, node === self && h('span', { class: 'sub' }, ' · this one')),
-    h('td', {}, h('code', {}, address)), h('td', { class: 'number' }, count(shards)));
+    h('td', {}, h('code', {}, address)), h('td', { class: 'number' }, count(shards)),
+    h('td', { class: 'number' }, backlogOf(all.filter((shard) => shard.node === node))));
   return h('section', { class: 'card' }, h('h2', {}, 'Nodes'), h('table', {},
-    h('thead', {}, h('tr', {}, h('th', {}, 'Name'), h('th', {}, 'Address'), h('th', { class: 'number' }, 'Shards'))),
+    h('thead', {}, h('tr', {}, h('th', {}, 'Name'), h('th', {}, 'Address'), number('Shards'), number('Backlog'))),
     h('tbody', {}, nodes.map(row))));
 }
 
 function shardTable({ shards }) {
-  const row = ({ shard, node, epoch }) => h('tr', {}, h('td', { class: 'number' }, count(shard)),
-    h('td', {}, node ?? h('strong', {}, 'nobody')), h('td', { class: 'number' }, count(epoch)));
+  const row = (one) => h('tr', {}, h('td', { class: 'number' }, count(one.shard)),
+    h('td', {}, one.node ?? h('strong', {}, 'nobody')), h('td', { class: 'number' }, count(one.epoch)),
+    h('td', { class: 'number' }, backlogOf([one])));
   return h('section', { class: 'card' }, h('h2', {}, 'Shards'),
-    h('p', { class: 'sub' }, 'The epoch grows each time a shard is taken: what an earlier owner still writes has no effect.'),
-    h('table', {}, h('thead', {}, h('tr', {}, h('th', { class: 'number' }, 'Shard'), h('th', {}, 'Node'), h('th', { class: 'number' }, 'Epoch'))),
+    h('p', { class: 'sub' }, 'The epoch grows each time a shard is taken: what an earlier owner still writes has no effect. The backlog is the tasks that are ready and not taken.'),
+    h('table', {}, h('thead', {}, h('tr', {}, number('Shard'), h('th', {}, 'Node'), number('Epoch'), number('Backlog'))),
       h('tbody', {}, shards.map(row))));
 }
 

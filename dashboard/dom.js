@@ -39,6 +39,9 @@ export function replace(element, ...children) {
   return element;
 }
 
+/** A name that may go on in the next line behind a dot, a hyphen, a slash or a colon. */
+export const breakable = (name) => name.split(/(?<=[.\-_/:])/).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
+
 /** Sets a text only when it differs, so that nothing is laid out anew for nothing. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

@@ -2,14 +2,16 @@
 // and purge.
 import { call, get } from './api.js';
 import { attempt, confirmed } from './dialog.js';
-import { every, h, replace, setText } from './dom.js';
+import { breakable, every, h, replace, setText } from './dom.js';
 import { bytes, compact, count, duration, plural } from './format.js';
+import { onLive } from './live.js';
 import { action, firstSteps } from './parts.js';
 import { makeTable } from './table.js';
 import { whyQueueWaits } from './why.js';
 
 export const title = 'Queues';
 const SHOWN = 200; // lines at first; a filter finds the others
+const MOST = 1_000; // asked for: those with most tasks
 
 const pathOf = (name, verb = '') => `/v1/queues/${encodeURIComponent(name)}${verb && '/' + verb}`;
 const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? { queue, state } : { queue });
@@ -17,7 +19,7 @@ const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? 
 /** "50/s, 4 leases, 10,000 tasks" */
 export function limitsOf({ rate, concurrency, max_tasks: tasks, max_bytes: size }) {
   return [rate !== null && `${count(rate)}/s`, concurrency !== null && plural(concurrency, 'lease'),
-    tasks !== null && plural(tasks, 'task'), size !== null && bytes(size)].filter(Boolean).join(', ') || '–';
+    tasks !== null && plural(tasks, 'task'), size !== null && bytes(size)].filter(Boolean).map((limit) => limit.replace(' ', '\u00a0')).join(', ') || '–';
 }
 
 async function purge({ queue, scheduled, ready, dead }, reload) {
@@ -64,7 +66,7 @@ function waitNode(why, queue) {
 function columnsOf(reload, signal) {
   return [
     { label: 'Queue', kind: 'title', sort: ({ queue }) => queue, of: ({ queue }) => queue,
-      cell: ({ queue }) => h('a', { href: tasksOf(queue) }, queue) },
+      cell: ({ queue }) => h('a', { href: tasksOf(queue) }, breakable(queue)) },
     number('Scheduled', 'scheduled'), number('Ready', 'ready'), number('Leased', 'leased'), number('Dead', 'dead'),
     { label: 'Oldest ready', kind: 'number', sort: (queue) => queue.oldest_ready_age_ms ?? -1,
       of: (queue) => duration(queue.oldest_ready_age_ms), cell: (queue) => duration(queue.oldest_ready_age_ms) },
@@ -78,11 +80,20 @@ function columnsOf(reload, signal) {
   ];
 }
 
+/** Where not all are shown: which. */
+function cutText(isCut, isPart) {
+  if (!isCut) return isPart ? `; the ${SHOWN} with the most to see to are shown` : '';
+  return `; ${isPart ? `of the ${count(MOST)} with most tasks, the ${SHOWN} with the most to see to are shown` : `the ${count(MOST)} with most tasks are shown`}. The filter finds the others`;
+}
+
 export function show(root, route, signal) {
   let queues = [];
+  let total = 0; // of the server
+  let isCut = false; // there are more than were asked for
   let isAll = false;
+  const wanted = () => filter.value.trim();
   const filter = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter queues by name',
-    oninput: () => draw() });
+    oninput: () => { draw(); if (total > MOST) load(); } });
   const sub = h('p', { class: 'sub' });
   const more = h('button', { type: 'button', hidden: true, onclick: () => { isAll = true; draw(); } });
   const wrong = h('p', { class: 'wrong', role: 'alert' });
@@ -92,30 +103,40 @@ export function show(root, route, signal) {
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Queues'), filter), sub, wrong, body, h('div', {}, more));
 
   function draw() {
-    const wanted = filter.value.trim().toLowerCase();
-    const found = queues.filter(({ queue }) => queue.toLowerCase().includes(wanted));
+    const part = wanted().toLowerCase();
+    const found = queues.filter(({ queue }) => queue.toLowerCase().includes(part));
     const urgent = (queue) => (queue.oldest_ready_age_ms ?? 0) + queue.dead;
     const shown = isAll || found.length <= SHOWN ? found
       : [...found].sort((a, b) => urgent(b) - urgent(a) || b.scheduled - a.scheduled).slice(0, SHOWN);
-    table.setRows(shown, queues.length === 0 ? 'There is no queue yet.' : 'No queue has such a name.');
-    setText(more, `Show all ${count(found.length)} queues`);
+    const isEmpty = queues.length === 0 && part === '';
+    table.setRows(shown, isEmpty ? 'There is no queue yet.' : 'No queue has such a name.');
+    setText(more, `Show ${isCut ? '' : 'all '}${count(found.length)} queues`);
     more.hidden = shown.length === found.length;
-    const cut = more.hidden ? '' : `; the ${SHOWN} with the most to see to are shown`;
-    setText(sub, queues.length === 0 ? 'A queue is made by its first task.' : `${plural(queues.length, 'queue')}${cut}`);
-    filter.hidden = queues.length === 0;
+    setText(sub, isEmpty ? 'A queue is made by its first task.'
+      : `${plural(Math.max(total, queues.length), 'queue')}${cutText(isCut, !more.hidden)}`);
+    filter.hidden = isEmpty;
   }
   async function load() {
+    const part = wanted();
     try {
-      ({ queues } = await get('/v1/queues', signal));
+      const query = new URLSearchParams({ limit: MOST, ...(part && total > MOST && { name: part }) });
+      const answer = await get(`/v1/queues?${query}`, signal);
+      if (part !== wanted()) return; // the answer to the last letter is on its way
+      ({ queues } = answer);
+      isCut = queues.length >= MOST && total > MOST;
       setText(wrong, '');
     } catch (error) {
       if (error.name === 'AbortError') return;
       setText(wrong, error.message);
     }
-    if (queues.length === 0 && wrong.textContent === '') {
+    if (queues.length === 0 && part === '' && wrong.textContent === '') {
       if (!body.querySelector('.steps')) replace(body, firstSteps());
     } else if (!table.element.isConnected) replace(body, table.element);
     draw();
   }
+  onLive(({ stats }) => {
+    if (stats) total = stats.queue_count;
+    draw();
+  }, signal);
   every(3_000, signal, load);
 }

@@ -2,7 +2,7 @@
 // came of the last time; pause, resume, trigger.
 import { call, get, withQuery } from './api.js';
 import { attempt } from './dialog.js';
-import { every, h, replace, setText } from './dom.js';
+import { breakable, every, h, replace, setText } from './dom.js';
 import { fromNow, plural, timeNode, viewerZone, zoneTime } from './format.js';
 import { action, copyable, stateNode } from './parts.js';
 import { makeTable } from './table.js';
@@ -54,12 +54,12 @@ export async function outcomesOf(schedules, signal) {
 
 function columnsOf(reload, signal) {
   return [
-    { label: 'Schedule', kind: 'title', sort: ({ name }) => name, of: ({ name }) => name, cell: ({ name }) => h('a', { href: linkOf(name) }, name) },
+    { label: 'Schedule', kind: 'title', sort: ({ name }) => name, of: ({ name }) => name, cell: ({ name }) => h('a', { href: linkOf(name) }, breakable(name)) },
     { label: 'State', of: ({ state }) => state, sort: ({ state }) => state, cell: ({ state }) => stateNode(state) },
     { label: 'When', kind: 'wide', of: ({ words, error }) => error ?? words, cell: ({ words, error }) => (error ? h('span', { class: 'wrong' }, error) : words) },
     { label: 'Next', kind: 'wide', sort: ({ next_at: next }) => next ?? '9999', of: ({ next_at: next, time_zone: zone }) => `${next} ${zone}`,
       cell: ({ next_at: next, time_zone: zone }) => (next ? bothZones(next, zone) : '–') },
-    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: '#/tasks?' + new URLSearchParams({ queue }) }, queue) },
+    { label: 'Queue', kind: 'name wide', of: ({ queue }) => queue, cell: ({ queue }) => h('a', { href: '#/tasks?' + new URLSearchParams({ queue }) }, breakable(queue)) },
     { label: 'Last', kind: 'wide', of: ({ last_task: id, last_at: at, outcome }) => `${id} ${at} ${outcome}`,
       cell: (schedule) => lastNode(schedule, new Map([[schedule.last_task, schedule.outcome]])) },
     { label: 'Actions', kind: 'actions', of: ({ paused }) => paused, cell: (schedule) => scheduleActions(schedule, reload, signal) },

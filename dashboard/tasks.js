@@ -124,6 +124,6 @@ export function show(root, route, signal) {
     await load();
   }
   load();
-  get('/v1/queues', signal).then(({ queues }) => replace(names, queues.slice(0, 1_000).map(({ queue }) => h('option', { value: queue }))))
+  get('/v1/stats?queues=1000', signal).then(({ queues }) => replace(names, queues.map(({ queue }) => h('option', { value: queue }))))
     .catch(() => {}); // names to choose from are a help only
 }

@@ -71,7 +71,7 @@ export function show(root, route, signal) {
   function drawRings() {
     replace(rings, wheel.levels.map((level) => [h('dt', {}, h('span', { class: 'swatch' }), `level ${level.level}`),
       h('dd', {}, levelText(level, wheel.slots_per_level), h('br'),
-        h('span', { class: 'sub' }, `${plural(level.slots.length, 'slot')} taken, ${compact(level.slots.reduce((sum, slot) => sum + slot.count, 0))} timers`))]));
+        h('span', { class: 'sub' }, `${plural(level.slots.length, 'slot')} taken, ${plural(level.slots.reduce((sum, slot) => sum + slot.count, 0), 'timer')}`))]));
   }
 
   canvas.addEventListener('pointermove', (event) => {

@@ -118,11 +118,16 @@ TaskList Engine::pick(const TaskFilter& filter, Place after, Stretch stretch, st
 /// The lane of one queue, the next that has dead tasks.
 Result<Engine::Stretch> Engine::list_dead(const TaskFilter& filter, Place after) {
   const Queue* next = nullptr;
-  for (const auto& [name, queue] : queues_) {
-    const QueueRecord& record = queue->record;
-    if (record.dead == 0 || record.number < after.queue) continue;
-    if (filter.queue && name != *filter.queue) continue;
-    if (next == nullptr || record.number < next->record.number) next = queue.get();
+  const auto look_at = [&next, after](const Queue& queue) {
+    const QueueRecord& record = queue.record;
+    if (record.dead == 0 || record.number < after.queue) return;
+    if (next == nullptr || record.number < next->record.number) next = &queue;
+  };
+  // Of very many queues each look is a wait for memory, so it is one for what the filter names.
+  if (filter.queue) {
+    look_at(*queues_.at(*filter.queue));
+  } else if (stats_of_all().dead > 0) {
+    for (const auto& [name, queue] : queues_) look_at(*queue);
   }
   if (next == nullptr) return Stretch{.tasks = {}, .until = begin_of(Lane::due)};
   const std::uint32_t number = next->record.number;
@@ -169,11 +174,17 @@ Result<Engine::Stretch> Engine::list_live(const TaskFilter& filter, Place after)
 /// The beginning of each run of the ready lanes.
 Result<std::vector<Place>> Engine::ready_runs(const TaskFilter& filter) {
   std::vector<std::uint32_t> lanes;
-  for (const auto& [name, queue] : queues_) {
-    if (filter.queue && name != *filter.queue) continue;
-    for (const ReadyTasks* const ready : {&queue->ready, &queue->webhooks}) {
+  const auto look_at = [&lanes](const Queue& queue) {
+    for (const ReadyTasks* const ready : {&queue.ready, &queue.webhooks}) {
       if (ready->in_lane > 0) lanes.push_back(ready->lane);
     }
+  };
+  StoredCounts sums = counted_;
+  for (const Queue* const queue : changed_queues_) recount(*queue, sums);
+  if (filter.queue) {
+    look_at(*queues_.at(*filter.queue));
+  } else if (sums.in_lanes > 0) {
+    for (const auto& [name, queue] : queues_) look_at(*queue);
   }
   std::vector<Place> runs;
   for (const std::uint32_t lane : lanes) {

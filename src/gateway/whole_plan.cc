@@ -21,6 +21,7 @@
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/stats_parser.h"
+#include "task/largest_queues.h"
 
 namespace detent::gateway {
 namespace {
@@ -96,19 +97,6 @@ void add(json::ServerStats& sum, json::ServerStats more) {
   add(sum.all, more.all);
   sum.queue_count += more.queue_count;
   std::ranges::move(more.queues, std::back_inserter(sum.queues));
-}
-
-/// Leaves the `most` largest queues, by name.
-void keep_largest(std::vector<QueueStats>& queues, std::uint64_t most) {
-  const auto tasks = [](const QueueStats& queue) {
-    return queue.scheduled + queue.ready + queue.leased + queue.dead;
-  };
-  if (most < queues.size()) {
-    std::ranges::sort(queues, {}, &QueueStats::queue);
-    std::ranges::stable_sort(queues, std::greater{}, tasks);
-    queues.resize(most);
-  }
-  std::ranges::sort(queues, {}, &QueueStats::queue);
 }
 
 Result<Step> add_stats(const Answers& answers, std::uint64_t most_queues) {

@@ -81,9 +81,9 @@ void ClusterFigures::add(const ClusterFigures& other) {
 }
 
 EngineStats ClusterFigures::stats() && {
-  std::ranges::sort(of);
+  std::ranges::sort(of, {}, &ShardBacklog::lease);
   Fnv1a hash;
-  for (const ShardLease& lease : of) {
+  for (const auto& [lease, ready] : of) {
     hash.bytes(std::to_string(lease.shard) + " " + std::to_string(lease.epoch) + "\n");
   }
   sum.epoch = hash.value();
@@ -94,9 +94,10 @@ std::string encode_figures(const ClusterFigures& figures) {
   std::string bytes;
   ByteWriter writer(bytes);
   writer.varint(figures.of.size());
-  for (const ShardLease& lease : figures.of) {
+  for (const auto& [lease, ready] : figures.of) {
     writer.varint(lease.shard);
     writer.varint(lease.epoch);
+    writer.varint(ready);
   }
   EngineStats copy = figures.sum;
   for (const std::uint64_t* const number : numbers_of(copy)) writer.varint(*number);
@@ -115,7 +116,8 @@ Result<ClusterFigures> decode_figures(std::string_view bytes) {
   for (std::uint64_t i = 0; i < leases; ++i) {
     ASSIGN_OR_RETURN(const std::uint64_t shard, reader.varint());
     ASSIGN_OR_RETURN(const std::uint64_t epoch, reader.varint());
-    figures.of.push_back({static_cast<ShardNumber>(shard), epoch});
+    ASSIGN_OR_RETURN(const std::uint64_t ready, reader.varint());
+    figures.of.push_back({{static_cast<ShardNumber>(shard), epoch}, ready});
   }
   for (std::uint64_t* const number : numbers_of(figures.sum)) {
     ASSIGN_OR_RETURN(*number, reader.varint());

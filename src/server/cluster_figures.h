@@ -1,6 +1,7 @@
 // The figures of several shards added up, and how nodes tell each other theirs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,17 @@
 
 namespace detent::server {
 
+/// An engine, and the tasks that are ready there.
+struct ShardBacklog {
+  ShardLease lease;
+  std::uint64_t ready = 0;
+
+  friend bool operator==(const ShardBacklog&, const ShardBacklog&) = default;
+};
+
 /// Figures, and of which engines they are.
 struct ClusterFigures {
-  std::vector<ShardLease> of;
+  std::vector<ShardBacklog> of;
   EngineStats sum;  // without queues; its epoch is 0
 
   void add(const ClusterFigures& other);

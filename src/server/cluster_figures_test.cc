@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 ClusterFigures figures_of(ShardLease lease, std::uint64_t fired, std::chrono::milliseconds late) {
   Histogram histogram;
   histogram.record(late);
-  ClusterFigures figures{.of = {lease}, .sum = {}};
+  ClusterFigures figures{.of = {{lease, 7}}, .sum = {}};
   figures.sum.counters.fired = fired;
   figures.sum.all.ready = 7;
   figures.sum.lateness = histogram.snapshot();
@@ -26,7 +26,7 @@ TEST(ClusterFigures, AddUpAndComeBackAsTheyWereSent) {
   ClusterFigures sum = figures_of({3, 9}, 100, 1ms);
   sum.add(figures_of({1, 4}, 20, 1s));
   const ClusterFigures read = decode_figures(encode_figures(sum)).value();
-  EXPECT_EQ(read.of, (std::vector<ShardLease>{{3, 9}, {1, 4}}));
+  EXPECT_EQ(read.of, (std::vector<ShardBacklog>{{{3, 9}, 7}, {{1, 4}, 7}}));
   EXPECT_EQ(read.sum.counters.fired, 120u);
   EXPECT_EQ(read.sum.all.ready, 14u);
   EXPECT_EQ(read.sum.late, (LateCounts{.tasks = {0, 2, 4, 6}, .time = {0ms, 2ms, 4ms, 1'001ms}}));

@@ -138,6 +138,17 @@ class ClusterFront::Gathering {
   bool is_whole_ = true;  // likewise
 };
 
+void KnownBacklog::note(const ClusterFigures& figures) {
+  const MutexLock lock(mutex_);
+  for (const auto& [lease, ready] : figures.of) ready_[lease.shard] = ready;
+}
+
+std::optional<std::uint64_t> KnownBacklog::of(ShardNumber shard) const {
+  const MutexLock lock(mutex_);
+  const auto it = ready_.find(shard);
+  return it == ready_.end() ? std::nullopt : std::optional(it->second);
+}
+
 ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, Routes& here,
                            net::HttpCaller& caller, const Clock& clock,
                            std::function<void()> on_stray)
@@ -297,7 +308,11 @@ void ClusterFront::gather_here(const std::shared_ptr<Gathering>& gathering) {
 }
 
 void ClusterFront::ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take) {
-  const auto gathering = std::make_shared<Gathering>(std::move(take));
+  const auto gathering = std::make_shared<Gathering>(
+      [backlog = backlog_, take = std::move(take)](std::optional<ClusterFigures> figures) mutable {
+        if (figures) backlog->note(*figures);
+        take(std::move(figures));
+      });
   gather_here(gathering);
   std::vector<std::pair<std::string, net::HttpCaller::CallNumber>> calls;
   for (const std::string& address : other_addresses()) {
@@ -421,7 +436,10 @@ std::string ClusterFront::render() const {
   for (const ShardOwner& owner : map_.owners) {
     writer.begin_object().name("shard").number(owner.shard);
     writer.name("node").string_or_null(owner.has_run_out ? "" : owner.node);
-    writer.name("epoch").number(owner.epoch).end_object();
+    writer.name("epoch").number(owner.epoch);
+    const auto ready = owner.has_run_out ? std::nullopt : backlog_->of(owner.shard);
+    writer.name("backlog");
+    (ready ? writer.number(*ready) : writer.null()).end_object();
   }
   writer.end_array().end_object();
   return body;

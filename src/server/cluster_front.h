@@ -40,6 +40,18 @@ struct ClusterMap {
   std::map<ShardLease, MonotonicTime> held_until;  // by this node: sure until then
 };
 
+/// How many tasks were ready in each shard when it was last told. Thread-safe.
+class KnownBacklog {
+ public:
+  void note(const ClusterFigures& figures) DETENT_EXCLUDES(mutex_);
+  /// Nothing for a shard that has told none yet.
+  std::optional<std::uint64_t> of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
+
+ private:
+  mutable Mutex mutex_;
+  std::map<ShardNumber, std::uint64_t> ready_ DETENT_GUARDED_BY(mutex_);
+};
+
 struct ClusterFrontOptions {
   ShardNumber shards = 1;
   std::string node;             // this one's name
@@ -106,6 +118,8 @@ class ClusterFront {
   // Synchronise themselves.
   PeerCalls peers_;
   PeerWaits waits_;
+  /// Shared with figures on their way, which may be given when this is gone.
+  const std::shared_ptr<KnownBacklog> backlog_ = std::make_shared<KnownBacklog>();
 
   mutable Mutex mutex_;
   ClusterMap map_ DETENT_GUARDED_BY(mutex_);

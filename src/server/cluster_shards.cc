@@ -115,7 +115,8 @@ void ServedShard::fail(const Error& error) {
 
 void ServedShard::ask_figures(UniqueFunction<void(ClusterFigures)> take) {
   (void)parts_.engine->post([take = std::move(take), lease = lease_](const Engine& engine) mutable {
-    ClusterFigures figures{.of = {lease}, .sum = engine.stats(0)};
+    ClusterFigures figures{.of = {}, .sum = engine.stats(0)};
+    figures.of.push_back({lease, figures.sum.all.ready});
     figures.sum.epoch = 0;
     take(std::move(figures));
   });

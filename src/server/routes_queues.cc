@@ -3,13 +3,19 @@
 // A purge or a redrive goes in steps, each one command to the engine that changes a thousand tasks
 // at most; the answer to one posts the next, behind whatever waits for the engine by then. So a
 // queue of millions holds nobody up, and what is done is durable step by step.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/queue_renderer.h"
 #include "server/query.h"
 #include "server/routes.h"
 #include "server/routes_run.h"
+#include "task/largest_queues.h"
 
 namespace detent::server {
 namespace {
@@ -23,11 +29,44 @@ Result<void> refuse_options(const net::HttpRequest& request) {
   return take_query(request.target, {});
 }
 
-/// Those that the caller may look at.
-Result<std::vector<QueueView>> view_all(const Engine& engine, const Caller& caller) {
+/// Which queues are listed.
+struct QueueFilter {
+  std::uint64_t limit = 0;  // so many, those with most tasks
+  std::string name;         // part of the name, whatever the case of its ASCII letters
+};
+
+Result<QueueFilter> read_filter(std::string_view target) {
+  constexpr std::uint64_t kMostQueues = 1'000'000;
+  QueryParameter limit{"limit"};
+  QueryParameter name{"name"};
+  const std::array<QueryParameter*, 2> parameters{&limit, &name};
+  TRY(take_query(target, parameters));
+  ASSIGN_OR_RETURN(const std::uint64_t most, read_count(limit, kMostQueues, kMostQueues));
+  return QueueFilter{.limit = most, .name = name.value.value_or("")};
+}
+
+bool has_part(std::string_view name, std::string_view part) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+  return std::ranges::search(name, part, {}, lower, lower).begin() != name.end() || part.empty();
+}
+
+/// The figures of those that the filter wants and the caller may look at, by name.
+std::vector<QueueStats> pick_queues(const Engine& engine, const Caller& caller,
+                                    const QueueFilter& filter) {
+  const bool is_any = filter.name.empty() && caller.may(Need::look_all, "");
+  if (is_any) return engine.stats(filter.limit).queues;
+  std::vector<QueueStats> queues = engine.stats().queues;
+  std::erase_if(queues, [&](const QueueStats& queue) {
+    return !has_part(queue.queue, filter.name) || !caller.may(Need::look, queue.queue);
+  });
+  keep_largest(queues, filter.limit);
+  return queues;
+}
+
+Result<std::vector<QueueView>> view_all(const Engine& engine, const Caller& caller,
+                                        const QueueFilter& filter) {
   std::vector<QueueView> views;
-  for (const QueueStats& stats : engine.stats().queues) {
-    if (!caller.may(Need::look, stats.queue)) continue;
+  for (const QueueStats& stats : pick_queues(engine, caller, filter)) {
     Result<QueueView> view = engine.queue(stats.queue);
     if (!view && view.error().code == ErrorCode::not_found) continue;  // workers wait for it only
     if (!view) return view.error();
@@ -52,8 +91,13 @@ void answer_queue(const HttpReply& reply, const QueueView& view) {
 }  // namespace
 
 void Routes::list_queues(const Call& call) {
+  Result<QueueFilter> filter = read_filter(call.request.target);
+  if (!filter) return call.reply.send_error(filter.error());
   run(
-      call.reply, [caller = call.caller](Engine& engine) { return view_all(engine, caller); },
+      call.reply,
+      [caller = call.caller, filter = *std::move(filter)](Engine& engine) {
+        return view_all(engine, caller, filter);
+      },
       [](const HttpReply& reply, const std::vector<QueueView>& views) {
         reply.send_json(200, json::render_queues(views));
       });

@@ -58,6 +58,30 @@ class RoutesQueuesTest : public RoutesTest {
   }
 };
 
+TEST_F(RoutesQueuesTest, TheLargestQueuesAreListedOrThoseOfAName) {
+  for (const char* name : {"mail", "mail.slow", "orders", "orders"}) {
+    schedule(R"({"queue":")" + std::string(name) + R"("})");
+  }
+  const auto names = [this](const std::string& query) {
+    const HttpResponse answer = send("GET", "/v1/queues" + query);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    std::vector<std::string> found;
+    const Result<std::vector<QueueView>> views = json::parse_queues(answer.body);
+    for (const QueueView& view : views.value()) found.push_back(view.stats.queue);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names(""), (Names{"mail", "mail.slow", "orders"}));
+  EXPECT_EQ(names("?limit=1"), Names{"orders"});
+  EXPECT_EQ(names("?limit=9"), (Names{"mail", "mail.slow", "orders"}));
+  EXPECT_EQ(names("?name=ail"), (Names{"mail", "mail.slow"}));
+  EXPECT_EQ(names("?name=mail&limit=1"), Names{"mail"});
+  EXPECT_EQ(names("?name=AIL.S"), Names{"mail.slow"});
+  EXPECT_EQ(names("?name=x"), Names());
+  EXPECT_EQ(send("GET", "/v1/queues?limit=0").status, 400);
+  EXPECT_EQ(send("GET", "/v1/queues?nam=mail").status, 400);
+}
+
 // ---- keys ----
 
 TEST_F(RoutesQueuesTest, ARepeatedKeyIsAnsweredWithTheFirstTask) {

@@ -14,6 +14,7 @@
 #include "server/routes.h"
 #include "server/routes_run.h"
 #include "server/version.h"
+#include "task/largest_queues.h"
 
 namespace detent::server {
 namespace {
@@ -90,12 +91,7 @@ void keep_visible(const Caller& caller, std::uint64_t most, EngineStats& stats) 
     stats.all.dead += queue.dead;
   }
   stats.queue_count = stats.queues.size();
-  const auto tasks = [](const QueueStats& queue) {
-    return queue.scheduled + queue.ready + queue.leased + queue.dead;
-  };
-  std::ranges::sort(stats.queues, std::greater{}, tasks);
-  stats.queues.resize(std::min<std::size_t>(stats.queues.size(), most));
-  std::ranges::sort(stats.queues, {}, &QueueStats::queue);
+  keep_largest(stats.queues, most);
 }
 
 }  // namespace

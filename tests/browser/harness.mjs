@@ -6,11 +6,21 @@ import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import readline from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const program = process.argv[2] ?? 'build/release/detent';
 const PATIENCE = 20_000; // ms for a condition to become true; nothing waits longer than it takes
+
+/** Asks the server at `url`; what it refuses fails the test. */
+export const callTo = (url) => async (method, target, body) => {
+  const response = await fetch(url + target, { method, body: body === undefined ? undefined : JSON.stringify(body) });
+  const answer = await response.json();
+  assert.ok(response.ok, `${method} ${target}: ${JSON.stringify(answer)}`);
+  return answer;
+};
 
 /** `detent serve` with an empty folder; {url, call(method, path, body), stop()}. */
 export async function startServer(flags = []) {
@@ -26,12 +36,7 @@ export async function startServer(flags = []) {
       if (ready) resolve(ready[1]);
     });
   });
-  const call = async (method, target, body) => {
-    const response = await fetch(url + target, { method, body: body === undefined ? undefined : JSON.stringify(body) });
-    const answer = await response.json();
-    assert.ok(response.ok, `${method} ${target}: ${JSON.stringify(answer)}`);
-    return answer;
-  };
+  const call = callTo(url);
   const stop = async () => {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGTERM');
@@ -39,6 +44,29 @@ export async function startServer(flags = []) {
     fs.rmSync(folder, { recursive: true, force: true });
   };
   return { url, call, stop };
+}
+
+/**
+ * A cluster of real processes over a PostgreSQL of its own (tests/cluster/stand.py); {nodes, tell(line),
+ * stop()}. Nodes are {name: url}; `tell` does what stand.py reads. Null where there is no PostgreSQL.
+ */
+export async function startCluster() {
+  const stand = fileURLToPath(new URL('../cluster/stand.py', import.meta.url));
+  const child = spawn('python3', [stand, program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const lines = readline.createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value } = await lines.next();
+    return value === undefined ? null : JSON.parse(value).nodes;
+  };
+  const nodes = await next();
+  if (nodes === null) {
+    assert.equal(await ended, 77, 'the cluster does not start');
+    return null;
+  }
+  const tell = (line) => { child.stdin.write(line + '\n'); return next(); };
+  const stop = () => { child.stdin.end(); return ended; };
+  return { nodes, tell, stop };
 }
 
 /** What `detent token new` prints: lines for the file of tokens, the token in a comment. */

@@ -3,6 +3,31 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { press, shows, startServer, until, withPage } from './harness.mjs';
 
+describe('More queues than a page can show', () => {
+  let server;
+  before(async () => {
+    server = await startServer();
+    const tasks = Array.from({ length: 1_300 }, (_, i) => ({ queue: `tenant-${i}`, delay: '1h' }));
+    await server.call('POST', '/v1/tasks/batch', [...tasks, { queue: 'tenant-9', delay: '2h' }]);
+  });
+  after(() => server.stop());
+
+  test('are asked for by the thousand, and found by a part of their name', () => withPage(server, 'queues', async (page) => {
+    let told = 0;
+    page.on('response', async (response) => {
+      if (response.url().includes('/v1/queues')) told = Math.max(told, (await response.json()).queues.length);
+    });
+    await shows(page, 'main', /1,300 queues; of the 1,000 with most tasks, the 200 with the most to see to are shown/);
+    await until('200 lines', async () => await page.locator('tbody tr').count() === 200);
+    await until('an answer', () => told === 1_000);
+    await page.getByLabel('Filter queues by name').fill('TENANT-129');
+    await until('tenant-129 and 1290 to 1299', async () => await page.locator('tbody tr').count() === 11);
+    await page.getByLabel('Filter queues by name').fill('none');
+    await shows(page, '.empty', 'No queue has such a name.');
+    assert.ok(told <= 1_000, 'never more');
+  }));
+});
+
 describe('Queues', () => {
   let server;
   before(async () => {
