@@ -6,6 +6,7 @@ are understood, and name nothing that the program does not tell.
 Called with the program and the folder of the sources.
 """
 
+import glob
 import json
 import os
 import re
@@ -22,6 +23,9 @@ import urllib.request
 from pathlib import Path
 
 PROGRAM, SOURCE = sys.argv[1], Path(sys.argv[2])
+sys.path.insert(0, str(SOURCE / "tests/cluster"))
+from stand import Stand  # noqa: E402
+
 RULES = SOURCE / "packaging/prometheus/detent.rules.yml"
 BOARD = SOURCE / "packaging/grafana/detent.json"
 METRIC = re.compile(r"\bdetent_\w+")
@@ -240,6 +244,28 @@ class Monitoring(unittest.TestCase):
             run = subprocess.run(["promtool", "check", "metrics"], input=server.metrics(),
                                  capture_output=True, text=True)
             self.assertEqual((run.returncode, run.stdout + run.stderr), (0, ""))
+
+    def test_a_node_of_a_cluster_tells_the_same_metrics_of_its_shards(self):
+        if not glob.glob("/usr/lib/postgresql/*/bin"):
+            self.skipTest("there is no PostgreSQL; tools/setup test installs it")
+        stand = Stand(PROGRAM)
+        try:
+            stand.start()
+            url = stand.urls()["a"]
+            for number in range(12):
+                http(f"{url}/v1/tasks", "POST", {"queue": f"mail-{number}", "payload": 1})
+            ready = 0
+            for address in stand.urls().values():
+                metrics = http(f"{address}/metrics")
+                run = subprocess.run(["promtool", "check", "metrics"], input=metrics,
+                                     capture_output=True, text=True)
+                self.assertEqual((run.returncode, run.stdout + run.stderr), (0, ""))
+                self.assertEqual(names_in(metrics), set(SANE))
+                ready += sum(int(count) for count in re.findall(
+                    r'^detent_tasks\{[^}]*state="ready"[^}]*\} (\d+)$', metrics, re.M))
+            self.assertEqual(ready, 12)
+        finally:
+            stand.stop()
 
     def test_the_alert_rules_are_right_and_each_fires_when_it_should(self):
         for command in (["check", "rules", RULES],
