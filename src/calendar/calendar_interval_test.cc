@@ -80,6 +80,12 @@ TEST(CalendarInterval, BeginsWithItsAnchorAndEndsWith9999) {
   EXPECT_EQ(rare.value().next_after(anchor), std::nullopt);
 }
 
+TEST(CalendarInterval, EndsWith9999InUtcWhereTheLocalYearIsTheNextAlready) {
+  const auto daily = CalendarInterval::make(
+      {.anchor = at("9999-12-28T20:00:00Z"), .unit = CalendarUnit::day}, "Asia/Tokyo");
+  EXPECT_EQ(daily.value().prev_before(WallTime::max()), at("9999-12-31T20:00:00Z"));
+}
+
 TEST(CalendarInterval, RefusesWhatIsOutOfRange) {
   EXPECT_FALSE(CalendarInterval::make({.every = 0}));
   EXPECT_FALSE(CalendarInterval::make({.every = 100'001}));

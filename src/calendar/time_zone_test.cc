@@ -77,6 +77,18 @@ TEST(TimeZone, AnHourThatDoesNotExistHasNoneOrTheInstantAfterIt) {
   EXPECT_EQ(berlin.instants_of(local, Gap::run_after, Repeat::both), after);
 }
 
+TEST(TimeZone, AGapBeginsWithItsFirstSecondAndEndsBeforeThatOfTheNextHour) {
+  const TimeZone berlin = zone("Europe/Berlin");
+  const auto count = [&](std::chrono::seconds time) {
+    const auto local = local_days{year{2025} / 3 / 30} + time;
+    return berlin.instants_of(local, Gap::skip, Repeat::both).size();
+  };
+  EXPECT_EQ(count(2h - 1s), 1u);
+  EXPECT_EQ(count(2h), 0u);
+  EXPECT_EQ(count(3h - 1s), 0u);
+  EXPECT_EQ(count(3h), 1u);
+}
+
 TEST(TimeZone, AnHourThatComesTwiceHasTheInstantsThePolicyWants) {
   const TimeZone lord_howe = zone("Australia/Lord_Howe");  // half an hour comes twice
   const auto local = local_days{year{2025} / 4 / 6} + 1h + 45min;
@@ -146,6 +158,7 @@ TEST(TimeZone, RefusesWhatIsDamaged) {
   EXPECT_FALSE(parse(with(second + 20 + 4 * 2 + 3, '\1'))) << "leap seconds";
   EXPECT_FALSE(parse(with(second + 44 + 8, '\x7F'))) << "changes out of order";
   EXPECT_FALSE(parse(with(content.size() - 2, ','))) << "the rule";
+  EXPECT_FALSE(parse(with(content.rfind('\n', content.size() - 2), 'X'))) << "where it begins";
 }
 
 }  // namespace

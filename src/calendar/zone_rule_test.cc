@@ -54,7 +54,8 @@ TEST(ZoneRule, WhatIsNoRuleIsRefused) {
   for (const char* text :
        {"", "CET", "C-1", "CET-25", "CET-1CEST", "CET-1CEST,M3.5.0", "CET-1CEST,M13.5.0,M10.5.0",
         "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,M3.5.7,M10.5.0", "CET-1CEST,M3.5.0,J366",
-        "CET-1CEST,M3.5.0,M10.5.0/168", "CET-1CEST,M3.5.0,M10.5.0x", "<+01-1", "CET-1:60"}) {
+        "CET-1CEST,M3.5.0,M10.5.0/168", "CET-1CEST,M3.5.0,M10.5.0x", "<+01-1", "CET-1:60",
+        "CET-0001"}) {
     EXPECT_FALSE(parse_zone_rule(text)) << text;
   }
 }

@@ -601,6 +601,11 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   static bool is_at_head(const ReadyTasks& ready, const LoadedTask& task) noexcept;
   Result<void> load_head(Queue& queue, ReadyTasks& ready);
 
+  // Tasks that nothing would touch again: engine_orphans.cc.
+  friend struct PlantedOrphans;  // its test
+  void look_for_orphans();
+  bool would_be_stuck(LoadedTask& task) const;
+
   // engine_far.cc.
   Result<bool> is_marked(TaskId id);
   Result<bool> put_back(const Task& task);
@@ -629,6 +634,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Tick next_shrink_ = 0;                   // not before: the last attempt was in vain
   std::vector<Queue*> cut_queues_;
   std::uint32_t sweep_at_ = 0;           // in loaded_: make_room() goes on there
+  std::uint32_t look_at_ = 0;            // in loaded_: look_for_orphans() looked there last
+  Tick next_look_ = 0;                   // of it, not before
+  std::uint64_t orphans_ = 0;            // that it found
   int waived_ = 0;                       // turns in a row in which moves gave way
   MonotonicTime last_fired_{};           // when fire_tasks() was called last
   std::uint64_t fired_before_turn_ = 0;  // of counters_.fired, by the end of the last turn

@@ -190,6 +190,7 @@ EngineStats Engine::stats(std::size_t most_queues) const {
                     .queues = {},
                     .loaded = loaded_.size(),
                     .urgent = urgent_count_,
+                    .orphans = orphans_,
                     .waiting_workers = waits_.size(),
                     .schedules = schedules_.size(),
                     .commits = commits_,

@@ -46,6 +46,7 @@ struct Engine::LoadedTask {
   bool follows_wall = false;  // was scheduled for a date, so moves when the wall clock is stepped
   bool has_key = false;
   bool has_webhook = false;  // of its own
+  bool is_orphan = false;    // was found to be one
 
   TaskId id() const noexcept { return place.id; }
   /// Those it is one of when it is ready.

@@ -19,6 +19,7 @@ struct EngineStats {
   std::vector<QueueStats> queues;  // by name; those asked for
   std::uint64_t loaded = 0;        // tasks held in memory
   std::uint64_t urgent = 0;        // ready in memory, and before those of the default priority
+  std::uint64_t orphans = 0;       // tasks in memory that nothing would touch again: bugs
   std::uint64_t waiting_workers = 0;
   std::uint64_t schedules = 0;        // recurring ones
   std::uint64_t commits = 0;          // writes to the store

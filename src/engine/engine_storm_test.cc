@@ -3,6 +3,7 @@
 // the storm comes, in order. All counted in turns on a manual clock.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "base/rng.h"
 #include "base/test_seed.h"
@@ -101,6 +102,20 @@ TEST_F(EngineStorm, AnotherQueuesTasksComeInTimeAlsoWhenBothWereFarAndArePagedIn
   clock_.advance(start - wall_now());
   expect_calm(calm, 10ms);
   EXPECT_EQ(drain("storm"), storm);
+}
+
+/// DETENT_STORM_TASKS sets how many (for a soak: 1000000).
+TEST_F(EngineStorm, AMillionTasksOfASecondLeaveTheOthersInTime) {
+  const char* const text = std::getenv("DETENT_STORM_TASKS");
+  const int count = text != nullptr ? std::atoi(text) : 30'000;
+  reopen_with({.window = 1min, .max_loaded = static_cast<std::size_t>(count) / 10});
+  schedule_over("storm", count, 30s, 1s);
+  const std::vector<TaskId> calm = schedule_over("calm", 100, 30s, 1s);
+  clock_.advance(30s);
+  expect_calm(calm, 10ms);
+  settle();
+  engine_->check_invariants();
+  EXPECT_EQ(stats_of("storm").ready, static_cast<std::uint64_t>(count));
 }
 
 TEST_F(EngineStorm, AfterARestartInAStormTheOtherQueuesTasksAreThereWhenTheWindowHasComeToThem) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -80,6 +81,47 @@ TEST_F(EngineThreadTest, WhatBecameDueDuringACommitIsHandedOutBeforeWhatCameInAf
   const std::vector<LeasedTask> tasks = leased.get();
   ASSERT_EQ(tasks.size(), 1u);
   EXPECT_EQ(tasks[0].task.id, due_first);
+}
+
+/// Counts how often somebody goes to sleep.
+class CountedSleeps final : public Clock {
+ public:
+  explicit CountedSleeps(ManualClock& clock) : clock_(clock) {}
+  MonotonicTime now() const noexcept override { return clock_.now(); }
+  WallInstant wall_now() const noexcept override { return clock_.wall_now(); }
+  bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept override {
+    ++count_;
+    return clock_.wait(bell, until);
+  }
+  int count() const noexcept { return count_; }
+
+ private:
+  ManualClock& clock_;
+  std::atomic<int> count_ = 0;  // by the engine's thread; the test reads while that sleeps
+};
+
+// It looks at the clocks once a second, whatever it holds; what is not due costs no more.
+TEST_F(EngineThreadTest, AnIdleEngineWakesOnceASecond) {
+  constexpr int kSeconds = 60;
+  constexpr int kPages = 3;  // a look at the disk now and then, where the window goes on
+  CountedSleeps sleeps(clock_);
+  schedule("q", 24h);
+  schedule("q", 2h);
+  schedule("q", 0ms);
+  ASSERT_EQ(engine_->lease({.queue = "q", .visibility_timeout = 1h}).value().size(), 1u);
+  crash();
+  memory_store_ = MemoryStore::open(*disk_).value();
+  engine_ = Engine::open(*memory_store_, sleeps, {}).value();
+  ASSERT_EQ(engine_->lease({.queue = "q", .visibility_timeout = 1h}).value().size(), 1u);
+  EngineThread thread({.store = nullptr, .engine = std::move(engine_)}, sleeps, {});
+  clock_.await_waiters(1);
+  const int before = sleeps.count();
+  for (int steps = 0; steps < kSeconds * 100; ++steps) {
+    clock_.advance(10ms);
+    clock_.await_waiters(1);
+  }
+  EXPECT_GE(sleeps.count() - before, kSeconds);
+  EXPECT_LE(sleeps.count() - before, kSeconds + kPages);
 }
 
 TEST_F(EngineThreadTest, ADateIsNotEarlyWhenTheClockWasSteppedBackWhileTheEngineSlept) {

@@ -108,6 +108,7 @@ Result<void> Engine::turn() {
   TRY(tend_memory(start, is_storm ? Load::storm : Load::usual));
   if (staging_.empty()) publish_changes(ok());  // what became ready as it was loaded
   refresh_schedules();
+  look_for_orphans();
   return forget_ended();
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -177,10 +178,16 @@ class RandomClock {
   const RecurringOptions options_;
 };
 
+/// DETENT_CLOCK_RUNS: how many seeds.
+std::uint64_t clock_runs() {
+  const char* const text = std::getenv("DETENT_CLOCK_RUNS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 40;
+}
+
 TEST(SchedulerRecurringClock, WhateverTheClockDoesNothingRunsTwiceOrEarly) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
-  for (std::uint64_t i = 0; i < 40; ++i) {
+  for (std::uint64_t i = 0; i < clock_runs(); ++i) {
     RandomClock(seed + i, {}).run();
     RandomClock(seed + i, {.missed = MissedOccurrence::skip}).run();
     RandomClock(seed + i, {.missed = MissedOccurrence::all, .most_missed = 1'000'000}).run();

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -49,12 +50,20 @@ class Entry {
 /// When a thread's work is done.
 enum class Until : std::uint8_t { enough, stopped };
 
+constexpr std::uint64_t kThreads = 8;
+
+/// DETENT_STRESS_OPS: how many operations the threads of a test do together.
+std::uint64_t operations() {
+  const char* const text = std::getenv("DETENT_STRESS_OPS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 32'000;
+}
+
 /// One thread's work: random operations on up to 64 timers of its own, thousands, or as many as it
 /// takes until the scheduler is stopped and has refused some.
 void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t seed, Until until) {
   Rng rng(seed);
   std::array<TimerHandle, 64> timers;
-  for (int left = 4000; left > 0; --left) {
+  for (std::uint64_t left = operations() / kThreads; left > 0; --left) {
     if (until == Until::stopped && scheduler.is_running()) left = 100;
     TimerHandle& timer = timers.at(rng.below(64));
     const nanoseconds delay{rng.below(2'000'000)};
@@ -103,7 +112,7 @@ void stress(Executor* executor, std::uint64_t seed, std::optional<Drain> stop_ea
       }
     });
     std::vector<std::thread> workers;
-    for (std::uint64_t i = 1; i <= 8; ++i) {
+    for (std::uint64_t i = 1; i <= kThreads; ++i) {
       const Until until = stop_early ? Until::stopped : Until::enough;
       workers.emplace_back([&, i, until] { work(scheduler, clock, books, seed + i, until); });
     }

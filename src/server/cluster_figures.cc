@@ -12,7 +12,7 @@ namespace detent::server {
 namespace {
 
 /// Every number that is added up, in the order in which it is sent.
-std::array<std::uint64_t*, 26> numbers_of(EngineStats& stats) {
+std::array<std::uint64_t*, 27> numbers_of(EngineStats& stats) {
   static_assert(kLatenessCauses == 4);
   TaskCounters& counters = stats.counters;
   return {&counters.scheduled,    &counters.fired,
@@ -27,7 +27,8 @@ std::array<std::uint64_t*, 26> numbers_of(EngineStats& stats) {
           &stats.schedules,       &stats.commits,
           &stats.committed_tasks, &stats.epoch,
           &stats.late.tasks[0],   &stats.late.tasks[1],
-          &stats.late.tasks[2],   &stats.late.tasks[3]};
+          &stats.late.tasks[2],   &stats.late.tasks[3],
+          &stats.orphans};
 }
 
 void add(HistogramSnapshot& sum, const HistogramSnapshot& one) {

@@ -99,5 +99,12 @@ TEST(Lifecycle, StatesHaveTheirNamesOfTheGlossary) {
                                                "cancelled"}));
 }
 
+TEST(Lifecycle, EveryNameOfAStateIsReadBackAndNoOther) {
+  for (const S state : kStates) EXPECT_EQ(parse_task_state(to_string(state)), state);
+  for (const char* const text : {"", "lease", "leased ", "Ready", "unknown"}) {
+    EXPECT_EQ(parse_task_state(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace detent

@@ -1,7 +1,8 @@
 // What tasks cost while they are there, they give back when they are gone: memory, file
 // descriptors, and disk, the last also when tasks only come again and again.
 //
-// DETENT_MEMORY_TASKS sets how many tasks are cancelled (for a soak: 10000000). Figures of memory
+// DETENT_MEMORY_TASKS sets how many tasks are cancelled (for a soak: 10000000), DETENT_DISK_CYCLES
+// how often the same tasks come again (for a soak: 1000). Figures of memory
 // are skipped under sanitizers, which have an allocator of their own. The figures are printed.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc counts the bytes that a test is about
@@ -37,6 +38,11 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 std::size_t tasks_wanted() {
   const char* text = std::getenv("DETENT_MEMORY_TASKS");
   return text != nullptr ? std::strtoull(text, nullptr, 0) : 300'000;
+}
+
+std::size_t cycles_wanted() {
+  const char* text = std::getenv("DETENT_DISK_CYCLES");
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : 200;
 }
 
 bool has_own_allocator() { return mallinfo2().uordblks == 0; }
@@ -190,8 +196,8 @@ void cycle(SmallEngine& engine) {
 // What is written is many times what is there: the store has a log, of 64 MB at most (open_db.cc),
 // and tables, which old versions of the tasks must leave.
 TEST(Disk, StaysBoundedHoweverOftenTasksComeAgain) {
+  const std::size_t cycles = cycles_wanted();
   constexpr std::size_t kTasks = 2'000;
-  constexpr int kCycles = 200;
   constexpr std::size_t kMostLog = 64 << 20;
   constexpr std::size_t kBuffers = 16 << 20;  // what is being written or compacted
   SmallEngine engine(100'000);
@@ -204,7 +210,7 @@ TEST(Disk, StaysBoundedHoweverOftenTasksComeAgain) {
     EXPECT_TRUE(engine->schedule(std::move(request)));
   }
   std::size_t most = 0;
-  for (int i = 0; i < kCycles; ++i) {
+  for (std::size_t i = 0; i < cycles; ++i) {
     engine.settle();
     cycle(engine);
     engine.clock().advance(1s);
@@ -214,12 +220,12 @@ TEST(Disk, StaysBoundedHoweverOftenTasksComeAgain) {
   const std::size_t live = live_bytes(engine);
   const std::size_t tables = folder_bytes(engine.folder(), ".sst");
   std::printf(
-      "%zu tasks of %.1f MB, written %d times: tables of %.1f MB, with the log at most "
+      "%zu tasks of %.1f MB, written %zu times: tables of %.1f MB, with the log at most "
       "%.1f MB\n",
-      kTasks, in_mb(live), kCycles, in_mb(tables), in_mb(most));
+      kTasks, in_mb(live), cycles, in_mb(tables), in_mb(most));
   EXPECT_LE(tables, 2 * live + kBuffers);
   EXPECT_LE(most, 2 * live + kBuffers + kMostLog);
-  EXPECT_GT(live * kCycles, 2 * (2 * live + kBuffers + kMostLog)) << "too little was written";
+  EXPECT_GT(live * cycles, 2 * (2 * live + kBuffers + kMostLog)) << "too little was written";
 }
 
 TEST(Descriptors, AreGivenBackByConnections) {

@@ -48,6 +48,7 @@ SANE = {
     "detent_lease_expired_total": "detent_lease_expired_total == 1",
     "detent_lease_conflicts_total": "detent_lease_conflicts_total == 1",
     "detent_quarantined_total": "detent_quarantined_total == 0",
+    "detent_orphans_total": "detent_orphans_total == 0",
     "detent_lateness_seconds": "detent_lateness_seconds_count == 10"
                                " and detent_lateness_seconds_sum < 100"
                                ' and ignoring(le) detent_lateness_seconds_bucket{le="+Inf"} == 10',

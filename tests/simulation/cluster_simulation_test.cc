@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include "base/rng.h"
 #include "base/test_seed.h"
@@ -51,13 +53,23 @@ TEST(ClusterSimulation, TheContractHoldsWhateverHappens) {
   EXPECT_GT(all.faults, 0u);
 }
 
+/// DETENT_CLUSTER_TWICE: how many seeds are run twice.
+std::uint64_t seeds_run_twice() {
+  const char* const text = std::getenv("DETENT_CLUSTER_TWICE");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 1;
+}
+
 TEST(ClusterSimulation, ASeedSaysAllThatHappens) {
-  const std::uint64_t seed = test_seed();
-  SCOPED_TRACE(replay_hint(seed));
-  const SimulationReport once = simulate_cluster({.seed = seed});
-  const SimulationReport again = simulate_cluster({.seed = seed});
-  EXPECT_EQ(once.trace, again.trace);
-  EXPECT_NE(once.trace, simulate_cluster({.seed = seed + 1}).trace);
+  const std::uint64_t first = Rng(test_seed()).next();
+  std::set<std::uint64_t> traces;
+  for (std::uint64_t i = 0; i < seeds_run_twice(); ++i) {
+    SCOPED_TRACE("seed " + std::to_string(first + i));
+    const SimulationReport once = simulate_cluster({.seed = first + i});
+    const SimulationReport again = simulate_cluster({.seed = first + i});
+    ASSERT_EQ(once.trace, again.trace);
+    EXPECT_TRUE(traces.insert(once.trace).second) << "as an other seed's";
+  }
+  EXPECT_FALSE(traces.contains(simulate_cluster({.seed = first - 1}).trace));
 }
 
 // A check that finds nothing wrong is worth what it finds when something is.

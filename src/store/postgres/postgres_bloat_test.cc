@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,12 @@ namespace {
 
 constexpr std::uint64_t kRounds = 20;
 constexpr std::uint64_t kTasksARound = 500;
+
+/// DETENT_BLOAT_TASKS: how many come and go under the snapshot.
+std::uint64_t rounds_wanted() {
+  const char* const text = std::getenv("DETENT_BLOAT_TASKS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) / kTasksARound : kRounds;
+}
 
 /// A session that sees the database as it was when this was made, until it goes.
 class HeldSnapshot {
@@ -84,10 +91,10 @@ TEST_F(PostgresBloatTest, PagesDoNotWalkOverTheDeadUnderALongTransaction) {
   open();  // makes the tables
   const HeldSnapshot snapshot(url_);
   ASSERT_TRUE(snapshot.is_held());
-  const std::uint64_t last = kRounds * kTasksARound;
+  const std::uint64_t last = rounds_wanted() * kTasksARound;
   {
     const std::unique_ptr<Store> store = open();
-    for (std::uint64_t round = 0; round < kRounds; ++round) {
+    for (std::uint64_t round = 0; round < rounds_wanted(); ++round) {
       WriteBatch put;
       WriteBatch erase;
       for (std::uint64_t n = round * kTasksARound + 1; n <= (round + 1) * kTasksARound; ++n) {

@@ -1,0 +1,216 @@
+// A server under load for as long as one likes: what it has of memory, descriptors and disk stays
+// within bounds, however much has passed through it. And the control: figures that grow are found.
+//
+// DETENT_ENDURANCE_SECONDS sets how long (for a soak: 1800 at a time). The figures are printed.
+#include <gtest/gtest.h>
+#include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "client/api_client.h"
+#include "detent/clock.h"
+#include "tests/durability/child_server.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+
+/// How a server stands after a while.
+struct Sample {
+  double hours = 0;
+  double memory_mb = 0;
+  double disk_mb = 0;
+  double descriptors = 0;
+};
+
+/// Growth by more than this an hour is a leak, once what is only noise is taken off.
+constexpr double kMostMbAnHour = 1;
+/// Caches fill, malloc keeps what was needed once: so much may be between the two halves of a run.
+constexpr double kNoiseMb = 24;
+/// The log of 64 MB, and a table that is written while those it replaces are still there.
+constexpr double kMostDiskMb = 192;
+constexpr double kMostMoreDescriptors = 40;  // tables of the store, which come and go
+
+double mean(std::span<const Sample> samples, double Sample::*figure) {
+  double sum = 0;
+  for (const Sample& sample : samples) sum += sample.*figure;
+  return sum / static_cast<double>(samples.size());
+}
+
+/// What is wrong with them. The first quarter is the server's time to fill what it keeps; then one
+/// half of the rest is held against the other.
+std::vector<std::string> findings(std::span<const Sample> samples) {
+  samples = samples.subspan(samples.size() / 4);
+  const std::span<const Sample> early = samples.first(samples.size() / 2);
+  const std::span<const Sample> late = samples.subspan(samples.size() / 2);
+  const double hours = mean(late, &Sample::hours) - mean(early, &Sample::hours);
+  std::vector<std::string> found;
+  const double grown = mean(late, &Sample::memory_mb) - mean(early, &Sample::memory_mb);
+  if (grown > kMostMbAnHour * hours + kNoiseMb) found.emplace_back("memory grows");
+  if (mean(late, &Sample::descriptors) > mean(early, &Sample::descriptors) + kMostMoreDescriptors) {
+    found.emplace_back("descriptors grow");
+  }
+  if (std::ranges::any_of(samples, [](const Sample& s) { return s.disk_mb > kMostDiskMb; })) {
+    found.emplace_back("the disk fills");
+  }
+  return found;
+}
+
+std::vector<Sample> steady(std::size_t count) {
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < count; ++i) {
+    samples.push_back({.hours = 0.01 * static_cast<double>(i),
+                       .memory_mb = 50 + static_cast<double>(i % 7),
+                       .disk_mb = 60 + static_cast<double>(i % 30),
+                       .descriptors = 40 + static_cast<double>(i % 5)});
+  }
+  return samples;
+}
+
+TEST(EnduranceFindings, AreNoneOfAServerThatIsSteady) {
+  EXPECT_TRUE(findings(steady(200)).empty());
+}
+
+TEST(EnduranceFindings, AreALeakOfMemory) {
+  std::vector<Sample> samples = steady(200);
+  for (Sample& sample : samples) sample.memory_mb += 40 * sample.hours;
+  EXPECT_EQ(findings(samples), std::vector<std::string>{"memory grows"});
+}
+
+TEST(EnduranceFindings, AreALeakOfDescriptors) {
+  std::vector<Sample> samples = steady(200);
+  for (Sample& sample : samples) sample.descriptors += 100 * sample.hours;
+  EXPECT_EQ(findings(samples), std::vector<std::string>{"descriptors grow"});
+}
+
+TEST(EnduranceFindings, AreALogThatIsNeverCut) {
+  std::vector<Sample> samples = steady(200);
+  samples.back().disk_mb = 500;
+  EXPECT_EQ(findings(samples), std::vector<std::string>{"the disk fills"});
+}
+
+std::chrono::seconds time_wanted() {
+  const char* const text = std::getenv("DETENT_ENDURANCE_SECONDS");
+  return std::chrono::seconds{text != nullptr ? std::atoi(text) : 4};
+}
+
+double folder_mb(const std::string& path) {
+  std::uintmax_t bytes = 0;
+  std::error_code gone;  // files come and go
+  for (const auto& file : std::filesystem::recursive_directory_iterator(path, gone)) {
+    const std::uintmax_t size = file.is_regular_file(gone) ? file.file_size(gone) : 0;
+    if (!gone) bytes += size;
+  }
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
+/// Producers and workers of all kinds, by turns, through a new client now and then.
+class Load {
+ public:
+  Load(const ChildServer& server, std::uint64_t seed) : server_(server), rng_(seed) {}
+
+  void round() {
+    ApiClient client = ApiClient::create(server_.url()).value();
+    for (int i = 0; i < 20; ++i) {
+      std::vector<ScheduleRequest> batch;
+      for (int n = 0; n < 20; ++n) batch.push_back(task());
+      EXPECT_TRUE(client.schedule_batch(batch));
+      work(client);
+    }
+  }
+  std::uint64_t tasks() const noexcept { return tasks_; }
+
+ private:
+  ScheduleRequest task() {
+    ++tasks_;
+    ScheduleRequest request{.queue = "q" + std::to_string(rng_.below(10)),
+                            .due = std::chrono::milliseconds{rng_.below(2'000)}};
+    request.payload = {.kind = Payload::Kind::bytes, .data = std::string(rng_.below(1'000), 'x')};
+    request.rules.max_attempts = 3;
+    if (rng_.below(4) == 0) request.key = "k" + std::to_string(rng_.below(100'000));
+    if (request.key.empty()) return request;
+    request.due = 1s;  // as whoever had the key before
+    request.payload = {.data = "1"};
+    request.queue = "keyed";
+    return request;
+  }
+
+  void work(ApiClient& client) {
+    const std::string queue = rng_.below(5) == 0 ? "keyed" : "q" + std::to_string(rng_.below(10));
+    const auto leased = client.lease({.queue = queue, .max = 100}, 0ms);
+    ASSERT_TRUE(leased) << leased.error().message;
+    std::vector<std::string> done;
+    std::vector<std::string> failed;
+    std::vector<std::string> released;
+    for (const auto& task : *leased) {
+      switch (rng_.below(20)) {
+        case 0:
+          failed.push_back(task.lease);
+          break;
+        case 1:
+          released.push_back(task.lease);
+          break;
+        default:
+          done.push_back(task.lease);
+      }
+    }
+    if (!done.empty()) {
+      EXPECT_TRUE(client.complete(done));
+    }
+    if (!failed.empty()) {
+      EXPECT_TRUE(client.fail(failed, {.delay = 100ms, .error = "again"}));
+    }
+    if (!released.empty()) {
+      EXPECT_TRUE(client.release(released, {.delay = 100ms}));
+    }
+  }
+
+  const ChildServer& server_;
+  Rng rng_;
+  std::uint64_t tasks_ = 0;
+};
+
+TEST(Endurance, AServerUnderLoadStaysBounded) {
+  if (mallinfo2().uordblks == 0) GTEST_SKIP() << "another allocator";
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  TestFolder folder;
+  const std::string data = folder / "data";
+  ChildServer server({.program = DETENT_BINARY, .data = data, .flags = {"--memory", "64M"}});
+  ASSERT_TRUE(server.start());
+  Load load(server, seed);
+  std::vector<Sample> samples;
+  const MonotonicTime start = SystemClock().now();
+  constexpr std::size_t kFewestSamples = 12;
+  while ((SystemClock().now() - start < time_wanted() || samples.size() < kFewestSamples) &&
+         !HasFailure()) {
+    load.round();
+    const std::chrono::duration<double, std::ratio<3600>> time = SystemClock().now() - start;
+    samples.push_back({.hours = time.count(),
+                       .memory_mb = static_cast<double>(server.resident_bytes()) / (1 << 20),
+                       .disk_mb = folder_mb(data),
+                       .descriptors = static_cast<double>(server.open_descriptors())});
+  }
+  const Sample& last = samples.back();
+  std::printf(
+      "%llu tasks in %.2f h: memory %.1f MB (%.1f at first), disk %.1f MB, %g descriptors\n",
+      static_cast<unsigned long long>(load.tasks()), last.hours, last.memory_mb,
+      samples[samples.size() / 4].memory_mb, last.disk_mb, last.descriptors);
+  EXPECT_EQ(findings(samples), std::vector<std::string>{});
+  EXPECT_LE(last.memory_mb, 200) << "64 MB were allowed";
+}
+
+}  // namespace
+}  // namespace detent

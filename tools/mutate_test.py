@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Tests of tools/mutate: which faults it puts into a line of code and which lines it leaves alone,
+and that the committed page is the one that the committed results make.
+"""
+
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def load(name):
+    """A script without .py as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    sys.modules[name] = module  # its dataclasses look it up
+    loader.exec_module(module)
+    return module
+
+
+mutate = load("mutate")
+
+
+def changes(*lines, name="code.cc"):
+    """What becomes of the last of these lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / name
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return {mutant.after.strip() for mutant in mutate.mutants_of(str(path))
+                if mutant.line == len(lines) - 1}
+
+
+class Faults(unittest.TestCase):
+    def test_a_condition_is_turned_round_and_its_parts_are_exchanged(self):
+        self.assertEqual(changes("if (a < b && c) return;"),
+                         {"if (!(a < b && c)) return;", "if (a <= b && c) return;",
+                          "if (a < b || c) return;"})
+
+    def test_a_number_is_off_by_one_either_way_but_not_below_nothing(self):
+        self.assertEqual(changes("return 7;"), {"return 8;", "return 6;"})
+        self.assertEqual(changes("return 0;"), {"return 1;"})
+
+    def test_a_statement_is_taken_out_but_no_declaration_and_no_return(self):
+        self.assertIn(";", changes("{", "  lists_.push(entry);"))
+        self.assertNotIn(";", changes("{", "  const int a = b;"))
+        self.assertNotIn(";", changes("{", "  return f(a);"))
+
+    def test_a_part_of_a_statement_is_not_taken_out(self):
+        self.assertNotIn(";", changes("call(a,", "  push(entry);"))
+
+    def test_text_comments_checks_and_templates_are_left_alone(self):
+        for line in ('throw_away("a < b");', "// a < b", "DETENT_CHECK(a < b);",
+                     "template <int kBits = 1>", "static_assert(a < b);", "#if A < B"):
+            self.assertEqual(changes("f(", line), set(), line)
+
+    def test_functions_that_check_invariants_are_left_alone(self):
+        self.assertEqual(changes("void check_invariants() const {", "  if (a < b) abort();"), set())
+        self.assertIn("if (a <= b) abort();",
+                      changes("void check_all() {", "}", "  if (a < b) abort();"))
+
+    def test_states_are_exchanged_in_the_table_of_states_only(self):
+        self.assertIn("{ready, ready},", changes("{scheduled, ready},", name="lifecycle.cc"))
+        self.assertEqual(changes("{scheduled, ready},"), set())
+
+    def test_every_area_has_faults_to_draw_from_and_a_seed_draws_the_same(self):
+        for area in mutate.AREAS:
+            drawn = mutate.drawn(area, 1)
+            self.assertGreater(len(drawn), area.count)
+            self.assertEqual(drawn, mutate.drawn(area, 1))
+            self.assertNotEqual(drawn, mutate.drawn(area, 2))
+
+
+class Results(unittest.TestCase):
+    def test_the_committed_page_is_the_one_that_the_results_make(self):
+        self.assertEqual(mutate.REPORT.read_text(encoding="utf-8"),
+                         mutate.report(mutate.read_results()))
+
+    def test_every_survivor_has_a_reason(self):
+        for line in mutate.RESULTS.read_text(encoding="utf-8").splitlines():
+            result = json.loads(line)
+            if result["result"] == "survived":
+                self.assertTrue(result.get("reason"), result)
+
+
+if __name__ == "__main__":
+    unittest.main()

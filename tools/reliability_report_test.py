@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Tests of tools/soak and tools/reliability_report: that the committed page is the one that the
+ledger makes, that every goal has its rows and its tests, and that every known wrong answer of the
+published designs has a test. Ledgers are made up where what the tools say of them is asked for.
+"""
+
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from soak_goals import ASKED, GOALS, Goal, ScriptGoal  # noqa: E402
+
+
+def load(name):
+    """A script without .py as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+report = load("reliability_report")
+soak = load("soak")
+TESTS = [path.read_text(encoding="utf-8") for folder in ("src", "tests")
+         for path in (ROOT / folder).rglob("*.*") if path.suffix in (".cc", ".h")]
+
+
+def run_of(goal, size, result="passed", seed=1):
+    return {"goal": goal.name, "size": size, "seed": seed, "result": result,
+            "commit": "0123456789ab", "date": "2026-11-22"}
+
+
+class Page(unittest.TestCase):
+    def test_the_committed_page_is_the_one_that_the_ledger_makes(self):
+        self.assertEqual(report.main(["--check"]), 0)
+
+    def test_every_goal_has_a_row_also_when_nothing_was_run(self):
+        text = report.page([], {})
+        for number in range(1, 19):
+            self.assertIn(f"## G{number}: ", text)
+        self.assertEqual(text.count("**not run**"), len(GOALS))
+
+    def test_runs_that_passed_add_up_and_one_that_failed_stays(self):
+        runs = [run_of(GOALS[0], 10**8), run_of(GOALS[0], 10**8, seed=2),
+                run_of(GOALS[0], 10**8, "failed", 3)]
+        row = report.row_of(GOALS[0], runs, {})
+        self.assertEqual(row[2], "2 × 10⁸")
+        self.assertEqual(row[3], "passed; **1 failed**, 20 % of it")
+
+    def test_a_run_of_a_goal_that_is_not_known_is_refused(self):
+        with self.assertRaises(ValueError):
+            report.page([run_of(GOALS[0], 1) | {"goal": "G99"}], {})
+
+    def test_what_was_not_run_is_said_with_its_reason(self):
+        row = report.row_of(GOALS[0], [], {GOALS[0].name: "the machine is small"})
+        self.assertEqual(row[3], "**not run**: the machine is small")
+
+    def test_every_reason_is_one_of_a_goal_that_is_short_of_its_size(self):
+        runs = [json.loads(line) for line in report.LEDGER.read_text().splitlines()]
+        for name in json.loads(report.NOT_RUN.read_text()):
+            goals = [goal for goal in GOALS if goal.name.startswith(name)]
+            self.assertTrue(goals, name)
+            for goal in goals:
+                self.assertLess(soak.done(goal, runs), goal.release_size, name)
+
+
+class Goals(unittest.TestCase):
+    def test_every_goal_is_asked_and_run(self):
+        self.assertEqual(list(ASKED), [f"G{number}" for number in range(1, 19)])
+        self.assertEqual({goal.name.split()[0] for goal in GOALS}, set(ASKED))
+
+    def test_every_filter_names_tests_that_are_there_and_read_their_size(self):
+        for goal in GOALS:
+            if not isinstance(goal, Goal):
+                continue
+            for one in goal.tests.split(":"):
+                suite, _, name = one.replace("/*", "").partition(".")
+                name = r"\w+" if name in ("*", "") else name
+                pattern = re.compile(rf"TEST\w*\({suite}, {name}\)")
+                self.assertTrue(any(pattern.search(text) for text in TESTS), goal.name)
+            self.assertTrue(any(f'getenv("{goal.size_variable}")' in text for text in TESTS),
+                            goal.size_variable)
+
+    def test_every_script_is_there_and_says_what_is_waited_for(self):
+        for goal in GOALS:
+            if isinstance(goal, ScriptGoal):
+                text = (ROOT / goal.script.split()[0]).read_text(encoding="utf-8")
+                word = goal.passed.lstrip("^").split()[0].rstrip(":")
+                self.assertIn(word, text, goal.name)
+
+    def test_targets_of_a_goal_are_told(self):
+        told = subprocess.run([ROOT / "tools/soak", "GOALS=G7,G11", "--needs"], text=True,
+                              capture_output=True, check=True).stdout
+        self.assertEqual(told, "release detent_durability_test\n")
+
+
+class Seeds(unittest.TestCase):
+    def test_a_seed_that_failed_is_run_again_and_one_that_passed_is_not(self):
+        runs = [run_of(GOALS[0], 1), run_of(GOALS[0], 1, "failed", 2)]
+        self.assertEqual(soak.next_seed(GOALS[0], runs), 2)
+
+    def test_the_goal_that_is_furthest_from_its_size_is_next_until_all_are_reached(self):
+        two = GOALS[:2]
+        runs = [run_of(two[0], two[0].release_size // 2)]
+        self.assertEqual(soak.next_goal(runs, two), two[1])
+        runs.append(run_of(two[1], two[1].release_size))
+        self.assertEqual(soak.next_goal(runs, two), two[0])
+        runs.append(run_of(two[0], two[0].release_size))
+        self.assertIsNone(soak.next_goal(runs, two))
+
+    def test_a_run_without_a_test_or_with_one_skipped_has_not_passed(self):
+        says = GOALS[0].says_passed
+        self.assertTrue(says("[  PASSED  ] 12 tests.\n", 1))
+        self.assertFalse(says("[  PASSED  ] 0 tests.\n", 1))
+        self.assertFalse(says("[  PASSED  ] 11 tests.\n[  SKIPPED ] 1 test\n", 1))
+        self.assertFalse(says("[  FAILED  ] 1 test\n", 1))
+
+    def test_settings_may_stand_among_the_arguments(self):
+        settings, words = soak.read_settings(["GOALS=G6,G7", "30", "HOURS=0.5"])
+        self.assertEqual((settings["GOALS"], settings["HOURS"], words), ("G6,G7", "0.5", ["30"]))
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit):
+            soak.read_settings(["GOALZ=G6"])
+
+
+class KnownWrongAnswers(unittest.TestCase):
+    def test_each_has_a_test(self):
+        cases = "".join((ROOT / f"tests/regress/{folder}/cases.md").read_text(encoding="utf-8")
+                        for folder in ("classic", "durable"))
+        names = set(re.findall(r"`([A-Z]{2}_[A-Z0-9_]+)`", cases))
+        self.assertGreaterEqual(len(names), 54)
+        for name in sorted(names):
+            pattern = re.compile(rf"TEST\w*\(\w+,\s+{name}(_\w+)?\)")
+            self.assertTrue(any(pattern.search(text) for text in TESTS), name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,196 @@
+"""The goals of a release, G1 to G18, and for each the runs that show it: what tools/soak runs and
+tools/reliability_report writes a row for.
+
+A run is a program at a size, which the environment or its arguments tell it. Its CI slice, the same
+at a smaller size, is among the tests; every one has a fault planted beside it that it must find.
+"""
+
+import dataclasses
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """Tests that take their size from the environment, and the size a release asks for."""
+
+    name: str  # what the size counts, after the number of the goal
+    program: str  # build/TREE/FOLDER/TARGET
+    tests: str  # a filter; typed tests are one for each queue
+    size_variable: str
+    run_size: int
+    release_size: int  # of all runs together; of one run, where runs don't differ by their seed
+
+    def targets(self):
+        """(build tree, target) of what must be built."""
+        _, tree, *_, target = self.program.split("/")
+        return [(tree, target)]
+
+    def settings(self, seed, size):
+        return {self.size_variable: str(size), "DETENT_SEED": str(seed)}
+
+    def command(self, _seed, _size):
+        return [str(ROOT / self.program), f"--gtest_filter={self.tests}"]
+
+    def says_passed(self, output, _size):
+        """Passed is a run of at least one test that says all passed, and none was skipped."""
+        return re.search(r"^\[  PASSED  \] [1-9]\d* tests?\.$", output,
+                         re.MULTILINE) and "[  SKIPPED ]" not in output
+
+
+@dataclasses.dataclass(frozen=True)
+class FuzzGoal:
+    """New inputs for one of tests/fuzz. What they reach first is kept in build/fuzz, where the next
+    run goes on from it; an input that fails is left there, too."""
+
+    inputs: str
+    run_size: int = 10**6
+    release_size: int = 5 * 10**8
+
+    @property
+    def name(self):
+        return f"G12 fuzzed inputs: {self.inputs}"
+
+    def targets(self):
+        return [("asan", f"detent_{self.inputs}_fuzz")]
+
+    def settings(self, _seed, _size):
+        return {}
+
+    def command(self, seed, size):
+        found = ROOT / "build/fuzz" / self.inputs
+        found.mkdir(parents=True, exist_ok=True)
+        return [str(ROOT / f"build/asan/tests/fuzz/detent_{self.inputs}_fuzz"),
+                f"-seed={seed}", f"-runs={size}", "-max_len=1500", "-timeout=20",
+                f"-artifact_prefix={ROOT}/build/fuzz/", str(found),
+                str(ROOT / "tests/fuzz/corpus" / self.inputs)]
+
+    def says_passed(self, output, size):
+        ended = re.search(r"^Done (\d+) runs", output, re.MULTILINE)
+        return ended and int(ended[1]) >= size
+
+
+@dataclasses.dataclass(frozen=True)
+class ScriptGoal:
+    """A script that takes its size, its seed and the program as arguments, and says so at its end
+    when all was good."""
+
+    name: str
+    script: str  # with {size} and {seed}
+    passed: str  # a line of its output
+    run_size: int
+    release_size: int
+    needs: tuple = (("release", "detent"),)
+
+    def targets(self):
+        return list(self.needs)
+
+    def settings(self, _seed, _size):
+        return {}
+
+    def command(self, seed, size):
+        words = self.script.format(size=size, seed=seed).split()
+        return [sys.executable, str(ROOT / words[0]), *words[1:]]
+
+    def says_passed(self, output, _size):
+        return re.search(self.passed, output, re.MULTILINE)
+
+
+WHEEL_TEST = "build/release/src/wheel/detent_wheel_test"
+WHEEL_TEST_ASAN = "build/asan/src/wheel/detent_wheel_test"
+EXPLORE_TEST = "build/release/tests/explore/detent_explore_test"
+RUNTIME_TEST = "build/release/src/runtime/detent_runtime_test"
+RUNTIME_TEST_TSAN = "build/tsan/src/runtime/detent_runtime_test"
+ENGINE_TEST = "build/release/src/engine/detent_engine_test"
+POSTGRES_TEST = "build/release/src/store/postgres/detent_store_postgres_test"
+DURABILITY_TEST = "build/release/tests/durability/detent_durability_test"
+FAULTS_TEST = "build/release/tests/durability/detent_faults_test"
+SIMULATION_TEST = "build/release/tests/simulation/detent_simulation_test"
+ORACLE_TEST = "build/release/tests/oracle/detent_oracle_test"
+CLUSTER = "tests/cluster/cluster_test.py build/release/detent --seed {seed} --rounds {size}"
+
+# What each goal asks for, in a line: the rows of docs/reports/reliability.md.
+ASKED = {
+    "G1": "10⁹ random operations, 10⁸ under ASan and UBSan, 10⁸ under TSan, against a sorted map: "
+          "no difference",
+    "G2": "small queues exhaustively: nothing early, nothing more than a tick late",
+    "G3": "virtual time across 12 days, 2³² ms, 2³⁶ ms, 2038 and 2262",
+    "G4": "10⁶ explored schedules of add, cancel, fire and stop",
+    "G5": "10⁵ seeds of a simulated cluster; 1 000 of them twice, with the same trace",
+    "G6": "1 000 kills of the server, 300 in a cluster, 200 of PostgreSQL, under load: nothing "
+          "acknowledged lost",
+    "G7": "10 000 power cuts: nothing lost, and without syncs something is",
+    "G8": "failing syncs, full disks, few descriptors: nothing acknowledged falsely, no crash",
+    "G9": "300 pauses of an owner beyond its lease, 200 partitions: no write of a zombie",
+    "G10": "clocks that are stepped, skewed, drift, and stand still in a suspend",
+    "G11": "the lease of a shard explored whole by Spin, with broken variants that it finds",
+    "G12": "5 × 10⁸ fuzzed inputs for each parser",
+    "G13": "all time zones, 20 years, 50 expressions, against croner",
+    "G14": "10⁷ tasks cancelled give their memory back; 8 hours under load stay bounded in memory, "
+           "descriptors and disk",
+    "G15": "10⁶ tasks due in one second in a queue leave the others in time",
+    "G16": "a start with 10⁷ tasks, a tenth of them overdue",
+    "G17": "tasks come and go under a transaction that is held for long",
+    "G18": "at least 90 % of 100 mutants killed; branch coverage",
+}
+
+GOALS = (
+    Goal("G1 every queue against sorted sets", WHEEL_TEST,
+         "TimerQueueModel/*.AgreesWithSortedSets", "DETENT_MODEL_OPS", 10**8, 10**9),
+    Goal("G1 the same under ASan and UBSan", WHEEL_TEST_ASAN,
+         "TimerQueueModel/*.AgreesWithSortedSets", "DETENT_MODEL_OPS", 10**7, 10**8),
+    Goal("G1 operations of threads on the Scheduler under TSan", RUNTIME_TEST_TSAN,
+         "SchedulerStress.*", "DETENT_STRESS_OPS", 10**6, 10**8),
+    Goal("G2 small queues exhaustively", WHEEL_TEST,
+         "TimerQueueExhaustive/*", "DETENT_SMALL_TICKS", 140, 140),
+    Goal("G3 virtual time across landmarks", WHEEL_TEST,
+         "TimerQueueLandmark/*", "DETENT_VIRTUAL_TICKS", 10**8, 10**8),
+    Goal("G4 explored schedules of each scenario", EXPLORE_TEST,
+         "SchedulerSchedules.*", "DETENT_EXPLORE_SCHEDULES", 10**5, 10**6),
+    Goal("G5 a simulated cluster", SIMULATION_TEST,
+         "ClusterSimulation.TheContractHoldsWhateverHappens", "DETENT_CLUSTER_RUNS", 2000, 10**5),
+    Goal("G5 seeds run twice, for the same trace", SIMULATION_TEST,
+         "ClusterSimulation.ASeedSaysAllThatHappens", "DETENT_CLUSTER_TWICE", 200, 1000),
+    Goal("G6 kill -9 of the server under load", FAULTS_TEST, "Kills.*", "DETENT_KILLS", 200, 1000),
+    ScriptGoal("G6 kill -9 of a node of a cluster", CLUSTER + " --faults kill", "^good in",
+               20, 300),
+    ScriptGoal("G6 kill -9 of PostgreSQL under a cluster", CLUSTER + " --faults postgres",
+               "^good in", 20, 200),
+    Goal("G7 power cuts", DURABILITY_TEST, "PowerCuts.*", "DETENT_POWER_CUTS", 2500, 10**4),
+    Goal("G8 failing syncs, besides full disks and few descriptors", FAULTS_TEST,
+         "FailingSync.*:FullDisk.*:FewDescriptors.*", "DETENT_SYNC_FAULTS", 60, 60),
+    ScriptGoal("G9 pauses of a node beyond its lease", CLUSTER + " --faults pause", "^good in",
+               20, 300),
+    ScriptGoal("G9 rounds of two partitions, from the database and from nodes",
+               CLUSTER + " --faults cut_database,cut_nodes", "^good in", 10, 100),
+    Goal("G10 runs of a recurring timer while the wall clock is stepped at random", RUNTIME_TEST,
+         "SchedulerRecurringClock.*:SchedulerWallStep.*", "DETENT_CLOCK_RUNS", 10**4, 10**5),
+    Goal("G10 runs of the engine while its clock is stepped and suspended", ENGINE_TEST,
+         "EngineClock.*", "DETENT_CLOCK_RUNS", 2000, 10**4),
+    ScriptGoal("G11 complete explorations of the model and its variants", "tests/model/explore.py",
+               "^the protocol was explored", 1, 1, needs=()),
+    *map(FuzzGoal, ("beanstalk_commands", "config_files", "http_messages", "json_bodies",
+                    "cron_expressions", "stored_tasks", "stored_schedules")),
+    FuzzGoal("http_routes", run_size=10**5, release_size=5 * 10**6),
+    FuzzGoal("timer_queue", run_size=10**4, release_size=10**6),
+    Goal("G13 zones in which cron agrees with croner", ORACLE_TEST,
+         "CronOracle.AgreesWithCroner", "DETENT_ORACLE_ZONES", 20, 447),
+    Goal("G14 tasks scheduled and cancelled", FAULTS_TEST,
+         "Memory.*", "DETENT_MEMORY_TASKS", 10**7, 10**7),
+    Goal("G14 seconds of a server under load", FAULTS_TEST, "Endurance.*",
+         "DETENT_ENDURANCE_SECONDS", 1800, 8 * 3600),
+    Goal("G14 times that the same tasks fail and are released, for the disk", FAULTS_TEST,
+         "Disk.*", "DETENT_DISK_CYCLES", 1000, 1000),
+    Goal("G15 tasks due in one second beside a calm queue", ENGINE_TEST,
+         "EngineStorm.AMillionTasksOfASecondLeaveTheOthersInTime", "DETENT_STORM_TASKS", 10**6,
+         10**6),
+    Goal("G16 a start with overdue tasks", FAULTS_TEST,
+         "Boot.*", "DETENT_BOOT_TASKS", 10**7, 10**7),
+    Goal("G17 tasks that came and went under a held transaction", POSTGRES_TEST,
+         "PostgresBloatTest.*", "DETENT_BLOAT_TASKS", 10**5, 10**6),
+    ScriptGoal("G18 mutants", "tools/mutate --count {size} --seed {seed}", "^mutate: at least 90 %",
+               25, 100, needs=()),
+)
