@@ -56,7 +56,9 @@ TEST(Occupancy, CountsAndFindsItsBits) {
   occupied.remove(20);
   occupied.remove(55);
   EXPECT_FALSE(occupied.full());
+  EXPECT_TRUE(occupied.contains(19));
   EXPECT_FALSE(occupied.contains(20));
+  EXPECT_TRUE(occupied.contains(21));
   EXPECT_EQ(occupied.count(), Occupancy::kCapacity - 2);
   EXPECT_EQ(occupied.add(), 20u) << "the lowest hole";
   EXPECT_EQ(occupied.first(), 0u);
