@@ -66,13 +66,13 @@ class Page(unittest.TestCase):
         row = report.row_of(GOALS[0], [], {GOALS[0].name: "the machine is small"})
         self.assertEqual(row[3], "**not run**: the machine is small")
 
-    def test_every_reason_is_one_of_a_goal_that_is_short_of_its_size(self):
-        runs = [json.loads(line) for line in report.LEDGER.read_text().splitlines()]
-        for name in json.loads(report.NOT_RUN.read_text()):
-            goals = [goal for goal in GOALS if goal.name.startswith(name)]
-            self.assertTrue(goals, name)
-            for goal in goals:
-                self.assertLess(soak.done(goal, runs), goal.release_size, name)
+    def test_every_reason_is_one_of_a_goal(self):
+        for name in json.loads(report.NOT_RUN.read_text(encoding="utf-8")):
+            self.assertTrue(any(goal.name.startswith(name) for goal in GOALS), name)
+
+    def test_what_was_run_in_part_needs_no_reason(self):
+        row = report.row_of(GOALS[0], [run_of(GOALS[0], 10**8)], {GOALS[0].name: "none was run"})
+        self.assertEqual(row[3], "passed, 10 % of it")
 
 
 class Goals(unittest.TestCase):
