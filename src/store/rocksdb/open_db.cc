@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "detent/check.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/format_upgrade.h"
 #include "store/rocksdb/meta_keys.h"
@@ -30,6 +31,8 @@ constexpr std::uint64_t kLeastBuffer = std::uint64_t{64} << 10;
 // Of all logs together, and in buffers: replay fills the buffers with what is in the logs.
 constexpr std::uint64_t kMostLog = 64 * kMiB;
 constexpr std::uint64_t kMostLogInBuffers = 4;
+// The first without holding writers back; of the others one is enough, as a rule.
+constexpr int kIngestAttempts = 5;
 // Buffers are looked at when this part of the largest was written: half of the smallest.
 constexpr std::uint64_t kLooksABuffer = 32;
 
@@ -218,6 +221,7 @@ rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability)
   options.sync = durability == Durability::synced;
   rocksdb::Status status;
   if (batch.Count() > 0) {
+    const MutexLock lock(writing_);
     status = db_->Write(options, &batch);
     is_synced_ = options.sync;
   } else if (options.sync) {
@@ -227,6 +231,31 @@ rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability)
   if (status.ok()) status = guard_->status();
   if (status.ok()) flush_full_buffers(batch.GetDataSize());
   return status;
+}
+
+/// Where a buffer overlaps with a table, RocksDB flushes it first, with writers held back. But it
+/// goes on when the flush is done and may not have shown itself yet: then 7.8 with its assertions
+/// on, as Debian builds it, stops the process (facebook/rocksdb #13045). So it is told never to; it
+/// refuses instead, and what overlaps is flushed here, with writers held back if they were faster.
+rocksdb::Status OpenDb::ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables) {
+  rocksdb::Status status = flush_and_ingest(tables);
+  for (int i = 1; i < kIngestAttempts && status.IsInvalidArgument(); ++i) {
+    const MutexLock lock(writing_);
+    status = flush_and_ingest(tables);
+  }
+  return status;
+}
+
+rocksdb::Status OpenDb::flush_and_ingest(
+    const std::vector<rocksdb::IngestExternalFileArg>& tables) {
+  rocksdb::FlushOptions flush;
+  flush.allow_write_stall = true;
+  for (const rocksdb::IngestExternalFileArg& table : tables) {
+    DETENT_CHECK(!table.options.allow_blocking_flush);
+    const rocksdb::Status status = db_->Flush(flush, table.column_family);
+    if (!status.ok()) return status;
+  }
+  return db_->IngestExternalFiles(tables);
 }
 
 /// RocksDB flushes full buffers by itself, but when one write fills those of two families and the

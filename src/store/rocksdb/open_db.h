@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "store/rocksdb/data_folder.h"
 #include "store/rocksdb/log_guard.h"
@@ -43,8 +44,8 @@ struct StoreSeams {
   std::function<void(StoreStep, rocksdb::DB&)> at_step = {};
 };
 
-/// Owns the database and its folder's lock. Confined to the store's thread, but for db(), the
-/// families and the settle folder; RocksDB's own threads flush and compact behind it.
+/// Owns the database and its folder's lock. Confined to the store's thread, but for db(), ingest(),
+/// the families and the settle folder; RocksDB's own threads flush and compact behind it.
 class OpenDb {
  public:
   /// Opens, or makes, the database and checks that this program can read it; an older format is
@@ -65,6 +66,10 @@ class OpenDb {
   /// batch, of new_batch(), or nothing: it is one record of the log. An empty one that is to be
   /// synced syncs what was written before.
   rocksdb::Status write(rocksdb::WriteBatch& batch, Durability durability);
+  /// Adds tables to their families, all or none. On any thread. Writes wait for it only when one of
+  /// them, made meanwhile, lies between what is added: then for as long as a few small flushes
+  /// take. Requires: allow_blocking_flush is false in `tables`.
+  rocksdb::Status ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables);
   rocksdb::ColumnFamilyHandle* accepted() noexcept { return families_[0]; }
   rocksdb::ColumnFamilyHandle* due() noexcept { return families_[1]; }
   rocksdb::ColumnFamilyHandle* lanes() noexcept { return families_[2]; }
@@ -101,6 +106,7 @@ class OpenDb {
   Result<void> check_format();
   Result<bool> is_empty();
   void flush_full_buffers(std::size_t written);
+  rocksdb::Status flush_and_ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables);
 
   DataFolder folder_;
   StoreSeams seams_;
@@ -110,6 +116,7 @@ class OpenDb {
   std::unique_ptr<rocksdb::DB> db_;
   bool is_synced_ = true;                               // all that was written
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is RocksDB's own
+  Mutex writing_;  // held by who writes, or keeps others from it: across I/O, as RocksDB's own is
 };
 
 }  // namespace detent

@@ -64,6 +64,7 @@ class Table {
     arg.external_files = {path_};
     arg.options.move_files = true;
     arg.options.write_global_seqno = false;
+    arg.options.allow_blocking_flush = false;
   }
 
  private:
@@ -186,14 +187,7 @@ Result<void> Job::ingest() {
   std::vector<rocksdb::IngestExternalFileArg> args;
   for (const Table* const table : {&ids_table_, &due_table_, &lanes_table_}) table->collect(args);
   if (args.empty()) return ok();
-  // RocksDB flushes a memtable that overlaps with writers held back; here, ahead, they are not.
-  rocksdb::FlushOptions flush;
-  flush.allow_write_stall = true;
-  for (const rocksdb::IngestExternalFileArg& arg : args) {
-    const rocksdb::Status status = db_.db().Flush(flush, arg.column_family);
-    if (!status.ok()) return settle_error(status);
-  }
-  const rocksdb::Status status = db_.db().IngestExternalFiles(args);
+  const rocksdb::Status status = db_.ingest(args);
   if (!status.ok()) return settle_error(status);
   return ok();
 }
