@@ -104,17 +104,21 @@ class Storm {
 
   /// A worker: leases, completes, again. It lives on the engine's thread.
   void work(const std::string& queue, std::size_t max) {
-    (void)thread_->post([=, this](Engine& engine) { lease(engine, queue, max); });
+    (void)thread_->post([=, this](Engine& engine) { lease(engine, queue, max); }, of(queue));
+  }
+  static EngineThread::QueueOf of(const std::string& queue) {
+    return [queue](const Engine& /*engine*/) { return queue; };
   }
   void lease(Engine& engine, const std::string& queue, std::size_t max) {
     LeaseRequest request{.queue = queue, .max = max};
     engine.lease_or_wait(request, seconds{30}, [=, this](Result<std::vector<LeasedTask>> tasks) {
       if (!tasks || tasks->empty()) return;
       if (queue == "calm") note(*tasks);
-      (void)thread_->post([=, this, tasks = *std::move(tasks)](Engine& later) {
+      auto complete = [=, this, tasks = *std::move(tasks)](Engine& later) {
         for (const LeasedTask& task : tasks) (void)later.complete(task.lease);
         lease(later, queue, max);
-      });
+      };
+      (void)thread_->post(std::move(complete), of(queue));
     });
   }
   void note(const std::vector<LeasedTask>& tasks) {

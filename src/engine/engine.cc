@@ -197,7 +197,7 @@ Result<void> Engine::cancel(TaskId id) {
 Result<std::vector<LeasedTask>> Engine::lease(const LeaseRequest& request) {
   if (stopped_by_) return *stopped_by_;
   TRY(validate(request));
-  serve_waits();  // who waits came first
+  serve_waits_before(request);
   if (!request.other_queues.empty()) return lease_most_urgent(request);
   return lease_from(request.queue, request);
 }
@@ -256,7 +256,7 @@ void Engine::end_waits() {
 Result<std::vector<LeasedTask>> Engine::take_ready(Queue& queue, ReadyTasks& ready,
                                                    const LeaseRequest& request,
                                                    const LoadedTask* until) {
-  const std::size_t most = std::min(request.max, allowance(queue));
+  const std::size_t most = std::min({request.max, allowance(queue), share_of(queue)});
   std::vector<LoadedTask*> picked;
   auto it = ready.in_memory.begin();
   while (picked.size() < most) {

@@ -266,6 +266,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   void abandon_wait(WaitId id);
   /// Ends every wait and lets none begin, for a stop.
   void end_waits();
+  /// Whether a worker waits for a task.
+  bool has_waits() const noexcept { return waits_.size() > 0; }
 
   // For the deliverer of webhooks, of which there is one: engine_deliver.cc. What it leases it ends
   // with the same verbs as a worker; what it does not end runs out, and a crash gives it back.
@@ -547,7 +549,11 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   void want_serving(Queue& queue);
   void serve_later(Queue& queue);
   void hold_back(Queue& queue);
+  void serve_due();
   void serve_waits();
+  void serve_waits_before(const LeaseRequest& request);
+  std::size_t serve_next(Queue& queue);
+  std::size_t share_of(const Queue& queue) noexcept;
   void finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer);
   void forget_if_unused(Queue& queue);
   template <class T>
@@ -658,10 +664,11 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   WallTime latest_ready_{};              // no ready task in memory is due after it
   WaitId last_wait_ = 0;
   bool waits_ended_ = false;
-  std::vector<Queue*> to_serve_;                // have ready tasks and waiting workers
+  std::deque<Queue*> to_serve_;                 // have ready tasks and waiting workers; a ring
   std::deque<Queue*> to_deliver_;               // have deliveries; the next in turn first
   std::vector<Queue*> held_;                    // likewise, but the deliverer does not want them
   std::set<std::pair<Tick, Queue*>> serve_at_;  // one or the other, held back by a limit
+  Tick shared_until_ = 0;  // workers of several queues were there of late: share_of()
   std::unique_ptr<DeliveryWait> delivery_wait_;
   bool is_deliverers_turn_ = false;  // whoever took last is served second
 

@@ -13,16 +13,20 @@ EngineThread::EngineThread(OpenEngine opened, Clock& clock, EngineEvents events)
 
 EngineThread::~EngineThread() { stop(); }
 
-bool EngineThread::post(Command command) { return post(std::move(command), Room::limited); }
+bool EngineThread::post(Command command, QueueOf queue) {
+  return post({std::move(command), std::move(queue)}, Room::limited);
+}
 
-void EngineThread::post_end(Command command) { (void)post(std::move(command), Room::always); }
+void EngineThread::post_end(Command command, QueueOf queue) {
+  (void)post({std::move(command), std::move(queue)}, Room::always);
+}
 
-bool EngineThread::post(Command command, Room room) {
+bool EngineThread::post(Posted posted, Room room) {
   {
     const MutexLock lock(mutex_);
     if (stopping_) return false;
-    if (room == Room::limited && commands_.size() >= kMaxCommands) return false;
-    commands_.push_back(std::move(command));
+    if (room == Room::limited && commands_.size() + in_turns_ >= kMaxCommands) return false;
+    commands_.push_back(std::move(posted));
     if (commands_.size() > 1) return true;  // the first one rang
   }
   bell_.ring();
@@ -39,9 +43,10 @@ void EngineThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool EngineThread::take_commands(std::vector<Command>& commands) {
+bool EngineThread::take_commands(std::vector<Posted>& posted) {
   const MutexLock lock(mutex_);
-  commands.swap(commands_);
+  posted.swap(commands_);
+  in_turns_ = turns_.size();
   return !stopping_;
 }
 
@@ -53,19 +58,45 @@ void EngineThread::sleep() {
 }
 
 void EngineThread::run() {
-  for (bool going_on = true; going_on;) {
-    std::vector<Command> commands;
-    going_on = take_commands(commands);  // once it is false nothing more can be posted
+  for (bool going_on = true; going_on || !turns_.empty();) {
+    std::vector<Posted> posted;
+    going_on = take_commands(posted);  // once it is false nothing more can be posted
     opened_.engine->catch_up();
-    for (Command& command : commands) command(*opened_.engine);
+    run_slice(posted);
+    const MonotonicTime start = clock_.now();
     if (const Result<void> turned = opened_.engine->turn(); !turned) note_failure(turned.error());
+    turn_took_ = clock_.now() - start;
     if (has_failed_) try_reopen();
-    commands.clear();  // with what they hold, before a long sleep
-    if (going_on) sleep();
+    posted.clear();  // with what they hold, before a long sleep
+    run_.clear();
+    if (going_on && turns_.empty()) sleep();
   }
   (void)opened_.engine->close();  // whoever waits for a commit is told how it went
   opened_.engine.reset();
   opened_.store.reset();
+}
+
+/// As a rule all that was posted fits in, and nobody asks which queue it is for.
+void EngineThread::run_slice(std::vector<Posted>& posted) {
+  Engine& engine = *opened_.engine;
+  const MonotonicTime start = clock_.now();
+  auto next = posted.begin();
+  if (turns_.empty()) {
+    while (next != posted.end() && clock_.now() - start < slice()) (next++)->command(engine);
+  }
+  for (; next != posted.end(); ++next) {
+    turns_.add(next->queue ? next->queue(engine) : std::string(), std::move(next->command));
+  }
+  while (!turns_.empty() && clock_.now() - start < slice()) {
+    run_.push_back(turns_.take());
+    run_.back()(engine);
+  }
+}
+
+MonotonicTime::duration EngineThread::slice() const noexcept {
+  const bool is_shared = turns_.queues() > 1 || opened_.engine->has_waits();
+  return std::clamp<MonotonicTime::duration>(turn_took_, is_shared ? kSharedSlice : kSlice,
+                                             kLongestSlice);
 }
 
 void EngineThread::note_failure(const Error& error) {

@@ -4,6 +4,11 @@
 // form the next batch, so the number of syncs falls as the load rises and an idle engine answers
 // after one.
 //
+// When they are more than a **slice** of time holds, the rest waits for the turns after it, and is
+// run by queues: one command of each in turn (command_turns.h). Between slices what is due is fired
+// and waiting workers are served. So whoever floods one queue delays the others by a slice and one
+// command, not by the flood. Commands that name no queue are one more among them, in their order.
+//
 // When the store fails nothing more is acknowledged: what the failed write was for is answered
 // `unavailable`, as everything after it. The thread then closes the store and opens it again, once
 // a second until it can; the new engine starts from what is on disk, under a new epoch.
@@ -13,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,6 +26,7 @@
 #include "base/result.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
+#include "engine/command_turns.h"
 #include "engine/engine.h"
 
 namespace detent {
@@ -44,12 +51,22 @@ struct EngineEvents {
 
 class EngineThread {
  public:
-  using Command = UniqueFunction<void(Engine&)>;
+  using Command = CommandTurns::Command;
+  /// The queue that a command is for; asked at most once, before the command runs, on the engine's
+  /// thread, and only when it is not run in the slice in which it came.
+  using QueueOf = UniqueFunction<std::string(const Engine&)>;
   /// Most commands that may wait; further ones are refused.
   static constexpr std::size_t kMaxCommands = 100'000;
   /// An idle engine wakes so often to look whether the wall clock was stepped, and a failed one to
   /// open its store again.
   static constexpr std::chrono::seconds kLongestSleep{1};
+  /// How long commands are run before the engine looks at what is due, give or take the last of
+  /// them: while workers wait, or commands for several queues do; and in any case. No less than the
+  /// turn before took for all else, of which its sync may be most: so commands get half of the
+  /// time, up to the longest.
+  static constexpr std::chrono::milliseconds kSharedSlice{1};
+  static constexpr std::chrono::milliseconds kSlice{5};
+  static constexpr std::chrono::milliseconds kLongestSlice{20};
 
   /// Starts the thread. `clock` is the engine's and must outlive this.
   EngineThread(OpenEngine opened, Clock& clock, EngineEvents events = {});
@@ -60,10 +77,13 @@ class EngineThread {
 
   /// Has `command` run on the engine's thread, soon, with the engine there is then. Never blocks.
   /// Returns false, and drops the command, when too many wait or the thread is stopping.
-  [[nodiscard]] bool post(Command command) DETENT_EXCLUDES(mutex_);
+  /// It runs after all commands of the same queue that were posted before it, and before those
+  /// posted after it; without `queue` likewise among those without one. Commands of different
+  /// queues may change places.
+  [[nodiscard]] bool post(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
   /// The same for what ends something that was posted before, which must not be lost: never refused
   /// for the number of those that wait, only dropped when the thread is stopping.
-  void post_end(Command command) DETENT_EXCLUDES(mutex_);
+  void post_end(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
 
   /// Answers every wait, runs what was posted before, commits, closes the store, and joins.
   /// Idempotent; not from the engine's own thread.
@@ -71,13 +91,19 @@ class EngineThread {
 
  private:
   enum class Room : std::uint8_t { limited, always };
-  bool post(Command command, Room room) DETENT_EXCLUDES(mutex_);
+  struct Posted {
+    Command command;
+    QueueOf queue;
+  };
+  bool post(Posted posted, Room room) DETENT_EXCLUDES(mutex_);
   void run();
+  void run_slice(std::vector<Posted>& posted);
+  MonotonicTime::duration slice() const noexcept;
   void sleep();
   void note_failure(const Error& error);
   void try_reopen();
   /// Gives what was posted; returns false when the thread is to stop.
-  bool take_commands(std::vector<Command>& commands) DETENT_EXCLUDES(mutex_);
+  bool take_commands(std::vector<Posted>& posted) DETENT_EXCLUDES(mutex_);
 
   // Constant after construction.
   Clock& clock_;
@@ -88,12 +114,16 @@ class EngineThread {
   // Guarded by mutex_.
   Mutex joining_;  // only one of several callers of stop() joins
   Mutex mutex_;
-  std::vector<Command> commands_ DETENT_GUARDED_BY(mutex_);
+  std::vector<Posted> commands_ DETENT_GUARDED_BY(mutex_);
+  std::size_t in_turns_ DETENT_GUARDED_BY(mutex_) = 0;  // turns_.size() when they were taken last
   bool stopping_ DETENT_GUARDED_BY(mutex_) = false;
 
   // Touched only by the engine's thread.
   OpenEngine opened_;
   EngineEvents events_;
+  CommandTurns turns_;        // taken, and not run yet
+  std::vector<Command> run_;  // in this turn; kept until it is over, with what they hold
+  MonotonicTime::duration turn_took_{0};  // the last one, without the commands before it
   bool has_failed_ = false;
   MonotonicTime next_reopen_{};
 

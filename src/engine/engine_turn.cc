@@ -1,6 +1,7 @@
 // What happens by itself as time passes: firing, leases that run out, waiting workers, the commit,
 // and the load window.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "detent/check.h"
@@ -13,10 +14,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Timers fired or moved in one turn, so that requests and commits come between in a storm: a few
-/// milliseconds. More when turns are long, or firing would fall behind: for half of the time since
+/// Timers fired or moved in one go, so that requests and commits come between in a storm: about a
+/// millisecond. More when turns are long, or firing would fall behind: for half of the time since
 /// the last turn, but no longer than this.
-constexpr std::size_t kFireLimit = 10'000;
+constexpr std::size_t kFireLimit = 2'000;
 constexpr milliseconds kMostFireTime{10};
 /// So many fired in one turn are a storm.
 constexpr std::uint64_t kStormTasks = 16;
@@ -24,8 +25,13 @@ constexpr std::uint64_t kStormTasks = 16;
 constexpr std::size_t kLeaseEndLimit = 256;
 /// How long a lease that ran out waits when the store could not be read.
 constexpr milliseconds kReadRetry{1'000};
-/// Tasks handed to waiting workers in one turn; a KiB of payload counts as one, too.
-constexpr std::size_t kServeLimit = 2'000;
+/// Tasks handed to waiting workers in one go, but for those of the last answer; a KiB of payload
+/// counts as one, too. About a millisecond.
+constexpr std::size_t kServeLimit = 256;
+/// Tasks that a worker is handed at once while workers of other queues wait, and so long after:
+/// they are at work, and will wait again.
+constexpr std::size_t kShare = 128;
+constexpr Tick kSharedTicks = 1'000;
 /// Ids left out at a start whose commits are not synced at once: more than are given out between
 /// two syncs, so that none of those that a power cut made be forgotten is given out again.
 constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
@@ -96,10 +102,7 @@ Result<void> Engine::turn() {
   if (!stopped_by_) {
     notice_clock();
     decide_schedules();
-    fire_due();
-    if (is_deliverers_turn_) serve_delivery_wait();
-    serve_waits();
-    serve_delivery_wait();
+    serve_due();
   }
   const std::uint64_t fired = counters_.fired - std::exchange(fired_before_turn_, counters_.fired);
   const bool is_storm = fired >= kStormTasks;
@@ -140,6 +143,14 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
     wakeup = std::min(wakeup.value_or(sync_at), sync_at);
   }
   return wakeup;
+}
+
+/// What is due becomes ready, and goes to those who wait for it.
+void Engine::serve_due() {
+  fire_due();
+  if (is_deliverers_turn_) serve_delivery_wait();
+  serve_waits();
+  serve_delivery_wait();
 }
 
 void Engine::catch_up() {
@@ -241,37 +252,76 @@ void Engine::hold_back(Queue& queue) {
   if (!settings.paused && !awaits_a_lease) serve_later(queue);
 }
 
+/// How many tasks of the queue may go out in one answer: who has a backlog and asks for a thousand
+/// would make the workers of other queues, if there are any, wait for as long as it takes to read
+/// them.
+std::size_t Engine::share_of(const Queue& queue) noexcept {
+  const bool do_others_wait = waits_.size() > queue.waits.size();
+  if (do_others_wait) shared_until_ = time_.now() + kSharedTicks;
+  return time_.now() < shared_until_ ? kShare : std::numeric_limits<std::size_t>::max();
+}
+
+/// The queues take turns, each with as many answers as make up its share.
 void Engine::serve_waits() {
+  for (std::size_t served = 0; served < kServeLimit && !to_serve_.empty();) {
+    Queue& queue = *to_serve_.front();
+    to_serve_.pop_front();
+    std::size_t share = serve_next(queue);
+    while (share < kShare && queue.to_serve) {
+      std::erase(to_serve_, &queue);
+      share += serve_next(queue);
+    }
+    served += share;
+    forget_if_unused(queue);
+  }
+}
+
+/// Workers that wait for the queues of a request came before it.
+void Engine::serve_waits_before(const LeaseRequest& request) {
+  const auto serve = [this](const std::string& name) {
+    const auto it = queues_.find(name);
+    if (it == queues_.end()) return;
+    Queue& queue = *it->second;
+    for (std::size_t served = 0; served < kServeLimit && queue.to_serve;) {
+      std::erase(to_serve_, &queue);
+      served += serve_next(queue);
+    }
+    forget_if_unused(queue);
+  };
+  serve(request.queue);
+  for (const std::string& name : request.other_queues) serve(name);
+}
+
+/// Serves the worker that has waited longest for a task of this queue, which was just taken out of
+/// the ring; it is there again when there may be more to do. Returns the tasks handed out, with a
+/// KiB of payload as one more.
+std::size_t Engine::serve_next(Queue& queue) {
+  queue.to_serve = false;
+  if (queue.waits.empty() || !queue.has_work()) return 0;
+  if (allowance(queue) == 0) {
+    hold_back(queue);
+    return 0;
+  }
+  Wait& wait = *queue.waits.begin()->second;
+  Queue* from = &queue;
+  if (wait.queues.size() > 1) {
+    const Result<Queue*> first = most_urgent(wait.queues, &wait);
+    if (first) from = *first;
+  }
   std::size_t served = 0;
-  for (Queue* queue : std::exchange(to_serve_, {})) {
-    queue->to_serve = false;
-    while (!queue->waits.empty() && queue->has_work()) {
-      if (served >= kServeLimit) {
-        want_serving(*queue);  // in the next turn
-        break;
-      }
-      if (allowance(*queue) == 0) {
-        hold_back(*queue);
-        break;
-      }
-      Wait& wait = *queue->waits.begin()->second;
-      Queue* from = queue;
-      if (wait.queues.size() > 1) {
-        // None: what was ready could not be read.
-        const Result<Queue*> first = most_urgent(wait.queues, &wait);
-        if (first && *first == nullptr) continue;
-        if (first) from = *first;
-      }
-      Result<std::vector<LeasedTask>> tasks = take_ready(*from, from->ready, wait.request);
-      if (tasks && tasks->empty()) continue;  // what was ready could not be read; it is set aside
+  if (from != nullptr) {
+    Result<std::vector<LeasedTask>> tasks = take_ready(*from, from->ready, wait.request);
+    // Empty: what was ready could not be read; it is set aside.
+    if (!tasks || !tasks->empty()) {
       if (tasks) {
         is_deliverers_turn_ = true;
         for (const LeasedTask& task : *tasks) served += 1 + task.task.payload.data.size() / 1024;
       }
       finish_wait(wait, std::move(tasks));
     }
-    forget_if_unused(*queue);
   }
+  if (!queue.waits.empty() && queue.has_work()) want_serving(queue);
+  return served;
 }
 
 void Engine::finish_wait(Wait& wait, Result<std::vector<LeasedTask>> answer) {

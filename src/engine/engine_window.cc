@@ -15,11 +15,14 @@ using std::chrono::milliseconds;
 /// Tasks read at a time from the due order, and from a ready lane: some tenths of a millisecond in
 /// which nobody else is served.
 constexpr std::size_t kPageTasks = 128;
-constexpr std::size_t kHeadTasks = 1'000;
+constexpr std::size_t kHeadTasks = 256;
 /// Tasks moved to a ready lane at a time: their records are read and written whole.
 constexpr std::size_t kMoveTasks = 64;
 /// Moves to the ready lanes give way to what is due, but not more often than this in a row.
 constexpr int kMostWaived = 15;
+/// What moves in the memory's favour in one turn takes no longer than this: a turn that was long
+/// because the disk was slow need not be made up for.
+constexpr milliseconds kMostTending{10};
 /// How long after an attempt in vain the window may try to shrink again, and by which part of what
 /// is scheduled in it it does.
 constexpr milliseconds kShrinkPause{1'000};
@@ -142,10 +145,12 @@ void Engine::shrink_window() {
 
 /// One step at least of what the memory needs, if it needs any: the next page, tasks behind a cut,
 /// ready tasks to their lane. More for as long as the turn has taken so far, so that all this keeps
-/// up with the load, and requests wait at most twice as long.
+/// up with the load, and requests wait at most twice as long. Who waits for a task that becomes due
+/// meanwhile waits for one step.
 Result<void> Engine::tend_memory(MonotonicTime turn_start, Load load) {
   const MonotonicTime start = clock_.now();
   const bool may_move = !gives_way(load);
+  const auto most = std::min<MonotonicTime::duration>(start - turn_start, kMostTending);
   do {
     const bool has_page = wants_page();
     if (has_page) TRY(load_page());
@@ -158,7 +163,10 @@ Result<void> Engine::tend_memory(MonotonicTime turn_start, Load load) {
     } else if (!has_page) {
       break;
     }
-  } while (clock_.now() - start < start - turn_start);
+    if (!has_waits() && delivery_wait_ == nullptr) continue;
+    serve_due();
+    TRY(commit());
+  } while (clock_.now() - start < most);
   return ok();
 }
 

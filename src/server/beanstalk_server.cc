@@ -36,7 +36,8 @@ class Connection final : public net::StreamHandler {
         stream_(*stream),
         session_(std::make_shared<BeanstalkSession>(hub, stream)),
         parser_(kMaxPayloadBytes) {
-    has_opened_ = hub_.engine.post([session = session_](Engine&) { session->open(); });
+    has_opened_ =
+        hub_.engine.post([session = session_](Engine&) { session->open(); }, session_->queue());
   }
 
   void on_bytes(std::string_view bytes) override { pump(bytes); }
@@ -49,7 +50,8 @@ class Connection final : public net::StreamHandler {
   }
   void on_closed() override {
     if (!has_opened_) return;
-    hub_.engine.post_end([session = session_](Engine& engine) { session->close(engine); });
+    hub_.engine.post_end([session = session_](Engine& engine) { session->close(engine); },
+                         session_->queue());
   }
 
  private:
@@ -88,7 +90,7 @@ class Connection final : public net::StreamHandler {
   }
 
   void post(EngineThread::Command command) {
-    if (!hub_.engine.post(std::move(command))) stream_.close();
+    if (!hub_.engine.post(std::move(command), session_->queue())) stream_.close();
   }
 
   BeanstalkHub& hub_;

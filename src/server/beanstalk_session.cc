@@ -78,8 +78,8 @@ void BeanstalkSession::send() {
 
 /// Goes on when the engine has served others.
 BeanstalkSession::Step BeanstalkSession::go_on_later() {
-  const bool is_posted =
-      hub_.engine.post([self = shared_from_this()](Engine& engine) { self->go_on(engine); });
+  const auto go_on = [self = shared_from_this()](Engine& engine) { self->go_on(engine); };
+  const bool is_posted = hub_.engine.post(go_on, queue());
   return is_posted ? Step::waits : Step::answered;
 }
 
@@ -144,7 +144,7 @@ void BeanstalkSession::wake(Result<std::vector<LeasedTask>> tasks) {
     if (!tasks || tasks->empty()) return;
     hold(tasks->front());
     hub_.engine.post_end(
-        [self = shared_from_this()](Engine& engine) { self->give_back_some(engine); });
+        [self = shared_from_this()](Engine& engine) { self->give_back_some(engine); }, queue());
     return;
   }
   count_waits(~std::uint64_t{0});
@@ -221,7 +221,8 @@ void BeanstalkSession::give_back_some(Engine& engine) {
     held_.erase(held_.begin());
   }
   if (held_.empty()) return;
-  hub_.engine.post_end([self = shared_from_this()](Engine& later) { self->give_back_some(later); });
+  hub_.engine.post_end([self = shared_from_this()](Engine& later) { self->give_back_some(later); },
+                       queue());
 }
 
 }  // namespace detent::server

@@ -33,6 +33,14 @@ class BeanstalkSession final : public std::enable_shared_from_this<BeanstalkSess
   BeanstalkSession(BeanstalkHub& hub, std::weak_ptr<net::Stream> stream);
 
   void open();
+  /// What the client takes from or, if it only puts, puts to. All that is posted for a client is
+  /// posted with this: only what is posted changes it, so that runs in the order of the posts. On
+  /// any thread.
+  EngineThread::QueueOf queue() {
+    return [self = shared_from_this()](const Engine& /*engine*/) {
+      return self->is_worker_ ? self->reserve_.queue : self->used_;
+    };
+  }
   /// Requires: the batch before has been answered.
   void run(Engine& engine, std::vector<beanstalk::Input> inputs);
   /// After what was sent has been taken: the rest of the batch. Requires: has_more().

@@ -257,6 +257,7 @@ void Routes::schedule(const Call& call) {
     return call.reply.send_error(allowed.error());
   }
   keep_trace(call.request, *request);
+  EngineThread::QueueOf queue = for_queue(request->queue);
   run(
       call.reply,
       [request = *std::move(request)](Engine& engine) { return engine.schedule(request); },
@@ -264,7 +265,8 @@ void Routes::schedule(const Call& call) {
         reply.send({.status = view.was_there ? 200 : 201,
                     .body = json::render_accepted(view),
                     .headers = {{"location", "/v1/tasks/" + to_string(view.task.id)}}});
-      });
+      },
+      std::move(queue));
 }
 
 void Routes::schedule_batch(const Call& call) {
@@ -277,6 +279,10 @@ void Routes::schedule_batch(const Call& call) {
     if (!allowed) request = allowed.error();
     if (request) keep_trace(call.request, *request);
   }
+  const auto first =
+      std::ranges::find_if(*requests, [](const auto& each) { return each.has_value(); });
+  EngineThread::QueueOf queue;
+  if (first != requests->end()) queue = for_queue((*first)->queue);
   const auto schedule_all = [requests = *std::move(requests)](
                                 Engine& engine) -> Result<std::vector<Result<TaskSnapshot>>> {
     std::vector<Result<TaskSnapshot>> results;
@@ -287,10 +293,10 @@ void Routes::schedule_batch(const Call& call) {
     }
     return results;
   };
-  run(call.reply, schedule_all,
-      [](const HttpReply& reply, const std::vector<Result<TaskSnapshot>>& results) {
-        reply.send_json(200, json::render_schedule_results(results));
-      });
+  const auto answer = [](const HttpReply& reply, const std::vector<Result<TaskSnapshot>>& results) {
+    reply.send_json(200, json::render_schedule_results(results));
+  };
+  run(call.reply, schedule_all, answer, std::move(queue));
 }
 
 void Routes::get_task(const Call& call) {
@@ -359,12 +365,13 @@ void Routes::cancel_task(const Call& call) {
 void Routes::lease(const Call& call) {
   Result<json::LeaseCall> request = json::parse_lease(call.parameters.front(), call.request.body);
   if (!request) return call.reply.send_error(request.error());
-  const bool posted = engine_.post(
-      [this, reply = call.reply, request = *std::move(request),
-       authorization = std::string(call.request.header("authorization"))](Engine& engine) mutable {
-        lease_or_wait(engine, reply, request, std::move(authorization));
-      });
-  if (!posted) call.reply.send_error(overloaded());
+  EngineThread::QueueOf queue = for_queue(request->lease.queue);
+  auto command = [this, reply = call.reply, request = *std::move(request),
+                  authorization =
+                      std::string(call.request.header("authorization"))](Engine& engine) mutable {
+    lease_or_wait(engine, reply, request, std::move(authorization));
+  };
+  if (!engine_.post(std::move(command), std::move(queue))) call.reply.send_error(overloaded());
 }
 
 void Routes::lease_or_wait(Engine& engine, const HttpReply& reply, const json::LeaseCall& request,
@@ -409,43 +416,47 @@ void Routes::give_back(const std::vector<LeasedTask>& tasks) {
 void Routes::complete(const Call& call) {
   Result<json::LeaseList> leases = json::parse_complete(call.request.body);
   if (!leases) return call.reply.send_error(leases.error());
+  EngineThread::QueueOf queue = for_leases(*leases);
   const auto complete_all = [leases = *std::move(leases), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, leases,
                       [&engine](LeaseToken lease) { return engine.complete(lease); });
   };
-  run(call.reply, complete_all, answer_outcomes);
+  run(call.reply, complete_all, answer_outcomes, std::move(queue));
 }
 
 void Routes::fail(const Call& call) {
   Result<json::FailCall> request = json::parse_fail(call.request.body);
   if (!request) return call.reply.send_error(request.error());
+  EngineThread::QueueOf queue = for_leases(request->leases);
   const auto fail_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
       return engine.fail({.lease = lease, .delay = request.delay, .error = request.error});
     });
   };
-  run(call.reply, fail_all, answer_outcomes);
+  run(call.reply, fail_all, answer_outcomes, std::move(queue));
 }
 
 void Routes::extend(const Call& call) {
   Result<json::ExtendCall> request = json::parse_extend(call.request.body);
   if (!request) return call.reply.send_error(request.error());
+  EngineThread::QueueOf queue = for_leases(request->leases);
   const auto extend_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, request.leases,
                       [&](LeaseToken lease) { return engine.extend(lease, request.by); });
   };
-  run(call.reply, extend_all, answer_outcomes);
+  run(call.reply, extend_all, answer_outcomes, std::move(queue));
 }
 
 void Routes::release(const Call& call) {
   Result<json::ReleaseCall> request = json::parse_release(call.request.body);
   if (!request) return call.reply.send_error(request.error());
+  EngineThread::QueueOf queue = for_leases(request->leases);
   const auto release_all = [request = *std::move(request), caller = call.caller](Engine& engine) {
     return each_lease(engine, caller, request.leases, [&](LeaseToken lease) {
       return engine.release(lease, request.delay, request.priority);
     });
   };
-  run(call.reply, release_all, answer_outcomes);
+  run(call.reply, release_all, answer_outcomes, std::move(queue));
 }
 
 void Routes::metrics(const Call& call) {

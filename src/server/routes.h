@@ -215,13 +215,14 @@ class Routes {
   void change_schedule(const Call& call, ScheduleVerb verb);
   void step(const Backfill& backfill);
 
-  /// Runs `verb` on the engine's thread and hands its result, once it is durable, to `answer`; an
-  /// error on either way is answered as a problem.
+  /// Runs `verb` on the engine's thread, in the turn of `queue` if that is given, and hands its
+  /// result, once it is durable, to `answer`; an error on either way is answered as a problem.
   template <class Verb, class Answer>
-  void run(HttpReply reply, Verb verb, Answer answer);
+  void run(HttpReply reply, Verb verb, Answer answer, EngineThread::QueueOf queue = {});
   /// The same, but an error of `verb` goes to `otherwise`.
   template <class Verb, class Answer, class Otherwise>
-  void run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise);
+  void run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise,
+              EngineThread::QueueOf queue = {});
 
   /// What is done about a task that is not here, and may be with the other system.
   using FarVerb = void (Routes::*)(const Call&, TaskId, UniqueFunction<void()>);

@@ -1,10 +1,13 @@
 // How a route has the engine do something. Private to routes*.cc.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "external/far_tasks.h"
+#include "protocol/json/request_parser.h"
 #include "server/routes.h"
 
 namespace detent::server {
@@ -35,16 +38,30 @@ inline void show_rules_in_force(TaskRules& rules, const QueueSettings& settings)
   if (!rules.backoff) rules.backoff = settings.backoff;
 }
 
+/// For a command on one queue.
+inline EngineThread::QueueOf for_queue(std::string name) {
+  return [name = std::move(name)](const Engine& /*engine*/) { return name; };
+}
+/// For one on the tasks held under these leases, which as a rule are of one queue.
+inline EngineThread::QueueOf for_leases(const json::LeaseList& leases) {
+  const auto first =
+      std::ranges::find_if(leases, [](const auto& lease) { return lease.has_value(); });
+  if (first == leases.end()) return {};
+  return [lease = **first](const Engine& engine) { return std::string(engine.queue_of(lease)); };
+}
+
 template <class Verb, class Answer>
-void Routes::run(HttpReply reply, Verb verb, Answer answer) {
-  run_or(std::move(reply), std::move(verb), std::move(answer),
-         [](const HttpReply& to, const Error& error) { to.send_error(error); });
+void Routes::run(HttpReply reply, Verb verb, Answer answer, EngineThread::QueueOf queue) {
+  run_or(
+      std::move(reply), std::move(verb), std::move(answer),
+      [](const HttpReply& to, const Error& error) { to.send_error(error); }, std::move(queue));
 }
 
 template <class Verb, class Answer, class Otherwise>
-void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise) {
-  const bool posted = engine_.post([reply, verb = std::move(verb), answer = std::move(answer),
-                                    otherwise = std::move(otherwise)](Engine& engine) mutable {
+void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise,
+                    EngineThread::QueueOf queue) {
+  auto command = [reply, verb = std::move(verb), answer = std::move(answer),
+                  otherwise = std::move(otherwise)](Engine& engine) mutable {
     auto result = verb(engine);
     engine.after_commit([reply, result = std::move(result), answer = std::move(answer),
                          otherwise = std::move(otherwise)](const Result<void>& committed) mutable {
@@ -52,8 +69,8 @@ void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwi
       if (!result) return otherwise(reply, result.error());
       answer(reply, *result);
     });
-  });
-  if (!posted) reply.send_error(overloaded());
+  };
+  if (!engine_.post(std::move(command), std::move(queue))) reply.send_error(overloaded());
 }
 
 template <class Verb, class Answer>

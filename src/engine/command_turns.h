@@ -1,0 +1,61 @@
+// Commands that wait for another turn of the engine, by the queue that each is for.
+//
+// One command of each queue in turn, so that thousands that want to work on one queue make those of
+// another wait for one of theirs at most: the round robin of Nagle's fair queueing (RFC 970), where
+// what is large is held small by whoever makes commands. Within a queue they run in the order in
+// which they came. Thread-compatible. O(1) a command, plus a search among the queues that wait.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "detent/check.h"
+#include "detent/unique_function.h"
+
+namespace detent {
+
+class Engine;
+
+class CommandTurns {
+ public:
+  using Command = UniqueFunction<void(Engine&)>;
+
+  /// "" stands for all that are for no queue in particular.
+  void add(const std::string& queue, Command command) {
+    const auto [it, is_new] = waiting_.try_emplace(queue);
+    it->second.push_back(std::move(command));
+    if (is_new) ring_.push_back(it);
+    ++size_;
+  }
+  /// Requires: !empty().
+  Command take() {
+    DETENT_CHECK(!empty());
+    const auto next = ring_.front();
+    ring_.pop_front();
+    Command command = std::move(next->second.front());
+    next->second.pop_front();
+    if (next->second.empty()) {
+      waiting_.erase(next);
+    } else {
+      ring_.push_back(next);
+    }
+    --size_;
+    return command;
+  }
+
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  std::size_t queues() const noexcept { return waiting_.size(); }
+
+ private:
+  using Waiting = std::map<std::string, std::deque<Command>>;
+
+  Waiting waiting_;                     // none of them is empty
+  std::deque<Waiting::iterator> ring_;  // each of them once; the next in turn first
+  std::size_t size_ = 0;
+};
+
+}  // namespace detent
