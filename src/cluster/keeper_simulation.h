@@ -27,22 +27,29 @@ class SimulatedHost final : public ShardHost {
 
   void open(const ShardLease& lease) override {
     DETENT_CHECK(!serves(lease.shard));
-    until_[lease.shard] = MonotonicTime::max();
+    serving_[lease.shard] = {lease, MonotonicTime::max()};
   }
-  void close(ShardNumber shard) override { until_.at(shard) = clock_.now() + close_time_; }
+  void close(ShardNumber shard) override { serving_.at(shard).until = clock_.now() + close_time_; }
   bool is_closed(ShardNumber shard) override { return !serves(shard); }
-  void drop(ShardNumber shard) override { until_.erase(shard); }
+  void drop(ShardNumber shard) override { serving_.erase(shard); }
 
   /// True from open() until it is closed or dropped.
   bool serves(ShardNumber shard) const {
-    const auto it = until_.find(shard);
-    return it != until_.end() && it->second > clock_.now();
+    const auto it = serving_.find(shard);
+    return it != serving_.end() && it->second.until > clock_.now();
   }
+  /// Requires: it serves it.
+  const ShardLease& lease(ShardNumber shard) const { return serving_.at(shard).lease; }
 
  private:
+  struct Serving {
+    ShardLease lease;
+    MonotonicTime until;
+  };
+
   const Clock& clock_;
   const std::chrono::milliseconds close_time_;
-  std::map<ShardNumber, MonotonicTime> until_;
+  std::map<ShardNumber, Serving> serving_;
 };
 
 /// Nodes are numbered from 0 in the order in which they came.
@@ -94,11 +101,8 @@ class KeeperSimulation {
     int owners = 0;
     for (const auto& node : nodes_) {
       if (!node->is_alive || !node->host.serves(shard)) continue;
-      for (const ShardLease& lease : node->keeper.held()) {
-        if (lease.shard != shard) continue;
-        const std::optional<MonotonicTime> until = node->keeper.held_until(lease);
-        owners += until && *until > clock_.now() ? 1 : 0;
-      }
+      const std::optional<MonotonicTime> until = node->keeper.held_until(node->host.lease(shard));
+      owners += until && *until > clock_.now() ? 1 : 0;
     }
     return owners;
   }

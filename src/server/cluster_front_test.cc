@@ -48,12 +48,12 @@ class FakeCaller final : public net::HttpCaller {
 class Client {
  public:
   void ask(ClusterFront& front, net::HttpRequest request) {
-    exchange_ = std::make_shared<net::LocalExchange>(
+    auto exchange = std::make_shared<net::LocalExchange>(
         [answer = answer_](std::optional<net::HttpResponse> response) {
           answer->set_value(std::move(response).value_or(net::HttpResponse{.status = 500}));
           return true;
         });
-    std::shared_ptr<net::LocalExchange> exchange = exchange_.lock();
+    exchange_ = exchange;
     front.handle(std::move(request), net::Responder(std::move(exchange)));
   }
   void go_away() {
@@ -142,10 +142,12 @@ class ClusterFrontTest : public ::testing::Test {
     return std::string(call.request.header(name));
   }
   static net::HttpResponse leased() {
-    return {.status = 200,
-            .body = R"({"tasks":[{"id":"256","queue":"q","payload":1,"attempt":1,)"
-                    R"("due_at":"2026-01-01T00:00:00.000Z","lateness_ms":0,"lease":"1-256",)"
-                    R"("lease_until":"2026-01-01T00:01:00.000Z","headers":{}}]})"};
+    return {
+        .status = 200,
+        .body =
+            R"({"tasks":[{"id":"256","queue":"q","payload":1,"attempt":1,)"
+            R"("priority":5,"due_at":"2026-01-01T00:00:00.000Z","lateness_ms":0,"lease":"1-256",)"
+            R"("lease_until":"2026-01-01T00:01:00.000Z","headers":{}}]})"};
   }
 
   static constexpr ShardLease kLease{.shard = 0, .epoch = 1};
