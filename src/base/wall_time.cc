@@ -229,12 +229,13 @@ Result<milliseconds> parse_iso_duration(Scanner scanner) {
   return sum;
 }
 
-}  // namespace
+void put_digits(char* end, int digits, std::uint32_t value) {
+  for (; digits > 0; --digits, value /= 10) *--end = static_cast<char>('0' + value % 10);
+}
 
-std::string format_rfc3339(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{time - day};
+/// For years that have not four digits.
+std::string format_unusual(const std::chrono::year_month_day& date,
+                           const std::chrono::hh_mm_ss<milliseconds>& clock) {
   std::array<char, 48> text{};
   const int size = std::snprintf(
       text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
@@ -243,6 +244,27 @@ std::string format_rfc3339(WallTime time) {
       static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
       static_cast<int>(clock.subseconds().count()));
   return std::string(text.data(), static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+// By hand: snprintf takes 3 400 instructions, a fifth of what it takes to accept a task.
+std::string format_rfc3339(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const int year = static_cast<int>(date.year());
+  if (year < 0 || year > 9'999) return format_unusual(date, std::chrono::hh_mm_ss{time - day});
+  const auto of_day = static_cast<std::uint32_t>((time - day).count());  // ms
+  std::string text = "0000-00-00T00:00:00.000Z";
+  char* const begin = text.data();
+  put_digits(begin + 4, 4, static_cast<std::uint32_t>(year));
+  put_digits(begin + 7, 2, static_cast<unsigned>(date.month()));
+  put_digits(begin + 10, 2, static_cast<unsigned>(date.day()));
+  put_digits(begin + 13, 2, of_day / 3'600'000);
+  put_digits(begin + 16, 2, of_day / 60'000 % 60);
+  put_digits(begin + 19, 2, of_day / 1'000 % 60);
+  put_digits(begin + 23, 3, of_day % 1'000);
+  return text;
 }
 
 Result<WallTime> parse_rfc3339(std::string_view text) {

@@ -21,6 +21,21 @@ TEST(FormatRfc3339, WritesUtcWithMilliseconds) {
   EXPECT_EQ(format_rfc3339(ms(-1)), "1969-12-31T23:59:59.999Z");
 }
 
+TEST(FormatRfc3339, FillsEveryFieldWithZeros) {
+  EXPECT_EQ(format_rfc3339(std::chrono::sys_days{std::chrono::year{7} / 3 / 4} + 5ms),
+            "0007-03-04T00:00:00.005Z");
+  EXPECT_EQ(format_rfc3339(std::chrono::sys_days{std::chrono::year{0} / 1 / 1} + 1h + 2min + 3s),
+            "0000-01-01T01:02:03.000Z");
+}
+
+TEST(FormatRfc3339, YearsBeyondFourDigitsComeOutLonger) {
+  EXPECT_EQ(format_rfc3339(kWallTimeEnd), "10000-01-01T00:00:00.000Z");
+  EXPECT_EQ(format_rfc3339(kWallTimeEnd + std::chrono::days{31} + 23h + 59min + 58s + 87ms),
+            "10000-02-01T23:59:58.087Z");
+  EXPECT_EQ(format_rfc3339(std::chrono::sys_days{std::chrono::year{-1} / 12 / 31}),
+            "-001-12-31T00:00:00.000Z");
+}
+
 TEST(ParseRfc3339, ReadsOffsetsAndFractions) {
   const WallTime expected = ms(1'767'323'045'678);
   EXPECT_EQ(parse_rfc3339("2026-01-02T03:04:05.678Z").value(), expected);
