@@ -40,6 +40,8 @@ std::optional<std::string> percent_decode(std::string_view text) {
 
 std::optional<std::vector<std::string>> match_path(std::string_view pattern,
                                                    std::string_view path) {
+  // Most patterns differ from the path before their first parameter: no need to take them apart.
+  if (!path.starts_with(pattern.substr(0, pattern.find('{')))) return std::nullopt;
   std::vector<std::string> parameters;
   while (!pattern.empty() && !path.empty()) {
     if (path.front() != '/') return std::nullopt;
