@@ -58,6 +58,15 @@ void RunningServer::expect_count(std::uint64_t count) const {
   throw ServerError("holds " + std::to_string(held) + " tasks, not " + std::to_string(count));
 }
 
+void RunningServer::let_rest() const {
+  constexpr double kLook = 0.2;  // s
+  for (int looks = 0; looks < 300; ++looks) {
+    const ProcessCost before = cost();
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLook));
+    if ((cost() - before).cpu_microseconds < kLook * 1e4) return;
+  }
+}
+
 bool Progress::is_over(double limit_seconds) const {
   if (watch.wall_seconds() > limit_seconds) {
     throw ServerError("only " + std::to_string(finished.load(std::memory_order_relaxed)) + " of " +

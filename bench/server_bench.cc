@@ -10,10 +10,10 @@
 //  - life     tasks due at once, put by 2 connections and taken and finished by 2 workers, in
 //             batches; a task counts when it is finished for good
 //  - drain    an overdue backlog, taken and finished by 2 workers, while 20 k/s are accepted
-//  - waiting  tasks that wait for longer than this takes: their memory and disk; then tasks due
-//             evenly over some seconds, 10 000 a second, for 4 workers that wait for them: how late
-//             they come, and that none comes early; then kill -9, and the time until the first task
-//             is accepted again
+//  - waiting  tasks that wait for longer than this takes: their memory and disk, once the server is
+//             at rest; then tasks due evenly over some seconds, 10 000 a second, for 4 workers
+//             that wait for them: how late they come, and that none comes early; then kill -9, and
+//             the time until the first task is accepted again
 //
 // The baseline is the disk itself: synced appends of 128 bytes to a file, beside each accept.
 // Servers take turns in each workload, one at a time, `reps` times; tables show medians. Each is
@@ -166,7 +166,7 @@ std::string machine_line() {
 ServerPeers servers_at_hand(const Options& options) {
   ServerPeers all;
   all.push_back(detent_server(options.program, "always"));
-  all.push_back(detent_server(options.program, "interval"));
+  all.push_back(detent_server(options.program, "interval=10ms"));
   all.push_back(detent_by_beanstalk(options.program));
   all.push_back(beanstalkd_server(Promise::memory));
   all.push_back(beanstalkd_server(Promise::synced));

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "bench/http_socket.h"
 #include "bench/server_peer.h"
 #include "bench/server_socket.h"
 
@@ -32,20 +33,9 @@ std::int64_t parse_due(std::string_view text) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
 
-/// What stands between the first `name` at or after `at` and the next quote; `at` moves behind it.
-/// Empty, and `at` is npos, when there is none.
-std::string_view next_string(std::string_view text, std::string_view name, std::size_t& at) {
-  at = text.find(name, at);
-  if (at == std::string_view::npos) return {};
-  at += name.size();
-  const std::string_view value = text.substr(at, text.find('"', at) - at);
-  at += value.size();
-  return value;
-}
-
 class DetentClient final : public ServerClient {
  public:
-  explicit DetentClient(std::uint16_t port) : socket_(port) { get("/readyz"); }
+  explicit DetentClient(std::uint16_t port) : socket_(port) { socket_.get("/readyz"); }
 
   int descriptor() const override { return socket_.descriptor(); }
 
@@ -60,14 +50,13 @@ class DetentClient final : public ServerClient {
     }
     body_.pop_back();
     if (delays_ms.size() > 1) body_ += ']';
-    post(delays_ms.size() > 1 ? "/v1/tasks/batch" : "/v1/tasks");
+    socket_.send_post(delays_ms.size() > 1 ? "/v1/tasks/batch" : "/v1/tasks", body_);
   }
-  std::size_t receive_put() override { return count_of(receive(), R"("id":")"); }
+  std::size_t receive_put() override { return count_of(socket_.receive(), R"("id":")"); }
 
   TakenTasks take(std::size_t max, int wait_ms) override {
     body_ = R"({"max":)" + std::to_string(max) + R"(,"wait_ms":)" + std::to_string(wait_ms) + "}";
-    post("/v1/queues/bench/lease");
-    const std::string_view answer = receive();
+    const std::string_view answer = socket_.post("/v1/queues/bench/lease", body_);
     TakenTasks taken{.received_us = wall_us(), .tasks = {}};
     for (std::size_t at = 0;;) {
       const std::string_view lease = next_string(answer, R"("lease":")", at);
@@ -82,12 +71,11 @@ class DetentClient final : public ServerClient {
     for (const TakenTask& task : tasks) body_ += '"' + task.handle + "\",";
     body_.back() = ']';
     body_ += '}';
-    post("/v1/leases/complete");
-    return count_of(receive(), R"("status":"done")");
+    return count_of(socket_.post("/v1/leases/complete", body_), R"("status":"done")");
   }
 
   std::uint64_t count() override {
-    std::string_view stats = get("/v1/stats");
+    std::string_view stats = socket_.get("/v1/stats");
     const std::size_t queues = stats.find(R"("queues":[)");
     stats.remove_prefix(std::min(queues, stats.size()));
     if (stats.find(R"("queue":)") == std::string_view::npos) return 0;
@@ -99,35 +87,7 @@ class DetentClient final : public ServerClient {
   }
 
  private:
-  void post(const std::string& path) {
-    head_ = "POST " + path +
-            " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body_.size()) +
-            "\r\n\r\n";
-    socket_.send(head_ + body_);
-  }
-  std::string_view get(const std::string& path) {
-    socket_.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    return receive();
-  }
-
-  /// Returns: the body; throws ServerError unless the status is 2xx.
-  std::string_view receive() {
-    const std::string status(socket_.read_line());
-    std::size_t size = 0;
-    for (std::string_view line = socket_.read_line(); !line.empty(); line = socket_.read_line()) {
-      if (line.size() < 16) continue;
-      const bool is_size = line[0] == 'C' && line[8] == 'L' && line.starts_with("Content-Length:");
-      if (is_size) size = static_cast<std::size_t>(number_after(line, ":"));
-    }
-    const std::string_view body = socket_.read(size);
-    if (!status.starts_with("HTTP/1.1 2")) {
-      throw ServerError(status + " " + std::string(body.substr(0, 200)));
-    }
-    return body;
-  }
-
-  Socket socket_;
-  std::string head_;
+  HttpSocket socket_;
   std::string body_;
 };
 
@@ -158,7 +118,7 @@ class DetentServer final : public ServerPeer {
 std::unique_ptr<ServerPeer> detent_server(const std::filesystem::path& program,
                                           const std::string& sync) {
   const bool is_synced = sync == "always";
-  PeerTraits traits{.name = is_synced ? "detent" : "detent " + sync,
+  PeerTraits traits{.name = is_synced ? "detent" : "detent interval",
                     .form = "HTTP batch of 1 000; waiting lease",
                     .promise = is_synced ? Promise::synced : Promise::interval,
                     .batch = 1'000,

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/process_cost.h"
+
 namespace detent::bench {
 
 /// CPU time in seconds, all cores together.
@@ -64,6 +66,9 @@ class ServerProcess {
 
   /// Proportional set size, its children's included: what is shared counts once.
   std::uint64_t memory_bytes() const;
+
+  /// Of the process alone, without children; what threads used that have ended is not in it.
+  ProcessCost cost() const { return process_cost(id_); }
 
  private:
   std::string end_of_log() const;

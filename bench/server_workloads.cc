@@ -328,7 +328,8 @@ ServerFigures measure_waiting(ServerPeer& peer, const ServerSizes& sizes) {
       put_count(server, {long_after(sizes, 1), long_after(sizes, 2)}, sizes.waiting, progress);
   if (loading == Loading::as_promised) figures.emplace_back("load", rate);
   server.expect_count(progress.accepted.load());
-  pause_us(static_cast<std::int64_t>(sizes.box_seconds * 1e6));  // what is done later gets done
+  pause_us(static_cast<std::int64_t>(sizes.box_seconds * 1e6));
+  server.let_rest();  // what is done later gets done
   const double disk = static_cast<double>(server.disk_bytes()) - empty_disk;
   if (can.counts_memory) {
     figures.emplace_back("memory", static_cast<double>(server.memory_bytes()) / 1e6);
