@@ -9,14 +9,27 @@ TIE = 1.1  # two figures nearer than this are not told apart
 
 
 class Figures:
-    """Medians of one CSV file with the columns timers, queue, measure, repetition, value."""
+    """Medians of one CSV file with the columns timers, queue, measure, repetition, value; for other
+    benchmarks a queue is whoever took part, and the timers are tasks, connections and the like."""
 
     def __init__(self, path):
-        values = {}
         with open(path, newline="") as file:
-            for row in csv.DictReader(file):
-                key = int(row["timers"]), row["queue"], row["measure"]
-                values.setdefault(key, []).append(float(row["value"]))
+            self._take(csv.DictReader(file))
+
+    @classmethod
+    def of(cls, rows):
+        """Of (count, queue, measure, value) instead of a file."""
+        figures = cls.__new__(cls)
+        figures._take({"timers": count, "queue": queue, "measure": measure, "value": value}
+                      for count, queue, measure, value in rows)
+        return figures
+
+    def _take(self, rows):
+        values = {}
+        for row in rows:
+            key = int(row["timers"]), row["queue"], row["measure"]
+            values.setdefault(key, []).append(float(row["value"]))
+        self.values = values
         self._medians = {key: statistics.median(list_) for key, list_ in values.items()}
         # Each in the order the file first names it.
         self.counts = sorted({count for count, _, _ in values})
@@ -26,6 +39,13 @@ class Figures:
     def get(self, count, queue, measure):
         """The median; None when the queue sat out."""
         return self._medians.get((count, queue, measure))
+
+    def noise(self, count, queue, measure):
+        """How far repetitions lie apart, as a share of their median; None if there is only one."""
+        values = self.values.get((count, queue, measure), ())
+        if len(values) < 2 or not self._medians[count, queue, measure]:
+            return None
+        return (max(values) - min(values)) / abs(self._medians[count, queue, measure])
 
     def line(self, queue, measure):
         """(timer count, median) for each count that the queue took part in."""
@@ -85,3 +105,17 @@ def short_value(value):
     if value >= 1_000:
         return f"{float(f'{value:.3g}'):,.0f}".replace(",", " ")
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def figure(value):
+    """Three digits, however small: 0.0466, 2.5, 97.1, 691 000."""
+    if value is None:
+        return "–"
+    return short_value(value) if value >= 1_000 else f"{float(f'{value:.3g}'):g}"
+
+
+def size(count):
+    """A size on an axis: 10 k, 16 Ki, 65.5 k."""
+    if count >= 1_024 and count % 1_024 == 0 and count % 1_000:
+        return f"{count // 1_024} Ki"
+    return short_count(int(float(f"{count:.3g}")))
