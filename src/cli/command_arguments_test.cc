@@ -110,6 +110,15 @@ TEST(CommandArguments, SettingsOfAQueueAreSetOrGoBackToTheirDefaults) {
             (json::QueuePatch{.rate = std::make_optional(std::optional<std::uint32_t>(5))}));
 }
 
+TEST(CommandArguments, ASinkIsNamedOrTakenAway) {
+  const auto set = command_of<SetQueueCommand>({"queue", "set", "q", "--sink", "events"});
+  const QueueSettings with_sink = set.patch.applied_to({});
+  ASSERT_TRUE(with_sink.webhook);
+  EXPECT_EQ(with_sink.webhook->url, "sink:events");
+  const auto back = command_of<SetQueueCommand>({"queue", "set", "q", "--sink", "default"});
+  EXPECT_EQ(back.patch.applied_to(with_sink), QueueSettings());
+}
+
 TEST(CommandArguments, WrongSettingsOfAQueueAreRefused) {
   complaint_about({"queue", "set", "q"});
   complaint_about({"queue", "set", "--rate", "5"});

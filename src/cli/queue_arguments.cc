@@ -17,6 +17,9 @@ namespace {
 using json::QueuePatch;
 using std::chrono::milliseconds;
 
+/// Any text: the server says what is wrong with it.
+Result<std::string> parse_text(const std::string& text) { return text; }
+
 /// What `parse` reads, or the word "default", which is nothing.
 template <class T, Result<T> (*parse)(const std::string&)>
 Result<std::optional<T>> or_default(const std::string& text) {
@@ -97,6 +100,8 @@ void add_set(CLI::App& queue, ClientCall& call, QueueArguments& parsed) {
       ->type_name("KEY")
       ->allow_extra_args(false)
       ->needs("--webhook");
+  add_setting<std::string, parse_text>(*command, "--sink", "NAME",
+                                       "hand its tasks on to this broker of --sinks", patch.sink);
   command->callback([&call, &parsed] {
     parsed.set.patch.webhook = webhook_of(parsed);
     if (parsed.set.patch == QueuePatch{}) throw CLI::RequiredError("A setting");
