@@ -144,6 +144,7 @@ void Deliverer::stop(std::chrono::milliseconds grace) {
   const Events last = inbox_->close();
   for (const Ended& ended : last.ended) finish(ended, clock_.now());
   for (const Sent& sent : last.sent) finish(sent, clock_.now());
+  say_ended_sends();
   for (const auto& [number, call] : calls_) end(call.lease, given_back({}));
   calls_.clear();
   for (const auto& [number, sent] : sends_) source_->end(sent.lease, given_back({}));
@@ -176,6 +177,7 @@ bool Deliverer::step() {
   }
   begin_calls(now);
   if (!stop_at) take(now);
+  say_ended_sends();
   note_gauges();
   const bool is_idle = calls_.empty() && sends_.empty();
   return !stop_at || (!is_idle && now < *stop_at);
@@ -262,9 +264,15 @@ void Deliverer::finish(const Sent& sent, MonotonicTime now) {
     // A broker that is down is no fault of the task's: it waits, and has its attempts still.
     verdict = is_down ? given_back({}) : refused_by_sink(sent.result.error().message);
   }
-  source_->end(send.lease, std::move(verdict));
+  unsaid_.emplace_back(send.lease, std::move(verdict));
   const bool has_turned = sink_lines_.finish(send.sink, end, now);
   if (has_turned && on_sink_turn_) on_sink_turn_(send.sink, sent.result);
+}
+
+/// After take(), which tells the engine what is held: else the call that waits there would be given
+/// at once what a sink that has just failed gives back.
+void Deliverer::say_ended_sends() {
+  for (auto& [lease, verdict] : std::exchange(unsaid_, {})) source_->end(lease, std::move(verdict));
 }
 
 void Deliverer::fail_overdue_sends(MonotonicTime now) {

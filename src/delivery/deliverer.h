@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -115,6 +116,7 @@ class Deliverer {
   void send(Delivery delivery, const std::string& sink, MonotonicTime now);
   void finish(const Sent& sent, MonotonicTime now);
   void fail_overdue_sends(MonotonicTime now);
+  void say_ended_sends();
   void take(MonotonicTime now);
   void note_taken(bool is_empty, MonotonicTime now);
   std::optional<MonotonicTime> next_wakeup(MonotonicTime now) const;
@@ -140,7 +142,8 @@ class Deliverer {
   HostLines lines_;
   SinkLines sink_lines_;
   std::map<std::uint64_t, Call> calls_;
-  std::map<std::uint64_t, Send> sends_;  // the oldest first
+  std::map<std::uint64_t, Send> sends_;                 // the oldest first
+  std::vector<std::pair<LeaseToken, Verdict>> unsaid_;  // of sends that have ended
   std::uint64_t last_number_ = 0;
   std::size_t takes_ = 0;          // that have no answer yet; the last is the one that waits
   std::vector<std::string> held_;  // as that was told

@@ -23,6 +23,7 @@ class EngineDeliver : public EngineFixture {
   static QueueSettings with_webhook(const std::string& url = "https://queue.example") {
     return {.webhook = QueueWebhook{.url = url, .keys = {kKey}}};
   }
+  static QueueSettings to_sink() { return {.webhook = QueueWebhook{.url = "sink:a"}}; }
   std::vector<Delivery> deliver(std::size_t max = 1) {
     std::vector<Delivery> deliveries = engine_->lease_deliveries({.max = max}).value();
     settle();
@@ -45,7 +46,7 @@ class EngineDeliver : public EngineFixture {
 // ---- queues that the deliverer holds ----
 
 TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {
-  ASSERT_TRUE(engine_->set_queue("held", with_webhook("sink:a")));
+  ASSERT_TRUE(engine_->set_queue("held", to_sink()));
   const TaskId id = schedule("held", 0ms);
   const TaskId other = schedule(hook("q"));
   const auto taken = engine_->lease_deliveries({.max = 10}, {"sink:a", "sink:b"});
@@ -59,7 +60,7 @@ TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {
 }
 
 TEST_F(EngineDeliver, AWaitThatHoldsAQueueSleepsUntilAnotherHasSomething) {
-  ASSERT_TRUE(engine_->set_queue("held", with_webhook("sink:a")));
+  ASSERT_TRUE(engine_->set_queue("held", to_sink()));
   schedule("held", 0ms);
   std::vector<Delivery> got;
   engine_->lease_deliveries_or_wait({}, {"sink:a"}, [&got](Result<std::vector<Delivery>> all) {
@@ -77,7 +78,7 @@ TEST_F(EngineDeliver, AWaitThatHoldsAQueueSleepsUntilAnotherHasSomething) {
 
 TEST_F(EngineDeliver, AHeldQueueThatIsRemovedOrGoesElsewhereIsNotHeldAnyMore) {
   for (const char* const queue : {"removed", "moved"}) {
-    ASSERT_TRUE(engine_->set_queue(queue, with_webhook("sink:a")));
+    ASSERT_TRUE(engine_->set_queue(queue, to_sink()));
     schedule(queue, 0ms);
   }
   EXPECT_TRUE(engine_->lease_deliveries({.max = 9}, {"sink:a"})->empty());
