@@ -128,6 +128,14 @@ struct ScheduledStep {
   std::optional<TaskSnapshot> found;
   Place next = begin_of(Lane::due);
 };
+/// A ready task's place among others: the least is handed out first.
+struct ReadyHead {
+  std::uint32_t priority = 0;
+  WallTime due_at{};
+  TaskId id;
+
+  friend auto operator<=>(const ReadyHead&, const ReadyHead&) = default;
+};
 /// What one step of a verb over a whole queue did.
 struct QueueStep {
   std::size_t count = 0;            // tasks changed
@@ -252,6 +260,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// Hands out what is ready now and has no webhook, most urgent first (priority, then due time,
   /// then id); may be nothing. Answers at most kMaxLeaseBytes of payload at once.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
+  /// What lease() would hand out first, for who chooses between engines; none: nothing.
+  Result<std::optional<ReadyHead>> next_ready(const LeaseRequest& request);
   /// Hands out this one task, which is ready, scheduled or dead; what is not ready is made due now
   /// first, durably. Queue and number are those of the task; pauses and the rate do not count.
   /// Errors: not_found; conflict when it is leased, has ended, or goes to a webhook;
@@ -488,6 +498,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<void> remove(LoadedTask& loaded, End end);
   Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
+  std::vector<Queue*> queues_of(const LeaseRequest& request) const;
   Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const Wait* wait);
   Result<LoadedTask*> head_of(Queue& queue, ReadyTasks& ready);
   Result<LoadedTask*> bring_in(TaskId id);

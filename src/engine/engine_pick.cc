@@ -14,7 +14,8 @@ using std::chrono::milliseconds;
 
 // ---- several queues ----
 
-Result<std::vector<LeasedTask>> Engine::lease_most_urgent(const LeaseRequest& request) {
+/// Those that there are.
+std::vector<Engine::Queue*> Engine::queues_of(const LeaseRequest& request) const {
   std::vector<Queue*> queues;
   queues.reserve(request.other_queues.size() + 1);
   const auto add = [&](const std::string& name) {
@@ -22,6 +23,22 @@ Result<std::vector<LeasedTask>> Engine::lease_most_urgent(const LeaseRequest& re
   };
   add(request.queue);
   for (const std::string& name : request.other_queues) add(name);
+  return queues;
+}
+
+Result<std::optional<ReadyHead>> Engine::next_ready(const LeaseRequest& request) {
+  if (stopped_by_) return *stopped_by_;
+  TRY(validate(request));
+  serve_waits();  // who waits came first
+  ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues_of(request), nullptr));
+  if (queue == nullptr) return std::optional<ReadyHead>();
+  ASSIGN_OR_RETURN(const LoadedTask* const head, head_of(*queue, queue->ready));
+  const Place place = head->ready_place();
+  return std::optional(ReadyHead{.priority = place.priority, .due_at = place.at, .id = place.id});
+}
+
+Result<std::vector<LeasedTask>> Engine::lease_most_urgent(const LeaseRequest& request) {
+  const std::vector<Queue*> queues = queues_of(request);
   while (true) {
     ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues, nullptr));
     if (queue == nullptr) return std::vector<LeasedTask>{};

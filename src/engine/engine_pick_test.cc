@@ -64,6 +64,25 @@ TEST_F(EnginePick, ALeaseOverQueuesPassesThePausedAndTheExhausted) {
   EXPECT_EQ(pick(of({"paused", "full", "free"})), last);
 }
 
+TEST_F(EnginePick, WhatIsNextIsToldWithoutTakingIt) {
+  schedule_with("paused", 1);
+  set("paused", {.paused = true});
+  const TaskId later = schedule_with("a", 5);
+  const TaskId first = schedule_with("b", 3);
+  const LeaseRequest all = of({"paused", "a", "b", "nobody"});
+  for (const TaskId next : {first, later}) {
+    const std::optional<ReadyHead> head = engine_->next_ready(all).value();
+    ASSERT_TRUE(head);
+    EXPECT_EQ(head->id, next);
+    EXPECT_EQ(head->priority, next == first ? 3u : 5u);
+    EXPECT_EQ(head->due_at, engine_->get(next).value().task.due_at);
+    EXPECT_EQ(pick(all), next);
+  }
+  EXPECT_FALSE(engine_->next_ready(all).value());
+  EXPECT_FALSE(engine_->next_ready(of({"nobody"})).value());
+  EXPECT_FALSE(engine_->next_ready({.queue = "no name"}));
+}
+
 TEST_F(EnginePick, AWaitOverQueuesIsServedOnceAndLeavesNoneBehind) {
   std::vector<TaskId> got;
   wait(of({"a", "b", "c"}), got);

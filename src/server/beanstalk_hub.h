@@ -1,5 +1,5 @@
-// What the connections of the beanstalk server share: the engine, who uses and watches which queue,
-// and what `stats` counts.
+// What the connections of the beanstalk server share: the engine whose thread they are on, who uses
+// and watches which queue, and what `stats` counts.
 #pragma once
 
 #include <array>
@@ -8,21 +8,14 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "protocol/beanstalk/command.h"
+#include "server/beanstalk_jobs.h"
 
 namespace detent::server {
-
-/// What connections have to do with one queue.
-struct QueueUse {
-  std::uint64_t using_it = 0;  // connections that put into it
-  std::uint64_t watching = 0;
-  std::uint64_t waiting = 0;
-  std::uint64_t deletes = 0;  // commands
-  std::uint64_t pauses = 0;
-};
 
 /// By name; a queue that nobody uses and where nothing was counted is not in it. Confined to the
 /// engine's thread.
@@ -47,7 +40,7 @@ class QueueUses {
 
 struct BeanstalkHub {
   // Constant after construction.
-  EngineThread& engine;
+  EngineThread& engine;  // of a node of a cluster: one that has no tasks
   const Clock& clock;
   const MonotonicTime start = clock.now();
   const std::string id;  // of this server process, random
@@ -65,5 +58,12 @@ struct BeanstalkHub {
   std::uint64_t workers = 0;
   std::uint64_t waiting = 0;
 };
+
+/// Those that exist, by name: with tasks, or used or watched by somebody.
+std::vector<std::string> queue_names(const BeanstalkHub& hub, const AllJobs& jobs);
+/// What `stats` answers.
+std::string stats_reply(const BeanstalkHub& hub, const AllJobs& jobs);
+/// What `list-tubes` answers.
+std::string list_reply(const BeanstalkHub& hub, const AllJobs& jobs);
 
 }  // namespace detent::server

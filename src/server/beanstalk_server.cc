@@ -31,11 +31,8 @@ std::string random_id() {
 /// The I/O side of a client. Confined to the I/O thread.
 class Connection final : public net::StreamHandler {
  public:
-  Connection(BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream)
-      : hub_(hub),
-        stream_(*stream),
-        session_(std::make_shared<BeanstalkSession>(hub, stream)),
-        parser_(kMaxPayloadBytes) {
+  Connection(BeanstalkHub& hub, net::Stream& stream, std::shared_ptr<BeanstalkHandler> session)
+      : hub_(hub), stream_(stream), session_(std::move(session)), parser_(kMaxPayloadBytes) {
     has_opened_ =
         hub_.engine.post([session = session_](Engine&) { session->open(); }, session_->queue());
   }
@@ -95,7 +92,7 @@ class Connection final : public net::StreamHandler {
 
   BeanstalkHub& hub_;
   net::Stream& stream_;
-  const std::shared_ptr<BeanstalkSession> session_;
+  const std::shared_ptr<BeanstalkHandler> session_;
   CommandParser parser_;
   net::InputBuffer input_;
   std::optional<MonotonicTime> command_end_;  // of the one that is not whole yet
@@ -106,19 +103,27 @@ class Connection final : public net::StreamHandler {
 
 }  // namespace
 
-BeanstalkServer::BeanstalkServer(EngineThread& engine, const Clock& clock)
-    : hub_{.engine = engine, .clock = clock, .id = random_id()} {}
+BeanstalkServer::BeanstalkServer(EngineThread& engine, const Clock& clock, AnswerBy answer_by)
+    : hub_{.engine = engine, .clock = clock, .id = random_id()}, answer_by_(std::move(answer_by)) {}
 
 Result<std::unique_ptr<BeanstalkServer>> BeanstalkServer::start(net::StreamServerOptions options,
                                                                 EngineThread& engine,
                                                                 const Clock& clock) {
-  std::unique_ptr<BeanstalkServer> server(new BeanstalkServer(engine, clock));
-  BeanstalkHub& hub = server->hub_;
-  ASSIGN_OR_RETURN(server->streams_,
-                   net::StreamServer::start(std::move(options),
-                                            [&hub](const std::shared_ptr<net::Stream>& stream) {
-                                              return std::make_unique<Connection>(hub, stream);
-                                            }));
+  const auto by_session = [](BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream) {
+    return std::make_shared<BeanstalkSession>(hub, stream);
+  };
+  return start(std::move(options), engine, clock, by_session);
+}
+
+Result<std::unique_ptr<BeanstalkServer>> BeanstalkServer::start(net::StreamServerOptions options,
+                                                                EngineThread& engine,
+                                                                const Clock& clock,
+                                                                AnswerBy answer_by) {
+  std::unique_ptr<BeanstalkServer> server(new BeanstalkServer(engine, clock, std::move(answer_by)));
+  const auto accept = [self = server.get()](const std::shared_ptr<net::Stream>& stream) {
+    return std::make_unique<Connection>(self->hub_, *stream, self->answer_by_(self->hub_, stream));
+  };
+  ASSIGN_OR_RETURN(server->streams_, net::StreamServer::start(std::move(options), accept));
   return server;
 }
 

@@ -2,18 +2,20 @@
 // the engine. docs/reference/beanstalk.md is for users.
 //
 // A connection reads and parses on the server's I/O thread, its commands run on the engine's
-// (beanstalk_session.h); one side has the turn at a time.
+// (beanstalk_handler.h); one side has the turn at a time.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/result.h"
 #include "detent/clock.h"
 #include "net/stream_server.h"
+#include "server/beanstalk_handler.h"
 #include "server/beanstalk_hub.h"
 
 namespace detent::server {
@@ -25,6 +27,13 @@ class BeanstalkServer {
   /// Errors: as net::StreamServer::start().
   static Result<std::unique_ptr<BeanstalkServer>> start(net::StreamServerOptions options,
                                                         EngineThread& engine, const Clock& clock);
+  /// The same with clients answered by what `answer_by` makes: for a node of a cluster, whose
+  /// `engine` has no tasks.
+  using AnswerBy = std::function<std::shared_ptr<BeanstalkHandler>(
+      BeanstalkHub&, const std::shared_ptr<net::Stream>&)>;
+  static Result<std::unique_ptr<BeanstalkServer>> start(net::StreamServerOptions options,
+                                                        EngineThread& engine, const Clock& clock,
+                                                        AnswerBy answer_by);
 
   std::uint16_t port() const noexcept { return streams_->port(); }
   std::size_t connections() const noexcept { return streams_->connections(); }
@@ -34,9 +43,10 @@ class BeanstalkServer {
   void stop(std::chrono::milliseconds grace) { streams_->stop(grace); }
 
  private:
-  BeanstalkServer(EngineThread& engine, const Clock& clock);
+  BeanstalkServer(EngineThread& engine, const Clock& clock, AnswerBy answer_by);
 
   BeanstalkHub hub_;
+  const AnswerBy answer_by_;
   std::unique_ptr<net::StreamServer> streams_;
 };
 

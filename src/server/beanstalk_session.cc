@@ -1,4 +1,3 @@
-// The loop over a client's commands, reserve and its waiting, and what is left when it has gone.
 #include "server/beanstalk_session.h"
 
 #include <algorithm>
@@ -12,26 +11,13 @@ using std::chrono::seconds;
 
 /// Replies gathered before they are sent: one more may come on top.
 constexpr std::size_t kMaxReplyBytes = 256 * 1024;
-/// Before a lease runs out, its holder is not made to wait for another task.
-constexpr seconds kSafetyMargin{1};
 /// Leases given back in one command of the engine's thread: each is read and written.
 constexpr int kGiveBackAtOnce = 256;
 
 }  // namespace
 
 BeanstalkSession::BeanstalkSession(BeanstalkHub& hub, std::weak_ptr<net::Stream> stream)
-    : hub_(hub), stream_(std::move(stream)) {
-  reserve_.queue = used_;
-  reserve_.worker = "beanstalk";
-  reserve_.run_out = RunOut::is_ready_again;
-}
-
-void BeanstalkSession::open() {
-  ++hub_.connections;
-  ++hub_.total_connections;
-  ++hub_.queues.of(used_).using_it;
-  ++hub_.queues.of(reserve_.queue).watching;
-}
+    : hub_(hub), stream_(std::move(stream)), client_(hub), verbs_(hub.clock) {}
 
 // ---- the loop ----
 
@@ -77,10 +63,9 @@ void BeanstalkSession::send() {
 }
 
 /// Goes on when the engine has served others.
-BeanstalkSession::Step BeanstalkSession::go_on_later() {
-  const auto go_on = [self = shared_from_this()](Engine& engine) { self->go_on(engine); };
-  const bool is_posted = hub_.engine.post(go_on, queue());
-  return is_posted ? Step::waits : Step::answered;
+bool BeanstalkSession::go_on_later() {
+  return hub_.engine.post([self = shared_from_this()](Engine& engine) { self->go_on(engine); },
+                          queue());
 }
 
 BeanstalkSession::Step BeanstalkSession::say(Word word) {
@@ -88,34 +73,60 @@ BeanstalkSession::Step BeanstalkSession::say(Word word) {
   return Step::answered;
 }
 
-BeanstalkSession::Step BeanstalkSession::say(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::not_found:
-    case ErrorCode::conflict:
-      return say(Word::not_found);
-    case ErrorCode::resource_exhausted:
-      return say(Word::out_of_memory);
-    case ErrorCode::invalid_argument:
-    case ErrorCode::forbidden:
-    case ErrorCode::too_large:
-    case ErrorCode::unavailable:
-    case ErrorCode::data_loss:
-    case ErrorCode::internal:
-      break;
+// ---- which one ----
+
+BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, beanstalk::Input& input) {
+  if (call_) return answer_call(engine);
+  if (auto* const command = std::get_if<Command>(&input)) {
+    if (!std::exchange(is_counted_, true)) client_.count(*command);
+    return answer(engine, *command);
   }
-  return say(Word::internal_error);
+  const auto refusal = std::get<beanstalk::Refusal>(input);
+  client_.count(refusal);
+  beanstalk::write_refusal(out_, refusal);
+  return Step::answered;
+}
+
+BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, Command& command) {
+  using beanstalk::Verb;
+  if (command.verb == Verb::reserve) return reserve(engine, std::nullopt);
+  if (command.verb == Verb::reserve_with_timeout) return reserve(engine, command.time_out);
+  if (command.verb == Verb::stats || command.verb == Verb::list_tubes) {
+    const AllJobs jobs = all_jobs(engine.stats());
+    out_ += command.verb == Verb::stats ? stats_reply(hub_, jobs) : list_reply(hub_, jobs);
+    return Step::at_length;
+  }
+  if (const std::optional<std::string> reply = client_.answer(command)) {
+    out_ += *reply;
+    return Step::answered;
+  }
+  if (concern_of(command.verb) == Concern::other) return say(Word::internal_error);
+  call_ = client_.call_for(std::move(command));
+  return answer_call(engine);
+}
+
+BeanstalkSession::Step BeanstalkSession::answer_call(Engine& engine) {
+  std::optional<JobAnswer> answer = verbs_.run(engine, *call_);
+  if (!answer) {
+    if (go_on_later()) return Step::waits;
+    answer = verbs_.break_off();
+  }
+  client_.note(*call_, *answer);
+  call_.reset();
+  out_ += answer->reply;
+  return Step::answered;
 }
 
 // ---- reserve ----
 
 BeanstalkSession::Step BeanstalkSession::reserve(Engine& engine, Timeout timeout) {
-  const Result<std::vector<LeasedTask>> tasks = engine.lease(reserve_);
-  if (!tasks) return say(tasks.error());
+  const Result<std::vector<LeasedTask>> tasks = engine.lease(client_.wanted());
+  if (!tasks) return say(word_for(tasks.error()));
   if (!tasks->empty()) {
     hold(tasks->front());
     return Step::answered;
   }
-  soon_ = deadline_soon();
+  soon_ = client_.deadline_soon();
   if (waits_ended_) return say(Word::timed_out);
   if (soon_ && *soon_ <= hub_.clock.now()) return say(Word::deadline_soon);
   if (timeout == seconds{0}) return say(Word::timed_out);
@@ -129,8 +140,8 @@ BeanstalkSession::Step BeanstalkSession::park(Engine& engine, Timeout timeout) {
     wait = std::min(wait, std::chrono::ceil<milliseconds>(*soon_ - hub_.clock.now()));
   }
   is_parked_ = true;
-  count_waits(1);
-  wait_ = engine.lease_or_wait(reserve_, wait,
+  client_.count_wait();
+  wait_ = engine.lease_or_wait(client_.wanted(), wait,
                                [self = shared_from_this()](Result<std::vector<LeasedTask>> tasks) {
                                  self->wake(std::move(tasks));
                                });
@@ -142,14 +153,14 @@ void BeanstalkSession::wake(Result<std::vector<LeasedTask>> tasks) {
   is_parked_ = false;
   if (is_closed_) {
     if (!tasks || tasks->empty()) return;
-    hold(tasks->front());
+    client_.hold(job_lease(tasks->front(), hub_.clock));
     hub_.engine.post_end(
         [self = shared_from_this()](Engine& engine) { self->give_back_some(engine); }, queue());
     return;
   }
-  count_waits(~std::uint64_t{0});
+  client_.count_end_of_wait();
   if (!tasks) {
-    say(tasks.error());
+    say(word_for(tasks.error()));
   } else if (!tasks->empty()) {
     hold(tasks->front());
   } else {
@@ -162,29 +173,8 @@ void BeanstalkSession::wake(Result<std::vector<LeasedTask>> tasks) {
 
 /// Answers RESERVED.
 void BeanstalkSession::hold(const LeasedTask& leased) {
-  const milliseconds length =
-      leased.lease_until - std::chrono::floor<milliseconds>(hub_.clock.wall_now());
-  held_.insert_or_assign(leased.task.id.value, Held{.lease = leased.lease,
-                                                    .until = hub_.clock.now() + length,
-                                                    .length = length,
-                                                    .queue = leased.task.queue});
-  beanstalk::write_reserved(out_, leased.task.id.value, leased.task.payload.data);
-}
-
-/// When the safety margin of a lease begins that this client holds; forgets those that ran out.
-std::optional<MonotonicTime> BeanstalkSession::deadline_soon() {
-  const MonotonicTime now = hub_.clock.now();
-  std::erase_if(held_, [now](const auto& entry) { return entry.second.until < now; });
-  std::optional<MonotonicTime> first;
-  for (const auto& [id, held] : held_) first = std::min(first.value_or(held.until), held.until);
-  if (first) *first -= kSafetyMargin;
-  return first;
-}
-
-void BeanstalkSession::count_waits(std::uint64_t change) {
-  hub_.waiting += change;
-  hub_.queues.of(reserve_.queue).waiting += change;
-  for (const std::string& queue : reserve_.other_queues) hub_.queues.of(queue).waiting += change;
+  client_.hold(job_lease(leased, hub_.clock));
+  out_ += reserved_reply(leased);
 }
 
 // ---- the end ----
@@ -197,30 +187,22 @@ void BeanstalkSession::end_waits(Engine& engine) {
 void BeanstalkSession::close(Engine& engine) {
   if (std::exchange(is_closed_, true)) return;
   if (is_parked_) {
-    count_waits(~std::uint64_t{0});
+    client_.count_end_of_wait();
     engine.abandon_wait(wait_);
   }
-  --hub_.connections;
-  if (is_producer_) --hub_.producers;
-  if (is_worker_) --hub_.workers;
-  --hub_.queues.of(used_).using_it;
-  hub_.queues.forget_if_unused(used_);
-  reserve_.other_queues.push_back(reserve_.queue);
-  for (const std::string& queue : reserve_.other_queues) {
-    --hub_.queues.of(queue).watching;
-    hub_.queues.forget_if_unused(queue);
-  }
+  client_.close();
   batch_.clear();
   give_back_some(engine);
 }
 
 void BeanstalkSession::give_back_some(Engine& engine) {
-  for (int count = 0; !held_.empty() && count < kGiveBackAtOnce; ++count) {
+  ServedClient::HeldLeases& held = client_.held();
+  for (int count = 0; !held.empty() && count < kGiveBackAtOnce; ++count) {
     // One that has run out meanwhile is no matter; nor is a store that failed: leases end with it.
-    (void)engine.release(held_.begin()->second.lease, {}, {}, ReleaseCount::lease);
-    held_.erase(held_.begin());
+    (void)engine.release(held.begin()->second.lease, {}, {}, ReleaseCount::lease);
+    held.erase(held.begin());
   }
-  if (held_.empty()) return;
+  if (held.empty()) return;
   hub_.engine.post_end([self = shared_from_this()](Engine& later) { self->give_back_some(later); },
                        queue());
 }

@@ -78,6 +78,11 @@ class ClusterFront {
   void update(ClusterMap map) DETENT_EXCLUDES(mutex_);
   /// Has the figures of all nodes added up. Nothing is given where one does not answer.
   void ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take);
+  using Answered = PeerCalls::Answered;
+  using Abandon = PeerCalls::Abandon;
+  /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
+  /// ends the question.
+  Abandon ask(gateway::Part part, Answered answered);
   /// All shards this node has are open, and its leases are sure.
   bool is_ready() const DETENT_EXCLUDES(mutex_);
   /// `GET /v1/cluster`.
@@ -86,13 +91,8 @@ class ClusterFront {
  private:
   class Errand;
   class Gathering;
-  using Answered = PeerCalls::Answered;
-  using Abandon = PeerCalls::Abandon;
 
   void run(net::HttpRequest request, net::Responder responder);
-  /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
-  /// ends the question.
-  Abandon ask(gateway::Part part, Answered answered);
   Abandon ask_here(const std::shared_ptr<ServedShard>& shard, net::HttpRequest request,
                    Answered answered);
   void ask_for_peer(const std::string& wait, const std::shared_ptr<ServedShard>& shard,

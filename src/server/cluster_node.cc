@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log/log.h"
+#include "server/cluster_session.h"
 
 namespace detent::server {
 namespace {
@@ -108,6 +109,16 @@ Result<void> ClusterNode::make_caller() {
   return ok();
 }
 
+Result<void> ClusterNode::start_beanstalk(net::StreamServerOptions options) {
+  jobs_ = std::make_unique<FrontJobs>(*front_, table_->shards());
+  const auto answer_by = [this](BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream) {
+    return std::make_shared<ClusterSession>(hub, *jobs_, stream);
+  };
+  ASSIGN_OR_RETURN(beanstalk_,
+                   BeanstalkServer::start(std::move(options), here_engine_, clock_, answer_by));
+  return ok();
+}
+
 ClusterNode::~ClusterNode() {
   stop();
   caller_.reset();  // with the questions under way, which refer to the front
@@ -131,10 +142,25 @@ void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
 
 void ClusterNode::end_waits() {
   events_.stop();
+  (void)here_engine_.post([](Engine& engine) { engine.end_waits(); });  // of beanstalk clients
   for (const auto& shard : shards_.serving()) shard->end_waits();
 }
 
+/// Returns when what the clients held is given back, as far as that goes.
+void ClusterNode::stop_beanstalk() {
+  if (!beanstalk_) return;
+  beanstalk_->stop(kBeanstalkGrace);
+  const auto is_behind_closes = std::make_shared<std::atomic<bool>>(false);
+  here_engine_.post_end([is_behind_closes](Engine&) { *is_behind_closes = true; });
+  const MonotonicTime until = clock_.now() + kBeanstalkGrace;
+  while (!(*is_behind_closes && jobs_->is_idle()) && clock_.now() < until) {
+    Doorbell nobody_rings;
+    clock_.wait(nobody_rings, clock_.now() + kClosePeriod);
+  }
+}
+
 void ClusterNode::stop() {
+  stop_beanstalk();
   {
     const MutexLock lock(mutex_);
     is_stopping_ = true;

@@ -24,9 +24,12 @@
 #include "engine/engine_thread.h"
 #include "net/host_resolver.h"
 #include "net/http_caller.h"
+#include "net/stream_server.h"
+#include "server/beanstalk_server.h"
 #include "server/cluster_front.h"
 #include "server/cluster_shards.h"
 #include "server/event_hub.h"
+#include "server/front_jobs.h"
 #include "server/routes.h"
 #include "store/lease_table.h"
 #include "store/memory_store.h"
@@ -44,11 +47,13 @@ struct ClusterNodeOptions {
   std::uint64_t seed = 0;  // spreads the beats of nodes
 };
 
-/// Thread-safe. The HTTP server must be stopped before it is destroyed.
+/// Thread-safe. The HTTP server must be stopped before it is destroyed, and after stop().
 class ClusterNode {
  public:
   /// How long open shards may take to end their work at a stop.
   static constexpr std::chrono::seconds kStopGrace{15};
+  /// How long beanstalk clients may take to be answered, and what they held to be given back.
+  static constexpr std::chrono::seconds kBeanstalkGrace{2};
 
   /// Joins the cluster, and begins to take its share of the shards. `clock` must outlive it.
   /// Errors: as HttpCaller::start().
@@ -71,13 +76,19 @@ class ClusterNode {
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head) {
     return front_->refuse_unread(head);
   }
+  /// Serves beanstalk clients, too, whichever nodes have their jobs. Once at most, before stop().
+  /// Errors: as BeanstalkServer::start().
+  Result<void> start_beanstalk(net::StreamServerOptions options);
+  /// Null when there is none.
+  BeanstalkServer* beanstalk() noexcept { return beanstalk_.get(); }
   /// Has every shard read the keys again. Errors: the first.
   Result<void> reload_webhook_keys();
   /// Ends streams of events and waits of workers of those who may go on no more.
   void check_again();
-  /// Ends streams of events and waits of workers, for a stop of the HTTP server.
+  /// Ends streams of events and waits of workers, for a stop of the servers.
   void end_waits();
-  /// Hands all shards over, and leaves. Idempotent. Blocks until others may take them.
+  /// Sends beanstalk clients away, hands all shards over, and leaves. Idempotent. Blocks until
+  /// others may take them.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:
@@ -90,11 +101,14 @@ class ClusterNode {
   void look();
   void note(const Result<void>& stepped);
   bool is_stopping() const DETENT_EXCLUDES(mutex_);
+  void stop_beanstalk();
 
   // Constant after construction.
   const ClusterNodeOptions options_;
   Clock& clock_;
   const std::unique_ptr<LeaseTable> table_;
+  // Set by start_beanstalk(). Those that answer its clients refer to it: it outlives them.
+  std::unique_ptr<BeanstalkServer> beanstalk_;
 
   // Synchronise themselves.
   Doorbell bell_;
@@ -109,6 +123,7 @@ class ClusterNode {
   net::SystemResolver resolver_;
   std::unique_ptr<net::HttpCaller> caller_;
   std::unique_ptr<ClusterFront> front_;
+  std::unique_ptr<FrontJobs> jobs_;  // for beanstalk_
 
   // Guarded by mutex_.
   Mutex joining_;  // only one of several callers of stop() joins

@@ -52,6 +52,7 @@ ServedShard::~ServedShard() {
 
 void ServedShard::handle(net::HttpRequest request, net::Responder responder) {
   if (!is_serving()) return responder.send(http_try_again("the shard is not open here"));
+  if (request.target == kJobsTarget) return parts_.jobs->handle(request, responder);
   parts_.routes->handle(std::move(request), std::move(responder));
 }
 
@@ -104,6 +105,7 @@ Result<void> ServedShard::open() {
   ASSIGN_OR_RETURN(parts_.webhooks, Webhooks::start(options_.webhooks, *parts_.engine, clock_));
   parts_.routes = std::make_unique<Routes>(*parts_.engine, events_, clock_, options_.routes);
   parts_.routes->show_deliveries(parts_.webhooks->deliverer());
+  parts_.jobs = std::make_unique<ShardJobs>(*parts_.engine, clock_);
   return ok();
 }
 

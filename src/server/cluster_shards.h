@@ -25,6 +25,7 @@
 #include "server/cluster_figures.h"
 #include "server/metrics_page.h"
 #include "server/routes.h"
+#include "server/shard_jobs.h"
 #include "server/webhooks.h"
 
 namespace detent::server {
@@ -50,7 +51,7 @@ class ServedShard {
   ServedShard(const ServedShard&) = delete;
   ServedShard& operator=(const ServedShard&) = delete;
 
-  /// Answers with the shard's own routes; 503 while it is not open.
+  /// Answers with the shard's own routes, and for beanstalk clients; 503 while it is not open.
   void handle(net::HttpRequest request, net::Responder responder) DETENT_EXCLUDES(mutex_);
   // Of one that is serving:
 
@@ -86,6 +87,7 @@ class ServedShard {
     std::unique_ptr<EngineThread> engine;
     std::unique_ptr<Webhooks> webhooks;
     std::unique_ptr<Routes> routes;
+    std::unique_ptr<ShardJobs> jobs;
   };
 
   void run();

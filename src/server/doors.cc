@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log/log.h"
 #include "server/exposure.h"
 #include "server/http_reply.h"
 
@@ -47,15 +48,24 @@ Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& opt
       std::move(handler), http_problem, std::move(check));
 }
 
+net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options) {
+  const std::string& host = options.beanstalk_host;
+  return {.address = host,
+          .port = options.beanstalk_port,
+          .max_connections_of_address = max_connections_of_address(host)};
+}
+
+void drain(BeanstalkServer* beanstalk) {
+  if (beanstalk == nullptr) return;
+  beanstalk->drain();
+  log_info("draining: beanstalk clients may put no more");
+}
+
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
                                                          EngineThread& engine_thread,
                                                          const Clock& clock) {
-  const std::string& host = options.beanstalk_host;
-  if (host.empty()) return std::unique_ptr<BeanstalkServer>();
-  return BeanstalkServer::start({.address = host,
-                                 .port = options.beanstalk_port,
-                                 .max_connections_of_address = max_connections_of_address(host)},
-                                engine_thread, clock);
+  if (options.beanstalk_host.empty()) return std::unique_ptr<BeanstalkServer>();
+  return BeanstalkServer::start(beanstalk_options(options), engine_thread, clock);
 }
 
 }  // namespace detent::server

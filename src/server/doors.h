@@ -10,6 +10,7 @@
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
+#include "net/stream_server.h"
 #include "net/tls_server.h"
 #include "server/access.h"
 #include "server/beanstalk_server.h"
@@ -35,6 +36,11 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
                                                     std::shared_ptr<net::TlsServer> tls,
                                                     net::HttpHandler handler, net::HeadCheck check);
+
+/// Where it listens. Requires: it is not off.
+net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options);
+/// Has its clients put no more; null: there are none.
+void drain(BeanstalkServer* beanstalk);
 
 /// Null where it is off. Both must outlive it. Errors: as BeanstalkServer::start().
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,

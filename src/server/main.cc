@@ -42,12 +42,6 @@ namespace {
 /// How long requests that are under way at a stop may still take.
 constexpr std::chrono::seconds kStopGrace{10};
 
-void drain(BeanstalkServer* beanstalk) {
-  if (beanstalk == nullptr) return;
-  beanstalk->drain();
-  log_info("draining: beanstalk clients may put no more");
-}
-
 Result<std::unique_ptr<Alerts>> start_alerts(const cli::ServeOptions& options,
                                              const Webhooks& webhooks, EngineThread& engine,
                                              Clock& clock) {

@@ -127,10 +127,12 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   };
   const Watchdog watchdog(with.manager, ask, with.clock);
   door.open(*node);
-  announce(options, http->port(), "");
-  if (!options.beanstalk_host.empty()) log_info("a node of a cluster serves no beanstalk clients");
+  const std::string& host = options.beanstalk_host;
+  if (!host.empty()) TRY(node->start_beanstalk(beanstalk_options(options)));
+  BeanstalkServer* const beanstalk = node->beanstalk();
+  announce(options, http->port(), beanstalk != nullptr ? address_of(host, beanstalk->port()) : "");
   with.manager.ready();
-  wait_for_stop(with, [] { log_info("nothing to drain: there are no beanstalk clients"); });
+  wait_for_stop(with, [beanstalk] { drain(beanstalk); });
   node->end_waits();
   node->stop();  // while it goes on passing requests to those that have its shards by then
   http->stop(kStopGrace);

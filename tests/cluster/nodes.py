@@ -82,6 +82,7 @@ class Node:
         self.others = Proxy(wires)
         self.process = None
         self.port = None
+        self.beanstalk_port = None
         self.is_sick = False  # a fault is at it: no client can expect answers of it
 
     def start(self):
@@ -93,13 +94,16 @@ class Node:
             self.process = subprocess.Popen(
                 [self.program, "serve", "--node", self.name, "--store", url, "--http",
                  "127.0.0.1:0", *address, "--node-lease", f"{self.options['lease_ms']}ms",
-                 "--shards", str(self.options["shards"]), "--beanstalk", "off"],
+                 "--shards", str(self.options["shards"]), "--beanstalk",
+                 self.options.get("beanstalk", "off")],
                 stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         line = self.process.stdout.readline()
         found = re.search(r"http://[\d.]+:(\d+)", line)
         if not found:
             raise RuntimeError(f"node {self.name} does not start: {self.log.read_text()[-2000:]}")
         self.port = int(found[1])
+        beanstalk = re.search(r"beanstalk at [\d.]+:(\d+)", line)
+        self.beanstalk_port = int(beanstalk[1]) if beanstalk else None
         self.others.target = self.port
 
     def signal(self, number):

@@ -37,6 +37,8 @@ struct JobCounts {
   std::uint64_t delayed = 0;
   std::uint64_t dead = 0;
   std::uint64_t total = 0;  // made since the server started
+
+  friend bool operator==(const JobCounts&, const JobCounts&) = default;
 };
 
 struct TubeStats {

@@ -1,0 +1,36 @@
+#include "server/front_jobs.h"
+
+#include <string>
+#include <utility>
+
+#include "base/rng.h"
+#include "server/shard_jobs.h"
+
+namespace detent::server {
+
+FrontJobs::FrontJobs(ClusterFront& front, ShardNumber shards)
+    : front_(front), shards_(shards), last_number_(Rng(random_seed()).next()) {}
+
+void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done) {
+  ++open_;
+  gateway::Part part{.shard = shard,
+                     .request = {.method = "POST",
+                                 .target = std::string(kJobsTarget),
+                                 .headers = {},
+                                 .body = encode(ask)}};
+  // Nobody ends such a question: an answer that is not waited for any more may have a lease in it.
+  (void)front_.ask(std::move(part),
+                   [this, done = std::move(done)](const net::HttpResponse& response) mutable {
+                     std::optional<ShardAnswer> answer;
+                     if (response.status == 200) {
+                       if (Result<ShardAnswer> read = decode_answer(response.body)) {
+                         answer = *std::move(read);
+                       }
+                     }
+                     done(std::move(answer));
+                     --open_;
+                     return true;
+                   });
+}
+
+}  // namespace detent::server
