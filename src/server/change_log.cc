@@ -45,6 +45,8 @@ void ChangeLog::add_missed(std::uint64_t count) {
   keep({.queue = {}, .text = {}, .missed = count});
 }
 
+void ChangeLog::add_gap() { keep({.queue = {}, .text = {}, .missed = 0, .is_gap = true}); }
+
 void ChangeLog::keep(Entry entry) {
   entries_.push_back(std::move(entry));
   ++end_;
@@ -104,7 +106,10 @@ void ChangeReader::read(const ChangeLog& log, MonotonicTime now, std::string& ou
   for (std::size_t at_once = 0; next_ < log.end(); ++next_) {
     const ChangeLog::Entry& entry = log.at(next_);
     missed_ += entry.missed;
-    if (entry.missed > 0 || (!filter_.queue.empty() && entry.queue != filter_.queue)) continue;
+    has_gap_ |= entry.is_gap;
+    if (entry.missed > 0 || entry.is_gap ||
+        (!filter_.queue.empty() && entry.queue != filter_.queue))
+      continue;
     if (next_ < live_from_) {
       if (at_once++ == kMaxAtOnce) return;
     } else if (told_++ >= kMaxPerSecond) {
@@ -117,8 +122,10 @@ void ChangeReader::read(const ChangeLog& log, MonotonicTime now, std::string& ou
 }
 
 void ChangeReader::tell_missed(const ChangeLog& log, std::string& out) {
-  if (missed_ == 0) return;
-  const std::string data = json::render_missed_event(std::exchange(missed_, 0));
+  if (missed_ == 0 && !has_gap_) return;
+  const std::uint64_t count = std::exchange(missed_, 0);
+  const std::string data = json::render_missed_event(
+      std::exchange(has_gap_, false) ? std::nullopt : std::optional(count));
   out.append(event_text(log.id_of(next_ - 1), "missed", data));
 }
 

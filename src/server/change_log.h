@@ -26,6 +26,7 @@ class ChangeLog {
     std::string queue;
     std::string text;          // the whole event
     std::uint64_t missed = 0;  // or else changes, of any queue, that were not told
+    bool is_gap = false;       // or else nobody knows what happened here
   };
 
   /// `run` must differ from that of any other log of this server, before or after.
@@ -34,6 +35,8 @@ class ChangeLog {
   void add(const TaskChange& change);
   /// So many changes come here that were not told.
   void add_missed(std::uint64_t count);
+  /// Nobody knows what happened here.
+  void add_gap();
   /// From here on nothing is added for a while: no reader can go on over this place.
   void forget();
 
@@ -81,7 +84,7 @@ class ChangeReader {
   bool is_behind(const ChangeLog& log) const noexcept { return next_ < log.end(); }
   /// When it is to read again to tell of what was missed, if something was.
   std::optional<MonotonicTime> tells_missed_at() const noexcept {
-    return missed_ == 0 ? std::nullopt : std::optional(second_end_);
+    return missed_ == 0 && !has_gap_ ? std::nullopt : std::optional(second_end_);
   }
 
  private:
@@ -91,6 +94,7 @@ class ChangeReader {
   std::uint64_t next_;        // number of the entry to read next
   std::uint64_t live_from_;   // what was kept for it ends here
   std::uint64_t missed_ = 0;  // not told of yet
+  bool has_gap_ = false;      // likewise: and nobody knows how many more
   MonotonicTime second_end_{};
   std::size_t told_ = 0;  // in this second
 };

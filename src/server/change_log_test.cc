@@ -55,6 +55,23 @@ TEST(ChangeLog, AnEventIsItsIdItsNameAndItsData) {
   EXPECT_EQ(told.read(log), "");
 }
 
+TEST(ChangeLog, OfAGapItIsToldThatNobodyKnowsHowMuchWasMissed) {
+  ChangeLog log(7);
+  Told told(log, {.queue = "a"});
+  log.add_missed(3);
+  log.add_gap();
+  log.add(change(1, "a"));
+  EXPECT_TRUE(
+      told.read(log).starts_with("id: 7-2\nevent: missed\ndata: {\"missed\":null}\n\nid: "
+                                 "7-3\nevent: task\n"));
+  log.add_gap();
+  EXPECT_EQ(told.read(log), "") << "until there is a change, or the next second";
+  ASSERT_TRUE(told.reader.tells_missed_at());
+  EXPECT_EQ(told.read(log, *told.reader.tells_missed_at()),
+            "id: 7-4\nevent: missed\ndata: {\"missed\":null}\n\n");
+  EXPECT_FALSE(told.reader.tells_missed_at());
+}
+
 TEST(ChangeLog, AReaderIsToldOnlyWhatItAskedFor) {
   ChangeLog log(7);
   Told of_a(log, {.queue = "a"});

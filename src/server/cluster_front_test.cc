@@ -159,7 +159,7 @@ class ClusterFrontTest : public ::testing::Test {
   EventHub events_{here_engine_, changes_, clock_};
   Routes here_{here_engine_, events_, clock_, {}};
   ClusterShards shards_{
-      {.open = [this](const ShardLease&) { return open(disk_); }}, events_, clock_};
+      {.open = [this](const ShardLease&, ChangeFeed&) { return open(disk_); }}, events_, clock_};
   FakeCaller caller_;
   ClusterFront front_{{.shards = 1, .node = "a", .secret = "s", .max_calls_to_a_node = kMostCalls},
                       shards_,

@@ -4,13 +4,18 @@
 #include <utility>
 
 #include "base/log/log.h"
+#include "base/rng.h"
+#include "server/access_token.h"
 #include "server/cluster_session.h"
+#include "server/http_reply.h"
 
 namespace detent::server {
 namespace {
 
 /// How often the rows of all shards are read when they were not as known.
 constexpr std::chrono::milliseconds kLookPeriod{200};
+/// Where nodes ask each other for their changes.
+constexpr std::string_view kChangesTarget = "/v1/cluster/changes?after=";
 /// How often it is looked whether the shards have been closed, at a stop.
 constexpr std::chrono::milliseconds kClosePeriod{20};
 
@@ -44,10 +49,10 @@ class Finally {
 };
 
 /// Nothing in memory can fail.
-OpenEngine open_on(MemoryDisk& disk, Clock& clock, ChangeFeed& changes) {
+OpenEngine open_on(MemoryDisk& disk, Clock& clock) {
   OpenEngine opened;
   opened.store = MemoryStore::open(disk).value();
-  opened.engine = Engine::open(*opened.store, clock, {.changes = &changes}).value();
+  opened.engine = Engine::open(*opened.store, clock, {}).value();
   return opened;
 }
 
@@ -67,10 +72,17 @@ ClusterNode::ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable>
     : options_(std::move(options)),
       clock_(clock),
       table_(std::move(table)),
-      here_engine_(open_on(no_tasks_, clock, changes_), clock),
+      changes_(
+          [this](const std::string& address, const std::string& after,
+                 NodeChanges::Answered answered) {
+            ask_changes(address, after, std::move(answered));
+          },
+          clock, Rng(random_seed()).next()),
+      here_engine_(open_on(no_tasks_, clock), clock),
       events_([this](auto take) { return ask_figures(std::move(take)); }, changes_, clock),
       here_(here_engine_, events_, clock, routes_options()),
       shards_({.open = options_.open,
+               .new_feed = [this] { return changes_.new_feed(); },
                .routes = shard_routes(options_.routes),
                .webhooks = options_.webhooks},
               events_, clock),
@@ -107,6 +119,30 @@ Result<void> ClusterNode::make_caller() {
                                           shards_, here_, *caller_, clock_, look_again);
   open_front_.store(front_.get(), std::memory_order_release);
   return ok();
+}
+
+void ClusterNode::handle(net::HttpRequest request, net::Responder responder) {
+  const std::string_view target = request.target;
+  const bool is_of_node =
+      target.starts_with(kChangesTarget) &&
+      is_equal(hash_token(request.header(kSecretHeader)), hash_token(options_.secret));
+  if (is_of_node) return changes_.answer(target.substr(kChangesTarget.size()), responder);
+  front_->handle(std::move(request), std::move(responder));
+}
+
+void ClusterNode::ask_changes(const std::string& address, const std::string& after,
+                              NodeChanges::Answered answered) {
+  Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
+  if (!url) return answered(std::nullopt);
+  url->target = std::string(kChangesTarget) + after;
+  net::HttpRequest request{.method = "GET", .target = url->target, .headers = {}, .body = {}};
+  request.headers.emplace_back(kSecretHeader, options_.secret);
+  caller_->call(*std::move(url), std::move(request),
+                [answered = std::move(answered)](net::CallOutcome outcome) mutable {
+                  auto* const answer = std::get_if<net::HttpResponse>(&outcome);
+                  if (answer == nullptr || answer->status != 200) return answered(std::nullopt);
+                  answered(std::move(answer->body));
+                });
 }
 
 Result<void> ClusterNode::start_beanstalk(net::StreamServerOptions options) {
@@ -169,6 +205,7 @@ void ClusterNode::stop() {
   const MutexLock lock(joining_);
   thread_.join();
   events_.stop();
+  changes_.stop();
   here_engine_.stop();
 }
 
@@ -215,6 +252,11 @@ void ClusterNode::look() {
   for (const ShardLease& lease : keeper_.held()) {
     if (const auto until = keeper_.held_until(lease)) map.held_until[lease] = *until;
   }
+  std::vector<std::string> others;
+  for (const Member& member : map.members) {
+    if (member.node != options_.me.node) others.push_back(member.address);
+  }
+  changes_.set_nodes(others);
   front_->update(std::move(map));
 }
 

@@ -2,7 +2,8 @@
 // requests of clients and of other nodes, and the thread that keeps them in step with the database.
 //
 // What all nodes share is behind LeaseTable and the stores. Of the rest each node has its own: the
-// dashboard's files, its events, and an engine without tasks for the routes that ask none.
+// dashboard's files, its streams of events, its beanstalk clients, and an engine without tasks,
+// whose thread those clients are on, for the routes that ask none.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,6 @@
 #include "base/thread.h"
 #include "cluster/shard_keeper.h"
 #include "detent/clock.h"
-#include "engine/change_feed.h"
 #include "engine/engine_thread.h"
 #include "net/host_resolver.h"
 #include "net/http_caller.h"
@@ -30,6 +30,7 @@
 #include "server/cluster_shards.h"
 #include "server/event_hub.h"
 #include "server/front_jobs.h"
+#include "server/node_changes.h"
 #include "server/routes.h"
 #include "store/lease_table.h"
 #include "store/memory_store.h"
@@ -41,7 +42,8 @@ struct ClusterNodeOptions {
   std::string secret;           // that the nodes of the cluster show each other
   std::string scheme = "http";  // by which they reach each other
   std::string ca_file = {};     // see HttpCallerOptions
-  std::function<Result<OpenEngine>(const ShardLease&)> open;  // see ClusterShardsOptions
+  std::function<Result<OpenEngine>(const ShardLease&, ChangeFeed&)>
+      open;  // see ClusterShardsOptions
   RoutesOptions routes = {};
   WebhookOptions webhooks = {};
   std::uint64_t seed = 0;  // spreads the beats of nodes
@@ -69,9 +71,7 @@ class ClusterNode {
   /// answered, each with its store read; a shard that ends meanwhile counts as one that has.
   void ask_whether_it_works(UniqueFunction<void()> works);
 
-  void handle(net::HttpRequest request, net::Responder responder) {
-    front_->handle(std::move(request), std::move(responder));
-  }
+  void handle(net::HttpRequest request, net::Responder responder);
   /// See net::HeadCheck.
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head) {
     return front_->refuse_unread(head);
@@ -96,6 +96,8 @@ class ClusterNode {
   RoutesOptions routes_options();
   bool ask_figures(UniqueFunction<void(std::optional<EngineStats>)> take);
   Result<void> make_caller();
+  void ask_changes(const std::string& address, const std::string& after,
+                   NodeChanges::Answered answered);
   void run();
   void step();
   void look();
@@ -114,7 +116,7 @@ class ClusterNode {
   Doorbell bell_;
   std::atomic<bool> has_strayed_{false};            // relaxed: the bell orders it
   std::atomic<ClusterFront*> open_front_{nullptr};  // for the thread of events_, which begins first
-  ChangeFeed changes_;
+  NodeChanges changes_;
   MemoryDisk no_tasks_;
   EngineThread here_engine_;
   EventHub events_;

@@ -65,7 +65,7 @@ class World {
     World& world_;
   };
 
-  Result<OpenEngine> open(const ShardLease& lease) {
+  Result<OpenEngine> open(const ShardLease& lease, ChangeFeed& changes) {
     MemoryDisk* disk = nullptr;
     {
       const MutexLock lock(mutex_);
@@ -73,8 +73,10 @@ class World {
     }
     OpenEngine opened;
     ASSIGN_OR_RETURN(opened.store, MemoryStore::open(*disk));
-    ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock_,
-                                                 {.keep_leases = true, .shard = lease.shard}));
+    ASSIGN_OR_RETURN(
+        opened.engine,
+        Engine::open(*opened.store, clock_,
+                     {.keep_leases = true, .shard = lease.shard, .changes = &changes}));
     return opened;
   }
   void set_down(bool is_down) {
@@ -108,7 +110,8 @@ class TestNode {
     node_ = ClusterNode::start(
                 {.me = {name, "127.0.0.1:" + std::to_string(http_->port())},
                  .secret = std::string(kSecret),
-                 .open = [&world](const ShardLease& lease) { return world.open(lease); },
+                 .open = [&world](const ShardLease& lease,
+                                  ChangeFeed& changes) { return world.open(lease, changes); },
                  .routes = std::move(routes)},
                 std::make_unique<World::View>(world), world.clock())
                 .value();
@@ -131,6 +134,7 @@ class TestNode {
   }
   ClusterNode& node() { return *node_; }
   std::uint16_t beanstalk_port() const { return node_->beanstalk()->port(); }
+  std::uint16_t port() const { return http_->port(); }
   std::string address() const { return "127.0.0.1:" + std::to_string(http_->port()); }
   net::HttpResponse send(const std::string& method, const std::string& target,
                          const std::string& body = "", net::HttpHeaders headers = {}) {

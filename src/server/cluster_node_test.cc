@@ -17,6 +17,7 @@
 
 #include "protocol/json/answer_parser.h"
 #include "server/cluster_node_fixture.h"
+#include "tests/support/raw_socket.h"
 
 namespace detent::server {
 namespace {
@@ -162,6 +163,29 @@ TEST_F(ClusterNodeTest, TellsThatItsEnginesWork) {
   std::promise<void> works;
   a_.node().ask_whether_it_works([&works] { works.set_value(); });
   works.get_future().wait();
+}
+
+TEST_F(ClusterNodeTest, AStreamOfEventsTellsWhatHappensOnAllNodesAndOfAGapWhenOneGoes) {
+  settle();
+  test::RawSocket stream(a_.port());
+  ASSERT_TRUE(stream.send("GET /v1/events?types=task HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
+  std::string seen;
+  const auto has_seen = [&](const std::string& text) {
+    while (stream.has_input()) seen += stream.read(1);
+    return seen.find(text) != std::string::npos;
+  };
+  for (int i = 0; i < 20; ++i) {
+    const std::string of_queue = R"("queue":")" + queue(i) + R"(","change":"ready")";
+    // Those of another node are told from some milliseconds after the stream's begin.
+    do {
+      ASSERT_EQ(b_.send("POST", "/v1/tasks", put(i)).status, 201);
+    } while (!has_seen(of_queue));
+  }
+  EXPECT_EQ(seen.find(R"("missed":null)"), std::string::npos) << seen;
+  b_.stop();
+  while (!has_seen("event: missed\ndata: {\"missed\":null}")) {
+  }
+  EXPECT_EQ(a_.send("GET", "/v1/cluster/changes?after=").status, 404) << "that is for nodes";
 }
 
 TEST_F(ClusterNodeTest, OnlyANodeMaySayWhichShardIsMeant) {

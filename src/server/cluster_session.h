@@ -86,7 +86,7 @@ class ClusterSession final : public BeanstalkHandler,
   };
   /// `stats` or `list-tubes`, under way.
   struct Gathering {
-    beanstalk::Verb verb;
+    beanstalk::Verb verb = beanstalk::Verb::stats;
     std::size_t open = 0;
     bool is_whole = true;
     AllJobs all = {};

@@ -344,7 +344,7 @@ TEST_F(ClusterSessionTest, StatsAreOfAllShardsOrNone) {
       answer.all.queues = {"of-" + std::to_string(asked.shard)};
       asked.done(answer);
     }
-    EXPECT_EQ(client.read(), is_whole ? "OK 53\n---\n- default\n- of-0\n- of-1\n- of-2\n- of-3\n"
+    EXPECT_EQ(client.read(), is_whole ? "OK 42\n---\n- default\n- of-0\n- of-1\n- of-2\n- of-3\n"
                                       : "INTERNAL_ERROR");
   }
 }

@@ -98,7 +98,8 @@ void ServedShard::run() {
 }
 
 Result<void> ServedShard::open() {
-  ASSIGN_OR_RETURN(OpenEngine opened, options_.open(lease_));
+  parts_.feed = options_.new_feed();
+  ASSIGN_OR_RETURN(OpenEngine opened, options_.open(lease_, *parts_.feed));
   EngineEvents events;
   events.on_stopped = [this](const Error& error) { fail(error); };
   parts_.engine = std::make_unique<EngineThread>(std::move(opened), clock_, std::move(events));

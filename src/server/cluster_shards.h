@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "cluster/shard_keeper.h"
 #include "detent/clock.h"
+#include "engine/change_feed.h"
 #include "engine/engine_thread.h"
 #include "server/cluster_figures.h"
 #include "server/metrics_page.h"
@@ -35,7 +36,11 @@ class EventHub;
 struct ClusterShardsOptions {
   /// Opens the store of a shard under its lease, and the engine on it. May block; called by several
   /// threads at once.
-  std::function<Result<OpenEngine>(const ShardLease&)> open;
+  std::function<Result<OpenEngine>(const ShardLease&, ChangeFeed&)> open;
+  /// Makes the feed that the engine of a shard tells its changes.
+  std::function<std::shared_ptr<ChangeFeed>()> new_feed = [] {
+    return std::make_shared<ChangeFeed>();
+  };
   RoutesOptions routes = {};
   WebhookOptions webhooks = {};
 };
@@ -84,6 +89,7 @@ class ServedShard {
   enum class State : std::uint8_t { opening, serving, closing, closed };
   /// What serves it, made once it is open. Members end in the reverse order.
   struct Parts {
+    std::shared_ptr<ChangeFeed> feed;  // with who takes from it
     std::unique_ptr<EngineThread> engine;
     std::unique_ptr<Webhooks> webhooks;
     std::unique_ptr<Routes> routes;

@@ -22,9 +22,17 @@ AskFigures figures_of(EngineThread& engine) {
   };
 }
 
-EventHub::EventHub(AskFigures ask, ChangeFeed& changes, Clock& clock, EventHubOptions options)
+EventHub::EventHub(AskFigures ask, ChangeSource& changes, Clock& clock, EventHubOptions options)
+    : EventHub(std::move(ask), nullptr, &changes, clock, options) {}
+
+EventHub::EventHub(EngineThread& engine, ChangeFeed& feed, Clock& clock, EventHubOptions options)
+    : EventHub(figures_of(engine), std::make_unique<FeedSource>(feed), nullptr, clock, options) {}
+
+EventHub::EventHub(AskFigures ask, std::unique_ptr<ChangeSource> own, ChangeSource* changes,
+                   Clock& clock, EventHubOptions options)
     : ask_(std::move(ask)),
-      changes_(changes),
+      own_changes_(std::move(own)),
+      changes_(changes != nullptr ? *changes : *own_changes_),
       clock_(clock),
       options_(options),
       figures_(std::make_shared<Figures>()),
@@ -209,9 +217,10 @@ void EventHub::take_changes(MonotonicTime now) {
   must_take_ = is_watching_ && now < next_take_;
   if (!is_watching_ || must_take_) return;
   next_take_ = now + kTakePeriod;
-  const ChangeFeed::Taken taken = changes_.take();
+  const ChangeSource::Taken taken = changes_.take();
   for (const TaskChange& change : taken.changes) log_.add(change);
   if (taken.missed > 0) log_.add_missed(taken.missed);
+  if (taken.has_gap) log_.add_gap();
 }
 
 void EventHub::tell_changes(MonotonicTime now) {

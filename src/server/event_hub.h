@@ -22,10 +22,10 @@
 #include "base/result.h"
 #include "base/thread.h"
 #include "detent/clock.h"
-#include "engine/change_feed.h"
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
 #include "server/change_log.h"
+#include "server/change_source.h"
 #include "server/http_reply.h"
 #include "server/stats_history.h"
 
@@ -60,11 +60,11 @@ class EventHub {
   /// Changes are taken so often at most.
   static constexpr std::chrono::milliseconds kTakePeriod{50};
 
-  /// Starts the thread. Whom `ask` asks, the `changes` of one engine and `clock` must outlive this;
-  /// the HTTP server must be stopped before this is destroyed.
-  EventHub(AskFigures ask, ChangeFeed& changes, Clock& clock, EventHubOptions options = {});
-  EventHub(EngineThread& engine, ChangeFeed& changes, Clock& clock, EventHubOptions options = {})
-      : EventHub(figures_of(engine), changes, clock, options) {}
+  /// Starts the thread. Whom `ask` asks, `changes` and `clock` must outlive this; the HTTP server
+  /// must be stopped before this is destroyed.
+  EventHub(AskFigures ask, ChangeSource& changes, Clock& clock, EventHubOptions options = {});
+  /// Of one engine, which is told in `feed` what happens.
+  EventHub(EngineThread& engine, ChangeFeed& feed, Clock& clock, EventHubOptions options = {});
   /// Stops, if stop() has not been called.
   ~EventHub();
   EventHub(const EventHub&) = delete;
@@ -130,9 +130,13 @@ class EventHub {
   MonotonicTime next_wakeup(MonotonicTime now) const;
   bool has_listeners_to_stats() const;
 
+  EventHub(AskFigures ask, std::unique_ptr<ChangeSource> own, ChangeSource* changes, Clock& clock,
+           EventHubOptions options);
+
   // Constant after construction.
   const AskFigures ask_;
-  ChangeFeed& changes_;
+  const std::unique_ptr<ChangeSource> own_changes_;  // null: they are another's
+  ChangeSource& changes_;
   Clock& clock_;
   const EventHubOptions options_;
   const std::shared_ptr<Figures> figures_;

@@ -79,7 +79,8 @@ Result<void> join_cluster(LeaseTable& leases, const Member& me, Clock& clock) {
 }
 
 Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
-                                     const ShardLease& lease, ShardNumber shards) {
+                                     const LeasedShard& shard, ChangeFeed& changes) {
+  const ShardLease& lease = shard.lease;
   const MemoryPlan memory = plan_memory(options.memory_bytes);
   OpenEngine opened;
   ASSIGN_OR_RETURN(opened.store,
@@ -90,14 +91,16 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
                                         .statement_timeout = options.cluster.lease / 2,
                                         .node = options.cluster.node},
                                        clock));
-  ASSIGN_OR_RETURN(opened.engine,
-                   Engine::open(*opened.store, clock,
-                                {.window = options.window,
-                                 .max_loaded = std::max(memory.max_loaded / shards, kFewestLoaded),
-                                 .sync_interval = options.sync_interval,
-                                 .keep_leases = true,
-                                 .shard = lease.shard,
-                                 .seed = random_seed()}));
+  ASSIGN_OR_RETURN(
+      opened.engine,
+      Engine::open(*opened.store, clock,
+                   {.window = options.window,
+                    .max_loaded = std::max(memory.max_loaded / shard.shards, kFewestLoaded),
+                    .sync_interval = options.sync_interval,
+                    .keep_leases = true,
+                    .shard = lease.shard,
+                    .seed = random_seed(),
+                    .changes = &changes}));
   return opened;
 }
 

@@ -41,9 +41,14 @@ Result<ClusterTable> open_cluster_table(const cli::ServeOptions& options, Clock&
 /// Makes the node one of the cluster, before it takes any shard: waits likewise, also for another
 /// node of its name. Errors: unavailable while there is one.
 Result<void> join_cluster(LeaseTable& leases, const Member& me, Clock& clock);
-/// The engine of a shard whose lease this node has; of `shards` in all, which share the memory.
+/// A shard whose lease this node has; of `shards` in all, which share the memory.
+struct LeasedShard {
+  ShardLease lease;
+  ShardNumber shards = 1;
+};
+/// Its engine, which tells `changes` what happens.
 Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
-                                     const ShardLease& lease, ShardNumber shards);
+                                     const LeasedShard& shard, ChangeFeed& changes);
 
 /// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
 /// would be made a data folder; `unavailable` while a server has it open.

@@ -125,13 +125,14 @@ class Trial:
             if body in self.deleted:
                 self.violations.append(f"{body} came back after its deletion")
             self.held.add(body)
+            self.unclear.add(body)  # until the answer is there
         words, _ = client.ask(f"delete {words[1]}")
         with self.mutex:
             self.held.discard(body)
             if words[0] == "DELETED":
                 self.deleted.add(body)
+                self.unclear.discard(body)
             else:  # its owner is away, or has been
-                self.unclear.add(body)
                 self.may_come_again += 1
                 if words[0] not in ("INTERNAL_ERROR", "NOT_FOUND"):
                     self.violations.append(f"delete was answered {words}")

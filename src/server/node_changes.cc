@@ -1,0 +1,345 @@
+#include "server/node_changes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace detent::server {
+namespace {
+
+/// A place among the changes of a node.
+struct Mark {
+  std::uint64_t run = 0;
+  std::uint64_t number = 0;  // of the next change
+};
+
+std::string text_of(Mark mark) {
+  return std::to_string(mark.run) + "-" + std::to_string(mark.number);
+}
+
+std::optional<Mark> parse_mark(std::string_view text) noexcept {
+  Mark mark;
+  const char* const end = text.data() + text.size();
+  const auto [dash, error] = std::from_chars(text.data(), end, mark.run);
+  if (error != std::errc{} || dash == end || *dash != '-') return std::nullopt;
+  const auto [stop, second_error] = std::from_chars(dash + 1, end, mark.number);
+  if (second_error != std::errc{} || stop != end) return std::nullopt;
+  return mark;
+}
+
+/// What one node tells another.
+struct Telling {
+  Mark next;
+  ChangeSource::Taken told;
+};
+
+std::string encode(const Telling& telling) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.varint(telling.next.run);
+  writer.varint(telling.next.number);
+  writer.varint(telling.told.missed);
+  writer.u8(telling.told.has_gap ? 1 : 0);
+  for (const TaskChange& change : telling.told.changes) {
+    writer.varint(change.id.value);
+    writer.string(change.queue);
+    writer.u8(static_cast<std::uint8_t>(change.event));
+    writer.u8(static_cast<std::uint8_t>(change.state));
+    writer.i64(change.at.time_since_epoch().count());
+  }
+  return bytes;
+}
+
+Result<TaskChange> read_change(ByteReader& reader) {
+  TaskChange change;
+  ASSIGN_OR_RETURN(change.id.value, reader.varint());
+  ASSIGN_OR_RETURN(const std::string_view queue, reader.string());
+  change.queue = queue;
+  ASSIGN_OR_RETURN(const std::uint8_t event, reader.u8());
+  ASSIGN_OR_RETURN(const std::uint8_t state, reader.u8());
+  if (event > static_cast<std::uint8_t>(TaskEvent::away) ||
+      state > static_cast<std::uint8_t>(TaskState::cancelled)) {
+    return Error{ErrorCode::data_loss, "changes: no such event or state", ""};
+  }
+  change.event = static_cast<TaskEvent>(event);
+  change.state = static_cast<TaskState>(state);
+  ASSIGN_OR_RETURN(const std::int64_t at, reader.i64());
+  change.at = WallTime{WallTime::duration{at}};
+  return change;
+}
+
+Result<Telling> decode(std::string_view bytes) {
+  ByteReader reader(bytes);
+  Telling telling;
+  ASSIGN_OR_RETURN(telling.next.run, reader.varint());
+  ASSIGN_OR_RETURN(telling.next.number, reader.varint());
+  ASSIGN_OR_RETURN(telling.told.missed, reader.varint());
+  ASSIGN_OR_RETURN(const std::uint8_t has_gap, reader.u8());
+  telling.told.has_gap = has_gap > 0;
+  while (!reader.at_end()) {
+    ASSIGN_OR_RETURN(TaskChange change, read_change(reader));
+    telling.told.changes.push_back(std::move(change));
+  }
+  return telling;
+}
+
+}  // namespace
+
+NodeChanges::NodeChanges(AskNode ask, Clock& clock, std::uint64_t run)
+    : ask_(std::move(ask)), clock_(clock), run_(run), thread_([this] { this->run(); }) {}
+
+NodeChanges::~NodeChanges() { stop(); }
+
+// ---- from any thread ----------------------------------------------------------------------------
+
+std::shared_ptr<ChangeFeed> NodeChanges::new_feed() {
+  auto feed = std::make_shared<ChangeFeed>();
+  const MutexLock lock(mutex_);
+  if (are_fed_) feed->watch();
+  feeds_.push_back(feed);
+  return feed;
+}
+
+void NodeChanges::set_nodes(const std::vector<std::string>& addresses) {
+  {
+    const MutexLock lock(mutex_);
+    bool is_other = false;
+    std::erase_if(nodes_, [&](const Node& node) {
+      const bool is_gone = std::ranges::find(addresses, node.address) == addresses.end();
+      is_other |= is_gone;
+      return is_gone;
+    });
+    for (const std::string& address : addresses) {
+      if (std::ranges::find(nodes_, address, &Node::address) != nodes_.end()) continue;
+      nodes_.push_back({.address = address});
+      is_other = true;
+    }
+    if (!is_other) return;
+    // What one that left did last, and what one that came has done, nobody has told.
+    if (is_watched_) tell_gap();
+  }
+  bell_.ring();
+  watchers_bell_.ring();
+}
+
+void NodeChanges::answer(std::string_view after, const net::Responder& responder) {
+  {
+    const MutexLock lock(mutex_);
+    const MonotonicTime now = clock_.now();
+    asked_until_ = now + kKeptUnasked;
+    questions_.push_back({.after = std::string(after),
+                          .responder = responder,
+                          .until = is_stopping_ ? now : now + kLongestQuestion});
+  }
+  bell_.ring();
+}
+
+void NodeChanges::watch() {
+  {
+    const MutexLock lock(mutex_);
+    is_watched_ = true;
+    ++watch_;
+    for (Node& node : nodes_) node = {.address = std::move(node.address)};
+    // Before whoever watches is told that it does: its own node's changes are all told.
+    if (!std::exchange(are_fed_, true)) {
+      for (const auto& feed : feeds_) feed->watch();
+    }
+    take_feeds();  // what others wanted is not for this one
+    waiting_ = {};
+  }
+  bell_.ring();
+}
+
+void NodeChanges::unwatch() {
+  const MutexLock lock(mutex_);
+  is_watched_ = false;
+  ++watch_;
+  waiting_ = {};
+}
+
+ChangeSource::Taken NodeChanges::take() {
+  const MutexLock lock(mutex_);
+  return std::exchange(waiting_, {});
+}
+
+void NodeChanges::stop() {
+  {
+    const MutexLock lock(mutex_);
+    is_stopping_ = true;
+  }
+  bell_.ring();
+  const MutexLock lock(joining_);
+  thread_.join();
+}
+
+// ---- the thread ---------------------------------------------------------------------------------
+
+void NodeChanges::run() {
+  for (;;) {
+    const MonotonicTime now = clock_.now();
+    const MonotonicTime next = step(now);
+    {
+      const MutexLock lock(mutex_);
+      if (is_stopping_ && questions_.empty()) return;
+    }
+    clock_.wait(bell_, next == MonotonicTime::max() ? std::nullopt : std::optional(next));
+  }
+}
+
+/// Returns when there may be something to do again.
+MonotonicTime NodeChanges::step(MonotonicTime now) {
+  std::vector<Reply> replies_now;
+  std::vector<std::pair<std::string, std::string>> questions_now;
+  std::uint64_t watch = 0;
+  bool is_active = false;
+  bool has_news = false;
+  {
+    const MutexLock lock(mutex_);
+    is_active = is_wanted(now);
+    if (is_active && !std::exchange(are_fed_, true)) {
+      for (const auto& feed : feeds_) feed->watch();
+    }
+    take_feeds();
+    if (!is_active && are_fed_) forget();
+    replies_now = replies(now);
+    if (is_watched_ && !is_stopping_) questions_now = questions(now);
+    watch = watch_;
+    has_news = !waiting_.changes.empty() || waiting_.missed > 0 || waiting_.has_gap;
+  }
+  if (has_news) watchers_bell_.ring();
+  for (Reply& reply : replies_now) {
+    reply.responder.send({.status = 200,
+                          .content_type = "application/octet-stream",
+                          .body = std::move(reply.bytes)});
+  }
+  for (const auto& question : questions_now) ask(question.first, question.second, watch);
+  return is_active ? now + kTakePeriod : MonotonicTime::max();
+}
+
+bool NodeChanges::is_wanted(MonotonicTime now) const {
+  return is_watched_ || (asked_until_ && now < *asked_until_);
+}
+
+void NodeChanges::take_feeds() {
+  std::erase_if(feeds_, [this](const std::shared_ptr<ChangeFeed>& feed) DETENT_REQUIRES(mutex_) {
+    const bool is_last = feed.use_count() == 1;  // its engine has ended: this is all
+    ChangeFeed::Taken taken = feed->take();
+    for (TaskChange& change : taken.changes) keep({.change = std::move(change)});
+    if (taken.missed > 0) keep({.change = {}, .missed = taken.missed});
+    return is_last;
+  });
+}
+
+void NodeChanges::keep(Entry entry) {
+  if (is_watched_) {
+    if (entry.missed > 0) {
+      waiting_.missed += entry.missed;
+    } else {
+      tell(entry.change);
+    }
+  }
+  kept_.push_back(std::move(entry));
+  ++end_;
+  if (kept_.size() > kMostKept) kept_.pop_front();
+}
+
+/// From here on nothing is kept for a while: nobody can go on over this place.
+void NodeChanges::forget() {
+  for (const auto& feed : feeds_) feed->unwatch();
+  are_fed_ = false;
+  kept_.clear();
+  ++end_;
+}
+
+std::vector<NodeChanges::Reply> NodeChanges::replies(MonotonicTime now) {
+  std::vector<Reply> replies;
+  std::erase_if(questions_, [&](const Question& question) DETENT_REQUIRES(mutex_) {
+    std::optional<std::string> bytes = reply_to(question, now);
+    if (!bytes) return false;
+    replies.push_back({question.responder, *std::move(bytes)});
+    return true;
+  });
+  return replies;
+}
+
+/// Nothing while there is nothing to tell.
+std::optional<std::string> NodeChanges::reply_to(const Question& question, MonotonicTime now) {
+  Telling telling{.next = {.run = run_, .number = end_}, .told = {}};
+  if (question.after.empty()) return encode(telling);
+  const std::optional<Mark> after = parse_mark(question.after);
+  const std::uint64_t begin = end_ - kept_.size();
+  if (!after || after->run != run_ || after->number < begin || after->number > end_) {
+    telling.told.has_gap = true;
+    return encode(telling);
+  }
+  if (after->number == end_) {
+    if (now < question.until && !is_stopping_) return std::nullopt;
+    return encode(telling);
+  }
+  std::uint64_t number = after->number;
+  while (number < end_ && telling.told.changes.size() < kMostWaiting) {
+    const Entry& entry = kept_[number++ - begin];
+    if (entry.missed > 0) {
+      telling.told.missed = entry.missed;
+      break;  // what is missed lies behind what is told
+    }
+    telling.told.changes.push_back(entry.change);
+  }
+  telling.next.number = number;
+  return encode(telling);
+}
+
+// ---- the other nodes ----------------------------------------------------------------------------
+
+std::vector<std::pair<std::string, std::string>> NodeChanges::questions(MonotonicTime now) {
+  std::vector<std::pair<std::string, std::string>> questions;
+  for (Node& node : nodes_) {
+    if (node.is_asked || now < node.next_question) continue;
+    node.is_asked = true;
+    questions.emplace_back(node.address, node.after);
+  }
+  return questions;
+}
+
+void NodeChanges::ask(const std::string& address, const std::string& after, std::uint64_t watch) {
+  ask_(address, after, [this, address, watch](const std::optional<std::string>& bytes) {
+    answered(address, watch, bytes);
+  });
+}
+
+void NodeChanges::answered(const std::string& address, std::uint64_t watch,
+                           const std::optional<std::string>& bytes) {
+  {
+    const MutexLock lock(mutex_);
+    const auto node = std::ranges::find(nodes_, address, &Node::address);
+    if (watch != watch_ || node == nodes_.end()) return;
+    node->is_asked = false;
+    Result<Telling> telling = decode(bytes.value_or(""));
+    node->next_question = clock_.now() + (telling ? kTakePeriod : kAskAgain);
+    if (!telling) return;
+    node->after = text_of(telling->next);
+    for (TaskChange& change : telling->told.changes) tell(std::move(change));
+    waiting_.missed += telling->told.missed;
+    if (telling->told.has_gap) tell_gap();
+  }
+  bell_.ring();
+}
+
+// ---- for the one that watches -------------------------------------------------------------------
+
+void NodeChanges::tell(TaskChange change) {
+  // Once one is missed all that follow are: so what is missed lies behind what is told.
+  const bool has_room =
+      waiting_.changes.size() < kMostWaiting && waiting_.missed == 0 && !waiting_.has_gap;
+  if (has_room) {
+    waiting_.changes.push_back(std::move(change));
+  } else {
+    ++waiting_.missed;
+  }
+}
+
+void NodeChanges::tell_gap() { waiting_.has_gap = true; }
+
+}  // namespace detent::server
