@@ -40,6 +40,7 @@ class NodeChangesTest : public ::testing::Test {
         net::Responder(std::make_shared<net::LocalExchange>(
             [answered = std::move(answered)](std::optional<net::HttpResponse> response) mutable {
               answered(std::move(response->body));
+              return true;
             })));
   }
   void connect(const std::string& address, NodeChanges* node) {

@@ -12,8 +12,9 @@ namespace {
 /// Ends of takes that have not come are remembered for so many: they are some milliseconds apart.
 constexpr std::size_t kMostEnded = 1'024;
 
-void send(const net::Responder& responder, const ShardAnswer& answer) {
-  responder.send(
+/// False: nobody takes it.
+bool offer(const net::Responder& responder, const ShardAnswer& answer) {
+  return responder.offer(
       {.status = 200, .content_type = "application/octet-stream", .body = encode(answer)});
 }
 
@@ -31,7 +32,7 @@ LeaseRequest lease_request(const ShardAsk& ask) {
 void tell_next(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
   const Result<std::optional<ReadyHead>> head = engine.next_ready(lease_request(ask));
   if (!head) return refuse(responder, head.error());
-  send(responder, {.answers = {}, .head = *head});
+  (void)offer(responder, {.answers = {}, .head = *head});
 }
 
 void give_back(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
@@ -39,7 +40,7 @@ void give_back(Engine& engine, const ShardAsk& ask, const net::Responder& respon
   for (const LeaseToken lease : ask.leases) {
     (void)engine.release(lease, {}, {}, ReleaseCount::lease);
   }
-  engine.after_commit([responder](const Result<void>&) { send(responder, {}); });
+  engine.after_commit([responder](const Result<void>&) { (void)offer(responder, {}); });
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ class ShardJobs::Run final : public std::enable_shared_from_this<Run> {
     engine.after_commit([self = shared_from_this()](const Result<void>& committed) {
       // Whether it is done nobody knows.
       if (!committed) return refuse(self->responder_, committed.error());
-      send(self->responder_, self->answer_);
+      self->jobs_.tell(self->responder_, self->answer_);
     });
   }
 
@@ -92,14 +93,25 @@ void ShardJobs::handle(const net::HttpRequest& request, const net::Responder& re
             return take(engine, ask, responder);
           case ShardAsk::Kind::end_take:
             end_take(engine, ask.number);
-            return send(responder, {});
+            return tell(responder, {});
           case ShardAsk::Kind::give_back:
             return give_back(engine, ask, responder);
           case ShardAsk::Kind::all:
-            return send(responder, {.answers = {}, .head = {}, .all = all_jobs(engine.stats())});
+            return tell(responder, {.answers = {}, .head = {}, .all = all_jobs(engine.stats())});
         }
       });
   if (!is_posted) responder.send(http_try_again("the shard has too much to do, or is closing"));
+}
+
+/// Answers; leases in it that nobody is told of go back at once.
+void ShardJobs::tell(const net::Responder& responder, const ShardAnswer& answer) {
+  if (offer(responder, answer)) return;
+  for (const JobAnswer& one : answer.answers) {
+    if (one.lease != JobAnswer::Lease::taken) continue;
+    engine_.post_end([lease = one.taken.token](Engine& engine) {
+      (void)engine.release(lease, {}, {}, ReleaseCount::lease);
+    });
+  }
 }
 
 void ShardJobs::take(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
@@ -115,7 +127,7 @@ void ShardJobs::take(Engine& engine, const ShardAsk& ask, const net::Responder& 
                                 .lease = JobAnswer::Lease::taken,
                                 .taken = job_lease(leased, clock_)});
     }
-    send(responder, answer);
+    tell(responder, answer);
   };
   takes_[ask.number] = engine.lease_or_wait(lease_request(ask), wait, done);
   responder.on_gone([this, number = ask.number] {

@@ -31,6 +31,7 @@ class ShardJobs {
  private:
   class Run;
 
+  void tell(const net::Responder& responder, const ShardAnswer& answer);
   void take(Engine& engine, const ShardAsk& ask, const net::Responder& responder);
   void end_take(Engine& engine, std::uint64_t number);
 

@@ -42,9 +42,11 @@ class ShardJobsTest : public ::testing::Test {
     jobs_.handle(
         {.method = "POST", .target = std::string(kJobsTarget), .headers = {}, .body = body},
         net::Responder(std::make_shared<net::LocalExchange>(
-            [answer](std::optional<net::HttpResponse> response) {
-              answer->response = *std::move(response);
+            [this, answer](std::optional<net::HttpResponse> response) {
+              const bool is_taken = is_taken_;
+              if (is_taken) answer->response = *std::move(response);
               answer->has_come = true;
+              return is_taken;
             })));
     return answer;
   }
@@ -61,6 +63,7 @@ class ShardJobsTest : public ::testing::Test {
     return puts;
   }
 
+  std::atomic<bool> is_taken_{true};  // answers that come from now on
   ManualClock clock_;
   MemoryDisk disk_;
   FaultStore store_{MemoryStore::open(disk_).value()};
@@ -101,6 +104,18 @@ TEST_F(ShardJobsTest, AnEndOfATakeEndsItThoughItComesBeforeIt) {
   const auto other = take(3);
   ask(put(1))->get();
   EXPECT_EQ(other->value().answers.size(), 1u) << "no other is ended";
+}
+
+TEST_F(ShardJobsTest, ALeaseThatNobodyIsToldOfIsGivenBack) {
+  ask(put(1))->get();
+  is_taken_ = false;
+  take(1)->get();
+  ShardAsk reserve_job;
+  reserve_job.calls.push_back({.command = {.verb = Verb::reserve_job, .id = 259}});
+  ask(reserve_job)->get();
+  is_taken_ = true;
+  while (ask({.kind = Kind::all})->value().all.counts.ready != 1) {
+  }
 }
 
 TEST_F(ShardJobsTest, WhatMayNotBeDurableIsNotAnswered) {
