@@ -261,7 +261,7 @@ TEST_F(ClusterFrontTest, ANodeIsAskedByABoundedNumberAtATime) {
   give_to("b", "10.0.0.2:7070");
   std::vector<Client> clients(kMostCalls + 2);
   for (std::size_t i = 0; i <= kMostCalls; ++i) clients[i].ask(front_, lease_request());
-  EXPECT_EQ(caller_.calls.size(), kMostCalls);
+  ASSERT_EQ(caller_.calls.size(), kMostCalls);
   const net::HttpResponse refused = clients[kMostCalls].answer();
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
