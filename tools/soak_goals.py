@@ -184,7 +184,7 @@ GOALS = (
          "Memory.*", "DETENT_MEMORY_TASKS", 10**7, 10**7),
     Goal("G14 times that the same tasks fail and are released, for the disk", FAULTS_TEST,
          "Disk.*", "DETENT_DISK_CYCLES", 1000, 1000),
-    Goal("G15 tasks due in one second beside a calm queue", ENGINE_TEST,
+    Goal("G15 tasks of one second in virtual time, by the order of hand-outs", ENGINE_TEST,
          "EngineStorm.AMillionTasksOfASecondLeaveTheOthersInTime", "DETENT_STORM_TASKS", 10**6,
          10**6),
     Goal("G16 a start with overdue tasks", FAULTS_TEST,

@@ -96,8 +96,6 @@ constexpr std::array kSecondStep{
     R"(create table detent.member (
          node text collate "C" primary key,
          address text not null,
-         incarnation bigint not null default 0,
-         is_leaving boolean not null default false,
          until timestamptz not null
        ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
                autovacuum_vacuum_threshold = 1000))",
@@ -116,10 +114,18 @@ constexpr std::array kSecondStep{
     "add column writes bigint not null default 0",
 };
 
+// A node that stops says so, and one of its name that was killed is told from the next.
+constexpr std::array kThirdStep{
+    "alter table detent.member add column incarnation bigint not null default 0, "
+    "add column is_leaving boolean not null default false",
+};
+
 /// Each step makes the version after it of the one before. Steps that were released are never
 /// changed.
 std::vector<std::vector<std::string>> steps() {
-  return {{kFirstStep.begin(), kFirstStep.end()}, {kSecondStep.begin(), kSecondStep.end()}};
+  return {{kFirstStep.begin(), kFirstStep.end()},
+          {kSecondStep.begin(), kSecondStep.end()},
+          {kThirdStep.begin(), kThirdStep.end()}};
 }
 
 /// Two programs that make it at once get in each other's way; what one says then does not matter.

@@ -59,11 +59,12 @@ TEST_F(PostgresShards, ANodeWaitsForTheLeaseOfAServerAloneAndTheOtherWayRound) {
 TEST_F(PostgresShards, TablesOfTheFirstVersionBecomeAClusterOfOneShard) {
   ASSERT_TRUE(open_single().value()->write(full_batch(1), Durability::synced));
   // As that version had them, with a server that has it.
-  execute(url_,
-          "drop table detent.cluster, detent.member, detent.lease; delete from detent.migration "
-          "where version = 2; alter table detent.shard drop column writes, add column owner bigint "
-          "default 5, add column owner_name text default 'old', add column lease_until timestamptz "
-          "default now() + interval '1 hour'");
+  execute(
+      url_,
+      "drop table detent.cluster, detent.member, detent.lease; delete from detent.migration "
+      "where version >= 2; alter table detent.shard drop column writes, add column owner bigint "
+      "default 5, add column owner_name text default 'old', add column lease_until timestamptz "
+      "default now() + interval '1 hour'");
   EXPECT_NE(message_of(open_single()).find("in use by another server (old)"), std::string::npos);
   EXPECT_EQ(open_table(4).error().code, ErrorCode::invalid_argument);
   let_leases_run_out();
