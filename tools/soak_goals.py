@@ -131,8 +131,9 @@ ASKED = {
     "G13": "all time zones, 20 years, 50 expressions, against croner",
     "G14": "10⁷ tasks cancelled give their memory back; 8 hours under load stay bounded in memory, "
            "descriptors and disk",
-    "G15": "10⁶ tasks due in one second in a queue leave the others in time. By the order of hand-outs; "
-           "the lateness by the clock, docs/internals/engine.md, is more than the twice asked for",
+    "G15": "10⁶ tasks due in one second in a queue leave the others in time. By the order of "
+           "hand-outs; the lateness by the clock, docs/internals/engine.md, is more than the twice "
+           "asked for",
     "G16": "a start with 10⁷ tasks, a tenth of them overdue",
     "G17": "tasks come and go under a transaction that is held for long",
     "G18": "at least 90 % of 100 mutants killed; branch coverage",
