@@ -454,6 +454,7 @@ TEST_F(RoutesAccessTest, AWaitThatTheEngineComesToAfterTheReloadDoesNotBegin) {
                   net::Responder(std::make_shared<net::LocalExchange>(
                       [&answer](std::optional<net::HttpResponse> response) {
                         answer.set_value(std::move(response));
+                        return true;
                       })));
   write_tokens("consume-a");
   ASSERT_TRUE(access_->reload());
