@@ -27,5 +27,12 @@ TEST(LogPace, AnotherCauseIsToldAtOnce) {
   EXPECT_TRUE(pace.is_worth_a_line("connection refused", start + 61s));
 }
 
+TEST(LogPace, ANumberMakesNoOtherCause) {
+  LogPace pace;
+  const MonotonicTime start;
+  EXPECT_TRUE(pace.is_worth_a_line("the lease runs out in 9500 ms", start));
+  EXPECT_FALSE(pace.is_worth_a_line("the lease runs out in 750 ms", start + 9s));
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -69,13 +69,19 @@ SANE = {
     "detent_webhook_calls": "detent_webhook_calls == 0",
     "detent_webhook_waiting": "detent_webhook_waiting == 0",
 }
-# Told only by a server that hands far tasks over; the second one does.
+# Told only by a server that hands tasks over, far ones to another or due ones to a broker; the
+# second one does both.
 EXTERNAL = {
     "detent_external_tasks": "detent_external_tasks == 0",
     "detent_external_handed_over_total": "detent_external_handed_over_total == 0",
     "detent_external_handed_back_total": "detent_external_handed_back_total == 0",
     "detent_external_errors_total": "detent_external_errors_total == 0",
     "detent_external_damaged_total": "detent_external_damaged_total == 0",
+    "detent_sink_deliveries_total":
+        "sum by (job) (detent_sink_deliveries_total) == 0 and"
+        " count by (job) (detent_sink_deliveries_total) == 3",
+    "detent_sink_under_way": "detent_sink_under_way == 0",
+    "detent_sink_up": "detent_sink_up == 1",
 }
 
 
@@ -211,7 +217,11 @@ class Monitoring(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.server = cls.started(Server(folder.name))
-        other = cls.started(Server(folder.name, "--external", f"http://{cls.server.address}"))
+        sinks = Path(folder.name) / "sinks.txt"
+        sinks.write_text("mail redis://127.0.0.1:1/mail\n")
+        sinks.chmod(0o600)
+        other = cls.started(Server(folder.name, "--external", f"http://{cls.server.address}",
+                                   "--sinks", str(sinks)))
         cls.other = other
         work(cls.server)
         cls.prometheus = cls.started(
