@@ -3,8 +3,10 @@
 and that the committed page is the one that the committed results make.
 """
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import pathlib
 import sys
@@ -74,6 +76,65 @@ class Faults(unittest.TestCase):
             self.assertGreater(len(drawn), area.count)
             self.assertEqual(drawn, mutate.drawn(area, 1))
             self.assertNotEqual(drawn, mutate.drawn(area, 2))
+
+
+class Runs(unittest.TestCase):
+    """Of mutate as a program, with areas that only count how many of theirs are tried."""
+
+    def run_with(self, tried, *words, killed=9):
+        """Its exit status and what it says, when so many are tried in each area."""
+        with tempfile.TemporaryDirectory() as folder:
+            replaced = {"REPORT": pathlib.Path(folder) / "page.md",
+                        "run_area": lambda area, *_: tried.get(area.name, 0),
+                        "survivors": lambda area, _: ["one"] * tried.get(area.name, 0),
+                        "read_results": lambda: [
+                            {"area": "wheel", "file": "a.h", "before": str(i), "after": "",
+                             "by": "", "result": "killed" if i < killed else "survived"}
+                            for i in range(10)]}
+            before = {name: getattr(mutate, name) for name in replaced}
+            vars(mutate).update(replaced)
+            said = io.StringIO()
+            try:
+                with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                    status = mutate.main(list(words))
+            except SystemExit as end:
+                status = end.code
+            finally:
+                vars(mutate).update(before)
+        return status, said.getvalue()
+
+    EVERY = {area.name: 5 for area in mutate.AREAS}
+    GOOD = "mutate: at least 90 %"
+
+    def test_nine_of_ten_killed_is_good_and_eight_are_not(self):
+        status, said = self.run_with(self.EVERY)
+        self.assertEqual(status, 0)
+        self.assertIn(self.GOOD, said)
+        status, said = self.run_with(self.EVERY, killed=8)
+        self.assertEqual(status, 1)
+        self.assertNotIn(self.GOOD, said)
+
+    def test_an_area_that_is_not_there_is_refused(self):
+        status, said = self.run_with(self.EVERY, "wheels")
+        self.assertEqual(status, 2)
+        self.assertIn("no area 'wheels'", said)
+
+    def test_nothing_is_good_where_nothing_was_tried(self):
+        for tried, *words in (({},), ({"wheel": 5},), ({"wheel": 5}, "wheel", "cron"),
+                              ({}, "--survivors"), ({"wheel": 5}, "--survivors", "cron")):
+            status, said = self.run_with(tried, *words)
+            self.assertEqual(status, 1, words)
+            self.assertIn("none was tried in", said)
+            self.assertNotIn(self.GOOD, said)
+
+    def test_survivors_need_not_be_in_every_area(self):
+        self.assertEqual(self.run_with({"wheel": 5}, "--survivors")[0], 0)
+        self.assertEqual(self.run_with({"wheel": 5}, "wheel")[0], 0)
+
+    def test_a_page_alone_says_nothing_of_mutants_that_were_not_tried(self):
+        status, said = self.run_with({}, "--report")
+        self.assertEqual(status, 0)
+        self.assertNotIn(self.GOOD, said)
 
 
 class Results(unittest.TestCase):

@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from soak_goals import ASKED, GOALS, Goal, ScriptGoal  # noqa: E402
+from soak_goals import ASKED, GOALS, Goal, ScriptGoal, done  # noqa: E402
 
 
 def load(name):
@@ -66,9 +66,31 @@ class Page(unittest.TestCase):
         row = report.row_of(GOALS[0], [], {GOALS[0].name: "the machine is small"})
         self.assertEqual(row[3], "**not run**: the machine is small")
 
-    def test_every_reason_is_one_of_a_goal(self):
-        for name in json.loads(report.NOT_RUN.read_text(encoding="utf-8")):
-            self.assertTrue(any(goal.name.startswith(name) for goal in GOALS), name)
+    def test_where_one_run_counts_small_ones_do_not_add_up(self):
+        goal = next(goal for goal in GOALS if goal.name.startswith("G14 seconds"))
+        runs = [run_of(goal, 1800, seed=seed) for seed in range(1, 17)]
+        row = report.row_of(goal, runs, {})
+        self.assertIn(", in one run (", row[0])
+        self.assertEqual(row[2:4], ["1 800", "passed, 6.25 % of it"])
+        self.assertEqual(soak.next_goal(runs, [goal]), goal)
+        runs.append(run_of(goal, 8 * 3600))
+        self.assertIsNone(soak.next_goal(runs, [goal]))
+        self.assertEqual(done(goal, [run_of(goal, 8 * 3600, "failed")]), 0)
+
+    def test_a_reason_that_no_row_needs_is_told(self):
+        goal = GOALS[0]
+        self.assertEqual(report.unused([], {goal.name: "the machine is small"}), [])
+        self.assertEqual(report.unused([run_of(goal, 1)], {goal.name: "the machine is small"}),
+                         [goal.name])
+        self.assertEqual(report.unused([], {"G99": "there is none"}), ["G99"])
+
+    def test_a_reason_that_no_row_needs_fails_the_check(self):
+        kept = report.unused
+        self.addCleanup(setattr, report, "unused", kept)
+        report.unused = lambda runs, reasons: ["G99"]
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(report.main(["--check"]), 1)
+        self.assertIn("'G99' is in no row", said.getvalue())
 
     def test_what_was_run_in_part_needs_no_reason(self):
         row = report.row_of(GOALS[0], [run_of(GOALS[0], 10**8)], {GOALS[0].name: "none was run"})
@@ -91,6 +113,21 @@ class Goals(unittest.TestCase):
                 self.assertTrue(any(pattern.search(text) for text in TESTS), goal.name)
             self.assertTrue(any(f'getenv("{goal.size_variable}")' in text for text in TESTS),
                             goal.size_variable)
+
+    def test_a_goal_of_one_run_is_run_at_the_size_asked(self):
+        for goal in GOALS:
+            if goal.is_of_one_run:
+                self.assertEqual(goal.run_size, goal.release_size, goal.name)
+
+    def test_what_a_run_under_load_can_tell_is_what_its_test_allows(self):
+        text = (ROOT / "tests/durability/endurance_test.cc").read_text(encoding="utf-8")
+        an_hour, noise = (float(re.search(rf"{name} = (\d+);", text)[1])
+                          for name in ("kMostMbAnHour", "kNoiseMb"))
+        for seconds, told in ((1800, 130), (8 * 3600, 9)):
+            hours = 0.75 * seconds / 3600 / 2  # from the middle of one half to that of the other
+            self.assertAlmostEqual(an_hour + noise / hours, told, delta=2)
+            goal = next(goal for goal in GOALS if goal.name.startswith("G14 seconds"))
+            self.assertIn(str(told), goal.remark)
 
     def test_every_script_is_there_and_says_what_is_waited_for(self):
         for goal in GOALS:

@@ -1,7 +1,8 @@
 // A server under load for as long as one likes: what it has of memory, descriptors and disk stays
 // within bounds, however much has passed through it. And the control: figures that grow are found.
 //
-// DETENT_ENDURANCE_SECONDS sets how long (for a soak: 1800 at a time). The figures are printed.
+// DETENT_ENDURANCE_SECONDS sets how long (for a release 28800 at once: the 24 MB of noise allowed
+// hide a leak of 130 MB an hour in a run of 1800). The figures are printed.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
 
