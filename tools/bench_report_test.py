@@ -187,11 +187,13 @@ class Targets(unittest.TestCase):
         self.targets, self.why = targets.load_targets(path)
         self.kept = {"rows": {}, "runs": {}, "growth": {}}
 
-    def measure(self, foreign=0.02, programs=tuple(MEASURED), commit="abc"):
+    def measure(self, foreign=0.02, programs=tuple(MEASURED), commit="abc", status=0,
+                measured=MEASURED):
         """Keeps what those programs measured while others used that share of the machine."""
-        figures = {name: Figures.of(MEASURED[name]) for name in programs}
+        figures = {name: Figures.of(measured[name]) for name in programs}
         runs = {name: {"program": name, "command": f"{name} --quick", "commit": commit,
-                       "date": "2026-01-02", "machine": "2 × X", "foreign": foreign}
+                       "date": "2026-01-02", "machine": "2 × X", "foreign": foreign,
+                       "status": status}
                 for name in programs}
         return targets.keep(self.kept, self.targets, figures, runs)
 
@@ -205,7 +207,7 @@ class Targets(unittest.TestCase):
 
     def test_a_row_has_aim_figure_noise_best_peer_ratio_limit_verdict_and_run(self):
         self.measure()
-        run = str(list(self.kept["runs"]).index("abc timers_bench") + 1)
+        run = str(list(self.kept["runs"]).index("2026-01-02 abc timers_bench --quick") + 1)
         self.assertEqual(self.table("core")["cancel-100"],
                          ["≤ 10 ns", "12 ns", "–", "24 libuv", "2 ×", "2 ns: a line",
                           "**missed**", run])
@@ -239,7 +241,7 @@ class Targets(unittest.TestCase):
         said = self.measure(foreign=0.4, commit="def")
         self.assertEqual(self.kept["rows"], before)
         self.assertEqual(len(said), 4)
-        self.assertNotIn("def timers_bench", self.kept["runs"])
+        self.assertFalse([name for name in self.kept["runs"] if " def " in name])
 
     def test_a_busy_machine_tells_bytes_that_nobody_has_measured(self):
         self.measure(foreign=0.4)
@@ -248,9 +250,54 @@ class Targets(unittest.TestCase):
     def test_a_later_run_replaces_its_own_rows_only(self):
         self.measure()
         self.measure(programs=("server_bench",), commit="def")
-        self.assertEqual(self.kept["rows"]["accept"]["run"], "def server_bench")
-        self.assertEqual(self.kept["rows"]["faster"]["run"], "abc timers_bench")
-        self.assertNotIn("abc server_bench", self.kept["runs"])
+        names = {program: f"2026-01-02 {commit} {program} --quick"
+                 for program, commit in (("server_bench", "def"), ("timers_bench", "abc"))}
+        self.assertEqual(self.kept["rows"]["accept"]["run"], names["server_bench"])
+        self.assertEqual(self.kept["rows"]["faster"]["run"], names["timers_bench"])
+        self.assertNotIn("2026-01-02 abc server_bench --quick", self.kept["runs"])
+
+    def test_a_run_that_failed_is_not_kept(self):
+        said = self.measure(status=1)
+        self.assertEqual(self.kept, {"rows": {}, "runs": {}, "growth": {}})
+        self.assertIn("timers_bench: it ended with status 1, so nothing of it is kept", said)
+
+    def test_a_run_of_changes_that_are_not_committed_is_not_kept(self):
+        for commit in ("abc-dirty", "unknown"):
+            said = self.measure(commit=commit)
+            self.assertEqual(self.kept["rows"], {})
+            self.assertEqual(len(said), len(MEASURED))
+
+    def test_an_older_run_of_changes_that_are_not_committed_is_marked(self):
+        self.measure(programs=("timers_bench",))
+        for run in self.kept["runs"].values():
+            run["commit"] += "-dirty"
+        self.assertEqual(targets.runs_table(self.kept).rows[0][1],
+                         "abc **and changes not committed**")
+
+    def grow(self, *sizes, **how):
+        """Keeps lines of growth of such sizes, each figure its size."""
+        measures = ("put us", "put /s", "ready s", "disk B")
+        rows = [(at, "waiting", measure, at) for measure in measures for at in sizes]
+        return self.measure(programs=("growth_bench",), measured={"growth_bench": rows}, **how)
+
+    def grown(self):
+        lines = self.kept["growth"]["growth_bench"]["lines"]["waiting"]
+        return {measure: [at for at, _ in line] for measure, line in lines.items()}
+
+    def test_a_busy_machine_tells_no_growth_by_the_wall(self):
+        self.grow(10, 100, foreign=0.4)
+        self.assertEqual(self.grown(), {"put us": [10, 100], "disk B": [10, 100]})
+        self.grow(10, 100)
+        self.assertEqual(set(self.grown()), {"put us", "put /s", "ready s", "disk B"})
+
+    def test_lines_of_growth_are_replaced_only_when_no_size_gets_lost(self):
+        self.grow(10, 100)
+        said = self.grow(10, 50, commit="def")
+        self.assertEqual(self.grown()["put us"], [10, 100])
+        self.assertIn("waiting put us 100", said[0])
+        self.assertEqual([run["commit"] for run in self.kept["runs"].values()], ["abc"])
+        self.assertEqual(self.grow(10, 100, 1_000, commit="def"), [])
+        self.assertEqual(self.grown()["put us"], [10, 100, 1_000])
 
     def test_a_miss_is_explained_or_said_not_to_be(self):
         self.measure()
@@ -298,6 +345,17 @@ class BenchmarksPage(unittest.TestCase):
                          "tools/bench_report --write-page")
         for name, chart in benchmarks_page.charts(self.kept).items():
             self.assertEqual((ROOT / "docs" / "images" / f"{name}.svg").read_text(), chart, name)
+
+    def test_busy_runs_tell_no_growth_by_the_wall(self):
+        for growth in self.kept["growth"].values():
+            if self.kept["runs"][growth["run"]]["foreign"] > targets.BUSY:
+                for who, lines in growth["lines"].items():
+                    self.assertFalse(list(filter(targets.is_by_the_wall, lines)), who)
+
+    def test_a_look_in_little_is_not_kept(self):
+        text = (ROOT / "dev").read_text("utf-8")
+        self.assertRegex(text, r"--quick\) keep= && bench_quickly ;;")
+        self.assertIn("tools/bench_report $keep $pages", text)
 
     def test_every_miss_on_it_is_explained(self):
         self.assertNotIn(targets.UNEXPLAINED, self.page)

@@ -121,7 +121,8 @@ class Runs(unittest.TestCase):
 
     def test_nothing_is_good_where_nothing_was_tried(self):
         for tried, *words in (({},), ({"wheel": 5},), ({"wheel": 5}, "wheel", "cron"),
-                              ({}, "--survivors"), ({"wheel": 5}, "--survivors", "cron")):
+                              ({}, "--survivors"),
+                              ({"wheel": 5}, "--survivors", "wheel", "cron")):
             status, said = self.run_with(tried, *words)
             self.assertEqual(status, 1, words)
             self.assertIn("none was tried in", said)

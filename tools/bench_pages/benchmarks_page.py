@@ -56,7 +56,10 @@ def growth_blocks(kept, images):
     blocks = [Image(f"{images}{name}.svg", CHARTS[name][0]) for name in drawn]
     names = list(kept["runs"])
     for program, growth in kept["growth"].items():
-        blocks.append(Paragraph(f"`{program}`, run {names.index(growth['run']) + 1}:"))
+        run = kept["runs"][growth["run"]]
+        busy = ", on a busy machine: CPU time and bytes only" if run["foreign"] > aims.BUSY else ""
+        blocks.append(Paragraph(f"`{program}`, run {names.index(growth['run']) + 1} of "
+                                f"{aims.commit_text(run)}{busy}:"))
         for who, lines in growth["lines"].items():
             blocks.append(growth_table(who, lines))
     return blocks or [Paragraph("Not measured.")]

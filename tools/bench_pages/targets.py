@@ -10,10 +10,11 @@ import json
 import tomllib
 
 from bench_pages.blocks import Paragraph, Table
-from bench_pages.figures import figure, short_count
+from bench_pages.figures import figure, short_count, size
 
 # A run during which others used more of the machine says nothing about it.
 BUSY = 0.10
+DIRTY = "-dirty"  # how git describes a commit with changes on top
 AREAS = ("core", "runtime", "server", "engine", "cluster")
 HEAD = ["target", "aim", "ours", "noise", "best peer, same run", "ratio", "the limit", "", "run"]
 
@@ -114,8 +115,11 @@ def _row(target, figures, mine, count):
 
 def keep(kept, targets, figures, runs):
     """Takes over what was measured: all of quiet runs; of busy ones only what nobody has measured
-    yet and other work moves little. Returns: sentences on what is not taken, and why."""
-    said = []
+    yet and other work moves little; nothing of runs that failed, or of sources that no commit has.
+    Returns: sentences on what is not taken, and why."""
+    said = [f"{program}: {problem}, so nothing of it is kept" for program, run in runs.items()
+            if (problem := problem_of(run))]
+    runs = {program: run for program, run in runs.items() if not problem_of(run)}
     if runs.get("limit_bench", {"foreign": 1})["foreign"] > BUSY:
         figures = {name: one for name, one in figures.items() if name != "limit_bench"}
     for program, run in runs.items():
@@ -124,17 +128,23 @@ def keep(kept, targets, figures, runs):
                  if program in sources(target)
                  and (is_quiet or target.steady and target.id not in kept["rows"])}
         fresh = {name: row for name, row in fresh.items() if row}
-        grows = program in GROWTH and program in figures and (
-            is_quiet or program not in kept["growth"])
+        lines = growth_lines(figures[program], is_quiet) if (
+            program in GROWTH and program in figures and (
+                is_quiet or program not in kept["growth"])) else {}
+        lost = lost_sizes(kept["growth"].get(program, {}).get("lines", {}), lines)
+        if lines and lost:
+            said.append(f"{program}: its lines of growth stay as they are, since this run has no "
+                        f"{', '.join(lost)}")
+        grows = lines and not lost
         if not is_quiet:
             said.append(f"{program}: others used {run['foreign']:.0%} of the machine, so it "
                         "replaces nothing that was measured before")
-        name = f"{run['commit']} {program}"
+        name = f"{run['date']} {run['commit']} {run['command']}"
         for row in fresh.values():
             row["run"] = name
         kept["rows"].update(fresh)
         if grows:
-            kept["growth"][program] = {"run": name, "lines": growth_lines(figures[program])}
+            kept["growth"][program] = {"run": name, "lines": lines}
         if fresh or grows:
             kept["runs"][name] = run
     used = {row["run"] for row in [*kept["rows"].values(), *kept["growth"].values()]}
@@ -146,11 +156,35 @@ def keep(kept, targets, figures, runs):
 GROWTH = ("growth_bench", "timers_growth")
 
 
-def growth_lines(figures):
-    """who → measure → [[count, median]]."""
+def problem_of(run):
+    """Why its figures tell nothing of a commit; None when they do."""
+    if run["status"] != 0:
+        return f"it ended with status {run['status']}"
+    if run["commit"].endswith(DIRTY) or run["commit"] == "unknown":
+        return "it ran on changes that are not committed"
+    return None
+
+
+def lost_sizes(old, new):
+    """What of lines (who → measure → [[size, figure]]) others do not have, as texts."""
+    return [f"{who} {measure} {size(at)}" for who, lines in old.items()
+            for measure, line in lines.items() for at, _ in line
+            if at not in dict(new.get(who, {}).get(measure, ()))]
+
+
+def is_by_the_wall(measure):
+    """Whether it is a time or a rate of wall time, by its unit: other work moves those. CPU time
+    has "us" or, of the wheels, no unit."""
+    return measure.split()[-1] in ("s", "ms", "/s")
+
+
+def growth_lines(figures, is_quiet=True):
+    """who → measure → [[count, median]]; nothing by the wall of a machine that was busy."""
     lines = {}
     for who in figures.queues:
         for measure in figures.measures:
+            if not is_quiet and is_by_the_wall(measure):
+                continue
             if line := figures.line(who, measure):
                 lines.setdefault(who, {})[measure] = [list(point) for point in line]
     return lines
@@ -253,9 +287,15 @@ def misses(targets, why, kept):
 UNEXPLAINED = "Not explained yet."
 
 
+def commit_text(run):
+    """Runs of an uncommitted tree are not kept any more; older ones are told as such."""
+    commit = run["commit"].removesuffix(DIRTY)
+    return commit if commit == run["commit"] else f"{commit} **and changes not committed**"
+
+
 def runs_table(kept):
     return Table(["run", "commit", "when", "command", "machine", "others used"],
-                 [[str(number), run["commit"], run["date"], f"`{run['command']}`", run["machine"],
-                   "not noted" if run["foreign"] is None else
+                 [[str(number), commit_text(run), run["date"], f"`{run['command']}`",
+                   run["machine"], "not noted" if run["foreign"] is None else
                    f"{run['foreign']:.0%}".replace("%", " %")]
                   for number, run in enumerate(kept["runs"].values(), 1)])
