@@ -63,7 +63,10 @@ Tick EngineTime::tick_at(WallTime at) const noexcept {
 }
 
 MonotonicTime EngineTime::when(Tick tick) const noexcept {
-  constexpr Tick kLatest = static_cast<Tick>(nanoseconds::max() / milliseconds{1}) / 2;
+  // Nanoseconds end in 2262. What is left to them is for a clock that is set before 1970 plus
+  // uptime.
+  constexpr milliseconds kRoom = std::chrono::years{10};
+  constexpr Tick kLatest = static_cast<Tick>(nanoseconds::max() / milliseconds{1} - kRoom.count());
   const nanoseconds since_1970 = milliseconds{static_cast<std::int64_t>(std::min(tick, kLatest))};
   return MonotonicTime{since_1970 - offset_};
 }

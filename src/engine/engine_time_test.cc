@@ -52,6 +52,16 @@ TEST(EngineTime, WhenIsTheFirstInstantOfATick) {
   EXPECT_EQ(time.now(), tick);
 }
 
+TEST(EngineTime, WhenIsAheadUntilTheLastYearsOfNanoseconds) {
+  ManualClock clock(kStart);
+  const EngineTime time(clock);
+  for (int years = 1; years <= 230; ++years) {  // 2020 … 2250
+    clock.advance(std::chrono::years{1});
+    EXPECT_EQ(time.when(time.now() + 1) - clock.now(), 700us) << years;
+  }
+  EXPECT_GT(time.when(std::numeric_limits<Tick>::max()), clock.now());
+}
+
 TEST(EngineTime, ASteppedWallClockMovesDatesAndLeavesDelays) {
   ManualClock clock(kStart);
   EngineTime time(clock);
