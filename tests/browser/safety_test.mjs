@@ -70,7 +70,7 @@ describe('What others have written', () => {
   });
 
   test('of an error of the server is text', () => withPage(server, 'queues', async (page) => {
-    await page.route('**/v1/queues', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json',
+    await page.route('**/v1/queues?*', (route) => route.fulfill({ status: 500, contentType: 'application/problem+json',
       body: JSON.stringify({ type: 'x', title: 'x', status: 500, detail: MARKS[0] }) }));
     await shows(page, '.wrong', MARKS[0]);
     await expectHarmless(page, MARKS[0]);
