@@ -4,12 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "base/read_file.h"
 
 namespace detent {
 namespace {
@@ -66,18 +67,7 @@ Result<void> make_key_file(const std::filesystem::path& path) {
 }  // namespace
 
 Result<WebhookKeys> load_webhook_keys(const std::filesystem::path& path) {
-  const File file(path, O_RDONLY);
-  if (!file.is_open()) return failed("read", path);
-  std::string text;
-  std::array<char, 4096> part{};
-  ssize_t size = 0;
-  while ((size = ::read(file.fd(), part.data(), part.size())) > 0) {
-    text.append(part.data(), static_cast<std::size_t>(size));
-    if (text.size() > kMaxFileBytes) {
-      return Error{ErrorCode::too_large, path.string() + " is too large for a file of keys", ""};
-    }
-  }
-  if (size < 0) return failed("read", path);
+  ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxFileBytes));
   Result<WebhookKeys> keys = parse_webhook_keys(text);
   if (!keys) return with_context("webhook keys of " + path.string(), std::move(keys).error());
   return keys;

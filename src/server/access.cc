@@ -5,11 +5,10 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/log/log.h"
+#include "base/read_file.h"
 
 namespace detent::server {
 namespace {
@@ -26,16 +25,12 @@ Result<AccessRules> read_rules(const std::string& file) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return wrong(file, "others than its owner may write it: chmod go-w " + file);
   }
-  if (static_cast<std::size_t>(status.st_size) > kLargestFile) {
-    return wrong(file, "is larger than 1 MB");
-  }
   if ((status.st_mode & S_IROTH) != 0) {
     log_warning("everybody on this machine may read the file of tokens", {{"file", file}});
   }
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in) return wrong(file, "cannot be read");
-  return AccessRules::parse(text, file);
+  const Result<std::string> text = read_file(file, kLargestFile);
+  if (!text) return wrong(file, text.error().message);
+  return AccessRules::parse(*text, file);
 }
 
 /// The token of "Bearer TOKEN" (RFC 6750); "" for another text.

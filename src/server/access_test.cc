@@ -77,6 +77,15 @@ TEST_F(AccessTest, AFileThatOthersMayWriteIsRefused) {
   EXPECT_TRUE(Access::load(file_));
 }
 
+TEST_F(AccessTest, AFolderIsRefused) {
+  const std::string folder = file_ + ".folder";
+  std::filesystem::create_directory(folder);
+  const auto access = Access::load(folder);
+  std::filesystem::remove(folder);
+  ASSERT_FALSE(access);
+  EXPECT_EQ(access.error().code, ErrorCode::invalid_argument);
+}
+
 TEST_F(AccessTest, AFileThatIsNotThereIsRefused) {
   const auto access = Access::load(file_);
   ASSERT_FALSE(access);

@@ -1,15 +1,19 @@
 #include "sinks/open_sinks.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 
+#include "base/read_file.h"
 #include "sinks/kafka_sink.h"
 #include "sinks/nats_sink.h"
 #include "sinks/redis_sink.h"
 
 namespace detent {
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+}  // namespace
 
 Result<std::unique_ptr<Sink>> open_sink(const SinkAddress& address) {
   switch (address.kind) {
@@ -25,12 +29,9 @@ Result<std::unique_ptr<Sink>> open_sink(const SinkAddress& address) {
 
 Result<Sinks> open_sinks(const std::filesystem::path& file) {
   if (file.empty()) return Sinks{};
-  std::ifstream in(file);
-  const std::string lines{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) {
-    return Error{ErrorCode::unavailable, "read the sinks of " + file.string(), "sinks"};
-  }
-  auto addresses = parse_sink_lines(lines);
+  auto lines = read_file(file, kLargestFile);
+  if (!lines) return with_context("sinks", std::move(lines).error());
+  auto addresses = parse_sink_lines(*lines);
   if (!addresses) return with_context(file.string(), std::move(addresses).error());
   Sinks sinks;
   for (const auto& [name, address] : *addresses) {

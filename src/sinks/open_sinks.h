@@ -13,7 +13,7 @@ namespace detent {
 Result<std::unique_ptr<Sink>> open_sink(const SinkAddress& address);
 
 /// Of each line of the file its sink; none without a file. Errors: unavailable when it cannot be
-/// read; invalid_argument, naming the line or the sink, for what is in it.
+/// read, too_large above 1 MB; invalid_argument, naming the line or the sink, for what is in it.
 Result<Sinks> open_sinks(const std::filesystem::path& file);
 
 }  // namespace detent

@@ -1,0 +1,42 @@
+#include "base/read_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace detent {
+namespace {
+
+class ReadFileTest : public ::testing::Test {
+ public:
+  ReadFileTest()
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ("read_file_" + std::to_string(getpid()))) {
+    std::filesystem::create_directory(folder_);
+  }
+  ~ReadFileTest() override { std::filesystem::remove_all(folder_); }
+
+ protected:
+  const std::filesystem::path folder_;
+};
+
+TEST_F(ReadFileTest, AnswersAllOfAFileUpToItsLimit) {
+  const std::string text = std::string(10'000, 'x') + '\0' + "\n";
+  const std::filesystem::path file = folder_ / "file";
+  std::ofstream(file, std::ios::binary) << text;
+  EXPECT_EQ(read_file(file, text.size()).value(), text);
+  EXPECT_EQ(read_file(file, text.size() - 1).error().code, ErrorCode::too_large);
+}
+
+TEST_F(ReadFileTest, AFolderAndAFileThatIsNotThereAreErrorsThatNameIt) {
+  for (const std::filesystem::path& file : {folder_, folder_ / "none"}) {
+    const auto text = read_file(file, 100);
+    ASSERT_FALSE(text) << file;
+    EXPECT_EQ(text.error().code, ErrorCode::unavailable);
+    EXPECT_NE(text.error().message.find(file.string() + ": "), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace detent
