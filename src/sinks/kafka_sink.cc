@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,16 +30,35 @@ Result<void> set(rd_kafka_conf_t* conf, const std::string& name, const std::stri
   std::array<char, 256> why{};
   const auto result = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why.data(), why.size());
   if (result == RD_KAFKA_CONF_OK) return ok();
-  // librdkafka's words repeat the value, which may be a secret.
+  // librdkafka's words repeat the value, which may be a secret; so may be a name that is none, as
+  // what follows an "&" in a password.
+  const bool is_name = result != RD_KAFKA_CONF_UNKNOWN || name.find('.') != std::string::npos;
   return Error{ErrorCode::invalid_argument,
-               "librdkafka does not take the setting " + name + " with this value", "sinks"};
+               is_name ? "librdkafka does not take the setting " + name + " with this value"
+                       : "librdkafka does not know a setting (an & in a password is %26)",
+               "sinks"};
 }
 
-/// Errors that are about the message, not about who takes it.
+/// A message must be given up before the deliverer does, which waits 60 s.
+Result<void> check_timeout(rd_kafka_conf_t* conf) {
+  constexpr int kLongestMs = 50'000;
+  std::array<char, 32> text{};
+  std::size_t size = text.size();
+  int timeout_ms = 0;
+  if (rd_kafka_conf_get(conf, "message.timeout.ms", text.data(), &size) == RD_KAFKA_CONF_OK) {
+    std::from_chars(text.data(), text.data() + text.size(), timeout_ms);
+  }
+  if (timeout_ms >= 1 && timeout_ms <= kLongestMs) return ok();
+  return Error{ErrorCode::invalid_argument,
+               "message.timeout.ms (delivery.timeout.ms) must be between 1 and " +
+                   std::to_string(kLongestMs),
+               "sinks"};
+}
+
+/// What a broker says that is about the message, not about who takes it. That something is too
+/// large it says of a whole batch, whose other messages are not to suffer for it.
 bool is_refusal(rd_kafka_resp_err_t error) {
-  return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
-         error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE || error == RD_KAFKA_RESP_ERR_INVALID_MSG ||
-         error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
+  return error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE || error == RD_KAFKA_RESP_ERR_INVALID_MSG ||
          error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
 }
 
@@ -99,6 +119,11 @@ class KafkaSink final : public Sink {
                           RD_KAFKA_V_OPAQUE(to_opaque(number)), RD_KAFKA_V_END);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
     rd_kafka_headers_destroy(headers);
+    // Of librdkafka itself this is about the one message: with key and headers it is larger than
+    // message.max.bytes.
+    if (error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+      return sends_.finish(number, Error{ErrorCode::too_large, rd_kafka_err2str(error), ""});
+    }
     sends_.finish(number, to_error(error));
   }
 
@@ -153,6 +178,8 @@ Result<std::unique_ptr<Sink>> make_kafka_sink(const SinkAddress& address) {
   TRY(set(conf.get(), "bootstrap.servers", brokers));
   // What is promised rests on it.
   TRY(set(conf.get(), "acks", "all"));
+  TRY(set(conf.get(), "delivery.report.only.error", "false"));
+  TRY(check_timeout(conf.get()));
   auto sink = std::make_unique<KafkaSink>(address.target);
   TRY(sink->start(Conf(rd_kafka_conf_dup(conf.get()))));
   return std::unique_ptr<Sink>(std::move(sink));

@@ -5,6 +5,7 @@
 #include <nats/nats.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -19,6 +20,12 @@ namespace detent {
 namespace {
 
 constexpr std::int64_t kReconnectWaitMs = 250;
+/// How long a server that reads nothing may hold up a send; libnats connects again then.
+constexpr std::int64_t kWriteDeadlineMs = 2'000;
+
+/// What JetStream answers about the message, not about itself (errors.json of nats-server): it, or
+/// its headers, are larger than the stream takes.
+constexpr std::array<std::int64_t, 2> kRefusals{10'054, 10'097};
 
 Error unavailable(std::string message) { return {ErrorCode::unavailable, std::move(message), ""}; }
 
@@ -57,10 +64,10 @@ Result<void> read_answer(std::string_view json) {
     if (number_of(json, "\"seq\":") > 0) return ok();
     return unavailable("the answer is not of a stream");
   }
-  Error error{ErrorCode::invalid_argument, "the stream answers: " + std::string(json), ""};
-  // 503: there is none to take it at the moment, as in a cluster that elects a leader.
-  if (number_of(json, "\"code\":") == 503) error.code = ErrorCode::unavailable;
-  return error;
+  const std::int64_t number = number_of(json, "\"err_code\":");
+  const bool is_refusal = std::ranges::find(kRefusals, number) != kRefusals.end();
+  return Error{is_refusal ? ErrorCode::invalid_argument : ErrorCode::unavailable,
+               "the stream answers: " + std::string(json), ""};
 }
 
 /// Headers of this name tell a stream what to do, up to removing all that is in it (Nats-Rollup):
@@ -135,6 +142,7 @@ class NatsSink final : public Sink {
     TRY(check(natsOptions_SetAllowReconnect(raw, true)));
     TRY(check(natsOptions_SetMaxReconnect(raw, -1)));
     TRY(check(natsOptions_SetReconnectWait(raw, kReconnectWaitMs)));
+    TRY(check(natsOptions_SetWriteDeadline(raw, kWriteDeadlineMs)));
     const auto ignore = [](natsConnection*, void*) {};
     TRY(check(natsOptions_SetRetryOnFailedConnect(raw, true, ignore, nullptr)));
     const auto on_lost = [](natsConnection*, void* self) {
@@ -153,16 +161,25 @@ class NatsSink final : public Sink {
     TRY(check(natsMsg_Create(&raw, subject_.c_str(), reply.c_str(), message.body.data(),
                              static_cast<int>(message.body.size()))));
     const Message owned(raw);
-    TRY(check(natsMsgHeader_Set(raw, "Nats-Msg-Id", message.id.c_str())));
+    // "NATS/1.0", a line each, and an empty one.
+    std::size_t size = message.body.size() + 12;
+    const auto set = [raw, &size](const std::string& name, const std::string& value) {
+      size += name.size() + value.size() + 4;
+      return check(natsMsgHeader_Set(raw, name.c_str(), value.c_str()));
+    };
+    TRY(set("Nats-Msg-Id", message.id));
     for (const auto& [name, value] : message.fields) {
-      if (is_command(name)) continue;
-      TRY(check(natsMsgHeader_Set(raw, name.c_str(), value.c_str())));
+      if (!is_command(name)) TRY(set(name, value));
+    }
+    // libnats counts the body only; the server would close the connection for the headers' bytes.
+    const std::int64_t most = natsConnection_GetMaxPayload(connection_.get());
+    if (most > 0 && size > static_cast<std::size_t>(most)) {
+      return Error{ErrorCode::too_large, "NATS takes at most " + std::to_string(most) + " bytes",
+                   ""};
     }
     const natsStatus status = natsConnection_PublishMsg(connection_.get(), raw);
     if (status == NATS_OK) return ok();
-    const ErrorCode code =
-        status == NATS_MAX_PAYLOAD ? ErrorCode::too_large : ErrorCode::unavailable;
-    return Error{code, std::string("libnats: ") + natsStatus_GetText(status), ""};
+    return unavailable(std::string("libnats: ") + natsStatus_GetText(status));
   }
 
   void note_answer(natsMsg* message) {

@@ -1,7 +1,7 @@
 #include "sinks/redis_sink.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,17 +17,19 @@ namespace {
 /// for a reader that is busy writing.
 constexpr std::size_t kMaxBatch = 256;
 
-/// Errors of Redis that are about Redis, not about the entry (the first word of what it says).
-constexpr std::array<std::string_view, 11> kTroubles{
-    "BUSY",   "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF",  "NOAUTH",
-    "NOPERM", "NOREPLICAS",  "OOM",     "READONLY",   "WRONGPASS"};
-
+/// All that Redis says of an entry is that its key is no stream; the rest is about Redis.
 Result<void> read_reply(const RedisReply& reply) {
   if (reply.kind != RedisReply::Kind::error) return ok();
-  const std::string_view word = std::string_view(reply.text).substr(0, reply.text.find(' '));
-  const bool is_trouble = std::ranges::find(kTroubles, word) != kTroubles.end();
-  return Error{is_trouble ? ErrorCode::unavailable : ErrorCode::invalid_argument,
+  const bool is_refusal = reply.text.starts_with("WRONGTYPE ");
+  return Error{is_refusal ? ErrorCode::invalid_argument : ErrorCode::unavailable,
                "Redis answers: " + reply.text, ""};
+}
+
+/// Redis keeps a second field of a name beside the first; a reader would take the last.
+bool is_own_field(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto is = [&](std::string_view own) { return std::ranges::equal(name, own, {}, lower); };
+  return is("id") || is("payload");
 }
 
 class RedisSink final : public Sink {
@@ -88,8 +90,20 @@ class RedisSink final : public Sink {
     std::size_t answered = 0;
     if (const Result<void> sent = exchange(batch, answered); !sent) {
       connection_.reset();
-      for (; answered < batch.size(); ++answered) batch[answered].done(sent.error());
+      const Error error{ErrorCode::unavailable, sent.error().message, ""};
+      for (; answered < batch.size(); ++answered) batch[answered].done(error);
+      fail_waiting(error);
     }
+  }
+
+  /// What came meanwhile is not to wait for a time-out of its own.
+  void fail_waiting(const Error& error) {
+    std::vector<Entry> waiting;
+    {
+      const MutexLock lock(mutex_);
+      if (!is_ending_) waiting.swap(waiting_);
+    }
+    for (Entry& entry : waiting) entry.done(error);
   }
 
   /// Counts in `answered` those that have got their answer when it fails.
@@ -121,6 +135,7 @@ class RedisSink final : public Sink {
     if (!max_length_.empty()) command.insert(command.end(), {"MAXLEN", "~", max_length_});
     command.insert(command.end(), {"*", "id", message.id, "payload", message.body});
     for (const auto& [name, value] : message.fields) {
+      if (is_own_field(name)) continue;
       command.push_back(name);
       command.push_back(value);
     }

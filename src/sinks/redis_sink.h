@@ -8,8 +8,8 @@
 
 namespace detent {
 
-/// XADDs an entry: `id`, `payload`, and the message's fields. Entries are sent many at a time, by a
-/// thread that connects, and connects again when the connection is lost.
+/// XADDs an entry: `id`, `payload`, and the message's fields but those of these names. Entries are
+/// sent many at a time, by a thread that connects, and connects again when the connection is lost.
 Result<std::unique_ptr<Sink>> make_redis_sink(const SinkAddress& address);
 
 }  // namespace detent

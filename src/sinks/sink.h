@@ -34,9 +34,9 @@ class Sink {
 
   /// What has no answer yet gets none any more. Not to be called by a Done.
   virtual ~Sink() = default;
-  /// Never waits for the broker. `done` runs at most once, on any thread, perhaps before this
-  /// returns; not at all when the broker says nothing, or the connection is lost and nobody can
-  /// tell. It must not send.
+  /// Does not wait for the broker's answer; at most 2 s for one that reads nothing. `done` runs at
+  /// most once, on any thread, perhaps before this returns; not at all when the broker says
+  /// nothing, or the connection is lost and nobody can tell. It must not send.
   virtual void send(SinkMessage message, Done done) = 0;
 };
 

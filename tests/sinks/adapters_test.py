@@ -5,8 +5,11 @@ broker goes and comes back; what it refuses is told apart from its being away.
 """
 
 import re
+import signal
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 
 from brokers import Kafka, Nats, Redis, die_with_parent, wait_until
@@ -42,6 +45,32 @@ class Sender:
         if not self.process.stdin.closed:
             self.process.kill()
             self.process.communicate()
+
+
+class FakeRedis:
+    """Answers whatever it is told with the same bytes."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.connections = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}/due"
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        try:
+            while True:
+                connection = self.listener.accept()[0]
+                self.connections.append(connection)
+                connection.recv(1 << 16)
+                connection.sendall(self.answer)
+        except OSError:
+            pass  # the end
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        for held in (self.listener, *self.connections):
+            held.close()
 
 
 class Cases:
@@ -100,6 +129,32 @@ class ToRedis(Cases, unittest.TestCase):
         self.assertEqual(counts, [0, 0, 3])
         self.assertIn("log-in", error)
 
+    def test_what_is_no_redis_or_answers_another_error_is_none_of_the_messages_faults(self):
+        for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-TRYAGAIN wait\r\n",
+                       b"-ERR max number of clients reached\r\n"):
+            server = FakeRedis(answer)
+            self.addCleanup(server.close)
+            sender = Sender(server.url)
+            self.addCleanup(sender.end)
+            *counts, error = sender.send(1)
+            self.assertEqual(counts, [0, 0, 1], error)
+
+    def test_one_time_out_fails_all_that_wait(self):
+        server = FakeRedis(b"")
+        self.addCleanup(server.close)
+        sender = Sender(server.url)
+        self.addCleanup(sender.end)
+        *counts, error = sender.send(1_000)
+        self.assertEqual(counts, [0, 0, 1_000], error)
+        self.assertEqual(len(server.connections), 1)
+
+    def test_fields_of_a_task_take_the_place_of_no_other(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        name, fields, body = list(self.broker.messages())[-1]
+        self.assertGreater(int(name), 0)
+        self.assertEqual((fields, body), ({"a": "b c", "Nats-Rollup": "all"}, "x" * 10))
+
     def test_maxlen_lets_the_oldest_go(self):
         self.broker.ask("CONFIG", "SET", "stream-node-max-entries", "10")
         sender = Sender(self.broker.url + "?maxlen=100")
@@ -124,12 +179,34 @@ class ToNats(Cases, unittest.TestCase):
         *counts, error = sender.send(2, 200_000)
         self.assertEqual(counts, [0, 2, 0], error)
         self.assertIn("message size exceeds", error)
-        *counts, error = sender.send(1, 2_000_000)  # above what the server takes at all
-        self.assertEqual(counts, [0, 1, 0], error)
+        # Above what the server takes at all; the last with its headers only.
+        for size in (2_000_000, 2 ** 20 + 1, 2 ** 20 - 40):
+            *counts, error = sender.send(1, size)
+            self.assertEqual(counts, [0, 1, 0], error)
+            self.assertIn("at most 1048576 bytes", error)
         self.broker.ask("$JS.API.STREAM.DELETE.DUE", {})
         *counts, error = sender.send(2)
         self.assertEqual(counts, [0, 0, 2], error)
         self.assertIn("no stream holds the subject due", error)
+
+    def test_a_stream_that_takes_nothing_is_none_of_the_messages_faults(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        self.broker.ask("$JS.API.STREAM.UPDATE.DUE",
+                        {"name": "DUE", "subjects": ["due"], "storage": "file",
+                         "max_msg_size": 100_000, "sealed": True})
+        *counts, error = sender.send(2)
+        self.assertEqual(counts, [0, 0, 2], error)
+        self.assertIn("sealed", error)
+
+    def test_a_server_that_reads_nothing_holds_up_nobody(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        self.broker.process.send_signal(signal.SIGSTOP)
+        *counts, error = sender.send(500, 90_000)  # more than the kernel takes for it
+        self.assertEqual(counts, [0, 0, 500], error)
+        self.broker.process.send_signal(signal.SIGCONT)
+        sender.send_until_acknowledged()
 
     def test_headers_that_command_a_stream_are_left_out(self):
         self.broker.ask("$JS.API.STREAM.UPDATE.DUE",
@@ -156,6 +233,19 @@ class ToKafka(Cases, unittest.TestCase):
         *counts, error = sender.send(2, 200_000)
         self.assertEqual(counts, [0, 2, 0], error)
         self.assertEqual(sender.send(2)[0], 2)
+
+    def test_no_setting_keeps_acknowledgements_away(self):
+        sender = Sender(self.broker.url + "&delivery.report.only.error=true&acks=0")
+        self.addCleanup(sender.end)
+        self.assertEqual(sender.send(2)[0], 2)
+
+    def test_a_batch_that_is_too_large_is_none_of_the_messages_faults(self):
+        sender = self.sender()
+        sender.send_until_acknowledged()
+        self.broker.refuse_a_batch()
+        *counts, error = sender.send(1)
+        self.assertEqual(counts, [0, 0, 1], error)
+        sender.send_until_acknowledged()
 
 
 if __name__ == "__main__":

@@ -167,6 +167,10 @@ class Kafka:
         self.say("down")
         self.process.stdout.readline()
 
+    def refuse_a_batch(self):
+        self.say("refuse")
+        self.process.stdout.readline()
+
     def messages(self):
         self.say("list")
         text = lambda digits: bytes.fromhex(digits).decode()

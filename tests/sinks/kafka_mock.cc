@@ -1,13 +1,14 @@
 // The cluster that librdkafka has for tests, as a process, because it lives in the memory of who
 // made it: one broker, which goes down and comes up as its standard input says.
 //
-// Prints "at HOST:PORT"; then answers each line of input: "down" and "up" with "ok"; "list" with a
-// line for each message of the topic "due" from its beginning, as {"key":…,"fields":{…},"body":…}
-// with strings in hexadecimal, and "end".
+// Prints "at HOST:PORT"; then answers each line of input: "down", "up" and "refuse", by which the
+// next batch is too large, with "ok"; "list" with a line for each message of the topic "due" from
+// its beginning, as {"key":…,"fields":{…},"body":…} with strings in hexadecimal, and "end".
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
 #include <array>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -91,6 +92,10 @@ int main() {
     }
     if (line == "down") rd_kafka_mock_broker_set_down(cluster, 1);
     if (line == "up") rd_kafka_mock_broker_set_up(cluster, 1);
+    if (line == "refuse") {
+      constexpr std::int16_t kProduce = 0;  // its number in Kafka's protocol
+      rd_kafka_mock_push_request_errors(cluster, kProduce, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    }
     std::cout << "ok" << std::endl;
   }
   rd_kafka_mock_cluster_destroy(cluster);

@@ -60,10 +60,11 @@ int main(int argc, char** argv) {
   int count = 0;
   for (std::size_t size = 0; std::cin >> count >> size;) {
     for (int i = 0; i < count; ++i) {
-      (*sink)->send({.id = std::to_string(++last),
-                     .body = std::string(size, 'x'),
-                     .fields = {{"a", "b c"}, {"Nats-Rollup", "all"}}},
-                    [&answers](const Result<void>& result) { answers.note(result); });
+      (*sink)->send(
+          {.id = std::to_string(++last),
+           .body = std::string(size, 'x'),
+           .fields = {{"a", "b c"}, {"Nats-Rollup", "all"}, {"id", "0"}, {"Payload", "no"}}},
+          [&answers](const Result<void>& result) { answers.note(result); });
     }
     answers.await_and_print(count);
   }
