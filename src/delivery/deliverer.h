@@ -5,7 +5,8 @@
 // HostLines, what an answer means judge(). It asks for more as long as there is room for more
 // calls, whatever waits in lines: so a host that takes nothing keeps no other's tasks away. What
 // goes to a sink is sent as it comes; for a sink that takes nothing, as SinkLines says, nothing is
-// asked for.
+// asked for. While no call may begin (HostLimits::max_all_calls) nothing is asked for at all, for
+// sinks neither.
 #pragma once
 
 #include <array>
@@ -46,7 +47,8 @@ struct DelivererOptions {
   HostLimits limits = {};
   Sinks sinks = {};
   SinkLimits sink_limits = {};
-  SinkTurn on_sink_turn = {};  // runs on the deliverer's thread; may be empty
+  /// Runs on the deliverer's thread, or in stop() after that has ended; may be empty.
+  SinkTurn on_sink_turn = {};
 };
 
 /// Thread-safe.

@@ -1,19 +1,42 @@
 #include "server/webhooks.h"
 
+#include <map>
 #include <utility>
 
 #include "base/log/log.h"
 #include "delivery/webhook_keys.h"
 #include "net/http_caller.h"
+#include "server/log_pace.h"
 
 namespace detent::server {
 namespace {
 
-void log_sink_turn(const std::string& name, const Result<void>& state) {
-  if (state) return log_info("a sink takes tasks again", {{"sink", name}});
-  log_warning("a sink takes no tasks; its queues wait",
-              {{"sink", name}, {"cause", state.error().message}});
-}
+/// One that comes and goes, as a topic of which one partition has no leader, is told of once in a
+/// while, whatever its reasons: that it is down, and that it is up when that was told.
+class SinkLog {
+ public:
+  explicit SinkLog(Clock& clock) : clock_(clock) {}
+
+  void operator()(const std::string& name, const Result<void>& state) {
+    Line& line = lines_[name];
+    if (!state && line.pace.is_worth_a_line("down", clock_.now())) {
+      line.is_told_down = true;
+      log_warning("a sink takes no tasks; its queues wait",
+                  {{"sink", name}, {"cause", state.error().message}});
+    } else if (state && std::exchange(line.is_told_down, false)) {
+      log_info("a sink takes tasks again", {{"sink", name}});
+    }
+  }
+
+ private:
+  struct Line {
+    LogPace pace;
+    bool is_told_down = false;
+  };
+
+  Clock& clock_;
+  std::map<std::string, Line> lines_;
+};
 
 }  // namespace
 
@@ -38,7 +61,7 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                           }));
   webhooks->deliverer_ = std::make_unique<Deliverer>(
       webhooks->source_, std::move(caller), clock, std::move(keys),
-      DelivererOptions{.sinks = options.sinks, .on_sink_turn = log_sink_turn});
+      DelivererOptions{.sinks = options.sinks, .on_sink_turn = SinkLog(clock)});
   return webhooks;
 }
 
