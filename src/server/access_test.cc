@@ -11,13 +11,14 @@ namespace detent::server {
 namespace {
 
 class AccessTest : public ::testing::Test {
- protected:
+ public:
   AccessTest() {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     file_ = ::testing::TempDir() + "access_" + name + "_" + std::to_string(getpid()) + ".toml";
   }
   ~AccessTest() override { std::filesystem::remove(file_); }
 
+ protected:
   void write(const std::string& name, const std::string& token) const {
     std::ofstream(file_) << "[[token]]\nname = \"" << name << "\"\nsha256 = \""
                          << to_hex(hash_token(token)) << "\"\nscopes = [\"read\"]\n";
