@@ -106,17 +106,12 @@ class KafkaSink final : public Sink {
 
   void send(SinkMessage message, Done done) override {
     const std::uint64_t number = sends_.add(std::move(done));
-    rd_kafka_headers_t* headers = rd_kafka_headers_new(message.fields.size());
+    rd_kafka_headers_t* const headers = rd_kafka_headers_new(message.fields.size());
     for (const auto& [name, value] : message.fields) {
       rd_kafka_header_add(headers, name.data(), static_cast<ssize_t>(name.size()), value.data(),
                           static_cast<ssize_t>(value.size()));
     }
-    const rd_kafka_resp_err_t error =
-        rd_kafka_producev(producer_, RD_KAFKA_V_TOPIC(topic_.c_str()),
-                          RD_KAFKA_V_KEY(message.id.data(), message.id.size()),
-                          RD_KAFKA_V_VALUE(message.body.data(), message.body.size()),
-                          RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                          RD_KAFKA_V_OPAQUE(to_opaque(number)), RD_KAFKA_V_END);
+    const rd_kafka_resp_err_t error = produce(message, headers, number);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
     rd_kafka_headers_destroy(headers);
     // Of librdkafka itself this is about the one message: with key and headers it is larger than
@@ -128,6 +123,29 @@ class KafkaSink final : public Sink {
   }
 
  private:
+  /// Takes `headers` only when there is no error. An array, because the macros of the call with any
+  /// number of arguments are not standard C++.
+  rd_kafka_resp_err_t produce(SinkMessage& message, rd_kafka_headers_t* headers,
+                              std::uint64_t number) {
+    std::array<rd_kafka_vu_t, 6> values{};
+    values[0].vtype = RD_KAFKA_VTYPE_TOPIC;
+    values[0].u.cstr = topic_.c_str();
+    values[1].vtype = RD_KAFKA_VTYPE_KEY;
+    values[1].u.mem = {message.id.data(), message.id.size()};
+    values[2].vtype = RD_KAFKA_VTYPE_VALUE;
+    values[2].u.mem = {message.body.data(), message.body.size()};
+    values[3].vtype = RD_KAFKA_VTYPE_HEADERS;
+    values[3].u.headers = headers;
+    values[4].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
+    values[4].u.i = RD_KAFKA_MSG_F_COPY;
+    values[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
+    values[5].u.ptr = to_opaque(number);
+    rd_kafka_error_t* const error = rd_kafka_produceva(producer_, values.data(), values.size());
+    const rd_kafka_resp_err_t code = rd_kafka_error_code(error);  // of null: no error
+    rd_kafka_error_destroy(error);
+    return code;
+  }
+
   void run() {
     while (!is_ending_.load(std::memory_order_relaxed)) rd_kafka_poll(producer_, kPollMs);
   }
