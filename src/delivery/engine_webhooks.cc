@@ -46,7 +46,8 @@ void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
 }  // namespace
 
 void EngineWebhooks::take(std::size_t max, std::vector<std::string> held, Taken taken) {
-  // A command that is refused goes away, and its answer with it.
+  // A command that is refused goes away, and its answer with it. In a line of its own, as it is for
+  // all queues.
   (void)engine_.post(
       [max, held = std::move(held), answer = Answer(std::move(taken))](Engine& engine) mutable {
         engine.lease_deliveries_or_wait(
@@ -54,13 +55,14 @@ void EngineWebhooks::take(std::size_t max, std::vector<std::string> held, Taken 
             [answer = std::move(answer)](Result<std::vector<Delivery>> deliveries) mutable {
               answer.give(deliveries ? *std::move(deliveries) : std::vector<Delivery>{});
             });
-      });
+      },
+      EngineThread::own_line());
 }
 
 void EngineWebhooks::end(LeaseToken lease, Verdict verdict) {
-  engine_.post_end([lease, verdict = std::move(verdict)](Engine& engine) mutable {
-    end_lease(engine, lease, std::move(verdict));
-  });
+  engine_.post_end([lease, verdict = std::move(verdict)](
+                       Engine& engine) mutable { end_lease(engine, lease, std::move(verdict)); },
+                   [lease](const Engine& engine) { return std::string(engine.queue_of(lease)); });
 }
 
 }  // namespace detent

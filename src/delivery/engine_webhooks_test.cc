@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <future>
 #include <utility>
 
@@ -13,7 +15,7 @@ namespace {
 
 /// The engine's thread sleeps whenever a test looks.
 class EngineWebhooksTest : public EngineFixture {
- protected:
+ public:
   EngineWebhooksTest() {
     schedule({.queue = "q", .payload = {}, .webhook = "https://a.test/"});
     thread_ =
@@ -23,6 +25,7 @@ class EngineWebhooksTest : public EngineFixture {
   }
   ~EngineWebhooksTest() override { thread_->stop(); }
 
+ protected:
   /// On the same disk, with a store that works.
   Result<OpenEngine> reopen() {
     ASSIGN_OR_RETURN(std::unique_ptr<Store> store, MemoryStore::open(*disk_));
@@ -54,6 +57,26 @@ class EngineWebhooksTest : public EngineFixture {
     return on_engine([id](Engine& engine) { return engine.get(id); });
   }
 
+  /// The engine stands still while `post` posts; many commands of no queue, of a millisecond each,
+  /// wait before what it posts. `look` is asked with each of them. How many of them ran before it
+  /// said yes.
+  int flood(const std::function<void()>& post, const std::function<bool(Engine&)>& look) {
+    std::promise<void> go;
+    std::atomic<int> before = 0;
+    thread_->post_end([held = go.get_future().share()](Engine&) { held.wait(); });
+    for (int i = 0; i < kFlood; ++i) {
+      thread_->post_end([&](Engine& engine) {
+        clock_.advance(1ms);
+        if (!look(engine)) ++before;
+      });
+    }
+    post();
+    go.set_value();
+    on_engine([](Engine&) { return true; });
+    return before;
+  }
+
+  static constexpr int kFlood = 100;
   std::unique_ptr<EngineThread> thread_;
   std::unique_ptr<EngineWebhooks> webhooks_;
 };
@@ -98,6 +121,20 @@ TEST_F(EngineWebhooksTest, EndsALeaseAsTheVerdictSays) {
   webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});
   EXPECT_EQ(find(id(first)).error().code, ErrorCode::not_found);
   webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});  // no harm
+}
+
+TEST_F(EngineWebhooksTest, AVerdictWaitsForItsOwnQueueNotForThoseOfNone) {
+  const LeaseToken lease = take_one().leased.lease;
+  const auto end = [&] { webhooks_->end(lease, {.verb = Verdict::Verb::complete}); };
+  const auto is_over = [&](Engine& engine) { return engine.queue_of(lease).empty(); };
+  EXPECT_LE(flood(end, is_over), 10);
+}
+
+TEST_F(EngineWebhooksTest, ATakeWaitsInALineOfItsOwn) {
+  std::future<std::vector<Delivery>> taken;
+  const auto is_leased = [](Engine& engine) { return engine.queue("q")->stats.leased > 0; };
+  EXPECT_LE(flood([&] { taken = begin_take(); }, is_leased), 10);
+  EXPECT_EQ(taken.get().size(), 1u);
 }
 
 TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineIsReplaced) {

@@ -1,9 +1,10 @@
 // Commands that wait for another turn of the engine, by the queue that each is for.
 //
 // One command of each queue in turn, so that thousands that want to work on one queue make those of
-// another wait for one of theirs at most: the round robin of Nagle's fair queueing (RFC 970), where
-// what is large is held small by whoever makes commands. Within a queue they run in the order in
-// which they came. Thread-compatible. O(1) a command, plus a search among the queues that wait.
+// another wait for one of theirs at most: the round robin of Nagle's fair queueing (RFC 970). Turns
+// go by command, not by work: a batch over HTTP, of thousands of tasks, is one command, and whoever
+// sends batches gets more done in a turn. Within a queue they run in the order in which they came.
+// Thread-compatible. O(1) a command, plus a search among the queues that wait.
 #pragma once
 
 #include <cstddef>

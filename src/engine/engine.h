@@ -166,7 +166,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   using WaitId = std::uint64_t;
   using Committed = UniqueFunction<void(const Result<void>&)>;
   using LeaseDone = UniqueFunction<void(Result<std::vector<LeasedTask>>)>;
-  /// Queues whose webhook is one of these wait: what it stands for takes nothing now.
+  /// Queues whose webhook is one of these wait, but for their tasks with one of their own: what it
+  /// stands for takes nothing now.
   using HeldWebhooks = std::vector<std::string>;
   using DeliveriesDone = UniqueFunction<void(Result<std::vector<Delivery>>)>;
 

@@ -163,8 +163,11 @@ std::size_t Engine::check_ready(const Queue& queue, const ReadyTasks& ready) {
 /// What goes to webhooks is not forgotten: invariant 3.
 void Engine::check_turn(const Queue& queue) {
   const QueueSettings& settings = queue.record.settings;
-  const auto in_turn = std::ranges::count(to_deliver_, &queue) + std::ranges::count(held_, &queue);
+  const auto in_held = std::ranges::count(held_, &queue);
+  const auto in_turn = std::ranges::count(to_deliver_, &queue) + in_held;
   DETENT_CHECK(in_turn == (queue.to_deliver ? 1 : 0));
+  DETENT_CHECK(in_held == (queue.is_held ? 1 : 0));
+  DETENT_CHECK(!queue.is_held || queue.webhooks.empty());
   const bool awaits_a_lease = settings.concurrency && queue.leased >= *settings.concurrency;
   const bool is_held_back = settings.paused || awaits_a_lease || queue.serve_at != 0;
   DETENT_CHECK(!queue.has_deliveries() || queue.to_deliver || is_held_back);

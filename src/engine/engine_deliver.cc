@@ -20,7 +20,9 @@ Result<std::vector<Delivery>> Engine::lease_deliveries(const DeliveryRequest& re
   while (deliveries.size() < request.max && !to_deliver_.empty()) {
     Queue& queue = *to_deliver_.front();
     to_deliver_.pop_front();
-    if (is_held(queue, held)) {
+    const bool is_plain_held = is_held(queue, held);
+    if (is_plain_held && queue.webhooks.empty()) {
+      queue.is_held = true;
       held_.push_back(&queue);
       continue;
     }
@@ -32,7 +34,8 @@ Result<std::vector<Delivery>> Engine::lease_deliveries(const DeliveryRequest& re
     }
     const std::size_t left = request.max - deliveries.size();
     lease.max = std::max<std::size_t>(1, left / (to_deliver_.size() + 1));
-    Result<std::vector<LeasedTask>> tasks = take_deliveries(queue, lease);
+    Result<std::vector<LeasedTask>> tasks =
+        is_plain_held ? take_ready(queue, queue.webhooks, lease) : take_deliveries(queue, lease);
     want_delivery(queue);  // behind the others
     if (!tasks && deliveries.empty()) return std::move(tasks).error();
     if (!tasks) break;  // what is leased already must be told; the rest is tried with the next call
@@ -60,10 +63,12 @@ void Engine::lease_deliveries_or_wait(const DeliveryRequest& request, const Held
 
 /// They take turns again, behind the others.
 void Engine::release_held() {
+  for (Queue* const queue : held_) queue->is_held = false;
   to_deliver_.insert(to_deliver_.end(), held_.begin(), held_.end());
   held_.clear();
 }
 
+/// But its tasks with a webhook of their own are not.
 bool Engine::is_held(const Queue& queue, const HeldWebhooks& held) {
   const std::optional<QueueWebhook>& webhook = queue.record.settings.webhook;
   return webhook && std::ranges::find(held, webhook->url) != held.end();
@@ -71,6 +76,10 @@ bool Engine::is_held(const Queue& queue, const HeldWebhooks& held) {
 
 /// The queue's turn comes, behind those that have something, too.
 void Engine::want_delivery(Queue& queue) {
+  if (queue.is_held && !queue.webhooks.empty()) {
+    std::erase(held_, &queue);
+    queue.is_held = queue.to_deliver = false;
+  }
   if (queue.to_deliver || !queue.has_deliveries()) return;
   queue.to_deliver = true;
   to_deliver_.push_back(&queue);

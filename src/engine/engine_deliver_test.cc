@@ -59,6 +59,31 @@ TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {
   engine_->check_invariants();
 }
 
+TEST_F(EngineDeliver, ATaskOfAHeldQueueWithAWebhookOfItsOwnIsNotHeld) {
+  ASSERT_TRUE(engine_->set_queue("held", to_sink()));
+  const TaskId plain = schedule("held", 0ms);
+  const TaskId own = schedule(hook("held"));
+  std::vector<TaskId> got;
+  const auto note = [&](const Result<std::vector<Delivery>>& all) {
+    for (const Delivery& delivery : all.value()) got.push_back(delivery.leased.task.id);
+  };
+  const auto wait = [&] {
+    engine_->lease_deliveries_or_wait({.max = 9}, {"sink:a"}, note);
+    settle();
+    engine_->check_invariants();
+  };
+  wait();
+  EXPECT_EQ(got, std::vector<TaskId>{own});
+  wait();
+  EXPECT_EQ(got.size(), 1u) << "the other is held";
+  const TaskId later = schedule(hook("held", 5s));
+  advance(5s);
+  EXPECT_EQ(got, (std::vector<TaskId>{own, later})) << "who waits is told";
+  engine_->check_invariants();
+  EXPECT_EQ(deliver_ids(9), std::vector<TaskId>{plain});
+  engine_->check_invariants();
+}
+
 TEST_F(EngineDeliver, AWaitThatHoldsAQueueSleepsUntilAnotherHasSomething) {
   ASSERT_TRUE(engine_->set_queue("held", to_sink()));
   schedule("held", 0ms);

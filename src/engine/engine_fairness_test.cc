@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <future>
 #include <iterator>
@@ -211,6 +212,41 @@ TEST_F(EngineThreadFairness, ACommandForAnotherQueueWaitsForASliceAndOneCommandO
   EXPECT_EQ(at("none"), slice + 2);
 }
 
+TEST_F(EngineThreadFairness, ALineOfItsOwnIsNotAmongThoseOfNoQueue) {
+  start();
+  for (int i = 0; i < 200; ++i) post("", "none");
+  ASSERT_TRUE(thread_->post([this](Engine& /*engine*/) { ran_.emplace_back("own"); },
+                            EngineThread::own_line()));
+  release();
+  finish();
+  EXPECT_EQ(std::ranges::find(ran_, "own") - ran_.begin(), EngineThread::kSlice / 1ms + 1);
+}
+
+TEST_F(EngineThreadFairness, ToFindTheQueuesOfManyTakesNothingFromThoseThatWait) {
+  start();
+  std::promise<std::size_t> ran_before;
+  ASSERT_TRUE(thread_->post([&](Engine& engine) {
+    ASSERT_TRUE(engine.schedule(request("calm", 20ms)));
+    engine.lease_or_wait({.queue = "calm"}, 1min, [&](Result<std::vector<LeasedTask>> tasks) {
+      ASSERT_EQ(tasks.value().size(), 1u);
+      ran_before.set_value(ran_.size());
+    });
+  }));
+  ASSERT_TRUE(thread_->post([this](Engine& /*engine*/) {
+    clock_.advance(1ms);
+    ran_.emplace_back("first");
+    ASSERT_TRUE(thread_->post([](Engine& /*later*/) {},
+                              [this](const Engine& /*later*/) {
+                                clock_.advance(30ms);
+                                return std::string("storm");
+                              }));
+  }));
+  for (int i = 0; i < 100; ++i) post("storm", "storm");
+  release();
+  EXPECT_EQ(ran_before.get_future().get(), 2u) << "one in each slice";
+  finish();
+}
+
 TEST_F(EngineThreadFairness, AWaitingWorkerIsServedBetweenTheCommandsOfAFlood) {
   start();
   std::promise<std::size_t> ran_before;
@@ -252,24 +288,32 @@ TEST_F(EngineThreadFairness, InAQueueAndAmongThoseOfNoneTheOrderStays) {
 TEST_F(EngineThreadFairness, CommandsThatWaitForTheirTurnCountAsWaiting) {
   start();
   constexpr std::size_t kFirstSlice = EngineThread::kSlice / 1ms;
-  for (std::size_t i = 0; i < kFirstSlice; ++i) post("storm", "storm");
-  std::promise<void> go;
-  std::promise<void> reached;
-  const auto stand_still = [&](Engine& /*engine*/) {
-    reached.set_value();
-    go.get_future().wait();
+  std::array<std::promise<void>, 2> reached;
+  std::array<std::promise<void>, 2> go;
+  const auto post_stop = [&](std::size_t i) {
+    ASSERT_TRUE(thread_->post(
+        [&reached, &go, i](Engine& /*engine*/) {
+          reached[i].set_value();
+          go[i].get_future().wait();
+        },
+        of("storm")));
   };
-  ASSERT_TRUE(thread_->post(stand_still, of("storm")));
   const auto post_more = [this] {
     std::size_t posted = 0;
     while (thread_->post([](Engine&) {}, of("storm"))) ++posted;
     return posted;
   };
-  EXPECT_EQ(post_more(), EngineThread::kMaxCommands - kFirstSlice - 1);
+  post_stop(0);
+  for (std::size_t i = 0; i < kFirstSlice; ++i) post("storm", "storm");
+  post_stop(1);
+  EXPECT_EQ(post_more(), EngineThread::kMaxCommands - 1 - kFirstSlice - 2);
   release();
-  reached.get_future().wait();
-  EXPECT_EQ(post_more(), kFirstSlice) << "as many as have run";
-  go.set_value();
+  reached[0].get_future().wait();
+  EXPECT_EQ(post_more(), 1u) << "for the one that held the slice before";
+  go[0].set_value();
+  reached[1].get_future().wait();
+  EXPECT_EQ(post_more(), kFirstSlice + 1) << "as many as the slice has run";
+  go[1].set_value();
   finish();
 }
 

@@ -61,6 +61,7 @@ Result<void> Engine::remove_queue(const std::string& name) {
   if (std::exchange(queue->to_deliver, false)) {
     std::erase(to_deliver_, queue);
     std::erase(held_, queue);
+    queue->is_held = false;
   }
   queue->record = QueueRecord{.queue = name};
   note_counts(*queue);

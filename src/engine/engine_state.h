@@ -87,6 +87,7 @@ struct Engine::Queue {
   bool is_changed = false;    // is in changed_queues_
   bool to_serve = false;      // is in to_serve_
   bool to_deliver = false;    // is in to_deliver_ or held_
+  bool is_held = false;       // is in held_
   bool had_webhooks = false;  // tasks with one of their own, since the start
   Tick serve_at = 0;          // is in serve_at_, unless 0
   std::size_t loaded = 0;     // tasks in memory: scheduled, ready and leased ones

@@ -2,7 +2,7 @@
 // handed out in the turn in which they are due, as if the storm were not there; and every task of
 // the storm comes, in order. All counted in turns on a manual clock.
 //
-// DETENT_STORM_TASKS sets how many tasks the first storm has (for a soak: 1000000).
+// DETENT_STORM_TASKS sets how many tasks the storms of two tests have (for a soak: 1000000).
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-int storm_tasks() {
+int storm_tasks(int otherwise) {
   const char* text = std::getenv("DETENT_STORM_TASKS");
-  return text != nullptr ? static_cast<int>(std::strtol(text, nullptr, 10)) : 40'000;
+  return text != nullptr ? static_cast<int>(std::strtol(text, nullptr, 10)) : otherwise;
 }
 
 class EngineStorm : public EngineFixture {
@@ -79,7 +79,7 @@ class EngineStorm : public EngineFixture {
 // ---- the other queues ----
 
 TEST_F(EngineStorm, AnotherQueuesTasksComeInTheTurnInWhichTheyAreDue) {
-  const int count = storm_tasks();
+  const int count = storm_tasks(40'000);
   // The order in which the two arrive must not matter.
   for (const bool is_storm_first : {true, false}) {
     SCOPED_TRACE(is_storm_first);
@@ -112,10 +112,8 @@ TEST_F(EngineStorm, AnotherQueuesTasksComeInTimeAlsoWhenBothWereFarAndArePagedIn
   EXPECT_EQ(drain("storm"), storm);
 }
 
-/// DETENT_STORM_TASKS sets how many (for a soak: 1000000).
 TEST_F(EngineStorm, AMillionTasksOfASecondLeaveTheOthersInTime) {
-  const char* const text = std::getenv("DETENT_STORM_TASKS");
-  const int count = text != nullptr ? std::atoi(text) : 30'000;
+  const int count = storm_tasks(30'000);
   reopen_with({.window = 1min, .max_loaded = static_cast<std::size_t>(count) / 10});
   schedule_over("storm", count, 30s, 1s);
   const std::vector<TaskId> calm = schedule_over("calm", 100, 30s, 1s);

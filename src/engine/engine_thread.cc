@@ -25,7 +25,7 @@ bool EngineThread::post(Posted posted, Room room) {
   {
     const MutexLock lock(mutex_);
     if (stopping_) return false;
-    if (room == Room::limited && commands_.size() + in_turns_ >= kMaxCommands) return false;
+    if (room == Room::limited && commands_.size() + taken_ >= kMaxCommands) return false;
     commands_.push_back(std::move(posted));
     if (commands_.size() > 1) return true;  // the first one rang
   }
@@ -46,8 +46,14 @@ void EngineThread::stop() {
 bool EngineThread::take_commands(std::vector<Posted>& posted) {
   const MutexLock lock(mutex_);
   posted.swap(commands_);
-  in_turns_ = turns_.size();
+  taken_ = turns_.size() + posted.size();
   return !stopping_;
+}
+
+/// There is room again for as many as a slice has run.
+void EngineThread::note_run() {
+  const MutexLock lock(mutex_);
+  taken_ = turns_.size();
 }
 
 /// The wall clock may be stepped, or the machine suspended, while we sleep, and nothing rings then.
@@ -63,6 +69,7 @@ void EngineThread::run() {
     going_on = take_commands(posted);  // once it is false nothing more can be posted
     opened_.engine->catch_up();
     run_slice(posted);
+    note_run();
     const MonotonicTime start = clock_.now();
     if (const Result<void> turned = opened_.engine->turn(); !turned) note_failure(turned.error());
     turn_took_ = clock_.now() - start;
@@ -76,18 +83,21 @@ void EngineThread::run() {
   opened_.store.reset();
 }
 
-/// As a rule all that was posted fits in, and nobody asks which queue it is for.
+/// As a rule all that was posted fits in, and nobody asks which queue it is for. Asking takes no
+/// time from the slice of those that wait, or a flood of posts would leave them none.
 void EngineThread::run_slice(std::vector<Posted>& posted) {
   Engine& engine = *opened_.engine;
-  const MonotonicTime start = clock_.now();
+  const bool has_turns = !turns_.empty();
   auto next = posted.begin();
-  if (turns_.empty()) {
-    while (next != posted.end() && clock_.now() - start < slice()) (next++)->command(engine);
+  MonotonicTime start = clock_.now();
+  while (!has_turns && next != posted.end() && clock_.now() - start < slice()) {
+    (next++)->command(engine);
   }
   for (; next != posted.end(); ++next) {
     turns_.add(next->queue ? next->queue(engine) : std::string(), std::move(next->command));
   }
-  while (!turns_.empty() && clock_.now() - start < slice()) {
+  start = clock_.now();
+  while (has_turns && !turns_.empty() && clock_.now() - start < slice()) {
     run_.push_back(turns_.take());
     run_.back()(engine);
   }

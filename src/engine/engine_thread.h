@@ -55,6 +55,11 @@ class EngineThread {
   /// The queue that a command is for; asked at most once, before the command runs, on the engine's
   /// thread, and only when it is not run in the slice in which it came.
   using QueueOf = UniqueFunction<std::string(const Engine&)>;
+  /// Stands for a queue that no task is in: its name has a control byte. For the few commands that
+  /// must come in time, whatever the queues, and those that name none, are flooded with.
+  static QueueOf own_line() {
+    return [](const Engine& /*engine*/) { return std::string("\1own"); };
+  }
   /// Most commands that may wait; further ones are refused.
   static constexpr std::size_t kMaxCommands = 100'000;
   /// An idle engine wakes so often to look whether the wall clock was stepped, and a failed one to
@@ -104,6 +109,7 @@ class EngineThread {
   void try_reopen();
   /// Gives what was posted; returns false when the thread is to stop.
   bool take_commands(std::vector<Posted>& posted) DETENT_EXCLUDES(mutex_);
+  void note_run() DETENT_EXCLUDES(mutex_);
 
   // Constant after construction.
   Clock& clock_;
@@ -115,7 +121,7 @@ class EngineThread {
   Mutex joining_;  // only one of several callers of stop() joins
   Mutex mutex_;
   std::vector<Posted> commands_ DETENT_GUARDED_BY(mutex_);
-  std::size_t in_turns_ DETENT_GUARDED_BY(mutex_) = 0;  // turns_.size() when they were taken last
+  std::size_t taken_ DETENT_GUARDED_BY(mutex_) = 0;  // and not run before the slice under way
   bool stopping_ DETENT_GUARDED_BY(mutex_) = false;
 
   // Touched only by the engine's thread.

@@ -172,7 +172,7 @@ void ClusterNode::check_again() {
 
 void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
   const auto asked = std::make_shared<Finally>(std::move(works));
-  here_engine_.post_end([asked](Engine&) {});
+  here_engine_.post_end([asked](Engine&) {}, EngineThread::own_line());
   for (const auto& shard : shards_.serving()) shard->ask_whether_it_works([asked] {});
 }
 

@@ -133,10 +133,12 @@ void ServedShard::ask_page(MetricsPage::Take take) {
 }
 
 void ServedShard::ask_whether_it_works(UniqueFunction<void()> works) {
-  parts_.engine->post_end([works = std::move(works)](Engine& engine) mutable {
-    (void)engine.get(TaskId{});  // of no task, so it is looked for in the store
-    works();
-  });
+  parts_.engine->post_end(
+      [works = std::move(works)](Engine& engine) mutable {
+        (void)engine.get(TaskId{});  // of no task, so it is looked for in the store
+        works();
+      },
+      EngineThread::own_line());
 }
 
 void ServedShard::end_waits() {

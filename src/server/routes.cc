@@ -408,9 +408,11 @@ void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
 void Routes::give_back(const std::vector<LeasedTask>& tasks) {
   std::vector<LeaseToken> leases;
   for (const LeasedTask& task : tasks) leases.push_back(task.lease);
-  engine_.post_end([leases = std::move(leases)](Engine& engine) {
-    for (const LeaseToken lease : leases) (void)engine.release(lease);
-  });
+  engine_.post_end(
+      [leases = std::move(leases)](Engine& engine) {
+        for (const LeaseToken lease : leases) (void)engine.release(lease);
+      },
+      for_queue(tasks.front().task.queue));
 }
 
 void Routes::complete(const Call& call) {

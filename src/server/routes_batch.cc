@@ -58,13 +58,14 @@ void Routes::run_batch(const HttpReply& reply, Batch<T> batch) {
     for (std::size_t i = 0; i < batch.size(); ++i) results.push_back(batch.run(engine, i));
     return results;
   };
-  run(reply, run_all, [this, batch](const HttpReply& to, std::vector<Result<T>>& results) mutable {
+  auto answer = [this, batch](const HttpReply& to, std::vector<Result<T>>& results) mutable {
     batch.results = std::move(results);
     if (offload_ == nullptr || batch.not_found().empty()) {
       return to.send_json(200, batch.render(batch.results));
     }
     fetch_and_run(to, std::move(batch));
-  });
+  };
+  run(reply, run_all, std::move(answer), for_queue(batch.tasks.queue));
 }
 
 template <class T>
@@ -83,13 +84,16 @@ void Routes::fetch_and_run(const HttpReply& reply, Batch<T> batch) {
             again.push_back(i);
           }
         }
+        EngineThread::QueueOf queue = for_queue(batch.tasks.queue);
         const auto run_again = [batch = std::move(batch),
                                 again](Engine& engine) mutable -> Result<std::string> {
           for (const std::size_t i : again) batch.results[i] = batch.run(engine, i);
           return batch.render(batch.results);
         };
-        run(reply, run_again,
-            [](const HttpReply& to, std::string& body) { to.send_json(200, std::move(body)); });
+        run(
+            reply, run_again,
+            [](const HttpReply& to, std::string& body) { to.send_json(200, std::move(body)); },
+            std::move(queue));
       });
   if (!is_posted) reply.send_error(overloaded());
 }

@@ -106,7 +106,7 @@ void Routes::list_queues(const Call& call) {
 void Routes::get_queue(const Call& call) {
   run(
       call.reply, [name = call.parameters.front()](Engine& engine) { return engine.queue(name); },
-      answer_queue);
+      answer_queue, for_queue(call.parameters.front()));
 }
 
 void Routes::change_queue(const Call& call) {
@@ -117,7 +117,7 @@ void Routes::change_queue(const Call& call) {
       [name = call.parameters.front(), patch = *patch](Engine& engine) {
         return change(engine, name, patch);
       },
-      answer_queue);
+      answer_queue, for_queue(call.parameters.front()));
 }
 
 void Routes::remove_queue(const Call& call) {
@@ -125,9 +125,10 @@ void Routes::remove_queue(const Call& call) {
     TRY(engine.remove_queue(name));
     return name;
   };
-  run(call.reply, remove, [](const HttpReply& reply, const std::string& name) {
+  const auto answer = [](const HttpReply& reply, const std::string& name) {
     reply.send_json(200, json::render_removed_queue(name));
-  });
+  };
+  run(call.reply, remove, answer, for_queue(call.parameters.front()));
 }
 
 void Routes::pause_queue(const Call& call) { set_paused(call, {.paused = true}); }
@@ -142,7 +143,7 @@ void Routes::set_paused(const Call& call, const json::QueuePatch& patch) {
     TRY(engine.queue(name));
     return change(engine, name, patch);
   };
-  run(call.reply, set, answer_queue);
+  run(call.reply, set, answer_queue, for_queue(call.parameters.front()));
 }
 
 void Routes::purge_queue(const Call& call) { sweep(call, &Engine::purge); }
@@ -166,7 +167,8 @@ void Routes::step(const Sweep& sweep) {
         rest.from = *done.next;
         rest.count = count;
         step(rest);
-      });
+      },
+      for_queue(sweep.queue));
 }
 
 }  // namespace detent::server

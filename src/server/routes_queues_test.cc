@@ -2,11 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/wall_time.h"
+#include "net/local_exchange.h"
 #include "protocol/json/queue_parser.h"
 #include "server/routes_fixture.h"
 
@@ -80,6 +85,54 @@ TEST_F(RoutesQueuesTest, TheLargestQueuesAreListedOrThoseOfAName) {
   EXPECT_EQ(names("?name=x"), Names());
   EXPECT_EQ(send("GET", "/v1/queues?limit=0").status, 400);
   EXPECT_EQ(send("GET", "/v1/queues?nam=mail").status, 400);
+}
+
+// ---- a flood ----
+
+TEST_F(RoutesQueuesTest, WhoeverNamesAQueueIsInItsOrderWhileRequestsWaitForTheirTurn) {
+  using Request = net::HttpRequest;
+  const auto begin = [this](Request request) {
+    auto promise = std::make_shared<std::promise<HttpResponse>>();
+    routes_->handle(std::move(request), net::Responder(std::make_shared<net::LocalExchange>(
+                                            [promise](std::optional<HttpResponse> response) {
+                                              promise->set_value(*std::move(response));
+                                              return true;
+                                            })));
+    return promise->get_future();
+  };
+  // Sent one after the other while many requests that name no queue wait, of a millisecond each.
+  const auto in_flood = [&](Request first, Request second) {
+    std::promise<void> go;
+    engine_->post_end([held = go.get_future().share()](Engine&) { held.wait(); });
+    for (int i = 0; i < 50; ++i) engine_->post_end([this](Engine&) { clock_.advance(1ms); });
+    auto first_answer = begin(std::move(first));
+    auto second_answer = begin(std::move(second));
+    go.set_value();
+    HttpResponse answer = first_answer.get();
+    return std::pair(std::move(answer), second_answer.get());
+  };
+  const Request put{"POST", "/v1/tasks", {}, R"({"queue":"q","key":"k","delay":"1h"})"};
+  const Request get_key{"GET", "/v1/queues/q/keys/k", {}, ""};
+  const Request get_queue{"GET", "/v1/queues/q", {}, ""};
+  change("q", R"({"key_retention":"0s"})");
+  EXPECT_EQ(in_flood(get_key, put).first.status, 404);
+  EXPECT_EQ(in_flood({"DELETE", "/v1/queues/q/keys/k", {}, ""}, put).second.status, 201);
+  const Request cancel{"POST", "/v1/tasks/cancel", {}, R"({"queue":"q","keys":["k"]})"};
+  EXPECT_EQ(in_flood(cancel, put).second.status, 201);
+  EXPECT_EQ(in_flood({"POST", "/v1/queues/q/purge", {}, ""}, put).second.status, 201);
+  EXPECT_EQ(in_flood({"POST", "/v1/queues/q/purge", {}, ""}, get_key).second.status, 404);
+  const auto before = json::parse_queue(in_flood(get_queue, put).first.body);
+  EXPECT_EQ(before->stats.scheduled, 0U);
+  schedule(R"({"queue":"q"})");
+  const Request lease{"POST", "/v1/queues/q/lease", {}, ""};
+  const std::string nothing = R"({"tasks":[]})";
+  EXPECT_EQ(in_flood({"POST", "/v1/queues/q/pause", {}, ""}, lease).second.body, nothing);
+  EXPECT_NE(in_flood({"PATCH", "/v1/queues/q", {}, R"({"paused":false})"}, lease).second.body,
+            nothing);
+  change("r", R"({"paused":true})");
+  EXPECT_EQ(
+      in_flood({"DELETE", "/v1/queues/r", {}, ""}, {"GET", "/v1/queues/r", {}, ""}).second.status,
+      404);
 }
 
 // ---- keys ----

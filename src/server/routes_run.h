@@ -38,8 +38,9 @@ inline void show_rules_in_force(TaskRules& rules, const QueueSettings& settings)
   if (!rules.backoff) rules.backoff = settings.backoff;
 }
 
-/// For a command on one queue.
+/// For a command on one queue; on none when no queue can have such a name.
 inline EngineThread::QueueOf for_queue(std::string name) {
+  if (!is_queue_name(name)) return {};
   return [name = std::move(name)](const Engine& /*engine*/) { return name; };
 }
 /// For one on the tasks held under these leases, which as a rule are of one queue.
@@ -76,8 +77,12 @@ void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwi
 template <class Verb, class Answer>
 void Routes::run_on_task(const Call& call, FarVerb far_verb, Verb verb, Answer answer) {
   std::optional<TaskId> id;  // a task with a key does not go away
-  if (call.parameters.size() == 1) id = parse_task_id(call.parameters.front());
-  if (offload_ == nullptr || !id) return run(call.reply, std::move(verb), std::move(answer));
+  const bool has_key = call.parameters.size() > 1;
+  if (!has_key) id = parse_task_id(call.parameters.front());
+  if (offload_ == nullptr || !id) {
+    return run(call.reply, std::move(verb), std::move(answer),
+               has_key ? for_queue(call.parameters.front()) : EngineThread::QueueOf());
+  }
   run_or(
       call.reply, verb, answer,
       [this, call, id = *id, far_verb, verb, answer](const HttpReply& reply, const Error& error) {

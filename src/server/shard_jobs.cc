@@ -108,9 +108,13 @@ void ShardJobs::tell(const net::Responder& responder, const ShardAnswer& answer)
   if (offer(responder, answer)) return;
   for (const JobAnswer& one : answer.answers) {
     if (one.lease != JobAnswer::Lease::taken) continue;
-    engine_.post_end([lease = one.taken.token](Engine& engine) {
-      (void)engine.release(lease, {}, {}, ReleaseCount::lease);
-    });
+    engine_.post_end(
+        [lease = one.taken.token](Engine& engine) {
+          (void)engine.release(lease, {}, {}, ReleaseCount::lease);
+        },
+        [lease = one.taken.token](const Engine& engine) {
+          return std::string(engine.queue_of(lease));
+        });
   }
 }
 

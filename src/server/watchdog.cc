@@ -8,10 +8,12 @@ namespace {
 
 Watchdog::Ask ask_of(EngineThread& engine) {
   return [&engine](UniqueFunction<void()> works) {
-    engine.post_end([works = std::move(works)](Engine& asked) mutable {
-      (void)asked.get(TaskId{});  // of no task, so it is looked for in the store
-      works();
-    });
+    engine.post_end(
+        [works = std::move(works)](Engine& asked) mutable {
+          (void)asked.get(TaskId{});  // of no task, so it is looked for in the store
+          works();
+        },
+        EngineThread::own_line());
   };
 }
 

@@ -77,6 +77,25 @@ TEST_F(WatchdogTest, IsSilentWhileTheEngineHangsAndSpeaksOnceWhenItGoesOn) {
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
 }
 
+TEST_F(WatchdogTest, SpeaksThoughTheEngineIsFloodedWithCommands) {
+  EXPECT_EQ(socket_.next(), "WATCHDOG=1");
+  clock_.await_waiters(2);
+  std::promise<void> hangs;
+  std::promise<void> goes_on;
+  engine_.post_end([&](Engine&) {
+    hangs.set_value();
+    goes_on.get_future().wait();
+  });
+  hangs.get_future().wait();
+  for (int i = 0; i < 100; ++i) engine_.post_end([&](Engine&) { clock_.advance(1ms); });
+  bool has_spoken = false;
+  engine_.post_end([&](Engine&) { has_spoken = !socket_.is_silent(); });
+  advance(5s, 1);  // it asks, behind all of them
+  goes_on.set_value();
+  clock_.await_waiters(2);
+  EXPECT_TRUE(has_spoken) << "before the last of them ran";
+}
+
 TEST_F(WatchdogTest, AStoreThatFailedIsNoReasonToBeKilled) {
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
   clock_.await_waiters(2);

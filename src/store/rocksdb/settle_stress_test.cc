@@ -99,7 +99,12 @@ TEST(SettleStress, WhateverComesTogetherAllIsReadAsItWasWritten) {
   Changing changing(seed);
   auto store = OpenStore::open(options, {.at_step = count}).value();
   Rng rng(seed + 1);
-  while (settles.load(std::memory_order_relaxed) < settles_wanted()) {
+  const int wanted = settles_wanted();
+  // Far more than it takes, which is about three a settle.
+  const std::int64_t most_steps = 100 * std::int64_t{wanted};
+  std::int64_t steps = 0;
+  while (settles.load(std::memory_order_relaxed) < wanted) {
+    ASSERT_LT(steps++, most_steps) << settles << " settles of " << wanted;
     ASSERT_TRUE(store->write(changing.next(), Durability::buffered));
     const WallTime at{std::chrono::milliseconds{rng.below(1'000)}};
     ASSERT_TRUE(store->read(last_at(Lane::due, at), end_of(Lane::due), 20));
