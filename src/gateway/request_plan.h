@@ -28,6 +28,7 @@ using Step = std::variant<net::HttpResponse, Plan>;
 struct Part {
   ShardNumber shard = 0;
   net::HttpRequest request;
+  bool may_wait = false;  // for a beanstalk client's task
 };
 
 /// What to ask, all at once, and what to make of it.

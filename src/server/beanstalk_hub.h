@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/unique_function.h"
 #include "engine/engine_thread.h"
 #include "protocol/beanstalk/command.h"
 #include "server/beanstalk_jobs.h"
@@ -48,6 +50,9 @@ struct BeanstalkHub {
   // Written by whoever drains the server, read by the engine's thread. Relaxed: a put that comes at
   // the same moment may go either way.
   std::atomic<bool> is_draining{false};
+  // Of a node of a cluster: shards that have leases to take back of a client that has gone. Written
+  // by the engine's thread, read by whoever stops the server.
+  std::atomic<std::size_t> give_backs{0};
 
   // Touched only by the engine's thread.
   QueueUses queues = {};
@@ -57,6 +62,9 @@ struct BeanstalkHub {
   std::uint64_t producers = 0;
   std::uint64_t workers = 0;
   std::uint64_t waiting = 0;
+  // Of a node of a cluster, once its timers have ended: what is to be given back by another try.
+  // The last member, because it has sessions, which refer to the others.
+  std::vector<UniqueFunction<void()>> tries = {};
 };
 
 /// Those that exist, by name: with tasks, or used or watched by somebody.

@@ -106,6 +106,12 @@ class Connection final : public net::StreamHandler {
 BeanstalkServer::BeanstalkServer(EngineThread& engine, const Clock& clock, AnswerBy answer_by)
     : hub_{.engine = engine, .clock = clock, .id = random_id()}, answer_by_(std::move(answer_by)) {}
 
+void BeanstalkServer::give_back_again() {
+  (void)hub_.engine.post([this](Engine&) {
+    for (auto& one : std::exchange(hub_.tries, {})) one();
+  });
+}
+
 Result<std::unique_ptr<BeanstalkServer>> BeanstalkServer::start(net::StreamServerOptions options,
                                                                 EngineThread& engine,
                                                                 const Clock& clock) {

@@ -41,6 +41,12 @@ class BeanstalkServer {
   void drain() noexcept { hub_.is_draining.store(true, std::memory_order_relaxed); }
   /// As net::StreamServer::stop(). Leases that clients hold are given back.
   void stop(std::chrono::milliseconds grace) { streams_->stop(grace); }
+  // At a stop of a node, whose engine's timers have ended:
+
+  /// What clients held is given back, or has been tried often enough.
+  bool has_given_back() const noexcept { return hub_.give_backs == 0; }
+  /// Tries what waits to be tried again.
+  void give_back_again();
 
  private:
   BeanstalkServer(EngineThread& engine, const Clock& clock, AnswerBy answer_by);

@@ -219,7 +219,7 @@ TEST_F(ClusterBeanstalk, ANodeThatStopsAnswersItsClientsAndGivesBackWhatTheyHeld
     holder.ask("watch " + name);
     EXPECT_TRUE(holder.ask("reserve").starts_with("RESERVED "));
   }
-  waiting.ask("watch " + queue(1));
+  waiting.ask("watch of-nobody-else");
   waiting.send("reserve");
   while (b_.send("GET", "/v1/stats?queues=0").body.find(R"("waiting_workers":0)") !=
          std::string::npos) {

@@ -11,6 +11,9 @@
 namespace detent::server {
 namespace {
 
+/// The first byte: the version of what follows. To be raised with every change of it.
+constexpr std::uint8_t kFormat = 1;
+
 /// Every number that is added up, in the order in which it is sent.
 std::array<std::uint64_t*, 27> numbers_of(EngineStats& stats) {
   static_assert(kLatenessCauses == 4);
@@ -94,6 +97,7 @@ EngineStats ClusterFigures::stats() && {
 std::string encode_figures(const ClusterFigures& figures) {
   std::string bytes;
   ByteWriter writer(bytes);
+  writer.u8(kFormat);
   writer.varint(figures.of.size());
   for (const auto& [lease, ready] : figures.of) {
     writer.varint(lease.shard);
@@ -113,6 +117,8 @@ std::string encode_figures(const ClusterFigures& figures) {
 Result<ClusterFigures> decode_figures(std::string_view bytes) {
   ByteReader reader(bytes);
   ClusterFigures figures;
+  ASSIGN_OR_RETURN(const std::uint8_t format, reader.u8());
+  if (format != kFormat) return Error{ErrorCode::data_loss, "figures: of another version", ""};
   ASSIGN_OR_RETURN(const std::uint64_t leases, reader.varint());
   for (std::uint64_t i = 0; i < leases; ++i) {
     ASSIGN_OR_RETURN(const std::uint64_t shard, reader.varint());

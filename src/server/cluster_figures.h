@@ -31,7 +31,7 @@ struct ClusterFigures {
   EngineStats stats() &&;
 };
 
-/// Bytes for another node of the same version, or one that has more to tell.
+/// Bytes for another node, which reads them when its version of them is the same.
 std::string encode_figures(const ClusterFigures& figures);
 /// Errors: data_loss.
 Result<ClusterFigures> decode_figures(std::string_view bytes);

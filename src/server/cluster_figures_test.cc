@@ -50,6 +50,12 @@ TEST(ClusterFigures, AreOfAnotherEpochWhenTheyAreOfOtherEngines) {
   EXPECT_NE(epoch_of({{0, 1}, {1, 1}, {2, 1}}), epoch);
 }
 
+TEST(ClusterFigures, OfAnotherVersionAreRefused) {
+  std::string bytes = encode_figures(figures_of({3, 9}, 100, 1ms));
+  ++bytes[0];
+  EXPECT_FALSE(decode_figures(bytes));
+}
+
 TEST(ClusterFigures, ThatAreCutOffAreRefused) {
   const std::string bytes = encode_figures(figures_of({3, 9}, 100, 1ms));
   for (std::size_t size = 0; size < bytes.size(); ++size) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -179,7 +180,7 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
   // Who may not ask at all, asks no shard: one request may be one to each.
   if (auto refused = here_.refuse_unread(request)) return responder.send(*std::move(refused));
-  if (request.method == "GET" && path == "/metrics") return answer_metrics(std::move(responder));
+  if (request.method == "GET" && path == "/metrics") return answer_metrics(responder);
   if (gateway::is_of_node(request)) return here_.handle(std::move(request), std::move(responder));
   run(std::move(request), std::move(responder));
 }
@@ -338,16 +339,16 @@ void ClusterFront::ask_figures(UniqueFunction<void(std::optional<ClusterFigures>
 }
 
 /// A scraper asks every node, so each tells of the shards it has, and has had.
-void ClusterFront::answer_metrics(net::Responder responder) {
-  here_.ask_page([this, responder = std::move(responder)](std::string page) mutable {
-    shards_.ask_pages(
-        [responder = std::move(responder), page = std::move(page)](std::vector<std::string> pages) {
-          pages.push_back(page);
-          responder.send({.status = 200,
-                          .content_type = std::string(kMetricsText),
-                          .body = gateway::sum_metrics(pages)});
-        });
+void ClusterFront::answer_metrics(const net::Responder& responder) {
+  const bool is_asked = here_.ask_page([this, responder](std::string page) {
+    shards_.ask_pages([responder, page = std::move(page)](std::vector<std::string> pages) {
+      pages.push_back(page);
+      responder.send({.status = 200,
+                      .content_type = std::string(kMetricsText),
+                      .body = gateway::sum_metrics(pages)});
+    });
   });
+  if (!is_asked) responder.send(http_try_again("the node has too much to do, or is stopping"));
 }
 
 void ClusterFront::answer_ready(const net::Responder& responder) const {
@@ -360,25 +361,26 @@ void ClusterFront::answer_ready(const net::Responder& responder) const {
 void ClusterFront::update(ClusterMap map) {
   std::vector<net::HttpCaller::CallNumber> to_the_dead;
   std::map<ShardNumber, std::string> addresses;
+  std::set<std::string> alive;
   {
     const MutexLock lock(mutex_);
     map_ = std::move(map);
-    std::erase_if(figure_calls_, [&](const auto& call) DETENT_REQUIRES(mutex_) {
-      const auto& [address, number] = call;
-      const bool is_alive =
-          std::ranges::find(map_.members, address, &Member::address) != map_.members.end();
-      if (!is_alive) to_the_dead.push_back(number);
-      return !is_alive;
+    for (const Member& member : map_.members) alive.insert(member.address);
+    std::erase_if(figure_calls_, [&](const auto& call) {
+      const bool is_dead = !alive.contains(call.first);
+      if (is_dead) to_the_dead.push_back(call.second);
+      return is_dead;
     });
     for (const ShardOwner& owner : map_.owners) {
       if (auto address = address_of(owner.shard)) addresses[owner.shard] = *std::move(address);
     }
   }
   for (const net::HttpCaller::CallNumber number : to_the_dead) caller_.abandon(number);
-  peers_.update([&](ShardNumber shard, const std::string& address) {
+  const auto has_shard = [&](ShardNumber shard, const std::string& address) {
     const auto it = addresses.find(shard);
     return it != addresses.end() && it->second == address;
-  });
+  };
+  peers_.update(has_shard, [&](const std::string& address) { return alive.contains(address); });
 }
 
 bool ClusterFront::is_sure_of(const ShardLease& lease) const {

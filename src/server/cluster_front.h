@@ -2,8 +2,9 @@
 //
 // gateway/request_plan.h says which shard is asked what, and what is made of the answers; this says
 // how each question gets there. A shard of this node is asked in process, one of another over
-// HTTP, with two headers that only nodes know to write: which shard is meant, and the cluster's
-// secret. Such a request is answered by that shard or not at all, so it goes one hop at most.
+// HTTP, with headers that only nodes know to write (peer_calls.h): which shard is meant, the
+// cluster's secret, and more. Such a request is answered by that shard or not at all, so it goes
+// one hop at most.
 //
 // A node may believe that a shard is its own when it no longer is, having stood still. What it
 // writes then has no effect (the epoch sees to that), but handing out a task writes nothing. So an
@@ -99,7 +100,7 @@ class ClusterFront {
                     net::HttpRequest request, net::Responder responder);
   void answer_peer(net::HttpRequest request, net::Responder responder);
   void answer_figures(const net::Responder& responder);
-  void answer_metrics(net::Responder responder);
+  void answer_metrics(const net::Responder& responder);
   void answer_ready(const net::Responder& responder) const;
   bool is_sure_of(const ShardLease& lease) const DETENT_EXCLUDES(mutex_);
   void gather_here(const std::shared_ptr<Gathering>& gathering);

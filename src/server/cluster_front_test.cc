@@ -4,15 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log/log.h"
 #include "net/local_exchange.h"
 #include "protocol/json/answer_parser.h"
 #include "server/event_hub.h"
+#include "server/shard_jobs.h"
 #include "store/memory_store.h"
 
 namespace detent::server {
@@ -79,7 +82,7 @@ net::HttpRequest lease_request(const std::string& body = R"({"wait":"30s"})") {
 /// A cluster of one shard.
 class ClusterFrontTest : public ::testing::Test {
  protected:
-  static constexpr std::size_t kMostCalls = 3;
+  static constexpr std::size_t kMostCalls = 4;
 
   ClusterFrontTest() { set_log_level(LogLevel::error); }
 
@@ -138,6 +141,9 @@ class ClusterFrontTest : public ::testing::Test {
         json::parse_leased_tasks(ask_shard(lease_request(R"({"wait":"20s"})")).body).value();
     EXPECT_EQ(tasks.size(), 1u);
   }
+  static net::HttpRequest jobs_request() {
+    return {.method = "POST", .target = std::string(kJobsTarget), .headers = {}, .body = ""};
+  }
   static std::string header(const FakeCaller::Call& call, std::string_view name) {
     return std::string(call.request.header(name));
   }
@@ -161,12 +167,13 @@ class ClusterFrontTest : public ::testing::Test {
   ClusterShards shards_{
       {.open = [this](const ShardLease&, ChangeFeed&) { return open(disk_); }}, events_, clock_};
   FakeCaller caller_;
+  std::atomic<int> strays_{0};
   ClusterFront front_{{.shards = 1, .node = "a", .secret = "s", .max_calls_to_a_node = kMostCalls},
                       shards_,
                       here_,
                       caller_,
                       clock_,
-                      [] {}};
+                      [this] { ++strays_; }};
 };
 
 TEST_F(ClusterFrontTest, ALeaseThatIsHeldBackIsGivenBackAtOnce) {
@@ -260,14 +267,107 @@ TEST_F(ClusterFrontTest, WhenAShardMovesTheNewOwnerIsGivenBackWhatTheOldHandedOu
 TEST_F(ClusterFrontTest, ANodeIsAskedByABoundedNumberAtATime) {
   give_to("b", "10.0.0.2:7070");
   std::vector<Client> clients(kMostCalls + 2);
-  for (std::size_t i = 0; i <= kMostCalls; ++i) clients[i].ask(front_, lease_request());
+  const net::HttpRequest read{
+      .method = "GET", .target = "/v1/queues/q", .headers = {{"host", "localhost"}}, .body = ""};
+  for (std::size_t i = 0; i <= kMostCalls; ++i) clients[i].ask(front_, read);
   ASSERT_EQ(caller_.calls.size(), kMostCalls);
   const net::HttpResponse refused = clients[kMostCalls].answer();
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
   caller_.answer(0, {.status = 200, .body = "{}"});
-  clients.back().ask(front_, lease_request());
+  clients.back().ask(front_, read);
   EXPECT_EQ(caller_.calls.size(), kMostCalls + 1);
+}
+
+TEST_F(ClusterFrontTest, HalfOfTheCallsToANodeMayWaitForTasks) {
+  give_to("b", "10.0.0.2:7070");
+  std::vector<Client> workers(kMostCalls / 2 + 2);
+  for (std::size_t i = 0; i <= kMostCalls / 2; ++i) workers[i].ask(front_, lease_request());
+  ASSERT_EQ(caller_.calls.size(), kMostCalls / 2);
+  EXPECT_EQ(workers[kMostCalls / 2].answer().status, 503);
+  net::HttpResponse refused;
+  (void)front_.ask({.shard = 0, .request = jobs_request(), .may_wait = true},
+                   [&](net::HttpResponse response) {
+                     refused = std::move(response);
+                     return true;
+                   });
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(strays_, 0) << "the shard is where it was";
+  Client reader;
+  reader.ask(front_, {.method = "GET", .target = "/v1/queues/q", .headers = {}, .body = ""});
+  EXPECT_EQ(caller_.calls.size(), kMostCalls / 2 + 1);
+  caller_.answer(0, {.status = 200, .body = "{}"});
+  workers.back().ask(front_, lease_request());
+  EXPECT_EQ(caller_.calls.size(), kMostCalls / 2 + 2);
+}
+
+TEST_F(ClusterFrontTest, NoNodeIsAskedByMoreThanItTakesOfOneAddress) {
+  ClusterFront front{
+      {.shards = 1, .node = "a", .secret = "s"}, shards_, here_, caller_, clock_, [] {}};
+  for (const auto& [address, most] :
+       {std::pair{"10.0.0.2:7070", 900u}, std::pair{"127.0.0.1:7070", 4'096u}}) {
+    front.update({.members = {{"a", "10.0.0.1:7070"}, {"b", address}},
+                  .owners = {{0, "b", 7, false}},
+                  .held_until = {}});
+    caller_.calls.clear();
+    for (unsigned i = 0; i < most + 10; ++i) {
+      (void)front.ask({.shard = 0, .request = jobs_request()},
+                      [](const net::HttpResponse&) { return true; });
+    }
+    EXPECT_EQ(caller_.calls.size(), most);
+  }
+}
+
+TEST_F(ClusterFrontTest, WhatBeanstalkClientsAskedIsCutOffWithItsNodeNotWhenTheShardMoves) {
+  give_to("b", "10.0.0.2:7070");
+  int status = 0;
+  (void)front_.ask({.shard = 0, .request = jobs_request()}, [&](const net::HttpResponse& response) {
+    status = response.status;
+    return true;
+  });
+  front_.update({.members = {{"a", "10.0.0.1:7070"}, {"b", "10.0.0.2:7070"}},
+                 .owners = {{0, "a", 8, false}},
+                 .held_until = {}});
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(caller_.calls[0].is_abandoned);
+  give_to("c", "10.0.0.3:7070");
+  EXPECT_EQ(status, 503);
+  EXPECT_TRUE(caller_.calls[0].is_abandoned);
+}
+
+TEST_F(ClusterFrontTest, AWaitHasTheNameOfNoneBeforeARestart) {
+  ClusterFront again{
+      {.shards = 1, .node = "a", .secret = "s"}, shards_, here_, caller_, clock_, [] {}};
+  give_to("b", "10.0.0.2:7070");
+  again.update({.members = {{"a", "10.0.0.1:7070"}, {"b", "10.0.0.2:7070"}},
+                .owners = {{0, "b", 7, false}},
+                .held_until = {}});
+  Client before;
+  Client after;
+  before.ask(front_, lease_request());
+  after.ask(again, lease_request());
+  ASSERT_EQ(caller_.calls.size(), 2u);
+  EXPECT_NE(header(caller_.calls[0], "detent-call"), header(caller_.calls[1], "detent-call"));
+  for (std::size_t i = 0; i < 2; ++i) caller_.answer(i, {.status = 200, .body = "{}"});
+}
+
+TEST_F(ClusterFrontTest, AScraperOfANodeThatStopsIsToldToTryAgain) {
+  here_engine_.stop();
+  Client scraper;
+  scraper.ask(
+      front_,
+      {.method = "GET", .target = "/metrics", .headers = {{"host", "localhost"}}, .body = ""});
+  EXPECT_EQ(scraper.answer().status, 503);
+}
+
+TEST_F(ClusterFrontTest, WhoeverAsksAShardIsAnsweredBeforeItsEndIsOver) {
+  serve();
+  Client worker;
+  worker.ask(front_, lease_request());
+  await_worker();
+  shards_.end();
+  EXPECT_TRUE(worker.is_answered());
+  EXPECT_FALSE(shards_.find(0));
 }
 
 TEST_F(ClusterFrontTest, AWaitOfAnotherNodesWorkerIsEndedByItsName) {

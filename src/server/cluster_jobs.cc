@@ -186,6 +186,7 @@ Result<ShardAsk> decode_ask(std::string_view bytes) {
   ASSIGN_OR_RETURN(ask.wait, read_time<milliseconds>(reader));
   ASSIGN_OR_RETURN(ask.number, reader.varint());
   ASSIGN_OR_RETURN(const std::uint64_t leases, read_count(reader));
+  if (leases > ShardAsk::kMostLeases) return damaged("jobs: too many leases");
   for (std::uint64_t i = 0; i < leases; ++i) {
     ASSIGN_OR_RETURN(const LeaseToken lease, read_token(reader));
     ask.leases.push_back(lease);

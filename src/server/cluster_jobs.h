@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@
 namespace detent::server {
 
 struct ShardAsk {
+  /// That are given back at once.
+  static constexpr std::size_t kMostLeases = 256;
+
   enum class Kind : std::uint8_t {
     calls,      // carry these out, one after the other, in one commit
     next,       // what would `take` hand out?
@@ -34,8 +38,8 @@ struct ShardAsk {
   std::vector<JobCall> calls = {};
   std::vector<std::string> queues = {};  // next, take: at least one
   std::chrono::milliseconds wait{0};
-  std::uint64_t number = 0;  // take, end_take: of no other take in the cluster
-  std::vector<LeaseToken> leases = {};
+  std::uint64_t number = 0;             // take, end_take: of no other take in the cluster
+  std::vector<LeaseToken> leases = {};  // give_back: at most kMostLeases
 
   friend bool operator==(const ShardAsk&, const ShardAsk&) = default;
 };

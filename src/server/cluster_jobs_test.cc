@@ -51,6 +51,14 @@ TEST(ClusterJobs, WhatIsWrittenIsRead) {
   EXPECT_EQ(decode_answer(encode(ShardAnswer{})).value(), ShardAnswer{});
 }
 
+TEST(ClusterJobs, MoreLeasesThanGoAtOnceAreRefused) {
+  ShardAsk ask{.kind = ShardAsk::Kind::give_back};
+  ask.leases.resize(ShardAsk::kMostLeases);
+  EXPECT_EQ(decode_ask(encode(ask)).value(), ask);
+  ask.leases.emplace_back();
+  EXPECT_FALSE(decode_ask(encode(ask)));
+}
+
 TEST(ClusterJobs, WhatIsCutOffOrHasMoreIsRefused) {
   const std::string ask = encode(whole_ask());
   for (std::size_t size = 0; size < ask.size(); ++size) {

@@ -157,6 +157,7 @@ Result<void> ClusterNode::start_beanstalk(net::StreamServerOptions options) {
 
 ClusterNode::~ClusterNode() {
   stop();
+  shards_.end();    // with answers for the front and for jobs_, if one outlived the grace
   caller_.reset();  // with the questions under way, which refer to the front
 }
 
@@ -189,7 +190,13 @@ void ClusterNode::stop_beanstalk() {
   const auto is_behind_closes = std::make_shared<std::atomic<bool>>(false);
   here_engine_.post_end([is_behind_closes](Engine&) { *is_behind_closes = true; });
   const MonotonicTime until = clock_.now() + kBeanstalkGrace;
-  while (!(*is_behind_closes && jobs_->is_idle()) && clock_.now() < until) {
+  MonotonicTime next_try = clock_.now() + ClusterSession::kGiveBackPause;
+  while (!(*is_behind_closes && beanstalk_->has_given_back() && jobs_->is_idle()) &&
+         clock_.now() < until) {
+    if (clock_.now() >= next_try) {
+      beanstalk_->give_back_again();
+      next_try = clock_.now() + ClusterSession::kGiveBackPause;
+    }
     Doorbell nobody_rings;
     clock_.wait(nobody_rings, clock_.now() + kClosePeriod);
   }

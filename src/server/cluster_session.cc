@@ -18,7 +18,6 @@ constexpr std::size_t kMaxReplyBytes = 256 * 1024;
 constexpr std::size_t kMaxCallBytes = 256 * 1024;
 /// A shard that is away may be so for a lease and longer; then the time to run ends leases.
 constexpr int kGiveBackTries = 60;
-constexpr milliseconds kGiveBackPause{500};
 
 std::string reply_of(beanstalk::Word word) {
   std::string reply;
@@ -309,7 +308,7 @@ void ClusterSession::take(std::size_t part, milliseconds wait) {
        asked_at = hub_.clock.now()](Engine& engine, std::optional<ShardAnswer> answer) {
         if (!self->is_over(number)) return self->took(engine, part, asked_at, std::move(answer));
         if (!answer || answer->answers.empty()) return;
-        self->give_back(shard, {answer->answers.front().taken.token}, kGiveBackTries);
+        self->give_back(shard, {answer->answers.front().taken.token});
       });
 }
 
@@ -331,10 +330,15 @@ void ClusterSession::took(Engine& engine, std::size_t part, MonotonicTime asked_
 
 /// A wait that was over early was at a shard that is away, or moves.
 void ClusterSession::take_again(Engine& engine, std::size_t part, MonotonicTime asked_at) {
-  if (hub_.clock.now() - asked_at >= kLongestTake / 2) return take(part, kLongestTake);
-  after(engine, kAwayPause, [self = shared_from_this(), part, number = reserve_->number](Engine&) {
-    if (!self->is_over(number)) self->take(part, kLongestTake);
-  });
+  milliseconds& pause = reserve_->parts[part].pause;
+  if (hub_.clock.now() - asked_at >= kLongestTake / 2) {
+    pause = kAwayPause;
+    return take(part, kLongestTake);
+  }
+  after(engine, std::exchange(pause, std::min(pause * 2, kLongestAwayPause)),
+        [self = shared_from_this(), part, number = reserve_->number](Engine&) {
+          if (!self->is_over(number)) self->take(part, kLongestTake);
+        });
 }
 
 void ClusterSession::finish_in_vain(Engine& engine) {
@@ -394,20 +398,47 @@ void ClusterSession::give_all_back() {
     by_shard[shard_of_lease(held.lease)].push_back(held.lease);
   }
   client_.held().clear();
-  for (auto& [shard, leases] : by_shard) give_back(shard, std::move(leases), kGiveBackTries);
+  for (auto& [shard, leases] : by_shard) give_back(shard, std::move(leases));
 }
 
-void ClusterSession::give_back(ShardNumber shard, std::vector<LeaseToken> leases, int tries) {
-  ShardAsk asked{.kind = ShardAsk::Kind::give_back, .leases = std::move(leases)};
+void ClusterSession::give_back(ShardNumber shard, std::vector<LeaseToken> leases) {
+  ++hub_.give_backs;
+  give_back({.shard = shard, .leases = std::move(leases), .tries = kGiveBackTries});
+}
+
+/// As many as go at once; the others when these are answered.
+void ClusterSession::give_back(GiveBack what) {
+  const auto count = std::min(what.leases.size(), ShardAsk::kMostLeases);
+  const auto end = what.leases.begin() + static_cast<std::ptrdiff_t>(count);
+  const ShardAsk asked{.kind = ShardAsk::Kind::give_back, .leases = {what.leases.begin(), end}};
+  const ShardNumber shard = what.shard;
   ask(shard, asked,
-      [self = shared_from_this(), shard, leases = asked.leases, tries](
+      [self = shared_from_this(), what = std::move(what), count](
           Engine& engine, const std::optional<ShardAnswer>& answer) mutable {
-        if (answer || tries == 1) return;
-        self->after(engine, kGiveBackPause,
-                    [self, shard, leases = std::move(leases), tries](Engine&) mutable {
-                      self->give_back(shard, std::move(leases), tries - 1);
-                    });
+        if (answer) {
+          const auto begin = what.leases.begin();
+          what.leases.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+          what.tries = kGiveBackTries + 1;
+        }
+        if (what.leases.empty() || --what.tries == 0) {
+          --self->hub_.give_backs;
+        } else if (answer) {
+          self->give_back(std::move(what));
+        } else {
+          self->give_back_later(engine, std::move(what));
+        }
       });
+}
+
+void ClusterSession::give_back_later(Engine& engine, GiveBack what) {
+  after(engine, kGiveBackPause,
+        [self = shared_from_this(), due = hub_.clock.now() + kGiveBackPause,
+         what = std::move(what)](Engine&) mutable {
+          if (self->hub_.clock.now() >= due) return self->give_back(std::move(what));
+          // All waits have ended: without a pause all tries would be over at once.
+          self->hub_.tries.emplace_back(
+              [self, what = std::move(what)]() mutable { self->give_back(std::move(what)); });
+        });
 }
 
 }  // namespace detent::server

@@ -39,6 +39,10 @@ class ClusterSession final : public BeanstalkHandler,
   static constexpr std::chrono::seconds kLongestTake{60};
   /// A shard that was away is asked again after so long.
   static constexpr std::chrono::milliseconds kAwayPause{200};
+  /// Each time after twice as long, up to this: it may be asked by too many.
+  static constexpr std::chrono::milliseconds kLongestAwayPause{5'000};
+  /// What a shard that was away is to be given back is tried again after so long.
+  static constexpr std::chrono::milliseconds kGiveBackPause{500};
   /// Who does not wait looks so often when others are faster.
   static constexpr int kMaxLooks = 3;
 
@@ -70,6 +74,7 @@ class ClusterSession final : public BeanstalkHandler,
     ShardNumber shard = 0;
     std::vector<std::string> queues;
     std::optional<std::uint64_t> take;
+    std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
   };
   /// The `reserve` under way.
   struct Reserve {
@@ -83,6 +88,12 @@ class ClusterSession final : public BeanstalkHandler,
     int looks = 0;
     bool is_waiting = false;
     Engine::WaitId timer = 0;
+  };
+  /// Leases of one shard that nobody works under any more.
+  struct GiveBack {
+    ShardNumber shard = 0;
+    std::vector<LeaseToken> leases;
+    int tries = 0;  // that are left
   };
   /// `stats` or `list-tubes`, under way.
   struct Gathering {
@@ -124,7 +135,9 @@ class ClusterSession final : public BeanstalkHandler,
                        UniqueFunction<void(Engine&)> then);
 
   // Leases that nobody works under any more.
-  void give_back(ShardNumber shard, std::vector<LeaseToken> leases, int tries);
+  void give_back(ShardNumber shard, std::vector<LeaseToken> leases);
+  void give_back(GiveBack what);
+  void give_back_later(Engine& engine, GiveBack what);
   void give_all_back();
 
   BeanstalkHub& hub_;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <thread>
@@ -309,6 +310,66 @@ TEST_F(ClusterSessionTest, WhatAClientHeldIsGivenBackAndAgainUntilItsShardAnswer
   clock_.advance(10s);
   await_sessions();
   EXPECT_FALSE(shards_.is_asked());
+}
+
+TEST_F(ClusterSessionTest, AShardThatStaysAwayIsAskedMoreAndMoreSeldom) {
+  BeanstalkClient client = watching({1});
+  client.send("reserve");
+  shards_.next(Kind::take).done(std::nullopt);
+  auto pause = ClusterSession::kAwayPause;
+  for (int i = 0; i < 8; ++i) {
+    await_sessions();
+    clock_.advance(pause - 1ms);
+    await_sessions();
+    EXPECT_FALSE(shards_.is_asked());
+    clock_.advance(1ms);
+    shards_.next(Kind::take).done(std::nullopt);
+    pause = std::min(pause * 2, ClusterSession::kLongestAwayPause);
+  }
+}
+
+TEST_F(ClusterSessionTest, SomeLeasesAtATimeAreGivenBack) {
+  constexpr std::size_t kLeases = ShardAsk::kMostLeases + 44;
+  {
+    BeanstalkClient client = connect();
+    for (std::size_t i = 1; i <= kLeases; ++i) {
+      client.send("reserve-job " + std::to_string(id_of(3, i)));
+      shards_.next(Kind::calls).done(job(id_of(3, i)));
+      client.read();
+    }
+  }
+  Asked first = shards_.next(Kind::give_back);
+  EXPECT_EQ(first.ask.leases.size(), ShardAsk::kMostLeases);
+  await_sessions();
+  EXPECT_FALSE(shards_.is_asked());
+  first.done(ShardAnswer{});
+  Asked second = shards_.next(Kind::give_back);
+  EXPECT_EQ(second.ask.leases.size(), 44u);
+  EXPECT_EQ(std::ranges::count(first.ask.leases, second.ask.leases.front()), 0);
+  EXPECT_FALSE(server_->has_given_back());
+  second.done(ShardAnswer{});
+  while (!server_->has_given_back()) std::this_thread::yield();
+}
+
+TEST_F(ClusterSessionTest, WhenTimersHaveEndedWhatIsGivenBackWaitsToBeTriedAgain) {
+  {
+    BeanstalkClient client = connect();
+    client.send("reserve-job " + std::to_string(id_of(3, 5)));
+    shards_.next(Kind::calls).done(job(id_of(3, 5)));
+    client.read();
+  }
+  Asked first = shards_.next(Kind::give_back);
+  EXPECT_TRUE(engine_->post([](Engine& engine) { engine.end_waits(); }));
+  first.done(std::nullopt);
+  await_sessions();
+  await_sessions();
+  EXPECT_FALSE(shards_.is_asked());
+  EXPECT_FALSE(server_->has_given_back());
+  while (!shards_.is_asked()) server_->give_back_again();
+  Asked again = shards_.next(Kind::give_back);
+  EXPECT_EQ(again.ask, first.ask);
+  again.done(ShardAnswer{});
+  while (!server_->has_given_back()) std::this_thread::yield();
 }
 
 TEST_F(ClusterSessionTest, ALeaseThatComesForAClientThatHasGoneIsGivenBack) {

@@ -211,6 +211,14 @@ bool ClusterShards::sweep() {
   return dropped_.empty();
 }
 
+void ClusterShards::end() {
+  std::map<ShardNumber, std::shared_ptr<ServedShard>> shards;
+  std::vector<std::shared_ptr<ServedShard>> dropped;
+  const MutexLock lock(mutex_);
+  shards.swap(shards_);
+  dropped.swap(dropped_);
+}
+
 void ClusterShards::note_ended(const ServedShard& shard) {
   counted_by_ended_ = gateway::sum_metrics({counted_by_ended_, shard.last_page()},
                                            gateway::Families::without_gauges);

@@ -147,6 +147,9 @@ class ClusterShards final : public ShardHost {
   /// Of those that were dropped, forgets the ones that have come to their end. True when none is
   /// left. Seldom blocks.
   bool sweep() DETENT_EXCLUDES(mutex_);
+  /// Ends all that is left, in time or not: whoever was asked has answered when this returns. To be
+  /// called before what takes the answers goes, when the keeper is done. Blocks as ~ServedShard.
+  void end() DETENT_EXCLUDES(mutex_);
 
  private:
   std::vector<std::shared_ptr<ServedShard>> with_pages() const DETENT_REQUIRES(mutex_);

@@ -1,5 +1,6 @@
 #include "server/front_jobs.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -13,11 +14,13 @@ FrontJobs::FrontJobs(ClusterFront& front, ShardNumber shards)
 
 void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done) {
   ++open_;
-  gateway::Part part{.shard = shard,
-                     .request = {.method = "POST",
-                                 .target = std::string(kJobsTarget),
-                                 .headers = {},
-                                 .body = encode(ask)}};
+  gateway::Part part{
+      .shard = shard,
+      .request = {.method = "POST",
+                  .target = std::string(kJobsTarget),
+                  .headers = {},
+                  .body = encode(ask)},
+      .may_wait = ask.kind == ShardAsk::Kind::take && ask.wait > std::chrono::milliseconds{0}};
   // Nobody ends such a question: an answer that is not waited for any more may have a lease in it.
   (void)front_.ask(std::move(part),
                    [this, done = std::move(done)](const net::HttpResponse& response) mutable {

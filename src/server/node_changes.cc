@@ -29,6 +29,9 @@ std::optional<Mark> parse_mark(std::string_view text) noexcept {
   return mark;
 }
 
+/// The first byte: the version of what follows. To be raised with every change of it.
+constexpr std::uint8_t kFormat = 1;
+
 /// What one node tells another.
 struct Telling {
   Mark next;
@@ -38,6 +41,7 @@ struct Telling {
 std::string encode(const Telling& telling) {
   std::string bytes;
   ByteWriter writer(bytes);
+  writer.u8(kFormat);
   writer.varint(telling.next.run);
   writer.varint(telling.next.number);
   writer.varint(telling.told.missed);
@@ -70,9 +74,16 @@ Result<TaskChange> read_change(ByteReader& reader) {
   return change;
 }
 
+void send(const net::Responder& responder, std::string bytes) {
+  responder.send(
+      {.status = 200, .content_type = "application/octet-stream", .body = std::move(bytes)});
+}
+
 Result<Telling> decode(std::string_view bytes) {
   ByteReader reader(bytes);
   Telling telling;
+  ASSIGN_OR_RETURN(const std::uint8_t format, reader.u8());
+  if (format != kFormat) return Error{ErrorCode::data_loss, "changes: of another version", ""};
   ASSIGN_OR_RETURN(telling.next.run, reader.varint());
   ASSIGN_OR_RETURN(telling.next.number, reader.varint());
   ASSIGN_OR_RETURN(telling.told.missed, reader.varint());
@@ -97,7 +108,11 @@ NodeChanges::~NodeChanges() { stop(); }
 std::shared_ptr<ChangeFeed> NodeChanges::new_feed() {
   auto feed = std::make_shared<ChangeFeed>();
   const MutexLock lock(mutex_);
-  if (are_fed_) feed->watch();
+  if (are_fed_) {
+    feed->watch();
+  } else {  // nobody takes what engines that have ended told
+    std::erase_if(feeds_, [](const auto& other) { return other.use_count() == 1; });
+  }
   feeds_.push_back(feed);
   return feed;
 }
@@ -113,7 +128,7 @@ void NodeChanges::set_nodes(const std::vector<std::string>& addresses) {
     });
     for (const std::string& address : addresses) {
       if (std::ranges::find(nodes_, address, &Node::address) != nodes_.end()) continue;
-      nodes_.push_back({.address = address});
+      nodes_.push_back({.address = address, .number = ++last_node_, .is_late = is_watched_});
       is_other = true;
     }
     if (!is_other) return;
@@ -125,14 +140,20 @@ void NodeChanges::set_nodes(const std::vector<std::string>& addresses) {
 }
 
 void NodeChanges::answer(std::string_view after, const net::Responder& responder) {
+  std::optional<std::string> last_reply;
   {
     const MutexLock lock(mutex_);
     const MonotonicTime now = clock_.now();
-    asked_until_ = now + kKeptUnasked;
-    questions_.push_back({.after = std::string(after),
-                          .responder = responder,
-                          .until = is_stopping_ ? now : now + kLongestQuestion});
+    Question question{
+        .after = std::string(after), .responder = responder, .until = now + kLongestQuestion};
+    if (is_stopping_) {
+      last_reply = reply_to(question, now);  // the thread may have ended
+    } else {
+      asked_until_ = now + kKeptUnasked;
+      questions_.push_back(std::move(question));
+    }
   }
+  if (last_reply) return send(responder, *std::move(last_reply));
   bell_.ring();
 }
 
@@ -140,8 +161,7 @@ void NodeChanges::watch() {
   {
     const MutexLock lock(mutex_);
     is_watched_ = true;
-    ++watch_;
-    for (Node& node : nodes_) node = {.address = std::move(node.address)};
+    for (Node& node : nodes_) node = {.address = std::move(node.address), .number = ++last_node_};
     // Before whoever watches is told that it does: its own node's changes are all told.
     if (!std::exchange(are_fed_, true)) {
       for (const auto& feed : feeds_) feed->watch();
@@ -155,7 +175,6 @@ void NodeChanges::watch() {
 void NodeChanges::unwatch() {
   const MutexLock lock(mutex_);
   is_watched_ = false;
-  ++watch_;
   waiting_ = {};
 }
 
@@ -191,8 +210,7 @@ void NodeChanges::run() {
 /// Returns when there may be something to do again.
 MonotonicTime NodeChanges::step(MonotonicTime now) {
   std::vector<Reply> replies_now;
-  std::vector<std::pair<std::string, std::string>> questions_now;
-  std::uint64_t watch = 0;
+  std::vector<Node> questions_now;
   bool is_active = false;
   bool has_news = false;
   {
@@ -205,16 +223,11 @@ MonotonicTime NodeChanges::step(MonotonicTime now) {
     if (!is_active && are_fed_) forget();
     replies_now = replies(now);
     if (is_watched_ && !is_stopping_) questions_now = questions(now);
-    watch = watch_;
     has_news = !waiting_.changes.empty() || waiting_.missed > 0 || waiting_.has_gap;
   }
   if (has_news) watchers_bell_.ring();
-  for (Reply& reply : replies_now) {
-    reply.responder.send({.status = 200,
-                          .content_type = "application/octet-stream",
-                          .body = std::move(reply.bytes)});
-  }
-  for (const auto& question : questions_now) ask(question.first, question.second, watch);
+  for (Reply& reply : replies_now) send(reply.responder, std::move(reply.bytes));
+  for (const Node& node : questions_now) ask(node);
   return is_active ? now + kTakePeriod : MonotonicTime::max();
 }
 
@@ -293,36 +306,41 @@ std::optional<std::string> NodeChanges::reply_to(const Question& question, Monot
 
 // ---- the other nodes ----------------------------------------------------------------------------
 
-std::vector<std::pair<std::string, std::string>> NodeChanges::questions(MonotonicTime now) {
-  std::vector<std::pair<std::string, std::string>> questions;
+std::vector<NodeChanges::Node> NodeChanges::questions(MonotonicTime now) {
+  std::vector<Node> questions;
   for (Node& node : nodes_) {
     if (node.is_asked || now < node.next_question) continue;
     node.is_asked = true;
-    questions.emplace_back(node.address, node.after);
+    questions.push_back(node);
   }
   return questions;
 }
 
-void NodeChanges::ask(const std::string& address, const std::string& after, std::uint64_t watch) {
-  ask_(address, after, [this, address, watch](const std::optional<std::string>& bytes) {
-    answered(address, watch, bytes);
-  });
+void NodeChanges::ask(const Node& node) {
+  ask_(node.address, node.after,
+       [this, number = node.number](const std::optional<std::string>& bytes) {
+         answered(number, bytes);
+       });
 }
 
-void NodeChanges::answered(const std::string& address, std::uint64_t watch,
-                           const std::optional<std::string>& bytes) {
+void NodeChanges::answered(std::uint64_t number, const std::optional<std::string>& bytes) {
   {
     const MutexLock lock(mutex_);
-    const auto node = std::ranges::find(nodes_, address, &Node::address);
-    if (watch != watch_ || node == nodes_.end()) return;
+    const auto node = std::ranges::find(nodes_, number, &Node::number);
+    if (!is_watched_ || node == nodes_.end()) return;
     node->is_asked = false;
     Result<Telling> telling = decode(bytes.value_or(""));
     node->next_question = clock_.now() + (telling ? kTakePeriod : kAskAgain);
-    if (!telling) return;
+    if (!telling) {
+      const bool is_unreadable = bytes.has_value();
+      if (is_unreadable && !node->is_late) tell_gap();
+      node->is_late |= is_unreadable || node->after.empty();
+      return;
+    }
     node->after = text_of(telling->next);
     for (TaskChange& change : telling->told.changes) tell(std::move(change));
     waiting_.missed += telling->told.missed;
-    if (telling->told.has_gap) tell_gap();
+    if (std::exchange(node->is_late, false) || telling->told.has_gap) tell_gap();
   }
   bell_.ring();
 }

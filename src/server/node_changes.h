@@ -63,7 +63,7 @@ class NodeChanges final : public ChangeSource {
   void set_nodes(const std::vector<std::string>& addresses) DETENT_EXCLUDES(mutex_);
   /// Answers another node what comes here after the place that it had of an answer before, or "".
   void answer(std::string_view after, const net::Responder& responder) DETENT_EXCLUDES(mutex_);
-  /// Answers what waits, and joins. Idempotent; asks nobody any more.
+  /// Answers what waits, and joins. Idempotent; asks nobody any more, and answers at once.
   void stop() DETENT_EXCLUDES(mutex_);
 
   void watch() override DETENT_EXCLUDES(mutex_);
@@ -80,8 +80,10 @@ class NodeChanges final : public ChangeSource {
   /// Another node.
   struct Node {
     std::string address;
-    std::string after = {};  // the place to go on; "": none yet
+    std::uint64_t number = 0;  // of no other, nor of this one in another watch
+    std::string after = {};    // the place to go on; "": none yet
     bool is_asked = false;
+    bool is_late = false;  // what it did before its next answer may not be told
     MonotonicTime next_question{};
   };
   /// Of another node.
@@ -103,11 +105,10 @@ class NodeChanges final : public ChangeSource {
   std::vector<Reply> replies(MonotonicTime now) DETENT_REQUIRES(mutex_);
   std::optional<std::string> reply_to(const Question& question, MonotonicTime now)
       DETENT_REQUIRES(mutex_);
-  std::vector<std::pair<std::string, std::string>> questions(MonotonicTime now)
-      DETENT_REQUIRES(mutex_);
-  void ask(const std::string& address, const std::string& after, std::uint64_t watch);
-  void answered(const std::string& address, std::uint64_t watch,
-                const std::optional<std::string>& bytes) DETENT_EXCLUDES(mutex_);
+  std::vector<Node> questions(MonotonicTime now) DETENT_REQUIRES(mutex_);
+  void ask(const Node& node);
+  void answered(std::uint64_t number, const std::optional<std::string>& bytes)
+      DETENT_EXCLUDES(mutex_);
   void tell(TaskChange change) DETENT_REQUIRES(mutex_);
   void tell_gap() DETENT_REQUIRES(mutex_);
   void forget() DETENT_REQUIRES(mutex_);
@@ -132,7 +133,7 @@ class NodeChanges final : public ChangeSource {
   std::optional<MonotonicTime> asked_until_ DETENT_GUARDED_BY(mutex_);  // keeps changes until then
   bool are_fed_ DETENT_GUARDED_BY(mutex_) = false;                      // the feeds are watched
   bool is_watched_ DETENT_GUARDED_BY(mutex_) = false;
-  std::uint64_t watch_ DETENT_GUARDED_BY(mutex_) = 0;  // number of the watch
+  std::uint64_t last_node_ DETENT_GUARDED_BY(mutex_) = 0;
   Taken waiting_ DETENT_GUARDED_BY(mutex_);
   bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
 

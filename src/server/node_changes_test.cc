@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <thread>
 
@@ -34,14 +35,19 @@ class NodeChangesTest : public ::testing::Test {
       const MutexLock lock(mutex_);
       if (const auto it = reached_.find(address); it != reached_.end()) to = it->second;
     }
-    if (to == nullptr) return answered(std::nullopt);
-    to->answer(
-        after,
-        net::Responder(std::make_shared<net::LocalExchange>(
-            [answered = std::move(answered)](std::optional<net::HttpResponse> response) mutable {
-              answered(std::move(response->body));
-              return true;
-            })));
+    if (to == nullptr) {
+      ++unanswered_;
+      return answered(std::nullopt);
+    }
+    if (!after.empty()) ++pending_;
+    to->answer(after, net::Responder(std::make_shared<net::LocalExchange>(
+                          [this, is_first = after.empty(), answered = std::move(answered)](
+                              std::optional<net::HttpResponse> response) mutable {
+                            if (is_garbled_) response->body[0] = 0;  // of another version
+                            answered(std::move(response->body));
+                            if (!is_first) --pending_;
+                            return true;
+                          })));
   }
   void connect(const std::string& address, NodeChanges* node) {
     const MutexLock lock(mutex_);
@@ -91,6 +97,9 @@ class NodeChangesTest : public ::testing::Test {
   std::shared_ptr<ChangeFeed> at_a_ = a_->new_feed();
   std::shared_ptr<ChangeFeed> at_b_ = b_->new_feed();
   std::uint64_t last_ = 0;
+  std::atomic<int> unanswered_{0};
+  std::atomic<int> pending_{0};          // questions that go on after an answer
+  std::atomic<bool> is_garbled_{false};  // what nodes answer
   ChangeSource::Taken told_;
 
  public:
@@ -168,6 +177,77 @@ TEST_F(NodeChangesTest, ANodeThatComesOrGoesIsAGapWhileSomebodyWatches) {
     EXPECT_TRUE(told_.has_gap);
     told_ = {};
   }
+}
+
+TEST_F(NodeChangesTest, ANodeThatDoesNotAnswerAtFirstIsAGapWhenItDoes) {
+  connect("b", nullptr);
+  a_->set_nodes({"b"});
+  a_->watch();
+  while (unanswered_ == 0) pass(1ms);
+  connect("b", b_.get());
+  while (told_.changes.empty() && !told_.has_gap) {
+    happen(*at_b_, ++last_);
+    pass(10ms);
+  }
+  EXPECT_TRUE(told_.has_gap);
+}
+
+TEST_F(NodeChangesTest, WhatANodeThatComesDoesBeforeItIsAskedIsAGap) {
+  watch();
+  const auto c = new_node(3);
+  const auto at_c = c->new_feed();
+  a_->set_nodes({"b", "c"});
+  pass(1ms);
+  EXPECT_TRUE(told_.has_gap);
+  told_ = {};
+  connect("c", c.get());
+  while (told_.changes.empty() && !told_.has_gap) {
+    happen(*at_c, ++last_);
+    pass(10ms);
+  }
+  EXPECT_TRUE(told_.has_gap);
+  a_->stop();
+  c->stop();
+}
+
+TEST_F(NodeChangesTest, OfANodeThatGoesAndComesNothingIsToldTwice) {
+  watch();
+  while (pending_ == 0) pass(1ms);
+  a_->set_nodes({});
+  a_->set_nodes({"b"});
+  while (pending_ < 2) pass(1ms);  // the question of before, and one that goes on
+  EXPECT_TRUE(told_.has_gap);
+  told_ = {};
+  std::map<std::uint64_t, int> times;
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    happen(*at_b_, 2'000 + round * 5, 5);
+    await(5 * (round + 1));
+  }
+  for (int i = 0; i < 100; ++i) pass(10ms);
+  for (const TaskChange& change : told_.changes) ++times[change.id.value];
+  EXPECT_EQ(times.size(), 100u);
+  EXPECT_EQ(told_.changes.size(), 100u);
+}
+
+TEST_F(NodeChangesTest, AnAnswerThatCannotBeReadIsAGap) {
+  is_garbled_ = true;
+  a_->set_nodes({"b"});
+  a_->watch();
+  while (!told_.has_gap) pass(10ms);
+}
+
+TEST_F(NodeChangesTest, WhoeverAsksAfterTheEndIsAnsweredAtOnce) {
+  b_->stop();
+  bool is_answered = false;
+  ask("b", "2-1",
+      [&](const std::optional<std::string>& bytes) { is_answered = bytes.has_value(); });
+  EXPECT_TRUE(is_answered);
+}
+
+TEST_F(NodeChangesTest, FeedsOfEnginesThatHaveEndedAreNotKeptWhileNobodyWatches) {
+  const std::weak_ptr<ChangeFeed> ended = a_->new_feed();
+  a_->new_feed();
+  EXPECT_TRUE(ended.expired());
 }
 
 TEST_F(NodeChangesTest, OfMoreThanIsKeptTheRestIsMissedNotLost) {

@@ -5,10 +5,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/rng.h"
 #include "net/http_url.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/json_writer.h"
+#include "server/exposure.h"
 #include "server/http_reply.h"
+#include "server/shard_jobs.h"
 
 namespace detent::server {
 namespace {
@@ -26,6 +29,12 @@ constexpr std::array<std::string_view, 9> kForShards{"access-control-request-met
                                                      "tracestate"};
 constexpr std::array<std::string_view, 5> kOfTheConnection{
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding"};
+
+/// How many calls a node takes from this one: a tenth of its connections is left for what nodes ask
+/// besides.
+std::size_t most_calls_to(const std::string& host) {
+  return max_connections_of_address(host) / 10 * 9;
+}
 
 bool asks_for_leases(const net::HttpRequest& request) {
   const std::string_view path =
@@ -73,6 +82,8 @@ class PeerCalls::Question {
   const std::string address;
   // Set before it is asked.
   std::uint64_t number = 0;
+  bool may_wait = false;
+  bool is_of_jobs = false;     // of a beanstalk client
   std::string wait = {};       // the name of a request for leases; empty: it is none
   net::HttpRequest head = {};  // of a request for leases: who asked
   std::atomic<net::HttpCaller::CallNumber> call{0};  // relaxed; 0 until the call has one
@@ -90,6 +101,7 @@ class PeerCalls::Question {
 PeerCalls::PeerCalls(PeerCallsOptions options, net::HttpCaller& caller,
                      std::function<void()> on_stray, std::function<void(gateway::Part)> send_part)
     : options_(std::move(options)),
+      run_(Rng(random_seed()).next()),
       caller_(caller),
       on_stray_(std::move(on_stray)),
       send_part_(std::move(send_part)) {}
@@ -110,23 +122,18 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
   std::erase_if(request.headers, [](const auto& header) {
     return std::ranges::find(kForShards, header.first) == kForShards.end();
   });
-  {
-    const MutexLock lock(mutex_);
-    std::size_t& calls = calls_[address];
-    if (calls < options_.max_calls) {
-      ++calls;
-      question->number = ++last_number_;
-      open_[{address, part.shard}].emplace(question->number, question);
-    }
-  }
-  if (question->number == 0) {
+  const bool is_for_leases = asks_for_leases(request);
+  question->may_wait = part.may_wait || is_for_leases;
+  question->is_of_jobs = request.target == kJobsTarget;
+  if (!begin(question, std::min(options_.max_calls, most_calls_to(url->host)))) {
     question->answer(http_try_again("the node that has shard " + std::to_string(part.shard) +
-                                    " is asked by " + std::to_string(options_.max_calls) +
-                                    " requests of this node already"));
+                                    " is asked by as many requests of this node already as may be" +
+                                    (question->may_wait ? " that wait for tasks" : "")));
     return [] {};
   }
-  if (asks_for_leases(request)) {
-    question->wait = options_.node + "-" + std::to_string(question->number);
+  if (is_for_leases) {
+    question->wait =
+        options_.node + "-" + std::to_string(run_) + "-" + std::to_string(question->number);
     question->head = {.method = "POST",
                       .target = "/v1/leases/release",
                       .headers = request.headers,
@@ -144,6 +151,19 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
     const std::shared_ptr<Question> kept = weak.lock();
     if (kept && kept->let_go()) abandon(*kept);
   };
+}
+
+/// False: it is one too many.
+bool PeerCalls::begin(const std::shared_ptr<Question>& question, std::size_t max_calls) {
+  const MutexLock lock(mutex_);
+  Load& load = loads_[question->address];
+  if (load.calls >= max_calls) return false;
+  if (question->may_wait && load.waits >= max_calls / 2) return false;
+  ++load.calls;
+  if (question->may_wait) ++load.waits;
+  question->number = ++last_number_;
+  open_[{question->address, question->shard}].emplace(question->number, question);
+  return true;
 }
 
 void PeerCalls::call(const std::shared_ptr<Question>& question, net::HttpUrl url,
@@ -180,8 +200,9 @@ void PeerCalls::end(Question& question) {
   dropped = std::move(it->second);
   questions->second.erase(it);
   if (questions->second.empty()) open_.erase(questions);
-  const auto calls = calls_.find(question.address);
-  if (--calls->second == 0) calls_.erase(calls);
+  const auto load = loads_.find(question.address);
+  if (question.may_wait) --load->second.waits;
+  if (--load->second.calls == 0) loads_.erase(load);
 }
 
 /// Nobody waits for the answer.
@@ -208,14 +229,17 @@ void PeerCalls::give_back(const Question& question, const net::HttpResponse& ans
   send_part_({question.shard, std::move(release)});
 }
 
-void PeerCalls::update(const HasShard& has_shard) {
+void PeerCalls::update(const HasShard& has_shard, const IsMember& is_member) {
   std::vector<std::shared_ptr<Question>> in_vain;
   {
     const MutexLock lock(mutex_);
     for (const auto& [target, questions] : open_) {
       const auto& [address, shard] = target;
       if (has_shard(shard, address)) continue;
-      for (const auto& [number, question] : questions) in_vain.push_back(question);
+      const bool is_dead = !is_member(address);
+      for (const auto& [number, question] : questions) {
+        if (is_dead || !question->is_of_jobs) in_vain.push_back(question);
+      }
     }
   }
   for (const auto& question : in_vain) {

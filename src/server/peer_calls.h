@@ -45,7 +45,8 @@ struct PeerCallsOptions {
   std::string node;               // this one's name
   std::string secret;             // of the cluster
   std::string scheme;             // by which nodes reach each other
-  std::size_t max_calls = 4'096;  // under way to one node at a time
+  std::size_t max_calls = 4'096;  // under way to one node at a time, if it takes so many; half of
+                                  // them may wait for tasks
 };
 
 /// Thread-safe.
@@ -55,6 +56,7 @@ class PeerCalls {
   using Answered = UniqueFunction<bool(net::HttpResponse)>;
   using Abandon = UniqueFunction<void()>;
   using HasShard = std::function<bool(ShardNumber, const std::string& address)>;
+  using IsMember = std::function<bool(const std::string& address)>;
 
   /// `caller` must outlive it; it must be ended before this is. `on_stray` runs, on any thread,
   /// when a node did not answer for a shard; `send_part` sends a request that nobody waits for to
@@ -68,15 +70,24 @@ class PeerCalls {
   /// question.
   Abandon ask(const std::string& address, gateway::Part part, Answered answered)
       DETENT_EXCLUDES(mutex_);
-  /// Where a node no longer has the shard, what it was asked is answered 503: it may be dead.
-  /// Costs a call of `has_shard` for each shard of each node that is asked.
-  void update(const HasShard& has_shard) DETENT_EXCLUDES(mutex_);
+  /// Where a node no longer has the shard, what it was asked is answered 503: it may be dead. What
+  /// beanstalk clients asked only where it is dead: a shard that moves answers first, and nobody
+  /// would be told of the leases in an answer that comes later. Costs a call of `has_shard` for
+  /// each shard of each node that is asked.
+  void update(const HasShard& has_shard, const IsMember& is_member) DETENT_EXCLUDES(mutex_);
 
  private:
   class Question;
+  /// Under way to a node.
+  struct Load {
+    std::size_t calls = 0;
+    std::size_t waits = 0;  // of them
+  };
   using Target = std::pair<std::string, ShardNumber>;  // the node's address
   using Questions = std::unordered_map<std::uint64_t, std::shared_ptr<Question>>;
 
+  bool begin(const std::shared_ptr<Question>& question, std::size_t max_calls)
+      DETENT_EXCLUDES(mutex_);
   void call(const std::shared_ptr<Question>& question, net::HttpUrl url, net::HttpRequest request);
   void take(const std::shared_ptr<Question>& question, net::CallOutcome outcome);
   void end(Question& question) DETENT_EXCLUDES(mutex_);
@@ -84,6 +95,7 @@ class PeerCalls {
   void give_back(const Question& question, const net::HttpResponse& answer);
 
   const PeerCallsOptions options_;
+  const std::uint64_t run_;  // of no other node, and of none before in its place
   net::HttpCaller& caller_;
   const std::function<void()> on_stray_;
   const std::function<void(gateway::Part)> send_part_;
@@ -91,7 +103,7 @@ class PeerCalls {
   Mutex mutex_;
   std::uint64_t last_number_ DETENT_GUARDED_BY(mutex_) = 0;
   std::map<Target, Questions> open_ DETENT_GUARDED_BY(mutex_);
-  std::map<std::string, std::size_t> calls_ DETENT_GUARDED_BY(mutex_);  // by address
+  std::map<std::string, Load> loads_ DETENT_GUARDED_BY(mutex_);  // by address
 };
 
 /// The waits that this node keeps for others, by name. Thread-safe.

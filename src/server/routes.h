@@ -73,7 +73,7 @@ class Routes {
 
   /// Has the page of /metrics made, and given on the engine's thread. False, and never given, when
   /// too many requests wait, or the engine is stopping.
-  bool ask_page(UniqueFunction<void(std::string)> take);
+  [[nodiscard]] bool ask_page(UniqueFunction<void(std::string)> take);
 
   struct Route {
     std::string_view method;

@@ -108,14 +108,20 @@ TEST_F(ShardJobsTest, AnEndOfATakeEndsItThoughItComesBeforeIt) {
 
 TEST_F(ShardJobsTest, ALeaseThatNobodyIsToldOfIsGivenBack) {
   ask(put(1))->get();
+  const auto await_ready = [this] {
+    while (ask({.kind = Kind::all})->value().all.counts.ready != 1) {
+    }
+  };
   is_taken_ = false;
   take(1)->get();
+  is_taken_ = true;
+  await_ready();
+  is_taken_ = false;
   ShardAsk reserve_job;
   reserve_job.calls.push_back({.command = {.verb = Verb::reserve_job, .id = 259}});
   ask(reserve_job)->get();
   is_taken_ = true;
-  while (ask({.kind = Kind::all})->value().all.counts.ready != 1) {
-  }
+  await_ready();
 }
 
 TEST_F(ShardJobsTest, WhatMayNotBeDurableIsNotAnswered) {

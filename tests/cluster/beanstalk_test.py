@@ -32,6 +32,7 @@ class Beanstalk:
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
         self.file = self.socket.makefile("rb")
+        self.may_hold = False  # a job whose deletion was not answered
 
     def ask(self, command, body=None):
         text = command.encode() + b"\r\n"
@@ -61,7 +62,7 @@ class Trial:
         self.working = threading.Event()
         self.accepted = {}  # id by body
         self.deleted = set()  # bodies whose deletion was acknowledged
-        self.unclear = set()  # asked to be deleted, and not answered
+        self.unclear = set()  # (body, number of reserve): asked to be deleted, and not answered
         self.held = set()
         self.reserved = 0
         self.may_come_again = 0
@@ -114,7 +115,7 @@ class Trial:
 
     def work_once(self, client):
         words, body = client.ask("reserve-with-timeout 2")
-        if words[0] == "TIMED_OUT":
+        if words[0] == "TIMED_OUT" or (words[0] == "DEADLINE_SOON" and client.may_hold):
             return
         if words[0] != "RESERVED":
             self.violations.append(f"reserve was answered {words}")
@@ -125,17 +126,21 @@ class Trial:
             if body in self.deleted:
                 self.violations.append(f"{body} came back after its deletion")
             self.held.add(body)
-            self.unclear.add(body)  # until the answer is there
+            attempt = (body, self.reserved)
+            self.unclear.add(attempt)  # until the answer is there
         words, _ = client.ask(f"delete {words[1]}")
         with self.mutex:
             self.held.discard(body)
+            if words[0] != "INTERNAL_ERROR":
+                self.unclear.discard(attempt)
             if words[0] == "DELETED":
                 self.deleted.add(body)
-                self.unclear.discard(body)
-            else:  # its owner is away, or has been
-                self.may_come_again += 1
-                if words[0] not in ("INTERNAL_ERROR", "NOT_FOUND"):
-                    self.violations.append(f"delete was answered {words}")
+                return
+            self.may_come_again += 1  # its owner is away, or has been
+            if words[0] == "INTERNAL_ERROR":
+                client.may_hold = True
+            elif words[0] != "NOT_FOUND":
+                self.violations.append(f"delete was answered {words}")
 
     def stats(self, node):
         client = Beanstalk(node.beanstalk_port)
@@ -200,10 +205,11 @@ class Trial:
         wait_until(lambda: time.sleep(0.1) or sum(jobs()) == 0, REST_SECONDS, "no job is left")
 
     def check(self):
-        lost = [body for body in self.accepted if body not in self.deleted | self.unclear]
+        perhaps_deleted = self.deleted | {body for body, _ in self.unclear}
+        lost = [body for body in self.accepted if body not in perhaps_deleted]
         if lost:
             self.violations.append(f"{len(lost)} acknowledged jobs are lost, as {lost[0]}")
-        twice = self.reserved - len(self.deleted | self.unclear)
+        twice = self.reserved - len(perhaps_deleted)
         if twice > self.may_come_again:
             self.violations.append(f"{twice} jobs came twice, {self.may_come_again} might have")
         print(f"{len(self.accepted)} accepted, {self.reserved} reserved, {len(self.deleted)} "
