@@ -28,17 +28,23 @@ Result<std::optional<T>> or_default(const std::string& text) {
   return std::optional<T>(std::move(value));
 }
 
+/// What holds nothing as such, or has `otherwise` for it.
+template <class Value, class T>
+Value setting_of(std::optional<T> read, const T& otherwise) {
+  if constexpr (std::is_same_v<Value, T>) {
+    return std::move(read).value_or(otherwise);
+  } else {
+    return read;
+  }
+}
+
 /// A setting that may go back to its default. Into `value`, or into what holds a default itself.
 template <class T, Result<T> (*parse)(const std::string&), class Value>
 void add_setting(CLI::App& command, const char* name, const char* type, const char* what,
                  QueuePatch::NewValue<Value>& value, const T& otherwise = {}) {
   add_parsed<std::optional<T>>(command, name, or_default<T, parse>,
                                [&value, otherwise](std::optional<T> read) {
-                                 if constexpr (std::is_same_v<Value, T>) {
-                                   value = read.value_or(otherwise);
-                                 } else {
-                                   value = std::make_optional<Value>(std::move(read));
-                                 }
+                                 value = setting_of<Value>(std::move(read), otherwise);
                                })
       ->type_name(type)
       ->description(what);

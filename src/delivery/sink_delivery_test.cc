@@ -209,7 +209,9 @@ TEST_F(SinkDeliveryTest, AStopGivesBackWhatHasNoAnswerByThen) {
   start();
   FakeSend send = a_->next();
   deliverer_->stop(0s);
-  EXPECT_EQ(find(id)->state, TaskState::ready);
+  // The call that waited at the engine may lease it once more, and then gives it back, too.
+  while (find(id)->state != TaskState::ready) {
+  }
   EXPECT_EQ(find(id)->task.attempts, 0u);
   send.done(ok());
   EXPECT_EQ(find(id)->state, TaskState::ready);
