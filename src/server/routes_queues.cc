@@ -47,7 +47,9 @@ Result<QueueFilter> read_filter(std::string_view target) {
 
 bool has_part(std::string_view name, std::string_view part) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return std::ranges::search(name, part, {}, lower, lower).begin() != name.end() || part.empty();
+  const auto is_same = [&](char a, char b) { return lower(a) == lower(b); };
+  return part.empty() ||
+         std::search(name.begin(), name.end(), part.begin(), part.end(), is_same) != name.end();
 }
 
 /// The figures of those that the filter wants and the caller may look at, by name.
