@@ -117,7 +117,7 @@ TEST_F(ClientTest, ATaskIsMovedOrRunByItsNameAndTellsItsNewDueTime) {
 
 TEST_F(ClientTest, ATaskIsEditedUnlessTheEditIsWrong) {
   answer(200, json::render_accepted(example_view()));
-  const Payload bytes{Payload::Kind::bytes, "a\0b"};
+  const Payload bytes{Payload::Kind::bytes, std::string("a\0b", 3)};
   EXPECT_TRUE(client_.edit(TaskId{512}, {.priority = 3, .payload = bytes}));
   EXPECT_EQ(asked().method, "PATCH");
   EXPECT_EQ(json::parse_edit(asked().body)->priority, 3U);

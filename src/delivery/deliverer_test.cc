@@ -108,9 +108,10 @@ class FakeSource final : public WebhookSource {
 };
 
 class DelivererTest : public ::testing::Test {
- protected:
+ public:
   ~DelivererTest() override { source_.close(); }
 
+ protected:
   static Delivery due(std::uint64_t lease, std::string url = "http://a.test/hook") {
     Delivery delivery;
     delivery.leased.lease.number = lease;

@@ -51,7 +51,7 @@ TEST_F(CommandTurnsTest, AQueueThatComesBackWaitsForOneOfEachOther) {
     const std::size_t before = ran_.size();
     while (ran_.empty() || ran_.back() != "c") turns_.take()(*engine_);
     EXPECT_LE(ran_.size() - before, 3u);
-    ran_.push_back("");
+    ran_.emplace_back();
   }
 }
 

@@ -33,7 +33,7 @@ std::string_view cut(std::string_view& rest, char mark) {
 Result<std::string> decode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = static_cast<unsigned char>(text[i]);
+    auto byte = static_cast<unsigned char>(text[i]);
     if (text[i] == '%') {
       const char* const digits = text.data() + i + 1;
       const char* const end = digits + std::min<std::size_t>(2, text.size() - i - 1);

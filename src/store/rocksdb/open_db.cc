@@ -252,7 +252,7 @@ rocksdb::Status OpenDb::flush_and_ingest(
   flush.allow_write_stall = true;
   for (const rocksdb::IngestExternalFileArg& table : tables) {
     DETENT_CHECK(!table.options.allow_blocking_flush);
-    const rocksdb::Status status = db_->Flush(flush, table.column_family);
+    rocksdb::Status status = db_->Flush(flush, table.column_family);
     if (!status.ok()) return status;
   }
   return db_->IngestExternalFiles(tables);
