@@ -17,7 +17,8 @@ import threading
 import time
 
 from nodes import Node, Wires
-from private_postgres import PrivatePostgres, wait_until
+from private_postgres import PrivatePostgres
+from child_programs import wait_until  # private_postgres knows where it is
 
 SHARDS = 8
 LEASE_MS = 2_000

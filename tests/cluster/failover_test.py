@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 
 from nodes import Node, Wires
-from private_postgres import PrivatePostgres, free_port, wait_until
+from private_postgres import PrivatePostgres
+from child_programs import free_port, wait_until  # private_postgres knows where it is
 
 LEASE_MS = 2_000
 TASKS = 200

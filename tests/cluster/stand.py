@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 
 from nodes import Node, Wires
-from private_postgres import PrivatePostgres, wait_until
+from private_postgres import PrivatePostgres
+from child_programs import wait_until  # private_postgres knows where it is
 
 PATIENCE = 30  # seconds
 

@@ -152,9 +152,9 @@ class Session {
   async leases() {
     for (const [verb, rest] of [['extend', { by: '10s' }], ['release', {}],
       ['fail', { error: 'no' }], ['complete', {}]]) {
-      await this.call('POST', '/v1/tasks', 201, { body: { queue: 'work', payload: 'x' } });
+      await this.call('POST', '/v1/tasks', 201, { body: { queue: 'jobs', payload: 'x' } });
       const { tasks } = await this.call('POST', '/v1/queues/{queue}/lease', 200,
-        { target: '/v1/queues/work/lease', body: { max: 1, wait: '1s', worker: 'w' } });
+        { target: '/v1/queues/jobs/lease', body: { max: 1, wait: '1s', worker: 'w' } });
       assert.equal(tasks.length, 1);
       await this.call('POST', `/v1/leases/${verb}`, 200,
         { body: { leases: [tasks[0].lease, 'stale'], ...rest } });

@@ -12,7 +12,8 @@ import sys
 import threading
 import unittest
 
-from brokers import Kafka, Nats, Redis, die_with_parent, wait_until
+from brokers import Kafka, Nats, Redis, wait_for
+from child_programs import die_with_parent
 
 
 class Sender:
@@ -32,7 +33,7 @@ class Sender:
 
     def send_until_acknowledged(self):
         """One at a time: a connection that is lost is made again by itself."""
-        wait_until(lambda: self.send(1)[0] == 1, "one is acknowledged")
+        wait_for(lambda: self.send(1)[0] == 1, "one is acknowledged")
 
     def close(self):
         """Its exit status, once what it has under way is given up."""

@@ -5,34 +5,21 @@ start(): again, on what it kept; messages(): (id, fields, body) of all it holds,
 """
 
 import base64
-import ctypes
 import json
 import pathlib
-import signal
 import socket
 import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from child_programs import die_with_parent, free_port, wait_until  # found only now
+
+PATIENCE = 120  # seconds
 
 
-def free_port():
-    """A port that nobody listens on just now. Another may take it before it is used."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def die_with_parent():
-    """In a child before it becomes its program: it is killed when the test is."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
-def wait_until(is_so, what, seconds=120):
-    limit = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > limit:
-            raise TimeoutError(f"waited {seconds} s in vain: {what}")
-        time.sleep(0.05)
+def wait_for(is_so, what):
+    wait_until(is_so, PATIENCE, what)
 
 
 class Broker:
@@ -48,7 +35,7 @@ class Broker:
         self.process = subprocess.Popen(
             [*map(str, self.command())], cwd=self.folder.name, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
-        wait_until(self.is_ready, f"{self.process.args[0]} listens")
+        wait_for(self.is_ready, f"{self.process.args[0]} listens")
 
     def kill(self):
         if self.process is not None:

@@ -15,7 +15,8 @@ import unittest
 import urllib.error
 import urllib.request
 
-from brokers import Kafka, Nats, Redis, die_with_parent, wait_until
+from brokers import Kafka, Nats, Redis, wait_for
+from child_programs import die_with_parent
 
 PROGRAM = os.environ["DETENT_BINARY"]
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -98,7 +99,7 @@ class Cases:
         server = self.serve()
         task = server.put({"order": "o-1"}, key="o-1 é",
                           headers={"traceparent": TRACE, "X-Tenant": "a", "Nats-Rollup": "all"})
-        wait_until(server.is_done, "the task is completed")
+        wait_for(server.is_done, "the task is completed")
         [(name, fields, body)] = self.broker.messages()
         self.assertEqual((name, body), (task, '{"order": "o-1"}'))
         fields = {name.lower(): value for name, value in fields.items()}
@@ -120,11 +121,11 @@ class Cases:
         tasks = server.put_many(MANY)
         self.broker.kill()
         tasks |= server.put_many(MANY)
-        wait_until(lambda: 'detent_sink_up{sink="events"} 0' in server.metrics(), "it is down")
-        wait_until(lambda: server.queue()["leased"] == 0, "what was under way is given back")
+        wait_for(lambda: 'detent_sink_up{sink="events"} 0' in server.metrics(), "it is down")
+        wait_for(lambda: server.queue()["leased"] == 0, "what was under way is given back")
         self.assertGreaterEqual(server.queue()["ready"], MANY)
         self.broker.start()
-        wait_until(server.is_done, "all are completed")
+        wait_for(server.is_done, "all are completed")
         messages = list(self.broker.messages())
         self.assertEqual({name for name, _, _ in messages}, tasks)
         self.assertEqual({fields["detent-attempt"] for _, fields, _ in messages}, {"1"})
@@ -139,18 +140,18 @@ class Cases:
         tasks = server.put_many(MANY)
         server.end(signal.SIGKILL)
         server.start()
-        wait_until(server.is_done, "all are completed")
+        wait_for(server.is_done, "all are completed")
         self.assertEqual({name for name, _, _ in self.broker.messages()}, tasks)
 
     def test_a_server_is_started_and_stopped_while_the_broker_is_away(self):
         self.broker.kill()
         server = self.serve()
         task = server.put(1)
-        wait_until(lambda: 'detent_sink_up{sink="events"} 0' in server.metrics(), "it is down")
+        wait_for(lambda: 'detent_sink_up{sink="events"} 0' in server.metrics(), "it is down")
         self.assertEqual(server.end(signal.SIGTERM), 0)
         server.start()
         self.broker.start()
-        wait_until(server.is_done, "the task is completed")
+        wait_for(server.is_done, "the task is completed")
         [(name, fields, _)] = self.broker.messages()
         self.assertEqual((name, fields["detent-attempt"]), (task, "1"))
 
@@ -162,7 +163,7 @@ class ToRedis(Cases, unittest.TestCase):
         server = self.serve()
         self.broker.ask("SET", "due", "text")
         server.put(1)
-        wait_until(lambda: server.queue()["dead"] == 1, "it is dead")
+        wait_for(lambda: server.queue()["dead"] == 1, "it is dead")
 
 
 class ToNats(Cases, unittest.TestCase):
@@ -172,11 +173,11 @@ class ToNats(Cases, unittest.TestCase):
         self.broker.ask("$JS.API.STREAM.DELETE.DUE", {})
         server = self.serve()
         server.put(1)
-        wait_until(lambda: "no stream holds the subject" in server.log.read_text(), "it is told")
+        wait_for(lambda: "no stream holds the subject" in server.log.read_text(), "it is told")
         self.assertEqual(server.queue()["ready"] + server.queue()["leased"], 1)
         self.broker.kill()
         self.broker.start()  # which makes the stream
-        wait_until(server.is_done, "the task is completed")
+        wait_for(server.is_done, "the task is completed")
 
     def test_a_message_that_the_stream_refuses_is_dead_after_its_attempts(self):
         self.broker.ask("$JS.API.STREAM.UPDATE.DUE",
@@ -185,7 +186,7 @@ class ToNats(Cases, unittest.TestCase):
         server = self.serve()
         large = server.put("y" * 2_000)
         small = server.put("x")
-        wait_until(lambda: server.queue()["dead"] == 1, "it is dead")
+        wait_for(lambda: server.queue()["dead"] == 1, "it is dead")
         self.assertEqual([name for name, _, _ in self.broker.messages()], [small])
         history = server.call("GET", f"/v1/tasks/{large}")["history"]
         self.assertEqual(len(history), 2)
