@@ -74,8 +74,10 @@ def _expanded(entry, calibration):
 
 
 def sources(target):
-    """Whose figures tell: the benchmark's own run, or the one with large sizes beside it."""
-    return (target.program, target.program.replace("_bench", "_large"))
+    """Whose figures tell: the benchmark's own run, or those with other sizes or promises beside
+    it."""
+    return [target.program.replace("_bench", ending)
+            for ending in ("_bench", "_large", "_huge", "_interval")]
 
 
 def measured_row(target, figures, program=None):
@@ -86,9 +88,11 @@ def measured_row(target, figures, program=None):
             continue
         count = target.count or max((n for n in mine.counts if mine.get(
             n, target.ours, target.measure) is not None), default=0)
-        ours = mine.get(count, target.ours, target.measure)
-        if ours is not None:
-            return _row(target, figures, mine, count)
+        if mine.get(count, target.ours, target.measure) is None:
+            continue
+        row = _row(target, figures, mine, count)
+        if target.bound != "ratio" or "best" in row:  # ours alone says nothing of a ratio
+            return row
     return None
 
 
