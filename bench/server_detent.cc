@@ -125,8 +125,7 @@ std::unique_ptr<ServerPeer> detent_server(const std::filesystem::path& program,
                     .can = {.waits = is_synced},
                     .missing = {}};
   if (!std::filesystem::exists(program)) traits.missing = "no program " + program.string();
-  return std::make_unique<DetentServer>(program, is_synced ? sync : sync + "=10ms",
-                                        std::move(traits));
+  return std::make_unique<DetentServer>(program, sync, std::move(traits));
 }
 
 }  // namespace detent::bench
