@@ -63,7 +63,7 @@ struct BeanstalkHub {
   std::uint64_t workers = 0;
   std::uint64_t waiting = 0;
   // Of a node of a cluster, once its timers have ended: what is to be given back by another try.
-  // The last member, because it has sessions, which refer to the others.
+  // The last member: what it has refers to the others.
   std::vector<UniqueFunction<void()>> tries = {};
 };
 

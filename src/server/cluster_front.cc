@@ -4,29 +4,17 @@
 #include <atomic>
 #include <charconv>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
 
 #include "detent/check.h"
-#include "gateway/metrics_sum.h"
 #include "net/local_exchange.h"
 #include "protocol/json/json_writer.h"
-#include "server/access_token.h"
 #include "server/http_reply.h"
-#include "server/metrics.h"
 
 namespace detent::server {
 namespace {
-
-/// What nodes ask each other besides requests of clients.
-constexpr std::string_view kFiguresTarget = "/v1/cluster/figures";
-
-/// Takes equally long whatever differs.
-bool is_same(std::string_view secret, std::string_view other) noexcept {
-  return is_equal(hash_token(secret), hash_token(other));
-}
 
 std::string_view path_of(const net::HttpRequest& request) noexcept {
   return std::string_view(request.target).substr(0, request.target.find('?'));
@@ -112,62 +100,19 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   bool is_abandoned_ DETENT_GUARDED_BY(mutex_) = false;
 };
 
-/// Figures on their way from several engines or nodes. Given when the last that knows of it is
-/// gone, so who never answers is noticed, too. Thread-safe.
-class ClusterFront::Gathering {
- public:
-  using Take = UniqueFunction<void(std::optional<ClusterFigures>)>;
-
-  explicit Gathering(Take take) : take_(std::move(take)) {}
-  ~Gathering() { take_(is_whole_ ? std::optional(std::move(sum_)) : std::nullopt); }
-  Gathering(const Gathering&) = delete;
-  Gathering& operator=(const Gathering&) = delete;
-
-  void add(const ClusterFigures& figures) {
-    const MutexLock lock(mutex_);
-    sum_.add(figures);
-  }
-  void fail() {
-    const MutexLock lock(mutex_);
-    is_whole_ = false;
-  }
-
- private:
-  Take take_;
-  Mutex mutex_;
-  ClusterFigures sum_;    // guarded by mutex_, but for the destructor
-  bool is_whole_ = true;  // likewise
-};
-
-void KnownBacklog::note(const ClusterFigures& figures) {
-  const MutexLock lock(mutex_);
-  for (const auto& [lease, ready] : figures.of) ready_[lease.shard] = ready;
-}
-
-std::optional<std::uint64_t> KnownBacklog::of(ShardNumber shard) const {
-  const MutexLock lock(mutex_);
-  const auto it = ready_.find(shard);
-  return it == ready_.end() ? std::nullopt : std::optional(it->second);
-}
-
 ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, Routes& here,
-                           net::HttpCaller& caller, const Clock& clock,
-                           std::function<void()> on_stray)
+                           const PeerLink& link, const Clock& clock, std::function<void()> on_stray)
     : options_(std::move(options)),
       shards_(shards),
       here_(here),
-      caller_(caller),
+      link_(link),
       clock_(clock),
       on_stray_(std::move(on_stray)),
-      peers_({.node = options_.node,
-              .secret = options_.secret,
-              .scheme = options_.scheme,
-              .max_calls = options_.max_calls_to_a_node},
-             caller, on_stray_, [this](gateway::Part part) {
+      peers_({.node = options_.node, .max_calls = options_.max_calls_to_a_node}, link_, on_stray_,
+             [this](gateway::Part part) {
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
-             }) {
-  DETENT_CHECK(!options_.secret.empty());
-}
+             }),
+      figures_(shards_, here_, link_) {}
 
 void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   if (!request.header(kSecretHeader).empty()) {
@@ -180,15 +125,13 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
   // Who may not ask at all, asks no shard: one request may be one to each.
   if (auto refused = here_.refuse_unread(request)) return responder.send(*std::move(refused));
-  if (request.method == "GET" && path == "/metrics") return answer_metrics(responder);
+  if (request.method == "GET" && path == "/metrics") return figures_.answer_metrics(responder);
   if (gateway::is_of_node(request)) return here_.handle(std::move(request), std::move(responder));
   run(std::move(request), std::move(responder));
 }
 
 std::optional<net::HttpResponse> ClusterFront::refuse_unread(const net::HttpRequest& head) {
-  const std::string_view secret = head.header(kSecretHeader);
-  if (!secret.empty() && is_same(secret, options_.secret)) return std::nullopt;
-  return here_.refuse_unread(head);
+  return link_.is_of_cluster(head) ? std::nullopt : here_.refuse_unread(head);
 }
 
 void ClusterFront::run(net::HttpRequest request, net::Responder responder) {
@@ -235,11 +178,11 @@ ClusterFront::Abandon ClusterFront::ask_here(const std::shared_ptr<ServedShard>&
 
 /// What another node asks of a shard that it believes to be here.
 void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responder) {
-  if (!is_same(request.header(kSecretHeader), options_.secret)) {
+  if (!link_.is_of_cluster(request)) {
     responder.send(http_problem(403, "this node is of another cluster"));
     return;
   }
-  if (request.target == kFiguresTarget) return answer_figures(responder);
+  if (request.target == kFiguresTarget) return figures_.answer(responder);
   const std::string wait(request.header(kCallHeader));
   if (request.target == kEndWaitTarget) {
     waits_.end(wait);
@@ -294,63 +237,6 @@ void ClusterFront::ask_for_peer(const std::string& wait, const std::shared_ptr<S
   });
 }
 
-void ClusterFront::answer_figures(const net::Responder& responder) {
-  gather_here(std::make_shared<Gathering>([responder](std::optional<ClusterFigures> figures) {
-    responder.send({.status = 200,
-                    .content_type = "application/octet-stream",
-                    .body = encode_figures(*figures)});
-  }));
-}
-
-void ClusterFront::gather_here(const std::shared_ptr<Gathering>& gathering) {
-  for (const auto& shard : shards_.serving()) {
-    shard->ask_figures([gathering](const ClusterFigures& figures) { gathering->add(figures); });
-  }
-}
-
-void ClusterFront::ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take) {
-  const auto gathering = std::make_shared<Gathering>(
-      [backlog = backlog_, take = std::move(take)](std::optional<ClusterFigures> figures) mutable {
-        if (figures) backlog->note(*figures);
-        take(std::move(figures));
-      });
-  gather_here(gathering);
-  std::vector<std::pair<std::string, net::HttpCaller::CallNumber>> calls;
-  for (const std::string& address : other_addresses()) {
-    Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
-    if (!url) {
-      gathering->fail();
-      continue;
-    }
-    url->target = kFiguresTarget;
-    net::HttpRequest request{.method = "GET", .target = url->target, .headers = {}, .body = {}};
-    request.headers.emplace_back(kSecretHeader, options_.secret);
-    const auto answered = [gathering](const net::CallOutcome& outcome) {
-      const auto* const answer = std::get_if<net::HttpResponse>(&outcome);
-      if (answer == nullptr || answer->status != 200) return gathering->fail();
-      const Result<ClusterFigures> figures = decode_figures(answer->body);
-      if (!figures) return gathering->fail();
-      gathering->add(*figures);
-    };
-    calls.emplace_back(address, caller_.call(*std::move(url), std::move(request), answered));
-  }
-  const MutexLock lock(mutex_);
-  figure_calls_ = std::move(calls);
-}
-
-/// A scraper asks every node, so each tells of the shards it has, and has had.
-void ClusterFront::answer_metrics(const net::Responder& responder) {
-  const bool is_asked = here_.ask_page([this, responder](std::string page) {
-    shards_.ask_pages([responder, page = std::move(page)](std::vector<std::string> pages) {
-      pages.push_back(page);
-      responder.send({.status = 200,
-                      .content_type = std::string(kMetricsText),
-                      .body = gateway::sum_metrics(pages)});
-    });
-  });
-  if (!is_asked) responder.send(http_try_again("the node has too much to do, or is stopping"));
-}
-
 void ClusterFront::answer_ready(const net::Responder& responder) const {
   if (is_ready()) return responder.send({.status = 200, .body = R"({"status":"ready"})"});
   responder.send(
@@ -359,23 +245,21 @@ void ClusterFront::answer_ready(const net::Responder& responder) const {
 }
 
 void ClusterFront::update(ClusterMap map) {
-  std::vector<net::HttpCaller::CallNumber> to_the_dead;
   std::map<ShardNumber, std::string> addresses;
   std::set<std::string> alive;
+  std::vector<std::string> others;
   {
     const MutexLock lock(mutex_);
     map_ = std::move(map);
-    for (const Member& member : map_.members) alive.insert(member.address);
-    std::erase_if(figure_calls_, [&](const auto& call) {
-      const bool is_dead = !alive.contains(call.first);
-      if (is_dead) to_the_dead.push_back(call.second);
-      return is_dead;
-    });
+    for (const Member& member : map_.members) {
+      alive.insert(member.address);
+      if (member.node != options_.node) others.push_back(member.address);
+    }
     for (const ShardOwner& owner : map_.owners) {
       if (auto address = address_of(owner.shard)) addresses[owner.shard] = *std::move(address);
     }
   }
-  for (const net::HttpCaller::CallNumber number : to_the_dead) caller_.abandon(number);
+  figures_.set_nodes(std::move(others));
   const auto has_shard = [&](ShardNumber shard, const std::string& address) {
     const auto it = addresses.find(shard);
     return it != addresses.end() && it->second == address;
@@ -401,15 +285,6 @@ std::optional<std::string> ClusterFront::address_of(ShardNumber shard) const {
   const auto member = std::ranges::find(map_.members, map_.owners[shard].node, &Member::node);
   if (member == map_.members.end()) return std::nullopt;
   return member->address;
-}
-
-std::vector<std::string> ClusterFront::other_addresses() const {
-  const MutexLock lock(mutex_);
-  std::vector<std::string> addresses;
-  for (const Member& member : map_.members) {
-    if (member.node != options_.node) addresses.push_back(member.address);
-  }
-  return addresses;
 }
 
 bool ClusterFront::is_ready() const {
@@ -439,7 +314,7 @@ std::string ClusterFront::render() const {
     writer.begin_object().name("shard").number(owner.shard);
     writer.name("node").string_or_null(owner.has_run_out ? "" : owner.node);
     writer.name("epoch").number(owner.epoch);
-    const auto ready = owner.has_run_out ? std::nullopt : backlog_->of(owner.shard);
+    const auto ready = owner.has_run_out ? std::nullopt : figures_.backlog_of(owner.shard);
     writer.name("backlog");
     (ready ? writer.number(*ready) : writer.null()).end_object();
   }

@@ -24,11 +24,11 @@
 #include "detent/clock.h"
 #include "detent/unique_function.h"
 #include "gateway/request_plan.h"
-#include "net/http_caller.h"
 #include "net/http_server.h"
-#include "server/cluster_figures.h"
 #include "server/cluster_shards.h"
+#include "server/node_figures.h"
 #include "server/peer_calls.h"
+#include "server/peer_link.h"
 #include "server/routes.h"
 #include "store/lease_table.h"
 
@@ -41,23 +41,9 @@ struct ClusterMap {
   std::map<ShardLease, MonotonicTime> held_until;  // by this node: sure until then
 };
 
-/// How many tasks were ready in each shard when it was last told. Thread-safe.
-class KnownBacklog {
- public:
-  void note(const ClusterFigures& figures) DETENT_EXCLUDES(mutex_);
-  /// Nothing for a shard that has told none yet.
-  std::optional<std::uint64_t> of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
-
- private:
-  mutable Mutex mutex_;
-  std::map<ShardNumber, std::uint64_t> ready_ DETENT_GUARDED_BY(mutex_);
-};
-
 struct ClusterFrontOptions {
   ShardNumber shards = 1;
-  std::string node;             // this one's name
-  std::string secret;           // of the cluster; not empty
-  std::string scheme = "http";  // by which nodes reach each other
+  std::string node;  // this one's name
   std::size_t max_calls_to_a_node = 4'096;
 };
 
@@ -67,7 +53,7 @@ class ClusterFront {
   /// All must outlive it. `here` answers what is not about tasks; `on_stray` runs, on any thread,
   /// when a shard was not where the map says.
   ClusterFront(ClusterFrontOptions options, ClusterShards& shards, Routes& here,
-               net::HttpCaller& caller, const Clock& clock, std::function<void()> on_stray);
+               const PeerLink& link, const Clock& clock, std::function<void()> on_stray);
   ClusterFront(const ClusterFront&) = delete;
   ClusterFront& operator=(const ClusterFront&) = delete;
 
@@ -77,8 +63,7 @@ class ClusterFront {
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
   /// What was asked of a node that has the shard no longer is answered 503: it may be dead.
   void update(ClusterMap map) DETENT_EXCLUDES(mutex_);
-  /// Has the figures of all nodes added up. Nothing is given where one does not answer.
-  void ask_figures(UniqueFunction<void(std::optional<ClusterFigures>)> take);
+  NodeFigures& figures() noexcept { return figures_; }
   using Answered = PeerCalls::Answered;
   using Abandon = PeerCalls::Abandon;
   /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
@@ -91,7 +76,6 @@ class ClusterFront {
 
  private:
   class Errand;
-  class Gathering;
 
   void run(net::HttpRequest request, net::Responder responder);
   Abandon ask_here(const std::shared_ptr<ServedShard>& shard, net::HttpRequest request,
@@ -99,12 +83,8 @@ class ClusterFront {
   void ask_for_peer(const std::string& wait, const std::shared_ptr<ServedShard>& shard,
                     net::HttpRequest request, net::Responder responder);
   void answer_peer(net::HttpRequest request, net::Responder responder);
-  void answer_figures(const net::Responder& responder);
-  void answer_metrics(const net::Responder& responder);
   void answer_ready(const net::Responder& responder) const;
   bool is_sure_of(const ShardLease& lease) const DETENT_EXCLUDES(mutex_);
-  void gather_here(const std::shared_ptr<Gathering>& gathering);
-  std::vector<std::string> other_addresses() const DETENT_EXCLUDES(mutex_);
   std::optional<std::string> node_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
   /// Where another node serves it; nothing when nobody does, as far as is known.
   std::optional<std::string> address_of(ShardNumber shard) const DETENT_REQUIRES(mutex_);
@@ -112,21 +92,17 @@ class ClusterFront {
   const ClusterFrontOptions options_;
   ClusterShards& shards_;
   Routes& here_;
-  net::HttpCaller& caller_;
+  const PeerLink& link_;
   const Clock& clock_;
   const std::function<void()> on_stray_;
 
   // Synchronise themselves.
   PeerCalls peers_;
   PeerWaits waits_;
-  /// Shared with figures on their way, which may be given when this is gone.
-  const std::shared_ptr<KnownBacklog> backlog_ = std::make_shared<KnownBacklog>();
+  NodeFigures figures_;
 
   mutable Mutex mutex_;
   ClusterMap map_ DETENT_GUARDED_BY(mutex_);
-  /// The calls for figures that were begun last, by the address of the node.
-  std::vector<std::pair<std::string, net::HttpCaller::CallNumber>> figure_calls_
-      DETENT_GUARDED_BY(mutex_);
 };
 
 }  // namespace detent::server

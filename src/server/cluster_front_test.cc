@@ -11,41 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/log/log.h"
-#include "net/local_exchange.h"
 #include "protocol/json/answer_parser.h"
-#include "server/event_hub.h"
+#include "server/one_shard_fixture.h"
 #include "server/shard_jobs.h"
-#include "store/memory_store.h"
 
 namespace detent::server {
 namespace {
-
-using namespace std::chrono_literals;
-
-class FakeCaller final : public net::HttpCaller {
- public:
-  struct Call {
-    std::string address;
-    net::HttpRequest request;
-    Done done;
-    bool is_abandoned = false;
-  };
-
-  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done) override {
-    calls.push_back({url.host + ":" + std::to_string(url.port), std::move(request)});
-    calls.back().request.target = url.target;
-    calls.back().done = std::move(done);
-    return calls.size();
-  }
-  void abandon(CallNumber number) override { calls.at(number - 1).is_abandoned = true; }
-  void answer(std::size_t call, net::HttpResponse response) {
-    Done done = std::move(calls.at(call).done);
-    done(std::move(response));
-  }
-
-  std::vector<Call> calls;
-};
 
 /// A client's request, and what became of it.
 class Client {
@@ -80,22 +51,12 @@ net::HttpRequest lease_request(const std::string& body = R"({"wait":"30s"})") {
 }
 
 /// A cluster of one shard.
-class ClusterFrontTest : public ::testing::Test {
+class ClusterFrontTest : public OneShardTest {
  protected:
   static constexpr std::size_t kMostCalls = 4;
 
-  ClusterFrontTest() { set_log_level(LogLevel::error); }
-
-  Result<OpenEngine> open(MemoryDisk& disk) {
-    OpenEngine opened;
-    ASSIGN_OR_RETURN(opened.store, MemoryStore::open(disk));
-    ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock_, {}));
-    return opened;
-  }
   void serve() {
-    shards_.open(kLease);
-    while (!shards_.find(0)) {
-    }
+    open_shard();
     hold(kLease);
   }
   /// As far as the front knows this node has the shard at that epoch.
@@ -109,25 +70,6 @@ class ClusterFrontTest : public ::testing::Test {
     front_.update({.members = {{"a", "10.0.0.1:7070"}, {node, address}},
                    .owners = {{0, node, 7, false}},
                    .held_until = {}});
-  }
-  /// Asks the shard itself.
-  net::HttpResponse ask_shard(net::HttpRequest request) {
-    std::promise<net::HttpResponse> answer;
-    shards_.find(0)->handle(std::move(request),
-                            net::Responder(std::make_shared<net::LocalExchange>(
-                                [&answer](std::optional<net::HttpResponse> response) {
-                                  answer.set_value(*std::move(response));
-                                  return true;
-                                })));
-    return answer.get_future().get();
-  }
-  void put_task() {
-    EXPECT_EQ(ask_shard({.method = "POST",
-                         .target = "/v1/tasks",
-                         .headers = {{"host", "localhost"}},
-                         .body = R"({"queue":"q","payload":1})"})
-                  .status,
-              201);
   }
   void await_worker() {
     const net::HttpRequest stats{
@@ -144,9 +86,6 @@ class ClusterFrontTest : public ::testing::Test {
   static net::HttpRequest jobs_request() {
     return {.method = "POST", .target = std::string(kJobsTarget), .headers = {}, .body = ""};
   }
-  static std::string header(const FakeCaller::Call& call, std::string_view name) {
-    return std::string(call.request.header(name));
-  }
   static net::HttpResponse leased() {
     return {
         .status = 200,
@@ -156,22 +95,11 @@ class ClusterFrontTest : public ::testing::Test {
             R"("lease_until":"2026-01-01T00:01:00.000Z","headers":{}}]})"};
   }
 
-  static constexpr ShardLease kLease{.shard = 0, .epoch = 1};
-  SystemClock clock_;
-  MemoryDisk disk_;
-  MemoryDisk no_tasks_;
-  ChangeFeed changes_;
-  EngineThread here_engine_{open(no_tasks_).value(), clock_};
-  EventHub events_{here_engine_, changes_, clock_};
-  Routes here_{here_engine_, events_, clock_, {}};
-  ClusterShards shards_{
-      {.open = [this](const ShardLease&, ChangeFeed&) { return open(disk_); }}, events_, clock_};
-  FakeCaller caller_;
   std::atomic<int> strays_{0};
-  ClusterFront front_{{.shards = 1, .node = "a", .secret = "s", .max_calls_to_a_node = kMostCalls},
+  ClusterFront front_{{.shards = 1, .node = "a", .max_calls_to_a_node = kMostCalls},
                       shards_,
                       here_,
-                      caller_,
+                      link_,
                       clock_,
                       [this] { ++strays_; }};
 };
@@ -302,8 +230,7 @@ TEST_F(ClusterFrontTest, HalfOfTheCallsToANodeMayWaitForTasks) {
 }
 
 TEST_F(ClusterFrontTest, NoNodeIsAskedByMoreThanItTakesOfOneAddress) {
-  ClusterFront front{
-      {.shards = 1, .node = "a", .secret = "s"}, shards_, here_, caller_, clock_, [] {}};
+  ClusterFront front{{.shards = 1, .node = "a"}, shards_, here_, link_, clock_, [] {}};
   for (const auto& [address, most] :
        {std::pair{"10.0.0.2:7070", 900u}, std::pair{"127.0.0.1:7070", 4'096u}}) {
     front.update({.members = {{"a", "10.0.0.1:7070"}, {"b", address}},
@@ -336,8 +263,7 @@ TEST_F(ClusterFrontTest, WhatBeanstalkClientsAskedIsCutOffWithItsNodeNotWhenTheS
 }
 
 TEST_F(ClusterFrontTest, AWaitHasTheNameOfNoneBeforeARestart) {
-  ClusterFront again{
-      {.shards = 1, .node = "a", .secret = "s"}, shards_, here_, caller_, clock_, [] {}};
+  ClusterFront again{{.shards = 1, .node = "a"}, shards_, here_, link_, clock_, [] {}};
   give_to("b", "10.0.0.2:7070");
   again.update({.members = {{"a", "10.0.0.1:7070"}, {"b", "10.0.0.2:7070"}},
                 .owners = {{0, "b", 7, false}},

@@ -5,9 +5,9 @@
 
 #include "base/log/log.h"
 #include "base/rng.h"
-#include "server/access_token.h"
 #include "server/cluster_session.h"
 #include "server/http_reply.h"
+#include "server/session_shards.h"
 
 namespace detent::server {
 namespace {
@@ -89,11 +89,11 @@ ClusterNode::ClusterNode(ClusterNodeOptions options, std::unique_ptr<LeaseTable>
       keeper_(*table_, shards_, clock, options_.me, options_.seed) {}
 
 bool ClusterNode::ask_figures(UniqueFunction<void(std::optional<EngineStats>)> take) {
-  ClusterFront* const front = open_front_.load(std::memory_order_acquire);
-  if (front == nullptr) return false;
-  front->ask_figures([take = std::move(take)](std::optional<ClusterFigures> figures) mutable {
-    if (!figures) return take(std::nullopt);
-    take(std::move(*figures).stats());
+  NodeFigures* const figures = figures_.load(std::memory_order_acquire);
+  if (figures == nullptr) return false;
+  figures->ask([take = std::move(take)](std::optional<ClusterFigures> all) mutable {
+    if (!all) return take(std::nullopt);
+    take(std::move(*all).stats());
   });
   return true;
 }
@@ -112,37 +112,33 @@ Result<void> ClusterNode::make_caller() {
   const auto look_again = [this] {
     if (!has_strayed_.exchange(true, std::memory_order_relaxed)) bell_.ring();
   };
-  front_ = std::make_unique<ClusterFront>(ClusterFrontOptions{.shards = table_->shards(),
-                                                              .node = options_.me.node,
-                                                              .secret = options_.secret,
-                                                              .scheme = options_.scheme},
-                                          shards_, here_, *caller_, clock_, look_again);
-  open_front_.store(front_.get(), std::memory_order_release);
+  link_.emplace(PeerLinkOptions{.scheme = options_.scheme, .secret = options_.secret}, *caller_);
+  front_ = std::make_unique<ClusterFront>(
+      ClusterFrontOptions{.shards = table_->shards(), .node = options_.me.node}, shards_, here_,
+      *link_, clock_, look_again);
+  figures_.store(&front_->figures(), std::memory_order_release);
   return ok();
 }
 
 void ClusterNode::handle(net::HttpRequest request, net::Responder responder) {
   const std::string_view target = request.target;
-  const bool is_of_node =
-      target.starts_with(kChangesTarget) &&
-      is_equal(hash_token(request.header(kSecretHeader)), hash_token(options_.secret));
+  const bool is_of_node = target.starts_with(kChangesTarget) && link_->is_of_cluster(request);
   if (is_of_node) return changes_.answer(target.substr(kChangesTarget.size()), responder);
   front_->handle(std::move(request), std::move(responder));
 }
 
 void ClusterNode::ask_changes(const std::string& address, const std::string& after,
                               NodeChanges::Answered answered) {
-  Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
-  if (!url) return answered(std::nullopt);
-  url->target = std::string(kChangesTarget) + after;
-  net::HttpRequest request{.method = "GET", .target = url->target, .headers = {}, .body = {}};
-  request.headers.emplace_back(kSecretHeader, options_.secret);
-  caller_->call(*std::move(url), std::move(request),
-                [answered = std::move(answered)](net::CallOutcome outcome) mutable {
-                  auto* const answer = std::get_if<net::HttpResponse>(&outcome);
-                  if (answer == nullptr || answer->status != 200) return answered(std::nullopt);
-                  answered(std::move(answer->body));
-                });
+  const auto taker = std::make_shared<NodeChanges::Answered>(std::move(answered));
+  const Result<PeerLink::CallNumber> asked = link_->call(
+      address,
+      {.method = "GET", .target = std::string(kChangesTarget) + after, .headers = {}, .body = {}},
+      [taker](net::CallOutcome outcome) {
+        auto* const answer = std::get_if<net::HttpResponse>(&outcome);
+        if (answer == nullptr || answer->status != 200) return (*taker)(std::nullopt);
+        (*taker)(std::move(answer->body));
+      });
+  if (!asked) (*taker)(std::nullopt);
 }
 
 Result<void> ClusterNode::start_beanstalk(net::StreamServerOptions options) {
@@ -190,12 +186,12 @@ void ClusterNode::stop_beanstalk() {
   const auto is_behind_closes = std::make_shared<std::atomic<bool>>(false);
   here_engine_.post_end([is_behind_closes](Engine&) { *is_behind_closes = true; });
   const MonotonicTime until = clock_.now() + kBeanstalkGrace;
-  MonotonicTime next_try = clock_.now() + ClusterSession::kGiveBackPause;
+  MonotonicTime next_try = clock_.now() + SessionShards::kGiveBackPause;
   while (!(*is_behind_closes && beanstalk_->has_given_back() && jobs_->is_idle()) &&
          clock_.now() < until) {
     if (clock_.now() >= next_try) {
       beanstalk_->give_back_again();
-      next_try = clock_.now() + ClusterSession::kGiveBackPause;
+      next_try = clock_.now() + SessionShards::kGiveBackPause;
     }
     Doorbell nobody_rings;
     clock_.wait(nobody_rings, clock_.now() + kClosePeriod);

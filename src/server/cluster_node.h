@@ -31,6 +31,8 @@
 #include "server/event_hub.h"
 #include "server/front_jobs.h"
 #include "server/node_changes.h"
+#include "server/node_figures.h"
+#include "server/peer_link.h"
 #include "server/routes.h"
 #include "store/lease_table.h"
 #include "store/memory_store.h"
@@ -114,8 +116,8 @@ class ClusterNode {
 
   // Synchronise themselves.
   Doorbell bell_;
-  std::atomic<bool> has_strayed_{false};            // relaxed: the bell orders it
-  std::atomic<ClusterFront*> open_front_{nullptr};  // for the thread of events_, which begins first
+  std::atomic<bool> has_strayed_{false};        // relaxed: the bell orders it
+  std::atomic<NodeFigures*> figures_{nullptr};  // for the thread of events_, which begins first
   NodeChanges changes_;
   MemoryDisk no_tasks_;
   EngineThread here_engine_;
@@ -124,6 +126,7 @@ class ClusterNode {
   ClusterShards shards_;
   net::SystemResolver resolver_;
   std::unique_ptr<net::HttpCaller> caller_;
+  std::optional<PeerLink> link_;  // by caller_
   std::unique_ptr<ClusterFront> front_;
   std::unique_ptr<FrontJobs> jobs_;  // for beanstalk_
 

@@ -2,17 +2,13 @@
 // shard that has the job or the queue, on this node or another.
 //
 // Commands that follow one another and are of one shard go there together, and share a commit. A
-// `reserve` over queues of one shard waits there. Over several it first asks all of them what they
-// would hand out, and takes the most urgent; when none has a job it waits at all of them at once,
-// the first that gives one wins, the others are told, and what still comes is given back at once.
-// Nothing is asked again and again: a wait lasts a minute, and is then renewed.
+// `reserve` is a conversation of its own with the shards of its queues (cluster_reserve.h).
 //
 // A shard that is away (it moves, its owner died) fails what is asked of it, INTERNAL_ERROR; but
 // who waits for a job goes on waiting for it, too. Leases that end with their owner are unknown to
 // the next: NOT_FOUND.
 //
-// The thread of the sessions is that of an engine without tasks; a wait there is a timer, which a
-// stop of the node ends as all waits.
+// The thread of the sessions is that of an engine without tasks (session_shards.h).
 #pragma once
 
 #include <chrono>
@@ -28,24 +24,15 @@
 #include "server/beanstalk_handler.h"
 #include "server/beanstalk_hub.h"
 #include "server/cluster_jobs.h"
+#include "server/cluster_reserve.h"
 #include "server/served_client.h"
+#include "server/session_shards.h"
 
 namespace detent::server {
 
 class ClusterSession final : public BeanstalkHandler,
                              public std::enable_shared_from_this<ClusterSession> {
  public:
-  /// Waits at shards are renewed so often.
-  static constexpr std::chrono::seconds kLongestTake{60};
-  /// A shard that was away is asked again after so long.
-  static constexpr std::chrono::milliseconds kAwayPause{200};
-  /// Each time after twice as long, up to this: it may be asked by too many.
-  static constexpr std::chrono::milliseconds kLongestAwayPause{5'000};
-  /// What a shard that was away is to be given back is tried again after so long.
-  static constexpr std::chrono::milliseconds kGiveBackPause{500};
-  /// Who does not wait looks so often when others are faster.
-  static constexpr int kMaxLooks = 3;
-
   /// Both must outlive it.
   ClusterSession(BeanstalkHub& hub, JobShards& shards, std::weak_ptr<net::Stream> stream);
 
@@ -67,34 +54,7 @@ class ClusterSession final : public BeanstalkHandler,
   using Command = beanstalk::Command;
   using Word = beanstalk::Word;
   using Timeout = std::optional<std::chrono::seconds>;
-  using Answered = UniqueFunction<void(Engine&, std::optional<ShardAnswer>)>;
 
-  /// Queues watched of one shard, and the take that waits for them there.
-  struct Part {
-    ShardNumber shard = 0;
-    std::vector<std::string> queues;
-    std::optional<std::uint64_t> take;
-    std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
-  };
-  /// The `reserve` under way.
-  struct Reserve {
-    std::uint64_t number = 0;  // of no other of this client
-    std::vector<Part> parts;
-    std::optional<MonotonicTime> until;  // none: without end
-    Word in_vain = Word::timed_out;      // the reply then
-    std::size_t open = 0;                // shards that have not told what is next there
-    std::optional<ReadyHead> best;       // of those that have
-    std::size_t best_part = 0;
-    int looks = 0;
-    bool is_waiting = false;
-    Engine::WaitId timer = 0;
-  };
-  /// Leases of one shard that nobody works under any more.
-  struct GiveBack {
-    ShardNumber shard = 0;
-    std::vector<LeaseToken> leases;
-    int tries = 0;  // that are left
-  };
   /// `stats` or `list-tubes`, under way.
   struct Gathering {
     beanstalk::Verb verb = beanstalk::Verb::stats;
@@ -108,7 +68,6 @@ class ClusterSession final : public BeanstalkHandler,
   Step say(Word word);
   void next(Engine& engine);
   void send();
-  void ask(ShardNumber shard, const ShardAsk& ask, Answered answered);
   ShardNumber shard_of(const JobCall& call) const;
 
   // Calls.
@@ -119,29 +78,13 @@ class ClusterSession final : public BeanstalkHandler,
 
   // reserve.
   Step reserve(Engine& engine, Timeout timeout);
-  std::vector<Part> parts_watched() const;
-  bool is_over(std::uint64_t number) const { return !reserve_ || reserve_->number != number; }
-  void look();
-  void looked(Engine& engine, std::size_t part, const std::optional<ShardAnswer>& answer);
-  void wait(Engine& engine);
-  void take(std::size_t part, std::chrono::milliseconds wait);
-  void took(Engine& engine, std::size_t part, MonotonicTime asked_at,
-            std::optional<ShardAnswer> answer);
-  void take_again(Engine& engine, std::size_t part, MonotonicTime asked_at);
-  void finish(Engine& engine, std::string reply);
-  void finish_in_vain(Engine& engine);
-  std::chrono::milliseconds time_left() const;
-  Engine::WaitId after(Engine& engine, std::chrono::milliseconds delay,
-                       UniqueFunction<void(Engine&)> then);
+  std::map<ShardNumber, std::vector<std::string>> queues_watched() const;
+  void reserved(Engine& engine, std::optional<JobAnswer> got, Word in_vain);
 
-  // Leases that nobody works under any more.
-  void give_back(ShardNumber shard, std::vector<LeaseToken> leases);
-  void give_back(GiveBack what);
-  void give_back_later(Engine& engine, GiveBack what);
   void give_all_back();
 
   BeanstalkHub& hub_;
-  JobShards& shards_;
+  const SessionShards shards_;
   const std::weak_ptr<net::Stream> stream_;
   ServedClient client_;
 
@@ -151,8 +94,7 @@ class ClusterSession final : public BeanstalkHandler,
   bool has_more_ = false;    // handed over to the I/O thread and back with send() and go_on()
   std::string out_;          // answers that are not sent
 
-  std::optional<Reserve> reserve_;
-  std::uint64_t last_reserve_ = 0;
+  std::shared_ptr<ClusterReserve> reserve_;  // under way, with what it asks; null: none
   bool is_closed_ = false;
   bool waits_ended_ = false;
 };

@@ -5,63 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <thread>
 
 #include "cluster/shard_map.h"
 #include "server/beanstalk_fixture.h"
+#include "server/played_shards_fixture.h"
 
 namespace detent::server {
 namespace {
-
-constexpr ShardNumber kShards = 4;
-
-/// Keeps what it is asked until the test answers.
-class PlayedShards final : public JobShards {
- public:
-  struct Asked {
-    ShardNumber shard = 0;
-    ShardAsk ask;
-    Done done;
-  };
-
-  ShardNumber shards() const override { return kShards; }
-  void ask(ShardNumber shard, const ShardAsk& ask, Done done) override {
-    const MutexLock lock(mutex_);
-    asked_.push_back({shard, ask, std::move(done)});
-  }
-  std::uint64_t next_number() override { return ++last_number_; }
-
-  /// Blocks until there is a next one.
-  Asked next() {
-    for (;;) {
-      {
-        const MutexLock lock(mutex_);
-        if (!asked_.empty()) {
-          Asked first = std::move(asked_.front());
-          asked_.pop_front();
-          return first;
-        }
-      }
-      std::this_thread::yield();
-    }
-  }
-  Asked next(ShardAsk::Kind kind) {
-    Asked asked = next();
-    EXPECT_EQ(asked.ask.kind, kind);
-    return asked;
-  }
-  bool is_asked() {
-    const MutexLock lock(mutex_);
-    return !asked_.empty();
-  }
-
- private:
-  Mutex mutex_;
-  std::deque<Asked> asked_ DETENT_GUARDED_BY(mutex_);
-  std::atomic<std::uint64_t> last_number_{0};
-};
 
 class ClusterSessionTest : public ::testing::Test {
  public:
@@ -87,7 +39,7 @@ class ClusterSessionTest : public ::testing::Test {
   static std::string queue_of(ShardNumber shard) {
     for (int i = 0;; ++i) {
       std::string name = "q" + std::to_string(i);
-      if (shard_of_queue(name, kShards) == shard) return name;
+      if (shard_of_queue(name, kPlayedShards) == shard) return name;
     }
   }
   /// A client that watches one queue of each of these shards, and no other.
@@ -108,21 +60,10 @@ class ClusterSessionTest : public ::testing::Test {
     }
     return takes;
   }
-  static ShardAnswer job(std::uint64_t id) {
-    ShardAnswer answer;
-    answer.answers.push_back(
-        {.reply = "RESERVED " + std::to_string(id) + " 1\r\nx\r\n",
-         .lease = JobAnswer::Lease::taken,
-         .taken = {.id = id, .token = {.epoch = 7, .number = id}, .length = 60s, .queue = "q"}});
-    return answer;
-  }
   static ShardAnswer reply(const std::string& text) {
     ShardAnswer answer;
     answer.answers.push_back({.reply = text + "\r\n"});
     return answer;
-  }
-  static std::uint64_t id_of(ShardNumber shard, std::uint64_t number) {
-    return (number << TaskId::kShardBits) | shard;
   }
   /// Returns when the sessions have done all that was to do.
   void await_sessions() const { connect().ask("list-tube-used"); }
@@ -195,7 +136,7 @@ TEST_F(ClusterSessionTest, AReserveTakesTheMostUrgentOfAllShards) {
   Asked take = shards_.next(Kind::take);
   EXPECT_EQ(take.shard, 1u);
   EXPECT_EQ(take.ask.wait, 0ms);
-  take.done(job(id_of(1, 5)));
+  take.done(job_answer(id_of(1, 5)));
   EXPECT_EQ(client.read(), "RESERVED " + std::to_string(id_of(1, 5)) + " 1\nx");
   EXPECT_FALSE(shards_.is_asked());
 }
@@ -204,7 +145,7 @@ TEST_F(ClusterSessionTest, TheFirstShardThatGivesAJobWinsAndWhatComesLateIsGiven
   BeanstalkClient client = watching({0, 1, 3});
   client.send("reserve");
   auto takes = after_a_look(3);
-  takes.at(3).done(job(id_of(3, 5)));
+  takes.at(3).done(job_answer(id_of(3, 5)));
   EXPECT_EQ(client.read(), "RESERVED " + std::to_string(id_of(3, 5)) + " 1\nx");
   std::map<ShardNumber, std::uint64_t> ended;
   for (int i = 0; i < 2; ++i) {
@@ -214,30 +155,10 @@ TEST_F(ClusterSessionTest, TheFirstShardThatGivesAJobWinsAndWhatComesLateIsGiven
   EXPECT_EQ(ended, (std::map<ShardNumber, std::uint64_t>{{0, takes.at(0).ask.number},
                                                          {1, takes.at(1).ask.number}}));
   takes.at(0).done(ShardAnswer{});
-  takes.at(1).done(job(id_of(1, 6)));
+  takes.at(1).done(job_answer(id_of(1, 6)));
   const Asked back = shards_.next(Kind::give_back);
   EXPECT_EQ(back.shard, 1u);
   EXPECT_EQ(back.ask.leases, (std::vector<LeaseToken>{{.epoch = 7, .number = id_of(1, 6)}}));
-}
-
-TEST_F(ClusterSessionTest, AWaitIsRenewedNotRepeatedAndAShardThatIsAwayIsAskedAfterAPause) {
-  BeanstalkClient client = watching({0, 1});
-  client.send("reserve");
-  auto takes = after_a_look(2);
-  EXPECT_EQ(takes.at(0).ask.wait, ClusterSession::kLongestTake);
-  takes.at(1).done(std::nullopt);
-  await_sessions();
-  EXPECT_FALSE(shards_.is_asked());
-  clock_.advance(ClusterSession::kAwayPause);
-  Asked again = shards_.next(Kind::take);
-  EXPECT_EQ(again.shard, 1u);
-  clock_.advance(ClusterSession::kLongestTake);
-  takes.at(0).done(ShardAnswer{});
-  Asked renewed = shards_.next(Kind::take);
-  EXPECT_EQ(renewed.shard, 0u);
-  EXPECT_NE(renewed.ask.number, takes.at(0).ask.number);
-  again.done(job(id_of(1, 5)));
-  EXPECT_EQ(client.read(), "RESERVED " + std::to_string(id_of(1, 5)) + " 1\nx");
 }
 
 TEST_F(ClusterSessionTest, AReserveEndsWithItsTimeWhateverTheShardsDo) {
@@ -251,29 +172,14 @@ TEST_F(ClusterSessionTest, AReserveEndsWithItsTimeWhateverTheShardsDo) {
   clock_.advance(1ms);
   EXPECT_EQ(client.read(), "TIMED_OUT");
   EXPECT_EQ(shards_.next(Kind::end_take).ask.number, take.ask.number);
-  take.done(job(id_of(2, 5)));
+  take.done(job_answer(id_of(2, 5)));
   EXPECT_EQ(shards_.next(Kind::give_back).ask.leases.size(), 1u);
-}
-
-TEST_F(ClusterSessionTest, WhoDoesNotWaitLooksAgainWhenOthersAreFaster) {
-  BeanstalkClient client = watching({0, 1});
-  client.send("reserve-with-timeout 0");
-  for (int look = 0; look < ClusterSession::kMaxLooks; ++look) {
-    for (int i = 0; i < 2; ++i) {
-      ShardAnswer next;
-      next.head = ReadyHead{};
-      shards_.next(Kind::next).done(next);
-    }
-    shards_.next(Kind::take).done(ShardAnswer{});
-  }
-  EXPECT_EQ(client.read(), "TIMED_OUT");
-  EXPECT_FALSE(shards_.is_asked());
 }
 
 TEST_F(ClusterSessionTest, AJobAboutToRunOutAtOneShardEndsAWaitAtOthers) {
   BeanstalkClient client = watching({0, 1});
   client.send("reserve-job " + std::to_string(id_of(3, 5)));
-  shards_.next(Kind::calls).done(job(id_of(3, 5)));
+  shards_.next(Kind::calls).done(job_answer(id_of(3, 5)));
   client.read();
   client.send("reserve");
   after_a_look(2);
@@ -287,7 +193,7 @@ TEST_F(ClusterSessionTest, WhatAClientHeldIsGivenBackAndAgainUntilItsShardAnswer
     BeanstalkClient client = watching({0, 1});
     for (const ShardNumber shard : {1u, 3u}) {
       client.send("reserve-job " + std::to_string(id_of(shard, 5)));
-      shards_.next(Kind::calls).done(job(id_of(shard, 5)));
+      shards_.next(Kind::calls).done(job_answer(id_of(shard, 5)));
       client.read();
     }
     client.send("reserve");
@@ -312,29 +218,13 @@ TEST_F(ClusterSessionTest, WhatAClientHeldIsGivenBackAndAgainUntilItsShardAnswer
   EXPECT_FALSE(shards_.is_asked());
 }
 
-TEST_F(ClusterSessionTest, AShardThatStaysAwayIsAskedMoreAndMoreSeldom) {
-  BeanstalkClient client = watching({1});
-  client.send("reserve");
-  shards_.next(Kind::take).done(std::nullopt);
-  auto pause = ClusterSession::kAwayPause;
-  for (int i = 0; i < 8; ++i) {
-    await_sessions();
-    clock_.advance(pause - 1ms);
-    await_sessions();
-    EXPECT_FALSE(shards_.is_asked());
-    clock_.advance(1ms);
-    shards_.next(Kind::take).done(std::nullopt);
-    pause = std::min(pause * 2, ClusterSession::kLongestAwayPause);
-  }
-}
-
 TEST_F(ClusterSessionTest, SomeLeasesAtATimeAreGivenBack) {
   constexpr std::size_t kLeases = ShardAsk::kMostLeases + 44;
   {
     BeanstalkClient client = connect();
     for (std::size_t i = 1; i <= kLeases; ++i) {
       client.send("reserve-job " + std::to_string(id_of(3, i)));
-      shards_.next(Kind::calls).done(job(id_of(3, i)));
+      shards_.next(Kind::calls).done(job_answer(id_of(3, i)));
       client.read();
     }
   }
@@ -355,7 +245,7 @@ TEST_F(ClusterSessionTest, WhenTimersHaveEndedWhatIsGivenBackWaitsToBeTriedAgain
   {
     BeanstalkClient client = connect();
     client.send("reserve-job " + std::to_string(id_of(3, 5)));
-    shards_.next(Kind::calls).done(job(id_of(3, 5)));
+    shards_.next(Kind::calls).done(job_answer(id_of(3, 5)));
     client.read();
   }
   Asked first = shards_.next(Kind::give_back);
@@ -379,7 +269,7 @@ TEST_F(ClusterSessionTest, ALeaseThatComesForAClientThatHasGoneIsGivenBack) {
     client.send("reserve-job " + std::to_string(id_of(3, 5)));
     asked = shards_.next(Kind::calls);
   }
-  asked->done(job(id_of(3, 5)));
+  asked->done(job_answer(id_of(3, 5)));
   EXPECT_EQ(shards_.next(Kind::give_back).shard, 3u);
 }
 
@@ -395,7 +285,7 @@ TEST_F(ClusterSessionTest, StatsAreOfAllShardsOrNone) {
   BeanstalkClient client = connect();
   for (const bool is_whole : {true, false}) {
     client.send("list-tubes");
-    for (ShardNumber i = 0; i < kShards; ++i) {
+    for (ShardNumber i = 0; i < kPlayedShards; ++i) {
       Asked asked = shards_.next(Kind::all);
       if (asked.shard == 2 && !is_whole) {
         asked.done(std::nullopt);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "net/http_url.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/json_writer.h"
 #include "server/exposure.h"
@@ -98,18 +97,18 @@ class PeerCalls::Question {
   Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty once it is answered
 };
 
-PeerCalls::PeerCalls(PeerCallsOptions options, net::HttpCaller& caller,
-                     std::function<void()> on_stray, std::function<void(gateway::Part)> send_part)
+PeerCalls::PeerCalls(PeerCallsOptions options, const PeerLink& link, std::function<void()> on_stray,
+                     std::function<void(gateway::Part)> send_part)
     : options_(std::move(options)),
       run_(Rng(random_seed()).next()),
-      caller_(caller),
+      link_(link),
       on_stray_(std::move(on_stray)),
       send_part_(std::move(send_part)) {}
 
 PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part,
                                   Answered answered) {
   const auto question = std::make_shared<Question>(part.shard, address, std::move(answered));
-  Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + address + "/");
+  Result<net::HttpUrl> url = link_.url_of(address);
   if (!url) {
     question->answer(http_try_again("the address of the node that has shard " +
                                     std::to_string(part.shard) +
@@ -117,7 +116,6 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
     return [] {};
   }
   net::HttpRequest request = std::move(part.request);
-  url->target = request.target;
   const std::string host(request.header("host"));
   std::erase_if(request.headers, [](const auto& header) {
     return std::ranges::find(kForShards, header.first) == kForShards.end();
@@ -143,7 +141,6 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
     request.headers.emplace_back(kCallHeader, question->wait);
   }
   request.headers.emplace_back(kShardHeader, std::to_string(part.shard));
-  request.headers.emplace_back(kSecretHeader, options_.secret);
   request.headers.emplace_back(kHostHeader, host);
   request.headers.emplace_back(kPeerHeader, request.peer);
   call(question, *std::move(url), std::move(request));
@@ -168,7 +165,7 @@ bool PeerCalls::begin(const std::shared_ptr<Question>& question, std::size_t max
 
 void PeerCalls::call(const std::shared_ptr<Question>& question, net::HttpUrl url,
                      net::HttpRequest request) {
-  const auto number = caller_.call(
+  const auto number = link_.call(
       std::move(url), std::move(request),
       [this, question](net::CallOutcome outcome) { take(question, std::move(outcome)); });
   question->call.store(number, std::memory_order_relaxed);
@@ -209,15 +206,12 @@ void PeerCalls::end(Question& question) {
 void PeerCalls::abandon(Question& question) {
   if (question.wait.empty()) {
     end(question);
-    return caller_.abandon(question.call.load(std::memory_order_relaxed));
+    return link_.abandon(question.call.load(std::memory_order_relaxed));
   }
-  Result<net::HttpUrl> url = net::parse_http_url(options_.scheme + "://" + question.address + "/");
-  if (!url) return;
-  url->target = kEndWaitTarget;
-  net::HttpRequest request{.method = "POST", .target = url->target, .headers = {}, .body = {}};
-  request.headers.emplace_back(kSecretHeader, options_.secret);
-  request.headers.emplace_back(kCallHeader, question.wait);
-  caller_.call(*std::move(url), std::move(request), [](const net::CallOutcome&) {});
+  net::HttpRequest end{
+      .method = "POST", .target = std::string(kEndWaitTarget), .headers = {}, .body = {}};
+  end.headers.emplace_back(kCallHeader, question.wait);
+  (void)link_.call(question.address, std::move(end), [](const net::CallOutcome&) {});
 }
 
 void PeerCalls::give_back(const Question& question, const net::HttpResponse& answer) {
@@ -246,7 +240,7 @@ void PeerCalls::update(const HasShard& has_shard, const IsMember& is_member) {
     question->answer(not_sure(question->shard));
     if (!question->wait.empty()) continue;  // its leases, if it gets any, are given back
     end(*question);
-    caller_.abandon(question->call.load(std::memory_order_relaxed));
+    link_.abandon(question->call.load(std::memory_order_relaxed));
   }
 }
 

@@ -28,11 +28,11 @@
 #include "net/http_caller.h"
 #include "net/http_message.h"
 #include "net/http_url.h"
+#include "server/peer_link.h"
 
 namespace detent::server {
 
 inline constexpr std::string_view kShardHeader = "detent-shard";
-inline constexpr std::string_view kSecretHeader = "detent-cluster";
 inline constexpr std::string_view kHostHeader = "detent-host";  // as the client gave it
 inline constexpr std::string_view kPeerHeader = "detent-peer";  // the client's address
 inline constexpr std::string_view kCallHeader = "detent-call";  // the name of a wait, to end it by
@@ -43,8 +43,6 @@ inline constexpr std::string_view kEndWaitTarget = "/v1/cluster/end-wait";
 
 struct PeerCallsOptions {
   std::string node;               // this one's name
-  std::string secret;             // of the cluster
-  std::string scheme;             // by which nodes reach each other
   std::size_t max_calls = 4'096;  // under way to one node at a time, if it takes so many; half of
                                   // them may wait for tasks
 };
@@ -58,10 +56,10 @@ class PeerCalls {
   using HasShard = std::function<bool(ShardNumber, const std::string& address)>;
   using IsMember = std::function<bool(const std::string& address)>;
 
-  /// `caller` must outlive it; it must be ended before this is. `on_stray` runs, on any thread,
-  /// when a node did not answer for a shard; `send_part` sends a request that nobody waits for to
-  /// the shard's owner.
-  PeerCalls(PeerCallsOptions options, net::HttpCaller& caller, std::function<void()> on_stray,
+  /// `link` must outlive it; its caller must be ended before this is. `on_stray` runs, on any
+  /// thread, when a node did not answer for a shard; `send_part` sends a request that nobody waits
+  /// for to the shard's owner.
+  PeerCalls(PeerCallsOptions options, const PeerLink& link, std::function<void()> on_stray,
             std::function<void(gateway::Part)> send_part);
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
@@ -96,7 +94,7 @@ class PeerCalls {
 
   const PeerCallsOptions options_;
   const std::uint64_t run_;  // of no other node, and of none before in its place
-  net::HttpCaller& caller_;
+  const PeerLink& link_;
   const std::function<void()> on_stray_;
   const std::function<void(gateway::Part)> send_part_;
 

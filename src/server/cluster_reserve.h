@@ -1,0 +1,93 @@
+// One `reserve` of a beanstalk client, over the queues that it watches, wherever their shards are.
+//
+// Over queues of one shard it waits there. Over several it first asks all of them what they would
+// hand out, and takes the most urgent; when none has a job it waits at all of them at once, the
+// first that gives one wins, the others are told, and what still comes is given back at once.
+// Nothing is asked again and again: a wait lasts a minute, and is then renewed. A shard that is
+// away is asked again after a pause; the wait at the others goes on.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detent/clock.h"
+#include "detent/unique_function.h"
+#include "server/cluster_jobs.h"
+#include "server/session_shards.h"
+
+namespace detent::server {
+
+/// Confined to the thread of the sessions. Keeps itself while it is asked about.
+class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve> {
+ public:
+  /// Waits at shards are renewed so often.
+  static constexpr std::chrono::seconds kLongestTake{60};
+  /// A shard that was away is asked again after so long.
+  static constexpr std::chrono::milliseconds kAwayPause{200};
+  /// Each time after twice as long, up to this: it may be asked by too many.
+  static constexpr std::chrono::milliseconds kLongestAwayPause{5'000};
+  /// Who does not wait looks so often when others are faster.
+  static constexpr int kMaxLooks = 3;
+
+  struct Options {
+    std::map<ShardNumber, std::vector<std::string>> queues;  // by their shard; at least one
+    std::optional<MonotonicTime> until;                      // none: it waits without end
+    bool may_wait = true;                                    // false: as if `until` were now
+  };
+  struct Events {
+    UniqueFunction<void()> on_wait;  // it begins to wait; once, if at all
+    /// Once, never within start(): the job, or none was there in time, or nobody is to wait.
+    UniqueFunction<void(Engine&, std::optional<JobAnswer>)> on_end;
+  };
+
+  ClusterReserve(SessionShards shards, Options options, Events events);
+
+  void start(Engine& engine);
+  /// Has it end without a job: at once when it waits, else if no shard hands one out right now.
+  void end_wait(Engine& engine);
+  /// Has it end now: nobody wants the job. One that a shard hands out yet is given back.
+  void abandon(Engine& engine);
+  bool is_waiting() const noexcept { return is_waiting_; }
+
+ private:
+  /// Queues of one shard, and the take that is under way for them there.
+  struct Part {
+    ShardNumber shard = 0;
+    std::vector<std::string> queues;
+    std::optional<std::uint64_t> take;
+    std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
+  };
+
+  void look();
+  void looked(Engine& engine, std::size_t part, const std::optional<ShardAnswer>& answer);
+  void wait(Engine& engine);
+  void wait_or_end(Engine& engine);
+  void take(std::size_t part, std::chrono::milliseconds wait);
+  void took(Engine& engine, std::size_t part, MonotonicTime asked_at,
+            std::optional<ShardAnswer> answer);
+  void take_again(Engine& engine, std::size_t part, MonotonicTime asked_at);
+  void end(Engine& engine, std::optional<JobAnswer> got);
+  std::chrono::milliseconds time_left() const;
+
+  const SessionShards shards_;
+  const std::optional<MonotonicTime> until_;
+  bool may_wait_;
+  Events events_;
+  std::vector<Part> parts_;
+
+  std::size_t open_ = 0;           // shards that have not told what is next there
+  std::optional<ReadyHead> best_;  // of those that have
+  std::size_t best_part_ = 0;
+  int looks_ = 0;
+  bool is_waiting_ = false;
+  bool is_over_ = false;
+  Engine::WaitId timer_ = 0;  // of the wait
+};
+
+}  // namespace detent::server

@@ -1,0 +1,272 @@
+// One reserve over shards that the test plays, on the thread of an engine whose clock it moves.
+#include "server/cluster_reserve.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "detent/clock.h"
+#include "server/played_shards_fixture.h"
+#include "store/memory_store.h"
+
+namespace detent::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ClusterReserveTest : public ::testing::Test {
+ public:
+  ~ClusterReserveTest() override { engine_.stop(); }
+
+ protected:
+  using Kind = ShardAsk::Kind;
+  using Asked = PlayedShards::Asked;
+  using Got = std::optional<JobAnswer>;
+
+  /// Runs it on the thread of the sessions; returns when that is done.
+  void on_engine(EngineThread::Command command) {
+    std::promise<void> done;
+    ASSERT_TRUE(engine_.post([&](Engine& engine) {
+      command(engine);
+      done.set_value();
+    }));
+    done.get_future().wait();
+  }
+  /// Returns when all that was to do is done.
+  void settle() const { clock_.await_waiters(1); }
+  /// Begins one over a queue, named as its shard, of each of these. For so long, else without end.
+  std::future<Got> reserve(const std::vector<ShardNumber>& shards,
+                           std::optional<std::chrono::milliseconds> timeout = {}) {
+    ClusterReserve::Options options;
+    for (const ShardNumber shard : shards) options.queues[shard] = {std::to_string(shard)};
+    if (timeout) options.until = clock_.now() + *timeout;
+    auto ended = std::make_shared<std::promise<Got>>();  // which refuses a second value
+    std::future<Got> end = ended->get_future();
+    reserve_ = std::make_shared<ClusterReserve>(
+        SessionShards(hub_, shards_), std::move(options),
+        ClusterReserve::Events{
+            .on_wait = [this] { ++waits_; },
+            .on_end = [ended](Engine&, Got got) { ended->set_value(std::move(got)); }});
+    on_engine([this](Engine& engine) { reserve_->start(engine); });
+    return end;
+  }
+  static bool is_over(const std::future<Got>& end) {
+    return end.wait_for(0s) == std::future_status::ready;
+  }
+  /// Answers a look of so many shards: what is next there, by shard; else nothing.
+  void answer_look(std::size_t shards, const std::map<ShardNumber, ReadyHead>& heads = {}) {
+    std::vector<Asked> looks;
+    for (std::size_t i = 0; i < shards; ++i) looks.push_back(shards_.next(Kind::next));
+    for (Asked& look : looks) {
+      ShardAnswer answer;
+      if (const auto head = heads.find(look.shard); head != heads.end()) answer.head = head->second;
+      look.done(answer);
+    }
+  }
+  /// So many takes, by shard.
+  std::map<ShardNumber, Asked> takes(std::size_t shards) {
+    std::map<ShardNumber, Asked> takes;
+    for (std::size_t i = 0; i < shards; ++i) {
+      Asked take = shards_.next(Kind::take);
+      const ShardNumber shard = take.shard;
+      takes.emplace(shard, std::move(take));
+    }
+    return takes;
+  }
+  bool is_asked() {
+    settle();
+    return shards_.is_asked();
+  }
+
+  ManualClock clock_;
+  MemoryDisk disk_;
+  std::unique_ptr<Store> store_ = MemoryStore::open(disk_).value();
+  PlayedShards shards_;
+  EngineThread engine_{
+      OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_};
+  BeanstalkHub hub_{.engine = engine_, .clock = clock_, .id = "test"};
+  int waits_ = 0;
+  std::shared_ptr<ClusterReserve> reserve_;
+};
+
+TEST_F(ClusterReserveTest, OverOneShardItWaitsThereWithoutALook) {
+  auto end = reserve({2});
+  Asked take = shards_.next(Kind::take);
+  EXPECT_EQ(take.shard, 2u);
+  EXPECT_EQ(take.ask.queues, (std::vector<std::string>{"2"}));
+  EXPECT_EQ(take.ask.wait, ClusterReserve::kLongestTake);
+  EXPECT_EQ(waits_, 1);
+  take.done(job_answer(id_of(2, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(2, 5));
+  EXPECT_FALSE(is_asked());
+}
+
+TEST_F(ClusterReserveTest, WithoutTimeItAsksOneShardOnceAndDoesNotWait) {
+  auto end = reserve({2}, 0ms);
+  Asked take = shards_.next(Kind::take);
+  EXPECT_EQ(take.ask.wait, 0ms);
+  take.done(ShardAnswer{});
+  EXPECT_EQ(end.get(), std::nullopt);
+  EXPECT_EQ(waits_, 0);
+  EXPECT_FALSE(is_asked());
+}
+
+TEST_F(ClusterReserveTest, OfSeveralShardsTheMostUrgentIsTaken) {
+  auto end = reserve({0, 1, 3});
+  answer_look(3, {{0, {.priority = 9, .due_at = {}, .id = {1}}},
+                  {1, {.priority = 3, .due_at = {}, .id = {2}}},
+                  {3, {.priority = 4, .due_at = {}, .id = {3}}}});
+  Asked take = shards_.next(Kind::take);
+  EXPECT_EQ(take.shard, 1u);
+  EXPECT_EQ(take.ask.wait, 0ms);
+  take.done(job_answer(id_of(1, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
+  EXPECT_FALSE(is_asked());
+}
+
+TEST_F(ClusterReserveTest, AShardThatIsAwayDoesNotKeepItFromWhatAnotherHas) {
+  auto end = reserve({0, 1});
+  for (int i = 0; i < 2; ++i) {
+    Asked look = shards_.next(Kind::next);
+    ShardAnswer answer;
+    answer.head = ReadyHead{};
+    if (look.shard == 0) {
+      look.done(std::nullopt);
+    } else {
+      look.done(answer);
+    }
+  }
+  EXPECT_EQ(shards_.next(Kind::take).shard, 1u);
+}
+
+TEST_F(ClusterReserveTest, WhoDoesNotWaitLooksAgainWhenOthersAreFaster) {
+  auto end = reserve({0, 1}, 0ms);
+  for (int look = 0; look < ClusterReserve::kMaxLooks; ++look) {
+    answer_look(2, {{0, {}}, {1, {}}});
+    shards_.next(Kind::take).done(ShardAnswer{});
+  }
+  EXPECT_EQ(end.get(), std::nullopt);
+  EXPECT_FALSE(is_asked());
+}
+
+TEST_F(ClusterReserveTest, WhoWaitsWaitsAtAllWhenOthersAreFaster) {
+  auto end = reserve({0, 1});
+  for (int look = 0; look < ClusterReserve::kMaxLooks; ++look) {
+    answer_look(2, {{0, {}}, {1, {}}});
+    shards_.next(Kind::take).done(ShardAnswer{});
+  }
+  EXPECT_EQ(takes(2).at(0).ask.wait, ClusterReserve::kLongestTake);
+  EXPECT_EQ(waits_, 1);
+}
+
+TEST_F(ClusterReserveTest, TheFirstJobWinsTheOthersAreToldAndWhatComesLateIsGivenBack) {
+  auto end = reserve({0, 1, 3});
+  answer_look(3);
+  auto waiting = takes(3);
+  waiting.at(3).done(job_answer(id_of(3, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(3, 5));
+  std::map<ShardNumber, std::uint64_t> told;
+  for (int i = 0; i < 2; ++i) {
+    const Asked over = shards_.next(Kind::end_take);
+    told[over.shard] = over.ask.number;
+  }
+  EXPECT_EQ(told, (std::map<ShardNumber, std::uint64_t>{{0, waiting.at(0).ask.number},
+                                                        {1, waiting.at(1).ask.number}}));
+  waiting.at(0).done(ShardAnswer{});
+  waiting.at(1).done(job_answer(id_of(1, 6)));
+  const Asked back = shards_.next(Kind::give_back);
+  EXPECT_EQ(back.shard, 1u);
+  EXPECT_EQ(back.ask.leases, (std::vector<LeaseToken>{{.epoch = 7, .number = id_of(1, 6)}}));
+}
+
+TEST_F(ClusterReserveTest, ItEndsWithItsTimeAndOneThatComesThenIsGivenBack) {
+  auto end = reserve({2}, 3s);
+  Asked take = shards_.next(Kind::take);
+  clock_.advance(2'999ms);
+  EXPECT_FALSE(is_asked());
+  EXPECT_FALSE(is_over(end));
+  clock_.advance(1ms);
+  EXPECT_EQ(end.get(), std::nullopt);
+  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, take.ask.number);
+  take.done(job_answer(id_of(2, 5)));
+  EXPECT_EQ(shards_.next(Kind::give_back).ask.leases.size(), 1u);
+}
+
+TEST_F(ClusterReserveTest, AWaitIsRenewedNotRepeatedAndAShardThatIsAwayIsAskedAfterAPause) {
+  auto end = reserve({0, 1});
+  answer_look(2);
+  auto waiting = takes(2);
+  waiting.at(1).done(std::nullopt);
+  EXPECT_FALSE(is_asked());
+  clock_.advance(ClusterReserve::kAwayPause);
+  Asked again = shards_.next(Kind::take);
+  EXPECT_EQ(again.shard, 1u);
+  clock_.advance(ClusterReserve::kLongestTake);
+  waiting.at(0).done(ShardAnswer{});
+  Asked renewed = shards_.next(Kind::take);
+  EXPECT_EQ(renewed.shard, 0u);
+  EXPECT_NE(renewed.ask.number, waiting.at(0).ask.number);
+  EXPECT_FALSE(is_over(end));
+  again.done(job_answer(id_of(1, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
+  EXPECT_EQ(waits_, 1);
+}
+
+TEST_F(ClusterReserveTest, AShardThatStaysAwayIsAskedMoreAndMoreSeldom) {
+  auto end = reserve({1});
+  shards_.next(Kind::take).done(std::nullopt);
+  auto pause = ClusterReserve::kAwayPause;
+  for (int i = 0; i < 8; ++i) {
+    settle();
+    clock_.advance(pause - 1ms);
+    EXPECT_FALSE(is_asked());
+    clock_.advance(1ms);
+    shards_.next(Kind::take).done(std::nullopt);
+    pause = std::min(pause * 2, ClusterReserve::kLongestAwayPause);
+  }
+  EXPECT_FALSE(is_over(end));
+}
+
+TEST_F(ClusterReserveTest, WhenWaitsEndOneThatWaitsIsOverAtOnce) {
+  auto end = reserve({0, 1});
+  answer_look(2);
+  auto waiting = takes(2);
+  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+  EXPECT_EQ(end.get(), std::nullopt);
+  for (int i = 0; i < 2; ++i) shards_.next(Kind::end_take);
+}
+
+TEST_F(ClusterReserveTest, WhenWaitsEndOneThatLooksStillTakesWhatIsThere) {
+  auto end = reserve({0, 1});
+  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+  EXPECT_FALSE(is_over(end));
+  answer_look(2, {{1, {}}});
+  shards_.next(Kind::take).done(job_answer(id_of(1, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
+}
+
+TEST_F(ClusterReserveTest, WhenWaitsEndOneThatFindsNothingDoesNotBeginToWait) {
+  auto end = reserve({0, 1});
+  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+  answer_look(2);
+  EXPECT_EQ(end.get(), std::nullopt);
+  EXPECT_EQ(waits_, 0);
+}
+
+TEST_F(ClusterReserveTest, OfOneThatNobodyWantsWhatComesIsGivenBack) {
+  auto end = reserve({0, 1});
+  answer_look(2, {{1, {}}});
+  Asked take = shards_.next(Kind::take);
+  on_engine([this](Engine& engine) { reserve_->abandon(engine); });
+  EXPECT_EQ(end.get(), std::nullopt);
+  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, take.ask.number);
+  take.done(job_answer(id_of(1, 5)));
+  EXPECT_EQ(shards_.next(Kind::give_back).shard, 1u);
+}
+
+}  // namespace
+}  // namespace detent::server

@@ -1,0 +1,85 @@
+// The shards of a cluster played by a test: what sessions ask of them waits until the test answers
+// it. For the tests of beanstalk clients of a node.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/mutex.h"
+#include "server/cluster_jobs.h"
+#include "task/task.h"
+
+namespace detent::server {
+
+inline constexpr ShardNumber kPlayedShards = 4;
+
+/// Keeps what it is asked until the test answers.
+class PlayedShards final : public JobShards {
+ public:
+  struct Asked {
+    ShardNumber shard = 0;
+    ShardAsk ask;
+    Done done;
+  };
+
+  ShardNumber shards() const override { return kPlayedShards; }
+  void ask(ShardNumber shard, const ShardAsk& ask, Done done) override {
+    const MutexLock lock(mutex_);
+    asked_.push_back({shard, ask, std::move(done)});
+  }
+  std::uint64_t next_number() override { return ++last_number_; }
+
+  /// Blocks until there is a next one.
+  Asked next() {
+    for (;;) {
+      {
+        const MutexLock lock(mutex_);
+        if (!asked_.empty()) {
+          Asked first = std::move(asked_.front());
+          asked_.pop_front();
+          return first;
+        }
+      }
+      std::this_thread::yield();
+    }
+  }
+  Asked next(ShardAsk::Kind kind) {
+    Asked asked = next();
+    EXPECT_EQ(asked.ask.kind, kind);
+    return asked;
+  }
+  bool is_asked() {
+    const MutexLock lock(mutex_);
+    return !asked_.empty();
+  }
+
+ private:
+  Mutex mutex_;
+  std::deque<Asked> asked_ DETENT_GUARDED_BY(mutex_);
+  std::atomic<std::uint64_t> last_number_{0};
+};
+
+/// The answer to a take that got a job.
+inline ShardAnswer job_answer(std::uint64_t id) {
+  ShardAnswer answer;
+  answer.answers.push_back({.reply = "RESERVED " + std::to_string(id) + " 1\r\nx\r\n",
+                            .lease = JobAnswer::Lease::taken,
+                            .taken = {.id = id,
+                                      .token = {.epoch = 7, .number = id},
+                                      .length = std::chrono::seconds{60},
+                                      .queue = "q"}});
+  return answer;
+}
+
+/// The id of a job of that shard.
+inline std::uint64_t id_of(ShardNumber shard, std::uint64_t number) {
+  return (number << TaskId::kShardBits) | shard;
+}
+
+}  // namespace detent::server

@@ -1,0 +1,73 @@
+#include "server/session_shards.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace detent::server {
+namespace {
+
+/// A shard that is away may be so for a lease and longer; then the time to run ends leases.
+constexpr int kGiveBackTries = 60;
+
+}  // namespace
+
+void SessionShards::ask(ShardNumber shard, const ShardAsk& ask, Answered answered) const {
+  shards_->ask(
+      shard, ask,
+      [hub = hub_, answered = std::move(answered)](std::optional<ShardAnswer> answer) mutable {
+        hub->engine.post_end([answered = std::move(answered), answer = std::move(answer)](
+                                 Engine& engine) mutable { answered(engine, std::move(answer)); });
+      });
+}
+
+/// `engine` has no tasks, so nothing comes before the end of the wait.
+Engine::WaitId SessionShards::after(Engine& engine, std::chrono::milliseconds delay,
+                                    UniqueFunction<void(Engine&)> then) const {
+  return engine.lease_or_wait(
+      job_lease_request(), delay,
+      [hub = hub_, then = std::move(then)](const Result<std::vector<LeasedTask>>&) mutable {
+        // A callback of a commit must not change the engine.
+        hub->engine.post_end([then = std::move(then)](Engine& later) mutable { then(later); });
+      });
+}
+
+void SessionShards::give_back(ShardNumber shard, std::vector<LeaseToken> leases) const {
+  ++hub_->give_backs;
+  give_back({.shard = shard, .leases = std::move(leases), .tries = kGiveBackTries});
+}
+
+/// As many as go at once; the others when these are answered.
+void SessionShards::give_back(GiveBack what) const {
+  const auto count = std::min(what.leases.size(), ShardAsk::kMostLeases);
+  const auto end = what.leases.begin() + static_cast<std::ptrdiff_t>(count);
+  const ShardAsk asked{.kind = ShardAsk::Kind::give_back, .leases = {what.leases.begin(), end}};
+  const ShardNumber shard = what.shard;
+  ask(shard, asked,
+      [self = *this, what = std::move(what), count](
+          Engine& engine, const std::optional<ShardAnswer>& answer) mutable {
+        if (answer) {
+          const auto begin = what.leases.begin();
+          what.leases.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
+          what.tries = kGiveBackTries + 1;
+        }
+        if (what.leases.empty() || --what.tries == 0) {
+          --self.hub_->give_backs;
+        } else if (answer) {
+          self.give_back(std::move(what));
+        } else {
+          self.give_back_later(engine, std::move(what));
+        }
+      });
+}
+
+void SessionShards::give_back_later(Engine& engine, GiveBack what) const {
+  after(engine, kGiveBackPause,
+        [self = *this, due = now() + kGiveBackPause, what = std::move(what)](Engine&) mutable {
+          if (self.now() >= due) return self.give_back(std::move(what));
+          // All waits have ended: without a pause all tries would be over at once.
+          self.hub_->tries.emplace_back(
+              [self, what = std::move(what)]() mutable { self.give_back(std::move(what)); });
+        });
+}
+
+}  // namespace detent::server
