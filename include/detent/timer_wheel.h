@@ -34,9 +34,8 @@
 //     next_wakeup         O(1), a few bit scans
 //     advance             O(1) a timer fired or moved, and O(1) besides, however far it goes;
 //                         a timer is moved at most 8 times between two calls that name it
-//     memory              16 bytes a timer in the user's object and 18 in a full slot; a slot that
-//     is
-//                         not empty takes 1 KiB at least (2 MiB if all are); 17 KB a wheel
+//     memory              16 bytes a timer in the user's object and 18 in a full slot; 1 KiB at
+//                         least for a slot that is not empty (2 MiB if all are); 17 KB a wheel
 //
 // Timers that have an index anyway (a connection's number, a slab's) are better off still on a
 // DenseWheel, and FifoTimerWheel keeps the order of equal deadlines: the same wheel, other lists.

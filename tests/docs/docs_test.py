@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the documentation names must be there: every relative link of every *.md, with its anchor;
 every path of the tree and every test that it mentions; every page under docs/ in the index; every
-case of known wrong answers as a test.
+case of known wrong answers as a test; for every feature something that runs and shows it.
 
 Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
 """
@@ -20,6 +20,9 @@ FOLDERS = "bench|cmake|dashboard|docs|examples|include|packaging|src|tests|tools
 PATH = re.compile(rf"(?<![\w./:-])(?:\.\./)*((?:{FOLDERS})/[\w./{{}},*-]*[\w}}*/])")
 # A file by its name alone, or as it is included: `slab.h`, `detent/cron.h`.
 NAME = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:h|cc|py|mjs|cjs|md|toml|svg|pml))`")
+# A test beside one named with its path: "src/wheel/a_test.cc, b_test.cc".
+TEST_FILE = re.compile(r"(?<![\w./`*}…-])(\w+_test\.(?:cc|py|mjs))\b")
+BENCHMARK = re.compile(r"`\w+_bench[` ]")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 # `Suite.TestThatSaysSomething`, `Suite.*`
 TEST_NAME = re.compile(r"`([A-Z]\w+)\.([A-Z]\w{7,}|\*)`")
@@ -29,7 +32,8 @@ SKIPPED = {"node_modules", "build", "data", ".git"}
 # Where files of others lie: a user's program, what was built or installed.
 ELSEWHERE = {"app", "build", "etc", "share", "usr"}
 # Files of others, of a user's, or that are made while something runs.
-NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc"}
+NOT_OURS = {"cases.md", "detent.toml", "tokens.toml", "sd_notify.h", "main.cc", "app.cc",
+            "x_test.cc"}
 
 
 def pages(root):
@@ -88,7 +92,7 @@ def broken_paths(root, page, names):
         for path in expand(found):
             if not is_there(root, path) and not is_there(page.parent, path):
                 yield f"{page.relative_to(root)}: there is no {path}"
-    for name in NAME.findall(bare):
+    for name in NAME.findall(bare) + TEST_FILE.findall(bare):
         path = pathlib.PurePosixPath(name)
         ours = name in NOT_OURS or path.parts[0] in {*FOLDERS.split("|"), *ELSEWHERE}
         if not ours and not any(str(known).endswith("/" + name) for known in names[path.name]):
@@ -116,6 +120,19 @@ def unlisted(root):
     for page in sorted((root / "docs").rglob("*.md")):
         if page != index and page.resolve() not in linked:
             yield f"{page.relative_to(root)} is not in docs/README.md"
+
+
+def unshown_features(root):
+    """Rows of docs/features.md whose last cell names no test, example or benchmark."""
+    page = root / "docs/features.md"
+    for line in page.read_text("utf-8").splitlines() if page.exists() else []:
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if not line.startswith("| ") or len(cells) != 3 or cells[2] == "shown by":
+            continue
+        runs = [path for path in PATH.findall(re.sub(r"\]\([^)]*\)", "]", cells[2]))
+                if path.split("/")[0] in ("src", "tests", "examples", "tools")]
+        if not runs and not BENCHMARK.search(cells[2]):
+            yield f"docs/features.md: nothing shows: {cells[0]}"
 
 
 def tests_of(root):
@@ -147,6 +164,7 @@ def findings(root):
         yield from broken_paths(root, page, names)
         yield from missing_tests(root, page, sources)
     yield from unlisted(root)
+    yield from unshown_features(root)
     yield from cases_without_test(root, sources)
 
 
@@ -159,12 +177,16 @@ class Docs(unittest.TestCase):
 
 
 BROKEN = {
-    "docs/README.md": "[a](a.md) [gone](gone.md) [head](a.md#no-such) [out](../../etc)",
+    "docs/README.md": "[a](a.md) [gone](gone.md) [head](a.md#no-such) [out](../../etc) "
+                      "[features](features.md)",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
                  "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
                  "`there.h` `detent/there.h` `absent.h` https://example.org/src/x.cc\n"
                  "`Port.SaysWhatHolds` `Port.*` `Port.SaysSomethingElse`\n",
+    "docs/features.md": "| feature | where | shown by |\n|---|---|---|\n| **Part** | | |\n"
+                        "| timers | `there.h` | [a](a.md), src/some_test.cc, none_test.cc |\n"
+                        "| speed | here | `some_bench` |\n| ease | [a](a.md) | [a guide](a.md) |\n",
     "docs/lonely.md": "",
     "src/there.cc": "", "include/detent/there.h": "",
     "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ItsSentence) // AB_MISSING\n"
@@ -181,6 +203,8 @@ EXPECTED = [
     "docs/a.md: there is no src/*.xy",
     "docs/a.md: there is no src/gone.cc",
     "docs/a.md: there is no test Port.SaysSomethingElse",
+    "docs/features.md: no file is called none_test.cc",
+    "docs/features.md: nothing shows: ease",
     "docs/lonely.md is not in docs/README.md",
     "tests/regress/x/cases.md: no test is called AB_MISSING",
 ]
