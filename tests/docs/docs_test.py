@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the documentation names must be there: every relative link of every *.md, with its anchor;
 every path of the tree and every test that it mentions; every page under docs/ in the index; every
-case of known wrong answers as a test; for every feature something that runs and shows it.
+case of known wrong answers as a test; for every feature something that runs and shows it; what the
+start page has one type, in the Chinese one.
 
 Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
 """
@@ -135,6 +136,22 @@ def unshown_features(root):
             yield f"docs/features.md: nothing shows: {cells[0]}"
 
 
+def blocks_of(page):
+    """Its blocks of code, but for comments and the text of an error, which are translated."""
+    if not page.exists():
+        return []
+    blocks = [match[0] for match in FENCE.finditer(page.read_text("utf-8"))]
+    return [re.sub(r" *(?:# .*|// .*)|(?<=\"error\":)\"[^\"]*\"", "", block) for block in blocks]
+
+
+def untranslated(root):
+    """Blocks of docs/start.md that docs/zh/start.md has not, or has otherwise."""
+    ours, theirs = blocks_of(root / "docs/start.md"), blocks_of(root / "docs/zh/start.md")
+    for block in ours:
+        if block not in theirs:
+            yield f"docs/zh/start.md: not as in docs/start.md: {block.splitlines()[1].strip()}"
+
+
 def tests_of(root):
     return "".join(path.read_text("utf-8") for folder in ("src", "tests")
                    for path in (root / folder).rglob("*_test.cc"))
@@ -165,6 +182,7 @@ def findings(root):
         yield from missing_tests(root, page, sources)
     yield from unlisted(root)
     yield from unshown_features(root)
+    yield from untranslated(root)
     yield from cases_without_test(root, sources)
 
 
@@ -178,7 +196,7 @@ class Docs(unittest.TestCase):
 
 BROKEN = {
     "docs/README.md": "[a](a.md) [gone](gone.md) [head](a.md#no-such) [out](../../etc) "
-                      "[features](features.md)",
+                      "[features](features.md) [start](start.md) [zh](zh/start.md)",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
                  "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
@@ -187,6 +205,8 @@ BROKEN = {
     "docs/features.md": "| feature | where | shown by |\n|---|---|---|\n| **Part** | | |\n"
                         "| timers | `there.h` | [a](a.md), src/some_test.cc, none_test.cc |\n"
                         "| speed | here | `some_bench` |\n| ease | [a](a.md) | [a guide](a.md) |\n",
+    "docs/start.md": "```sh\nrun one # it\n```\n```sh\nrun two\n```\n",
+    "docs/zh/start.md": "```sh\nrun one # 它\n```\n```sh\nrun 2\n```\n",
     "docs/lonely.md": "",
     "src/there.cc": "", "include/detent/there.h": "",
     "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ItsSentence) // AB_MISSING\n"
@@ -206,6 +226,7 @@ EXPECTED = [
     "docs/features.md: no file is called none_test.cc",
     "docs/features.md: nothing shows: ease",
     "docs/lonely.md is not in docs/README.md",
+    "docs/zh/start.md: not as in docs/start.md: run two",
     "tests/regress/x/cases.md: no test is called AB_MISSING",
 ]
 
