@@ -75,6 +75,15 @@ class LibraryAlone(unittest.TestCase):
         self.assertLessEqual(set(re.findall(r"\[lib([a-z_+]+)[.-]", needed)),
                              {"stdc++", "gcc_s", "c", "m"})
 
+    def test_a_component_that_it_has_not_is_named(self):
+        app = WORK / "durable"
+        app.mkdir()
+        (app / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\n"
+            "find_package(detent REQUIRED COMPONENTS durable)\n", encoding="utf-8")
+        with self.assertRaisesRegex(AssertionError, "no component 'durable'.*DETENT_SERVER=OFF"):
+            configure(app, app / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}")
+
     def test_it_read_no_header_but_its_own_and_the_compilers(self):
         if shutil.which("dpkg-query") is None:
             self.skipTest("dpkg-query, which knows whose a header is, is not installed")
