@@ -81,7 +81,7 @@ class LibraryAlone(unittest.TestCase):
         (app / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\n"
             "find_package(detent REQUIRED COMPONENTS durable)\n", encoding="utf-8")
-        with self.assertRaisesRegex(AssertionError, "(?s)no component 'durable'.*DETENT_SERVER=OFF"):
+        with self.assertRaisesRegex(AssertionError, "(?s)no component 'durable'.*SERVER=OFF"):
             configure(app, app / "build", f"-DCMAKE_PREFIX_PATH={PREFIX}")
 
     def test_it_read_no_header_but_its_own_and_the_compilers(self):

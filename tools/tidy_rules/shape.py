@@ -1,6 +1,7 @@
 """The shape of files and functions: sizes, heads, and the order a reader relies on."""
 
 import ast
+import pathlib
 import re
 
 from tidy_rules.source import Finding, SourceFile
@@ -12,6 +13,7 @@ RULES = {
     "pragma-once": "a header has #pragma once",
     "own-header-first": "a .cc includes its own header before anything else",
     "line-length": "a line has at most 100 characters",
+    "listed": "a .cc is named in the CMakeLists.txt of its folder or of one above",
 }
 
 WARNED_LINES, ALLOWED_LINES = 500, 800
@@ -37,6 +39,7 @@ def check(tree):
             yield from check_function_sizes(file, cpp_functions(file.code))
             yield from check_pragma_once(file)
             yield from check_own_header(tree, file)
+            yield from check_listed(tree, file)
         elif file.is_python:
             yield from check_function_sizes(file, python_functions(file.text))
 
@@ -96,6 +99,19 @@ def check_own_header(tree, file):
     if own and first and first.header not in own:
         yield Finding(file.path, first.line, "own-header-first", f'"{first.header}" comes first; '
                       f'a .cc begins with its own header, "{own[0]}"')
+
+
+def check_listed(tree, file):
+    """A test that is in no list is never compiled, and all the others pass."""
+    path = pathlib.PurePosixPath(file.path)
+    places = [(folder / "CMakeLists.txt").as_posix() for folder in path.parents]
+    lists = [tree.file(place).text for place in places if tree.has(place)]
+    if file.suffix != ".cc" or not any(".cc" in text for text in lists):
+        return  # there are no lists of files here
+    name = re.compile(rf"(?<![\w.-]){re.escape(path.stem)}(?:\.cc)?(?![\w.-])")
+    if not any(name.search(text) for text in lists):
+        yield Finding(file.path, 1, "listed", f"no CMakeLists.txt names {path.name}, so it is not "
+                      f"compiled; {path.parent}/CMakeLists.txt is the place")
 
 
 def own_headers(tree, file):
