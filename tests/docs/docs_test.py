@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What the documentation names must be there: every relative link of every *.md, with its anchor;
 every path of the tree and every test that it mentions; every page under docs/ in the index; every
-case of known wrong answers as a test; for every feature something that runs and shows it; what the
-start page has one type, in the Chinese one.
+case of known wrong answers as a test, and a test for every class of bugs; for every feature
+something that runs and shows it; what the start page has one type, in the Chinese one.
 
 Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
 """
@@ -27,7 +27,14 @@ BENCHMARK = re.compile(r"`\w+_bench[` ]")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 # `Suite.TestThatSaysSomething`, `Suite.*`
 TEST_NAME = re.compile(r"`([A-Z]\w+)\.([A-Z]\w{7,}|\*)`")
-CASE = re.compile(r"^\| (?:`[A-Z]{2}_\w+`(?:, )?)+", re.MULTILINE)
+# A test's name without its suite: a sentence of many words.
+SENTENCE = re.compile(r"`((?:[A-Z][a-z0-9]*){5,})`")
+CASE = re.compile(r"`([A-Z]{2}_[A-Z0-9_]+)`")
+CASE_PAGES = ("tests/regress/*/cases.md", "docs/internals/failure-modes.md")
+# A row of failure-modes.md: number, where it happened, where it is prevented, shown by.
+CLASS = re.compile(r"^\| \*\*(\d+)\. .*\| (.*) \|$", re.MULTILINE)
+CLASSES = 25
+SHOWING_FILE = re.compile(r"`[\w/]+_test\.\w+`|`tests/[\w/.]+`")
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 SKIPPED = {"node_modules", "build", "data", ".git"}
 # Where files of others lie: a user's program, what was built or installed.
@@ -157,20 +164,37 @@ def tests_of(root):
                    for path in (root / folder).rglob("*_test.cc"))
 
 
+def is_test(sources, suite, name):
+    return re.search(rf"TEST(?:_F|_P)?\({suite},\s*{name}\)", sources)
+
+
 def missing_tests(root, page, sources):
-    for suite, name in TEST_NAME.findall(page.read_text("utf-8")):
-        name = r"\w+" if name == "*" else name
-        if not re.search(rf"TEST(?:_F|_P)?\({suite},\s*{name}\)", sources):
+    text = page.read_text("utf-8")
+    for suite, name in TEST_NAME.findall(text):
+        if not is_test(sources, suite, r"\w+" if name == "*" else name):
             yield f"{page.relative_to(root)}: there is no test {suite}.{name}"
+    if page.match(CASE_PAGES[1]):
+        for name in SENTENCE.findall(text):
+            if not is_test(sources, r"\w+", name):
+                yield f"{page.relative_to(root)}: there is no test {name}"
 
 
 def cases_without_test(root, sources):
-    for page in root.glob("tests/regress/*/cases.md"):
-        text = page.read_text("utf-8")
-        for row in CASE.finditer(text):
-            for case in re.findall(r"[A-Z]{2}_\w+", row[0]):
-                if not re.search(rf"TEST(?:_F|_P)?\(\w+, {case}(?:_[A-Z][a-z]\w*)?\)", sources):
-                    yield f"{page.relative_to(root)}: no test is called {case}"
+    """A test may say in one more word what it shows: `AB_CASE_WhatHolds`."""
+    for page in (page for pattern in CASE_PAGES for page in root.glob(pattern)):
+        for case in CASE.findall(page.read_text("utf-8")):
+            if not is_test(sources, r"\w+", rf"{case}(?:_[A-Z][A-Z0-9]*[a-z][A-Za-z0-9]*)?"):
+                yield f"{page.relative_to(root)}: no test is called {case}"
+
+
+def classes_without_test(root):
+    """Rows of the table of classes that are missing, or name no test."""
+    page = root / CASE_PAGES[1]
+    rows = dict(CLASS.findall(page.read_text("utf-8")))
+    for number in range(1, CLASSES + 1):
+        shown_by = rows.get(str(number), "")
+        if not any(kind.search(shown_by) for kind in (TEST_NAME, CASE, SHOWING_FILE)):
+            yield f"{page.relative_to(root)}: no test shows class {number}"
 
 
 def findings(root):
@@ -184,6 +208,7 @@ def findings(root):
     yield from unshown_features(root)
     yield from untranslated(root)
     yield from cases_without_test(root, sources)
+    yield from classes_without_test(root)
 
 
 class Docs(unittest.TestCase):
@@ -195,7 +220,8 @@ class Docs(unittest.TestCase):
 
 
 BROKEN = {
-    "docs/README.md": "[a](a.md) [gone](gone.md) [head](a.md#no-such) [out](../../etc) "
+    "docs/README.md": "[a](a.md) [f](internals/failure-modes.md) [gone](gone.md) "
+                      "[head](a.md#no-such) [out](../../etc) "
                       "[features](features.md) [start](start.md) [zh](zh/start.md)",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
@@ -208,8 +234,13 @@ BROKEN = {
     "docs/start.md": "```sh\nrun one # it\n```\n```sh\nrun two\n```\n",
     "docs/zh/start.md": "```sh\nrun one # 它\n```\n```sh\nrun 2\n```\n",
     "docs/lonely.md": "",
+    "docs/internals/failure-modes.md": "".join(
+        f"| **{number}. Wrong** | there | {shown_by} |\n" for number, shown_by in enumerate(
+            ["`Port.SaysWhatHolds`", "`AB_TESTED`", "`AB_GONE`", "`some_test.cc`: all of it",
+             "read with care", "`SaysThatItAllHoldsNow`, `tests/regress/x/cases.md`"]
+            + ["`tests/regress/`"] * 18, 1)),
     "src/there.cc": "", "include/detent/there.h": "",
-    "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ItsSentence) // AB_MISSING\n"
+    "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ASentence) // AB_MISSING\n"
                         "TEST(Port, SaysWhatHolds)",
     "tests/regress/x/cases.md":
         "| `AB_TESTED` | no | yes |\n| `AB_LONG`, `AB_MISSING` | no | yes |\n",
@@ -225,6 +256,10 @@ EXPECTED = [
     "docs/a.md: there is no test Port.SaysSomethingElse",
     "docs/features.md: no file is called none_test.cc",
     "docs/features.md: nothing shows: ease",
+    "docs/internals/failure-modes.md: no test is called AB_GONE",
+    "docs/internals/failure-modes.md: no test shows class 25",
+    "docs/internals/failure-modes.md: no test shows class 5",
+    "docs/internals/failure-modes.md: there is no test SaysThatItAllHoldsNow",
     "docs/lonely.md is not in docs/README.md",
     "docs/zh/start.md: not as in docs/start.md: run two",
     "tests/regress/x/cases.md: no test is called AB_MISSING",
