@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Tests of tools/coverage_report: what it counts in a report of gcovr's, that a folder's line takes
+the place of the one before, and that the committed page is the one that the figures make.
+"""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+loader = importlib.machinery.SourceFileLoader("coverage_report", str(ROOT / "tools/coverage_report"))
+coverage_report = importlib.util.module_from_spec(
+    importlib.util.spec_from_loader("coverage_report", loader))
+loader.exec_module(coverage_report)
+
+
+def line(count, branches=(), **more):
+    return {"count": count, "branches": [{"count": each} for each in branches], **more}
+
+
+REPORT = {"files": [
+    {"lines": [line(3), line(0), line(0, **{"gcovr/noncode": True})]},
+    {"lines": [
+        line(2, (2, 0), **{"gcovr/decision": {"type": "conditional", "count_true": 2,
+                                              "count_false": 0}}),
+        line(1, (1, 1, 0), **{"gcovr/decision": {"type": "uncheckable"}}),
+        line(1, (), **{"gcovr/decision": {"type": "switch", "count": 1}})]}]}
+
+
+class Coverage(unittest.TestCase):
+    def test_lines_branches_and_decisions_are_counted_over_all_files(self):
+        self.assertEqual(coverage_report.counted(REPORT),
+                         {"lines": [4, 5], "branches": [3, 5], "decisions": [2, 3]})
+
+    def test_a_folder_measured_anew_takes_the_place_of_its_line(self):
+        figures = [{"folder": "store"}, {"folder": "engine", "lines": [1, 2]}]
+        figures = coverage_report.add(figures, "engine", REPORT)
+        self.assertEqual([each["folder"] for each in figures], ["engine", "store"])
+        self.assertEqual(figures[0]["lines"], [4, 5])
+        figures = [coverage_report.add([], "engine", REPORT)[0] | {"date": "d", "commit": "c"}]
+        self.assertIn("| engine | 80.0 % of 5 | 60.0 % of 5 | 66.7 % of 3 "
+                      "| `./dev coverage engine` | d | `c` |", coverage_report.page(figures))
+
+    def test_the_committed_page_is_the_one_that_the_figures_make(self):
+        self.assertEqual(coverage_report.PAGE.read_text("utf-8"),
+                         coverage_report.page(coverage_report.read_figures()))
+
+
+if __name__ == "__main__":
+    unittest.main()
