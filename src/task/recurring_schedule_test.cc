@@ -80,6 +80,37 @@ TEST(RecurringSchedule, RefusesWhatIsOutOfRangeNamingTheField) {
   expect_refused(schedule, "misfire_limit");
 }
 
+TEST(RecurringSchedule, ItsChoicesHaveTheNamesOfTheInterface) {
+  EXPECT_EQ(to_string(CalendarRule::Unit::day), "day");
+  EXPECT_EQ(to_string(CalendarRule::Unit::week), "week");
+  EXPECT_EQ(to_string(CalendarRule::Unit::month), "month");
+  EXPECT_EQ(to_string(CalendarRule::Unit::year), "year");
+  EXPECT_EQ(to_string(CalendarRule::MonthEnd::clamp), "clamp");
+  EXPECT_EQ(to_string(CalendarRule::MonthEnd::skip), "skip");
+  EXPECT_EQ(to_string(ScheduleGap::skip), "skip");
+  EXPECT_EQ(to_string(ScheduleGap::run_after), "run_after");
+  EXPECT_EQ(to_string(ScheduleRepeat::first), "first");
+  EXPECT_EQ(to_string(ScheduleRepeat::second), "second");
+  EXPECT_EQ(to_string(ScheduleRepeat::both), "both");
+  EXPECT_EQ(to_string(Misfire::skip), "skip");
+  EXPECT_EQ(to_string(Misfire::once), "once");
+  EXPECT_EQ(to_string(Misfire::all), "all");
+  EXPECT_EQ(to_string(ScheduleOverlap::allow), "allow");
+  EXPECT_EQ(to_string(ScheduleOverlap::skip), "skip");
+  EXPECT_EQ(to_string(ScheduleOverlap::queue_one), "queue_one");
+}
+
+TEST(RecurringSchedule, ItIsBrokenBeforeItIsPausedAndPausedBeforeItIsOver) {
+  ScheduleView view{.record = {}, .next_at = WallTime{1ms}, .words = ""};
+  EXPECT_EQ(state_of(view), "active");
+  view.next_at.reset();
+  EXPECT_EQ(state_of(view), "over");
+  view.record.progress.paused = true;
+  EXPECT_EQ(state_of(view), "paused");
+  view.broken = "no such zone";
+  EXPECT_EQ(state_of(view), "broken");
+}
+
 TEST(RecurringSchedule, KeysNameScheduleAndOccurrence) {
   EXPECT_EQ(occurrence_key(valid(), WallTime{86'400'000ms}), "report@1970-01-02T00:00:00.000Z");
 }

@@ -153,6 +153,39 @@ ScheduleRequest full_schedule() {
 
 // Hashes are stored: if this fails, requests sent again after an update are taken for others. The
 // values are from another program that follows the same description.
+/// The field refused of a task from elsewhere, "" when nothing was.
+template <class Change>
+std::string refused_of_task(Change change) {
+  Task task{.id = TaskId{1}, .queue = "mail"};
+  change(task);
+  return refused_field(task);
+}
+
+TEST(RestoredTask, IsOneThatTheServerCouldHaveMade) {
+  EXPECT_EQ(refused_of_task([](Task&) {}), "");
+  EXPECT_EQ(refused_of_task([](Task& t) { t.queue = "no queue"; }), "queue");
+  EXPECT_EQ(refused_of_task([](Task& t) { t.id = TaskId{0}; }), "id");
+  EXPECT_EQ(refused_of_task([](Task& t) { t.id.value = ~std::uint64_t{0}; }), "id");
+  EXPECT_EQ(refused_of_task([](Task& t) { t.created_at = WallTime{milliseconds{-1}}; }),
+            "created_at");
+  const WallTime end{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
+  EXPECT_EQ(refused_of_task([=](Task& t) { t.created_at = end; }), "created_at");
+}
+
+TEST(RestoredTask, HasAttemptsWithinTheLimitsOfAnyTask) {
+  const auto with = [](Attempt attempt, std::size_t count) {
+    return refused_of_task([=](Task& t) { t.history.assign(count, attempt); });
+  };
+  EXPECT_EQ(refused_of_task([](Task& t) { t.attempts = kMaxAttempts; }), "");
+  EXPECT_EQ(refused_of_task([](Task& t) { t.attempts = kMaxAttempts + 1; }), "attempts");
+  const Attempt longest{.worker = std::string(kMaxWorkerBytes, 'w'),
+                        .error = std::string(kMaxErrorBytes, 'e')};
+  EXPECT_EQ(with(longest, kMaxHistory), "");
+  EXPECT_EQ(with(longest, kMaxHistory + 1), "history");
+  EXPECT_EQ(with({.worker = longest.worker + "w"}, 1), "history");
+  EXPECT_EQ(with({.error = longest.error + "e"}, 1), "history");
+}
+
 TEST(ContentHash, IsTheseNumbers) {
   EXPECT_EQ(content_hash(good_schedule()), std::uint64_t{0xB8A5'EA06'46C6'6A31});
   EXPECT_EQ(content_hash(full_schedule()), std::uint64_t{0x31C5'ECE8'52F1'16AC});
