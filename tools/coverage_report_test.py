@@ -11,7 +11,8 @@ import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-loader = importlib.machinery.SourceFileLoader("coverage_report", str(ROOT / "tools/coverage_report"))
+SCRIPT = str(ROOT / "tools/coverage_report")
+loader = importlib.machinery.SourceFileLoader("coverage_report", SCRIPT)
 coverage_report = importlib.util.module_from_spec(
     importlib.util.spec_from_loader("coverage_report", loader))
 loader.exec_module(coverage_report)

@@ -76,6 +76,8 @@ Result<void> Engine::recover() {
   last_wait_ = epoch_ << 32;
   if (options_.sync_interval > milliseconds{0}) {
     last_id_.value += kIdsUnsynced << TaskId::kShardBits;
+    // Before one of them is given out: a power cut may come before the first sync.
+    TRY(store_.write({.last_id = last_id_}, Durability::synced));
   }
   ASSIGN_OR_RETURN(const std::vector<QueueRecord> records, store_.queues());
   for (const QueueRecord& record : records) {
