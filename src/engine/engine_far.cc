@@ -8,7 +8,6 @@
 
 #include "detent/check.h"
 #include "engine/engine.h"
-#include "engine/engine_state.h"
 
 namespace detent {
 namespace {
@@ -22,25 +21,25 @@ KeyRecord mark_record(TaskId id) {
 }  // namespace
 
 Result<TaskPage> Engine::far_tasks(Place after, std::size_t limit) {
-  if (stopped_by_) return *stopped_by_;
-  return store_.read(std::max(after, loaded_to_), end_of(Lane::due), limit);
+  if (stopped_by()) return *stopped_by();
+  return store_.read(std::max(after, window_.loaded_to()), end_of(Lane::due), limit);
 }
 
 void Engine::mark(std::span<const TaskId> ids) {
-  for (const TaskId id : ids) keys_.put(mark_record(id));
-  must_sync_ = true;
+  for (const TaskId id : ids) records_.keys().put(mark_record(id));
+  writer_.must_sync();
 }
 
 void Engine::unmark(std::span<const TaskId> ids) {
   for (const TaskId id : ids) {
     KeyRecord record = mark_record(id);
     record.expires_at = time_.wall_now();
-    keys_.put(std::move(record));
+    records_.keys().put(std::move(record));
   }
 }
 
 Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
-  if (stopped_by_) return *stopped_by_;
+  if (stopped_by()) return *stopped_by();
   std::vector<TaskId> ids;
   for (std::string after;;) {
     ASSIGN_OR_RETURN(const std::vector<KeyRecord> records,
@@ -58,17 +57,17 @@ Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
 Result<bool> Engine::is_marked(TaskId id) {
   // What expires at all has expired: the wall clock may have been stepped back since.
   ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
-                   keys_.find(kNoQueue, to_string(id), kNeverDue));
+                   records_.keys().find(kNoQueue, to_string(id), kNeverDue));
   return record.has_value();
 }
 
 Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
-  if (stopped_by_) return *stopped_by_;
+  if (stopped_by()) return *stopped_by();
   std::vector<Place> places;
   std::vector<const Task*> on_disk;
   for (const Task& task : tasks) {
     // What has changed in this turn is not as it is in the store; it may go the next time.
-    if (find_loaded(task.id) != nullptr || staging_.find(task.id) != nullptr) continue;
+    if (tasks_.find_loaded(task.id) != nullptr || records_.is_staged(task.id)) continue;
     if (!task.key.empty()) continue;
     places.push_back({.lane = Lane::due, .at = task.due_at, .id = task.id});
     on_disk.push_back(&task);
@@ -78,20 +77,20 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!records[i] || *records[i] != *on_disk[i]) continue;
     const Task& task = *records[i];
-    Queue& queue = queue_of(task.queue);
-    uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
-    stage_erase(queue, places[i]);
-    tell(task.id, queue, TaskEvent::away, TaskState::scheduled);
+    Queue& queue = queues_.queue_of(task.queue);
+    records_.uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
+    records_.erase(queue, places[i]);
+    news_.tell(task.id, queue, TaskEvent::away, TaskState::scheduled);
     gone.push_back(task.id);
   }
   unmark(gone);
-  must_sync_ = true;
+  writer_.must_sync();
   return gone.size();
 }
 
 Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
-  if (stopped_by_) return *stopped_by_;
-  must_sync_ = true;
+  if (stopped_by()) return *stopped_by();
+  writer_.must_sync();
   std::size_t count = 0;
   std::optional<Error> error;
   for (const Task& task : tasks) {
@@ -112,9 +111,9 @@ Result<bool> Engine::put_back(const Task& task) {
 }
 
 Result<bool> Engine::is_here_or_marked(TaskId id) {
-  if (stopped_by_) return *stopped_by_;
-  if (find_loaded(id) != nullptr) return true;
-  ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, find_stored(id));
+  if (stopped_by()) return *stopped_by();
+  if (tasks_.find_loaded(id) != nullptr) return true;
+  ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, records_.find(id));
   if (stored) return true;
   return is_marked(id);
 }

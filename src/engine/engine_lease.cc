@@ -1,10 +1,10 @@
-// The verbs of who holds a lease: complete, fail, extend, release, bury.
+// Leases: one task by its id, and the verbs of who holds one: complete, fail, extend, release,
+// bury.
 #include <algorithm>
 #include <utility>
 
 #include "detent/check.h"
 #include "engine/engine.h"
-#include "engine/engine_state.h"
 #include "task/lifecycle.h"
 #include "task/retry.h"
 
@@ -24,20 +24,65 @@ std::string cut_error(std::string text) {
 
 }  // namespace
 
+// ---- one task ----
+
+Result<LeasedTask> Engine::lease_task(TaskId id, const LeaseRequest& request) {
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(LoadedTask* const loaded, bring_in(id));
+  ASSIGN_OR_RETURN(Task task, tasks_.read(*loaded));
+  return hand_out_.hand_out(*loaded, std::move(task), request);
+}
+
+/// The task, ready and in memory.
+Result<LoadedTask*> Engine::bring_in(TaskId id) {
+  ASSIGN_OR_RETURN(FoundTask found, tasks_.find(id));
+  if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
+  Queue& queue = queues_.queue_of(found.stored.task.queue);
+  if (queue.record.settings.webhook || !found.stored.task.webhook.empty()) {
+    return Error{ErrorCode::conflict,
+                 "task " + to_string(id) + " goes to a webhook: no worker takes it", "id"};
+  }
+  if (tasks_.is_full_of_leases() || queue.awaits_a_lease()) {
+    return Error{ErrorCode::resource_exhausted, "as many tasks are leased as may be", "queue"};
+  }
+  if (found.state != TaskState::ready) {
+    put_now(std::move(found));
+    ASSIGN_OR_RETURN(found, tasks_.find(id));
+  }
+  return load_ready(found);
+}
+
+LoadedTask* Engine::load_ready(const FoundTask& found) {
+  if (found.loaded != nullptr) return found.loaded;
+  const Place from = found.stored.place;
+  const Task& task = found.stored.task;
+  Queue& queue = queues_.queue_of(task.queue);
+  const Place to{.lane = Lane::ready,
+                 .queue = queue.ready.lane,
+                 .priority = task.rules.priority,
+                 .at = task.due_at,
+                 .id = from.id};
+  tasks_.load(task, to, time_.dated(task.due_at));
+  if (from.lane != Lane::ready) records_.put(queue, from, {.place = to, .task = task});
+  return tasks_.find_loaded(from.id);
+}
+
+// ---- the verbs of who holds a lease ----
+
 std::string_view Engine::queue_of(LeaseToken token) const noexcept {
-  const auto it = leases_.find(token.number);
-  if (it == leases_.end() || it->second.epoch != token.epoch) return {};
-  return it->second.task->queue->record.queue;
+  const Lease* const lease = tasks_.find_lease(token);
+  if (lease == nullptr) return {};
+  return lease->task->queue->record.queue;
 }
 
 Result<LeaseOutcome> Engine::complete(LeaseToken token) {
-  if (stopped_by_) return *stopped_by_;
-  Lease* const lease = holder_of(token);
+  if (stopped_by()) return *stopped_by();
+  const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
   LoadedTask& loaded = *lease->task;
   DETENT_CHECK(next_state(loaded.state, TaskVerb::complete) == TaskState::completed);
   if (loaded.queue->record.settings.retention > milliseconds{0}) {
-    ASSIGN_OR_RETURN(Task task, read(loaded));
+    ASSIGN_OR_RETURN(Task task, tasks_.read(loaded));
     note_attempt(*lease, task, "");
     TRY(remove(
         {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded},
@@ -45,22 +90,22 @@ Result<LeaseOutcome> Engine::complete(LeaseToken token) {
   } else {
     TRY(remove(loaded, End::completed));
   }
-  ++counters_.completed;
+  ++news_.counters().completed;
   return LeaseOutcome::done;
 }
 
 Result<LeaseOutcome> Engine::fail(const FailRequest& request) {
-  if (stopped_by_) return *stopped_by_;
+  if (stopped_by()) return *stopped_by();
   if (request.delay) TRY(validate(Due{*request.delay}));
-  Lease* const lease = holder_of(request.lease);
+  const Lease* const lease = holder_of(request.lease);
   if (lease == nullptr) return LeaseOutcome::conflict;
-  ASSIGN_OR_RETURN(Task task, read(*lease->task));
-  ++counters_.failed;
+  ASSIGN_OR_RETURN(Task task, tasks_.read(*lease->task));
+  ++news_.counters().failed;
   return end_attempt(*lease, std::move(task), TaskVerb::fail, request.delay, request.error);
 }
 
 Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
-  if (stopped_by_) return *stopped_by_;
+  if (stopped_by()) return *stopped_by();
   if (by < milliseconds{1} || by > kMaxVisibilityTimeout) {
     return Error{ErrorCode::invalid_argument, "a lease is extended by 1 ms to 30 days", "by"};
   }
@@ -68,15 +113,14 @@ Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
   if (lease == nullptr) return LeaseOutcome::conflict;
   const LoadedTask& task = *lease->task;
   DETENT_CHECK(next_state(task.state, TaskVerb::extend) == TaskState::leased);
-  due_wheel_.schedule(task.index,
-                      std::max(due_wheel_.deadline_of(task.index), time_.tick_after(by)));
-  tell(task.id(), *task.queue, TaskEvent::extended, TaskState::leased);
+  tasks_.set_timer(task, std::max(tasks_.timer_of(task), time_.tick_after(by)));
+  news_.tell(task.id(), *task.queue, TaskEvent::extended, TaskState::leased);
   return LeaseOutcome::done;
 }
 
 Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<milliseconds> delay,
                                      std::optional<std::uint32_t> priority, ReleaseCount count) {
-  if (stopped_by_) return *stopped_by_;
+  if (stopped_by()) return *stopped_by();
   if (delay) TRY(validate(Due{*delay}));
   const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
@@ -84,11 +128,11 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
   const bool is_later = delay && *delay > milliseconds{0};
   const bool is_other_priority = priority && *priority != loaded.priority;
   if (!is_later && !is_other_priority && count == ReleaseCount::none) {
-    tell(loaded.id(), *loaded.queue, TaskEvent::released, TaskState::ready);
-    give_back(loaded);
+    news_.tell(loaded.id(), *loaded.queue, TaskEvent::released, TaskState::ready);
+    tasks_.give_back(loaded);
     return LeaseOutcome::done;
   }
-  ASSIGN_OR_RETURN(Task task, read(loaded));
+  ASSIGN_OR_RETURN(Task task, tasks_.read(loaded));
   if (priority) task.rules.priority = *priority;
   if (count != ReleaseCount::none) ++task.tally.leases;
   if (count == ReleaseCount::release) {
@@ -96,22 +140,22 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
     task.tally.delay = delay.value_or(milliseconds{0});
   }
   DETENT_CHECK(next_state(loaded.state, TaskVerb::release_later) == TaskState::scheduled);
-  tell(loaded.id(), *loaded.queue, TaskEvent::released,
-       is_later ? TaskState::scheduled : TaskState::ready);
+  news_.tell(loaded.id(), *loaded.queue, TaskEvent::released,
+             is_later ? TaskState::scheduled : TaskState::ready);
   put_record_back(loaded, std::move(task),
-                  is_later ? std::optional<Deadline>(deadline_of(*delay)) : std::nullopt);
+                  is_later ? std::optional<Deadline>(time_.deadline_of(*delay)) : std::nullopt);
   return LeaseOutcome::done;
 }
 
 Result<LeaseOutcome> Engine::bury(LeaseToken token, std::string error,
                                   std::optional<std::uint32_t> priority) {
-  if (stopped_by_) return *stopped_by_;
-  Lease* const lease = holder_of(token);
+  if (stopped_by()) return *stopped_by();
+  const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
   LoadedTask& loaded = *lease->task;
-  ASSIGN_OR_RETURN(Task task, read(loaded));
+  ASSIGN_OR_RETURN(Task task, tasks_.read(loaded));
   DETENT_CHECK(next_state(loaded.state, TaskVerb::bury) == TaskState::dead);
-  ++counters_.failed;
+  ++news_.counters().failed;
   note_attempt(*lease, task, std::move(error));
   ++task.tally.burials;
   if (priority) task.rules.priority = *priority;
@@ -119,13 +163,10 @@ Result<LeaseOutcome> Engine::bury(LeaseToken token, std::string error,
   return LeaseOutcome::dead;
 }
 
-Engine::Lease* Engine::holder_of(LeaseToken token) noexcept {
-  const auto it = leases_.find(token.number);
-  if (it == leases_.end() || it->second.epoch != token.epoch) {
-    ++counters_.conflicts;
-    return nullptr;
-  }
-  return &it->second;
+const Lease* Engine::holder_of(LeaseToken token) noexcept {
+  const Lease* const lease = tasks_.find_lease(token);
+  if (lease == nullptr) ++news_.counters().conflicts;
+  return lease;
 }
 
 void Engine::note_attempt(const Lease& lease, Task& task, std::string error) {
@@ -138,7 +179,7 @@ void Engine::note_attempt(const Lease& lease, Task& task, std::string error) {
                      .late = lease.late});
 }
 
-LeaseOutcome Engine::end_attempt(Lease& lease, Task task, TaskVerb verb,
+LeaseOutcome Engine::end_attempt(const Lease& lease, Task task, TaskVerb verb,
                                  std::optional<milliseconds> delay, std::string error) {
   LoadedTask& loaded = *lease.task;
   Queue& queue = *loaded.queue;
@@ -158,32 +199,32 @@ LeaseOutcome Engine::end_attempt(Lease& lease, Task task, TaskVerb verb,
     delay = retry_delay(backoff, task.attempts, rng_);
   }
   const Place from = loaded.place;
-  tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
-       TaskState::scheduled);
-  due_counts_.add(task.due_at, task.created_at, -1);
-  unload(loaded);
-  place(queue, std::move(task), from, deadline_of(*delay));
+  news_.tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
+             TaskState::scheduled);
+  records_.due_counts().add(task.due_at, task.created_at, -1);
+  tasks_.unload(loaded);
+  place(queue, std::move(task), from, time_.deadline_of(*delay));
   return LeaseOutcome::done;
 }
 
 void Engine::rest_dead(LoadedTask& loaded, Task task) {
   const Place from = loaded.place;
   Queue& queue = *loaded.queue;
-  due_counts_.add(task.due_at, task.created_at, -1);
-  schedules_.task_ended(from.id);
-  unload(loaded);
+  records_.due_counts().add(task.due_at, task.created_at, -1);
+  records_.schedules().task_ended(from.id);
+  tasks_.unload(loaded);
   task.standing = Standing::dead;
   const Place rest{
       .lane = Lane::dead, .queue = queue.record.number, .at = time_.wall_now(), .id = from.id};
   --queue.record.waiting;
   ++queue.record.dead;
-  ++counters_.dead;
-  tell(from.id, queue, TaskEvent::dead, TaskState::dead);
-  stage_put(queue, from, {.place = rest, .task = std::move(task)});
+  ++news_.counters().dead;
+  news_.tell(from.id, queue, TaskEvent::dead, TaskState::dead);
+  records_.put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
 /// A lease that nobody ended.
-void Engine::run_out(Lease& lease, Task task) {
+void Engine::run_out(const Lease& lease, Task task) {
   constexpr const char* kWhy = "the lease ran out";
   ++task.tally.run_outs;
   if (lease.run_out == RunOut::fails) {
@@ -192,7 +233,7 @@ void Engine::run_out(Lease& lease, Task task) {
   }
   DETENT_CHECK(next_state(lease.task->state, TaskVerb::release) == TaskState::ready);
   note_attempt(lease, task, kWhy);
-  tell(task.id, *lease.task->queue, TaskEvent::expired, TaskState::ready);
+  news_.tell(task.id, *lease.task->queue, TaskEvent::expired, TaskState::ready);
   put_record_back(*lease.task, std::move(task), std::nullopt);
 }
 
@@ -203,19 +244,9 @@ void Engine::put_record_back(LoadedTask& loaded, Task task, std::optional<Deadli
   const Place from = loaded.place;
   const Deadline as_it_was{
       .due_at = loaded.due_at, .tick = time_.now(), .follows_wall = loaded.follows_wall};
-  due_counts_.add(task.due_at, task.created_at, -1);
-  unload(loaded);
+  records_.due_counts().add(task.due_at, task.created_at, -1);
+  tasks_.unload(loaded);
   place(queue, std::move(task), from, deadline.value_or(as_it_was));
-}
-
-void Engine::give_back(LoadedTask& loaded) {
-  DETENT_CHECK(next_state(loaded.state, TaskVerb::release) == TaskState::ready);
-  due_wheel_.cancel(loaded.index);
-  drop_lease(loaded);
-  loaded.tick = time_.now();
-  loaded.ready_since = clock_.now();
-  loaded.held_before_ready = held_total(*loaded.queue, loaded.ready_since);
-  enter_ready(loaded);
 }
 
 }  // namespace detent

@@ -5,7 +5,6 @@
 
 #include "detent/check.h"
 #include "engine/engine.h"
-#include "engine/engine_state.h"
 #include "task/lifecycle.h"
 
 namespace detent {
@@ -18,25 +17,18 @@ constexpr std::size_t kStepTasks = 1'000;
 
 }  // namespace
 
-Error not_allowed(TaskId id, TaskState state) {
-  const std::string what = state == TaskState::leased
-                               ? " is leased: complete it, or wait for its lease to end"
-                               : " has ended: it is " + std::string(to_string(state));
-  return Error{ErrorCode::conflict, "task " + to_string(id) + what, "id"};
-}
-
 // ---- one task ----
 
 Result<TaskSnapshot> Engine::move(TaskId id, const Due& due) { return edit(id, {.due = due}); }
 
 Result<TaskSnapshot> Engine::edit(TaskId id, const TaskEdit& edit) {
-  if (stopped_by_) return *stopped_by_;
+  if (stopped_by()) return *stopped_by();
   TRY(validate(edit));
-  ASSIGN_OR_RETURN(Found found, find(id));
+  ASSIGN_OR_RETURN(FoundTask found, tasks_.find(id));
   if (!next_state(found.state, TaskVerb::move)) return not_allowed(id, found.state);
   Task& task = found.stored.task;
   if (edit.payload) {
-    Queue& queue = queue_of(task.queue);
+    Queue& queue = queues_.queue_of(task.queue);
     const std::size_t before = task.payload.data.size();
     const std::size_t after = edit.payload->data.size();
     if (after > before) TRY(check_bytes(queue, after - before));
@@ -47,13 +39,13 @@ Result<TaskSnapshot> Engine::edit(TaskId id, const TaskEdit& edit) {
   task.rules.priority = edit.priority.value_or(task.rules.priority);
   if (edit.webhook) task.webhook = *edit.webhook;
   if (edit.headers) task.headers = *edit.headers;
-  if (edit.due) return put_at(std::move(found), deadline_of(*edit.due));
+  if (edit.due) return put_at(std::move(found), time_.deadline_of(*edit.due));
   return put_changed(std::move(found));
 }
 
 Result<TaskSnapshot> Engine::run_now(TaskId id) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Found found, find(id));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(FoundTask found, tasks_.find(id));
   if (!next_state(found.state, TaskVerb::run_now)) return not_allowed(id, found.state);
   if (found.state == TaskState::ready) {
     return TaskSnapshot{.task = std::move(found.stored.task), .state = found.state};
@@ -62,50 +54,51 @@ Result<TaskSnapshot> Engine::run_now(TaskId id) {
 }
 
 Result<TaskSnapshot> Engine::redrive(TaskId id) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Found found, find(id));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(FoundTask found, tasks_.find(id));
   if (!next_state(found.state, TaskVerb::redrive)) {
     return Error{ErrorCode::conflict, "task " + to_string(id) + " is not dead", "id"};
   }
   return put_now(std::move(found));
 }
 
-TaskSnapshot Engine::put_now(Found found) {
+TaskSnapshot Engine::put_now(FoundTask found) {
   ++found.stored.task.tally.redrives;
   found.stored.task.tally.delay = milliseconds{0};
-  return put_at(std::move(found), deadline_of(milliseconds{0}));
+  return put_at(std::move(found), time_.deadline_of(milliseconds{0}));
 }
 
-TaskSnapshot Engine::put_at(Found found, Deadline deadline) {
+TaskSnapshot Engine::put_at(FoundTask found, Deadline deadline) {
   Task& task = found.stored.task;
-  Queue& queue = queue_of(task.queue);
-  if (found.loaded != nullptr) unload(*found.loaded);
+  Queue& queue = queues_.queue_of(task.queue);
+  if (found.loaded != nullptr) tasks_.unload(*found.loaded);
   const bool is_dead = task.standing == Standing::dead;
-  tell(task.id, queue, is_dead ? TaskEvent::redriven : TaskEvent::moved, state_at(deadline));
+  news_.tell(task.id, queue, is_dead ? TaskEvent::redriven : TaskEvent::moved,
+             time_.state_at(deadline));
   if (is_dead) {
     task.standing = Standing::live;
     task.attempts = 0;
     --queue.record.dead;
     ++queue.record.waiting;
   } else {
-    due_counts_.add(task.due_at, task.created_at, -1);
+    records_.due_counts().add(task.due_at, task.created_at, -1);
   }
   task.due_at = deadline.due_at;
   const Place from = found.stored.place;
   TaskSnapshot view{.task = task};
   place(queue, std::move(task), from, deadline);
-  const LoadedTask* const loaded = find_loaded(view.task.id);
-  view.state = loaded != nullptr ? loaded->state : state_on_disk(view.task);
+  const LoadedTask* const loaded = tasks_.find_loaded(view.task.id);
+  view.state = loaded != nullptr ? loaded->state : tasks_.state_on_disk(view.task);
   return view;
 }
 
-TaskSnapshot Engine::put_changed(Found found) {
+TaskSnapshot Engine::put_changed(FoundTask found) {
   StoredTask& stored = found.stored;
   LoadedTask* const loaded = found.loaded;
   if (stored.place.lane == Lane::ready) {
     // A ready lane is sorted by priority, and its tasks have a webhook or have none: the task goes
     // back to the due order.
-    const Deadline as_before = loaded == nullptr ? dated(stored.task.due_at)
+    const Deadline as_before = loaded == nullptr ? time_.dated(stored.task.due_at)
                                                  : Deadline{.due_at = loaded->due_at,
                                                             .tick = time_.now(),
                                                             .follows_wall = loaded->follows_wall};
@@ -113,28 +106,28 @@ TaskSnapshot Engine::put_changed(Found found) {
   }
   if (loaded != nullptr) {
     const bool is_ready = loaded->state == TaskState::ready;
-    if (is_ready) leave_ready(*loaded);
+    if (is_ready) tasks_.leave_ready(*loaded);
     loaded->priority = stored.task.rules.priority;
     loaded->has_webhook = !stored.task.webhook.empty();
     loaded->payload_bytes = static_cast<std::uint32_t>(stored.task.payload.data.size());
-    if (is_ready) enter_ready(*loaded);
+    if (is_ready) tasks_.enter_ready(*loaded);
   }
   TaskSnapshot view{.task = stored.task, .state = found.state};
   const Place place = stored.place;
-  Queue& queue = queue_of(stored.task.queue);
-  tell(stored.task.id, queue, TaskEvent::edited, found.state);
-  stage_put(queue, place, std::move(stored));
+  Queue& queue = queues_.queue_of(stored.task.queue);
+  news_.tell(stored.task.id, queue, TaskEvent::edited, found.state);
+  records_.put(queue, place, std::move(stored));
   return view;
 }
 
 // ---- a whole queue ----
 
 Result<QueueStep> Engine::redrive(const std::string& name, std::size_t limit, QueueCursor from) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (queue->record.dead == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    if (!next_state(state_on_disk(stored.task), TaskVerb::redrive)) return false;
+    if (!next_state(tasks_.state_on_disk(stored.task), TaskVerb::redrive)) return false;
     put_now({.stored = stored, .state = TaskState::dead});
     return true;
   };
@@ -146,24 +139,24 @@ Result<QueueStep> Engine::redrive(const std::string& name, std::size_t limit, Qu
 }
 
 Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, QueueCursor from) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   const QueueRecord& record = queue->record;
   const auto is_done = [&] { return record.waiting == queue->leased && record.dead == 0; };
   if (is_done()) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    LoadedTask* const loaded = find_loaded(stored.place.id);
-    const TaskState state = loaded != nullptr ? loaded->state : state_on_disk(stored.task);
+    LoadedTask* const loaded = tasks_.find_loaded(stored.place.id);
+    const TaskState state = tasks_.state_of(stored);
     if (!next_state(state, TaskVerb::purge)) return false;
     TRY(loaded != nullptr ? remove(*loaded, End::cancelled)
                           : remove({.stored = stored, .state = state}, End::cancelled));
-    ++counters_.cancelled;
+    ++news_.counters().cancelled;
     return true;
   };
   // The dead, the due order, then the ready lanes: tasks may spill from the one to the others on
   // the way, and must not get behind the cursor.
   if (from.last_id == TaskId{}) {
-    from.last_id = last_id_;
+    from.last_id = records_.last_id();
     from.after = begin_of(Lane::dead, record.number);
   }
   if (from.after.lane == Lane::dead && record.dead == 0) from.after = begin_of(Lane::due);
@@ -189,13 +182,14 @@ Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, Queu
 }
 
 Result<QueueStep> Engine::run_now(const std::string& name, std::size_t limit, QueueCursor from) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (stats_of(*queue).scheduled == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    if (!is_scheduled(stored)) return false;
-    put_now(
-        {.stored = stored, .state = TaskState::scheduled, .loaded = find_loaded(stored.task.id)});
+    if (tasks_.state_of(stored) != TaskState::scheduled) return false;
+    put_now({.stored = stored,
+             .state = TaskState::scheduled,
+             .loaded = tasks_.find_loaded(stored.task.id)});
     return true;
   };
   ASSIGN_OR_RETURN(QueueStep step, sweep(*queue, limit, from, end_of(Lane::due), visit));
@@ -210,17 +204,17 @@ template <class Visit>
 Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
                                 Visit visit) {
   limit = std::min(limit, kStepTasks);
-  if (from.last_id == TaskId{}) from.last_id = last_id_;
+  if (from.last_id == TaskId{}) from.last_id = records_.last_id();
   ASSIGN_OR_RETURN(const TaskPage page, store_.read(from.after, until, kStepTasks));
   QueueStep step;
   // The page shows what this turn has changed as it was before, or not at all: that goes first.
-  for (const TaskId id : staging_.tasks_of(queue.record.queue)) {
+  for (const TaskId id : records_.staged().tasks_of(queue.record.queue)) {
     if (step.count == limit) {
       step.next = from;
       return step;
     }
     if (id > from.last_id) continue;
-    ASSIGN_OR_RETURN(const bool is_changed, visit(StoredTask(*staging_.find(id)->to)));
+    ASSIGN_OR_RETURN(const bool is_changed, visit(StoredTask(*records_.staged().find(id)->to)));
     if (is_changed) ++step.count;
   }
   for (const StoredTask& stored : page.tasks) {
@@ -230,7 +224,7 @@ Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor fro
     }
     from.after = stored.place;
     if (stored.task.queue != queue.record.queue || stored.place.id > from.last_id) continue;
-    if (staging_.find(stored.place.id) != nullptr) continue;
+    if (records_.is_staged(stored.place.id)) continue;
     ASSIGN_OR_RETURN(const bool is_changed, visit(stored));
     if (is_changed) ++step.count;
   }

@@ -2,21 +2,20 @@
 #include "base/rng.h"
 #include "base/test_seed.h"
 #include "engine/engine_fixture.h"
-#include "engine/engine_state.h"
 
 namespace detent {
 
 /// Puts an engine's memory into states that no verb leads to.
 struct PlantedOrphans {
   static void lose_timer(Engine& engine, TaskId id) {
-    engine.due_wheel_.cancel(engine.find_loaded(id)->index);
+    engine.tasks_.wheel_.cancel(engine.tasks_.find_loaded(id)->index);
   }
   static void lose_order(Engine& engine, TaskId id) {
-    Engine::LoadedTask* const task = engine.find_loaded(id);
+    LoadedTask* const task = engine.tasks_.find_loaded(id);
     task->ready_tasks().in_memory.erase(task);
   }
   static void lose_lease(Engine& engine, TaskId id) {
-    engine.leases_.erase(engine.find_loaded(id)->lease);
+    engine.tasks_.leases_.erase(engine.tasks_.find_loaded(id)->lease);
   }
 };
 

@@ -1,10 +1,10 @@
-// Looks at tasks that change nothing: the first of a queue in each state, and how long something
-// still takes.
+// Looks at tasks that change nothing: lists, the first of a queue in each state, and how long
+// something still takes.
 #include <algorithm>
 #include <utility>
 
 #include "engine/engine.h"
-#include "engine/engine_state.h"
+#include "engine/task_lister.h"
 
 namespace detent {
 namespace {
@@ -21,13 +21,23 @@ Error none_in_state() {
 
 }  // namespace
 
+Result<TaskList> Engine::list(const TaskFilter& filter, Place after, std::size_t limit) {
+  if (stopped_by()) return *stopped_by();
+  return TaskLister({.store = store_,
+                     .time = time_,
+                     .queues = queues_,
+                     .records = records_,
+                     .tasks = tasks_})
+      .list(filter, after, limit);
+}
+
 Result<QueueDetail> Engine::queue_detail(const std::string& name) const {
-  if (stopped_by_) return *stopped_by_;
-  const auto it = queues_.find(name);
-  if (it == queues_.end()) {
+  if (stopped_by()) return *stopped_by();
+  const Queue* const known = queues_.find(name);
+  if (known == nullptr) {
     return Error{ErrorCode::not_found, "there is no such queue", "queue"};
   }
-  const Queue& queue = *it->second;
+  const Queue& queue = *known;
   QueueDetail detail{.accepted = queue.accepted, .urgent = queue.urgent};
   if (const Tick now = time_.now(); now < queue.paused_until) {
     detail.pause = queue.pause;
@@ -37,23 +47,23 @@ Result<QueueDetail> Engine::queue_detail(const std::string& name) const {
 }
 
 Result<TaskSnapshot> Engine::first_ready(const std::string& name) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
-  ASSIGN_OR_RETURN(LoadedTask * head, head_of(*queue, queue->ready));
-  ASSIGN_OR_RETURN(LoadedTask* const delivery, head_of(*queue, queue->webhooks));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
+  ASSIGN_OR_RETURN(LoadedTask * head, window_.head_of(*queue, queue->ready));
+  ASSIGN_OR_RETURN(LoadedTask* const delivery, window_.head_of(*queue, queue->webhooks));
   if (delivery != nullptr && (head == nullptr || ReadyOrder()(delivery, head))) head = delivery;
   if (head == nullptr) return none_in_state();
-  ASSIGN_OR_RETURN(Task task, read(*head));
+  ASSIGN_OR_RETURN(Task task, tasks_.read(*head));
   return TaskSnapshot{.task = std::move(task), .state = TaskState::ready};
 }
 
 Result<TaskSnapshot> Engine::first_dead(const std::string& name) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (queue->record.dead == 0) return none_in_state();
   std::optional<StoredTask> first;
-  for (const TaskId id : staging_.tasks_of(name)) {
-    const StoredTask& staged = *staging_.find(id)->to;
+  for (const TaskId id : records_.staged().tasks_of(name)) {
+    const StoredTask& staged = *records_.staged().find(id)->to;
     if (staged.place.lane != Lane::dead) continue;
     if (!first || staged.place < first->place) first = staged;
   }
@@ -64,7 +74,7 @@ Result<TaskSnapshot> Engine::first_dead(const std::string& name) {
     more = page.more && !page.tasks.empty();
     for (StoredTask& stored : page.tasks) {
       after = stored.place;
-      if (staging_.find(stored.place.id) != nullptr) continue;
+      if (records_.is_staged(stored.place.id)) continue;
       if (!first || stored.place < first->place) first = std::move(stored);
       more = false;
       break;
@@ -75,18 +85,19 @@ Result<TaskSnapshot> Engine::first_dead(const std::string& name) {
 }
 
 Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place from) {
-  if (stopped_by_) return *stopped_by_;
-  ASSIGN_OR_RETURN(Queue* const queue, known_queue(name));
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (stats_of(*queue).scheduled == 0) return none_in_state();
   std::optional<StoredTask> first;
-  for (const TaskId id : staging_.tasks_of(name)) {
-    const StoredTask& staged = *staging_.find(id)->to;
-    if (is_scheduled(staged) && (!first || staged.place < first->place)) first = staged;
+  for (const TaskId id : records_.staged().tasks_of(name)) {
+    const StoredTask& staged = *records_.staged().find(id)->to;
+    if (tasks_.state_of(staged) == TaskState::scheduled && (!first || staged.place < first->place))
+      first = staged;
   }
   ASSIGN_OR_RETURN(TaskPage page, store_.read(from, end_of(Lane::due), kStepTasks));
   const auto found = std::ranges::find_if(page.tasks, [&](const StoredTask& stored) {
-    return stored.task.queue == name && staging_.find(stored.place.id) == nullptr &&
-           is_scheduled(stored);
+    return stored.task.queue == name && !records_.is_staged(stored.place.id) &&
+           tasks_.state_of(stored) == TaskState::scheduled;
   });
   const bool is_in_page = found != page.tasks.end();
   if (is_in_page && (!first || found->place < first->place)) first = std::move(*found);
@@ -102,20 +113,14 @@ Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place fro
   return step;
 }
 
-bool Engine::is_scheduled(const StoredTask& stored) noexcept {
-  const LoadedTask* const loaded = find_loaded(stored.task.id);
-  const TaskState state = loaded != nullptr ? loaded->state : state_on_disk(stored.task);
-  return state == TaskState::scheduled;
-}
-
 Result<milliseconds> Engine::time_left(TaskId id) {
-  if (stopped_by_) return *stopped_by_;
-  if (const LoadedTask* const loaded = find_loaded(id)) {
+  if (stopped_by()) return *stopped_by();
+  if (const LoadedTask* const loaded = tasks_.find_loaded(id)) {
     if (loaded->state == TaskState::ready) return milliseconds{0};
     const Tick now = time_.now();
-    return milliseconds{std::max(due_wheel_.deadline_of(loaded->index), now) - now};
+    return milliseconds{std::max(tasks_.timer_of(*loaded), now) - now};
   }
-  ASSIGN_OR_RETURN(const Found found, find(id));
+  ASSIGN_OR_RETURN(const FoundTask found, tasks_.find(id));
   if (found.state != TaskState::scheduled) return milliseconds{0};
   return found.stored.task.due_at - time_.wall_now();
 }

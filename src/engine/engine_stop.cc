@@ -14,7 +14,6 @@
 
 #include "detent/check.h"
 #include "engine/engine.h"
-#include "engine/engine_state.h"
 #include "task/lifecycle.h"
 #include "task/limits.h"
 
@@ -56,8 +55,8 @@ std::optional<KeptLease> parse_kept(std::string_view text) {
 
 Result<void> Engine::close() {
   end_waits();
-  if (!stopped_by_ && options_.keep_leases) {
-    for (const auto& [number, lease] : leases_) keep(number, lease);
+  if (!stopped_by() && options_.keep_leases) {
+    for (const auto& [number, lease] : tasks_.leases()) keep(number, lease);
   }
   return commit();
 }
@@ -73,14 +72,14 @@ void Engine::keep(std::uint64_t number, const Lease& lease) {
                     std::to_string(lease.since.time_since_epoch().count()) + " ";
   key += lease.worker.substr(0, kMaxKeyBytes - key.size());  // for people only
   const Tick now = time_.now();
-  const Tick left = std::max(due_wheel_.deadline_of(task.index), now) - now;
+  const Tick left = std::max(tasks_.timer_of(task), now) - now;
   const WallTime until = time_.wall_after(milliseconds{static_cast<std::int64_t>(left)});
-  keys_.put({.queue = kNoQueue,
-             .key = std::move(key),
-             .id = task.id(),
-             .content = static_cast<std::uint64_t>(until.time_since_epoch().count()),
-             .expires_at = time_.wall_now()});
-  must_sync_ = true;
+  records_.keys().put({.queue = kNoQueue,
+                       .key = std::move(key),
+                       .id = task.id(),
+                       .content = static_cast<std::uint64_t>(until.time_since_epoch().count()),
+                       .expires_at = time_.wall_now()});
+  writer_.must_sync();
 }
 
 Result<void> Engine::take_up_leases() {
@@ -101,8 +100,8 @@ Result<void> Engine::take_up_leases() {
 /// lease has run out meanwhile: its worker could not say that it was done, so no attempt counts.
 Result<void> Engine::take_up(const KeyRecord& record, std::string_view text) {
   const std::optional<KeptLease> kept = parse_kept(text);
-  if (!kept || leases_.size() >= most_leased()) return ok();
-  const Result<Found> found = find(record.id);
+  if (!kept || tasks_.is_full_of_leases()) return ok();
+  const Result<FoundTask> found = tasks_.find(record.id);
   if (!found) {
     const ErrorCode code = found.error().code;
     if (code == ErrorCode::not_found || code == ErrorCode::data_loss) return ok();
@@ -112,13 +111,13 @@ Result<void> Engine::take_up(const KeyRecord& record, std::string_view text) {
   const WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
   if (until <= time_.wall_now()) return ok();
   LoadedTask& loaded = *load_ready(*found);
-  last_lease_ = std::max(last_lease_, kept->token.number);
-  open_lease(kept->token.number,
-             {.task = &loaded,
-              .epoch = kept->token.epoch,
-              .since = kept->since,
-              .worker = std::string(kept->worker)},
-             time_.tick_at(until));
+  hand_out_.note_number(kept->token.number);
+  tasks_.open_lease(kept->token.number,
+                    {.task = &loaded,
+                     .epoch = kept->token.epoch,
+                     .since = kept->since,
+                     .worker = std::string(kept->worker)},
+                    time_.tick_at(until));
   return ok();
 }
 

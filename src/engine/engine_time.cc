@@ -1,6 +1,7 @@
 #include "engine/engine_time.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace detent {
 namespace {
@@ -60,6 +61,21 @@ WallTime EngineTime::wall_after(milliseconds delay) const noexcept {
 Tick EngineTime::tick_at(WallTime at) const noexcept {
   // Not in nanoseconds: an instant in the year 9999 would overflow them.
   return tick_of(at.time_since_epoch() - std::chrono::floor<milliseconds>(shift_));
+}
+
+Deadline EngineTime::deadline_of(const Due& due) const noexcept {
+  if (const auto* delay = std::get_if<milliseconds>(&due)) {
+    // At once, not at the next tick: who asks for it next must find it.
+    if (*delay == milliseconds{0}) return {.due_at = wall_now(), .tick = now()};
+    return {.due_at = wall_after(*delay), .tick = tick_after(*delay)};
+  }
+  Deadline deadline = dated(std::get<WallTime>(due));
+  deadline.tick = std::max(deadline.tick, now());
+  return deadline;
+}
+
+Deadline EngineTime::dated(WallTime due_at) const noexcept {
+  return {.due_at = due_at, .tick = tick_at(due_at), .follows_wall = true};
 }
 
 MonotonicTime EngineTime::when(Tick tick) const noexcept {

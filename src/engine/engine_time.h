@@ -12,8 +12,17 @@
 
 #include "detent/clock.h"
 #include "detent/tick.h"
+#include "task/request.h"
 
 namespace detent {
+
+/// When a task goes on: its due instant as stored, its tick, and whether it follows the wall clock
+/// when that is stepped.
+struct Deadline {
+  WallTime due_at{};
+  Tick tick = 0;
+  bool follows_wall = false;
+};
 
 class EngineTime {
  public:
@@ -30,6 +39,14 @@ class EngineTime {
   WallTime wall_after(std::chrono::milliseconds delay) const noexcept;
   /// The first tick at which the wall clock, if it is not stepped again, shows `at` or later.
   Tick tick_at(WallTime at) const noexcept;
+  /// As it is asked for. A date that has passed asks for now: the time before is not lateness.
+  Deadline deadline_of(const Due& due) const noexcept;
+  /// Of a task that is due at a date, which may have passed.
+  Deadline dated(WallTime due_at) const noexcept;
+  /// What becomes of a live task that gets this deadline.
+  TaskState state_at(const Deadline& deadline) const noexcept {
+    return deadline.tick <= now() ? TaskState::ready : TaskState::scheduled;
+  }
   /// The first instant at which now() is `tick`.
   MonotonicTime when(Tick tick) const noexcept;
 

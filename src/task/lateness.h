@@ -1,6 +1,6 @@
 // Why a task was handed out after it was due. The time from its due time to its hand-out is split
 // among four causes, so that the parts add up; which part is whose is decided in
-// src/engine/engine_lateness.cc. A due time that had passed when it was asked for counts from then
+// src/engine/lateness_account.h. A due time that had passed when it was asked for counts from then
 // on: that is nobody's fault.
 #pragma once
 

@@ -1,22 +1,10 @@
-// The list of tasks, a step at a time.
-//
-// The list has three parts, each in an order that a task keeps while nobody touches it: the dead,
-// by place in their lanes; the live, by (due time, id); the ended, by place. A live task may lie in
-// the due order or in a ready lane, and spill from one to the other at any time; so the two are
-// merged by due time. A ready lane is sorted by priority first: each of its priorities is a **run**
-// in due order, found with one look into the store.
-//
-// A step reads some records of each source. Up to the first place at which one of them was cut
-// short it has all there are; what is behind that is left to the next step. What this turn has
-// changed the store does not show yet: it is taken from the staging instead.
+#include "engine/task_lister.h"
+
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
 #include <tuple>
 #include <utility>
-
-#include "engine/engine.h"
-#include "engine/engine_state.h"
 
 namespace detent {
 namespace {
@@ -52,9 +40,8 @@ bool is_wanted(const TaskFilter& filter, const Task& task, TaskState state) noex
 
 }  // namespace
 
-Result<TaskList> Engine::list(const TaskFilter& filter, Place after, std::size_t limit) {
-  if (stopped_by_) return *stopped_by_;
-  if (filter.queue && !known_queue(*filter.queue)) return TaskList{};
+Result<TaskList> TaskLister::list(const TaskFilter& filter, Place after, std::size_t limit) {
+  if (filter.queue && !parts_.queues.known(*filter.queue)) return TaskList{};
   using enum TaskState;
   const auto wants = [&filter](std::initializer_list<TaskState> states) {
     return !filter.state || std::ranges::find(states, *filter.state) != states.end();
@@ -80,12 +67,13 @@ Result<TaskList> Engine::list(const TaskFilter& filter, Place after, std::size_t
 }
 
 /// Of what was read, what is wanted; goes on behind the last task when that was one too many.
-TaskList Engine::pick(const TaskFilter& filter, Place after, Stretch stretch, std::size_t limit) {
+TaskList TaskLister::pick(const TaskFilter& filter, Place after, Stretch stretch,
+                          std::size_t limit) const {
   std::vector<StoredTask>& tasks = stretch.tasks;
   std::erase_if(tasks, [this](const StoredTask& stored) {
-    return staging_.find(stored.place.id) != nullptr;
+    return parts_.records.is_staged(stored.place.id);
   });
-  for (const Staging::Change& change : staging_.changes()) {
+  for (const Staging::Change& change : parts_.records.staged().changes()) {
     if (!change.to) continue;
     const Place place = list_place(change.to->place);
     if (comes_before(after, place) && !comes_before(stretch.until, place)) {
@@ -100,8 +88,7 @@ TaskList Engine::pick(const TaskFilter& filter, Place after, Stretch stretch, st
     const Place place = list_place(stored.place);
     if (!comes_before(after, place)) continue;
     if (comes_before(stretch.until, place)) break;
-    const LoadedTask* const loaded = find_loaded(place.id);
-    const TaskState state = loaded != nullptr ? loaded->state : state_on_disk(stored.task);
+    const TaskState state = parts_.tasks.state_of(stored);
     if (!is_wanted(filter, stored.task, state)) continue;
     bytes += stored.task.payload.data.size();
     if (list.tasks.size() == limit || (bytes > kListBytes && !list.tasks.empty())) {
@@ -116,7 +103,7 @@ TaskList Engine::pick(const TaskFilter& filter, Place after, Stretch stretch, st
 }
 
 /// The lane of one queue, the next that has dead tasks.
-Result<Engine::Stretch> Engine::list_dead(const TaskFilter& filter, Place after) {
+Result<TaskLister::Stretch> TaskLister::list_dead(const TaskFilter& filter, Place after) {
   const Queue* next = nullptr;
   const auto look_at = [&next, after](const Queue& queue) {
     const QueueRecord& record = queue.record;
@@ -125,27 +112,27 @@ Result<Engine::Stretch> Engine::list_dead(const TaskFilter& filter, Place after)
   };
   // Of very many queues each look is a wait for memory, so it is one for what the filter names.
   if (filter.queue) {
-    look_at(*queues_.at(*filter.queue));
-  } else if (stats_of_all().dead > 0) {
-    for (const auto& [name, queue] : queues_) look_at(*queue);
+    look_at(*parts_.queues.find(*filter.queue));
+  } else if (parts_.queues.counts().dead > 0) {
+    for (const auto& [name, queue] : parts_.queues) look_at(*queue);
   }
   if (next == nullptr) return Stretch{.tasks = {}, .until = begin_of(Lane::due)};
   const std::uint32_t number = next->record.number;
   const Place end = end_of(Lane::dead, number);
-  ASSIGN_OR_RETURN(TaskPage page,
-                   store_.read(std::max(after, begin_of(Lane::dead, number)), end, kListReads));
+  ASSIGN_OR_RETURN(TaskPage page, parts_.store.read(std::max(after, begin_of(Lane::dead, number)),
+                                                    end, kListReads));
   Stretch stretch{.tasks = std::move(page.tasks), .until = begin_of(Lane::dead, number + 1)};
   if (page.more) stretch.until = stretch.tasks.back().place;
   return stretch;
 }
 
-Result<Engine::Stretch> Engine::list_live(const TaskFilter& filter, Place after) {
+Result<TaskLister::Stretch> TaskLister::list_live(const TaskFilter& filter, Place after) {
   if (filter.due_after) {
     after = std::max(after, Place{.lane = Lane::due, .at = *filter.due_after, .id = {}});
   }
   WallTime last = filter.due_before.value_or(kNeverDue);
   if (filter.state == TaskState::ready) {
-    last = std::min(last, std::max(time_.wall_now(), latest_ready_));
+    last = std::min(last, std::max(parts_.time.wall_now(), parts_.tasks.latest_ready()));
   }
   const Place end = last_at(Lane::due, last);
   Stretch stretch{.tasks = {}, .until = begin_of(Lane::ended)};
@@ -162,7 +149,7 @@ Result<Engine::Stretch> Engine::list_live(const TaskFilter& filter, Place after)
     Place until = run;
     std::tie(from.at, from.id) = std::tie(after.at, after.id);
     std::tie(until.at, until.id) = std::tie(end.at, end.id);
-    ASSIGN_OR_RETURN(TaskPage page, store_.read(from, until, reads));
+    ASSIGN_OR_RETURN(TaskPage page, parts_.store.read(from, until, reads));
     if (page.more) {
       stretch.until = std::min(stretch.until, list_place(page.tasks.back().place));
     }
@@ -172,25 +159,23 @@ Result<Engine::Stretch> Engine::list_live(const TaskFilter& filter, Place after)
 }
 
 /// The beginning of each run of the ready lanes.
-Result<std::vector<Place>> Engine::ready_runs(const TaskFilter& filter) {
+Result<std::vector<Place>> TaskLister::ready_runs(const TaskFilter& filter) {
   std::vector<std::uint32_t> lanes;
   const auto look_at = [&lanes](const Queue& queue) {
     for (const ReadyTasks* const ready : {&queue.ready, &queue.webhooks}) {
       if (ready->in_lane > 0) lanes.push_back(ready->lane);
     }
   };
-  StoredCounts sums = counted_;
-  for (const Queue* const queue : changed_queues_) recount(*queue, sums);
   if (filter.queue) {
-    look_at(*queues_.at(*filter.queue));
-  } else if (sums.in_lanes > 0) {
-    for (const auto& [name, queue] : queues_) look_at(*queue);
+    look_at(*parts_.queues.find(*filter.queue));
+  } else if (parts_.queues.counts().in_lanes > 0) {
+    for (const auto& [name, queue] : parts_.queues) look_at(*queue);
   }
   std::vector<Place> runs;
   for (const std::uint32_t lane : lanes) {
     const Place end = end_of(Lane::ready, lane);
     for (Place at = begin_of(Lane::ready, lane); at < end;) {
-      ASSIGN_OR_RETURN(const TaskPage page, store_.read(at, end, 1));
+      ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(at, end, 1));
       if (page.tasks.empty()) break;
       if (runs.size() == kMostRuns) {
         return Error{
@@ -209,10 +194,10 @@ Result<std::vector<Place>> Engine::ready_runs(const TaskFilter& filter) {
 }
 
 /// Leased tasks are in memory, all of them, and few among many.
-Result<Engine::Stretch> Engine::list_leased(const TaskFilter& filter, Place after) {
+Result<TaskLister::Stretch> TaskLister::list_leased(const TaskFilter& filter, Place after) {
   const auto by_due = [](const LoadedTask* task) { return list_place(task->place); };
   std::vector<const LoadedTask*> leased;
-  for (const auto& [token, lease] : leases_) {
+  for (const auto& [token, lease] : parts_.tasks.leases()) {
     const LoadedTask& task = *lease.task;
     if (filter.queue && task.queue->record.queue != *filter.queue) continue;
     if (after < by_due(&task)) leased.push_back(&task);
@@ -227,32 +212,33 @@ Result<Engine::Stretch> Engine::list_leased(const TaskFilter& filter, Place afte
   }
   std::vector<Place> places;
   for (const LoadedTask* task : leased) {
-    if (staging_.find(task->id()) == nullptr) places.push_back(task->place);
+    if (!parts_.records.is_staged(task->id())) places.push_back(task->place);
   }
   if (places.empty()) return stretch;
-  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, store_.read_at(places));
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.store.read_at(places));
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (records[i]) stretch.tasks.push_back({.place = places[i], .task = *std::move(records[i])});
   }
   return stretch;
 }
 
-Result<Engine::Stretch> Engine::list_ended(Place after) {
-  ASSIGN_OR_RETURN(TaskPage page, store_.read(after, kListEnd, kListReads));
+Result<TaskLister::Stretch> TaskLister::list_ended(Place after) {
+  ASSIGN_OR_RETURN(TaskPage page, parts_.store.read(after, kListEnd, kListReads));
   Stretch stretch{.tasks = std::move(page.tasks), .until = kListEnd, .is_last = !page.more};
   if (page.more) stretch.until = stretch.tasks.back().place;
   return stretch;
 }
 
 /// One look for each queue.
-Result<Engine::Stretch> Engine::list_by_key(const TaskFilter& filter) {
+Result<TaskLister::Stretch> TaskLister::list_by_key(const TaskFilter& filter) {
   Stretch stretch{.tasks = {}, .until = kListEnd, .is_last = true};
-  for (const auto& [name, queue] : queues_) {
+  for (const auto& [name, queue] : parts_.queues) {
     if (queue->record.number == 0 || (filter.queue && name != *filter.queue)) continue;
-    ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
-                     keys_.find(queue->record.number, *filter.key, time_.wall_now()));
+    ASSIGN_OR_RETURN(
+        const std::optional<KeyRecord> record,
+        parts_.records.keys().find(queue->record.number, *filter.key, parts_.time.wall_now()));
     if (!record) continue;
-    Result<std::optional<StoredTask>> stored = find_stored(record->id);
+    Result<std::optional<StoredTask>> stored = parts_.records.find(record->id);
     if (!stored && stored.error().code != ErrorCode::data_loss) return std::move(stored).error();
     if (stored && *stored) stretch.tasks.push_back(**std::move(stored));
   }

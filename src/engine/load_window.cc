@@ -1,11 +1,10 @@
-// What is in memory: the load window over the due order, and the heads of the ready lanes.
+#include "engine/load_window.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "detent/check.h"
-#include "engine/engine.h"
-#include "engine/engine_state.h"
 
 namespace detent {
 namespace {
@@ -20,9 +19,6 @@ constexpr std::size_t kHeadTasks = 256;
 constexpr std::size_t kMoveTasks = 64;
 /// Moves to the ready lanes give way to what is due, but not more often than this in a row.
 constexpr int kMostWaived = 15;
-/// What moves in the memory's favour in one turn takes no longer than this: a turn that was long
-/// because the disk was slow need not be made up for.
-constexpr milliseconds kMostTending{10};
 /// How long after an attempt in vain the window may try to shrink again, and by which part of what
 /// is scheduled in it it does.
 constexpr milliseconds kShrinkPause{1'000};
@@ -38,28 +34,44 @@ Place before(Place place) {
   return place;
 }
 
+Place ready_place(const ReadyTasks& ready, const Place& place, std::uint32_t priority) noexcept {
+  return {.lane = Lane::ready,
+          .queue = ready.lane,
+          .priority = priority,
+          .at = place.at,
+          .id = place.id};
+}
+
+bool is_more_urgent(const ReadyTasks& ready, const Place& place) noexcept {
+  return !ready.in_memory.empty() && place < (*ready.in_memory.rbegin())->ready_place();
+}
+
+/// What is behind a lane's head comes from the lane: `place` must not be at the head any more, or
+/// not yet. Requires: it is not counted among the tasks of the lane yet.
+void put_behind_head(ReadyTasks& ready, const Place& place) noexcept {
+  ready.head_to = ready.is_spilled() ? std::min(ready.head_to, before(place)) : before(place);
+}
+
 }  // namespace
 
 // ---- the load window ----
 
-bool Engine::wants_page() const {
+bool LoadWindow::wants_page() const {
   // What is staged is not in the store yet: a page read now would miss it and move past it.
-  if (stopped_by_ || !staging_.empty()) return false;
+  if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return false;
   if (is_out_of_room_ && room_for_pages() == 0) return false;
-  return more_stored_ || time_.wall_now() + options_.window / 2 >= loaded_to_.at;
+  return more_stored_ || parts_.time.wall_now() + length_ / 2 >= loaded_to_.at;
 }
 
-std::size_t Engine::room_for_pages() const noexcept {
-  const std::size_t most =
-      std::max<std::size_t>(1, options_.max_loaded * kPageParts / kMemoryParts);
-  return most - std::min(most, loaded_.size());
+std::size_t LoadWindow::room_for_pages() const noexcept {
+  const std::size_t most = std::max<std::size_t>(1, max_loaded_ * kPageParts / kMemoryParts);
+  return most - std::min(most, parts_.tasks.size());
 }
 
-/// Whether a task that gets this place in the due order is loaded at once.
-bool Engine::wants_in_memory(Queue& queue, const Place& place, const Task& task,
-                             const Deadline& deadline) {
+bool LoadWindow::wants_in_memory(Queue& queue, const Place& place, const Task& task,
+                                 const Deadline& deadline) {
   if (place > loaded_to_) return false;
-  const bool is_due = deadline.tick <= time_.now();
+  const bool is_due = deadline.tick <= parts_.time.now();
   const ReadyTasks& others = queue.ready_of(task);
   const Place ready = ready_place(others, place, task.rules.priority);
   if (is_due && would_spill(others, ready)) {
@@ -70,34 +82,32 @@ bool Engine::wants_in_memory(Queue& queue, const Place& place, const Task& task,
   // at hand.
   if (place > queue.cut_to && !(is_due && is_more_urgent(others, ready))) return false;
   if (!is_full() || make_room()) return is_due || place <= queue.cut_to;
-  shrink_window();
+  shrink();
   return place <= loaded_to_;
 }
 
-/// Loads a page behind the window. Where there is no room for a task, its queue is cut if it has
-/// most of the memory; for the others room is made, so that the page waits for no queue's tasks.
-Result<void> Engine::load_page() {
+Result<void> LoadWindow::load_page() {
   const WallTime until =
-      std::max(WallTime{time_.wall_now() + options_.window}, loaded_to_.at + milliseconds{1});
-  Result<TaskPage> page = store_.read(loaded_to_, last_at(Lane::due, until), kPageTasks);
-  if (!page) return stop_acknowledging(std::move(page).error());
-  for (const Place& damaged : page->damaged) set_aside(damaged);
-  if (stopped_by_) return *stopped_by_;
+      std::max(WallTime{parts_.time.wall_now() + length_}, loaded_to_.at + milliseconds{1});
+  Result<TaskPage> page = parts_.store.read(loaded_to_, last_at(Lane::due, until), kPageTasks);
+  if (!page) return parts_.writer.stop(std::move(page).error());
+  for (const Place& damaged : page->damaged) parts_.records.set_aside(damaged);
+  if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   is_out_of_room_ = false;
   Place to{.lane = Lane::due, .at = until, .id = kLastId};
   if (page->more) to = page->tasks.back().place;
   for (const auto& [place, task] : page->tasks) {
-    Queue& queue = queue_of(task.queue);
+    Queue& queue = parts_.queues.queue_of(task.queue);
     if (queue.is_cut()) continue;
-    const Deadline deadline = dated(task.due_at);
-    const bool is_due = deadline.tick <= time_.now();
+    const Deadline deadline = parts_.time.dated(task.due_at);
+    const bool is_due = deadline.tick <= parts_.time.now();
     const bool is_large = room_for_pages() == 0 && queue.loaded >= good_part();
     const ReadyTasks& others = queue.ready_of(task);
     if ((is_due && would_spill(others, ready_place(others, place, task.rules.priority))) ||
         (is_large && (&queue == largest_queue(&Queue::in_memory) || !make_room()))) {
       cut(queue, place);
     } else if (room_for_pages() > 0 || make_room()) {
-      load(task, place, deadline);
+      parts_.tasks.load(task, place, deadline);
     } else {
       is_out_of_room_ = true;
       to = before(place);
@@ -111,11 +121,11 @@ Result<void> Engine::load_page() {
 
 /// Gives the scheduled tasks that are due last back to the disk, so that new ones that are due
 /// before them have room. What is ready or leased stays, and with it the window up to its places.
-void Engine::shrink_window() {
-  if (time_.now() < next_shrink_) return;
+void LoadWindow::shrink() {
+  if (parts_.time.now() < next_shrink_) return;
   Place kept = begin_of(Lane::due);  // the window reaches at least so far
   std::vector<Place> scheduled;
-  loaded_.for_each([&](const LoadedTask& task) {
+  parts_.tasks.for_each([&](const LoadedTask& task) {
     if (task.state == TaskState::scheduled) {
       scheduled.push_back(task.place);
     } else if (task.place.lane == Lane::due) {
@@ -130,49 +140,52 @@ void Engine::shrink_window() {
       more_stored_ = true;
       drop_cuts();
     }
-    next_shrink_ = time_.tick_after(kShrinkPause);
+    next_shrink_ = parts_.time.tick_after(kShrinkPause);
     return;
   }
   const auto first_out = scheduled.end() - static_cast<std::ptrdiff_t>(
                                                (scheduled.size() + kShrinkPart - 1) / kShrinkPart);
   std::ranges::nth_element(scheduled, first_out);
-  for (auto out = first_out; out != scheduled.end(); ++out) unload(*find_loaded(out->id));
+  for (auto out = first_out; out != scheduled.end(); ++out)
+    parts_.tasks.unload(*parts_.tasks.find_loaded(out->id));
   for (auto in = scheduled.begin(); in != first_out; ++in) kept = std::max(kept, *in);
   loaded_to_ = kept;
   more_stored_ = true;
   drop_cuts();
 }
 
-/// One step at least of what the memory needs, if it needs any: the next page, tasks behind a cut,
-/// ready tasks to their lane. More for as long as the turn has taken so far, so that all this keeps
-/// up with the load, and requests wait at most twice as long. Who waits for a task that becomes due
-/// meanwhile waits for one step.
-Result<void> Engine::tend_memory(MonotonicTime turn_start, Load load) {
-  const MonotonicTime start = clock_.now();
-  const bool may_move = !gives_way(load);
-  const auto most = std::min<MonotonicTime::duration>(start - turn_start, kMostTending);
-  do {
-    const bool has_page = wants_page();
-    if (has_page) TRY(load_page());
-    const Queue* const behind = next_behind_cut();
-    const bool may_load = ready_count_ < ready_room() && room_for_pages() > 0;
-    if (may_move && ready_count_ > ready_room()) {
-      TRY(spill_ready());
-    } else if (behind != nullptr && (may_move || may_load)) {
-      TRY(load_behind_cut(behind->cut_to));
-    } else if (!has_page) {
-      break;
-    }
-    if (!has_waits() && delivery_wait_ == nullptr) continue;
-    serve_due();
-    TRY(commit());
-  } while (clock_.now() - start < most);
-  return ok();
+Result<bool> LoadWindow::tend(Moves moves) {
+  const bool has_page = wants_page();
+  if (has_page) TRY(load_page());
+  const Queue* const behind = next_behind_cut();
+  const bool may_move = moves == Moves::may_be_made;
+  const bool may_load = parts_.tasks.ready() < ready_room() && room_for_pages() > 0;
+  if (may_move && parts_.tasks.ready() > ready_room()) {
+    TRY(spill_ready());
+    return true;
+  }
+  if (behind != nullptr && (may_move || may_load)) {
+    TRY(load_behind_cut(behind->cut_to));
+    return true;
+  }
+  return has_page;
 }
 
-/// Whether moves to the ready lanes wait for the end of a storm: not for ever, nor while the memory
-/// is short.
-bool Engine::gives_way(Load load) {
+bool LoadWindow::has_work() const {
+  return parts_.tasks.ready() > ready_room() || wants_page() || next_behind_cut() != nullptr;
+}
+
+std::optional<Tick> LoadWindow::next_work() const {
+  std::optional<Tick> next;
+  const auto take_earlier = [&next](Tick tick) { next = std::min(next.value_or(tick), tick); };
+  if (!is_out_of_room_ || room_for_pages() > 0) {
+    take_earlier(parts_.time.tick_at(loaded_to_.at - length_ / 2));
+  }
+  for (const Queue* queue : cut_queues_) take_earlier(parts_.time.tick_at(queue->cut_to.at));
+  return next;
+}
+
+bool LoadWindow::gives_way(Load load) {
   if (load == Load::usual || is_full() || is_out_of_room_ || waived_ == kMostWaived) {
     waived_ = 0;
     return false;
@@ -184,27 +197,31 @@ bool Engine::gives_way(Load load) {
 // ---- queues that are cut ----
 
 /// What a queue must have of the memory to be cut for the others.
-std::size_t Engine::good_part() const noexcept {
-  return std::max<std::size_t>(1, options_.max_loaded / kMemoryParts);
+std::size_t LoadWindow::good_part() const noexcept {
+  return std::max<std::size_t>(1, max_loaded_ / kMemoryParts);
 }
 
 /// The queue that has most in memory of what is counted; none when there is no queue. O(queues).
-Engine::Queue* Engine::largest_queue(std::size_t (Queue::*count)() const noexcept) const {
+Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) const {
   Queue* largest = nullptr;
-  for (const auto& [name, queue] : queues_) {
+  for (const auto& [name, queue] : parts_.queues) {
     if (largest == nullptr || (*queue.*count)() > (*largest.*count)()) largest = queue.get();
   }
   return largest;
 }
 
 /// Tasks of the queue at `place` or behind need not be in memory any more.
-void Engine::cut(Queue& queue, const Place& place) {
+void LoadWindow::cut(Queue& queue, const Place& place) {
   if (!queue.is_cut()) cut_queues_.push_back(&queue);
   queue.cut_to = std::min(queue.cut_to, before(place));
 }
 
+void LoadWindow::forget_cut(Queue& queue) {
+  if (std::exchange(queue.cut_to, kNotCut) != kNotCut) std::erase(cut_queues_, &queue);
+}
+
 /// The window has no end but its own for queues whose cut it does not reach.
-void Engine::drop_cuts() {
+void LoadWindow::drop_cuts() {
   std::erase_if(cut_queues_, [this](Queue* queue) {
     if (queue->cut_to < loaded_to_) return false;
     queue->cut_to = kNotCut;
@@ -215,17 +232,18 @@ void Engine::drop_cuts() {
 /// Gives scheduled tasks behind their queue's cut back to the disk until there is room for one;
 /// cuts the queue that has most of them if there are none. False: no queue has a good part of the
 /// memory that can be given back.
-bool Engine::make_room() {
+bool LoadWindow::make_room() {
   for (bool is_cut = false;; is_cut = true) {
-    while (sweep_at_ < loaded_.index_limit()) {
-      const std::size_t before_sweep = loaded_.size();
-      const std::uint32_t end = std::min(sweep_at_ + kSweepSlots, loaded_.index_limit());
+    while (sweep_at_ < parts_.tasks.slot_limit()) {
+      const std::size_t before_sweep = parts_.tasks.size();
+      const std::uint32_t end = std::min(sweep_at_ + kSweepSlots, parts_.tasks.slot_limit());
       for (; sweep_at_ < end; ++sweep_at_) {
-        LoadedTask* const task = loaded_.find(sweep_at_);
+        LoadedTask* const task = parts_.tasks.at(sweep_at_);
         if (task == nullptr || task->state != TaskState::scheduled) continue;
-        if (task->place.lane == Lane::due && task->place > task->queue->cut_to) unload(*task);
+        if (task->place.lane == Lane::due && task->place > task->queue->cut_to)
+          parts_.tasks.unload(*task);
       }
-      if (loaded_.size() < before_sweep) return true;
+      if (parts_.tasks.size() < before_sweep) return true;
     }
     if (is_cut || !cut_largest()) return false;
     sweep_at_ = 0;
@@ -234,14 +252,15 @@ bool Engine::make_room() {
 
 /// Cuts off the last part of what the queue with most scheduled tasks has in memory, as far as a
 /// sample can tell.
-bool Engine::cut_largest() {
+bool LoadWindow::cut_largest() {
   Queue* const largest = largest_queue(&Queue::scheduled);
   if (largest == nullptr || largest->scheduled() < good_part()) return false;
   std::vector<Place> sample;
   // Odd, so that queues that take turns are met alike; all of them if the sample met none.
-  for (std::uint32_t step = (loaded_.index_limit() / kCutSamples) | 1u; sample.empty(); step = 1) {
-    for (std::uint32_t at = 0; at < loaded_.index_limit(); at += step) {
-      const LoadedTask* const task = loaded_.find(at);
+  for (std::uint32_t step = (parts_.tasks.slot_limit() / kCutSamples) | 1u; sample.empty();
+       step = 1) {
+    for (std::uint32_t at = 0; at < parts_.tasks.slot_limit(); at += step) {
+      const LoadedTask* const task = parts_.tasks.at(at);
       if (task == nullptr || task->state != TaskState::scheduled) continue;
       if (task->queue == largest) sample.push_back(task->place);
     }
@@ -253,22 +272,18 @@ bool Engine::cut_largest() {
   return true;
 }
 
-bool Engine::is_overdue(const Queue& queue) const noexcept {
-  return time_.tick_at(queue.cut_to.at) <= time_.now();
-}
-
 /// The queue whose tasks behind its cut come first, of those that are due there, one that has
 /// little ready at hand before the others; of all, when there is room and the window has all it
 /// wants.
-Engine::Queue* Engine::next_behind_cut() const {
-  if (stopped_by_ || !staging_.empty()) return nullptr;
+Queue* LoadWindow::next_behind_cut() const {
+  if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return nullptr;
   const bool has_room = room_for_pages() >= std::min(kPageTasks, good_part()) && !wants_page();
   const auto rank = [this](const Queue& queue) {
     return std::pair(!has_little_ready(queue), queue.cut_to);
   };
   Queue* next = nullptr;
   for (Queue* const queue : cut_queues_) {
-    if (!has_room && !is_overdue(*queue)) continue;
+    if (!has_room && parts_.time.tick_at(queue->cut_to.at) > parts_.time.now()) continue;
     if (next == nullptr || rank(*queue) < rank(*next)) next = queue;
   }
   return next;
@@ -276,29 +291,29 @@ Engine::Queue* Engine::next_behind_cut() const {
 
 /// Reads on in the due order behind a queue's cut, for all queues cut there or later, whose tasks
 /// up to their cuts are in memory. Those that are due and can't be loaded move to their ready lane.
-Result<void> Engine::load_behind_cut(const Place& from) {
-  const Result<TaskPage> page =
-      store_.read(from, loaded_to_, ready_count_ < ready_room() ? kPageTasks : kMoveTasks);
-  if (!page) return stop_acknowledging(page.error());
-  for (const Place& damaged : page->damaged) set_aside(damaged);
-  if (stopped_by_) return *stopped_by_;
+Result<void> LoadWindow::load_behind_cut(const Place& from) {
+  const Result<TaskPage> page = parts_.store.read(
+      from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : kMoveTasks);
+  if (!page) return parts_.writer.stop(page.error());
+  for (const Place& damaged : page->damaged) parts_.records.set_aside(damaged);
+  if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   std::vector<const Queue*> held_up;
   const auto goes_on = [&](const Queue& queue) {
     return queue.is_cut() && queue.cut_to >= from &&
            std::ranges::find(held_up, &queue) == held_up.end();
   };
   for (const auto& [place, task] : page->tasks) {
-    Queue& queue = queue_of(task.queue);
-    if (!goes_on(queue) || find_loaded(place.id) != nullptr) continue;
-    const Deadline deadline = dated(task.due_at);
-    const bool is_due = deadline.tick <= time_.now();
+    Queue& queue = parts_.queues.queue_of(task.queue);
+    if (!goes_on(queue) || parts_.tasks.find_loaded(place.id) != nullptr) continue;
+    const Deadline deadline = parts_.time.dated(task.due_at);
+    const bool is_due = deadline.tick <= parts_.time.now();
     const bool has_room = room_for_pages() > 0;
     const ReadyTasks& others = queue.ready_of(task);
     const Place ready = ready_place(others, place, task.rules.priority);
     if (is_due && (!has_room || would_spill(others, ready))) {
       move_to_lane(queue, place, task);
     } else if (has_room) {
-      load(task, place, deadline);
+      parts_.tasks.load(task, place, deadline);
     } else {
       queue.cut_to = before(place);
       held_up.push_back(&queue);
@@ -309,80 +324,57 @@ Result<void> Engine::load_behind_cut(const Place& from) {
     if (goes_on(*queue)) queue->cut_to = std::max(queue->cut_to, to);
   }
   drop_cuts();
-  return write_moved();
+  return parts_.records.write_moved();
 }
 
 // ---- the ready lanes ----
 
-bool Engine::is_at_head(const ReadyTasks& ready, const LoadedTask& task) noexcept {
-  return !ready.is_spilled() || task.ready_place() <= ready.head_to;
-}
-
-std::size_t Engine::ready_room() const noexcept {
-  return std::max<std::size_t>(1, options_.max_loaded * kReadyParts / kMemoryParts);
-}
-
-Place Engine::ready_place(const ReadyTasks& ready, const Place& place,
-                          std::uint32_t priority) noexcept {
-  return {.lane = Lane::ready,
-          .queue = ready.lane,
-          .priority = priority,
-          .at = place.at,
-          .id = place.id};
-}
-
-bool Engine::is_more_urgent(const ReadyTasks& ready, const Place& place) noexcept {
-  return !ready.in_memory.empty() && place < (*ready.in_memory.rbegin())->ready_place();
+std::size_t LoadWindow::ready_room() const noexcept {
+  return std::max<std::size_t>(1, max_loaded_ * kReadyParts / kMemoryParts);
 }
 
 /// Ready tasks of each order of a queue that may be in memory however many the others have.
-std::size_t Engine::ready_part() const noexcept {
+std::size_t LoadWindow::ready_part() const noexcept {
   return std::max<std::size_t>(1, ready_room() / kMemoryParts);
 }
 
 /// In one of its orders: many in the one are of no use to who takes from the other.
-bool Engine::has_little_ready(const Queue& queue) const noexcept {
+bool LoadWindow::has_little_ready(const Queue& queue) const noexcept {
   return queue.ready.in_memory.size() < ready_part() ||
          (queue.had_webhooks && queue.webhooks.in_memory.size() < ready_part());
 }
 
 /// Whether a task that is due would have to leave the memory again at once.
-bool Engine::would_spill(const ReadyTasks& ready, const Place& place) const noexcept {
-  if (ready_count_ < ready_room() || is_more_urgent(ready, place)) return false;
+bool LoadWindow::would_spill(const ReadyTasks& ready, const Place& place) const noexcept {
+  if (parts_.tasks.ready() < ready_room() || is_more_urgent(ready, place)) return false;
   return ready.in_memory.size() >= ready_part();
 }
 
-/// What is behind a lane's head comes from the lane: `place` must not be at the head any more, or
-/// not yet. Requires: it is not counted among the tasks of the lane yet.
-void Engine::put_behind_head(ReadyTasks& ready, const Place& place) noexcept {
-  ready.head_to = ready.is_spilled() ? std::min(ready.head_to, before(place)) : before(place);
-}
-
 /// A task that is due moves from the due order to its ready lane, and is not loaded on the way.
-void Engine::move_to_lane(Queue& queue, const Place& from, const Task& task) {
+void LoadWindow::move_to_lane(Queue& queue, const Place& from, const Task& task) {
   ReadyTasks& ready = queue.ready_of(task);
   const Place to = ready_place(ready, from, task.rules.priority);
   put_behind_head(ready, to);
-  stage_put(queue, from, {.place = to, .task = task});
-  note_fired(task.id, queue, time_.tick_at(task.due_at), clock_.now());
+  parts_.records.put(queue, from, {.place = to, .task = task});
+  parts_.tasks.note_fired(task.id, queue, parts_.time.tick_at(task.due_at), parts_.clock.now());
   queue.had_webhooks |= !task.webhook.empty();
-  want_serving(queue);
+  parts_.turns.want_serving(queue);
 }
 
 /// The order with most ready tasks, of all queues, gives up its least urgent ones.
-Result<void> Engine::spill_ready() {
+Result<void> LoadWindow::spill_ready() {
   ReadyTasks* largest = nullptr;
-  for (const auto& [name, queue] : queues_) {
+  for (const auto& [name, queue] : parts_.queues) {
     for (ReadyTasks* const ready : {&queue->ready, &queue->webhooks}) {
       if (largest == nullptr || ready->in_memory.size() > largest->in_memory.size())
         largest = ready;
     }
   }
-  TRY(spill(*largest, std::min(kMoveTasks, ready_count_ - ready_room())));
-  return write_moved();
+  TRY(spill(*largest, std::min(kMoveTasks, parts_.tasks.ready() - ready_room())));
+  return parts_.records.write_moved();
 }
 
-Result<void> Engine::spill(ReadyTasks& ready, std::size_t count) {
+Result<void> LoadWindow::spill(ReadyTasks& ready, std::size_t count) {
   std::vector<LoadedTask*> out;
   const auto& tasks = ready.in_memory;
   for (auto it = tasks.rbegin(); it != tasks.rend() && out.size() < count; ++it) {
@@ -392,47 +384,94 @@ Result<void> Engine::spill(ReadyTasks& ready, std::size_t count) {
   for (LoadedTask* task : out) {
     if (task->place.lane != Lane::ready) to_move.push_back(task);
   }
-  Result<std::vector<Result<Task>>> records = read_all(to_move);
-  if (!records) return stop_acknowledging(std::move(records).error());
+  Result<std::vector<Result<Task>>> records = parts_.records.read_all(to_move);
+  if (!records) return parts_.writer.stop(std::move(records).error());
   // What is at its end now was not at the head before, or is no longer.
   put_behind_head(ready, out.back()->ready_place());
   for (std::size_t i = 0; i < to_move.size(); ++i) {
     if (!(*records)[i]) {
       std::erase(out, to_move[i]);
-      set_aside(*to_move[i]);
+      parts_.tasks.set_aside(*to_move[i]);
       continue;
     }
     const Place to = to_move[i]->ready_place();
-    stage_put(*to_move[i]->queue, to_move[i]->place,
-              {.place = to, .task = *std::move((*records)[i])});
+    parts_.records.put(*to_move[i]->queue, to_move[i]->place,
+                       {.place = to, .task = *std::move((*records)[i])});
   }
-  for (LoadedTask* task : out) unload(*task);
+  for (LoadedTask* task : out) parts_.tasks.unload(*task);
   return ok();
 }
 
-/// Loads a page of a ready lane behind its head. What the turn has taken from the lane is still
-/// in the page; a leased task may be behind the head and in memory.
-Result<void> Engine::load_head(Queue& queue, ReadyTasks& ready) {
+Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
+  while (true) {
+    if (!ready.in_memory.empty() && ready.is_at_head(**ready.in_memory.begin())) {
+      return *ready.in_memory.begin();
+    }
+    if (!ready.is_spilled()) return static_cast<LoadedTask*>(nullptr);
+    TRY(load_head(queue, ready));
+  }
+}
+
+/// What the turn has taken from the lane is still in the page; a leased task may be behind the head
+/// and in memory.
+Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   const Place end = end_of(Lane::ready, ready.lane);
-  ASSIGN_OR_RETURN(const TaskPage page, store_.read(ready.head_to, end, kHeadTasks));
+  ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(ready.head_to, end, kHeadTasks));
   for (const Place& damaged : page.damaged) {
     --queue.record.waiting;
     --ready.in_lane;
-    note_change(queue);
-    set_aside(damaged);
+    parts_.queues.note_change(queue);
+    parts_.records.set_aside(damaged);
   }
   for (const StoredTask& stored : page.tasks) {
     const TaskId id = stored.place.id;
-    if (staging_.find(id) != nullptr || find_loaded(id) != nullptr) continue;
-    load(stored.task, stored.place, dated(stored.task.due_at));
+    if (parts_.records.is_staged(id) || parts_.tasks.find_loaded(id) != nullptr) continue;
+    parts_.tasks.load(stored.task, stored.place, parts_.time.dated(stored.task.due_at));
   }
   ready.head_to = page.more && !page.tasks.empty() ? page.tasks.back().place : end;
   // Nothing is left behind the head.
   if (!page.more && ready.is_spilled()) {
     ready.in_lane = ready.loaded_from_lane;
-    note_change(queue);
+    parts_.queues.note_change(queue);
   }
   return ok();
+}
+
+// ---- checks ----
+
+bool LoadWindow::check(const StoredTask& stored) const {
+  const Place& place = stored.place;
+  const LoadedTask* const loaded = parts_.tasks.find_loaded(stored.task.id);
+  const bool is_loaded = loaded != nullptr;
+  Queue& queue = parts_.queues.queue_of(stored.task.queue);
+  switch (place.lane) {
+    case Lane::due:
+      DETENT_CHECK(stored.task.standing == Standing::live);
+      DETENT_CHECK(is_loaded ? place <= loaded_to_ : place > loaded_to_ || place > queue.cut_to);
+      break;
+    case Lane::ready:
+      DETENT_CHECK(stored.task.standing == Standing::live);
+      DETENT_CHECK(place.queue == queue.ready_of(stored.task).lane);
+      DETENT_CHECK(place.at == stored.task.due_at && place.priority == stored.task.rules.priority);
+      DETENT_CHECK(is_loaded || place > queue.ready_of(stored.task).head_to);
+      break;
+    case Lane::ended:
+      DETENT_CHECK(place > parts_.records.forgotten_to());
+      [[fallthrough]];
+    case Lane::dead:
+      DETENT_CHECK(!is_loaded && stored.task.standing != Standing::live);
+      break;
+  }
+  if (!is_loaded) return false;
+  DETENT_CHECK(loaded->place == place && loaded->due_at == stored.task.due_at);
+  DETENT_CHECK(loaded->payload_bytes == stored.task.payload.data.size());
+  DETENT_CHECK(loaded->has_webhook != stored.task.webhook.empty());
+  return true;
+}
+
+void LoadWindow::check(const Queue& queue) const {
+  DETENT_CHECK(std::ranges::count(cut_queues_, &queue) == (queue.is_cut() ? 1 : 0));
+  DETENT_CHECK(!queue.is_cut() || queue.cut_to < loaded_to_);
 }
 
 }  // namespace detent

@@ -1,0 +1,136 @@
+// Handing out: who gets which of the ready tasks, and when.
+//
+// A worker asks for tasks of a queue, or for the most urgent of several, and gets them at once or
+// waits; who waits comes first. The **deliverer** of webhooks, of which there is one, asks for what
+// goes to webhooks, of all queues. Which queue is next hand_out_turns.h says, what lets none go
+// LoadedTasks::allowance(). Each step hands out a bounded number of tasks.
+//
+// A hand-out stages nothing: a lease is memory. It is answered after the next commit all the same,
+// because the tasks may have been made since the last one.
+// Thread-compatible.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "detent/tick.h"
+#include "engine/answers.h"
+#include "engine/commit_writer.h"
+#include "engine/engine_time.h"
+#include "engine/engine_values.h"
+#include "engine/hand_out_turns.h"
+#include "engine/lateness_account.h"
+#include "engine/load_window.h"
+#include "engine/loaded_tasks.h"
+#include "engine/queue_book.h"
+#include "engine/task_news.h"
+#include "engine/waiting_workers.h"
+#include "task/request.h"
+
+namespace detent {
+
+class HandOut {
+ public:
+  /// What it works on; all must outlive it.
+  struct Parts {
+    const EngineTime& time;
+    const CommitWriter& writer;
+    QueueBook& queues;
+    HandOutTurns& turns;
+    TaskNews& news;
+    LatenessAccount& lateness;
+    TaskRecords& records;
+    LoadedTasks& tasks;
+    LoadWindow& window;
+    Answers& answers;
+  };
+  /// `shard` is in the number of every lease.
+  HandOut(Parts parts, std::uint64_t shard);
+  ~HandOut();
+  HandOut(const HandOut&) = delete;
+  HandOut& operator=(const HandOut&) = delete;
+
+  /// Leases are of this epoch from now on, and nobody has the name of a wait of an earlier one.
+  void begin(std::uint64_t epoch) noexcept;
+  /// A lease of an earlier epoch is taken up: its number is not given again.
+  void note_number(std::uint64_t number) noexcept;
+
+  // The verbs of engine.h of these names.
+
+  Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
+  Result<std::optional<ReadyHead>> next_ready(const LeaseRequest& request);
+  WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
+  void abandon_wait(WaitId id);
+  void end_waits();
+  Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request,
+                                                 const HeldWebhooks& held);
+  void lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
+                                DeliveriesDone done);
+  /// Leases a ready task, whose record this is.
+  LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
+
+  // The turn's part.
+
+  /// What limits held back until now comes again; whose time to wait is over is answered.
+  void end_times(Tick now);
+  /// Serves those who wait, as far as there is something ready, or a part of them.
+  void serve();
+  /// The store has failed: answers everyone who waits so.
+  void fail_waits(const Error& error);
+  /// How many workers wait.
+  std::size_t waiting() const noexcept { return waits_.size(); }
+  bool does_anyone_wait() const noexcept { return waiting() > 0 || delivery_wait_ != nullptr; }
+  /// Whether serve() may have something to do.
+  bool has_work() const noexcept {
+    return parts_.turns.has_to_serve() ||
+           (delivery_wait_ != nullptr && parts_.turns.to_deliver() > 0);
+  }
+  /// When end_times() has something to do.
+  std::optional<Tick> next_time() const;
+
+  void check_invariants() const { waits_.check_invariants(); }
+
+ private:
+  struct DeliveryWait;
+
+  // Whom to take from.
+  Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
+  Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
+  std::vector<Queue*> queues_of(const LeaseRequest& request) const;
+  Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait);
+
+  // What to take.
+  Result<std::vector<LeasedTask>> take_ready(Queue& queue, ReadyTasks& ready,
+                                             const LeaseRequest& request,
+                                             const LoadedTask* until = nullptr);
+  Result<std::vector<LeasedTask>> take_deliveries(Queue& queue, const LeaseRequest& request);
+  Result<std::vector<LeasedTask>> take_run(Queue& queue, const LeaseRequest& request);
+  std::size_t share_of(const Queue& queue) noexcept;
+
+  // Those who wait.
+  void serve_waits();
+  void serve_waits_before(const LeaseRequest& request);
+  std::size_t serve_next(Queue& queue);
+  void hold_back(Queue& queue);
+  void finish_wait(WorkerWait& wait, Result<std::vector<LeasedTask>> answer);
+  void serve_delivery_wait();
+  void end_delivery_wait(Result<std::vector<Delivery>> answer);
+
+  const Parts parts_;
+  const std::uint64_t shard_;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t last_lease_ = 0;  // LeaseToken::number
+
+  WaitingWorkers waits_;
+  std::unique_ptr<DeliveryWait> delivery_wait_;  // the deliverer, when it waits
+  bool is_deliverers_turn_ = false;              // whoever took last is served second
+  Tick shared_until_ = 0;  // workers of several queues were there of late: share_of()
+};
+
+}  // namespace detent

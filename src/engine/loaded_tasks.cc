@@ -1,0 +1,321 @@
+#include "engine/loaded_tasks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "detent/check.h"
+#include "task/lifecycle.h"
+
+namespace detent {
+namespace {
+
+constexpr std::size_t kManyBuckets = 10'000;
+
+}  // namespace
+
+Error no_such_task(TaskId id) {
+  return Error{ErrorCode::not_found, "there is no task " + to_string(id), "id"};
+}
+
+Error not_allowed(TaskId id, TaskState state) {
+  const std::string what = state == TaskState::leased
+                               ? " is leased: complete it, or wait for its lease to end"
+                               : " has ended: it is " + std::string(to_string(state));
+  return Error{ErrorCode::conflict, "task " + to_string(id) + what, "id"};
+}
+
+LoadedTasks::LoadedTasks(Parts parts, std::size_t most_leased)
+    : parts_(parts), most_leased_(most_leased), wheel_(parts.time.now()) {}
+
+// ---- coming and going ----
+
+void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
+  LoadedTask& loaded = tasks_.emplace();
+  const bool is_new = by_id_.emplace(place.id.value, &loaded).second;
+  DETENT_CHECK(is_new);
+  loaded.place = place;
+  loaded.due_at = deadline.due_at;
+  loaded.created_at = task.created_at;
+  loaded.tick = deadline.tick;
+  loaded.queue = &parts_.queues.queue_of(task.queue);
+  ++loaded.queue->loaded;
+  loaded.priority = task.rules.priority;
+  loaded.attempts = task.attempts;
+  loaded.payload_bytes = static_cast<std::uint32_t>(task.payload.data.size());
+  loaded.follows_wall = deadline.follows_wall;
+  loaded.has_key = !task.key.empty();
+  loaded.has_webhook = !task.webhook.empty();
+  loaded.queue->had_webhooks |= loaded.has_webhook;
+  if (place.lane == Lane::ready) {
+    // It fired before, and nobody took it; how much of that time it was held back is not known.
+    loaded.ready_since = std::max(parts_.time.when(loaded.tick), parts_.lateness.opened_at());
+    ++loaded.ready_tasks().loaded_from_lane;
+    ++loaded_from_lanes_;
+    enter_ready(loaded);
+  } else if (loaded.tick <= parts_.time.now()) {
+    become_ready(loaded);
+  } else {
+    wheel_.schedule(loaded.index, loaded.tick);
+  }
+}
+
+void LoadedTasks::unload(LoadedTask& task) {
+  Queue& queue = *task.queue;
+  if (task.state == TaskState::ready) leave_ready(task);
+  if (task.state == TaskState::leased) {
+    drop_lease(task);
+    parts_.turns.want_serving(queue);
+  }
+  if (task.place.lane == Lane::ready) {
+    --task.ready_tasks().loaded_from_lane;
+    --loaded_from_lanes_;
+  }
+  --queue.loaded;
+  wheel_.cancel(task.index);
+  by_id_.erase(task.id().value);
+  tasks_.erase(task.index);
+  // A map keeps the buckets of its fullest time. Seldom enough to cost O(1) a task.
+  const std::size_t buckets = by_id_.bucket_count();
+  if (buckets > kManyBuckets && by_id_.size() < buckets / 8) by_id_.rehash(0);
+}
+
+void LoadedTasks::set_aside(LoadedTask& task) {
+  const Place place = task.place;
+  Queue& queue = *task.queue;
+  parts_.records.uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
+  if (place.lane == Lane::ready) --task.ready_tasks().in_lane;
+  parts_.queues.note_change(queue);
+  unload(task);
+  parts_.records.set_aside(place);
+}
+
+// ---- time ----
+
+std::vector<LoadedTask*> LoadedTasks::fire(Tick now, std::size_t limit, MonotonicTime until) {
+  std::vector<LoadedTask*> ran_out;
+  const auto fire_task = [&](std::uint32_t index) {
+    LoadedTask& task = tasks_[index];
+    if (task.state == TaskState::leased) {
+      ran_out.push_back(&task);
+    } else {
+      become_ready(task);
+    }
+  };
+  while (wheel_.advance(now, fire_task, limit).more && parts_.clock.now() < until) {
+  }
+  return ran_out;
+}
+
+void LoadedTasks::retime() {
+  tasks_.for_each([this](LoadedTask& task) {
+    if (task.state != TaskState::scheduled || !task.follows_wall) return;
+    task.tick = parts_.time.tick_at(task.due_at);
+    wheel_.schedule(task.index, task.tick);
+  });
+}
+
+void LoadedTasks::become_ready(LoadedTask& task) {
+  DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
+  const MonotonicTime now = parts_.clock.now();
+  note_fired(task.id(), *task.queue, task.tick, now);
+  task.ready_since = now;
+  task.held_before_ready = parts_.lateness.held_total(*task.queue, now);
+  enter_ready(task);
+}
+
+void LoadedTasks::note_fired(TaskId id, const Queue& queue, Tick tick, MonotonicTime now) {
+  ++parts_.news.counters().fired;
+  parts_.news.tell(id, queue, TaskEvent::ready, TaskState::ready);
+  parts_.lateness.note_fired(tick, now);
+}
+
+// ---- ready tasks, and leased ones ----
+
+void LoadedTasks::enter_ready(LoadedTask& task) {
+  task.state = TaskState::ready;
+  // Most often it is the one due last: looked for there first.
+  auto& ready = task.ready_tasks().in_memory;
+  ready.insert(ready.end(), &task);
+  ++ready_;
+  latest_ready_ = std::max(latest_ready_, task.due_at);
+  if (task.is_urgent()) {
+    ++task.queue->urgent;
+    ++urgent_;
+  }
+  parts_.turns.want_serving(*task.queue);
+}
+
+void LoadedTasks::leave_ready(LoadedTask& task) {
+  task.ready_tasks().in_memory.erase(&task);
+  --ready_;
+  if (!task.is_urgent()) return;
+  --task.queue->urgent;
+  --urgent_;
+}
+
+void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
+  LoadedTask& task = *lease.task;
+  leave_ready(task);
+  task.state = TaskState::leased;
+  task.lease = number;
+  ++task.queue->leased;
+  wheel_.schedule(task.index, until);
+  const bool is_new = leases_.emplace(number, std::move(lease)).second;
+  DETENT_CHECK(is_new);
+  note_limits(*task.queue);
+}
+
+void LoadedTasks::drop_lease(const LoadedTask& task) {
+  leases_.erase(task.lease);
+  --task.queue->leased;
+  note_limits(*task.queue);
+}
+
+void LoadedTasks::give_back(LoadedTask& task) {
+  DETENT_CHECK(next_state(task.state, TaskVerb::release) == TaskState::ready);
+  wheel_.cancel(task.index);
+  drop_lease(task);
+  task.tick = parts_.time.now();
+  task.ready_since = parts_.clock.now();
+  task.held_before_ready = parts_.lateness.held_total(*task.queue, task.ready_since);
+  enter_ready(task);
+}
+
+std::size_t LoadedTasks::allowance(const Queue& queue) const {
+  const QueueSettings& settings = queue.record.settings;
+  if (settings.paused || parts_.time.now() < queue.paused_until) return 0;
+  std::size_t left = most_leased_ - std::min(most_leased_, leases_.size());
+  if (settings.concurrency) {
+    left = std::min(
+        left, *settings.concurrency - std::min<std::size_t>(*settings.concurrency, queue.leased));
+  }
+  if (settings.rate) {
+    left = std::min<std::size_t>(left, queue.rate.left(*settings.rate, parts_.time.now()));
+  }
+  return left;
+}
+
+const Lease* LoadedTasks::find_lease(LeaseToken token) const noexcept {
+  const auto it = leases_.find(token.number);
+  return it == leases_.end() || it->second.epoch != token.epoch ? nullptr : &it->second;
+}
+
+// ---- finding and reading ----
+
+LoadedTask* LoadedTasks::find_loaded(TaskId id) const noexcept {
+  const auto it = by_id_.find(id.value);
+  return it == by_id_.end() ? nullptr : it->second;
+}
+
+Result<FoundTask> LoadedTasks::find(TaskId id) {
+  if (LoadedTask* loaded = find_loaded(id)) {
+    const Place place = loaded->place;
+    ASSIGN_OR_RETURN(Task task, read(*loaded));
+    return FoundTask{.stored = {place, std::move(task)}, .state = loaded->state, .loaded = loaded};
+  }
+  ASSIGN_OR_RETURN(std::optional<StoredTask> stored, parts_.records.find(id));
+  if (!stored) return no_such_task(id);
+  const TaskState state = state_on_disk(stored->task);
+  return FoundTask{.stored = *std::move(stored), .state = state};
+}
+
+Result<Task> LoadedTasks::read(LoadedTask& task) {
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all({&task}));
+  if (!records.front()) set_aside(task);
+  return std::move(records.front());
+}
+
+TaskState LoadedTasks::state_on_disk(const Task& task) const {
+  switch (task.standing) {
+    case Standing::dead:
+      return TaskState::dead;
+    case Standing::completed:
+      return TaskState::completed;
+    case Standing::cancelled:
+      return TaskState::cancelled;
+    case Standing::live:
+      break;
+  }
+  return task.due_at <= parts_.time.wall_now() ? TaskState::ready : TaskState::scheduled;
+}
+
+TaskState LoadedTasks::state_of(const StoredTask& stored) const {
+  const LoadedTask* const loaded = find_loaded(stored.place.id);
+  return loaded != nullptr ? loaded->state : state_on_disk(stored.task);
+}
+
+// ---- checks ----
+
+bool LoadedTasks::would_be_stuck(LoadedTask& task) const {
+  switch (task.state) {
+    case TaskState::scheduled:
+      return !wheel_.is_pending(task.index);
+    case TaskState::ready:
+      return !task.ready_tasks().in_memory.contains(&task);
+    case TaskState::leased: {
+      const auto lease = leases_.find(task.lease);
+      return !wheel_.is_pending(task.index) || lease == leases_.end() ||
+             lease->second.task != &task;
+    }
+    case TaskState::dead:
+    case TaskState::completed:
+    case TaskState::cancelled:
+      break;
+  }
+  return true;  // these are never in memory
+}
+
+void LoadedTasks::check_invariants() const {
+  wheel_.check_invariants();
+  tasks_.check_invariants();
+  DETENT_CHECK(tasks_.size() == by_id_.size());
+  std::size_t timers = 0;
+  tasks_.for_each([&](const LoadedTask& task) {
+    const bool has_timer = task.state != TaskState::ready;
+    DETENT_CHECK(wheel_.is_pending(task.index) == has_timer);
+    if (has_timer) ++timers;
+  });
+  DETENT_CHECK(timers == wheel_.size());
+  std::size_t ready = 0;
+  std::size_t leased = 0;
+  std::size_t urgent = 0;
+  for (const auto& entry : parts_.queues) {
+    const Queue* const queue = entry.second.get();
+    ready += queue->ready_in_memory();
+    leased += queue->leased;
+    std::uint64_t loaded = 0;
+    tasks_.for_each([&](const LoadedTask& task) {
+      if (task.queue == queue) ++loaded;
+    });
+    DETENT_CHECK(loaded == queue->loaded);
+    std::size_t of_queue = 0;
+    for (const ReadyTasks* const tasks : {&queue->ready, &queue->webhooks}) {
+      of_queue += check_ready(*queue, *tasks);
+    }
+    DETENT_CHECK(queue->urgent == of_queue);
+    urgent += queue->urgent;
+  }
+  DETENT_CHECK(urgent == urgent_);
+  DETENT_CHECK(ready == ready_ && leased == leases_.size());
+  for (const auto& [number, lease] : leases_) {
+    DETENT_CHECK(lease.task->state == TaskState::leased && lease.task->lease == number);
+  }
+}
+
+/// One order of a queue. Returns how many of it are urgent.
+std::size_t LoadedTasks::check_ready(const Queue& queue, const ReadyTasks& ready) const {
+  const bool is_webhooks = &ready == &queue.webhooks;
+  std::uint64_t from_lane = 0;
+  tasks_.for_each([&](const LoadedTask& task) {
+    if (task.queue != &queue || task.has_webhook != is_webhooks) return;
+    if (task.place.lane == Lane::ready) ++from_lane;
+  });
+  DETENT_CHECK(from_lane == ready.loaded_from_lane && from_lane <= ready.in_lane);
+  for (const LoadedTask* task : ready.in_memory) {
+    DETENT_CHECK(task->state == TaskState::ready && task->queue == &queue);
+    DETENT_CHECK(task->has_webhook == is_webhooks);
+  }
+  return static_cast<std::size_t>(std::ranges::count_if(ready.in_memory, &LoadedTask::is_urgent));
+}
+
+}  // namespace detent

@@ -1,0 +1,142 @@
+// A queue in memory: its record, its ready tasks, the workers that wait for them, and where it
+// stands in the engine's rings.
+//
+// The ready tasks are in two orders, those with a webhook of their own and the others, each with a
+// lane of its own on disk and the head of that lane in memory. So a setting of the queue moves no
+// task, and neither kind hides the other (hand_out_turns.h says who takes which).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "detent/tick.h"
+#include "engine/hand_out_rate.h"
+#include "engine/held_time.h"
+#include "engine/loaded_task.h"
+#include "store/store.h"
+#include "task/task.h"
+
+namespace detent {
+
+struct WorkerWait;
+/// Names a wait of a worker; never used again.
+using WaitId = std::uint64_t;
+
+/// The end of the load window of a queue that is not cut, as far as it is the queue's own.
+inline constexpr Place kNotCut = end_of(Lane::due);
+
+/// What of the queues' records is counted for all queues together.
+struct QueueCounts {
+  std::uint64_t waiting = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t in_lanes = 0;
+};
+
+/// One of the two orders of a queue's ready tasks.
+struct ReadyTasks {
+  explicit ReadyTasks(std::uint64_t& in_lane_of_record) noexcept : in_lane(in_lane_of_record) {}
+
+  std::uint64_t& in_lane;  // tasks in the lane, as the queue's record counts them
+  std::uint32_t lane = 0;  // its number, which is Place::queue
+  std::set<LoadedTask*, ReadyOrder> in_memory;
+  Place head_to = {};                  // invariant 1 of load_window.h; in the lane
+  std::uint64_t loaded_from_lane = 0;  // tasks in memory whose place is in the lane
+
+  /// Starts with an empty head.
+  void begin(std::uint32_t number) noexcept {
+    lane = number;
+    head_to = begin_of(Lane::ready, number);
+  }
+  /// How many there are on disk only.
+  std::uint64_t spilled() const noexcept { return in_lane - loaded_from_lane; }
+  bool is_spilled() const noexcept { return in_lane > loaded_from_lane; }
+  bool empty() const noexcept { return in_memory.empty() && !is_spilled(); }
+  /// Whether nothing on disk comes before this ready task of theirs.
+  bool is_at_head(const LoadedTask& task) const noexcept {
+    return !is_spilled() || task.ready_place() <= head_to;
+  }
+};
+
+struct Queue {
+  explicit Queue(std::string queue_name) { record.queue = std::move(queue_name); }
+
+  // QueueBook's.
+  QueueRecord record;       // as staged; its number is 0 until there is something to store
+  QueueCounts counted;      // of the record, in the sums of all queues
+  bool is_changed = false;  // since the last commit
+
+  // HandOutTurns'.
+  bool to_serve = false;        // is in the ring of the workers
+  bool to_deliver = false;      // is in the ring of the deliverer
+  std::uint64_t held_turn = 0;  // is held for the deliverer, unless 0
+  Tick serve_at = 0;            // is held back by a limit until then, unless 0
+
+  // LoadedTasks' and the LoadWindow's.
+  bool had_webhooks = false;  // tasks with one of their own, since the start
+  std::size_t loaded = 0;     // tasks in memory: scheduled, ready and leased ones
+  std::uint64_t leased = 0;
+  std::uint64_t accepted = 0;  // since the start
+  std::size_t urgent = 0;      // ready in memory, before the default priority
+  Place cut_to = kNotCut;      // where its window ends, if not with the others'
+  ReadyTasks ready{record.in_ready_lane};
+  ReadyTasks webhooks{record.in_webhook_lane};  // with one of their own
+
+  // Its limits, and who waits for it.
+  Tick paused_until = 0;
+  std::chrono::milliseconds pause{0};  // how long that was, when it began
+  HandOutRate rate;
+  HeldTime held;                        // by its own limits
+  std::map<WaitId, WorkerWait*> waits;  // in the order in which they came
+
+  void set_number(std::uint32_t number) noexcept {
+    record.number = number;
+    ready.begin(number);
+    webhooks.begin(number | kWebhookLane);
+  }
+  ReadyTasks& ready_of(const Task& task) noexcept {
+    return task.webhook.empty() ? ready : webhooks;
+  }
+  /// Requires: the place is in a ready lane.
+  ReadyTasks& ready_at(const Place& place) noexcept {
+    return (place.queue & kWebhookLane) == 0 ? ready : webhooks;
+  }
+  /// Whether there is a ready task for workers, or one for the deliverer.
+  bool has_work() const noexcept { return !record.settings.webhook && !ready.empty(); }
+  bool has_deliveries() const noexcept {
+    return !webhooks.empty() || (record.settings.webhook && !ready.empty());
+  }
+  /// Whether as many of its tasks are leased as may be.
+  bool awaits_a_lease() const noexcept {
+    return record.settings.concurrency && leased >= *record.settings.concurrency;
+  }
+  bool is_held() const noexcept { return held_turn != 0; }
+  bool is_cut() const noexcept { return cut_to != kNotCut; }
+  std::size_t in_memory() const noexcept { return loaded; }
+  std::size_t scheduled() const noexcept { return loaded - ready_in_memory() - leased; }
+  std::size_t ready_in_memory() const noexcept {
+    return ready.in_memory.size() + webhooks.in_memory.size();
+  }
+  /// In memory and on disk.
+  std::uint64_t ready_count() const noexcept {
+    return ready_in_memory() + ready.spilled() + webhooks.spilled();
+  }
+};
+
+inline ReadyTasks& LoadedTask::ready_tasks() const noexcept {
+  return has_webhook ? queue->webhooks : queue->ready;
+}
+
+inline Place LoadedTask::ready_place() const noexcept {
+  return {.lane = Lane::ready,
+          .queue = ready_tasks().lane,
+          .priority = priority,
+          .at = due_at,
+          .id = place.id};
+}
+
+}  // namespace detent

@@ -1,0 +1,104 @@
+#include "engine/queue_book.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "detent/check.h"
+
+namespace detent {
+
+Queue* QueueBook::find(const std::string& name) const noexcept {
+  const auto it = queues_.find(name);
+  return it == queues_.end() ? nullptr : it->second.get();
+}
+
+Result<Queue*> QueueBook::known(const std::string& name) const {
+  Queue* const queue = find(name);
+  if (queue == nullptr || queue->record.number == 0) {
+    return Error{ErrorCode::not_found, "there is no such queue", "queue"};
+  }
+  return queue;
+}
+
+Queue& QueueBook::queue_of(const std::string& name) {
+  std::unique_ptr<Queue>& queue = queues_[name];
+  if (queue == nullptr) queue = std::make_unique<Queue>(name);
+  return *queue;
+}
+
+Queue& QueueBook::restore(const QueueRecord& record) {
+  Queue& queue = queue_of(record.queue);
+  queue.record = record;
+  queue.set_number(record.number);
+  note_counts(queue);
+  return queue;
+}
+
+void QueueBook::note_change(Queue& queue) {
+  if (queue.record.number == 0) queue.set_number(++last_number_);
+  if (!std::exchange(queue.is_changed, true)) changed_.push_back(&queue);
+}
+
+void QueueBook::remove(Queue& queue) {
+  const std::string name = queue.record.queue;
+  if (std::ranges::find(removed_, name) == removed_.end()) removed_.push_back(name);
+  if (std::exchange(queue.is_changed, false)) std::erase(changed_, &queue);
+  queue.record = QueueRecord{.queue = name};
+  note_counts(queue);
+}
+
+void QueueBook::forget_if_unused(Queue& queue) {
+  if (queue.record.number != 0 || queue.to_serve || queue.serve_at != 0) return;
+  if (queue.waits.empty()) queues_.erase(queue.record.queue);
+}
+
+void QueueBook::take_changes(WriteBatch& batch) {
+  for (Queue* const queue : std::exchange(changed_, {})) {
+    queue->is_changed = false;
+    note_counts(*queue);
+    batch.queues.push_back(queue->record);
+  }
+  batch.removed_queues = std::exchange(removed_, {});
+}
+
+QueueCounts QueueBook::counts() const {
+  QueueCounts sums = counted_;
+  for (const Queue* const queue : changed_) recount(*queue, sums);
+  return sums;
+}
+
+/// Counts a queue in the sums as it is now, instead of as it was counted last.
+void QueueBook::recount(const Queue& queue, QueueCounts& sums) noexcept {
+  const QueueRecord& record = queue.record;
+  sums.waiting += record.waiting - queue.counted.waiting;
+  sums.dead += record.dead - queue.counted.dead;
+  sums.in_lanes += record.in_ready_lane + record.in_webhook_lane - queue.counted.in_lanes;
+}
+
+void QueueBook::note_counts(Queue& queue) noexcept {
+  recount(queue, counted_);
+  const QueueRecord& record = queue.record;
+  queue.counted = {.waiting = record.waiting,
+                   .dead = record.dead,
+                   .in_lanes = record.in_ready_lane + record.in_webhook_lane};
+}
+
+void QueueBook::check_invariants() const {
+  QueueCounts sums;
+  for (const auto& [name, queue] : queues_) {
+    const QueueRecord& record = queue->record;
+    DETENT_CHECK(record.queue == name && record.number <= last_number_);
+    const auto changes = std::ranges::count(changed_, queue.get());
+    DETENT_CHECK(changes == (queue->is_changed ? 1 : 0));
+    sums.waiting += queue->counted.waiting;
+    sums.dead += queue->counted.dead;
+    sums.in_lanes += queue->counted.in_lanes;
+    if (queue->is_changed) continue;
+    DETENT_CHECK(queue->counted.waiting == record.waiting && queue->counted.dead == record.dead);
+    DETENT_CHECK(queue->counted.in_lanes == record.in_ready_lane + record.in_webhook_lane);
+  }
+  DETENT_CHECK(sums.waiting == counted_.waiting && sums.dead == counted_.dead);
+  DETENT_CHECK(sums.in_lanes == counted_.in_lanes);
+}
+
+}  // namespace detent

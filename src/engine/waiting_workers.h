@@ -1,0 +1,71 @@
+// The workers that wait for a task, each for one queue or several, and for how long.
+//
+// A wait stands in the list of each of its queues (Queue::waits), in the order in which they came,
+// until it is taken out to be answered: with tasks, or with nothing when its time is over.
+// Thread-compatible.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/slab.h"
+#include "detent/dense_wheel.h"
+#include "detent/tick.h"
+#include "detent/unique_function.h"
+#include "engine/queue.h"
+#include "task/request.h"
+
+namespace detent {
+
+/// A worker that waits for a task.
+struct WorkerWait {
+  std::uint32_t index = 0;  // in the slab, and its timer's in the wheel
+  WaitId id = 0;
+  std::vector<Queue*> queues = {};
+  LeaseRequest request = {};
+  UniqueFunction<void(Result<std::vector<LeasedTask>>)> done = {};
+};
+
+class WaitingWorkers {
+ public:
+  explicit WaitingWorkers(Tick now) : wheel_(now) {}
+
+  /// Nobody waits with a name of before.
+  void begin_names(WaitId after) noexcept { last_id_ = after; }
+  WaitId next_name() noexcept { return ++last_id_; }
+  /// Waits under this name, and in the lists of these queues, until `until`.
+  void add(WaitId id, std::vector<Queue*> queues, LeaseRequest request,
+           UniqueFunction<void(Result<std::vector<LeasedTask>>)> done, Tick until);
+  /// Null when nobody waits under this name any more.
+  WorkerWait* find(WaitId id) const noexcept;
+  /// It waits no more: out of the lists of its queues. Answers it as it was.
+  WorkerWait take(WorkerWait& wait);
+
+  /// The names of those whose time is over, at most `limit`.
+  std::vector<WaitId> expired(Tick now, std::size_t limit);
+  std::optional<Tick> next_wakeup() const { return wheel_.next_wakeup(); }
+  /// Everyone's name.
+  std::vector<WaitId> all() const;
+  std::size_t size() const noexcept { return waits_.size(); }
+
+  /// From now on nobody may begin to wait: for a stop.
+  void end() noexcept { have_ended_ = true; }
+  bool have_ended() const noexcept { return have_ended_; }
+
+  /// Stops the process if slab, wheel and names do not agree.
+  void check_invariants() const;
+
+ private:
+  Slab<WorkerWait> waits_;  // its indices are the timers of the wheel
+  DenseWheel wheel_;        // waited long enough
+  std::unordered_map<WaitId, WorkerWait*> by_id_;
+  WaitId last_id_ = 0;
+  bool have_ended_ = false;
+};
+
+}  // namespace detent
