@@ -22,19 +22,17 @@ BeanstalkSession::BeanstalkSession(BeanstalkHub& hub, std::weak_ptr<net::Stream>
 // ---- the loop ----
 
 void BeanstalkSession::run(Engine& engine, std::vector<beanstalk::Input> inputs) {
-  batch_ = std::move(inputs);
-  next_ = 0;
+  batch_ = Batch{.inputs = std::move(inputs), .call = {}};
   go_on(engine);
 }
 
 void BeanstalkSession::go_on(Engine& engine) {
   Step step = Step::answered;
-  while (!is_closed_ && next_ < batch_.size() && out_.size() < kMaxReplyBytes) {
-    step = answer(engine, batch_[next_]);
+  while (!is_closed_ && batch_.has_next() && out_.size() < kMaxReplyBytes) {
+    step = answer(engine, batch_.inputs[batch_.next]);
     if (step == Step::after_sending || step == Step::waits) break;
     ++answers_;
-    ++next_;
-    is_counted_ = false;
+    batch_.go_to_next();
     if (step == Step::at_length) break;
   }
   if (!is_closed_ && step != Step::waits) flush(engine);
@@ -55,7 +53,7 @@ void BeanstalkSession::flush(Engine& engine) {
 }
 
 void BeanstalkSession::send() {
-  has_more_ = next_ < batch_.size();
+  has_more_ = batch_.has_next();
   if (!has_more_) batch_ = {};
   answers_ = 0;
   const std::shared_ptr<net::Stream> stream = stream_.lock();
@@ -76,9 +74,9 @@ BeanstalkSession::Step BeanstalkSession::say(Word word) {
 // ---- which one ----
 
 BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, beanstalk::Input& input) {
-  if (call_) return answer_call(engine);
+  if (batch_.call) return answer_call(engine);
   if (auto* const command = std::get_if<Command>(&input)) {
-    if (!std::exchange(is_counted_, true)) client_.count(*command);
+    if (!std::exchange(batch_.is_counted, true)) client_.count(*command);
     return answer(engine, *command);
   }
   const auto refusal = std::get<beanstalk::Refusal>(input);
@@ -101,18 +99,18 @@ BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, Command& command
     return Step::answered;
   }
   if (concern_of(command.verb) == Concern::other) return say(Word::internal_error);
-  call_ = client_.call_for(std::move(command));
+  batch_.call = client_.call_for(std::move(command));
   return answer_call(engine);
 }
 
 BeanstalkSession::Step BeanstalkSession::answer_call(Engine& engine) {
-  std::optional<JobAnswer> answer = verbs_.run(engine, *call_);
+  std::optional<JobAnswer> answer = verbs_.run(engine, *batch_.call);
   if (!answer) {
     if (go_on_later()) return Step::waits;
     answer = verbs_.break_off();
   }
-  client_.note(*call_, *answer);
-  call_.reset();
+  client_.note(*batch_.call, *answer);
+  batch_.call.reset();
   out_ += answer->reply;
   return Step::answered;
 }
@@ -166,8 +164,7 @@ void BeanstalkSession::wake(Result<std::vector<LeasedTask>> tasks) {
   } else {
     say(soon_ && *soon_ <= hub_.clock.now() ? Word::deadline_soon : Word::timed_out);
   }
-  ++next_;
-  is_counted_ = false;
+  batch_.go_to_next();
   send();
 }
 
@@ -191,7 +188,7 @@ void BeanstalkSession::close(Engine& engine) {
     engine.abandon_wait(wait_);
   }
   client_.close();
-  batch_.clear();
+  batch_ = {};
   give_back_some(engine);
 }
 

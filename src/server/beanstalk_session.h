@@ -51,6 +51,19 @@ class BeanstalkSession final : public BeanstalkHandler,
     after_sending,  // to be tried again when what was answered before has been sent
     waits,          // somebody will go on
   };
+  /// Commands that came together, and how far they are answered.
+  struct Batch {
+    std::vector<beanstalk::Input> inputs;
+    std::size_t next = 0;
+    bool is_counted = false;      // the next one, in the hub's commands
+    std::optional<JobCall> call;  // the next one, on its way
+
+    bool has_next() const noexcept { return next < inputs.size(); }
+    void go_to_next() noexcept {
+      ++next;
+      is_counted = false;
+    }
+  };
   using Command = beanstalk::Command;
   using Word = beanstalk::Word;
   using Timeout = std::optional<std::chrono::seconds>;
@@ -76,13 +89,10 @@ class BeanstalkSession final : public BeanstalkHandler,
   ServedClient client_;
   JobVerbs verbs_;
 
-  std::vector<beanstalk::Input> batch_;
-  std::size_t next_ = 0;         // in batch_
-  bool is_counted_ = false;      // that one, in the hub's commands
-  std::optional<JobCall> call_;  // that one, on its way
-  bool has_more_ = false;        // handed over to the I/O thread and back with send() and go_on()
-  std::string out_;              // answers that are not sent
-  std::size_t answers_ = 0;      // in out_
+  Batch batch_;
+  bool has_more_ = false;    // handed over to the I/O thread and back with send() and go_on()
+  std::string out_;          // answers that are not sent
+  std::size_t answers_ = 0;  // in out_
 
   bool is_closed_ = false;
   bool waits_ended_ = false;

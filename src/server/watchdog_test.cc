@@ -16,6 +16,23 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
+/// Hangs an engine in a command, which runs when the constructor is over, until end().
+class HangingCommand {
+ public:
+  explicit HangingCommand(EngineThread& engine) {
+    engine.post_end([this](Engine&) {
+      runs_.set_value();
+      ends_.get_future().wait();
+    });
+    runs_.get_future().wait();
+  }
+  void end() { ends_.set_value(); }
+
+ private:
+  std::promise<void> runs_;
+  std::promise<void> ends_;
+};
+
 /// A server with a watchdog of 10 s, so it speaks every 5 s, on a clock that only the test moves.
 class WatchdogTest : public ::testing::Test {
  public:
@@ -60,16 +77,10 @@ TEST_F(WatchdogTest, SpeaksAtHalfOfTheTimeWhileTheEngineAnswers) {
 TEST_F(WatchdogTest, IsSilentWhileTheEngineHangsAndSpeaksOnceWhenItGoesOn) {
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
   clock_.await_waiters(2);
-  std::promise<void> hangs;
-  std::promise<void> goes_on;
-  engine_.post_end([&](Engine&) {
-    hangs.set_value();
-    goes_on.get_future().wait();
-  });
-  hangs.get_future().wait();
+  HangingCommand hanging(engine_);
   for (int i = 0; i < 10; ++i) advance(5s, 1);
   EXPECT_TRUE(socket_.is_silent());
-  goes_on.set_value();
+  hanging.end();
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
   clock_.await_waiters(2);
   EXPECT_TRUE(socket_.is_silent());
@@ -80,18 +91,12 @@ TEST_F(WatchdogTest, IsSilentWhileTheEngineHangsAndSpeaksOnceWhenItGoesOn) {
 TEST_F(WatchdogTest, SpeaksThoughTheEngineIsFloodedWithCommands) {
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
   clock_.await_waiters(2);
-  std::promise<void> hangs;
-  std::promise<void> goes_on;
-  engine_.post_end([&](Engine&) {
-    hangs.set_value();
-    goes_on.get_future().wait();
-  });
-  hangs.get_future().wait();
+  HangingCommand hanging(engine_);
   for (int i = 0; i < 100; ++i) engine_.post_end([&](Engine&) { clock_.advance(1ms); });
   bool has_spoken = false;
   engine_.post_end([&](Engine&) { has_spoken = !socket_.is_silent(); });
   advance(5s, 1);  // it asks, behind all of them
-  goes_on.set_value();
+  hanging.end();
   clock_.await_waiters(2);
   EXPECT_TRUE(has_spoken) << "before the last of them ran";
 }
@@ -109,16 +114,10 @@ TEST_F(WatchdogTest, AStoreThatFailedIsNoReasonToBeKilled) {
 TEST_F(WatchdogTest, MayGoWhileTheEngineHangs) {
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
   clock_.await_waiters(2);
-  std::promise<void> hangs;
-  std::promise<void> goes_on;
-  engine_.post_end([&](Engine&) {
-    hangs.set_value();
-    goes_on.get_future().wait();
-  });
-  hangs.get_future().wait();
+  HangingCommand hanging(engine_);
   advance(5s, 1);
   watchdog_.reset();
-  goes_on.set_value();
+  hanging.end();
   EXPECT_EQ(socket_.next(), "WATCHDOG=1");
 }
 
