@@ -25,7 +25,8 @@ class CommitWriterTest : public ::testing::Test {
   WriteBatch batch() {
     WriteBatch batch;
     for (int i = 0; i < 2; ++i) {
-      Task task{.id = last_id_ = last_id_.next(), .queue = "q", .payload = {}};
+      last_id_ = last_id_.next();
+      Task task{.id = last_id_, .queue = "q", .payload = {}};
       const Place place{.lane = Lane::due, .at = task.due_at, .id = task.id};
       batch.puts.push_back({.from = std::nullopt, .to = {.place = place, .task = std::move(task)}});
     }

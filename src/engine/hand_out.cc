@@ -91,7 +91,8 @@ WaitId HandOut::lease_or_wait(const LeaseRequest& request, milliseconds wait, Le
   std::vector<Queue*> queues{&parts_.queues.queue_of(request.queue)};
   for (const std::string& name : request.other_queues)
     queues.push_back(&parts_.queues.queue_of(name));
-  waits_.add(id, queues, request, std::move(done), parts_.time.tick_after(wait));
+  waits_.add({.id = id, .queues = queues, .request = request, .done = std::move(done)},
+             parts_.time.tick_after(wait));
   // What is ready may be held back by a limit.
   for (Queue* const queue : queues) parts_.turns.want_serving(*queue);
   return id;
@@ -169,7 +170,8 @@ void HandOut::end_times(Tick now) {
 std::optional<Tick> HandOut::next_time() const {
   const std::optional<Tick> turn = parts_.turns.next_time();
   const std::optional<Tick> end = waits_.next_wakeup();
-  return turn && end ? std::min(*turn, *end) : turn ? turn : end;
+  if (!turn || !end) return turn ? turn : end;
+  return std::min(*turn, *end);
 }
 
 void HandOut::serve() {

@@ -20,6 +20,7 @@ void HandOutTurns::want_delivery(Queue& queue) {
 }
 
 Queue& HandOutTurns::take_to_serve() {
+  DETENT_CHECK(!to_serve_.empty());
   Queue& queue = *to_serve_.front();
   to_serve_.pop_front();
   queue.to_serve = false;
@@ -32,6 +33,7 @@ void HandOutTurns::take_to_serve(Queue& queue) {
 }
 
 Queue& HandOutTurns::take_to_deliver() {
+  DETENT_CHECK(!to_deliver_.empty());
   Queue& queue = *to_deliver_.front();
   to_deliver_.pop_front();
   queue.to_deliver = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,7 +91,8 @@ TEST(HandOutTurns, WhatWasHeldTogetherComesAgainInItsOrder) {
   }
   turns.release(*queues[2]);  // its webhook is about to change
   turns.release_held({});
-  for (const int i : {2, 0, 1, 3, 4}) EXPECT_EQ(&turns.take_to_deliver(), queues[i].get());
+  for (const std::size_t i : {2u, 0u, 1u, 3u, 4u})
+    EXPECT_EQ(&turns.take_to_deliver(), queues[i].get());
 }
 
 TEST(HandOutTurns, ATaskWithAWebhookOfItsOwnEndsAHold) {

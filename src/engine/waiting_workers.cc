@@ -6,16 +6,13 @@
 
 namespace detent {
 
-void WaitingWorkers::add(WaitId id, std::vector<Queue*> queues, LeaseRequest request,
-                         UniqueFunction<void(Result<std::vector<LeasedTask>>)> done, Tick until) {
-  WorkerWait& wait = waits_.emplace();
-  wait.id = id;
-  wait.queues = std::move(queues);
-  wait.request = std::move(request);
-  wait.done = std::move(done);
-  by_id_.emplace(id, &wait);
-  wheel_.schedule(wait.index, until);
-  for (Queue* const queue : wait.queues) queue->waits.emplace(id, &wait);
+void WaitingWorkers::add(WorkerWait wait, Tick until) {
+  WorkerWait& kept = waits_.emplace();
+  wait.index = kept.index;
+  kept = std::move(wait);
+  by_id_.emplace(kept.id, &kept);
+  wheel_.schedule(kept.index, until);
+  for (Queue* const queue : kept.queues) queue->waits.emplace(kept.id, &kept);
 }
 
 WorkerWait* WaitingWorkers::find(WaitId id) const noexcept {

@@ -38,9 +38,8 @@ class WaitingWorkers {
   /// Nobody waits with a name of before.
   void begin_names(WaitId after) noexcept { last_id_ = after; }
   WaitId next_name() noexcept { return ++last_id_; }
-  /// Waits under this name, and in the lists of these queues, until `until`.
-  void add(WaitId id, std::vector<Queue*> queues, LeaseRequest request,
-           UniqueFunction<void(Result<std::vector<LeasedTask>>)> done, Tick until);
+  /// Waits under its name, and in the lists of its queues, until `until`.
+  void add(WorkerWait wait, Tick until);
   /// Null when nobody waits under this name any more.
   WorkerWait* find(WaitId id) const noexcept;
   /// It waits no more: out of the lists of its queues. Answers it as it was.

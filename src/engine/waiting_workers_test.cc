@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace detent {
@@ -13,8 +13,7 @@ class WaitingWorkersTest : public ::testing::Test {
  protected:
   WaitId wait(std::vector<Queue*> queues, Tick until) {
     const WaitId id = waits_.next_name();
-    waits_.add(
-        id, std::move(queues), {.queue = "a"}, [](const auto& /*tasks*/) {}, until);
+    waits_.add({.id = id, .queues = std::move(queues), .request = {.queue = "a"}}, until);
     waits_.check_invariants();
     return id;
   }
