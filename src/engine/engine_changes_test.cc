@@ -124,6 +124,34 @@ TEST_F(EngineChangesTest, TellsOfEachTaskThatIsPurgedRestoredOrAway) {
   EXPECT_EQ(told(), Told{"3 scheduled→scheduled"});
 }
 
+TEST_F(EngineChangesTest, TellsThatALeaseOfAConnectionRanOut) {
+  schedule("q", 0ms);
+  ASSERT_EQ(engine_
+                ->lease({.queue = "q",
+                         .max = 1,
+                         .visibility_timeout = 1s,
+                         .worker = {},
+                         .run_out = RunOut::is_ready_again})
+                ->size(),
+            1u);
+  settle();
+  feed_.take();
+  advance(1s);
+  EXPECT_EQ(told(), (Told{"1 expired→ready", "1 ready→ready"}));
+}
+
+TEST_F(EngineChangesTest, TellsOfADeadTaskThatIsRestored) {
+  const TaskId id = schedule("q", 0ms);
+  EXPECT_EQ(engine_->bury(lease("q")[0].lease, "hopeless"), LeaseOutcome::dead);
+  settle();
+  const Task dead = engine_->get(id)->task;
+  open_on_a_new_disk();
+  feed_.take();
+  ASSERT_TRUE(engine_->restore(dead).value());
+  settle();
+  EXPECT_EQ(told(), Told{"1 scheduled→dead"});
+}
+
 TEST_F(EngineChangesTest, TellsWhatBecomesReadyAsItIsLoaded) {
   schedule("q", 1h);
   EXPECT_EQ(told(), Told{"1 scheduled→scheduled"});

@@ -68,6 +68,11 @@ TEST_F(EngineKeys, TheSecondAnswerIsTheTaskAsItIsNow) {
   EXPECT_EQ(view.task.key, "k");
 }
 
+TEST_F(EngineKeys, TheAnswersHaveNoPayload) {
+  EXPECT_EQ(engine_->schedule(keyed("q", 1h))->task.payload, Payload{});
+  EXPECT_EQ(engine_->schedule(keyed("q", 1h))->task.payload, Payload{});
+}
+
 TEST_F(EngineKeys, AReadyTaskIsFoundByItsKey) {
   const TaskId id = schedule(keyed("q", 0ms));
   expect_found(keyed("q", 0ms), id, TaskState::ready);

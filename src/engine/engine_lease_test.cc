@@ -268,6 +268,66 @@ TEST_F(EngineLease, ADamagedTaskDoesNotHideTheSoundOneBehindIt) {
   disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
   advance(1s);
   EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
+  engine_->check_invariants();
+}
+
+TEST_F(EngineLease, NorWhereOnlyOneMayBeLeased) {
+  set("q", {.concurrency = 1});
+  const TaskId damaged = schedule("q", 1s);
+  const TaskId sound = schedule("q", 1s);
+  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
+  advance(1s);
+  EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
+  engine_->check_invariants();
+}
+
+TEST_F(EngineLease, ADamagedTaskThatCannotBeSetAsideStopsTheEngine) {
+  const TaskId damaged = schedule("q", 1s);
+  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
+  advance(1s);
+  store_->fail_write(1, WriteFault::not_applied);
+  (void)engine_->lease({.queue = "q"});
+  EXPECT_TRUE(engine_->stopped_by());
+  EXPECT_EQ(engine_->lease({.queue = "q"}).error().code, ErrorCode::unavailable);
+}
+
+TEST_F(EngineLease, WhoDoesNotWantToWaitIsAnsweredInThisTurn) {
+  Waiting waiting;
+  wait_for(waiting, "q", 0ms);
+  EXPECT_EQ(waiting.answers, 1);
+  int answers = 0;
+  engine_->lease_or_wait({.queue = "q"}, 0ms, [&](const auto&) { ++answers; });
+  EXPECT_FALSE(engine_->has_waits());
+  ASSERT_TRUE(engine_->commit());
+  EXPECT_EQ(answers, 1);
+}
+
+TEST_F(EngineLease, AQueueOfAWaitThatWasAbandonedBeforeItsTurnIsForgotten) {
+  const Engine::WaitId id = engine_->lease_or_wait({.queue = "made-up"}, 1min, [](const auto&) {});
+  engine_->abandon_wait(id);
+  settle();
+  EXPECT_TRUE(engine_->stats().queues.empty());
+}
+
+TEST_F(EngineLease, WhatBecomesOfLeasesIsCounted) {
+  const auto counters = [this] { return engine_->stats().counters; };
+  schedule_many("q", 3);
+  complete(lease("q")[0].lease);
+  EXPECT_EQ(counters().completed, 1u);
+  fail(lease("q")[0].lease);
+  EXPECT_EQ(counters().failed, 1u);
+  EXPECT_EQ(engine_->bury(lease("q")[0].lease, "hopeless"), LeaseOutcome::dead);
+  EXPECT_EQ(counters().failed, 2u);
+  EXPECT_EQ(counters().leased, 3u);
+}
+
+// A byte in the middle of a character is no place to cut at; where all are, nothing is left.
+TEST_F(EngineLease, AnErrorThatIsNoTextIsCutToNothing) {
+  const TaskId id = schedule("q", 0ms);
+  const std::string error(kMaxErrorBytes + 1, '\x80');
+  ASSERT_TRUE(engine_->fail({.lease = lease("q")[0].lease, .error = error}));
+  settle();
+  EXPECT_EQ(engine_->get(id)->task.history.at(0).error, "");
 }
 
 TEST_F(EngineLease, AWorkerThatWaitsComesBeforeOneThatComesLater) {

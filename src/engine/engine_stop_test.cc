@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
@@ -216,7 +217,66 @@ TEST_F(EngineStop, ALongNameOfAWorkerIsCut) {
           .value()
           .at(0);
   stop_and_open();
+  const std::vector<KeyRecord> kept = memory_store_->read_keys(kNoQueue, "lease ", 9).value();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].key.size(), kMaxKeyBytes);
   EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
+}
+
+TEST_F(EngineStop, MoreLeasesThanAPageOutliveAStop) {
+  schedule_many("q", 2'001);
+  std::vector<LeasedTask> tasks;
+  for (const std::size_t count : {1'000U, 1'000U, 1U}) {
+    std::vector<LeasedTask> some = lease("q", count);
+    for (LeasedTask& task : some) tasks.push_back(std::move(task));
+  }
+  ASSERT_EQ(tasks.size(), 2'001u);
+  stop_and_open();
+  EXPECT_TRUE(lease("q").empty());
+  for (const LeasedTask& task : tasks) {
+    ASSERT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
+  }
+  settle();
+}
+
+TEST_F(EngineStop, AStartWithLessMemoryTakesUpNoMoreThanItMayLease) {
+  schedule_many("q", 3);
+  EXPECT_EQ(lease_count("q", 3), 3u);
+  options_.max_loaded = 4;  // of which a quarter may be leased
+  stop_and_open();
+  EXPECT_EQ(engine_->stats().all.leased, 1u);
+}
+
+TEST_F(EngineStop, ANameThatIsNoLeaseIsPassedOver) {
+  const TaskId id = schedule("q", 0ms);
+  ASSERT_TRUE(engine_->close());
+  const std::string prefix = "lease " + std::to_string(engine_->stats().epoch) + " ";
+  const auto key = [&](const std::string& text) {
+    return KeyRecord{.queue = kNoQueue,
+                     .key = prefix + text,
+                     .id = id,
+                     .content = ~std::uint64_t{0} >> 2,
+                     .expires_at = wall_now()};
+  };
+  WriteBatch batch;
+  batch.keys = {key("no-lease 17 w"), key("1-1 1x w"), key("1-1"), key("1-1 w")};
+  ASSERT_TRUE(memory_store_->write(batch, Durability::synced));
+  crash_and_open();
+  EXPECT_EQ(engine_->stats().all.leased, 0u);
+  EXPECT_EQ(lease_ids("q", 1), std::vector{id});
+}
+
+TEST_F(EngineStop, TheLeaseOfADamagedTaskDoesNotHoldUpTheStart) {
+  const TaskId damaged = schedule("q", 0ms);
+  const TaskId sound = schedule("q", 0ms);
+  const std::vector<LeasedTask> tasks = lease("q", 2);
+  ASSERT_TRUE(engine_->close());
+  disk_->flip_bit({.lane = Lane::due, .at = wall_now(), .id = damaged}, 100);
+  crash_and_open();
+  settle();
+  EXPECT_EQ(state_of(sound), TaskState::leased);
+  EXPECT_EQ(complete(tasks.at(0).lease), LeaseOutcome::conflict);
+  EXPECT_EQ(complete(tasks.at(1).lease), LeaseOutcome::done);
 }
 
 // Random stops, crashes, leases, ends and waits on two queues with memory for few: each lease that

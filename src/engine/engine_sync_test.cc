@@ -16,11 +16,12 @@ class EngineSync : public EngineFixture {
   ~EngineSync() override { engine_.reset(); }  // it uses the store below
 
  protected:
-  void open_with(milliseconds sync_interval) {
+  void open_with(milliseconds sync_interval) { open_with({.sync_interval = sync_interval}); }
+  void open_with(const EngineOptions& options) {
     open_on_a_new_disk();
     engine_.reset();
     counting_ = std::make_unique<CountingStore>(*store_, clock_);
-    engine_ = Engine::open(*counting_, clock_, {.sync_interval = sync_interval}).value();
+    engine_ = Engine::open(*counting_, clock_, options).value();
     counting_->empty_syncs = 0;  // of the start
     settle();
   }
@@ -179,6 +180,15 @@ TEST_F(EngineSync, NoIdIsGivenOutAgainWhateverAPowerCutMadeBeForgotten) {
   cut_power();
   EXPECT_EQ(state_of(last), std::nullopt);
   schedule_one();
+}
+
+TEST_F(EngineSync, AStopThatKeepsLeasesSyncsThem) {
+  open_with({.sync_interval = 10s, .keep_leases = true});
+  schedule("q", 0ms);
+  ASSERT_EQ(lease("q").size(), 1u);
+  EXPECT_EQ(writes().synced_commits, 0);
+  ASSERT_TRUE(engine_->close());
+  EXPECT_EQ(writes().synced_commits, 1);
 }
 
 TEST_F(EngineSync, AStartWhoseIdsCannotBeSetAsideFails) {

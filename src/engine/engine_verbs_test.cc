@@ -220,6 +220,7 @@ TEST_F(EngineVerbs, AnExtensionBeyondItsBoundsIsRefused) {
   for (const std::chrono::milliseconds by : {-1ms, 0ms, kMaxVisibilityTimeout + 1ms}) {
     EXPECT_EQ(engine_->extend(token, by).error().field, "by");
   }
+  EXPECT_EQ(engine_->extend(token, 1ms), LeaseOutcome::done);
   EXPECT_EQ(engine_->extend(token, kMaxVisibilityTimeout), LeaseOutcome::done);
 }
 
