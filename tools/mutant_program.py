@@ -17,6 +17,8 @@ import mutant_schemata
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = ROOT / "build/release"
 SETTINGS = {"DETENT_SEED": "1", "DETENT_MODEL_OPS": "600000"}
+A_SECOND_MS = 1_000
+LONGEST_MS = (30, 200, A_SECOND_MS, float("inf"))  # tests of a mutant are run in batches, by time
 MOST_MEMORY = 4 << 30  # of a mutant's process
 
 
@@ -53,10 +55,11 @@ def ninja(*words):
 class OneProgram:
     """All mutants of an area in one program, made from the release tree's objects."""
 
-    def __init__(self, area, work, masked, mutants_of):
+    def __init__(self, area, work, masked, mutants_of, is_quick):
         self.area, self.work = area, work / area.name
         self.masked, self.mutants_of = masked, mutants_of
         self.program = self.work / "tests"
+        self.is_quick = is_quick
         self.number_of = {}
 
     def build_all(self):
@@ -103,6 +106,10 @@ class OneProgram:
         schemata = mutant_schemata.Schemata(text, blanked, mutants, first)
         source = self.work / pathlib.Path(path).name
         placed = len(schemata.mutants)
+        if source.with_suffix(".wrong").exists():  # of the last run: most still are
+            known = json.loads(source.with_suffix(".wrong").read_text(encoding="utf-8"))
+            schemata.drop([number for number, mutant in schemata.mutants.items()
+                           if [mutant.before, mutant.after] in known])
         while True:
             source.write_text(schemata.text_with_all(), encoding="utf-8")
             try:
@@ -115,6 +122,9 @@ class OneProgram:
                     sys.exit(f"mutate: {path} does not compile with its mutants:\n"
                              + str(errors)[:3000])
                 schemata.drop(wrong)
+        source.with_suffix(".wrong").write_text(json.dumps(
+            [(mutant.before, mutant.after) for mutant in schemata.placed
+             if mutant not in schemata.mutants.values()]), encoding="utf-8")
         print(f"mutate: {path}: {len(mutants)} mutants, {placed} have a place, "
               f"{len(schemata.mutants)} compile", flush=True)
         self.number_of |= {mutant: number for number, mutant in schemata.mutants.items()}
@@ -154,12 +164,17 @@ class OneProgram:
         if number is None:
             return "does not compile", ""
         tests = self.tests_of(number)
-        quick = [test for test in tests if test[0] <= 30]
-        slow = [test for test in tests if test[0] > 30]
-        for batch in (quick, slow):
-            limit = 10 + 10 * sum(took_ms for took_ms, _ in batch) / 1000
+        shortest = 0
+        for longest in LONGEST_MS:
+            batch = [test for test in tests if shortest <= test[0] < longest]
+            shortest = longest
+            if not batch:
+                continue
+            if self.is_quick and longest > A_SECOND_MS:
+                break
+            limit = 10 + 5 * sum(took_ms for took_ms, _ in batch) / 1000
             found = run_tests(self.program, limit, SETTINGS | {"DETENT_MUTANT": str(number)},
-                              [name for _, name in batch]) if batch else None
+                              [name for _, name in batch])
             if found is not None:
                 return "killed", found
         return "survived", ""

@@ -272,6 +272,7 @@ class Schemata:
             self.groups.setdefault((span, how), []).append((number, alternative))
             self.mutants[number] = mutant
             number += 1
+        self.placed = list(self.mutants.values())
 
     def drop(self, numbers):
         for number in numbers:
