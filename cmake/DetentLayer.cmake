@@ -3,6 +3,7 @@
 # One folder under src/ is one target, detent_<name> with the alias detent::<name>. NEEDS are the
 # layers and packages its headers use, PRIVATE those only its sources use. The table of allowed
 # edges is checked by tools/tidy; this only builds. PUBLIC_HEADERS are files under include/.
+# DETENT_COVERAGE lists layers in which it is counted what runs; all else is as in a release.
 function(detent_add_layer name)
   cmake_parse_arguments(LAYER "" "" "SOURCES;PUBLIC_HEADERS;NEEDS;PRIVATE" ${ARGN})
   set(target detent_${name})
@@ -14,6 +15,11 @@ function(detent_add_layer name)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
+  endif()
+  if(name IN_LIST DETENT_COVERAGE)
+    # A layer of headers is compiled with its tests.
+    string(REPLACE PUBLIC PRIVATE counted ${scope})
+    target_compile_options(${target} ${counted} --coverage -fprofile-update=atomic -Og)
   endif()
   add_library(detent::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
@@ -40,6 +46,9 @@ function(detent_add_test name)
   add_executable(${target} ${TEST_SOURCES})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE detent_warnings ${TEST_NEEDS} GTest::gtest_main)
+  if(DETENT_COVERAGE)
+    target_link_options(${target} PRIVATE --coverage)
+  endif()
   if(TEST_ONE_PROCESS)
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS "${name};${TEST_LABELS}" TIMEOUT 600)

@@ -3,12 +3,14 @@ mutants of an area in it (mutant_schemata.py), of which each is run with the tes
 """
 
 import json
+import math
 import os
 import pathlib
 import re
 import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -23,8 +25,11 @@ MOST_MEMORY = 4 << 30  # of a mutant's process
 
 
 def run_tests(program, limit, settings, only=()):
-    """Returns: what was found; None when nothing was."""
+    """For at most `limit` seconds, and no longer at work however this process ends. Returns: what
+    was found; None when nothing was."""
+    at_work = math.ceil(limit)
     bound = lambda: (os.setsid(),
+                     resource.setrlimit(resource.RLIMIT_CPU, (at_work, at_work)),
                      resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY)),
                      resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     words = [str(program), "--gtest_fail_fast", "--gtest_brief=1"]
@@ -40,6 +45,8 @@ def run_tests(program, limit, settings, only=()):
         return "time-out"
     if process.returncode == 0:
         return None
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return "time-out"
     failed = re.search(r"^\[  FAILED  \] ([\w/.]+)", output, re.MULTILINE)
     stopped = re.search(r"check failed: (.*)", output)
     if failed:
