@@ -36,7 +36,7 @@ std::string text_of(const TaskName& task) {
 }
 
 std::string purge_question(const QueueStats& queue) {
-  return "Remove " + std::to_string(queue.scheduled + queue.ready + queue.dead) + " tasks of " +
+  return "Remove " + counted(queue.scheduled + queue.ready + queue.dead, "tasks") + " of " +
          printable(queue.queue) + "?";
 }
 
@@ -145,13 +145,13 @@ class Runner {
       }
     }
     return show(client_.purge(purge.queue), [](std::ostream& out, std::uint64_t count) {
-      out << "removed " << count << " tasks\n";
+      out << "removed " << counted(count, "tasks") << '\n';
     });
   }
 
   ExitCode operator()(const RedriveCommand& redrive) {
     return show(client_.redrive(redrive.queue), [](std::ostream& out, std::uint64_t count) {
-      out << count << " dead tasks are due now\n";
+      out << counted(count, "dead tasks") << (count == 1 ? " is" : " are") << " due now\n";
     });
   }
 

@@ -31,7 +31,7 @@ Error file_error(const char* verb, const std::string& file) {
 }
 
 std::string and_schedules(std::uint64_t count) {
-  return count == 0 ? "" : " and " + std::to_string(count) + " schedules";
+  return count == 0 ? "" : " and " + counted(count, "schedules");
 }
 
 Progress::Shown shown_on(const Streams& streams) {
@@ -81,7 +81,7 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
     show_error(streams.err, {ErrorCode::data_loss, what, ""});
   };
   if (report.damaged > 0) {
-    complain(std::to_string(report.damaged) + " tasks were damaged when the dump was made");
+    complain("damaged when the dump was made: " + counted(report.damaged, "tasks"));
   }
   if (is_partial) return !is_sound;
   if (!report.has_end) {
@@ -97,11 +97,12 @@ ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpResto
   const Result<void> done = restore.run(in);
   progress.end();
   const DumpRestore::Report& report = restore.report();
-  streams.err << "restored " << report.restored << " tasks; " << report.there
-              << " were there before; " << report.queues << " queues made\n";
+  streams.err << "restored " << counted(report.restored, "tasks")
+              << ", there before: " << report.there << "; made " << counted(report.queues, "queues")
+              << '\n';
   if (report.schedules + report.schedules_there > 0) {
-    streams.err << "restored " << report.schedules << " schedules; " << report.schedules_there
-                << " were there before\n";
+    streams.err << "restored " << counted(report.schedules, "schedules")
+                << ", there before: " << report.schedules_there << '\n';
   }
   if (done) {
     return complain_about(report, command.partial, streams) ? ExitCode::failed : ExitCode::done;
@@ -122,7 +123,8 @@ ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& stre
           : dump_to_file(client, command.file, progress);
   progress.end();
   if (!counts) return fail_with(streams, counts.error());
-  streams.err << "dumped " << counts->tasks << " tasks" << and_schedules(counts->schedules) << '\n';
+  streams.err << "dumped " << counted(counts->tasks, "tasks") << and_schedules(counts->schedules)
+              << '\n';
   if (counts->damaged == 0) return ExitCode::done;
   return fail_with(streams, {ErrorCode::data_loss,
                              std::to_string(counts->damaged) +

@@ -64,7 +64,7 @@ TEST_F(CopyCommandsTest, ADumpToAFileAndBack) {
   server_.tasks.erase(512);
   EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "");
-  EXPECT_EQ(err_.str(), "restored 1 tasks; 2 were there before; 1 queues made\n");
+  EXPECT_EQ(err_.str(), "restored 1 task, there before: 2; made 1 queue\n");
   EXPECT_TRUE(server_.tasks.contains(512));
 
   in_.str(read(file("d")));
@@ -78,9 +78,9 @@ TEST_F(CopyCommandsTest, SchedulesAreCountedBesideTheTasks) {
                                          .queue = "q"},
                             .progress = {}};
   EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::done) << err_.str();
-  EXPECT_TRUE(err_.str().ends_with(" tasks and 1 schedules\n")) << err_.str();
+  EXPECT_TRUE(err_.str().ends_with(" tasks and 1 schedule\n")) << err_.str();
   EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::done) << err_.str();
-  EXPECT_TRUE(err_.str().ends_with("restored 0 schedules; 1 were there before\n")) << err_.str();
+  EXPECT_TRUE(err_.str().ends_with("restored 0 schedules, there before: 1\n")) << err_.str();
 }
 
 TEST_F(CopyCommandsTest, ADumpThatFailsLeavesTheEarlierOneWhole) {
@@ -109,7 +109,7 @@ TEST_F(CopyCommandsTest, DamagedTasksFailADumpThatIsWholeOtherwise) {
   EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::failed);
   EXPECT_TRUE(says("1 more are damaged")) << err_.str();
   EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::failed);
-  EXPECT_TRUE(says("restored 0 tasks; 1 were there") && says("1 tasks were damaged"));
+  EXPECT_TRUE(says("restored 0 tasks, there before: 1") && says("made: 1 task\n"));
 }
 
 TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
@@ -142,7 +142,7 @@ TEST_F(CopyCommandsTest, AWrongLineFailsTheCommandButNotTheOthers) {
   write("d", "{\"colour\":1}\n" + read(file("d")));
   server_.tasks.clear();
   EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::failed);
-  EXPECT_TRUE(says("line 1: ") && says("restored 1 tasks")) << err_.str();
+  EXPECT_TRUE(says("line 1: ") && says("restored 1 task,")) << err_.str();
 }
 
 TEST_F(CopyCommandsTest, ARestoreThatStopsSaysHowFarItCame) {

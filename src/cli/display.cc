@@ -46,6 +46,10 @@ std::string webhook_of(const QueueSettings& settings) {
 
 }  // namespace
 
+std::string counted(std::uint64_t count, std::string_view things) {
+  return std::to_string(count) + " " + std::string(things.substr(0, things.size() - (count == 1)));
+}
+
 std::string show_duration(milliseconds duration) {
   for (const Unit& unit : kUnits) {
     if (duration.count() != 0 && duration.count() % unit.ms == 0) {
@@ -167,8 +171,9 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
 void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns) {
   const auto& counters = stats.counters;
   out << "detent " << printable(stats.version) << ", up " << show_age(stats.uptime) << '\n';
-  out << stats.loaded << " tasks in memory, " << stats.waiting_workers << " workers waiting";
-  if (stats.away) out << ", " << *stats.away << " far tasks in the external scheduler";
+  out << counted(stats.loaded, "tasks") << " in memory, "
+      << counted(stats.waiting_workers, "workers") << " waiting";
+  if (stats.away) out << ", " << counted(*stats.away, "far tasks") << " in the external scheduler";
   out << "\n\n";
   show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
                    {std::to_string(counters.scheduled), std::to_string(counters.fired),
@@ -246,7 +251,9 @@ void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t colu
     from += forecast.bin;
   }
   show_table(out, rows);
-  out << '\n' << forecast.overdue << " tasks are overdue, " << forecast.later << " are due later\n";
+  out << '\n'
+      << "overdue: " << counted(forecast.overdue, "tasks")
+      << "; due later: " << counted(forecast.later, "tasks") << '\n';
   if (forecast.coarse > 0) {
     out << forecast.coarse
         << " of those above are known by the day only, and spread evenly over it\n";

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <ostream>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ namespace detent::cli {
 /// in JSON, where such characters can only be white space, that becomes a blank.
 std::string printable(const Payload& payload);
 std::string printable(std::string_view text);
+
+/// "1 task", "2 tasks"; `things` that end in an s.
+std::string counted(std::uint64_t count, std::string_view things);
 
 /// "1500ms", "90s": exact, in the largest unit that is.
 std::string show_duration(std::chrono::milliseconds duration);

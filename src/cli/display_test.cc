@@ -124,7 +124,7 @@ TEST(Display, AForecastHasARowABin) {
             "2026-01-02T03:04Z  3\n"
             "2026-01-02T04:04Z  0\n"
             "2026-01-02T05:04Z  1000000\n"
-            "\n7 tasks are overdue, 8 are due later\n");
+            "\noverdue: 7 tasks; due later: 8 tasks\n");
 }
 
 TEST(Display, AForecastOnATerminalHasBarsThatFillIt) {
@@ -136,7 +136,7 @@ TEST(Display, AForecastOnATerminalHasBarsThatFillIt) {
             "1970-01-01T00:00Z  1      #\n"
             "1970-01-01T00:01Z  50     #####\n"
             "1970-01-01T00:02Z  100    ##########\n"
-            "\n0 tasks are overdue, 0 are due later\n"
+            "\noverdue: 0 tasks; due later: 0 tasks\n"
             "2 of those above are known by the day only, and spread evenly over it\n");
   for (const std::size_t columns : {1U, 25U, 26U, 27U, 40U, 200U}) {
     for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {

@@ -220,9 +220,13 @@ TEST_F(QueueCommandsTest, DeadTasksAreRedriven) {
   answer(200, R"({"count":7})");
   EXPECT_EQ(run(RedriveCommand{"q"}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "7 dead tasks are due now\n");
+  answer(200, R"({"count":1})");
+  EXPECT_EQ(run(RedriveCommand{"q"}), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), "1 dead task is due now\n");
+  answer(200, R"({"count":7})");
   EXPECT_EQ(run(RedriveCommand{"q"}, OutputFormat::json), ExitCode::done);
   EXPECT_EQ(out_.str(), "{\"count\":7}\n");
-  EXPECT_EQ(asked(), (Lines{"POST /v1/queues/q/redrive", "POST /v1/queues/q/redrive"}));
+  EXPECT_EQ(asked(), Lines(3, "POST /v1/queues/q/redrive"));
 }
 
 }  // namespace

@@ -179,8 +179,8 @@ class ScheduleRunner {
   ExitCode operator()(const BackfillCommand& backfill) {
     return show(client_.backfill(backfill.name, {backfill.from, backfill.to}),
                 [](std::ostream& out, const json::BackfillCounts& counts) {
-                  out << "made " << counts.made << " tasks; " << counts.there
-                      << " were there before\n";
+                  out << "made " << counted(counts.made, "tasks")
+                      << ", there before: " << counts.there << '\n';
                 });
   }
 

@@ -353,7 +353,7 @@ TEST_F(ScheduleCommandsTest, ATriggerShowsTheTaskAndABackfillHowMany) {
   answer(200, json::render_backfill_counts({.made = 3, .there = 4}));
   EXPECT_EQ(run(BackfillCommand{"s", at("2026-01-01T00:00:00Z"), at("2026-02-01T00:00:00Z")}),
             ExitCode::done);
-  EXPECT_EQ(out_.str(), "made 3 tasks; 4 were there before\n");
+  EXPECT_EQ(out_.str(), "made 3 tasks, there before: 4\n");
   EXPECT_EQ(asked(),
             (Lines{"POST /v1/schedules/s/trigger",
                    "POST /v1/schedules/s/backfill "
