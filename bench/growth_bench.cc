@@ -415,46 +415,34 @@ class Growth {
   std::exit(2);
 }
 
-void read_option(Options& options, const std::string& name, const std::string& value) {
-  if (name == "--waiting") {
-    options.waiting = read_sizes(value, 1'000);
-  } else if (name == "--connections") {
-    options.connections = read_sizes(value, 1'000);
-  } else if (name == "--payload") {
-    options.payload = read_sizes(value, 1'024);
-  } else if (name == "--queues") {
-    options.queues = read_sizes(value, 1'000);
-  } else if (name == "--cycles") {
-    options.cycles = read_sizes(value, 1'000);
-  } else if (name == "--rounds") {
-    options.rounds = read_sizes(value, 1'000).at(0);
-  } else if (name == "--detent") {
-    options.program = fs::absolute(value);
-  } else if (name == "--folder") {
-    options.parent = fs::absolute(value);
-  } else if (name == "--csv") {
-    options.csv = value;
-  } else {
-    usage();
-  }
+ReadValue sizes_into(Sizes& sizes, double thousand) {
+  return [&sizes, thousand](const std::string& value) {
+    sizes = read_sizes(value, thousand);
+    return true;
+  };
 }
 
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& name = arguments[i];
-    if (name == "--quick") {
-      options.waiting = {1'000, 10'000, 100'000, 1'000'000};
-      options.connections = {1, 100, 10'000};
-      options.payload = {0, 1'024, 65'535};
-      options.queues = {1, 1'000, 100'000};
-      options.cycles = {5};
-      options.rounds = 10;
-      continue;
-    }
-    if (i + 1 == arguments.size()) usage();
-    read_option(options, name, arguments[++i]);
-  }
+  const auto quick = [&] {
+    options.waiting = {1'000, 10'000, 100'000, 1'000'000};
+    options.connections = {1, 100, 10'000};
+    options.payload = {0, 1'024, 65'535};
+    options.queues = {1, 1'000, 100'000};
+    options.cycles = {5};
+    options.rounds = 10;
+  };
+  const bool understood = read_arguments(arguments, {{"--quick", quick}},
+                                         {{"--waiting", sizes_into(options.waiting, 1'000)},
+                                          {"--connections", sizes_into(options.connections, 1'000)},
+                                          {"--payload", sizes_into(options.payload, 1'024)},
+                                          {"--queues", sizes_into(options.queues, 1'000)},
+                                          {"--cycles", sizes_into(options.cycles, 1'000)},
+                                          {"--rounds", repetitions_into(options.rounds)},
+                                          {"--detent", into(options.program)},
+                                          {"--folder", into(options.parent)},
+                                          {"--csv", into(options.csv)}});
+  if (!understood) usage();
   for (std::uint32_t& bytes : options.payload) bytes = std::min(bytes, 65'535U);
   return options;
 }

@@ -154,27 +154,15 @@ void measure_all(const Options& options) {
 
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--quick") {
-      options.repetitions = 1;
-      options.operations = 500'000;
-      continue;
-    }
-    if (i + 1 == arguments.size()) usage();
-    const std::string& value = arguments[i + 1];
-    if (arguments[i] == "--n") {
-      const auto counts = parse_counts(value);
-      if (!counts) usage();
-      options.counts = *counts;
-    } else if (arguments[i] == "--reps") {
-      options.repetitions = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
-    } else if (arguments[i] == "--csv") {
-      options.csv = value;
-    } else {
-      usage();
-    }
-    ++i;
-  }
+  const auto quick = [&] {
+    options.repetitions = 1;
+    options.operations = 500'000;
+  };
+  const bool understood = read_arguments(arguments, {{"--quick", quick}},
+                                         {{"--n", into(options.counts)},
+                                          {"--reps", repetitions_into(options.repetitions)},
+                                          {"--csv", into(options.csv)}});
+  if (!understood) usage();
   return options;
 }
 

@@ -289,42 +289,28 @@ std::string machine_load() {
   std::exit(2);
 }
 
-void read_option(Options& options, const std::string& name, const std::string& value) {
-  if (name == "--n" || name == "--samples") {
-    const std::optional<std::uint32_t> count = parse_count(value);
-    if (!count) usage();
-    (name == "--n" ? options.pending : options.samples) = *count;
-  } else if (name == "--reps") {
-    options.repetitions = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
-  } else if (name == "--only") {
-    const std::vector<std::string> names = split(value);
-    options.only = {names.begin(), names.end()};
-    if (workloads(options.only).size() != options.only.size()) usage();
-  } else if (name == "--box") {
-    options.box_seconds = std::atof(value.c_str());
-    options.idle_seconds = std::min(options.idle_seconds, 20 * options.box_seconds);
-  } else if (name == "--csv") {
-    options.csv = value;
-  } else {
-    usage();
-  }
-}
-
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--quick") {
-      options.repetitions = 1;
-      options.box_seconds = 0.05;
-      options.idle_seconds = 0.3;
-      options.samples = 120;
-    } else if (i + 1 < arguments.size()) {
-      read_option(options, arguments[i], arguments[i + 1]);
-      ++i;
-    } else {
-      usage();
-    }
-  }
+  const auto quick = [&] {
+    options.repetitions = 1;
+    options.box_seconds = 0.05;
+    options.idle_seconds = 0.3;
+    options.samples = 120;
+  };
+  const auto read_box = [&](const std::string& value) {
+    const bool understood = into(options.box_seconds)(value);
+    options.idle_seconds = std::min(options.idle_seconds, 20 * options.box_seconds);
+    return understood;
+  };
+  const bool understood = read_arguments(arguments, {{"--quick", quick}},
+                                         {{"--n", into(options.pending)},
+                                          {"--samples", into(options.samples)},
+                                          {"--reps", repetitions_into(options.repetitions)},
+                                          {"--only", into(options.only)},
+                                          {"--box", read_box},
+                                          {"--csv", into(options.csv)}});
+  if (!understood) usage();
+  if (!options.only.empty() && workloads(options.only).size() != options.only.size()) usage();
   return options;
 }
 

@@ -85,65 +85,33 @@ const std::vector<Workload>& workloads() {
   std::exit(2);
 }
 
-void read_count(std::uint32_t& count, const std::string& value) {
-  const std::optional<std::uint32_t> parsed = parse_count(value);
-  if (!parsed) usage();
-  count = *parsed;
-}
-
-std::set<std::string> read_names(const std::string& value) {
-  const std::vector<std::string> names = split(value);
-  return {names.begin(), names.end()};
-}
-
-void read_option(Options& options, const std::string& name, const std::string& value) {
-  if (name == "--waiting") {
-    read_count(options.sizes.waiting, value);
-  } else if (name == "--firing") {
-    read_count(options.sizes.firing, value);
-  } else if (name == "--backlog") {
-    read_count(options.sizes.backlog, value);
-  } else if (name == "--reps") {
-    options.repetitions = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
-  } else if (name == "--box") {
-    options.sizes.box_seconds = std::atof(value.c_str());
-  } else if (name == "--only") {
-    options.only = read_names(value);
-    for (const std::string& each : options.only) {
-      if (std::ranges::find(workloads(), each, &Workload::name) == workloads().end()) usage();
-    }
-  } else if (name == "--servers") {
-    options.servers = read_names(value);
-  } else if (name == "--detent") {
-    options.program = fs::absolute(value);
-  } else if (name == "--folder") {
-    options.parent = fs::absolute(value);
-  } else if (name == "--csv") {
-    options.csv = value;
-  } else if (name == "--json") {
-    options.json = value;
-  } else {
-    usage();
-  }
-}
-
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--quick") {
-      options.sizes = {
-          .box_seconds = 0.2, .waiting = 50'000, .firing = 10'000, .backlog = 40'000, .folder = {}};
-    } else if (arguments[i] == "--large") {
-      options.sizes.waiting = 10'000'000;
-      options.repetitions = 1;
-      options.only = {"waiting"};
-    } else if (i + 1 < arguments.size()) {
-      read_option(options, arguments[i], arguments[i + 1]);
-      ++i;
-    } else {
-      usage();
-    }
-  }
+  const auto quick = [&] {
+    options.sizes = {
+        .box_seconds = 0.2, .waiting = 50'000, .firing = 10'000, .backlog = 40'000, .folder = {}};
+  };
+  const auto large = [&] {
+    options.sizes.waiting = 10'000'000;
+    options.repetitions = 1;
+    options.only = {"waiting"};
+  };
+  const bool understood = read_arguments(arguments, {{"--quick", quick}, {"--large", large}},
+                                         {{"--waiting", into(options.sizes.waiting)},
+                                          {"--firing", into(options.sizes.firing)},
+                                          {"--backlog", into(options.sizes.backlog)},
+                                          {"--reps", repetitions_into(options.repetitions)},
+                                          {"--box", into(options.sizes.box_seconds)},
+                                          {"--only", into(options.only)},
+                                          {"--servers", into(options.servers)},
+                                          {"--detent", into(options.program)},
+                                          {"--folder", into(options.parent)},
+                                          {"--csv", into(options.csv)},
+                                          {"--json", into(options.json)}});
+  const bool all_known = std::ranges::all_of(options.only, [](const std::string& name) {
+    return std::ranges::find(workloads(), name, &Workload::name) != workloads().end();
+  });
+  if (!understood || !all_known) usage();
   return options;
 }
 

@@ -148,48 +148,30 @@ bool verify(const Options& options, const std::vector<Contender>& queues) {
   std::exit(2);
 }
 
-void read_option(Options& options, const std::string& name, const std::string& value) {
-  const std::vector<std::string> parts = split(value);
-  if (name == "--n" || name == "--sweep") {
-    const auto counts = parse_counts(value);
-    if (!counts) usage();
-    options.timer_counts = *counts;
-    options.sweep = name == "--sweep";
-  } else if (name == "--reps") {
-    options.repetitions = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
-  } else if (name == "--only") {
-    options.only = {parts.begin(), parts.end()};
-  } else if (name == "--queues") {
-    options.queues = {parts.begin(), parts.end()};
-  } else if (name == "--box") {
-    options.box_seconds = std::atof(value.c_str());
-  } else if (name == "--csv") {
-    options.csv = value;
-  } else {
-    usage();
-  }
-}
-
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--quick") {
-      options.timer_counts = {10'000};
-      options.repetitions = 1;
-      options.only = {"g"};
-      options.box_seconds = 0.2;
-      options.verified_ticks = 20'000;
-    } else if (arguments[i] == "--huge") {
-      options.pages = Pages::huge;
-    } else if (i + 1 < arguments.size()) {
-      read_option(options, arguments[i], arguments[i + 1]);
-      ++i;
-    } else {
-      usage();
-    }
-  }
+  const auto quick = [&] {
+    options.timer_counts = {10'000};
+    options.repetitions = 1;
+    options.only = {"g"};
+    options.box_seconds = 0.2;
+    options.verified_ticks = 20'000;
+  };
+  const auto read_sweep = [&](const std::string& value) {
+    options.sweep = true;
+    return into(options.timer_counts)(value);
+  };
+  const bool understood = read_arguments(
+      arguments, {{"--quick", quick}, {"--huge", [&] { options.pages = Pages::huge; }}},
+      {{"--n", into(options.timer_counts)},
+       {"--sweep", read_sweep},
+       {"--reps", repetitions_into(options.repetitions)},
+       {"--only", into(options.only)},
+       {"--queues", into(options.queues)},
+       {"--box", into(options.box_seconds)},
+       {"--csv", into(options.csv)}});
   std::ranges::sort(options.timer_counts);
-  if (contenders(options.queues).empty()) usage();
+  if (!understood || contenders(options.queues).empty()) usage();
   return options;
 }
 
