@@ -104,6 +104,12 @@ class Outlined {
     return queue_.next().value_or(0);
   }
 
+  /// Bytes of its own pages, which malloc does not know of.
+  std::size_t mapped_bytes() const {
+    if constexpr (requires { queue_.mapped_bytes(); }) return queue_.mapped_bytes();
+    return 0;
+  }
+
   /// In one call where the queue has one, else one by one.
   void cancel_all(std::span<const std::uint32_t> ids) {
     if constexpr (BatchQueue<Queue>) {

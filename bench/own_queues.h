@@ -2,6 +2,7 @@
 // its number. DenseWheel names timers by numbers and needs no array.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -53,6 +54,10 @@ class OwnQueue {
     });
   }
   std::optional<Tick> next() const { return queue_->next_wakeup(); }
+  std::size_t mapped_bytes() const {
+    if constexpr (requires { queue_->mapped_bytes(); }) return queue_->mapped_bytes();
+    return 0;
+  }
 
  private:
   std::optional<Queue> queue_;
@@ -95,6 +100,7 @@ class DenseWheelQueue {
     wheel_.advance(now, [&](std::uint32_t id) noexcept { fired(id); });
   }
   std::optional<Tick> next() const { return wheel_.next_wakeup(); }
+  std::size_t mapped_bytes() const { return wheel_.mapped_bytes(); }
 
  private:
   DenseWheel wheel_;

@@ -48,11 +48,12 @@ inline std::size_t bytes_allocated() {
   return info.uordblks + info.hblkhd;
 }
 
-/// Bytes for each of `count` timers: its object, and its share of the queue and of the `allocated`
-/// bytes that the queue asked for.
+/// Bytes for each of `count` timers: its object, and its share of the queue, of the `allocated`
+/// bytes that the queue asked malloc for, and of the pages that it has from the kernel.
 template <class Queue>
-double bytes_each(std::size_t allocated, std::uint32_t count) {
-  return Queue::kObjectBytes + static_cast<double>(sizeof(Queue) + allocated) / count;
+double bytes_each(const Queue& queue, std::size_t allocated, std::uint32_t count) {
+  const std::size_t all = sizeof(Queue) + allocated + queue.mapped_bytes();
+  return Queue::kObjectBytes + static_cast<double>(all) / count;
 }
 
 }  // namespace detent::bench

@@ -43,7 +43,7 @@ class Sweep {
       queue.schedule(id, u60k(random_));
       if (id % 1'024 == 0 && options_.too_slow(watch)) return Outcome::too_slow;
     }
-    record_("bytes", bytes_each<Queue>(bytes_allocated() - allocated_before, n_));
+    record_("bytes", bytes_each(queue, bytes_allocated() - allocated_before, n_));
     cancel_and_schedule(queue);
     if (Queue::kLimits.fires) fire_all(queue);
     return Outcome::measured;

@@ -83,7 +83,7 @@ class Workloads {
     const std::size_t allocated_before = bytes_allocated();
     Queue queue(options_.capacity);
     if (!fill(queue, "a U60k", [&] { return u60k(random); })) return;
-    record_("bytes", bytes_each<Queue>(bytes_allocated() - allocated_before, n_));
+    record_("bytes", bytes_each(queue, bytes_allocated() - allocated_before, n_));
     if (options_.wants("b")) churn(queue, random);
     if (options_.wants_any({"b1", "b3"})) churn_distinct(queue, random);
     if (options_.wants("d") && Queue::kLimits.fires) expire(queue);

@@ -21,17 +21,16 @@
 // Timers as rows of flat arrays: Agrona's DeadlineTimerWheel. Read first: detent/timer_wheel.h.
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "detent/advance.h"
 #include "detent/check.h"
 #include "detent/internal/cell_lists.h"
+#include "detent/internal/flat_array.h"
 #include "detent/internal/level_store.h"
 #include "detent/internal/queue_passes.h"
 #include "detent/tick.h"
@@ -78,11 +77,14 @@ class IndexOwners {
 
   /// How many numbers there is room for.
   std::size_t size() const noexcept { return cells_.size(); }
-  /// O(count).
-  void resize(std::size_t count) { cells_.resize(count, kNoCell); }
+  /// Makes room for at least so many.
+  void grow(std::size_t count) noexcept { cells_.grow(count); }
+  /// Has the memory of the first `count` at hand. Requires: there is room for them.
+  void touch(std::size_t count) noexcept { cells_.touch(0, count); }
+  std::size_t mapped_bytes() const noexcept { return cells_.mapped_bytes(); }
 
  private:
-  std::vector<CellNumber> cells_;
+  FlatArray<CellNumber> cells_;  // memory is kNoCell at first
 };
 
 /// A hierarchical timing wheel whose timers are numbers 0, 1, 2 … that the caller chooses.
@@ -137,9 +139,14 @@ class IndexWheel {
   /// Makes room for `count` pending timers in full slots, numbered below `count`, which is kept:
   /// scheduling them allocates less, or nothing. O(count).
   void reserve(std::size_t count) {
-    if (count > owners().size()) owners().resize(count);
+    owners().grow(count);
+    owners().touch(count);
     store_.lists().reserve(count);
   }
+
+  /// Returns: bytes of pages that the kernel holds for the timers; what comes from the heap,
+  /// besides, is little. For people to see: O(them / 4 KiB).
+  std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
 
   /// As TimerWheel::next_wakeup.
   std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
@@ -184,10 +191,9 @@ class IndexWheel {
 
   // Not inlined, like all that is rare: it would make the callers save their registers.
   [[gnu::noinline]] bool reschedule(std::uint32_t index, Tick deadline) noexcept {
-    return schedule(index, deadline);
-  }
-  [[gnu::noinline]] void make_idle(std::uint32_t index) noexcept {
-    if (!cancel(index)) owners().resize(std::max(std::size_t{index} + 1, 2 * owners().size()));
+    if (!cancel(index)) owners().grow(std::size_t{index} + 1);
+    store_.add({deadline, index}, passes_.end());
+    return true;
   }
 
   QueuePasses passes_;
@@ -198,7 +204,7 @@ template <unsigned kDigitBits>
 bool IndexWheel<kDigitBits>::schedule(std::uint32_t index, Tick deadline) noexcept {
   const bool is_idle = index < owners().size() && owners().cell_of(index) == kNoCell;
   if (!is_idle) [[unlikely]]
-    make_idle(index);
+    return reschedule(index, deadline);
   store_.add({deadline, index}, passes_.end());
   return true;
 }

@@ -63,8 +63,9 @@ class LinkLists {
     return true;
   }
 
-  /// Adds a timer at the end. Returns: whether the list was empty.
-  bool push(List list, const Entry& entry) noexcept {
+  /// Adds a timer at the end. Returns: whether the list was empty. (The start of a slot's list is
+  /// not needed here.)
+  bool push(List list, const Entry& entry, Tick = 0) noexcept {
     const bool was_empty = empty(list);
     lists_[list].push_back(entry.name->link_);
     return was_empty;
@@ -89,6 +90,12 @@ class LinkLists {
       visit(Entry{timer.deadline_, &timer});
     }
     return limit - left;
+  }
+
+  /// The same for a `visit` that only puts timers into other lists.
+  template <class Visit>
+  std::size_t pour(List list, std::size_t limit, Visit&& visit) {
+    return drain(list, limit, visit);
   }
 
   /// Says that the timer that was taken out fires.

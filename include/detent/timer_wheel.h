@@ -29,7 +29,8 @@
 //
 // Cost (docs/internals/wheel.md has nanoseconds):
 //
-//     schedule, cancel    O(1); memory grows 64 KiB at a time and is given back
+//     schedule, cancel    O(1); memory grows 64 KiB at a time and is given back; from 4 MiB on it
+//                         is in pages of 2 MiB, if the kernel grants them to who asks
 //     postpone            one store
 //     next_wakeup         O(1), a few bit scans
 //     advance             O(1) a timer fired or moved, and O(1) besides, however far it goes;
@@ -121,6 +122,10 @@ class TimerWheel {
   /// less, or nothing. O(count).
   void reserve(std::size_t count) { store_.lists().reserve(count); }
 
+  /// Returns: bytes of pages that the kernel holds for the timers; what comes from the heap,
+  /// besides, is little. For people to see: O(them / 4 KiB).
+  std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
+
   /// Returns: the tick until which nothing needs doing; empty when no timer is pending. It is never
   /// later than the earliest deadline, and now() when something waits for the next `advance`. It
   /// may be early: the start of a coarse slot that holds several timers, or the old place of one
@@ -167,9 +172,9 @@ class TimerWheel {
   }
   // Not inlined, like all that is rare: it would make the callers save their registers.
   [[gnu::noinline]] bool reschedule(Timer& timer, Tick deadline) noexcept {
+    cancel(timer);
     return schedule(timer, deadline);
   }
-  [[gnu::noinline]] void cancel_first(Timer& timer) noexcept { cancel(timer); }
 
   internal::QueuePasses passes_;
   internal::LevelStore<Lists, kDigitBits> store_;
@@ -191,7 +196,7 @@ inline TimerWheel::~TimerWheel() {
 
 inline bool TimerWheel::schedule(Timer& timer, Tick deadline) noexcept {
   if (timer.is_pending()) [[unlikely]]
-    cancel_first(timer);
+    return reschedule(timer, deadline);
   timer.wheel_ = this;
   store_.add({deadline, &timer}, passes_.end());
   return true;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -13,13 +14,15 @@
 namespace detent::internal {
 namespace {
 
+constexpr std::size_t kMostNames = 300'000;
+
 struct Owners {
   using Name = std::uint32_t;
   CellNumber& cell_of(Name name) noexcept { return cells[name]; }
   CellNumber find(Name name) const noexcept { return cells[name]; }
   Name release(Name name, Tick) noexcept { return name; }
 
-  std::vector<CellNumber> cells = std::vector<CellNumber>(100'000, kNoCell);
+  std::vector<CellNumber> cells = std::vector<CellNumber>(kMostNames, kNoCell);
 };
 
 constexpr unsigned kListCount = 5;
@@ -47,23 +50,28 @@ void push_range(Lists& lists, unsigned list, std::uint32_t from, std::uint32_t t
 
 TEST(Occupancy, CountsAndFindsItsBits) {
   Occupancy occupied;
-  for (unsigned bit = 0; bit < Occupancy::kCapacity; ++bit) {
+  for (unsigned i = 0; i < Occupancy::kCapacity; ++i) {
     EXPECT_FALSE(occupied.full());
-    EXPECT_EQ(occupied.add(), bit);
-    EXPECT_EQ(occupied.count(), bit + 1);
+    EXPECT_EQ(occupied.add(), Occupancy::kFirst + i);
+    EXPECT_EQ(occupied.count(), i + 1);
   }
   EXPECT_TRUE(occupied.full());
   occupied.remove(20);
-  occupied.remove(55);
+  occupied.remove(63);
   EXPECT_FALSE(occupied.full());
   EXPECT_TRUE(occupied.contains(19));
   EXPECT_FALSE(occupied.contains(20));
   EXPECT_TRUE(occupied.contains(21));
   EXPECT_EQ(occupied.count(), Occupancy::kCapacity - 2);
   EXPECT_EQ(occupied.add(), 20u) << "the lowest hole";
-  EXPECT_EQ(occupied.first(), 0u);
-  occupied.remove(0);
-  EXPECT_EQ(occupied.first(), 1u);
+  EXPECT_EQ(occupied.add(), 63u);
+  EXPECT_TRUE(occupied.full());
+  EXPECT_EQ(occupied.first(), 8u);
+  occupied.remove(8);
+  EXPECT_EQ(occupied.first(), 9u);
+  for (unsigned bit = 9; bit < 64; ++bit) occupied.remove(bit);
+  EXPECT_EQ(occupied.count(), 0u);
+  EXPECT_EQ(occupied.bits(), 0u);
 }
 
 TEST(CellLists, PushSaysWhetherTheListWasEmpty) {
@@ -118,11 +126,119 @@ TEST(CellLists, MemoryIsGivenBackWhenAQuarterIsInUse) {
   EXPECT_GE(most, 100'000 * sizeof(Lists::Entry));
   for (std::uint32_t name = 0; name < 99'990; ++name) take_out(lists, name);
   lists.check_invariants();
-  EXPECT_LE(lists.allocated_bytes(), most / 3) << "one block in use, and four kept";
+  EXPECT_LE(lists.allocated_bytes(), most / 3) << "one block in use, and eight kept";
   for (std::uint32_t name = 99'990; name < 100'000; ++name) take_out(lists, name);
   push_range(lists, 1, 0, 100'000);
   EXPECT_EQ(lists.allocated_bytes(), most) << "the numbers of freed blocks are used again";
   lists.check_invariants();
+}
+
+#if defined(__linux__)
+TEST(CellLists, TheKernelHasBackWhatIsGivenBack) {
+  Lists lists;
+  push_range(lists, 0, 0, 100'000);
+  const std::size_t most = lists.mapped_bytes();
+  EXPECT_GE(most, 100'000 * sizeof(Lists::Entry));
+  for (std::uint32_t name = 0; name < 100'000; ++name) take_out(lists, name);
+  EXPECT_LE(lists.mapped_bytes(), most / 2);
+}
+
+// In large pages only whole ones are worth giving back: what is left is in one of them, or two.
+TEST(CellLists, LargePagesAreGivenBackWhole) {
+  Lists lists;
+  push_range(lists, 0, 0, kMostNames);
+  lists.check_invariants();
+  EXPECT_GE(lists.allocated_bytes(), kMostNames * sizeof(Lists::Entry));
+  EXPECT_LE(lists.mapped_bytes(), lists.allocated_bytes());
+  constexpr std::uint32_t kLeft = 20'000;
+  for (std::uint32_t name = 0; name < kMostNames - kLeft; ++name) take_out(lists, name);
+  EXPECT_EQ(names_of(lists, 0).size(), kLeft) << "those in a page with empty blocks are unharmed";
+  for (std::uint32_t name = kMostNames - kLeft; name < kMostNames; ++name) take_out(lists, name);
+  lists.check_invariants();
+  EXPECT_LE(lists.allocated_bytes(), 2 * kHugePage);
+  EXPECT_LE(lists.mapped_bytes(), 2 * kHugePage);
+  push_range(lists, 1, 0, kMostNames);
+  lists.check_invariants();
+  EXPECT_EQ(names_of(lists, 1).size(), kMostNames);
+}
+#endif
+
+TEST(CellLists, ALittleMemoryIsKeptForWhatComesNext) {
+  Lists lists;
+  push_range(lists, 0, 0, 20'000);
+  const std::size_t bytes = lists.allocated_bytes();
+  for (std::uint32_t name = 0; name < 20'000; ++name) take_out(lists, name);
+  EXPECT_EQ(lists.allocated_bytes(), bytes);
+}
+
+TEST(CellLists, StartOfIsWhatWasSaidOfTheList) {
+  Lists lists;
+  for (std::uint32_t name = 0; name < 200; ++name) lists.push(0, {name, name}, 7);
+  lists.push(1, {5, 200});
+  for (std::uint32_t name = 0; name < 200; ++name) {
+    ASSERT_EQ(lists.start_of(lists.owners().find(name)), 7u);
+  }
+  EXPECT_EQ(lists.start_of(lists.owners().find(200)), Lists::kNoStart);
+  for (std::uint32_t name = 0; name < 200; ++name) take_out(lists, name);
+  lists.push(0, {9, 0}, 8);
+  EXPECT_EQ(lists.start_of(lists.owners().find(0)), 8u) << "it was empty in between";
+}
+
+TEST(CellLists, ChunksWithRoomAreFilledBeforeOthersAreTaken) {
+  Lists lists;
+  push_range(lists, 0, 0, 10 * Occupancy::kCapacity);  // ten full ones
+  std::uint32_t name = 10 * Occupancy::kCapacity;
+  for (std::uint32_t chunk = 0; chunk < 10; ++chunk) {
+    for (std::uint32_t i = 0; i < 30; ++i) take_out(lists, chunk * Occupancy::kCapacity + i);
+    // Nine of its holes are filled, and the rest when all others are.
+    for (std::uint32_t i = 0; i < 9; ++i) lists.push(0, {1, name++});
+  }
+  const std::set<std::uint32_t> before = names_of(lists, 0);
+  std::set<CellNumber> chunks;
+  lists.for_each([&](unsigned, CellNumber cell, const auto&) { chunks.insert(cell / 64); });
+  ASSERT_EQ(chunks.size(), 10u);
+  for (std::uint32_t i = 0; i < 10 * 21; ++i) lists.push(0, {1, name++});
+  lists.for_each([&](unsigned, CellNumber cell, const auto&) { chunks.insert(cell / 64); });
+  EXPECT_EQ(chunks.size(), 10u);
+  lists.push(0, {1, name++});
+  lists.for_each([&](unsigned, CellNumber cell, const auto&) { chunks.insert(cell / 64); });
+  EXPECT_EQ(chunks.size(), 11u);
+  lists.check_invariants();
+}
+
+// A chunk that has just become full is still in front when another comes there.
+TEST(CellLists, AFullChunkDoesNotHideThoseWithRoom) {
+  constexpr std::uint32_t kFull = Occupancy::kCapacity;
+  constexpr std::uint32_t kLess = 24;  // so many have to go before a chunk comes to the front
+  Lists lists;
+  push_range(lists, 0, 0, 3 * kFull);
+  const auto thin = [&](std::uint32_t chunk) {
+    for (std::uint32_t i = 0; i < kLess; ++i) take_out(lists, chunk * kFull + i);
+  };
+  thin(0);
+  thin(1);
+  push_range(lists, 0, kFull, kFull + kLess);  // the second is full again
+  thin(2);
+  push_range(lists, 0, 0, kLess);
+  push_range(lists, 0, 2 * kFull, 2 * kFull + kLess);
+  std::set<CellNumber> chunks;
+  lists.for_each([&](unsigned, CellNumber cell, const auto&) { chunks.insert(cell / 64); });
+  EXPECT_EQ(chunks.size(), 3u);
+  EXPECT_EQ(names_of(lists, 0).size(), 3 * kFull);
+}
+
+TEST(CellLists, PourStopsAtItsLimitAndMovesTheRestLater) {
+  Lists lists;
+  push_range(lists, 0, 0, 300);
+  const auto move = [&](const Lists::Entry& entry) { lists.push(1 + entry.name % 3, entry); };
+  EXPECT_EQ(lists.pour(0, 0, move), 0u);
+  EXPECT_EQ(lists.pour(0, 130, move), 130u);
+  lists.check_invariants();
+  EXPECT_EQ(names_of(lists, 0).size(), 170u);
+  EXPECT_EQ(lists.pour(0, 1'000, move), 170u);
+  lists.check_invariants();
+  EXPECT_TRUE(lists.empty(0));
+  EXPECT_EQ(names_of(lists, 2).size(), 100u);
 }
 
 TEST(CellLists, ReservedMemoryIsKept) {

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -40,6 +41,7 @@ class LevelStore {
   static constexpr unsigned kOverdue = Map::kSlotCount;
   static constexpr unsigned kRoles = 2 * Map::kSlotCount;
   static constexpr unsigned kListCount = kRoles + 3;
+  static constexpr Tick kNever = std::numeric_limits<Tick>::max();
 
  public:
   using Lists = ListsOf<kListCount>;
@@ -79,9 +81,7 @@ class LevelStore {
   /// anew then. Touches nothing but its cell, which it only writes. Requires: deadline is after the
   /// running pass. Returns: whether it could.
   bool move_in_place(Place place, Tick deadline) noexcept {
-    const unsigned list = lists_.list_of(place);
-    if (list >= kOverdue || list == batch_list_ || deadline < future_.slot(list).start)
-      return false;
+    if (deadline < lists_.start_of(place)) return false;
     lists_.at(place).deadline = deadline;
     return true;
   }
@@ -163,6 +163,10 @@ class LevelStore {
     return lists_.drain(batch_list_, limit, visit);
   }
 
+  std::size_t place_batch(std::size_t limit) {
+    return lists_.pour(batch_list_, limit, [this](const Entry& entry) { place(entry); });
+  }
+
   void place(const Entry& entry) noexcept {
     if (entry.deadline >= future_.base()) {
       insert_in(future_, 0, entry);
@@ -183,7 +187,7 @@ class LevelStore {
 
   bool nothing_due(Tick end) noexcept {
     if (end < quiet_until_) return true;
-    if (!lists_.empty(waiting_)) return false;
+    if (quiet_until_ != 0 || !nothing_waits()) return false;  // has_next() looks what is there
     return note_quiet(future_.next(), end);
   }
 
@@ -213,9 +217,8 @@ class LevelStore {
 
  private:
   void insert_in(const Map& map, unsigned first_list, const Entry& entry) noexcept {
-    const unsigned list = first_list + map.slot_of(entry.deadline);
-    if (!lists_.try_push(list, entry)) [[unlikely]]
-      grow(list, entry);
+    if (!lists_.try_push(first_list + map.slot_of(entry.deadline), entry)) [[unlikely]]
+      grow(first_list, entry);
   }
 
   // These are not inlined: they are rare, and would make each caller save its registers.
@@ -223,14 +226,13 @@ class LevelStore {
     quiet_until_ = 0;
     lists_.push(waiting_, entry);
   }
-  [[gnu::noinline]] void grow(unsigned list, Entry entry) noexcept {
-    if (!lists_.push(list, entry)) return;
+  [[gnu::noinline]] void grow(unsigned first_list, Entry entry) noexcept {
+    Map& map = first_list == kOverdue ? overdue_ : future_;
+    const unsigned slot = map.slot_of(entry.deadline);
+    const Tick start = first_list == kOverdue ? kNever : map.slot(slot).start;
+    if (!lists_.push(first_list + slot, entry, start)) return;
     quiet_until_ = 0;
-    if (list < kOverdue) {
-      future_.set_occupied(list);
-    } else {
-      overdue_.set_occupied(list - kOverdue);
-    }
+    map.set_occupied(slot);
   }
   [[gnu::noinline]] bool settle(Place place) noexcept {
     const unsigned emptied = lists_.settle(place);

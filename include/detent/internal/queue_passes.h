@@ -36,10 +36,12 @@ enum class Batch { to_place, to_fire };
 ///   batch_empty()
 ///   drain(n, visit)       takes at most n timers out of the current batch, one by one, and calls
 ///                         visit(entry) with each, which may add and remove timers; how many
+///   place_batch(n)        the same with visit = place, for a batch that is to be placed
 ///   place(entry)          puts it where its deadline belongs; before base(): overdue
 ///   release(entry)        the timer is no longer pending; what on_fire is called with
 ///   next_start()          the tick at which the next batch starts, of those that are not overdue
-///   nothing_due(t)        whether nothing waits and no batch starts at or before t
+///   nothing_due(t)        whether nothing waits and no batch starts at or before t; it may say no
+///                         when it does not know
 ///   has_next(t)           whether a batch starts at or before t, overdue ones included
 ///   take_next(t)          makes the earliest such batch the current one, and moves the base to it;
 ///                         called only after has_next(t) said yes
@@ -59,6 +61,7 @@ concept PassStore = requires(S& store, const S& unchanged, typename S::Entry& en
   store.set_base(tick);
   store.admit();
   store.begin_pass();
+  { store.place_batch(count) } -> std::same_as<std::size_t>;
   store.place(entry);
   store.release(entry);
   store.take_next(tick);
@@ -165,7 +168,7 @@ class QueuePasses {
   bool finish_batch(Store& store, OnFire& on_fire, Work& work) noexcept {
     using Entry = typename Store::Entry;
     if (store.batch() == Batch::to_place) {
-      work.left -= store.drain(work.left, [&](const Entry& entry) { store.place(entry); });
+      work.left -= store.place_batch(work.left);
     } else {
       work.left -= store.drain(work.left, [&](const Entry& entry) {
         if (entry.deadline > store.base()) [[unlikely]] {

@@ -218,6 +218,10 @@ class SlotStore {
     return count;
   }
 
+  std::size_t place_batch(std::size_t limit) {
+    return drain(limit, [this](const Entry& entry) { place(entry); });
+  }
+
   void place(const Entry& entry) noexcept {
     const SlotNumber number = number_of(*entry.timer);
     if (number > slots_.reached()) {

@@ -143,6 +143,10 @@ class SortedStore {
     return count;
   }
 
+  std::size_t place_batch(std::size_t limit) {
+    return drain(limit, [this](const Entry& entry) { place(entry); });
+  }
+
   void place(const Entry& entry) noexcept {
     insert(*entry.timer, entry.deadline > base_ ? SortedPlace::future : SortedPlace::overdue);
   }

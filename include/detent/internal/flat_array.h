@@ -1,0 +1,189 @@
+// A row of plain values in one piece of memory that grows: where wheels keep cells and numbers.
+//
+// A std::vector copies all it has when it grows, gives nothing back, and lies in pages of 4 KiB, so
+// that a processor waits for its page table at nearly every access to a row of many megabytes. From
+// 64 KiB on this row asks the kernel for memory of its own:
+//
+//     growing      moves page table entries to a place with room (mremap), not bytes
+//     untouched    costs nothing, so that the row may double each time
+//     given back   any part of it, once it is no longer needed
+//     from 4 MiB   in pages of 2 MiB, if the kernel grants them to who asks (transparent huge
+//     pages:
+//                  /sys/kernel/mm/transparent_hugepage/enabled says always or madvise)
+//
+// Elsewhere than on Linux it is the heap's, and what is given back is kept.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#endif
+
+#include "detent/check.h"
+
+namespace detent::internal {
+
+/// Bytes of a large page of the processor, and where one may start.
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// Memory of the heap. Running out of it ends the process, as everywhere in the wheels.
+struct HeapPages {
+  static constexpr std::size_t kHugeFrom = std::numeric_limits<std::size_t>::max();
+
+  /// Makes `old_bytes` at `old` (none, when null) `bytes`, the new ones zero. Returns: where.
+  static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
+    void* const start = ::operator new(bytes);
+    if (old != nullptr) std::memcpy(start, old, old_bytes);
+    std::memset(static_cast<std::byte*>(start) + old_bytes, 0, bytes - old_bytes);
+    ::operator delete(old);
+    return start;
+  }
+  static void release(void* start, std::size_t) noexcept { ::operator delete(start); }
+  static void touch(void*, std::size_t) noexcept {}
+  static void give_back(void*, std::size_t) noexcept {}
+  static std::size_t resident_bytes(void*, std::size_t) noexcept { return 0; }
+};
+
+#if defined(__linux__)
+/// Memory of the kernel, for sizes that are powers of two and at least 64 KiB.
+struct MappedPages {
+  /// Rows of that size are in pages of kHugePage.
+  static constexpr std::size_t kHugeFrom = 2 * kHugePage;
+
+  static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
+    void* const start = map(bytes);
+    if (old != nullptr) {
+      constexpr int kThere = MREMAP_MAYMOVE | MREMAP_FIXED;
+      DETENT_CHECK(mremap(old, old_bytes, old_bytes, kThere, start) == start);
+    }
+    // The kernel may know no such pages, or have none: they are not needed.
+    if (bytes >= kHugeFrom) static_cast<void>(madvise(start, bytes, MADV_HUGEPAGE));
+    return start;
+  }
+  static void release(void* start, std::size_t bytes) noexcept { munmap(start, bytes); }
+  static void touch(void* start, std::size_t bytes) noexcept {
+    // Linux before 5.14 knows no such call, and gives pages when they are written.
+    static_cast<void>(madvise(start, bytes, kPopulate));
+  }
+  static void give_back(void* start, std::size_t bytes) noexcept {
+    DETENT_CHECK(madvise(start, bytes, MADV_DONTNEED) == 0);
+  }
+
+  /// What the kernel holds of it. O(bytes / 4 KiB).
+  static std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    std::array<unsigned char, 512> pages{};
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < bytes; at += pages.size() * page) {
+      const std::size_t length = std::min(bytes - at, pages.size() * page);
+      DETENT_CHECK(mincore(static_cast<std::byte*>(start) + at, length, pages.data()) == 0);
+      for (std::size_t i = 0; i < length / page; ++i) count += pages[i] & 1u;
+    }
+    return count * page;
+  }
+
+ private:
+  static constexpr int kPopulate = 23;  // MADV_POPULATE_WRITE, which older headers lack
+
+  static void* map(std::size_t bytes) noexcept {
+    // A page of 2 MiB starts at a multiple of that, so one more is mapped and the ends are let go.
+    const std::size_t more = bytes >= kHugeFrom ? kHugePage : 0;
+    constexpr int kOwn = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* const mapped = mmap(nullptr, bytes + more, PROT_READ | PROT_WRITE, kOwn, -1, 0);
+    DETENT_CHECK(mapped != MAP_FAILED);
+    if (more == 0) return mapped;
+    auto* const first = static_cast<std::byte*>(mapped);
+    const std::size_t before = -reinterpret_cast<std::uintptr_t>(mapped) % kHugePage;
+    if (before != 0) munmap(first, before);
+    munmap(first + before + bytes, more - before);
+    return first + before;
+  }
+};
+using LargePages = MappedPages;
+#else
+using LargePages = HeapPages;
+#endif
+
+/// A growing row of `T`s. A new one is zero bytes, which must be a `T` that can be used. Not
+/// movable. Thread-compatible.
+template <class T, class Large = LargePages>
+class FlatArray {
+ public:
+  static_assert(std::is_trivially_copyable_v<T> && std::has_single_bit(sizeof(T)));
+
+  FlatArray() noexcept = default;
+  ~FlatArray() {
+    if (is_large()) {
+      Large::release(first_, bytes());
+    } else {
+      HeapPages::release(first_, bytes());
+    }
+  }
+  FlatArray(const FlatArray&) = delete;
+  FlatArray& operator=(const FlatArray&) = delete;
+
+  T& operator[](std::size_t index) noexcept { return first_[index]; }
+  const T& operator[](std::size_t index) const noexcept { return first_[index]; }
+  std::size_t size() const noexcept { return size_; }
+
+  /// Makes it at least `count` long, and twice as long as before. Moves what is in it. O(size)
+  /// while it is small, then O(pages).
+  void grow(std::size_t count) noexcept {
+    if (count <= size_) return;
+    const std::size_t old_bytes = bytes();
+    const std::size_t new_bytes = std::bit_ceil(std::max<std::size_t>(count * sizeof(T), 64));
+    if (is_large()) {
+      first_ = static_cast<T*>(Large::grow(first_, old_bytes, new_bytes));
+    } else if (new_bytes < kLargeBytes) {
+      first_ = static_cast<T*>(HeapPages::grow(first_, old_bytes, new_bytes));
+    } else {
+      void* const start = Large::grow(nullptr, 0, new_bytes);
+      if (first_ != nullptr) std::memcpy(start, first_, old_bytes);
+      HeapPages::release(std::exchange(first_, static_cast<T*>(start)), old_bytes);
+    }
+    size_ = new_bytes / sizeof(T);
+  }
+
+  /// Whether it is in large pages, of which only whole ones are worth giving back.
+  bool is_huge() const noexcept { return bytes() >= Large::kHugeFrom; }
+
+  /// Gives the memory of `count` of them back to the kernel; what was in it is lost. Each may be
+  /// written again at any time. Requires: `first` and `count` are multiples of 64 KiB. Does nothing
+  /// unless the memory is the kernel's.
+  void give_back(std::size_t first, std::size_t count) noexcept {
+    if (is_large()) Large::give_back(first_ + first, count * sizeof(T));
+  }
+
+  /// Has the kernel give the memory of `count` of them now, and not a page at a time when they are
+  /// first written. Requires: `first` is a multiple of 64 KiB.
+  void touch(std::size_t first, std::size_t count) noexcept {
+    if (is_large()) Large::touch(first_ + first, count * sizeof(T));
+  }
+
+  /// Bytes that the kernel holds for it, beside what the heap does. O(pages).
+  std::size_t mapped_bytes() const noexcept {
+    return is_large() ? Large::resident_bytes(first_, bytes()) : 0;
+  }
+
+ private:
+  static constexpr std::size_t kLargeBytes = std::size_t{64} << 10;
+
+  std::size_t bytes() const noexcept { return size_ * sizeof(T); }
+  bool is_large() const noexcept { return bytes() >= kLargeBytes; }
+
+  T* first_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace detent::internal
