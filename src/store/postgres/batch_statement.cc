@@ -20,9 +20,9 @@ namespace {
 std::string quoted(std::string_view word) { return "'" + std::string(word) + "'"; }
 
 /// 1 when the part answered so many rows, else an error.
-std::string check_of(std::string_view name, std::size_t rows, std::string_view refusal) {
-  return "(select case when count(*) = " + std::to_string(rows) + " then '1' else " +
-         quoted(refusal) + " end from " + std::string(name) + ")::bigint";
+std::string check_of(std::string_view name, const std::string& rows, std::string_view refusal) {
+  return "(select case when count(*) = " + rows + " then '1' else " + quoted(refusal) +
+         " end from " + std::string(name) + ")::bigint";
 }
 
 /// Tasks as columns, one array each.
@@ -233,13 +233,16 @@ void FencedStatement::add(std::string_view name, const std::string& sql) {
 
 void FencedStatement::add_exact(std::string_view name, const std::string& sql, std::size_t rows) {
   add(name, sql);
-  checks_ += " + " + check_of(name, rows, kRowsMissing);
+  // As a parameter: the text is the same for any number of rows.
+  const std::string expected = statement_.add_bigint(static_cast<std::int64_t>(rows));
+  checks_ += " + " + check_of(name, expected, kRowsMissing);
 }
 
 Statement FencedStatement::finish(const std::string& answer) && {
   // Even an empty synced batch is a change, so that its commit waits for what was buffered.
   statement_.set_sql("with fence as (update detent.shard set " + raises_ + with_ + " select " +
                      checks_ + (answer.empty() ? "" : ", " + answer));
+  statement_.keep_plan();  // rows are found by an index, however many there are
   return std::move(statement_);
 }
 

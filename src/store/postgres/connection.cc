@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kLeastSilence{1000};
 constexpr std::chrono::milliseconds kMostSilence{5000};
+/// Plans kept for a connection, some 100 KiB each in the database: there are about a dozen shapes
+/// of batches.
+constexpr std::size_t kMostPlans = 64;
 
 /// What a URL leaves open. A dead peer is noticed in half a minute, whatever the system's settings.
 constexpr std::array<std::pair<const char*, const char*>, 7> kDefaults{{
@@ -61,6 +64,12 @@ Result<void> Connection::connect() {
   return ok();
 }
 
+void Connection::close() noexcept {
+  connection_.reset();
+  kept_.clear();
+  is_direct_ = false;
+}
+
 Error Connection::broken() {
   Error error = postgres_error("", connection_ ? PQerrorMessage(connection_.get()) : "");
   close();
@@ -71,8 +80,9 @@ Error Connection::broken() {
 /// Lookups go by index whatever the statistics say: tables that were empty a moment ago have none.
 /// And pages by the index of their order: where few rows are known another one looks as cheap, with
 /// all rows of the shard read and sorted for each page.
-/// What that makes the planner think of the costs would be worth compiling each statement.
-Statement Connection::settings(CommitMode mode) const {
+/// What that makes the planner think of the costs would be worth compiling each statement. A plan
+/// that is kept is made once, not five times for the values at hand first.
+Statement Connection::settings(CommitMode mode, const std::vector<Statement>& statements) const {
   Statement statement;
   const std::string commit =
       mode == CommitMode::buffered
@@ -80,33 +90,74 @@ Statement Connection::settings(CommitMode mode) const {
           : "set_config('synchronous_commit', case current_setting('synchronous_commit') when "
             "'off' "
             "then 'on' else current_setting('synchronous_commit') end, true)";
-  statement.set_sql("select " + commit + ", set_config('statement_timeout', '" +
-                    milliseconds_text(options_.statement_timeout) +
-                    "', true), set_config('idle_in_transaction_session_timeout', '" +
-                    milliseconds_text(options_.idle_timeout) +
-                    "', true), set_config('jit', 'off', true)"
-                    ", set_config('enable_seqscan', 'off', true)"
-                    ", set_config('enable_hashjoin', 'off', true)"
-                    ", set_config('enable_mergejoin', 'off', true)"
-                    ", set_config('enable_sort', 'off', true)");
+  const bool keeps_all =
+      std::ranges::all_of(statements, [this](const Statement& one) { return may_keep(one); });
+  statement.set_sql(
+      "select pg_backend_pid()::bigint, " + commit + ", set_config('statement_timeout', '" +
+      milliseconds_text(options_.statement_timeout) +
+      "', true), set_config('idle_in_transaction_session_timeout', '" +
+      milliseconds_text(options_.idle_timeout) +
+      "', true), set_config('jit', 'off', true)"
+      ", set_config('enable_seqscan', 'off', true)"
+      ", set_config('enable_hashjoin', 'off', true)"
+      ", set_config('enable_mergejoin', 'off', true)"
+      ", set_config('enable_sort', 'off', true)" +
+      (keeps_all ? ", set_config('plan_cache_mode', 'force_generic_plan', true)" : ""));
+  statement.keep_plan();
   return statement;
 }
 
-bool Connection::send_one(const Statement& statement) {
-  std::vector<const char*> values;
-  std::vector<int> sizes;
-  for (const std::string& value : statement.values()) {
-    values.push_back(value.data());
-    sizes.push_back(static_cast<int>(value.size()));
+/// A statement's values as libpq takes them.
+struct Connection::Values {
+  explicit Values(const Statement& statement) : formats(statement.values().size(), 1) {
+    for (const std::string& value : statement.values()) {
+      data.push_back(value.data());
+      sizes.push_back(static_cast<int>(value.size()));
+    }
   }
-  const std::vector<int> formats(values.size(), 1);
-  return PQsendQueryParams(connection_.get(), statement.sql().c_str(),
-                           static_cast<int>(values.size()), statement.types().data(), values.data(),
-                           sizes.data(), formats.data(), /*resultFormat=*/1) == 1;
+  int count() const { return static_cast<int>(data.size()); }
+
+  std::vector<const char*> data;
+  std::vector<int> sizes;
+  std::vector<int> formats;
+};
+
+bool Connection::may_keep(const Statement& statement) const {
+  return is_direct_ && statement.keeps_plan() &&
+         (kept_.size() < kMostPlans || kept_.contains(statement.sql()));
+}
+
+bool Connection::send_one(const Statement& statement) {
+  if (may_keep(statement)) return send_kept(statement);
+  const Values values(statement);
+  sent_.push_back(Sent::statement);
+  return PQsendQueryParams(connection_.get(), statement.sql().c_str(), values.count(),
+                           statement.types().data(), values.data.data(), values.sizes.data(),
+                           values.formats.data(), /*resultFormat=*/1) == 1;
+}
+
+bool Connection::send_kept(const Statement& statement) {
+  PGconn* const connection = connection_.get();
+  const auto [kept, is_new] =
+      kept_.try_emplace(statement.sql(), "detent_" + std::to_string(kept_.size()));
+  const char* const name = kept->second.c_str();
+  if (is_new) {
+    sent_.push_back(Sent::prepare);
+    const int types = static_cast<int>(statement.types().size());
+    if (PQsendPrepare(connection, name, statement.sql().c_str(), types, statement.types().data()) !=
+        1) {
+      return false;
+    }
+  }
+  const Values values(statement);
+  sent_.push_back(Sent::statement);
+  return PQsendQueryPrepared(connection, name, values.count(), values.data.data(),
+                             values.sizes.data(), values.formats.data(), /*resultFormat=*/1) == 1;
 }
 
 bool Connection::send(const std::vector<Statement>& statements, CommitMode mode) {
-  if (!send_one(settings(mode))) return false;
+  sent_.clear();
+  if (!send_one(settings(mode, statements))) return false;
   for (const Statement& statement : statements) {
     if (!send_one(statement)) return false;
   }
@@ -147,31 +198,36 @@ std::optional<PGresult*> Connection::next_result() {
 
 /// The answers to what was sent, up to the end of the transaction. A failure at the very end, when
 /// it commits, comes as a result of its own.
-Result<std::vector<Rows>> Connection::collect(std::size_t statements) {
+Result<std::vector<Rows>> Connection::collect() {
   std::vector<Rows> all;
   std::optional<Error> error;
+  std::size_t good = 0;
   std::size_t ended = 0;
   for (;;) {
     const std::optional<PGresult*> result = next_result();
     if (!result) return broken();
     if (*result == nullptr) {
       if (PQstatus(connection_.get()) != CONNECTION_OK) return broken();
-      if (++ended > 2 * statements + 2) return broken();  // nothing more can come
+      if (++ended > 2 * sent_.size() + 2) return broken();  // nothing more can come
       continue;
     }
     Rows rows(*result);
     const ExecStatusType status = PQresultStatus(*result);
     if (status == PGRES_PIPELINE_SYNC) break;
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
-      all.push_back(std::move(rows));
+      const bool is_answer = good < sent_.size() && sent_[good] == Sent::statement;
+      ++good;
+      if (is_answer) all.push_back(std::move(rows));
     } else if (status != PGRES_PIPELINE_ABORTED) {
       if (!error) error = error_of(*result);
       if (PQstatus(connection_.get()) != CONNECTION_OK) break;
     }
   }
-  if (!error && all.size() == statements) return all;
-  // What is left of it, an open transaction say, goes with the connection.
-  if (PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) close();
+  if (!error && good == sent_.size()) return all;
+  // What is left of it, an open transaction say, goes with the connection; and so does what may or
+  // may not have been prepared.
+  const bool has_prepared = std::ranges::count(sent_, Sent::prepare) > 0;
+  if (has_prepared || PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) close();
   if (error) return *std::move(error);
   return Error{ErrorCode::internal, "PostgreSQL answered something else than was asked", ""};
 }
@@ -180,7 +236,8 @@ Result<std::vector<Rows>> Connection::run(const std::vector<Statement>& statemen
                                           CommitMode mode) {
   if (!is_open()) TRY(connect());
   if (!send(statements, mode)) return broken();
-  ASSIGN_OR_RETURN(std::vector<Rows> all, collect(statements.size() + 1));
+  ASSIGN_OR_RETURN(std::vector<Rows> all, collect());
+  is_direct_ = all.front().bigint(0, 0) == PQbackendPID(connection_.get());
   all.erase(all.begin());  // of the settings
   return all;
 }

@@ -1,5 +1,11 @@
 // A connection to PostgreSQL: statements go out together and their answers come back together
 // (libpq's pipeline mode), so what belongs together costs one round trip.
+//
+// To read and plan a statement with arrays costs the database more than to carry it out for some
+// dozens of rows. So where PostgreSQL itself is at the other end, those that say so
+// (Statement::keep_plan) are prepared when they come for the first time. A pooler gives each
+// transaction some session, whose prepared statements are others'; one is told by the number of
+// the session: a pooler makes one up. Nothing is prepared there.
 #pragma once
 
 #include <libpq-fe.h>
@@ -9,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -47,26 +54,38 @@ class Connection {
 
   bool is_open() const noexcept { return connection_ != nullptr; }
   /// Ends an explicit transaction without its changes, too.
-  void close() noexcept { connection_.reset(); }
+  void close() noexcept;
+  /// How many statements the database has the plans of, for this connection.
+  std::size_t kept_plans() const noexcept { return kept_.size(); }
 
  private:
   struct Finish {
     void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
   };
 
+  /// What the results of a run are, in their order.
+  enum class Sent : std::uint8_t { prepare, statement };
+  struct Values;
+  using Plans = std::unordered_map<std::string, std::string>;  // names by text
+
   Result<void> connect();
   bool send(const std::vector<Statement>& statements, CommitMode mode);
   bool send_one(const Statement& statement);
+  bool send_kept(const Statement& statement);
+  bool may_keep(const Statement& statement) const;
   bool flush();
   bool wait_until_ready(int events);
   /// The next result; null at the end of a statement's. Nothing when the connection broke.
   std::optional<PGresult*> next_result();
-  Result<std::vector<Rows>> collect(std::size_t statements);
+  Result<std::vector<Rows>> collect();
   Error broken();
-  Statement settings(CommitMode mode) const;
+  Statement settings(CommitMode mode, const std::vector<Statement>& statements) const;
 
   const ConnectionOptions options_;
   std::unique_ptr<PGconn, Finish> connection_;
+  bool is_direct_ = false;  // no pooler is in between; known after the first run
+  Plans kept_;
+  std::vector<Sent> sent_;  // in the run under way
 };
 
 }  // namespace detent

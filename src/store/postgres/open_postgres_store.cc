@@ -181,6 +181,7 @@ Result<std::optional<KeyRecord>> OpenPostgresStore::find_key(std::uint32_t queue
   const std::string is_in = in_shard(statement, fence_);
   statement.set_sql("select value from detent.task_key where " + is_in +
                     " and name = " + statement.add_bytes(name));
+  statement.keep_plan();
   ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read key"));
   if (rows.empty()) return std::optional<KeyRecord>();
   ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(name, rows.bytes(0, 0)));

@@ -64,7 +64,9 @@ std::string postgres_program(const std::string& name) {
     ::_exit(126);
   }
   ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
+  // A shell ignores them for what runs in its background, and so would a pgbouncer.
   ::signal(SIGINT, SIG_DFL);
+  ::signal(SIGQUIT, SIG_DFL);
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -29,7 +29,11 @@ class Statement {
   std::string add_byte_strings(const std::vector<std::string>& values);
   std::string add_texts(const std::vector<std::string>& values);
   void set_sql(std::string sql) { sql_ = std::move(sql); }
+  /// The same text comes again and again: a connection may have the database keep its plan.
+  /// Requires: that plan is a good one whatever the values are.
+  void keep_plan() noexcept { keeps_plan_ = true; }
 
+  bool keeps_plan() const noexcept { return keeps_plan_; }
   const std::string& sql() const noexcept { return sql_; }
   const std::vector<Oid>& types() const noexcept { return types_; }
   const std::vector<std::string>& values() const noexcept { return values_; }
@@ -40,6 +44,7 @@ class Statement {
   std::string sql_;
   std::vector<Oid> types_;
   std::vector<std::string> values_;
+  bool keeps_plan_ = false;
 };
 
 /// What a statement answered. Columns are counted from 0; asking for one that is not there, or is

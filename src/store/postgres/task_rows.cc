@@ -120,6 +120,7 @@ Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> place
     Statement statement;
     const std::string of_shard = "where " + in_shard(statement, fence_);
     statement.set_sql(kSelect + of_shard + " and id = any(" + statement.add_bigints(ids) + ")");
+    statement.keep_plan();
     ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
     std::unordered_map<std::uint64_t, std::size_t> row_of;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -141,6 +142,7 @@ Result<std::optional<StoredTask>> TaskRows::find(TaskId id) {
   Statement statement;
   const std::string of_shard = "where " + in_shard(statement, fence_);
   statement.set_sql(kSelect + of_shard + " and id = " + statement.add_bigint(id_number(id)));
+  statement.keep_plan();
   ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
   if (rows.empty()) return std::optional<StoredTask>();
   ASSIGN_OR_RETURN(Task task, task_of(rows, 0));

@@ -1,0 +1,113 @@
+// Which plans a connection has the database keep, with a real PostgreSQL and a real pgbouncer.
+#include "store/postgres/connection.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "store/postgres/private_cluster.h"
+
+namespace detent {
+namespace {
+
+class PostgresConnection : public testing::Test {
+ protected:
+  /// "select VALUE + NUMBER": of another text for each number.
+  static Statement sum(std::int64_t value, int number = 0) {
+    Statement statement;
+    const std::string parameter = statement.add_bigint(value);
+    statement.set_sql("select " + parameter + " + " + std::to_string(number));
+    statement.keep_plan();
+    return statement;
+  }
+  static Statement failing() {
+    Statement statement("select 1 / (select 0)::bigint");
+    statement.keep_plan();
+    return statement;
+  }
+  static std::int64_t answer_of(Connection& connection, Statement statement) {
+    const Result<Rows> rows = connection.run_one(std::move(statement));
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows ? rows->bigint(0, 0) : -1;
+  }
+  /// As the database sees it.
+  static std::int64_t prepared(Connection& connection) {
+    return answer_of(connection, Statement("select count(*) from pg_prepared_statements"));
+  }
+
+  std::string url_ = shared_cluster().new_database();
+};
+
+TEST_F(PostgresConnection, ThePlanOfAStatementThatComesAgainIsKept) {
+  Connection connection({.url = url_});
+  for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(answer_of(connection, sum(i, 7)), i + 7);
+  EXPECT_EQ(connection.kept_plans(), 2u) << "its own, and that of the settings";
+}
+
+TEST_F(PostgresConnection, ThePlanOfAStatementThatDoesNotSaySoIsNotKept) {
+  Connection connection({.url = url_});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(answer_of(connection, Statement("select 1::bigint")), 1);
+    EXPECT_EQ(answer_of(connection, Statement("select 2::bigint")), 2);
+  }
+  EXPECT_EQ(connection.kept_plans(), 1u) << "that of the settings";
+  EXPECT_EQ(prepared(connection), 1);
+}
+
+TEST_F(PostgresConnection, NothingIsKeptBehindAPooler) {
+  const PrivateBouncer bouncer(shared_cluster());
+  Connection connection({.url = bouncer.through(url_)});
+  for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
+  EXPECT_EQ(connection.kept_plans(), 0u);
+  EXPECT_EQ(prepared(connection), 0);
+}
+
+TEST_F(PostgresConnection, SeveralStatementsOfARunAreAnsweredEachWhetherTheyAreKeptOrNot) {
+  Connection connection({.url = url_});
+  for (std::int64_t i = 0; i < 4; ++i) {
+    std::vector<Statement> statements;
+    statements.push_back(sum(i, 1));
+    statements.emplace_back("select 5::bigint");
+    statements.push_back(sum(i, 2));
+    const Result<std::vector<Rows>> rows = connection.run(statements);
+    ASSERT_TRUE(rows);
+    ASSERT_EQ(rows->size(), 3u);
+    EXPECT_EQ((*rows)[0].bigint(0, 0), i + 1);
+    EXPECT_EQ((*rows)[1].bigint(0, 0), 5);
+    EXPECT_EQ((*rows)[2].bigint(0, 0), i + 2);
+  }
+}
+
+TEST_F(PostgresConnection, AStatementThatFailsIsAnErrorAndWhatFollowsIsAnswered) {
+  Connection connection({.url = url_});
+  EXPECT_EQ(answer_of(connection, sum(1)), 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(connection.run({sum(2, 3), failing(), sum(4, 5)}));
+    EXPECT_EQ(answer_of(connection, sum(2, 3)), 5);
+    EXPECT_EQ(answer_of(connection, sum(4, 5)), 9);
+  }
+}
+
+TEST_F(PostgresConnection, PlansEndWithTheirSession) {
+  Connection connection({.url = url_});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
+  EXPECT_GT(connection.kept_plans(), 0u);
+  execute(url_,
+          "select pg_terminate_backend(pid) from pg_stat_activity where pid <> "
+          "pg_backend_pid() and datname = current_database()");
+  EXPECT_FALSE(connection.run_one(sum(1)));
+  EXPECT_EQ(connection.kept_plans(), 0u);
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
+  EXPECT_GT(connection.kept_plans(), 0u);
+}
+
+TEST_F(PostgresConnection, AConnectionKeepsABoundedNumberOfPlans) {
+  Connection connection({.url = url_});
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(answer_of(connection, sum(1, i)), i + 1);
+  EXPECT_EQ(connection.kept_plans(), 64u);
+  EXPECT_EQ(prepared(connection), 64);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(answer_of(connection, sum(1, i)), i + 1);
+}
+
+}  // namespace
+}  // namespace detent
