@@ -20,14 +20,14 @@ import time
 
 from history import TIMED, Fault, History, check
 from nodes import Node, Wires
-from private_postgres import PrivatePostgres
-from child_programs import wait_until  # private_postgres knows where it is
+from patience import Patience
+from private_postgres import PrivatePostgres, children_of
 from workload import PROBE_PERIOD_MS, Client, Clients, now_ms
 
 SHARDS = 8
 QUEUES = [TIMED, *(f"orders-{number}" for number in range(11))]
 QUIET_SECONDS = 5
-REST_SECONDS = 40  # in which the cluster must come to rest after a fault
+REST_SECONDS = 40  # of its own time (patience.py), in which it must come to rest after a fault
 DRAIN_SECONDS = 20
 HAUNTERS = 16
 LATENESS_GOAL_MS = 20
@@ -97,10 +97,23 @@ class Trial:
             answered = all(at > since for at in self.outages.last.values())
         return is_equal and answered and all(view == views[0] for view in views)
 
-    def wait_for_rest(self, what):
-        since = now_ms()
-        wait_until(lambda: time.sleep(0.1) or self.is_at_rest(since), REST_SECONDS,
-                   f"the cluster is at rest after {what}")
+    def processes(self):
+        """Of the cluster and its database."""
+        postmaster = self.postgres.process.pid
+        return [node.process.pid for node in self.nodes] + [postmaster, *children_of(postmaster)]
+
+    def wait_for_rest(self, what, since=0):
+        """When it comes to none that is a violation; what the clients saw is checked all the
+        same."""
+        patience = Patience(REST_SECONDS, self.processes)
+        while not self.is_at_rest(since):
+            if patience.is_over():
+                views = [self.looker.call("GET", "/v1/cluster", node=node)[:2]
+                         for node in self.nodes]
+                self.clients.failures.append(
+                    f"no rest in {REST_SECONDS} s of its own after {what}: {views}")
+                return
+            time.sleep(0.1)
         time.sleep(2 * PROBE_PERIOD_MS / 1_000)  # which the last gaps end with
 
     # ---- faults ---------------------------------------------------------------------------------
@@ -168,7 +181,7 @@ class Trial:
         fault.voids_until = {"kill": fault.start + 100, "pause": fault.start + 600,
                              "postgres": fault.end + self.lease_ms,
                              "cut_database": fault.start + self.lease_ms}.get(kind, 0)
-        self.wait_for_rest(f"{kind} of {node.name}")
+        self.wait_for_rest(f"{kind} of {node.name}", now_ms())
         node.is_sick = False
         rest = now_ms()
         comes_back = fault.end if kind in ("kill", "stop") else rest
@@ -186,7 +199,7 @@ class Trial:
     def begin(self):
         for node in self.nodes:
             node.start()
-        wait_until(self.is_at_rest, REST_SECONDS, "the cluster comes to rest")
+        self.wait_for_rest("its start")
         queues = {}
         for number in range(1_000):
             task = {"queue": f"probe-{number}", "key": "probe", "delay": "30d", "payload": "probe"}
@@ -238,7 +251,7 @@ class Trial:
         self.begin()
         self.be_quiet(QUIET_SECONDS)
         rounds = 0
-        while goes_on(rounds):
+        while goes_on(rounds) and not self.clients.failures:
             rounds += 1
             for kind in self.rng.sample(faults, len(faults)):
                 self.do_fault(kind)

@@ -10,8 +10,10 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
-from private_postgres import die_with_parent, wait_until
+from patience import Patience
+from private_postgres import die_with_parent
 
 
 class Wires:
@@ -110,7 +112,11 @@ class Node:
         self.process.send_signal(number)
 
     def wait_for_exit(self, seconds=40):
-        wait_until(lambda: self.process.poll() is not None, seconds, f"node {self.name} exits")
+        patience = Patience(seconds, lambda: [self.process.pid])
+        while self.process.poll() is None:
+            if patience.is_over():
+                raise TimeoutError(f"node {self.name} does not exit in {seconds} s of its own")
+            time.sleep(0.02)
         self.process.stdout.close()
         return self.process.returncode
 
