@@ -5,8 +5,10 @@ processors.
 
 accept: tasks put in batches of 500 through all nodes, durable when answered; as many a second.
 life: the same tasks leased and completed, 200 at a time; as many a second.
-lateness: tasks that become due one by one, 200 a second, for workers that wait; from the due time
-until the worker has the task, by this machine's clock.
+Of both also the processor time of a thousand tasks: that of all nodes, of PostgreSQL and of the
+clients. It is what says how a change did when the machine has other things to do.
+lateness: tasks that become due one by one, 200 a second, for workers of which some wait; from the
+due time until the worker has the task, by this machine's clock.
 failover: a node is killed; until another has accepted a task for each queue: seconds, and that over
 a lease and a beat, which is when the others know.
 
@@ -19,20 +21,24 @@ import datetime
 import http.client
 import json
 import multiprocessing
+import os
 import pathlib
+import resource
 import signal
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "cluster"))
 from nodes import Node, Wires  # noqa: E402
-from private_postgres import PrivatePostgres, wait_until  # noqa: E402
+from private_postgres import PrivatePostgres, children_of, wait_until  # noqa: E402
 
 BATCH = 500
 LEASES = 200
 TIMED_RATE = 200
 LEASE_MS = 10_000
 CLIENTS = 3  # processes, each with a node of its own
+WORKERS = 4  # threads of each, for the queue of timed tasks
 
 
 class SyncingPostgres(PrivatePostgres):
@@ -79,19 +85,28 @@ def work(port, number, seconds, tell):
 
 
 def be_served(port, number, seconds, tell):
-    """A worker that waits at one node for what is due, from whichever node has it."""
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    lease = json.dumps({"max": 10, "wait": "1s"})
+    """Workers that wait at one node for what is due, from whichever node has it. One that completes
+    what it has does not wait, so there are several."""
     late = []
     until = time.monotonic() + seconds + 2
-    while time.monotonic() < until:
-        tasks = call(connection, "POST", f"/v1/queues/timed-{number}/lease", lease)["tasks"]
-        now = time.time()
-        late += [1e3 * (now - datetime.datetime.fromisoformat(task["due_at"]).timestamp())
-                 for task in tasks]
-        if tasks:
-            leases = json.dumps({"leases": [task["lease"] for task in tasks]})
-            call(connection, "POST", "/v1/leases/complete", leases)
+
+    def serve():
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        lease = json.dumps({"max": 10, "wait": "1s"})
+        while time.monotonic() < until:
+            tasks = call(connection, "POST", f"/v1/queues/timed-{number}/lease", lease)["tasks"]
+            now = time.time()
+            late.extend(1e3 * (now - datetime.datetime.fromisoformat(task["due_at"]).timestamp())
+                        for task in tasks)
+            if tasks:
+                leases = json.dumps({"leases": [task["lease"] for task in tasks]})
+                call(connection, "POST", "/v1/leases/complete", leases)
+
+    workers = [threading.Thread(target=serve) for _ in range(WORKERS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
     tell.put(late)
 
 
@@ -121,6 +136,49 @@ def at_once(run, ports, seconds, meanwhile=lambda: None):
     return told, time.monotonic() - began
 
 
+def processor_seconds(processes):
+    """User and system time of these, and of what they started and waited for."""
+    ticks = 0
+    for process in processes:
+        try:
+            stat = pathlib.Path(f"/proc/{process}/stat").read_text(encoding="ascii")
+        except OSError:
+            continue  # it has ended
+        ticks += sum(map(int, stat.rsplit(")", 1)[1].split()[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class ProcessorTime:
+    """Of a thousand tasks, in milliseconds: who needs how much."""
+
+    def __init__(self, nodes, postgres):
+        self.nodes = [node.process.pid for node in nodes]
+        self.postmaster = postgres.process.pid
+        self.before = self.seconds()
+
+    def seconds(self):
+        clients = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {"nodes": processor_seconds(self.nodes),
+                "database": processor_seconds([self.postmaster, *children_of(self.postmaster)]),
+                "clients": clients.ru_utime + clients.ru_stime}
+
+    def of(self, count):
+        after = self.seconds()
+        return {who: (after[who] - self.before[who]) * 1e6 / max(count, 1) for who in after}
+
+
+def throughput(name, run, cluster, seconds):
+    """Figures of what the clients do in so long. The counts they tell are of tasks."""
+    nodes, postgres = cluster
+    spent = ProcessorTime(nodes, postgres)
+    counts, took = at_once(run, [node.port for node in nodes], seconds)
+    spent = spent.of(sum(counts))
+    print(f"{name}: {sum(counts) / took:,.0f} tasks a second; a thousand took " +
+          ", ".join(f"{ms:.1f} ms of {who}" for who, ms in spent.items()))
+    figures = {f"{name} /s": sum(counts) / took}
+    return figures | {f"{name} ms of {who}": ms for who, ms in spent.items()}
+
+
 def fail_over(nodes):
     """Seconds from the death of the last node until the first one gets a task into every queue."""
     nodes[-1].signal(signal.SIGKILL)
@@ -131,16 +189,11 @@ def fail_over(nodes):
     return time.monotonic() - began
 
 
-def measure(nodes, seconds):
+def measure(nodes, postgres, seconds):
     """Prints what is measured. Returns: measure → value."""
-    figures = {}
     ports = [node.port for node in nodes]
-    counts, took = at_once(accept, ports, seconds)
-    figures["accept /s"] = sum(counts) / took
-    print(f"accept: {sum(counts) / took:,.0f} tasks a second, in batches of {BATCH}")
-    counts, took = at_once(work, ports, seconds)
-    figures["life /s"] = sum(counts) / took
-    print(f"life: {sum(counts) / took:,.0f} tasks a second leased and completed, {LEASES} at once")
+    figures = throughput("accept", accept, (nodes, postgres), seconds)
+    figures |= throughput("life", work, (nodes, postgres), seconds)
     late, _ = at_once(be_served, ports, seconds, lambda: put_timed(ports, seconds))
     late = sorted(value for values in late for value in values)
     if not late:
@@ -184,7 +237,7 @@ def main():
             node.start()
         wait_until(lambda: all(is_at_rest(node, len(nodes)) for node in nodes), 60,
                    "the shards are divided")
-        figures = measure(nodes, arguments.seconds)
+        figures = measure(nodes, postgres, arguments.seconds)
         if arguments.csv:
             with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
                 table = csv.writer(file)
