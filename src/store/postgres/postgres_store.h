@@ -4,8 +4,8 @@
 // Every batch is one SQL statement with arrays, in one round trip. The same statement raises
 // nothing and changes nothing unless the shard's row still carries the epoch of this store, so a
 // server that was declared dead, stopped or cut off can do no harm when it comes back: the database
-// decides, at the moment of the change. No extension, no advisory lock and no LISTEN is used, and no
-// prepared statement where a pooler stands in between, as a pgbouncer in transaction mode may
+// decides, at the moment of the change. No extension, no advisory lock and no LISTEN is used, and
+// no prepared statement where a pooler stands in between, as a pgbouncer in transaction mode may
 // (connection.h).
 // docs/internals/storage-format.md defines the tables; docs/operating/postgresql.md is for whoever
 // runs the database.
