@@ -134,17 +134,8 @@ EngineStats Engine::stats(std::size_t most_queues) const {
                     .lateness = lateness_.fired(),
                     .late = lateness_.late(),
                     .commit_time = std::move(written.time)};
-  std::vector<const Queue*> shown;
   if (most_queues == 0) return stats;
-  shown.reserve(queues_.size());
-  for (const auto& [name, queue] : queues_) shown.push_back(queue.get());
-  if (shown.size() > most_queues) {
-    const auto end = shown.begin() + static_cast<std::ptrdiff_t>(most_queues);
-    std::ranges::nth_element(shown, end, std::greater{}, [](const Queue* queue) {
-      return queue->record.waiting + queue->record.dead;
-    });
-    shown.erase(end, shown.end());
-  }
+  const std::vector<const Queue*> shown = queues_.largest(most_queues);
   stats.queues.reserve(shown.size());
   for (const Queue* const queue : shown) stats.queues.push_back(stats_of(*queue));
   std::ranges::sort(stats.queues, {}, &QueueStats::queue);

@@ -66,9 +66,10 @@ struct Queue {
   explicit Queue(std::string queue_name) { record.queue = std::move(queue_name); }
 
   // QueueBook's.
-  QueueRecord record;       // as staged; its number is 0 until there is something to store
-  QueueCounts counted;      // of the record, in the sums of all queues
-  bool is_changed = false;  // since the last commit
+  QueueRecord record;          // as staged; its number is 0 until there is something to store
+  QueueCounts counted;         // of the record, in the sums of all queues
+  bool is_changed = false;     // since the last commit
+  std::size_t size_place = 0;  // where its size is
 
   // HandOutTurns'.
   bool to_serve = false;        // is in the ring of the workers

@@ -1,6 +1,7 @@
 #include "engine/queue_book.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "detent/check.h"
@@ -22,7 +23,11 @@ Result<Queue*> QueueBook::known(const std::string& name) const {
 
 Queue& QueueBook::queue_of(const std::string& name) {
   std::unique_ptr<Queue>& queue = queues_[name];
-  if (queue == nullptr) queue = std::make_unique<Queue>(name);
+  if (queue == nullptr) {
+    queue = std::make_unique<Queue>(name);
+    queue->size_place = sizes_.size();
+    sizes_.push_back({.tasks = 0, .queue = queue.get()});
+  }
   return *queue;
 }
 
@@ -49,7 +54,11 @@ void QueueBook::remove(Queue& queue) {
 
 void QueueBook::forget_if_unused(Queue& queue) {
   if (queue.record.number != 0 || queue.to_serve || queue.serve_at != 0) return;
-  if (queue.waits.empty()) queues_.erase(queue.record.queue);
+  if (!queue.waits.empty()) return;
+  sizes_[queue.size_place] = sizes_.back();
+  sizes_[queue.size_place].queue->size_place = queue.size_place;
+  sizes_.pop_back();
+  queues_.erase(queue.record.queue);
 }
 
 void QueueBook::take_changes(WriteBatch& batch) {
@@ -67,6 +76,22 @@ QueueCounts QueueBook::counts() const {
   return sums;
 }
 
+std::vector<const Queue*> QueueBook::largest(std::size_t most) const {
+  std::vector<Sized> sizes = sizes_;
+  for (const Queue* const queue : changed_) {
+    sizes[queue->size_place].tasks = queue->record.waiting + queue->record.dead;
+  }
+  if (most < sizes.size()) {
+    const auto end = sizes.begin() + static_cast<std::ptrdiff_t>(most);
+    std::ranges::nth_element(sizes, end, std::greater{}, &Sized::tasks);
+    sizes.erase(end, sizes.end());
+  }
+  std::vector<const Queue*> queues;
+  queues.reserve(sizes.size());
+  for (const Sized& one : sizes) queues.push_back(one.queue);
+  return queues;
+}
+
 /// Counts a queue in the sums as it is now, instead of as it was counted last.
 void QueueBook::recount(const Queue& queue, QueueCounts& sums) noexcept {
   const QueueRecord& record = queue.record;
@@ -81,12 +106,17 @@ void QueueBook::note_counts(Queue& queue) noexcept {
   queue.counted = {.waiting = record.waiting,
                    .dead = record.dead,
                    .in_lanes = record.in_ready_lane + record.in_webhook_lane};
+  sizes_[queue.size_place].tasks = record.waiting + record.dead;
 }
 
 void QueueBook::check_invariants() const {
   QueueCounts sums;
+  DETENT_CHECK(sizes_.size() == queues_.size());
   for (const auto& [name, queue] : queues_) {
     const QueueRecord& record = queue->record;
+    const Sized& sized = sizes_.at(queue->size_place);
+    DETENT_CHECK(sized.queue == queue.get());
+    DETENT_CHECK(sized.tasks == queue->counted.waiting + queue->counted.dead);
     DETENT_CHECK(record.queue == name && record.number <= last_number_);
     const auto changes = std::ranges::count(changed_, queue.get());
     DETENT_CHECK(changes == (queue->is_changed ? 1 : 0));

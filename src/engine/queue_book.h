@@ -6,8 +6,12 @@
 //  2. `counted_` is the sum of what each queue was counted as last (Queue::counted): its record,
 //     unless it has changed since the last commit.
 //
-// So what all queues hold together costs a look at those of one turn. A queue that workers ask for
-// and that never had a task has no number, and is not stored. Thread-compatible.
+//  3. Each queue is in `sizes_` once, at its place there, with the tasks it was counted with last.
+//
+// So what all queues hold together costs a look at those of one turn. And which of them are the
+// largest: a queue lies wherever it was made, so a walk over 100 000 of them is as many waits for
+// memory; their sizes lie side by side. A queue that workers ask for and that never had a task has
+// no number, and is not stored. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -53,11 +57,19 @@ class QueueBook {
 
   /// Of all queues, as they are now. O(changes).
   QueueCounts counts() const;
+  /// At most `most` queues, in no order: none that is left out has more tasks, dead ones among
+  /// them. O(queues), but of those that are left out only their sizes are read.
+  std::vector<const Queue*> largest(std::size_t most) const;
 
   /// Stops the process if an invariant is broken. O(queues).
   void check_invariants() const;
 
  private:
+  struct Sized {
+    std::uint64_t tasks = 0;
+    Queue* queue = nullptr;
+  };
+
   static void recount(const Queue& queue, QueueCounts& sums) noexcept;
   void note_counts(Queue& queue) noexcept;
 
@@ -66,6 +78,7 @@ class QueueBook {
   std::uint32_t last_number_;
   std::vector<Queue*> changed_;
   std::vector<std::string> removed_;
+  std::vector<Sized> sizes_;  // at Queue::size_place
 };
 
 }  // namespace detent

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "base/rng.h"
 #include "base/test_seed.h"
@@ -21,7 +25,18 @@ QueueCounts sums_of(const QueueBook& book) {
   return sums;
 }
 
-TEST(QueueBook, TheSumsAreThoseOfTheRecordsHoweverTheyChange) {
+/// The sizes of so many of the largest queues, as a look at all of them finds them.
+std::vector<std::uint64_t> largest_sizes(const QueueBook& book, std::size_t most) {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& [name, queue] : book) {
+    sizes.push_back(queue->record.waiting + queue->record.dead);
+  }
+  std::ranges::sort(sizes, std::greater{});
+  sizes.resize(std::min(most, sizes.size()));
+  return sizes;
+}
+
+TEST(QueueBook, SumsAndLargestAreThoseOfTheRecordsHoweverTheyChange) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -53,7 +68,25 @@ TEST(QueueBook, TheSumsAreThoseOfTheRecordsHoweverTheyChange) {
     ASSERT_EQ(counts.waiting, sums.waiting);
     ASSERT_EQ(counts.dead, sums.dead);
     ASSERT_EQ(counts.in_lanes, sums.in_lanes);
+    const std::size_t most = rng.below(25);
+    std::vector<std::uint64_t> told;
+    for (const Queue* const one : book.largest(most)) {
+      told.push_back(one->record.waiting + one->record.dead);
+    }
+    std::ranges::sort(told, std::greater{});
+    ASSERT_EQ(told, largest_sizes(book, most));
     book.check_invariants();
+  }
+}
+
+TEST(QueueBook, AsManyQueuesAreToldAsAreAskedForEachOnce) {
+  QueueBook book(0);
+  for (int i = 0; i < 10; ++i) book.note_change(book.queue_of("q" + std::to_string(i)));
+  for (const std::size_t most : {0u, 1u, 9u, 10u, 11u}) {
+    std::vector<const Queue*> told = book.largest(most);
+    EXPECT_EQ(told.size(), std::min<std::size_t>(most, 10));
+    std::ranges::sort(told);
+    EXPECT_TRUE(std::ranges::adjacent_find(told) == told.end());
   }
 }
 
