@@ -238,6 +238,7 @@ struct QueueSettings {
   std::optional<std::uint32_t> concurrency = {};
   std::string webhook = {};  // "": none
   std::string sink = {};     // likewise; a queue has at most one of the two
+  std::uint32_t partitions = 1;
 };
 
 /// What is changed of a queue's settings. Of those with two optionals the inner one without a value
@@ -256,8 +257,9 @@ struct QueueChange {
   Limit<std::uint64_t> max_bytes = {};
   Limit<std::uint32_t> rate = {};
   Limit<std::uint32_t> concurrency = {};
-  std::optional<std::string> webhook = {};  // "": none
-  std::optional<std::string> sink = {};     // likewise
+  std::optional<std::string> webhook = {};       // "": none
+  std::optional<std::string> sink = {};          // likewise
+  std::optional<std::uint32_t> partitions = {};  // of a queue that is not there yet
 };
 
 /// A queue's counts by state, and its settings.

@@ -83,7 +83,9 @@ TEST(CommandArguments, SettingsOfAQueueAreSetOrGoBackToTheirDefaults) {
                                                 "--webhook-key",
                                                 "whsec_a",
                                                 "--webhook-key",
-                                                "whsec_b"});
+                                                "whsec_b",
+                                                "--partitions",
+                                                "4"});
   EXPECT_EQ(set.queue, "q");
   const QueueSettings all = set.patch.applied_to({});
   EXPECT_EQ(all,
@@ -98,13 +100,15 @@ TEST(CommandArguments, SettingsOfAQueueAreSetOrGoBackToTheirDefaults) {
                 .max_bytes = 7,
                 .rate = 50,
                 .concurrency = 9,
-                .webhook = QueueWebhook{"https://example.org/hook", {"whsec_a", "whsec_b"}}}));
+                .webhook = QueueWebhook{"https://example.org/hook", {"whsec_a", "whsec_b"}},
+                .partitions = 4}));
   const auto back = command_of<SetQueueCommand>(
       {"queue",          "set",           "q",           "--paused",        "no",
        "--max-attempts", "default",       "--backoff",   "default",         "--visibility-timeout",
        "default",        "--retention",   "default",     "--key-retention", "default",
        "--max-tasks",    "default",       "--max-bytes", "default",         "--rate",
-       "default",        "--concurrency", "default",     "--webhook",       "default"});
+       "default",        "--concurrency", "default",     "--webhook",       "default",
+       "--partitions",   "default"});
   EXPECT_EQ(back.patch.applied_to(all), QueueSettings());
   EXPECT_EQ(command_of<SetQueueCommand>({"queue", "set", "q", "--rate", "5"}).patch,
             (json::QueuePatch{.rate = std::make_optional(std::optional<std::uint32_t>(5))}));

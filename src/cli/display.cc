@@ -232,7 +232,8 @@ void show_queue(std::ostream& out, const QueueView& view) {
               {"max bytes", limit(settings.max_bytes)},
               {"rate", settings.rate ? std::to_string(*settings.rate) + " a second" : "none"},
               {"concurrency", limit(settings.concurrency)},
-              {"webhook", webhook_of(settings)}});
+              {"webhook", webhook_of(settings)},
+              {"partitions", std::to_string(settings.partitions)}});
 }
 
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns) {

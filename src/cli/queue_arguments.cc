@@ -59,6 +59,9 @@ void add_limits(CLI::App& command, QueuePatch& patch) {
                                                 "most tasks handed out in a second", patch.rate);
   add_setting<std::uint32_t, parse_small_count>(command, "--concurrency", "N",
                                                 "most tasks leased at a time", patch.concurrency);
+  add_setting<std::uint32_t, parse_small_count>(
+      command, "--partitions", "N", "parts of a new queue, each on a shard of a cluster",
+      patch.partitions, std::uint32_t{1});
 }
 
 void add_times(CLI::App& command, QueuePatch& patch) {

@@ -143,7 +143,8 @@ TEST_F(QueueCommandsTest, AQueueIsShownWithTheSettingsInForce) {
             "max bytes           none\n"
             "rate                none\n"
             "concurrency         none\n"
-            "webhook             none\n");
+            "webhook             none\n"
+            "partitions          1\n");
   EXPECT_EQ(asked(), Lines{"GET /v1/queues/mail"});
   view.settings = {.paused = true,
                    .max_attempts = 3,

@@ -57,7 +57,8 @@ client::QueueSettings to_client(const QueueSettings& settings) {
           .rate = settings.rate,
           .concurrency = settings.concurrency,
           .webhook = sink.empty() ? url : "",
-          .sink = sink};
+          .sink = sink,
+          .partitions = settings.partitions};
 }
 
 std::variant<CronRule, IntervalRule, CalendarRule> rule_of(const client::NewSchedule& schedule) {
@@ -302,6 +303,7 @@ json::QueuePatch from_client(const client::QueueChange& change) {
   patch.max_bytes = change.max_bytes;
   patch.rate = change.rate;
   patch.concurrency = change.concurrency;
+  patch.partitions = change.partitions;
   if (change.webhook) {
     patch.webhook = change.webhook->empty()
                         ? std::nullopt

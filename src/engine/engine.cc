@@ -20,6 +20,11 @@ using std::chrono::milliseconds;
 Result<TaskSnapshot> Engine::schedule(ScheduleRequest request) {
   if (stopped_by()) return *stopped_by();
   TRY(validate(request));
+  TRY(expect_here(request.queue, request.key));
+  return accept(std::move(request));
+}
+
+Result<TaskSnapshot> Engine::accept(ScheduleRequest request) {
   Queue& queue = queues_.queue_of(request.queue);
   if (!request.key.empty()) {
     ASSIGN_OR_RETURN(std::optional<TaskSnapshot> first, find_by_key(request, queue));
@@ -114,6 +119,7 @@ Result<bool> Engine::restore(Task task) {
   if (task.standing != Standing::live && task.standing != Standing::dead) {
     return Error{ErrorCode::invalid_argument, "a task that has ended is not restored", "state"};
   }
+  TRY(expect_here(task.queue, ""));  // its key may be an occurrence's
   if (tasks_.find_loaded(task.id) != nullptr) return false;
   ASSIGN_OR_RETURN(const std::optional<StoredTask> there, records_.find(task.id));
   if (there) return false;

@@ -138,7 +138,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<QueueView> queue(const std::string& name) const;
   /// Sets all settings of a queue, which is made if it is not there. They hold from now on, for the
   /// tasks it has, too; key retention and retention for those that end from now on. Durable.
-  /// Errors: as validate(QueueSettings), or for the name.
+  /// Errors: as validate(QueueSettings), or for the name; conflict for another number of partitions
+  /// than the queue was made with; unavailable when it is not here (EngineOptions::is_here).
   Result<void> set_queue(const std::string& name, const QueueSettings& settings);
   /// Forgets an empty queue and its settings. Errors: not_found; conflict while it has tasks.
   Result<void> remove_queue(const std::string& name);
@@ -332,6 +333,14 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   template <class Visit>
   Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
                           Visit visit);
+  std::uint32_t partitions_of(const std::string& name) const;
+  Result<void> expect_here(const std::string& queue, std::uint32_t partitions,
+                           std::string_view key) const;
+  Result<void> expect_here(const std::string& queue, std::string_view key) const {
+    return options_.is_here ? expect_here(queue, partitions_of(queue), key) : ok();
+  }
+  /// A request that is valid, and for this engine.
+  Result<TaskSnapshot> accept(ScheduleRequest request);
   Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
   Result<void> check_bytes(const Queue& queue, std::size_t more) const;
   QueueStats stats_of(const Queue& queue) const;

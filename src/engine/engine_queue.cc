@@ -33,6 +33,15 @@ Result<void> Engine::set_queue(const std::string& name, const QueueSettings& set
   if (stopped_by()) return *stopped_by();
   TRY(validate(ScheduleRequest{.queue = name}));
   TRY(validate(settings));
+  TRY(expect_here(name, settings.partitions, ""));
+  const std::uint32_t partitions = partitions_of(name);
+  if (partitions != settings.partitions && queues_.known(name)) {
+    return Error{ErrorCode::conflict,
+                 "the queue was made with " + std::to_string(partitions) +
+                     (partitions == 1 ? " partition" : " partitions") +
+                     ": to have another number, let it run empty, remove it and make it anew",
+                 "partitions"};
+  }
   Queue& queue = queues_.queue_of(name);
   turns_.release(queue);  // its tasks may go elsewhere now
   queue.record.settings = settings;
@@ -40,6 +49,18 @@ Result<void> Engine::set_queue(const std::string& name, const QueueSettings& set
   tasks_.note_limits(queue);
   turns_.want_serving(queue);  // a limit may be gone
   return ok();
+}
+
+std::uint32_t Engine::partitions_of(const std::string& name) const {
+  const auto known = queues_.known(name);
+  return known ? (*known)->record.settings.partitions : 1;
+}
+
+Result<void> Engine::expect_here(const std::string& queue, std::uint32_t partitions,
+                                 std::string_view key) const {
+  if (!options_.is_here || options_.is_here(queue, partitions, key)) return ok();
+  return Error{ErrorCode::unavailable,
+               "queue " + queue + " has its partitions elsewhere: they were changed just now", ""};
 }
 
 Result<void> Engine::remove_queue(const std::string& name) {

@@ -10,6 +10,55 @@ class EngineQueue : public EngineFixture {};
 
 // ---- settings ----
 
+TEST_F(EngineQueue, PartitionsAreDecidedWhenAQueueIsMade) {
+  set("q", {.partitions = 4});
+  crash_and_open();
+  EXPECT_EQ(view("q").settings.partitions, 4u);
+  set("q", {.paused = true, .partitions = 4});
+  for (const std::uint32_t partitions : {1u, 3u, 5u}) {
+    const Result<void> changed = engine_->set_queue("q", {.partitions = partitions});
+    ASSERT_FALSE(changed);
+    EXPECT_EQ(changed.error().code, ErrorCode::conflict);
+    EXPECT_EQ(changed.error().field, "partitions");
+    EXPECT_NE(changed.error().message.find("4 partitions"), std::string::npos);
+  }
+  EXPECT_TRUE(view("q").settings.paused) << "nothing of it is done";
+  schedule("old", 1h);
+  EXPECT_EQ(engine_->set_queue("old", {.partitions = 2}).error().code, ErrorCode::conflict);
+  ASSERT_TRUE(engine_->remove_queue("q"));
+  set("q", {.partitions = 2});
+  EXPECT_EQ(view("q").settings.partitions, 2u);
+  EXPECT_EQ(engine_->set_queue("r", {.partitions = 0}).error().field, "partitions");
+  EXPECT_EQ(engine_->set_queue("r", {.partitions = 257}).error().field, "partitions");
+}
+
+// A shard of a cluster, of which this is one: it has partition 1, with the keys that begin with
+// "b".
+TEST_F(EngineQueue, AnEngineTakesOnlyWhatIsItsOwnOfAQueue) {
+  options_.is_here = [](std::string_view queue, std::uint32_t partitions, std::string_view key) {
+    if (queue == "home") return true;
+    return partitions > 1 && (key.empty() || key.starts_with('b'));
+  };
+  crash_and_open();
+  const auto error_of = [this](const std::string& queue, const std::string& key) {
+    const auto made = engine_->schedule({.queue = queue, .key = key});
+    return made ? ErrorCode{} : made.error().code;
+  };
+  EXPECT_EQ(error_of("q", ""), ErrorCode::unavailable) << "not divided, as far as is known here";
+  EXPECT_EQ(engine_->set_queue("q", {.paused = true}).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found);
+  set("q", {.partitions = 2});
+  EXPECT_EQ(error_of("q", ""), ErrorCode{});
+  EXPECT_EQ(error_of("q", "b1"), ErrorCode{});
+  EXPECT_EQ(error_of("q", "a1"), ErrorCode::unavailable);
+  EXPECT_EQ(error_of("home", "a1"), ErrorCode{});
+  const Task task{.id = {std::uint64_t{700} << TaskId::kShardBits}, .queue = "r"};
+  EXPECT_EQ(engine_->restore(task).error().code, ErrorCode::unavailable);
+  settle();
+  crash_and_open();
+  EXPECT_EQ(error_of("q", "a1"), ErrorCode::unavailable) << "its record says so";
+}
+
 TEST_F(EngineQueue, SettingsAreDurableAndReadBackAsTheyWereSet) {
   const QueueSettings settings{.paused = true,
                                .max_attempts = 7,

@@ -30,12 +30,15 @@ class Engine::Occurrences final : public OccurrenceTasks {
 
   Result<std::optional<TaskId>> make(const RecurringSchedule& schedule, WallTime occurrence,
                                      WallTime due) override {
-    const Result<TaskSnapshot> task =
-        engine_.schedule({.queue = schedule.queue,
-                          .payload = schedule.payload,
-                          .rules = schedule.rules,
-                          .due = due,
-                          .key = occurrence_key(schedule, occurrence)});
+    if (engine_.stopped_by()) return *engine_.stopped_by();
+    ScheduleRequest request{.queue = schedule.queue,
+                            .payload = schedule.payload,
+                            .rules = schedule.rules,
+                            .due = due,
+                            .key = occurrence_key(schedule, occurrence)};
+    TRY(validate(request));
+    // A schedule is with its queue's home, and so are its tasks, whatever their keys.
+    const Result<TaskSnapshot> task = engine_.accept(std::move(request));
     // The key stands for a task: what that was asked with may have been another edition.
     if (!task && task.error().code == ErrorCode::conflict) return std::optional<TaskId>();
     if (!task) return task.error();

@@ -6,9 +6,11 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -41,6 +43,10 @@ struct EngineOptions {
   std::uint64_t seed = 0;
   /// Is told what happens to tasks; must outlive the engine. Null: nobody is.
   ChangeFeed* changes = nullptr;
+  /// Of several engines that have a part of a queue each: whether this one takes a task of this key
+  /// (none: "") into a queue of so many partitions. Empty: any. Constant.
+  std::function<bool(std::string_view queue, std::uint32_t partitions, std::string_view key)>
+      is_here = {};
 };
 
 /// Where a verb over a whole queue goes on: after this place, with tasks up to this id (0: all that

@@ -11,7 +11,8 @@ namespace detent {
 namespace {
 
 constexpr std::uint8_t kPlainQueueVersion = 1;
-constexpr std::uint8_t kWebhookQueueVersion = 2;  // has the count of a webhook lane
+constexpr std::uint8_t kWebhookQueueVersion = 2;      // has the count of a webhook lane
+constexpr std::uint8_t kPartitionedQueueVersion = 3;  // likewise, and has partitions
 
 // Which settings a queue record has. A bit that is not named here must be 0.
 constexpr std::uint64_t kPaused = 1u << 0;
@@ -22,9 +23,12 @@ constexpr std::uint64_t kHasMaxTasks = 1u << 4;
 constexpr std::uint64_t kHasMaxBytes = 1u << 5;
 constexpr std::uint64_t kHasRate = 1u << 6;
 constexpr std::uint64_t kHasConcurrency = 1u << 7;
-constexpr std::uint64_t kHasWebhook = 1u << 8;  // from version 2 on
-constexpr std::uint64_t kFlagsOfVersion1 = (1u << 8) - 1;
-constexpr std::uint64_t kKnownFlags = (1u << 9) - 1;
+constexpr std::uint64_t kHasWebhook = 1u << 8;     // from version 2 on
+constexpr std::uint64_t kHasPartitions = 1u << 9;  // from version 3 on
+
+constexpr std::uint64_t flags_known_to(unsigned version) noexcept {
+  return (std::uint64_t{1} << (7 + version)) - 1;
+}
 
 Error in_key(std::string_view key, Error error) {
   return with_context("read \"" + std::string(key) + "\"", std::move(error));
@@ -41,7 +45,15 @@ std::uint64_t flags_of(const QueueSettings& settings) {
   if (settings.rate) flags |= kHasRate;
   if (settings.concurrency) flags |= kHasConcurrency;
   if (settings.webhook) flags |= kHasWebhook;
+  if (settings.partitions > 1) flags |= kHasPartitions;
   return flags;
+}
+
+/// The oldest that can tell it: an older program reads whatever it knows.
+unsigned version_of(const QueueRecord& record) {
+  if (record.settings.partitions > 1) return kPartitionedQueueVersion;
+  const bool has_webhooks = record.settings.webhook || record.in_webhook_lane != 0;
+  return has_webhooks ? kWebhookQueueVersion : kPlainQueueVersion;
 }
 
 void write_webhook(ByteWriter& writer, const QueueWebhook& webhook) {
@@ -62,6 +74,7 @@ void write_settings(ByteWriter& writer, const QueueSettings& settings) {
   if (settings.rate) writer.varint(*settings.rate);
   if (settings.concurrency) writer.varint(*settings.concurrency);
   if (settings.webhook) write_webhook(writer, *settings.webhook);
+  if (settings.partitions > 1) writer.varint(settings.partitions);
 }
 
 Result<QueueWebhook> read_webhook(ByteReader& reader) {
@@ -79,8 +92,8 @@ Result<QueueWebhook> read_webhook(ByteReader& reader) {
 Result<QueueSettings> read_settings(ByteReader& reader, unsigned version) {
   QueueSettings settings;
   ASSIGN_OR_RETURN(const std::uint64_t flags, reader.varint());
-  const std::uint64_t known = version == kPlainQueueVersion ? kFlagsOfVersion1 : kKnownFlags;
-  if ((flags & ~known) != 0) return damaged_record("a setting that its version does not have");
+  if ((flags & ~flags_known_to(version)) != 0)
+    return damaged_record("a setting that its version does not have");
   settings.paused = (flags & kPaused) != 0;
   ASSIGN_OR_RETURN(settings.retention, read_duration(reader));
   ASSIGN_OR_RETURN(settings.key_retention, read_duration(reader));
@@ -108,6 +121,9 @@ Result<QueueSettings> read_settings(ByteReader& reader, unsigned version) {
   if (flags & kHasWebhook) {
     ASSIGN_OR_RETURN(settings.webhook, read_webhook(reader));
   }
+  if (flags & kHasPartitions) {
+    ASSIGN_OR_RETURN(settings.partitions, read_u32(reader));
+  }
   return settings;
 }
 
@@ -117,7 +133,7 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   QueueRecord record;
   record.queue = key.substr(kQueuePrefix.size());
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
-  if (version < kPlainQueueVersion || version > kWebhookQueueVersion) {
+  if (version < kPlainQueueVersion || version > kPartitionedQueueVersion) {
     return damaged_record("its version is not known here");
   }
   ASSIGN_OR_RETURN(record.number, read_u32(reader));
@@ -125,7 +141,7 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   ASSIGN_OR_RETURN(record.dead, reader.varint());
   ASSIGN_OR_RETURN(record.bytes, reader.varint());
   ASSIGN_OR_RETURN(record.in_ready_lane, reader.varint());
-  if (version == kWebhookQueueVersion) {
+  if (version >= kWebhookQueueVersion) {
     ASSIGN_OR_RETURN(record.in_webhook_lane, reader.varint());
   }
   ASSIGN_OR_RETURN(record.settings, read_settings(reader, version));
@@ -180,14 +196,14 @@ std::string queue_key(std::string_view queue) { return std::string(kQueuePrefix)
 std::string queue_value(std::string_view key, const QueueRecord& record) {
   std::string value;
   ByteWriter writer(value);
-  const bool has_webhooks = record.settings.webhook || record.in_webhook_lane != 0;
-  writer.u8(has_webhooks ? kWebhookQueueVersion : kPlainQueueVersion);
+  const unsigned version = version_of(record);
+  writer.u8(static_cast<std::uint8_t>(version));
   writer.varint(record.number);
   writer.varint(record.waiting);
   writer.varint(record.dead);
   writer.varint(record.bytes);
   writer.varint(record.in_ready_lane);
-  if (has_webhooks) writer.varint(record.in_webhook_lane);
+  if (version >= kWebhookQueueVersion) writer.varint(record.in_webhook_lane);
   write_settings(writer, record.settings);
   return meta_value(key, std::move(value));
 }

@@ -74,6 +74,7 @@ TEST(MetaFormat, EachSettingOfAQueueReadsBackAlone) {
   expect_back([&](QueueSettings& s) { s.max_bytes = all.max_bytes; });
   expect_back([&](QueueSettings& s) { s.rate = all.rate; });
   expect_back([&](QueueSettings& s) { s.concurrency = all.concurrency; });
+  expect_back([&](QueueSettings& s) { s.partitions = 4; });
 }
 
 TEST(MetaFormat, QueueRecordIsTheseBytes) {
@@ -101,6 +102,17 @@ TEST(MetaFormat, QueueRecordWithAWebhookIsTheseBytes) {
   // As above, with the tasks in the webhook lane before the flags; at its end URL and keys.
   EXPECT_EQ(value.substr(0, value.size() - 4),
             std::string("\x02\x02\0\0\0\0\x05\x80\x02\0\xC0\xCF\x24\x08http://a\x01\x01k", 25));
+}
+
+TEST(MetaFormat, QueueRecordWithPartitionsIsTheseBytes) {
+  QueueRecord record;
+  record.queue = "q";
+  record.number = 2;
+  record.settings.partitions = 200;
+  const std::string value = queue_value(queue_key("q"), record);
+  // As a record with a webhook, but for flag and value.
+  EXPECT_EQ(value.substr(0, value.size() - 4),
+            std::string("\x03\x02\0\0\0\0\0\x80\x04\0\xC0\xCF\x24\xC8\x01", 15));
 }
 
 TEST(MetaFormat, VersionsOfAQueueRecordHaveNothingOfLaterOnes) {

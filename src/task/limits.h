@@ -30,6 +30,8 @@ inline constexpr std::chrono::milliseconds kMaxRetention = std::chrono::hours{24
 /// Of a queue: the most that its limits of tasks a second, and of leases at a time, may be set to.
 inline constexpr std::uint32_t kMaxRate = 1'000'000;
 inline constexpr std::uint32_t kMaxConcurrency = 1'000'000;
+/// Into which a queue may be divided: as many as there can be shards.
+inline constexpr std::uint32_t kMaxPartitions = 256;
 /// Of a recurring schedule. The name is shorter than a key by "@" and an occurrence.
 inline constexpr std::size_t kMaxScheduleNameBytes = 150;
 inline constexpr std::size_t kMaxCronBytes = 1'000;

@@ -39,6 +39,9 @@ Result<void> validate(const QueueSettings& settings) {
   TRY(validate_retention("key_retention", settings.key_retention));
   TRY(validate_limit("rate", settings.rate, kMaxRate));
   TRY(validate_limit("concurrency", settings.concurrency, kMaxConcurrency));
+  if (settings.partitions < 1 || settings.partitions > kMaxPartitions) {
+    return invalid("partitions", "a queue has 1 to " + std::to_string(kMaxPartitions));
+  }
   return settings.webhook ? validate(*settings.webhook) : ok();
 }
 

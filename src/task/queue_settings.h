@@ -30,6 +30,9 @@ struct QueueSettings {
   std::optional<std::uint32_t> concurrency;
   /// Where its tasks are delivered to that name no webhook of their own; no worker leases them.
   std::optional<QueueWebhook> webhook;
+  /// In a cluster: into how many parts it is divided, each with an order, limits and an owner of
+  /// its own. Decided when the queue is made.
+  std::uint32_t partitions = 1;
 
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };

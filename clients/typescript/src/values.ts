@@ -109,6 +109,7 @@ export interface QueueSettings {
   concurrency?: number | null;
   webhook?: string | { url: string; keys: string[] } | null;
   sink?: string | null;
+  partitions?: number | null;
 }
 
 /** A queue's counts by state, and its settings as the server says them. */

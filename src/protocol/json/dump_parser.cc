@@ -118,11 +118,12 @@ struct QueueFields {
   JsonField rate{"rate"};
   JsonField concurrency{"concurrency"};
   JsonField webhook{"webhook"};
+  JsonField partitions{"partitions"};
 
-  std::array<JsonField*, 12> all() {
-    return {&queue,     &paused,    &max_attempts,  &visibility_timeout,
-            &backoff,   &retention, &key_retention, &max_tasks,
-            &max_bytes, &rate,      &concurrency,   &webhook};
+  std::array<JsonField*, 13> all() {
+    return {&queue,       &paused,        &max_attempts, &visibility_timeout, &backoff,
+            &retention,   &key_retention, &max_tasks,    &max_bytes,          &rate,
+            &concurrency, &webhook,       &partitions};
   }
 };
 
@@ -145,6 +146,8 @@ Result<DumpLine> read_queue(std::string_view json) {
   if (fields.webhook.given()) {
     ASSIGN_OR_RETURN(settings.webhook, read_queue_webhook(fields.webhook));
   }
+  ASSIGN_OR_RETURN(const auto partitions, read_limit(fields.partitions, kMaxPartitions));
+  settings.partitions = partitions.value_or(1);
   return DumpLine{std::move(line)};
 }
 

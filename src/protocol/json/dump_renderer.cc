@@ -121,6 +121,7 @@ void write(JsonWriter& writer, const DumpedQueue& line) {
     writer.name("webhook");
     write_queue_webhook(writer, *settings.webhook);
   }
+  if (settings.partitions > 1) writer.name("partitions").number(settings.partitions);
   writer.end_object();
 }
 

@@ -117,7 +117,8 @@ TEST(Dump, AQueueIsALineWithItsSettings) {
                                .max_tasks = ~std::uint64_t{0},
                                .max_bytes = 0,
                                .rate = kMaxRate,
-                               .concurrency = 1}});
+                               .concurrency = 1,
+                               .partitions = kMaxPartitions}});
 }
 
 TEST(Dump, TheLinesBetweenAndAtTheEnd) {

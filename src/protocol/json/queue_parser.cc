@@ -74,6 +74,12 @@ Result<std::uint32_t> read_concurrency(const JsonField& field) {
   return static_cast<std::uint32_t>(value);
 }
 
+Result<std::uint32_t> read_partitions(const JsonField& field) {
+  ASSIGN_OR_RETURN(const std::uint64_t value,
+                   read_integer(field, {.min = 1, .max = kMaxPartitions}));
+  return static_cast<std::uint32_t>(value);
+}
+
 /// Puts what a member says into `change`: `read` makes a value of it, null is `unset`.
 template <class T, class Read>
 Result<void> take_value(const JsonField& field, std::optional<T>& change, const T& unset,
@@ -116,6 +122,7 @@ Result<QueuePatch> read_patch(const PatchFields& fields) {
   TRY(take_value(fields.concurrency, patch.concurrency, unset.concurrency, read_concurrency));
   TRY(take_value(fields.webhook, patch.webhook, unset.webhook, read_queue_webhook));
   TRY(take_value(fields.sink, patch.sink, std::optional<std::string>(), read_string));
+  TRY(take_value(fields.partitions, patch.partitions, unset.partitions, read_partitions));
   return patch;
 }
 
@@ -166,6 +173,7 @@ QueueSettings QueuePatch::applied_to(QueueSettings settings) const {
   settings.max_bytes = max_bytes.value_or(settings.max_bytes);
   settings.rate = rate.value_or(settings.rate);
   settings.concurrency = concurrency.value_or(settings.concurrency);
+  settings.partitions = partitions.value_or(settings.partitions);
   const bool has_sink = settings.webhook && !sink_of(settings.webhook->url).empty();
   // What is taken away is one's own kind: who knows no sinks does not end one.
   if (webhook && (*webhook || !has_sink)) settings.webhook = *webhook;
@@ -180,10 +188,6 @@ QueueSettings QueuePatch::applied_to(QueueSettings settings) const {
 Result<QueuePatch> parse_queue_patch(std::string_view body) {
   PatchFields fields;
   TRY(take_fields(body, fields.all(), UnknownFields::refuse));
-  if (fields.partitions.given()) {
-    return Error{ErrorCode::invalid_argument, "this version does not support partitions yet",
-                 "partitions"};
-  }
   ASSIGN_OR_RETURN(QueuePatch patch, read_patch(fields));
   const bool has_webhook = patch.webhook && *patch.webhook;
   if (has_webhook && (*patch.webhook)->url.starts_with(kSinkScheme)) {

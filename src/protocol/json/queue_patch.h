@@ -28,6 +28,7 @@ struct QueuePatch {
   NewValue<std::optional<std::uint32_t>> concurrency;
   NewValue<std::optional<QueueWebhook>> webhook;  // of HTTP
   NewValue<std::optional<std::string>> sink;      // its name; of the two a queue has one
+  NewValue<std::uint32_t> partitions;
 
   /// The settings with these values in them.
   QueueSettings applied_to(QueueSettings settings) const;

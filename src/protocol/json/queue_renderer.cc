@@ -72,6 +72,7 @@ void write_patch(JsonWriter& writer, const QueuePatch& patch) {
   write_change(writer, "concurrency", patch.concurrency);
   write_change(writer, "webhook", patch.webhook);
   write_change(writer, "sink", patch.sink);
+  write_change(writer, "partitions", patch.partitions);
   writer.end_object();
 }
 
@@ -95,7 +96,8 @@ QueuePatch patch_to(const QueueSettings& settings) {
           .rate = std::make_optional(settings.rate),
           .concurrency = std::make_optional(settings.concurrency),
           .webhook = std::make_optional(std::move(webhook)),
-          .sink = std::make_optional(std::move(sink))};
+          .sink = std::make_optional(std::move(sink)),
+          .partitions = settings.partitions};
 }
 
 void write_queue(JsonWriter& writer, const QueueView& view) {

@@ -29,7 +29,8 @@ QueueSettings full_settings() {
           .max_bytes = 0,
           .rate = 1'000'000,
           .concurrency = 1,
-          .webhook = QueueWebhook{.url = "https://a/b"}};
+          .webhook = QueueWebhook{.url = "https://a/b"},
+          .partitions = 4};
 }
 
 QueueView example_view(QueueSettings settings) {
@@ -73,7 +74,7 @@ TEST(Queue, AnAnswerShowsEverySetting) {
             R"("visibility_timeout_ms":5000,"backoff":{"initial_ms":10,"max_ms":20},)"
             R"("retention_ms":1,"key_retention_ms":2,"max_tasks":18446744073709551615,)"
             R"("max_bytes":0,"rate":1000000,"concurrency":1,)"
-            R"("webhook":{"url":"https://a/b","keys":[]},"sink":null}})");
+            R"("webhook":{"url":"https://a/b","keys":[]},"sink":null,"partitions":4}})");
   QueueView plain{};
   plain.stats.queue = "q";
   EXPECT_EQ(render_queue(plain),
@@ -81,7 +82,7 @@ TEST(Queue, AnAnswerShowsEverySetting) {
             R"("oldest_ready_age_ms":null,"bytes":0,"settings":{"paused":false,)"
             R"("max_attempts":null,"visibility_timeout_ms":null,"backoff":null,"retention_ms":0,)"
             R"("key_retention_ms":600000,"max_tasks":null,"max_bytes":null,"rate":null,)"
-            R"("concurrency":null,"webhook":null,"sink":null}})");
+            R"("concurrency":null,"webhook":null,"sink":null,"partitions":1}})");
 }
 
 TEST(Queue, AnswersAreReadBack) {
@@ -151,7 +152,8 @@ TEST(Queue, NullTakesEachSettingBackToItsDefault) {
       {"max_bytes", {.max_bytes = unset<std::uint64_t>()}},
       {"rate", {.rate = unset<std::uint32_t>()}},
       {"concurrency", {.concurrency = unset<std::uint32_t>()}},
-      {"webhook", {.webhook = unset<QueueWebhook>()}}};
+      {"webhook", {.webhook = unset<QueueWebhook>()}},
+      {"partitions", {.partitions = 1U}}};
   for (const Case& some : cases) {
     const QueuePatch patch = patch_of("\"" + std::string(some.name) + "\":null");
     EXPECT_EQ(patch, some.patch) << some.name;
@@ -236,7 +238,8 @@ TEST(Queue, APatchThatIsWrongIsRefusedByName) {
                          {R"({"sink":{}})", "sink"},
                          {R"({"sink":"a","webhook":"http://a"})", "sink"},
                          {R"({"webhook":"sink:a"})", "webhook"},
-                         {R"({"partitions":4})", "partitions"}}) {
+                         {R"({"partitions":0})", "partitions"},
+                         {R"({"partitions":257})", "partitions"}}) {
     const auto patch = parse_queue_patch(some.body);
     ASSERT_FALSE(patch) << some.body;
     EXPECT_EQ(patch.error().code, ErrorCode::invalid_argument) << some.body;
