@@ -186,15 +186,14 @@ std::optional<ShardNumber> if_there(ShardNumber shard, ShardNumber shards) noexc
 
 }  // namespace
 
-Plan plan_schedule_batch(net::HttpRequest request, ShardNumber shards) {
+Plan plan_schedule_batch(net::HttpRequest request, const ShardMap& map, std::uint64_t turn) {
   Result<json::BatchElements> batch =
       json::split_schedule_batch(request.body, request.header("content-type"));
   if (!batch) return to_shard(std::move(request), 0);
   Elements elements{.texts = std::move(batch->elements), .shards = {}};
   elements.shards.reserve(elements.texts.size());
   for (const std::string_view task : elements.texts) {
-    const std::optional<std::string> queue = queue_in(task);
-    elements.shards.push_back(queue ? std::optional(shard_of_queue(*queue, shards)) : std::nullopt);
+    elements.shards.push_back(place_in(task, map, turn++));
   }
   const bool is_array = batch->framing == json::BatchElements::Framing::array;
   const auto body_of = [is_array](const Texts& tasks) {
@@ -213,16 +212,22 @@ Plan plan_schedule_batch(net::HttpRequest request, ShardNumber shards) {
   return plan;
 }
 
-Step plan_named_tasks(net::HttpRequest request, ShardNumber shards) {
+Step plan_named_tasks(net::HttpRequest request, const ShardMap& map) {
   const std::optional<NamesBody> body = read_names(request.body, "ids");
   if (body) {
-    return take_names_apart(std::move(request), *body, "ids", [shards](std::string_view text) {
+    return take_names_apart(std::move(request), *body, "ids", [&](std::string_view text) {
       const std::optional<TaskId> id = parse_task_id(text);
-      return id ? if_there(shard_of_task(*id), shards) : std::nullopt;
+      return id ? if_there(shard_of_task(*id), map.shards) : std::nullopt;
     });
   }
   const std::optional<std::string> queue = queue_in(request.body);
-  return to_shard(std::move(request), queue ? shard_of_queue(*queue, shards) : 0);
+  const std::optional<NamesBody> keys = read_names(request.body, "keys");
+  if (!queue || !keys || map.partitions_of(*queue) == 1) {
+    return to_shard(std::move(request), queue ? map.home_of(*queue) : 0);
+  }
+  return take_names_apart(std::move(request), *keys, "keys", [&](std::string_view text) {
+    return std::optional(map.place_of(*queue, text, 0));
+  });
 }
 
 Step plan_leases(net::HttpRequest request, ShardNumber shards) {

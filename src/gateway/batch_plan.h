@@ -12,9 +12,9 @@
 namespace detent::gateway {
 
 /// `POST /v1/tasks/batch`.
-Plan plan_schedule_batch(net::HttpRequest request, ShardNumber shards);
+Plan plan_schedule_batch(net::HttpRequest request, const ShardMap& map, std::uint64_t turn);
 /// `POST /v1/tasks/cancel` and `/move`.
-Step plan_named_tasks(net::HttpRequest request, ShardNumber shards);
+Step plan_named_tasks(net::HttpRequest request, const ShardMap& map);
 /// `POST /v1/leases/…`. Both: too_large when more than 64 KiB would go to several shards each.
 Step plan_leases(net::HttpRequest request, ShardNumber shards);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,23 +59,30 @@ Result<Step> end_page(Answers answers, ShardNumber shard, ShardNumber shards) {
   return Step(std::move(answer));
 }
 
-/// Whose line it is; nothing when it is of none, and need not be sent. Errors: a task that is not
-/// where its id says.
-Result<std::optional<ShardNumber>> shard_of_line(const json::DumpLine& line, ShardNumber shards) {
+/// Whose line it is; nobody's when it need not be sent. A queue is of all its partitions, which the
+/// map learns from it. Errors: a task that is not where its id says.
+Result<std::vector<ShardNumber>> shards_of_line(const json::DumpLine& line, ShardMap& map) {
   if (const auto* const queue = std::get_if<json::DumpedQueue>(&line)) {
-    return std::optional(shard_of_queue(queue->queue, shards));
+    map.partitioned[queue->queue] = queue->settings.partitions;
+    return map.places_of(queue->queue);
   }
   if (const auto* const schedule = std::get_if<ScheduleRecord>(&line)) {
-    return std::optional(shard_of_queue(schedule->schedule.queue, shards));
+    return std::vector{map.home_of(schedule->schedule.queue)};
   }
   const auto* const task = std::get_if<Task>(&line);
-  if (task == nullptr) return std::optional<ShardNumber>();
-  const ShardNumber shard = shard_of_queue(task->queue, shards);
-  if (shard_of_task(task->id) == shard) return std::optional(shard);
+  if (task == nullptr) return std::vector<ShardNumber>();
+  const std::vector<ShardNumber> places = map.places_of(task->queue);
+  const ShardNumber shard = shard_of_task(task->id);
+  if (std::ranges::find(places, shard) != places.end()) return std::vector{shard};
   return Error{ErrorCode::invalid_argument,
                "the id is not of the shard of queue " + task->queue +
                    ": a cluster takes dumps of clusters with as many shards",
                "task.id"};
+}
+
+bool is_partitioned(const json::DumpLine& line) {
+  const auto* const queue = std::get_if<json::DumpedQueue>(&line);
+  return queue != nullptr && queue->settings.partitions > 1;
 }
 
 /// Lines of one shard, and which they are in the whole.
@@ -82,6 +90,42 @@ struct Lines {
   std::string body;
   std::vector<std::size_t> numbers;
 };
+
+/// Restores these, by shard; `refused` is what is said already.
+Plan restore_lines(const net::HttpRequest& request, std::vector<Lines> lines,
+                   json::RestoreAnswer refused) {
+  std::vector<Part> parts;
+  std::vector<std::vector<std::size_t>> numbers;
+  for (std::size_t shard = 0; shard < lines.size(); ++shard) {
+    if (lines[shard].numbers.empty()) continue;
+    parts.push_back({.shard = static_cast<ShardNumber>(shard),
+                     .request = with_body(request, std::move(lines[shard].body))});
+    numbers.push_back(std::move(lines[shard].numbers));
+  }
+  if (parts.empty()) {  // access is asked for all the same
+    parts.push_back({.shard = 0, .request = with_body(request, "")});
+    numbers.emplace_back();
+  }
+  const auto merge = [refused = std::move(refused),
+                      numbers](const Answers& answers) -> Result<Step> {
+    json::RestoreAnswer all = refused;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      ASSIGN_OR_RETURN(json::RestoreAnswer one, json::parse_restored(answers[i].body));
+      all.restored += one.restored;
+      all.there += one.there;
+      all.queues += one.queues;
+      all.schedules += one.schedules;
+      all.schedules_there += one.schedules_there;
+      for (auto& [line, error] : one.errors) {
+        if (line == 0 || line > numbers[i].size()) continue;
+        all.errors.push_back({numbers[i][line - 1], std::move(error)});
+      }
+    }
+    std::ranges::sort(all.errors, {}, &json::RestoreAnswer::LineError::line);
+    return Step(joined(answers, json::render_restored(all)));
+  };
+  return to_each(std::move(parts), merge);
+}
 
 }  // namespace
 
@@ -104,53 +148,44 @@ Step plan_dump(net::HttpRequest request, ShardNumber shards) {
   });
 }
 
-Plan plan_restore(net::HttpRequest request, ShardNumber shards) {
+Plan plan_restore(net::HttpRequest request, const ShardMap& map) {
+  ShardMap known = map;
   const auto texts = json::take_numbered_lines(request.body, kMaxBatchTasks);
   if (!texts) return to_shard(std::move(request), 0);  // which refuses it
   json::RestoreAnswer refused;
-  std::vector<Lines> lines(shards);
+  std::vector<Lines> lines(map.shards);
+  std::map<ShardNumber, std::string> homes;  // of queues with partitions: their lines
   for (const json::NumberedLine& text : *texts) {
     const Result<json::DumpLine> line = json::parse_dump_line(text.text);
     // What cannot be read is said by whoever reads it.
-    Result<std::optional<ShardNumber>> shard = std::optional<ShardNumber>(0);
-    if (line) shard = shard_of_line(*line, shards);
-    if (!shard) {
-      refused.errors.push_back({text.number, shard.error()});
-    } else if (*shard) {
-      Lines& of = lines.at(**shard);
+    Result<std::vector<ShardNumber>> whose = std::vector<ShardNumber>{0};
+    if (line) whose = shards_of_line(*line, known);
+    if (!whose) {
+      refused.errors.push_back({text.number, whose.error()});
+      continue;
+    }
+    if (line && is_partitioned(*line)) homes[whose->front()].append(text.text).push_back('\n');
+    for (const ShardNumber shard : *whose) {
+      Lines& of = lines.at(shard);
       of.body.append(text.text).push_back('\n');
       of.numbers.push_back(text.number);
     }
   }
-  std::vector<Part> parts;
-  std::vector<std::vector<std::size_t>> numbers;
-  for (ShardNumber shard = 0; shard < shards; ++shard) {
-    if (lines[shard].numbers.empty()) continue;
-    parts.push_back({shard, with_body(request, std::move(lines[shard].body))});
-    numbers.push_back(std::move(lines[shard].numbers));
+  Plan rest = restore_lines(request, std::move(lines), std::move(refused));
+  if (homes.empty()) return rest;
+  std::vector<Part> first;
+  for (auto& [shard, queues] : homes) {
+    first.push_back({.shard = shard, .request = with_body(request, std::move(queues))});
   }
-  if (parts.empty()) {  // access is asked for all the same
-    parts.push_back({0, with_body(request, "")});
-    numbers.emplace_back();
-  }
-  const auto merge = [refused, numbers](Answers answers) -> Result<Step> {
-    json::RestoreAnswer all = refused;
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      ASSIGN_OR_RETURN(json::RestoreAnswer one, json::parse_restored(answers[i].body));
-      all.restored += one.restored;
-      all.there += one.there;
-      all.queues += one.queues;
-      all.schedules += one.schedules;
-      all.schedules_there += one.schedules_there;
-      for (auto& [line, error] : one.errors) {
-        if (line == 0 || line > numbers[i].size()) continue;
-        all.errors.push_back({numbers[i][line - 1], std::move(error)});
-      }
-    }
-    std::ranges::sort(all.errors, {}, &json::RestoreAnswer::LineError::line);
-    return Step(joined(answers, json::render_restored(all)));
-  };
-  return to_each(std::move(parts), merge);
+  // Only when all homes have them as they are here may others: see shard_map.h.
+  return to_each(
+      std::move(first), [rest = std::move(rest)](const Answers& answers) -> Result<Step> {
+        for (const net::HttpResponse& answer : answers) {
+          ASSIGN_OR_RETURN(const json::RestoreAnswer made, json::parse_restored(answer.body));
+          if (!made.errors.empty()) return Step(problem(made.errors.front().error));
+        }
+        return Step(rest);
+      });
 }
 
 }  // namespace detent::gateway

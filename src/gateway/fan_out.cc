@@ -103,4 +103,30 @@ std::optional<std::string> queue_in(std::string_view body) {
   return *std::move(name);
 }
 
+std::optional<ShardNumber> place_in(std::string_view task, const ShardMap& map,
+                                    std::uint64_t turn) {
+  json::JsonField queue{"queue"};
+  json::JsonField key{"key"};
+  const std::array<json::JsonField*, 2> fields{&queue, &key};
+  if (!json::take_fields(task, fields, json::UnknownFields::skip)) return std::nullopt;
+  const Result<std::string> name = json::read_string(queue);
+  if (!name) return std::nullopt;
+  // One that is no string is refused, by whoever gets it.
+  const Result<std::string> of = key.given() ? json::read_string(key) : Result<std::string>("");
+  return map.place_of(*name, of ? *of : "", turn);
+}
+
+void add_partition(QueueStats& sum, const QueueStats& more) {
+  sum.scheduled += more.scheduled;
+  sum.ready += more.ready;
+  sum.leased += more.leased;
+  sum.dead += more.dead;
+  sum.oldest_ready_age = std::max(sum.oldest_ready_age, more.oldest_ready_age);
+}
+
+void add_partition(QueueView& sum, const QueueView& more) {
+  add_partition(sum.stats, more.stats);
+  sum.bytes += more.bytes;
+}
+
 }  // namespace detent::gateway

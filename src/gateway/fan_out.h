@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "gateway/request_plan.h"
+#include "task/task_stats.h"
 
 namespace detent::gateway {
 
@@ -50,5 +51,11 @@ Plan to_all(const net::HttpRequest& request, ShardNumber shards, Merge merge);
 
 /// The queue that a JSON object names in its member `queue`, if it does.
 std::optional<std::string> queue_in(std::string_view body);
+/// Where the task of a JSON object with `queue` and perhaps `key` goes; nothing when it says none.
+std::optional<ShardNumber> place_in(std::string_view task, const ShardMap& map, std::uint64_t turn);
+
+/// Adds the figures of another partition of the queue.
+void add_partition(QueueStats& sum, const QueueStats& more);
+void add_partition(QueueView& sum, const QueueView& more);
 
 }  // namespace detent::gateway

@@ -298,7 +298,8 @@ Result<Step> go_on(Listing listing, const Answers& answers) {
 
 }  // namespace
 
-Plan plan_task_list(net::HttpRequest request, ShardNumber shards) {
+Plan plan_task_list(net::HttpRequest request, const ShardMap& map) {
+  const ShardNumber shards = map.shards;
   net::QueryParameter queue{"queue"};
   net::QueryParameter limit{"limit"};
   net::QueryParameter cursor{"cursor"};
@@ -311,7 +312,9 @@ Plan plan_task_list(net::HttpRequest request, ShardNumber shards) {
   const Result<void> taken = net::take_query(request.target, parameters);
   const Result<std::uint64_t> most = net::read_count(limit, kMaxPage, kDefaultPage);
   if (!taken || !most) return to_shard(std::move(request), 0);  // which refuses it
-  if (queue.value) return to_shard(std::move(request), shard_of_queue(*queue.value, shards));
+  if (queue.value && map.partitions_of(*queue.value) == 1) {
+    return to_shard(std::move(request), map.home_of(*queue.value));
+  }
   std::optional<Position> from = Position{};
   if (cursor.value) from = parse_position(*cursor.value, shards);
   if (!from) {

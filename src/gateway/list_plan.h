@@ -13,6 +13,6 @@
 
 namespace detent::gateway {
 
-Plan plan_task_list(net::HttpRequest request, ShardNumber shards);
+Plan plan_task_list(net::HttpRequest request, const ShardMap& map);
 
 }  // namespace detent::gateway

@@ -22,18 +22,25 @@ struct CarriedOut {
   std::vector<std::vector<Part>> rounds;  // what was asked
 };
 
-inline CarriedOut carry_out(net::HttpRequest request, ShardNumber shards, const PlayShard& play) {
+/// Of a plan that wants the first answer that is the last part's.
+inline CarriedOut carry_out(net::HttpRequest request, const ShardMap& map, const PlayShard& play,
+                            std::uint64_t turn = 0) {
   CarriedOut done;
-  Step step = plan_request(std::move(request), shards);
+  Step step = plan_request(std::move(request), map, turn);
   while (Plan* const plan = std::get_if<Plan>(&step)) {
     std::vector<net::HttpResponse> answers;
     for (const Part& part : plan->parts) answers.push_back(play(part));
+    if (plan->wanted == Wanted::first) answers = {std::move(answers.back())};
     done.rounds.push_back(plan->parts);
     Step next = plan->join(std::move(answers));
     step = std::move(next);
   }
   done.answer = std::get<net::HttpResponse>(std::move(step));
   return done;
+}
+
+inline CarriedOut carry_out(net::HttpRequest request, ShardNumber shards, const PlayShard& play) {
+  return carry_out(std::move(request), ShardMap{.shards = shards}, play);
 }
 
 inline net::HttpRequest get(std::string target) {

@@ -8,6 +8,7 @@
 #include "gateway/copy_plan.h"
 #include "gateway/fan_out.h"
 #include "gateway/list_plan.h"
+#include "gateway/queue_plan.h"
 #include "gateway/schedule_plan.h"
 #include "gateway/whole_plan.h"
 #include "net/route_table.h"
@@ -15,52 +16,83 @@
 namespace detent::gateway {
 namespace {
 
-using Planner = Step (*)(net::HttpRequest, const std::vector<std::string>& path, ShardNumber);
+/// Where things are, and whose turn it is.
+struct Layout {
+  const ShardMap& map;
+  std::uint64_t turn = 0;
+};
 
-Step by_queue_in_path(net::HttpRequest request, const std::vector<std::string>& path,
-                      ShardNumber shards) {
-  return to_shard(std::move(request), shard_of_queue(path.front(), shards));
+using Path = std::vector<std::string>;
+using Planner = Step (*)(net::HttpRequest, const Path& path, const Layout&);
+
+Step by_key_in_path(net::HttpRequest request, const Path& path, const Layout& layout) {
+  return to_shard(std::move(request), layout.map.place_of(path.front(), path.at(1), layout.turn));
 }
 
-Step by_id_in_path(net::HttpRequest request, const std::vector<std::string>& path,
-                   ShardNumber shards) {
+Step by_id_in_path(net::HttpRequest request, const Path& path, const Layout& layout) {
   const std::optional<TaskId> id = parse_task_id(path.front());
   const ShardNumber shard = id ? shard_of_task(*id) : 0;
-  return to_shard(std::move(request), shard < shards ? shard : 0);  // 0 says that there is none
+  // 0 says that there is none.
+  return to_shard(std::move(request), shard < layout.map.shards ? shard : 0);
 }
 
-Step by_queue_in_body(net::HttpRequest request, const std::vector<std::string>& /*path*/,
-                      ShardNumber shards) {
+Step by_task_in_body(net::HttpRequest request, const Path& /*path*/, const Layout& layout) {
+  const std::optional<ShardNumber> place = place_in(request.body, layout.map, layout.turn);
+  return to_shard(std::move(request), place.value_or(0));
+}
+
+Step by_queue_in_body(net::HttpRequest request, const Path& /*path*/, const Layout& layout) {
   const std::optional<std::string> queue = queue_in(request.body);
-  return to_shard(std::move(request), queue ? shard_of_queue(*queue, shards) : 0);
+  return to_shard(std::move(request), queue ? layout.map.home_of(*queue) : 0);
+}
+
+Step lease(net::HttpRequest request, const Path& path, const Layout& layout) {
+  return plan_lease(std::move(request), path.front(), layout.map, layout.turn);
+}
+
+Step schedule_batch(net::HttpRequest request, const Path& /*path*/, const Layout& layout) {
+  return plan_schedule_batch(std::move(request), layout.map, layout.turn);
+}
+
+/// Of one queue.
+template <auto kPlan>
+Step of_queue(net::HttpRequest request, const Path& path, const Layout& layout) {
+  return kPlan(std::move(request), path.front(), layout.map);
+}
+
+/// For which it matters which queues have partitions.
+template <auto kPlan>
+Step mapped(net::HttpRequest request, const Path& /*path*/, const Layout& layout) {
+  return kPlan(std::move(request), layout.map);
 }
 
 template <auto kPlan>
-Step planned(net::HttpRequest request, const std::vector<std::string>& /*path*/,
-             ShardNumber shards) {
-  return kPlan(std::move(request), shards);
+Step planned(net::HttpRequest request, const Path& /*path*/, const Layout& layout) {
+  return kPlan(std::move(request), layout.map.shards);
 }
 
 /// The routes of server/routes.cc, but for those that a node answers by itself.
 net::RouteTable<Planner> make_table() {
   net::RouteTable<Planner> table;
-  table.add("POST", "/v1/tasks", by_queue_in_body);
-  table.add("GET", "/v1/tasks", planned<plan_task_list>);
-  table.add("POST", "/v1/tasks/batch", planned<plan_schedule_batch>);
-  table.add("POST", "/v1/tasks/cancel", planned<plan_named_tasks>);
-  table.add("POST", "/v1/tasks/move", planned<plan_named_tasks>);
+  table.add("POST", "/v1/tasks", by_task_in_body);
+  table.add("GET", "/v1/tasks", mapped<plan_task_list>);
+  table.add("POST", "/v1/tasks/batch", schedule_batch);
+  table.add("POST", "/v1/tasks/cancel", mapped<plan_named_tasks>);
+  table.add("POST", "/v1/tasks/move", mapped<plan_named_tasks>);
   for (const std::string_view method : {"GET", "PATCH", "DELETE"}) {
     table.add(method, "/v1/tasks/{id}", by_id_in_path);
-    table.add(method, "/v1/queues/{queue}", by_queue_in_path);
-    table.add(method, "/v1/queues/{queue}/keys/{key}", by_queue_in_path);
+    table.add(method, "/v1/queues/{queue}/keys/{key}", by_key_in_path);
   }
+  table.add("GET", "/v1/queues/{queue}", of_queue<plan_queue>);
+  table.add("PATCH", "/v1/queues/{queue}", of_queue<plan_queue>);
+  table.add("DELETE", "/v1/queues/{queue}", of_queue<plan_remove_queue>);
   table.add("POST", "/v1/tasks/{id}/run", by_id_in_path);
   table.add("GET", "/v1/queues", planned<plan_queues>);
-  for (const std::string_view verb :
-       {"/v1/queues/{queue}/lease", "/v1/queues/{queue}/pause", "/v1/queues/{queue}/resume",
-        "/v1/queues/{queue}/purge", "/v1/queues/{queue}/redrive"}) {
-    table.add("POST", verb, by_queue_in_path);
-  }
+  table.add("POST", "/v1/queues/{queue}/lease", lease);
+  table.add("POST", "/v1/queues/{queue}/pause", of_queue<plan_queue>);
+  table.add("POST", "/v1/queues/{queue}/resume", of_queue<plan_queue>);
+  table.add("POST", "/v1/queues/{queue}/purge", of_queue<plan_sweep_queue>);
+  table.add("POST", "/v1/queues/{queue}/redrive", of_queue<plan_sweep_queue>);
   for (const std::string_view verb :
        {"/v1/leases/complete", "/v1/leases/fail", "/v1/leases/extend", "/v1/leases/release"}) {
     table.add("POST", verb, planned<plan_leases>);
@@ -80,7 +112,7 @@ net::RouteTable<Planner> make_table() {
   table.add("GET", "/v1/forecast", planned<plan_forecast>);
   table.add("GET", "/v1/wheel", planned<plan_wheel>);
   table.add("GET", "/v1/dump", planned<plan_dump>);
-  table.add("POST", "/v1/restore", planned<plan_restore>);
+  table.add("POST", "/v1/restore", mapped<plan_restore>);
   return table;
 }
 
@@ -91,12 +123,12 @@ const net::RouteTable<Planner>& table() {
 
 }  // namespace
 
-Step plan_request(net::HttpRequest request, ShardNumber shards) {
+Step plan_request(net::HttpRequest request, const ShardMap& map, std::uint64_t turn) {
   // Answers that are put together need their bodies; whoever sends the answer leaves it out.
   if (request.method == "HEAD") request.method = "GET";
   const auto match = table().find(request.method, request.target);
   if (!match || match->handler == nullptr) return to_shard(std::move(request), 0);
-  return (*match->handler)(std::move(request), match->parameters, shards);
+  return (*match->handler)(std::move(request), match->parameters, {.map = map, .turn = turn});
 }
 
 bool is_of_node(const net::HttpRequest& request) {

@@ -11,6 +11,7 @@
 // Pure: who serves a shard, and how a request gets there, is for others (server/).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <variant>
 #include <vector>
@@ -31,17 +32,24 @@ struct Part {
   bool may_wait = false;  // for a beanstalk client's task
 };
 
+/// Which answers a plan goes on with: all, or only the first that comes; then what else is asked is
+/// abandoned, and leases in answers that come all the same are given back.
+enum class Wanted : bool { all, first };
+
 /// What to ask, all at once, and what to make of it.
 struct Plan {
   std::vector<Part> parts;  // at least one
-  /// Takes the answers to `parts`, in their order: one each. An answer that is no success may come
-  /// from the shard, or from whoever could not reach it (503 with a Retry-After header).
+  Wanted wanted = Wanted::all;
+  /// Takes the answers to `parts`, in their order: one each, or just the first. An answer that is
+  /// no success may come from the shard, or from whoever could not reach it (503 with a Retry-After
+  /// header).
   std::function<Step(std::vector<net::HttpResponse>)> join;
 };
 
-/// How the request is carried out on so many shards. Requires: it is none of those that each node
-/// answers by itself, is_of_node().
-Step plan_request(net::HttpRequest request, ShardNumber shards);
+/// How the request is carried out on these shards. `turn` spreads what any of several may take: it
+/// should be another each time. Requires: it is none of those that each node answers by itself,
+/// is_of_node().
+Step plan_request(net::HttpRequest request, const ShardMap& map, std::uint64_t turn);
 
 /// Whether the request is not about tasks, so that any node answers it without asking: the
 /// dashboard's files, /healthz, /readyz, /metrics, /openapi.json, /v1/cluster, /v1/events,

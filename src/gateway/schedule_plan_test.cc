@@ -119,7 +119,8 @@ class KeepingShards {
 /// One who puts a schedule, a round of questions at a time.
 class Putting {
  public:
-  explicit Putting(ShardNumber shard) : step_(plan_request(put_in_queue_of(shard), kShards)) {}
+  explicit Putting(ShardNumber shard)
+      : step_(plan_request(put_in_queue_of(shard), {.shards = kShards}, 0)) {}
 
   /// False when it is answered.
   bool go_on(KeepingShards& shards) {

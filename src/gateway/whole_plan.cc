@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,8 @@
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
 #include "protocol/json/stats_parser.h"
 #include "task/largest_queues.h"
 
@@ -56,13 +59,6 @@ void write_list(json::JsonWriter& writer, std::string_view name, const std::vect
   writer.end_array();
 }
 
-void add(QueueStats& sum, const QueueStats& more) {
-  sum.scheduled += more.scheduled;
-  sum.ready += more.ready;
-  sum.leased += more.leased;
-  sum.dead += more.dead;
-}
-
 void add(TaskCounters& sum, const TaskCounters& more) {
   sum.scheduled += more.scheduled;
   sum.fired += more.fired;
@@ -94,9 +90,36 @@ void add(json::ServerStats& sum, json::ServerStats more) {
     sum.late.tasks[i] += more.late.tasks[i];
     sum.late.time[i] += more.late.time[i];
   }
-  add(sum.all, more.all);
+  add_partition(sum.all, more.all);
   sum.queue_count += more.queue_count;
   std::ranges::move(more.queues, std::back_inserter(sum.queues));
+}
+
+/// The partitions of a queue, as the queue.
+Result<std::string> join_views(std::span<const Named> partitions) {
+  ASSIGN_OR_RETURN(QueueView sum, json::parse_queue(partitions.front().text));
+  for (const Named& partition : partitions.subspan(1)) {
+    ASSIGN_OR_RETURN(const QueueView more, json::parse_queue(partition.text));
+    add_partition(sum, more);
+  }
+  return json::render_queue(sum);
+}
+
+/// Makes one of those that have the same name, which are partitions of a queue; says how many fewer
+/// there are then.
+std::size_t join_partitions(std::vector<QueueStats>& queues) {
+  std::ranges::stable_sort(queues, {}, &QueueStats::queue);
+  std::vector<QueueStats> joined;
+  for (QueueStats& queue : queues) {
+    if (!joined.empty() && joined.back().queue == queue.queue) {
+      add_partition(joined.back(), queue);
+    } else {
+      joined.push_back(std::move(queue));
+    }
+  }
+  const std::size_t fewer = queues.size() - joined.size();
+  queues = std::move(joined);
+  return fewer;
 }
 
 Result<Step> add_stats(const Answers& answers, std::uint64_t most_queues) {
@@ -105,6 +128,7 @@ Result<Step> add_stats(const Answers& answers, std::uint64_t most_queues) {
     ASSIGN_OR_RETURN(json::ServerStats more, json::parse_stats(answers[i].body));
     add(sum, std::move(more));
   }
+  sum.queue_count -= join_partitions(sum.queues);
   keep_largest(sum.queues, most_queues);
   return Step(joined(answers, json::render_stats(sum)));
 }
@@ -170,8 +194,19 @@ Plan plan_queues(net::HttpRequest request, ShardNumber shards) {
     ASSIGN_OR_RETURN(const std::vector<Named> queues, merge_by_name(answers, "queues", "queue"));
     std::string body;
     json::JsonWriter writer(body);
-    write_list(writer, "queues", queues);
-    writer.end_object();
+    writer.begin_object().name("queues").begin_array();
+    for (auto it = queues.begin(); it != queues.end();) {
+      const auto end = std::ranges::find_if(
+          it, queues.end(), [it](const Named& other) { return other.name != it->name; });
+      if (end - it == 1) {
+        writer.raw(it->text);
+      } else {
+        ASSIGN_OR_RETURN(const std::string whole, join_views({it, end}));
+        writer.raw(whole);
+      }
+      it = end;
+    }
+    writer.end_array().end_object();
     return Step(joined(answers, std::move(body)));
   });
 }

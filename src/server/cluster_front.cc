@@ -20,13 +20,23 @@ std::string_view path_of(const net::HttpRequest& request) noexcept {
   return std::string_view(request.target).substr(0, request.target.find('?'));
 }
 
+/// A change of a queue's settings, its removal, or what may do so beside other things.
+bool may_change_partitions(std::string_view path) noexcept {
+  constexpr std::string_view kQueues = "/v1/queues/";
+  if (path == "/v1/restore") return true;
+  return path.starts_with(kQueues) && path.find('/', kQueues.size()) == std::string_view::npos;
+}
+
+/// Whether the node is to look at the table again when a request has been answered.
+enum class AfterAnswer : bool { nothing, look_again };
+
 }  // namespace
 
 /// One client's request on its way: the questions of a plan, until all are answered.
 class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
  public:
-  Errand(ClusterFront& front, net::Responder responder)
-      : front_(front), responder_(std::move(responder)) {}
+  Errand(ClusterFront& front, net::Responder responder, AfterAnswer after)
+      : front_(front), responder_(std::move(responder)), after_(after) {}
 
   void start(gateway::Plan plan) {
     responder_.on_gone([weak = weak_from_this()] {
@@ -39,42 +49,61 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   void ask(gateway::Plan plan) {
     const std::size_t count = plan.parts.size();
     DETENT_CHECK(count > 0);
+    std::uint64_t round = 0;
     {
       const MutexLock lock(mutex_);
       join_ = std::move(plan.join);
-      answers_.assign(count, {});
-      open_ = count;
+      wanted_ = plan.wanted;
+      open_ = wanted_ == gateway::Wanted::first ? 1 : count;
+      answers_.assign(open_, {});
       abandons_.clear();
+      abandons_.resize(count);
+      round = ++round_;
     }
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count && is_open(round); ++i) {
       Abandon abandon = front_.ask(std::move(plan.parts[i]),
-                                   [self = shared_from_this(), i](net::HttpResponse answer) {
-                                     return self->answered(i, std::move(answer));
+                                   [self = shared_from_this(), round, i](net::HttpResponse answer) {
+                                     return self->answered(round, i, std::move(answer));
                                    });
-      const MutexLock lock(mutex_);
-      if (!is_abandoned_) {
-        abandons_.push_back(std::move(abandon));
-        continue;
-      }
-      abandon();
+      // Of one that has been answered it does nothing.
+      if (!keep(round, i, abandon)) abandon();
     }
   }
 
-  /// False: the client has gone.
-  bool answered(std::size_t part, net::HttpResponse answer) {
+  /// Whether answers of this round are still wanted.
+  bool is_open(std::uint64_t round) const {
+    const MutexLock lock(mutex_);
+    return !is_abandoned_ && round == round_ && open_ > 0;
+  }
+  /// False, and it is left to the caller: nobody waits for the answer.
+  bool keep(std::uint64_t round, std::size_t part, Abandon& abandon) {
+    const MutexLock lock(mutex_);
+    if (is_abandoned_ || round != round_ || open_ == 0) return false;
+    abandons_[part] = std::move(abandon);
+    return true;
+  }
+
+  /// False: nobody waits for it. The client has gone, or another answer was first.
+  bool answered(std::uint64_t round, std::size_t part, net::HttpResponse answer) {
     std::vector<net::HttpResponse> answers;
+    std::vector<Abandon> others;
     {
       const MutexLock lock(mutex_);
-      if (is_abandoned_) return false;
-      answers_[part] = std::move(answer);
+      if (is_abandoned_ || round != round_ || open_ == 0) return false;
+      const bool is_race = wanted_ == gateway::Wanted::first;
+      answers_[is_race ? 0 : part] = std::move(answer);
       if (--open_ > 0) return true;
       answers.swap(answers_);
+      abandons_[part] = {};
+      if (is_race) others.swap(abandons_);
     }
+    end(std::move(others));
     gateway::Step next = join_(std::move(answers));
     if (auto* const plan = std::get_if<gateway::Plan>(&next)) {
       ask(std::move(*plan));
       return true;
     }
+    if (after_ == AfterAnswer::look_again) front_.on_stray_();
     return responder_.offer(std::get<net::HttpResponse>(std::move(next)));
   }
 
@@ -85,18 +114,26 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
       is_abandoned_ = true;
       abandons.swap(abandons_);
     }
-    for (Abandon& one : abandons) one();
+    end(std::move(abandons));
+  }
+  static void end(std::vector<Abandon> questions) {
+    for (Abandon& one : questions) {
+      if (one) one();
+    }
   }
 
   ClusterFront& front_;
   const net::Responder responder_;
-  /// Set before the questions are asked, called once all are answered.
+  const AfterAnswer after_;
+  /// Set before the questions are asked, called once there are the answers wanted.
   std::function<gateway::Step(std::vector<net::HttpResponse>)> join_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::uint64_t round_ DETENT_GUARDED_BY(mutex_) = 0;  // of questions
+  gateway::Wanted wanted_ DETENT_GUARDED_BY(mutex_) = gateway::Wanted::all;
   std::vector<net::HttpResponse> answers_ DETENT_GUARDED_BY(mutex_);
-  std::size_t open_ DETENT_GUARDED_BY(mutex_) = 0;
-  std::vector<Abandon> abandons_ DETENT_GUARDED_BY(mutex_);
+  std::size_t open_ DETENT_GUARDED_BY(mutex_) = 0;           // answers that are missing
+  std::vector<Abandon> abandons_ DETENT_GUARDED_BY(mutex_);  // by part; empty: answered
   bool is_abandoned_ DETENT_GUARDED_BY(mutex_) = false;
 };
 
@@ -112,7 +149,8 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
              [this](gateway::Part part) {
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
              }),
-      figures_(shards_, here_, link_) {}
+      figures_(shards_, here_, link_),
+      shard_map_(std::make_shared<const ShardMap>(ShardMap{.shards = options_.shards})) {}
 
 void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   if (!request.header(kSecretHeader).empty()) {
@@ -135,11 +173,14 @@ std::optional<net::HttpResponse> ClusterFront::refuse_unread(const net::HttpRequ
 }
 
 void ClusterFront::run(net::HttpRequest request, net::Responder responder) {
-  gateway::Step step = gateway::plan_request(std::move(request), options_.shards);
+  const bool may_partition = request.method != "GET" && may_change_partitions(path_of(request));
+  const std::uint64_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
+  gateway::Step step = gateway::plan_request(std::move(request), *shard_map(), turn);
   if (auto* const answer = std::get_if<net::HttpResponse>(&step)) {
     return responder.send(std::move(*answer));
   }
-  std::make_shared<Errand>(*this, std::move(responder))
+  const auto after = may_partition ? AfterAnswer::look_again : AfterAnswer::nothing;
+  std::make_shared<Errand>(*this, std::move(responder), after)
       ->start(std::get<gateway::Plan>(std::move(step)));
 }
 
@@ -251,6 +292,10 @@ void ClusterFront::update(ClusterMap map) {
   {
     const MutexLock lock(mutex_);
     map_ = std::move(map);
+    if (map_.partitioned != shard_map_->partitioned) {
+      shard_map_ = std::make_shared<const ShardMap>(
+          ShardMap{.shards = options_.shards, .partitioned = map_.partitioned});
+    }
     for (const Member& member : map_.members) {
       alive.insert(member.address);
       if (member.node != options_.node) others.push_back(member.address);
@@ -272,6 +317,11 @@ bool ClusterFront::is_sure_of(const ShardLease& lease) const {
   const MutexLock lock(mutex_);
   const auto it = map_.held_until.find(lease);
   return it != map_.held_until.end() && now < it->second;
+}
+
+std::shared_ptr<const ShardMap> ClusterFront::shard_map() const {
+  const MutexLock lock(mutex_);
+  return shard_map_;
 }
 
 std::optional<std::string> ClusterFront::node_of(ShardNumber shard) const {

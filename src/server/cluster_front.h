@@ -12,6 +12,7 @@
 // shard that nobody has just now. The caller tries again, and what was asked may have been done.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "cluster/shard_map.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
 #include "gateway/request_plan.h"
@@ -39,6 +41,7 @@ struct ClusterMap {
   std::vector<Member> members;                     // that are alive, by name
   std::vector<ShardOwner> owners;                  // by shard; all, or none before the first look
   std::map<ShardLease, MonotonicTime> held_until;  // by this node: sure until then
+  PartitionedQueues partitioned = {};
 };
 
 struct ClusterFrontOptions {
@@ -69,6 +72,8 @@ class ClusterFront {
   /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
   /// ends the question.
   Abandon ask(gateway::Part part, Answered answered);
+  /// Where queues are, as of the last look.
+  std::shared_ptr<const ShardMap> shard_map() const DETENT_EXCLUDES(mutex_);
   /// All shards this node has are open, and its leases are sure.
   bool is_ready() const DETENT_EXCLUDES(mutex_);
   /// `GET /v1/cluster`.
@@ -101,8 +106,13 @@ class ClusterFront {
   PeerWaits waits_;
   NodeFigures figures_;
 
+  /// Grows: whose turn it is where any of several would do. Relaxed: any order will do.
+  std::atomic<std::uint64_t> turn_{0};
+
   mutable Mutex mutex_;
   ClusterMap map_ DETENT_GUARDED_BY(mutex_);
+  /// Shared with requests that are being planned.
+  std::shared_ptr<const ShardMap> shard_map_ DETENT_GUARDED_BY(mutex_);
 };
 
 }  // namespace detent::server

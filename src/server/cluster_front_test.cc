@@ -361,5 +361,92 @@ TEST_F(ClusterFrontTest, AShardWhoseEngineHangsDoesNotWork) {
   seen.wait();
 }
 
+// ---- a queue with partitions ----
+
+/// Two shards, both at other nodes, and a queue that is on both.
+class PartitionedFrontTest : public ClusterFrontTest {
+ protected:
+  PartitionedFrontTest() { update("10.0.0.3:7070"); }
+
+  void update(const std::string& second) {
+    wide_.update({.members = {{"b", "10.0.0.2:7070"}, {"c", second}},
+                  .owners = {{0, "b", 1, false}, {1, "c", 1, false}},
+                  .held_until = {},
+                  .partitioned = {{"q", 2}}});
+  }
+  static net::HttpResponse nothing() { return {.status = 200, .body = R"({"tasks":[]})"}; }
+  /// A worker that waits at both: by calls 2 and 3.
+  void wait_at_both(Client& worker) {
+    worker.ask(wide_, lease_request());
+    for (std::size_t call = 0; call < 2; ++call) {
+      ASSERT_EQ(caller_.calls.size(), call + 1) << "one after the other";
+      EXPECT_EQ(caller_.calls[call].request.body, "{}") << "none waits";
+      caller_.answer(call, nothing());
+    }
+    ASSERT_EQ(caller_.calls.size(), 4u);
+    EXPECT_NE(header(caller_.calls[2], "detent-shard"), header(caller_.calls[3], "detent-shard"));
+    for (std::size_t call = 2; call < 4; ++call) {
+      EXPECT_EQ(caller_.calls[call].request.body, R"({"wait":"30s"})");
+    }
+  }
+
+  ClusterFront wide_{{.shards = 2, .node = "a"}, shards_, here_, link_, clock_,
+                     [this] { ++strays_; }};
+};
+
+TEST_F(PartitionedFrontTest, TheFirstPartitionWithATaskEndsTheOtherWaitAndLateLeasesGoBack) {
+  Client worker;
+  wait_at_both(worker);
+  EXPECT_FALSE(worker.is_answered());
+  caller_.answer(3, leased());
+  EXPECT_EQ(worker.answer().body, leased().body);
+  ASSERT_EQ(caller_.calls.size(), 5u);
+  EXPECT_EQ(caller_.calls[4].request.target, "/v1/cluster/end-wait");
+  EXPECT_EQ(header(caller_.calls[4], "detent-call"), header(caller_.calls[2], "detent-call"));
+  caller_.answer(2, leased());  // it had been on its way
+  ASSERT_EQ(caller_.calls.size(), 6u);
+  EXPECT_EQ(caller_.calls[5].request.target, "/v1/leases/release");
+  EXPECT_EQ(header(caller_.calls[5], "detent-shard"), header(caller_.calls[2], "detent-shard"));
+  caller_.answer(5, {.status = 200, .body = "{}"});
+  caller_.answer(4, {.status = 200, .body = "{}"});
+  EXPECT_EQ(caller_.calls.size(), 6u);
+}
+
+TEST_F(PartitionedFrontTest, AWorkerThatGoesAwayWaitsAtNoPartition) {
+  Client worker;
+  wait_at_both(worker);
+  worker.go_away();
+  ASSERT_EQ(caller_.calls.size(), 6u);
+  for (std::size_t call = 4; call < 6; ++call) {
+    EXPECT_EQ(caller_.calls[call].request.target, "/v1/cluster/end-wait");
+  }
+  for (const std::size_t call : {2u, 3u}) caller_.answer(call, nothing());
+}
+
+TEST_F(PartitionedFrontTest, WhenAPartitionCannotBeReachedAWaitEndsWithThat) {
+  Client worker;
+  wait_at_both(worker);
+  update("10.0.0.4:7070");
+  EXPECT_EQ(worker.answer().status, 503);
+  for (const std::size_t call : {2u, 3u}) caller_.answer(call, nothing());
+}
+
+TEST_F(PartitionedFrontTest, AWorkerWhoseHomeNobodyHasIsAnsweredAtOnce) {
+  wide_.update({.members = {}, .owners = {}, .held_until = {}, .partitioned = {{"q", 2}}});
+  Client worker;
+  worker.ask(wide_, lease_request());
+  EXPECT_EQ(worker.answer().status, 503);
+  EXPECT_TRUE(caller_.calls.empty());
+}
+
+TEST_F(PartitionedFrontTest, AfterAChangeOfAQueueTheNodeLooksAgain) {
+  Client client;
+  client.ask(wide_, {.method = "PATCH", .target = "/v1/queues/r", .headers = {}, .body = "{}"});
+  EXPECT_EQ(strays_, 0);
+  caller_.answer(0, {.status = 409, .body = "{}"});
+  EXPECT_EQ(client.answer().status, 409);
+  EXPECT_EQ(strays_, 1);
+}
+
 }  // namespace
 }  // namespace detent::server

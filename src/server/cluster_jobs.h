@@ -9,12 +9,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "cluster/shard_map.h"
 #include "detent/unique_function.h"
 #include "server/beanstalk_jobs.h"
 #include "store/lease_table.h"
@@ -64,7 +66,8 @@ class JobShards {
   using Done = UniqueFunction<void(std::optional<ShardAnswer>)>;
 
   virtual ~JobShards() = default;
-  virtual ShardNumber shards() const = 0;
+  /// Which they are, and which queues are on several.
+  virtual std::shared_ptr<const ShardMap> map() const = 0;
   /// `done` runs once, on any thread, perhaps before this returns; with nothing when the shard
   /// could not be asked, or did not answer: what was asked may have been done.
   virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done) = 0;

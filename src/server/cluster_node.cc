@@ -142,7 +142,7 @@ void ClusterNode::ask_changes(const std::string& address, const std::string& aft
 }
 
 Result<void> ClusterNode::start_beanstalk(net::StreamServerOptions options) {
-  jobs_ = std::make_unique<FrontJobs>(*front_, table_->shards());
+  jobs_ = std::make_unique<FrontJobs>(*front_);
   const auto answer_by = [this](BeanstalkHub& hub, const std::shared_ptr<net::Stream>& stream) {
     return std::make_shared<ClusterSession>(hub, *jobs_, stream);
   };
@@ -250,8 +250,16 @@ void ClusterNode::step() {
 /// Tells the front how things stand, as far as that can be known.
 void ClusterNode::look() {
   has_strayed_.store(false, std::memory_order_relaxed);
-  if (Result<std::vector<ShardOwner>> owners = table_->owners()) owners_ = *std::move(owners);
-  ClusterMap map{.members = keeper_.members(), .owners = owners_};
+  Result<std::vector<ShardOwner>> owners = table_->owners();
+  const Result<std::vector<QueuePartitions>> partitioned = table_->partitioned();
+  if (owners && partitioned) {  // or both as they were: without the second no owner is asked
+    owners_ = *std::move(owners);
+    partitioned_ = as_homes_say(*partitioned, table_->shards());
+  }
+  ClusterMap map{.members = keeper_.members(),
+                 .owners = owners_,
+                 .held_until = {},
+                 .partitioned = partitioned_};
   for (const ShardLease& lease : keeper_.held()) {
     if (const auto until = keeper_.held_until(lease)) map.held_until[lease] = *until;
   }

@@ -138,6 +138,7 @@ class ClusterNode {
   // Touched only by the thread.
   ShardKeeper keeper_;
   std::vector<ShardOwner> owners_;
+  PartitionedQueues partitioned_;
   bool is_cut_off_ = false;  // the last step failed
 
   Thread thread_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log/log.h"
+#include "cluster/shard_map.h"
 #include "net/http_client.h"
 #include "server/cluster_node.h"
 #include "server/http_reply.h"
@@ -54,6 +55,9 @@ class World {
     Result<std::vector<ShardOwner>> owners() override {
       return call([&](LeaseTable& table) { return table.owners(); });
     }
+    Result<std::vector<QueuePartitions>> partitioned() override {
+      return call([&](LeaseTable& table) { return table.partitioned(); });
+    }
 
    private:
     template <class Verb>
@@ -73,15 +77,25 @@ class World {
     }
     OpenEngine opened;
     ASSIGN_OR_RETURN(opened.store, MemoryStore::open(*disk));
-    ASSIGN_OR_RETURN(
-        opened.engine,
-        Engine::open(*opened.store, clock_,
-                     {.keep_leases = true, .shard = lease.shard, .changes = &changes}));
+    ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock_,
+                                                 {.keep_leases = true,
+                                                  .shard = lease.shard,
+                                                  .changes = &changes,
+                                                  .is_here = taken_by(lease.shard, kShards)}));
     return opened;
   }
   void set_down(bool is_down) {
     const MutexLock lock(mutex_);
     is_down_ = is_down;
+  }
+  /// What the nodes find in the database once the homes of these queues have written it.
+  void set_partitioned(const PartitionedQueues& queues) {
+    std::vector<QueuePartitions> rows;
+    for (const auto& [queue, partitions] : queues) {
+      rows.push_back({shard_of_queue(queue, kShards), queue, partitions});
+    }
+    const MutexLock lock(mutex_);
+    table_.set_partitioned(std::move(rows));
   }
   Clock& clock() { return clock_; }
 

@@ -254,5 +254,143 @@ TEST(ClusterNodeAccess, AWaitForATaskEndsWhenItsTokenIsNoMore) {
   std::filesystem::remove(file);
 }
 
+// ---- a queue with partitions ----
+
+class PartitionsTest : public ClusterNodeTest {
+ protected:
+  static constexpr const char* kHot = "/v1/queues/hot";
+
+  /// Makes the queue, and returns when both nodes know of it.
+  void divide() {
+    settle();
+    const net::HttpResponse made = a_.ask("PATCH", kHot, R"({"partitions":4})");
+    ASSERT_EQ(made.status, 200) << made.body;
+    EXPECT_NE(made.body.find(R"("partitions":4)"), std::string::npos) << made.body;
+    world_.set_partitioned({{"hot", 4}});
+    for (TestNode* node : {&a_, &b_}) {
+      while (ids_of(*node, R"({"queue":"hot","delay":"1h"})", 4).size() < 4) {
+      }
+    }
+    ASSERT_EQ(a_.ask("POST", std::string(kHot) + "/purge").status, 200);
+  }
+  /// The shards on which these tasks were made.
+  static std::set<ShardNumber> ids_of(TestNode& node, const std::string& task, int count) {
+    std::set<ShardNumber> shards;
+    for (int i = 0; i < count; ++i) {
+      const net::HttpResponse made = node.ask("POST", "/v1/tasks", task);
+      shards.insert(shard_of_task(json::parse_task(made.body).value().task.id));
+    }
+    return shards;
+  }
+  static std::string keyed(int number) {
+    return R"({"queue":"hot","payload":1,"key":"k)" + std::to_string(number) + "\"}";
+  }
+};
+
+TEST_F(PartitionsTest, AQueueIsSpreadOverItsShardsAndSeenAsOne) {
+  divide();
+  std::set<ShardNumber> shards;
+  for (int i = 0; i < 40; ++i) {
+    TestNode& one = i % 2 == 0 ? a_ : b_;
+    TestNode& other = i % 2 == 0 ? b_ : a_;
+    const net::HttpResponse made = one.ask("POST", "/v1/tasks", keyed(i));
+    ASSERT_EQ(made.status, 201);
+    const TaskId id = json::parse_task(made.body).value().task.id;
+    shards.insert(shard_of_task(id));
+    const net::HttpResponse again = other.ask("POST", "/v1/tasks", keyed(i));
+    EXPECT_EQ(again.status, 200) << "a key stands for one task";
+    EXPECT_EQ(json::parse_task(again.body).value().task.id, id);
+    const std::string by_key = std::string(kHot) + "/keys/k" + std::to_string(i);
+    EXPECT_EQ(json::parse_task(other.ask("GET", by_key).body).value().task.id, id);
+  }
+  EXPECT_EQ(shards.size(), 4u);
+  for (TestNode* node : {&a_, &b_}) {
+    const net::HttpResponse seen = node->ask("GET", kHot);
+    EXPECT_NE(seen.body.find(R"("ready":40)"), std::string::npos) << seen.body;
+    const std::string all = node->ask("GET", "/v1/queues").body;
+    EXPECT_EQ(all.find(R"("queue":"hot")"), all.rfind(R"("queue":"hot")")) << all;
+    const std::string list = node->ask("GET", "/v1/tasks?queue=hot&limit=100").body;
+    EXPECT_EQ(json::parse_task_list(list).value().tasks.size(), 40u);
+  }
+}
+
+TEST_F(PartitionsTest, EveryTaskIsLeasedOnceThroughAnyNode) {
+  divide();
+  std::string batch;
+  for (int i = 0; i < 60; ++i)
+    batch += R"({"queue":"hot","payload":1})"
+             "\n";
+  a_.send("POST", "/v1/tasks/batch", batch, {{"content-type", "application/x-ndjson"}});
+  std::set<std::uint64_t> ids;
+  for (int i = 0; ids.size() < 60; ++i) {
+    const net::HttpResponse leased =
+        (i % 2 == 0 ? a_ : b_).ask("POST", std::string(kHot) + "/lease", R"({"max":7})");
+    const auto tasks = json::parse_leased_tasks(leased.body).value();
+    ASSERT_FALSE(tasks.empty()) << "there are more";
+    for (const json::LeasedTaskAnswer& task : tasks) {
+      EXPECT_TRUE(ids.insert(task.id.value).second) << "twice";
+      const std::string body = R"({"leases":[")" + task.lease + R"("]})";
+      EXPECT_EQ(b_.ask("POST", "/v1/leases/complete", body).body,
+                R"({"results":[{"status":"done"}]})");
+    }
+  }
+  EXPECT_EQ(a_.ask("POST", std::string(kHot) + "/lease", "{}").body, R"({"tasks":[]})");
+}
+
+TEST_F(PartitionsTest, AWorkerThatWaitsGetsATaskOfWhicheverPartition) {
+  divide();
+  for (int i = 0; i < 8; ++i) {
+    TestNode& waits_at = i % 2 == 0 ? a_ : b_;
+    std::future<net::HttpResponse> leased =
+        std::async(std::launch::async, [client = waits_at.new_client()] {
+          return client
+              ->send({.method = "POST",
+                      .target = std::string(kHot) + "/lease",
+                      .headers = {},
+                      .body = R"({"wait":"50s"})"})
+              .value();
+        });
+    const net::HttpResponse made = a_.ask("POST", "/v1/tasks", R"({"queue":"hot","payload":1})");
+    const json::LeasedTaskAnswer task = lease_of(leased.get());
+    EXPECT_EQ(task.id, json::parse_task(made.body).value().task.id);
+    EXPECT_EQ(task.attempt, 1u);
+    b_.ask("POST", "/v1/leases/complete", R"({"leases":[")" + task.lease + R"("]})");
+  }
+}
+
+TEST_F(PartitionsTest, ANodeThatHasNotHeardOfThemMakesNoKeyTwice) {
+  settle();
+  ASSERT_EQ(a_.ask("PATCH", kHot, R"({"partitions":4})").status, 200);
+  int made = 0;
+  for (int i = 0; i < 20; ++i) {
+    const int status = b_.send("POST", "/v1/tasks", keyed(i)).status;
+    EXPECT_TRUE(status == 201 || status == 503) << status;
+    made += status == 201 ? 1 : 0;
+  }
+  EXPECT_GT(made, 0);
+  EXPECT_LT(made, 20);
+  world_.set_partitioned({{"hot", 4}});
+  int there = 0;
+  for (int i = 0; i < 20; ++i) there += b_.ask("POST", "/v1/tasks", keyed(i)).status == 200 ? 1 : 0;
+  EXPECT_EQ(there, made);
+  EXPECT_NE(a_.ask("GET", kHot).body.find(R"("ready":20)"), std::string::npos);
+}
+
+TEST_F(PartitionsTest, TheirNumberIsChangedByRemovingTheQueue) {
+  divide();
+  const net::HttpResponse refused = b_.ask("PATCH", kHot, R"({"partitions":2})");
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_NE(refused.body.find("made with 4 partitions"), std::string::npos) << refused.body;
+  EXPECT_EQ(b_.ask("PATCH", kHot, R"({"partitions":9})").status, 400);
+  ASSERT_EQ(a_.ask("POST", "/v1/tasks", keyed(1)).status, 201);
+  EXPECT_EQ(b_.ask("DELETE", kHot).status, 409) << "it has a task";
+  EXPECT_EQ(b_.ask("POST", std::string(kHot) + "/pause").status, 200);
+  EXPECT_EQ(a_.ask("POST", std::string(kHot) + "/lease", "{}").body, R"({"tasks":[]})");
+  EXPECT_EQ(a_.ask("POST", std::string(kHot) + "/purge").body, R"({"count":1})");
+  EXPECT_EQ(b_.ask("DELETE", kHot).status, 200);
+  EXPECT_EQ(a_.ask("GET", kHot).status, 404);
+  EXPECT_EQ(a_.ask("PATCH", kHot, R"({"partitions":2})").status, 200);
+}
+
 }  // namespace
 }  // namespace detent::server

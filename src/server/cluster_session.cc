@@ -84,12 +84,35 @@ ClusterSession::Step ClusterSession::answer(Engine& engine) {
 
 // ---- calls ----
 
+/// Of a `put` into a queue with partitions, whose turn it is.
 ShardNumber ClusterSession::shard_of(const JobCall& call) const {
   if (concern_of(call.command.verb) == Concern::queue) {
-    return shard_of_queue(call.queue, shards_.count());
+    return shards_.map()->place_of(call.queue, "", shards_.next_number());
   }
-  const ShardNumber shard = shard_of_task(TaskId{call.command.id});
-  return shard < shards_.count() ? shard : 0;  // 0 says that there is none
+  return shard_of_job(call.command.id);
+}
+
+ShardNumber ClusterSession::shard_of_job(std::uint64_t id) const {
+  const ShardNumber shard = shard_of_task(TaskId{id});
+  return shard < shards_.map()->shards ? shard : 0;  // 0 says that there is none
+}
+
+/// Asks the partitions of a tube one after the other.
+void ClusterSession::ask_tube(TubeReplies replies, std::vector<ShardNumber> places) {
+  const ShardNumber shard = places.front();
+  places.erase(places.begin());
+  const ShardAsk asked{.kind = ShardAsk::Kind::calls, .calls = {replies.call()}};
+  shards_.ask(shard, asked,
+              [self = shared_from_this(), replies = std::move(replies), places = std::move(places)](
+                  Engine& engine, std::optional<ShardAnswer> answer) mutable {
+                const bool is_answered = answer && answer->answers.size() == 1;
+                const bool goes_on = is_answered && replies.add(answer->answers.front().reply);
+                if (goes_on && !places.empty() && !self->is_closed_) {
+                  return self->ask_tube(std::move(replies), std::move(places));
+                }
+                if (is_answered) answer->answers.front().reply = replies.whole();
+                self->called(engine, {replies.call()}, std::move(answer));
+              });
 }
 
 /// Asks with it what follows and is of the same shard.
@@ -97,6 +120,11 @@ ClusterSession::Step ClusterSession::call(Command& first) {
   ShardAsk asked{.kind = ShardAsk::Kind::calls};
   std::size_t bytes = first.body.size();
   asked.calls.push_back(client_.call_for(std::move(first)));
+  const JobCall& call = asked.calls.front();
+  if (concern_of(call.command.verb) == Concern::queue && call.command.verb != Verb::put) {
+    ask_tube(TubeReplies(call), shards_.map()->places_of(call.queue));
+    return Step::waits;
+  }
   const ShardNumber shard = shard_of(asked.calls.front());
   const bool is_alone = !joins(asked.calls.front().command, shard);
   while (!is_alone && bytes < kMaxCallBytes && next_ + 1 < batch_.size()) {
@@ -121,15 +149,13 @@ bool ClusterSession::joins(const Command& command, ShardNumber shard) const {
   switch (command.verb) {
     case Verb::put:
       return !hub_.is_draining.load(std::memory_order_relaxed) &&
-             shard_of_queue(client_.used(), shards_.count()) == shard;
+             std::ranges::count(shards_.map()->places_of(client_.used()), shard) > 0;
     case Verb::delete_job:
     case Verb::release:
     case Verb::bury:
     case Verb::touch:
-    case Verb::kick_job: {
-      const ShardNumber of = shard_of_task(TaskId{command.id});
-      return (of < shards_.count() ? of : 0) == shard;
-    }
+    case Verb::kick_job:
+      return shard_of_job(command.id) == shard;
     case Verb::peek:
     case Verb::peek_ready:
     case Verb::peek_delayed:
@@ -170,7 +196,7 @@ void ClusterSession::called(Engine& engine, std::vector<JobCall> calls,
 }
 
 ClusterSession::Step ClusterSession::ask_all(Verb verb) {
-  const ShardNumber shards = shards_.count();
+  const ShardNumber shards = shards_.map()->shards;
   const auto gathering = std::make_shared<Gathering>(Gathering{.verb = verb, .open = shards});
   for (ShardNumber shard = 0; shard < shards; ++shard) {
     shards_.ask(shard, {.kind = ShardAsk::Kind::all},
@@ -227,11 +253,13 @@ ClusterSession::Step ClusterSession::reserve(Engine& engine, Timeout timeout) {
 
 std::map<ShardNumber, std::vector<std::string>> ClusterSession::queues_watched() const {
   std::map<ShardNumber, std::vector<std::string>> by_shard;
+  const std::shared_ptr<const ShardMap> map = shards_.map();
+  const auto watch = [&](const std::string& queue) {
+    for (const ShardNumber shard : map->places_of(queue)) by_shard[shard].push_back(queue);
+  };
   const LeaseRequest& wanted = client_.wanted();
-  by_shard[shard_of_queue(wanted.queue, shards_.count())].push_back(wanted.queue);
-  for (const std::string& queue : wanted.other_queues) {
-    by_shard[shard_of_queue(queue, shards_.count())].push_back(queue);
-  }
+  watch(wanted.queue);
+  for (const std::string& queue : wanted.other_queues) watch(queue);
   return by_shard;
 }
 

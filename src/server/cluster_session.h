@@ -27,6 +27,7 @@
 #include "server/cluster_reserve.h"
 #include "server/served_client.h"
 #include "server/session_shards.h"
+#include "server/tube_replies.h"
 
 namespace detent::server {
 
@@ -69,12 +70,14 @@ class ClusterSession final : public BeanstalkHandler,
   void next(Engine& engine);
   void send();
   ShardNumber shard_of(const JobCall& call) const;
+  ShardNumber shard_of_job(std::uint64_t id) const;
 
   // Calls.
   Step call(Command& first);
   bool joins(const Command& command, ShardNumber shard) const;
   void called(Engine& engine, std::vector<JobCall> calls, std::optional<ShardAnswer> answer);
   Step ask_all(beanstalk::Verb verb);
+  void ask_tube(TubeReplies replies, std::vector<ShardNumber> places);
 
   // reserve.
   Step reserve(Engine& engine, Timeout timeout);

@@ -300,5 +300,57 @@ TEST_F(ClusterSessionTest, StatsAreOfAllShardsOrNone) {
   }
 }
 
+// ---- a tube whose queue has partitions ----
+
+TEST_F(ClusterSessionTest, JobsForATubeWithPartitionsAreSpreadAndReservedFromAll) {
+  const std::string hot = queue_of(2);
+  shards_.set_partitioned({{hot, 3}});
+  BeanstalkClient client = connect();
+  client.ask("use " + hot);
+  std::map<ShardNumber, int> puts;
+  for (int i = 0; i < 6; ++i) {
+    client.send("put 0 0 60 1\r\nx");
+    Asked put = shards_.next(Kind::calls);
+    ++puts[put.shard];
+    put.done(reply("INSERTED 7"));
+    EXPECT_EQ(client.read(), "INSERTED 7");
+  }
+  EXPECT_EQ(puts, (std::map<ShardNumber, int>{{2, 2}, {3, 2}, {0, 2}}));
+  client.ask("watch " + hot);
+  client.ask("ignore default");
+  client.send("reserve-with-timeout 0");
+  std::map<ShardNumber, int> looks;
+  for (int i = 0; i < 3; ++i) {
+    Asked look = shards_.next(Kind::next);
+    ++looks[look.shard];
+    ShardAnswer answer;
+    if (look.shard == 3) answer.head = ReadyHead{.priority = 1};
+    look.done(answer);
+  }
+  EXPECT_EQ(looks, (std::map<ShardNumber, int>{{2, 1}, {3, 1}, {0, 1}}));
+  Asked take = shards_.next(Kind::take);
+  EXPECT_EQ(take.shard, 3u);
+  take.done(job_answer(id_of(3, 9)));
+  EXPECT_EQ(client.read(), "RESERVED " + std::to_string(id_of(3, 9)) + " 1\nx");
+}
+
+TEST_F(ClusterSessionTest, OtherCommandsAskThePartitionsOfATubeOneAfterTheOther) {
+  const std::string hot = queue_of(2);
+  shards_.set_partitioned({{hot, 3}});
+  BeanstalkClient client = connect();
+  client.ask("use " + hot);
+  client.send("kick 10");
+  for (const auto& [shard, kicked] : {std::pair{2u, "KICKED 4"}, {3u, "KICKED 6"}}) {
+    Asked asked = shards_.next(Kind::calls);
+    EXPECT_EQ(asked.shard, shard);
+    asked.done(reply(kicked));
+  }
+  EXPECT_EQ(client.read(), "KICKED 10");
+  client.send("peek-ready");
+  shards_.next(Kind::calls).done(reply("NOT_FOUND"));
+  shards_.next(Kind::calls).done(std::nullopt);
+  EXPECT_EQ(client.read(), "INTERNAL_ERROR") << "there may be one where nobody answers";
+}
+
 }  // namespace
 }  // namespace detent::server

@@ -9,8 +9,8 @@
 
 namespace detent::server {
 
-FrontJobs::FrontJobs(ClusterFront& front, ShardNumber shards)
-    : front_(front), shards_(shards), last_number_(Rng(random_seed()).next()) {}
+FrontJobs::FrontJobs(ClusterFront& front)
+    : front_(front), last_number_(Rng(random_seed()).next()) {}
 
 void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done) {
   ++open_;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "server/cluster_front.h"
 #include "server/cluster_jobs.h"
@@ -13,9 +14,9 @@ namespace detent::server {
 class FrontJobs final : public JobShards {
  public:
   /// `front` must outlive it, and end its questions before.
-  FrontJobs(ClusterFront& front, ShardNumber shards);
+  explicit FrontJobs(ClusterFront& front);
 
-  ShardNumber shards() const override { return shards_; }
+  std::shared_ptr<const ShardMap> map() const override { return front_.shard_map(); }
   void ask(ShardNumber shard, const ShardAsk& ask, Done done) override;
   std::uint64_t next_number() override { return ++last_number_; }
   /// All that was asked is answered.
@@ -23,7 +24,6 @@ class FrontJobs final : public JobShards {
 
  private:
   ClusterFront& front_;
-  const ShardNumber shards_;
   std::atomic<std::uint64_t> last_number_;
   std::atomic<std::uint64_t> open_{0};
 };

@@ -8,6 +8,7 @@
 
 #include "base/log/log.h"
 #include "base/rng.h"
+#include "cluster/shard_map.h"
 #include "server/log_pace.h"
 #include "server/memory_plan.h"
 #include "store/postgres/postgres_lease_table.h"
@@ -100,7 +101,8 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
                     .keep_leases = true,
                     .shard = lease.shard,
                     .seed = random_seed(),
-                    .changes = &changes}));
+                    .changes = &changes,
+                    .is_here = taken_by(lease.shard, shard.shards)}));
   return opened;
 }
 

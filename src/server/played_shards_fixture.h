@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -28,7 +29,15 @@ class PlayedShards final : public JobShards {
     Done done;
   };
 
-  ShardNumber shards() const override { return kPlayedShards; }
+  std::shared_ptr<const ShardMap> map() const override {
+    const MutexLock lock(mutex_);
+    return map_;
+  }
+  void set_partitioned(PartitionedQueues queues) {
+    const MutexLock lock(mutex_);
+    map_ = std::make_shared<const ShardMap>(
+        ShardMap{.shards = kPlayedShards, .partitioned = std::move(queues)});
+  }
   void ask(ShardNumber shard, const ShardAsk& ask, Done done) override {
     const MutexLock lock(mutex_);
     asked_.push_back({shard, ask, std::move(done)});
@@ -60,7 +69,9 @@ class PlayedShards final : public JobShards {
   }
 
  private:
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const ShardMap> map_ DETENT_GUARDED_BY(mutex_) =
+      std::make_shared<const ShardMap>(ShardMap{.shards = kPlayedShards});
   std::deque<Asked> asked_ DETENT_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> last_number_{0};
 };

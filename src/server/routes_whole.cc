@@ -129,7 +129,11 @@ class Restore {
 
   /// The settings of a queue that is there stay as they are.
   Result<void> put(const json::DumpedQueue& line) {
-    if (engine_.queue(line.queue)) return ok();
+    if (const auto there = engine_.queue(line.queue)) {
+      if (there->settings.partitions == line.settings.partitions) return ok();
+      return Error{ErrorCode::conflict,
+                   "queue " + line.queue + " is there with another number of partitions", "queue"};
+    }
     if (auto made = engine_.set_queue(line.queue, line.settings); !made) {
       return inside("queue", std::move(made).error());
     }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -29,7 +30,8 @@ class SessionShards {
   /// Both must outlive it, and what it was asked.
   SessionShards(BeanstalkHub& hub, JobShards& shards) : hub_(&hub), shards_(&shards) {}
 
-  ShardNumber count() const { return shards_->shards(); }
+  /// See JobShards::map().
+  std::shared_ptr<const ShardMap> map() const { return shards_->map(); }
   /// See JobShards::next_number().
   std::uint64_t next_number() const { return shards_->next_number(); }
   MonotonicTime now() const { return hub_->clock.now(); }

@@ -61,6 +61,15 @@ struct ShardOwner {
   friend bool operator==(const ShardOwner&, const ShardOwner&) = default;
 };
 
+/// A queue with several partitions, as a shard has it in its record of the queue.
+struct QueuePartitions {
+  ShardNumber shard = 0;
+  std::string queue;
+  std::uint32_t partitions = 1;
+
+  friend bool operator==(const QueuePartitions&, const QueuePartitions&) = default;
+};
+
 /// What a beat answers.
 struct ClusterView {
   std::vector<Member> members;    // that are alive, by name; the one that asked is among them
@@ -94,6 +103,8 @@ class LeaseTable {
   virtual Result<void> leave(const Member& me) = 0;
   /// All shards, by number.
   virtual Result<std::vector<ShardOwner>> owners() = 0;
+  /// All that shards have written of queues with several partitions.
+  virtual Result<std::vector<QueuePartitions>> partitioned() = 0;
 };
 
 }  // namespace detent

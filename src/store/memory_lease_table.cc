@@ -79,4 +79,9 @@ Result<std::vector<ShardOwner>> MemoryLeaseTable::owners() {
   return owners;
 }
 
+Result<std::vector<QueuePartitions>> MemoryLeaseTable::partitioned() {
+  TRY(count_call());
+  return partitioned_;
+}
+
 }  // namespace detent

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "detent/clock.h"
@@ -26,9 +27,12 @@ class MemoryLeaseTable final : public LeaseTable {
   Result<void> give_up(const ShardLease& lease) override;
   Result<void> leave(const Member& me) override;
   Result<std::vector<ShardOwner>> owners() override;
+  Result<std::vector<QueuePartitions>> partitioned() override;
 
   /// How often the table was asked, by any method.
   std::uint64_t calls() const noexcept { return calls_; }
+  /// As if shards had written it.
+  void set_partitioned(std::vector<QueuePartitions> queues) { partitioned_ = std::move(queues); }
   /// True: every call fails and has no effect.
   void set_unreachable(bool unreachable) noexcept { is_unreachable_ = unreachable; }
 
@@ -50,6 +54,7 @@ class MemoryLeaseTable final : public LeaseTable {
   const std::chrono::milliseconds lease_length_;
   std::vector<Row> rows_;
   std::map<std::string, Seen> members_;
+  std::vector<QueuePartitions> partitioned_;
   std::uint64_t calls_ = 0;
   bool is_unreachable_ = false;
 };

@@ -103,6 +103,9 @@ class ConnectedLeases final : public LeaseTable {
   Result<std::vector<ShardOwner>> owners() override {
     return connection_.call([&] { return leases().owners(); });
   }
+  Result<std::vector<QueuePartitions>> partitioned() override {
+    return connection_.call([&] { return leases().partitioned(); });
+  }
 
  private:
   LeaseTable& leases() const noexcept { return connection_.database().leases(); }

@@ -95,6 +95,10 @@ class NamedRecords {
     names_.push_back(name);
     values_.push_back(std::move(value));
   }
+  void put_queue(const QueueRecord& queue) {
+    put(queue.queue, queue_value(queue_key(queue.queue), queue));
+    partitions_.push_back(queue.settings.partitions);
+  }
   void remove(const std::vector<std::string>& names) {
     const std::set<std::string> put(names_.begin(), names_.end());
     for (const std::string& name : names) {
@@ -108,27 +112,32 @@ class NamedRecords {
                                              " where shard = $1 and name = any(" + names + ")");
     }
     if (names_.empty()) return;
-    const std::string names = statement.parameters().add_texts(names_);
-    const std::string values = statement.parameters().add_byte_strings(values_);
-    statement.add("put_" + table_,
-                  "insert into detent." + table_ +
-                      " (shard, name, value) select $1, given.* from unnest(" + names + ", " +
-                      values +
-                      ") as given on conflict (shard, name) do update set value = excluded.value");
+    std::string columns = "name, value";
+    std::string updates = "value = excluded.value";
+    std::string arrays = statement.parameters().add_texts(names_) + ", " +
+                         statement.parameters().add_byte_strings(values_);
+    if (!partitions_.empty()) {
+      columns += ", partitions";
+      updates += ", partitions = excluded.partitions";
+      arrays += ", " + statement.parameters().add_bigints(partitions_);
+    }
+    statement.add("put_" + table_, "insert into detent." + table_ + " (shard, " + columns +
+                                       ") select $1, given.* from unnest(" + arrays +
+                                       ") as given on conflict (shard, name) do update set " +
+                                       updates);
   }
 
  private:
   std::string table_;
   std::vector<std::string> names_;
   std::vector<std::string> values_;
+  std::vector<std::int64_t> partitions_;  // of queues; of others none
   std::vector<std::string> removed_;
 };
 
 void add_names(const WriteBatch& batch, FencedStatement& statement) {
   NamedRecords queues("queue");
-  for (const QueueRecord& queue : batch.queues) {
-    queues.put(queue.queue, queue_value(queue_key(queue.queue), queue));
-  }
+  for (const QueueRecord& queue : batch.queues) queues.put_queue(queue);
   queues.remove(batch.removed_queues);
   queues.add_to(statement);
   NamedRecords schedules("schedule");

@@ -120,12 +120,19 @@ constexpr std::array kThirdStep{
     "add column is_leaving boolean not null default false",
 };
 
+// The nodes of a cluster look for queues with partitions, which are few, again and again.
+constexpr std::array kFourthStep{
+    "alter table detent.queue add column partitions bigint not null default 1",
+    "create index queue_partitioned on detent.queue (name) where partitions > 1",
+};
+
 /// Each step makes the version after it of the one before. Steps that were released are never
 /// changed.
 std::vector<std::vector<std::string>> steps() {
   return {{kFirstStep.begin(), kFirstStep.end()},
           {kSecondStep.begin(), kSecondStep.end()},
-          {kThirdStep.begin(), kThirdStep.end()}};
+          {kThirdStep.begin(), kThirdStep.end()},
+          {kFourthStep.begin(), kFourthStep.end()}};
 }
 
 /// Two programs that make it at once get in each other's way; what one says then does not matter.

@@ -8,7 +8,7 @@
 namespace detent {
 
 /// The version of the tables that this program works with: how many steps there are.
-inline constexpr int kSchemaVersion = 3;
+inline constexpr int kSchemaVersion = 4;
 
 /// Makes what is missing, in one transaction, under a lock that keeps out others who do the same;
 /// when nothing is missing it only asks. Errors: invalid_argument when a newer program made the

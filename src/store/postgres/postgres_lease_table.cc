@@ -136,6 +136,7 @@ class OpenLeaseTable final : public PostgresLeaseTable {
   Result<void> give_up(const ShardLease& lease) override;
   Result<void> leave(const Member& me) override;
   Result<std::vector<ShardOwner>> owners() override;
+  Result<std::vector<QueuePartitions>> partitioned() override;
 
  private:
   Result<Rows> run(Statement statement, std::string_view doing);
@@ -238,6 +239,19 @@ Result<std::vector<ShardOwner>> OpenLeaseTable::owners() {
                       .has_run_out = rows.bigint(row, 3) == 1});
   }
   return owners;
+}
+
+Result<std::vector<QueuePartitions>> OpenLeaseTable::partitioned() {
+  Statement select(
+      "select shard, name, partitions from detent.queue where partitions > 1 order by shard, name");
+  ASSIGN_OR_RETURN(const Rows rows, run(std::move(select), "read the partitioned queues"));
+  std::vector<QueuePartitions> queues;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    queues.push_back({.shard = shard_in(rows, row, 0),
+                      .queue = std::string(rows.bytes(row, 1)),
+                      .partitions = static_cast<std::uint32_t>(rows.bigint(row, 2))});
+  }
+  return queues;
 }
 
 }  // namespace

@@ -69,6 +69,26 @@ TEST_F(PostgresCluster, NodesThatStartAtOnceMakeItOnce) {
   EXPECT_EQ(value("select count(*) from detent.lease"), "4");
 }
 
+TEST_F(PostgresCluster, NodesFindQueuesWithPartitionsWhereShardsHaveWrittenThem) {
+  const Table table = opened_table();
+  EXPECT_TRUE(table->partitioned()->empty());
+  const auto record = [](const char* name, std::uint32_t number, std::uint32_t partitions) {
+    return QueueRecord{.queue = name, .number = number, .settings = {.partitions = partitions}};
+  };
+  for (const ShardNumber shard : {0u, 2u}) {
+    const std::unique_ptr<Store> store = *open_store(**table->take(shard, "ada"));
+    WriteBatch batch;
+    batch.queues = {record("hot", 1, 3), record("plain", 2, 1), record("once", 3, 7)};
+    ASSERT_TRUE(store->write(batch, Durability::synced));
+    batch.queues = {record("once", 3, 1)};
+    ASSERT_TRUE(store->write(batch, Durability::synced));
+    EXPECT_EQ(store->queues()->size(), 3u);
+    const QueuePartitions hot{.shard = shard, .queue = "hot", .partitions = 3};
+    EXPECT_EQ(table->partitioned()->back(), hot);
+    EXPECT_EQ(table->partitioned()->size(), shard == 0 ? 1u : 2u);
+  }
+}
+
 TEST_F(PostgresCluster, RowsOfShardsThatAreMissingAreMade) {
   const ShardLease lease = **opened_table()->take(3, "ada");
   execute(url_,

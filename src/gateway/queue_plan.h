@@ -1,0 +1,30 @@
+// Requests about one queue as a whole, and for its tasks. Of a queue with partitions (shard_map.h)
+// each is a queue of the same name on its shard: what is asked of the queue is asked of all, and
+// their counts are added up.
+//
+// Its home knows how many there are, and says so with the queue's settings: what looks at the queue
+// or sets something asks the home first, and goes on from what that says. So a change of settings
+// that makes the queue makes its home first, and a removal removes it last, which is what keeps
+// keys exact; either may stop half-way, when a shard is away, and may then be sent again.
+#pragma once
+
+#include <string>
+
+#include "gateway/request_plan.h"
+
+namespace detent::gateway {
+
+/// `GET` and `PATCH /v1/queues/{queue}`, and `…/pause` and `…/resume`: all answer with the queue.
+Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
+/// `DELETE /v1/queues/{queue}`: removes nothing while there is a task in any partition.
+Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
+/// `POST /v1/queues/{queue}/purge` and `/redrive`.
+Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
+/// `POST /v1/queues/{queue}/lease`. The partitions are asked one after the other, from another one
+/// each time (`turn`), until one has tasks, which are the answer. When none has, and the worker
+/// waits, it waits at all of them at once: the first to answer ends the other waits. So nothing is
+/// asked again and again, and no more is leased than is handed out.
+Plan plan_lease(net::HttpRequest request, const std::string& queue, const ShardMap& map,
+                std::uint64_t turn);
+
+}  // namespace detent::gateway

@@ -1,0 +1,327 @@
+// Requests about queues, those with partitions above all.
+#include "gateway/queue_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gateway/plan_fixture.h"
+#include "protocol/json/answer_renderer.h"
+#include "protocol/json/dump_parser.h"
+#include "protocol/json/dump_renderer.h"
+#include "protocol/json/queue_parser.h"
+#include "protocol/json/queue_renderer.h"
+#include "protocol/json/stats_parser.h"
+
+namespace detent::gateway {
+namespace {
+
+using Shards = std::vector<ShardNumber>;
+
+constexpr ShardNumber kShards = 8;
+const std::string kHot = queue_of(6, kShards);  // so it is on 6, 7, 0
+const ShardMap kMap{.shards = kShards, .partitioned = {{kHot, 3}}};
+const ShardMap kUnaware{.shards = kShards};
+
+Shards shards_of(const std::vector<Part>& round) {
+  Shards shards;
+  for (const Part& part : round) shards.push_back(part.shard);
+  return shards;
+}
+
+QueueView view_of(std::uint64_t ready) {
+  return {.stats = {.queue = kHot,
+                    .scheduled = 1,
+                    .ready = ready,
+                    .leased = 2,
+                    .dead = 3,
+                    .oldest_ready_age = std::chrono::milliseconds{ready}},
+          .bytes = 10,
+          .settings = {.rate = 5, .partitions = 3}};
+}
+
+/// Each partition has as many ready tasks as its shard's number says.
+net::HttpResponse show(const Part& part) {
+  return ok_json(json::render_queue(view_of(part.shard)));
+}
+
+TEST(QueuePlan, AQueueIsAskedOfItsHomeWhichSaysOfWhomElse) {
+  for (const ShardMap& map : {kMap, kUnaware}) {
+    const CarriedOut done = carry_out(get("/v1/queues/" + kHot), map, show);
+    ASSERT_EQ(done.rounds.size(), 2u);
+    EXPECT_EQ(shards_of(done.rounds[0]), Shards{6});
+    EXPECT_EQ(shards_of(done.rounds[1]), (Shards{7, 0}));
+    const QueueView whole = json::parse_queue(done.answer.body).value();
+    EXPECT_EQ(whole.stats.ready, 13u);
+    EXPECT_EQ(whole.stats.scheduled, 3u);
+    EXPECT_EQ(whole.stats.leased, 6u);
+    EXPECT_EQ(whole.stats.dead, 9u);
+    EXPECT_EQ(whole.stats.oldest_ready_age, std::chrono::milliseconds{7});
+    EXPECT_EQ(whole.bytes, 30u);
+    EXPECT_EQ(whole.settings, view_of(0).settings);
+  }
+}
+
+TEST(QueuePlan, SettingsAreSetAtTheHomeFirstThenEverywhere) {
+  net::HttpRequest patch = post("/v1/queues/" + kHot, R"({"partitions":3,"rate":5})");
+  patch.method = "PATCH";
+  const CarriedOut done = carry_out(patch, kUnaware, show);
+  ASSERT_EQ(done.rounds.size(), 2u);
+  EXPECT_EQ(shards_of(done.rounds[0]), Shards{6});
+  EXPECT_EQ(shards_of(done.rounds[1]), (Shards{7, 0}));
+  for (const Part& part : done.rounds[1]) EXPECT_EQ(part.request.body, patch.body);
+  EXPECT_EQ(done.answer.status, 200);
+  const CarriedOut refused = carry_out(
+      patch, kUnaware, [](const Part&) { return net::HttpResponse{.status = 409, .body = "{}"}; });
+  EXPECT_EQ(refused.rounds.size(), 1u) << "nowhere else when the home will not";
+  EXPECT_EQ(refused.answer.status, 409);
+}
+
+TEST(QueuePlan, AChangeThatAPartitionCouldNotMakeHasFailed) {
+  for (const char* verb : {"/pause", "/resume"}) {
+    const CarriedOut done =
+        carry_out(post("/v1/queues/" + kHot + verb, ""), kMap,
+                  [](const Part& part) { return part.shard == 0 ? unreachable() : show(part); });
+    EXPECT_EQ(done.answer.status, 503);
+  }
+}
+
+TEST(QueuePlan, MorePartitionsThanShardsAreRefused) {
+  net::HttpRequest patch = post("/v1/queues/" + kHot, R"({"partitions":9})");
+  patch.method = "PATCH";
+  const CarriedOut done = carry_out(patch, kMap, nullptr);
+  EXPECT_TRUE(done.rounds.empty());
+  EXPECT_EQ(done.answer.status, 400);
+  EXPECT_NE(done.answer.body.find("\"partitions\""), std::string::npos);
+}
+
+TEST(QueuePlan, AQueueIsRemovedOnceAllItsPartitionsAreEmptyAndItsHomeLast) {
+  net::HttpRequest remove = get("/v1/queues/" + kHot);
+  remove.method = "DELETE";
+  for (const ShardMap& map : {kMap, kUnaware}) {
+    const CarriedOut full = carry_out(remove, map, [](const Part& part) {
+      QueueView view = view_of(0);
+      const std::uint64_t dead = part.shard == 7 ? 1 : 0;
+      view.stats = {.queue = kHot, .dead = dead, .oldest_ready_age = {}};
+      return ok_json(json::render_queue(view));
+    });
+    EXPECT_EQ(full.answer.status, 409);
+    for (const auto& round : full.rounds) {
+      for (const Part& part : round) EXPECT_EQ(part.request.method, "GET");
+    }
+    Shards removed;
+    const CarriedOut empty = carry_out(remove, map, [&](const Part& part) {
+      if (part.request.method == "DELETE") {
+        removed.push_back(part.shard);
+        return part.shard == 0 ? not_there() : ok_json(json::render_removed_queue(kHot));
+      }
+      QueueView view = view_of(0);
+      view.stats = {.queue = kHot, .oldest_ready_age = {}};
+      return ok_json(json::render_queue(view));
+    });
+    EXPECT_EQ(empty.answer.status, 200);
+    EXPECT_EQ(removed, (Shards{7, 0, 6}));
+  }
+}
+
+TEST(QueuePlan, AHomeIsNotRemovedBeforeItsPartitions) {
+  net::HttpRequest remove = get("/v1/queues/" + kHot);
+  remove.method = "DELETE";
+  const CarriedOut done = carry_out(remove, kMap, [&](const Part& part) {
+    if (part.request.method == "DELETE") return unreachable();
+    QueueView view = view_of(0);
+    view.stats = {.queue = kHot, .oldest_ready_age = {}};
+    return ok_json(json::render_queue(view));
+  });
+  EXPECT_EQ(done.answer.status, 503);
+  EXPECT_EQ(shards_of(done.rounds.back()), (Shards{7, 0}));
+}
+
+TEST(QueuePlan, APurgeIsOfAllPartitionsAndCountsThem) {
+  for (const char* verb : {"/purge", "/redrive"}) {
+    const CarriedOut done =
+        carry_out(post("/v1/queues/" + kHot + verb, ""), kMap,
+                  [](const Part& part) { return ok_json(json::render_count(part.shard)); });
+    EXPECT_EQ(shards_of(done.rounds.at(0)), (Shards{6, 7, 0}));
+    EXPECT_EQ(json::parse_count(done.answer.body).value(), 13u);
+  }
+}
+
+// ---- tasks ----
+
+TEST(QueuePlan, TasksWithoutAKeyGoRoundAndThoseWithOneToItsPartition) {
+  const auto place_of = [](const std::string& key, std::uint64_t turn) {
+    const std::string body = R"({"queue":")" + kHot + R"(","payload":1)" +
+                             (key.empty() ? "" : R"(,"key":")" + key + '"') + "}";
+    const CarriedOut done = carry_out(
+        post("/v1/tasks", body), kMap, [](const Part&) { return ok_json("{}"); }, turn);
+    EXPECT_EQ(done.rounds.size(), 1u);
+    return done.rounds.at(0).at(0).shard;
+  };
+  EXPECT_EQ((Shards{place_of("", 0), place_of("", 1), place_of("", 2), place_of("", 3)}),
+            (Shards{6, 7, 0, 6}));
+  std::set<ShardNumber> used;
+  for (int i = 0; i < 30; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const ShardNumber place = place_of(key, 0);
+    EXPECT_EQ(place_of(key, 1), place);
+    EXPECT_EQ(kMap.place_of(kHot, key, 2), place);
+    const CarriedOut looked = carry_out(get("/v1/queues/" + kHot + "/keys/" + key), kMap,
+                                        [](const Part&) { return not_there(); });
+    EXPECT_EQ(looked.rounds.at(0).at(0).shard, place);
+    used.insert(place);
+  }
+  EXPECT_EQ(used, (std::set<ShardNumber>{0, 6, 7}));
+}
+
+TEST(QueuePlan, ABatchAndItsKeysAreSpreadAlike) {
+  std::string batch;
+  std::string keys;
+  std::map<ShardNumber, int> expected;
+  for (int i = 0; i < 12; ++i) {
+    const std::string key = "n" + std::to_string(i);
+    batch += (i > 0 ? "," : "[") + (R"({"queue":")" + kHot + R"(","key":")" + key + R"("})");
+    keys += (i > 0 ? "," : "") + ('"' + key + '"');
+    ++expected[kMap.place_of(kHot, key, 0)];
+  }
+  const auto count = [](const CarriedOut& done, const std::string& needle) {
+    std::map<ShardNumber, int> found;
+    for (const Part& part : done.rounds.at(0)) {
+      const std::string& body = part.request.body;
+      for (std::size_t at = 0; (at = body.find(needle, at)) != std::string::npos; ++at) {
+        ++found[part.shard];
+      }
+    }
+    return found;
+  };
+  const auto play = [](const Part&) { return unreachable(); };
+  EXPECT_EQ(count(carry_out(post("/v1/tasks/batch", batch + "]"), kMap, play), "\"n"), expected);
+  const std::string named = R"({"queue":")" + kHot + R"(","keys":[)" + keys + "]}";
+  EXPECT_EQ(count(carry_out(post("/v1/tasks/cancel", named), kMap, play), "\"n"), expected);
+}
+
+TEST(QueuePlan, AListOfAQueueWithPartitionsIsOfAllShards) {
+  const CarriedOut done = carry_out(get("/v1/tasks?queue=" + kHot), kMap, [](const Part& part) {
+    EXPECT_NE(part.request.target.find("queue=" + kHot), std::string::npos);
+    return ok_json(R"({"tasks":[],"cursor":null})");
+  });
+  EXPECT_EQ(done.rounds.at(0).size(), kShards);
+  EXPECT_EQ(done.answer.body, R"({"tasks":[],"cursor":null})");
+}
+
+TEST(QueuePlan, PartitionsAreOneQueueInListsAndFigures) {
+  const CarriedOut listed = carry_out(get("/v1/queues"), kMap, [](const Part& part) {
+    const bool has_it = part.shard > 5 || part.shard == 0;
+    QueueView other{.stats = {.queue = "a" + std::to_string(part.shard)}, .settings = {}};
+    std::vector<QueueView> views{other};
+    if (has_it) views.push_back(view_of(part.shard));
+    return ok_json(json::render_queues(views));
+  });
+  const std::vector<QueueView> queues = json::parse_queues(listed.answer.body).value();
+  ASSERT_EQ(queues.size(), kShards + 1);
+  EXPECT_EQ(queues.back().stats.queue, kHot);
+  EXPECT_EQ(queues.back().stats.ready, 13u);
+  const CarriedOut figures = carry_out(get("/v1/stats"), kMap, [](const Part& part) {
+    json::ServerStats stats;
+    stats.queue_count = part.shard < 2 ? 1 : 0;
+    if (part.shard < 2) stats.queues = {view_of(part.shard).stats};
+    return ok_json(json::render_stats(stats));
+  });
+  const json::ServerStats sum = json::parse_stats(figures.answer.body).value();
+  EXPECT_EQ(sum.queue_count, 1u);
+  ASSERT_EQ(sum.queues.size(), 1u);
+  EXPECT_EQ(sum.queues[0].ready, 1u);
+  EXPECT_EQ(sum.queues[0].leased, 4u);
+}
+
+TEST(QueuePlan, ARestoreMakesAllPartitionsAndPutsTasksWhereTheirIdsSay) {
+  std::string body;
+  json::append_dump_line(body, json::DumpedQueue{.queue = kHot, .settings = {.partitions = 3}});
+  for (const ShardNumber shard : {7u, 1u}) {
+    json::append_dump_line(body, Task{.id = TaskId{256}.on_shard(shard), .queue = kHot});
+  }
+  const CarriedOut done = carry_out(post("/v1/restore", body), kUnaware,
+                                    [](const Part&) { return ok_json(json::render_restored({})); });
+  ASSERT_EQ(done.rounds.size(), 2u);
+  EXPECT_EQ(shards_of(done.rounds[0]), Shards{6}) << "its home first";
+  EXPECT_EQ(done.rounds[0][0].request.body.find("\"task\""), std::string::npos);
+  EXPECT_EQ(shards_of(done.rounds[1]), (Shards{0, 6, 7}));
+  EXPECT_NE(done.rounds[1][2].request.body.find("\"task\""), std::string::npos);
+  const json::RestoreAnswer answer = json::parse_restored(done.answer.body).value();
+  ASSERT_EQ(answer.errors.size(), 1u);
+  EXPECT_EQ(answer.errors[0].line, 3u);
+  const CarriedOut refused = carry_out(post("/v1/restore", body), kUnaware, [](const Part&) {
+    json::RestoreAnswer other;
+    other.errors.push_back({1, {ErrorCode::conflict, "another number", "queue"}});
+    return ok_json(json::render_restored(other));
+  });
+  EXPECT_EQ(refused.rounds.size(), 1u);
+  EXPECT_EQ(refused.answer.status, 409);
+}
+
+// ---- lease ----
+
+net::HttpResponse with_tasks() { return ok_json(R"({"tasks":[{"id":"256"}]})"); }
+net::HttpResponse without_tasks() { return ok_json(R"({"tasks":[]})"); }
+
+net::HttpRequest lease(const std::string& body) {
+  return post("/v1/queues/" + kHot + "/lease", body);
+}
+
+TEST(QueuePlan, ALeaseGoesFromOnePartitionToTheNextUntilOneHasTasks) {
+  const CarriedOut done = carry_out(
+      lease(R"({"wait":"20s","max":7,"worker":"ada"})"), kMap,
+      [](const Part& part) { return part.shard == 0 ? with_tasks() : without_tasks(); }, 1);
+  ASSERT_EQ(done.rounds.size(), 2u);
+  EXPECT_EQ(shards_of(done.rounds[0]), Shards{7});
+  EXPECT_EQ(shards_of(done.rounds[1]), Shards{0});
+  for (const auto& round : done.rounds) {
+    EXPECT_EQ(round[0].request.body, R"({"max":7,"worker":"ada"})") << "none waits";
+  }
+  EXPECT_EQ(done.answer.body, with_tasks().body);
+}
+
+TEST(QueuePlan, AWorkerThatWaitsWaitsAtAllPartitionsAtOnce) {
+  const std::string body = R"({"wait":"20s"})";
+  const CarriedOut done = carry_out(lease(body), kMap, [](const Part& part) {
+    return part.request.body.find("wait") == std::string::npos ? without_tasks() : with_tasks();
+  });
+  ASSERT_EQ(done.rounds.size(), 4u);
+  EXPECT_EQ(shards_of(done.rounds[3]), (Shards{6, 7, 0}));
+  for (const Part& part : done.rounds[3]) EXPECT_EQ(part.request.body, body);
+  EXPECT_EQ(done.answer.body, with_tasks().body);
+}
+
+TEST(QueuePlan, OneThatDoesNotWaitGoesRoundOnce) {
+  for (const char* body : {"", "{}", R"({"wait_ms":0})"}) {
+    const CarriedOut done =
+        carry_out(lease(body), kMap, [](const Part&) { return without_tasks(); });
+    EXPECT_EQ(done.rounds.size(), 3u);
+    EXPECT_EQ(done.answer.body, without_tasks().body);
+  }
+}
+
+TEST(QueuePlan, APartitionThatIsAwayKeepsNoTasksOfOthersBack) {
+  const CarriedOut done = carry_out(lease(""), kMap, [](const Part& part) {
+    return part.shard == 0 ? with_tasks() : unreachable();
+  });
+  EXPECT_EQ(done.answer.body, with_tasks().body);
+}
+
+TEST(QueuePlan, ALeaseThatNoServerTakesIsRefusedByOne) {
+  const CarriedOut wrong = carry_out(lease(R"({"max":0})"), kMap, [](const Part&) {
+    return net::HttpResponse{.status = 400, .body = "{}"};
+  });
+  EXPECT_EQ(wrong.rounds.size(), 1u);
+  const CarriedOut forbidden = carry_out(lease("{}"), kMap, [](const Part&) {
+    return net::HttpResponse{.status = 403, .body = "{}"};
+  });
+  EXPECT_EQ(forbidden.rounds.size(), 1u);
+  EXPECT_EQ(forbidden.answer.status, 403);
+}
+
+}  // namespace
+}  // namespace detent::gateway
