@@ -172,9 +172,19 @@ Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key)
                    records_.keys().find(known->record.number, key, time_.wall_now()));
   const Error no_key{ErrorCode::not_found, "the key stands for no task of this queue", "key"};
   if (!record || record->expires_at) return no_key;
-  const Result<FoundTask> found = tasks_.find(record->id);  // it may have been set aside as damaged
-  if (!found && found.error().code == ErrorCode::not_found) return no_key;
+  const bool is_loaded = tasks_.find_loaded(record->id) != nullptr;
+  if (!is_loaded && !records_.is_there(record->id)) return no_key;  // it was set aside as damaged
   return record->id;
+}
+
+void Engine::read_ahead(std::span<const TaskId> ids) { records_.read_ahead(ids); }
+
+void Engine::read_ahead(const std::string& queue, std::span<const std::string> keys) {
+  const Result<Queue*> known = queues_.known(queue);
+  if (!known) return;
+  KeyBook& book = records_.keys();
+  book.read_ahead((*known)->record.number, keys);
+  records_.read_ahead(book.tasks_ahead());
 }
 
 Result<void> Engine::cancel(TaskId id) {

@@ -100,6 +100,12 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// met once, whatever memory it moves to. A damaged record is passed over. Errors:
   /// resource_exhausted when ready tasks on disk are of too many priorities to be put in due order.
   Result<TaskList> list(const TaskFilter& filter, Place after, std::size_t limit);
+  // Before the same verb for many: reads at once what it will ask of the store for each. Until the
+  // next commit, or the next of these calls, verbs on these tasks cost few reads of their own. What
+  // can't be read is left to the verb, which tells. Memory: these tasks.
+  void read_ahead(std::span<const TaskId> ids);
+  /// Those that the keys stand for, and the keys.
+  void read_ahead(const std::string& queue, std::span<const std::string> keys);
   /// Removes a task that is not leased. Errors: not_found; conflict when it is leased, or ended.
   Result<void> cancel(TaskId id);
   /// Gives a task another due time; the answer shows it as moved. A dead one lives again and has

@@ -356,6 +356,86 @@ TEST_F(EngineKeys, AKeyWhoseTaskWasSetAsideAsDamagedIsFreeAgain) {
   EXPECT_FALSE(engine_->schedule(keyed("q", 24h)).value().was_there);
 }
 
+// ---- read ahead ----
+
+TEST_F(EngineKeys, ManyAreCancelledByKeyAfterTwoReads) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 100; ++i) {
+    keys.push_back("k" + std::to_string(i));
+    schedule(keyed("q", i % 2 == 0 ? 24h : 1min, keys.back()));
+  }
+  ASSERT_GT(engine_->stats().loaded, 0u);
+  const std::uint64_t reads = store_->read_count();
+  engine_->read_ahead("q", keys);
+  for (const std::string& key : keys) {
+    EXPECT_TRUE(engine_->cancel(engine_->id_of_key("q", key).value()));
+  }
+  EXPECT_EQ(store_->read_count(), reads + 2);
+  settle();
+  engine_->check_invariants();
+  EXPECT_EQ(live_tasks("q"), 0u);
+  EXPECT_EQ(disk_->record_count(), 0u);
+}
+
+TEST_F(EngineKeys, WhatThisTurnHasChangedCountsMoreThanWhatWasReadAhead) {
+  const TaskId id = schedule(keyed("q", 24h));
+  const TaskId other = schedule(keyed("q", 24h, "other"));
+  const std::vector<std::string> keys{"k", "other"};
+  engine_->read_ahead("q", keys);
+  ASSERT_TRUE(engine_->move(id, 48h));
+  EXPECT_EQ(engine_->get(id).value().task.due_at, wall_now() + 48h);
+  ASSERT_TRUE(engine_->cancel(other));
+  EXPECT_EQ(engine_->id_of_key("q", "other").error().code, ErrorCode::not_found);
+  EXPECT_EQ(engine_->cancel(other).error().code, ErrorCode::not_found);
+  settle();
+  EXPECT_EQ(engine_->get(id).value().task.due_at, wall_now() + 48h);
+  EXPECT_EQ(engine_->get(other).error().code, ErrorCode::not_found);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineKeys, WhatWasReadAheadIsForgottenWithTheCommit) {
+  const TaskId id = schedule(keyed("q", 24h));
+  const std::vector<std::string> keys{"k"};
+  engine_->read_ahead("q", keys);
+  ASSERT_TRUE(engine_->move(id, 48h));
+  settle();
+  ASSERT_TRUE(engine_->move(id, 72h));
+  settle();
+  EXPECT_EQ(engine_->get(id).value().task.due_at, wall_now() + 72h);
+  ASSERT_TRUE(engine_->cancel(id));
+  settle();
+  EXPECT_EQ(engine_->id_of_key("q", "k").error().code, ErrorCode::not_found);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineKeys, WhatCannotBeReadAheadIsLeftToTheVerb) {
+  const TaskId id = schedule(keyed("q", 24h));
+  const std::vector<std::string> keys{"k", "none"};
+  const std::vector<TaskId> ids{id, TaskId{id.value + 4'096}};
+  store_->fail_reads(Error{ErrorCode::unavailable, "no", ""});
+  engine_->read_ahead("q", keys);
+  engine_->read_ahead(ids);
+  EXPECT_EQ(engine_->id_of_key("q", "k").error().code, ErrorCode::unavailable);
+  EXPECT_EQ(engine_->cancel(id).error().code, ErrorCode::unavailable);
+  store_->fail_reads(std::nullopt);
+  engine_->read_ahead("nobody's", keys);
+  engine_->read_ahead(ids);
+  EXPECT_EQ(engine_->id_of_key("q", "none").error().code, ErrorCode::not_found);
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), id);
+  EXPECT_TRUE(engine_->cancel(id));
+  settle();
+  engine_->check_invariants();
+}
+
+TEST_F(EngineKeys, AKeyReadAheadIsOfItsQueueOnly) {
+  const TaskId here = schedule(keyed("q", 24h));
+  const TaskId there = schedule(keyed("p", 24h));
+  const std::vector<std::string> keys{"k"};
+  engine_->read_ahead("q", keys);
+  EXPECT_EQ(engine_->id_of_key("p", "k").value(), there);
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), here);
+}
+
 TEST_F(EngineKeys, AnInvalidKeyIsRefusedNamingTheField) {
   EXPECT_EQ(engine_->schedule(keyed("q", 1h, std::string(kMaxKeyBytes + 1, 'k'))).error().field,
             "key");

@@ -28,12 +28,34 @@ std::vector<KeyRecord> KeyBook::take() {
   records.reserve(staged_.size());
   for (auto& [key, record] : staged_) records.push_back(std::move(record));
   staged_.clear();
+  ahead_.clear();
   return records;
 }
 
+void KeyBook::read_ahead(std::uint32_t queue, std::span<const std::string> keys) {
+  queue_ahead_ = queue;
+  ahead_.clear();
+  Result<std::vector<KeyRecord>> records = store_.find_keys(queue, keys);
+  if (!records) return;
+  for (KeyRecord& record : *records) {
+    std::string key = record.key;
+    ahead_.emplace(std::move(key), std::move(record));
+  }
+}
+
+std::vector<TaskId> KeyBook::tasks_ahead() const {
+  std::vector<TaskId> ids;
+  ids.reserve(ahead_.size());
+  for (const auto& [key, record] : ahead_) ids.push_back(record.id);
+  return ids;
+}
+
 Result<std::optional<KeyRecord>> KeyBook::record_of(std::uint32_t queue, std::string_view key) {
-  const auto staged = staged_.find({queue, std::string(key)});
+  const std::pair name(queue, std::string(key));
+  const auto staged = staged_.find(name);
   if (staged != staged_.end()) return std::optional<KeyRecord>(staged->second);
+  const auto ahead = ahead_.find(name.second);
+  if (queue == queue_ahead_ && ahead != ahead_.end()) return std::optional(ahead->second);
   return store_.find_key(queue, key);
 }
 

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,11 @@ class KeyBook {
 
   /// The record of a key of a queue (by number) that has not expired. At most one read.
   Result<std::optional<KeyRecord>> find(std::uint32_t queue, std::string_view key, WallTime now);
+  /// Reads these keys of a queue at once: until the next commit, or the next call, finding one of
+  /// them costs no read. What can't be read now is read then.
+  void read_ahead(std::uint32_t queue, std::span<const std::string> keys);
+  /// The tasks that the keys of the last read_ahead() stand for.
+  std::vector<TaskId> tasks_ahead() const;
   /// From the next commit on the key stands for this.
   void put(KeyRecord record);
   /// The task has ended: its key stands for it until `expires_at`. Does nothing when the key stands
@@ -39,6 +46,8 @@ class KeyBook {
 
   Store& store_;
   std::map<std::pair<std::uint32_t, std::string>, KeyRecord> staged_;
+  std::uint32_t queue_ahead_ = kNoQueue;
+  std::unordered_map<std::string, KeyRecord> ahead_;  // of that queue, as the store has them
 };
 
 }  // namespace detent

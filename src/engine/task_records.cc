@@ -33,6 +33,7 @@ void TaskRecords::uncount(Queue& queue, TaskId id, WallTime due_at, WallTime cre
 }
 
 void TaskRecords::set_aside(Place place) {
+  ahead_.erase(place.id.value);
   ++news_.counters().quarantined;
   if (Result<void> moved = store_.quarantine(place); !moved) {
     writer_.stop(std::move(moved).error());
@@ -42,7 +43,7 @@ void TaskRecords::set_aside(Place place) {
 Result<std::vector<Result<Task>>> TaskRecords::read_all(const std::vector<LoadedTask*>& tasks) {
   std::vector<Place> places;
   for (const LoadedTask* task : tasks) {
-    if (!is_staged(task->id())) places.push_back(task->place);
+    if (!is_at_hand(task->id())) places.push_back(task->place);
   }
   std::vector<Result<Task>> stored;
   if (!places.empty()) {
@@ -56,6 +57,8 @@ Result<std::vector<Result<Task>>> TaskRecords::read_all(const std::vector<Loaded
     if (const Staging::Change* change = staging_.find(task->id())) {
       DETENT_CHECK(change->to.has_value());
       records.emplace_back(change->to->task);
+    } else if (is_at_hand(task->id())) {
+      records.emplace_back(ahead_.at(task->id().value).task);
     } else {
       records.push_back(std::move(*next_stored++));
     }
@@ -65,10 +68,30 @@ Result<std::vector<Result<Task>>> TaskRecords::read_all(const std::vector<Loaded
 
 Result<std::optional<StoredTask>> TaskRecords::find(TaskId id) {
   if (const Staging::Change* change = staging_.find(id)) return change->to;
+  const auto ahead = ahead_.find(id.value);
+  if (ahead != ahead_.end()) return std::optional(ahead->second);
   return store_.find(id);
 }
 
+bool TaskRecords::is_there(TaskId id) {
+  if (const Staging::Change* change = staging_.find(id)) return change->to.has_value();
+  if (ahead_.contains(id.value)) return true;
+  const Result<std::optional<StoredTask>> stored = store_.find(id);
+  return !stored || stored->has_value();
+}
+
+void TaskRecords::read_ahead(std::span<const TaskId> ids) {
+  ahead_.clear();
+  Result<std::vector<StoredTask>> tasks = store_.find_all(ids);
+  if (!tasks) return;
+  for (StoredTask& stored : *tasks) {
+    const TaskId id = stored.place.id;
+    ahead_.emplace(id.value, std::move(stored));
+  }
+}
+
 WriteBatch TaskRecords::take_staged() {
+  ahead_.clear();
   WriteBatch batch = staging_.take();
   queues_.take_changes(batch);
   batch.keys = keys_.take();

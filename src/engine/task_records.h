@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -54,6 +56,10 @@ class TaskRecords {
   Result<std::vector<Result<Task>>> read_all(const std::vector<LoadedTask*>& tasks);
   /// Wherever it lies; none when there is none.
   Result<std::optional<StoredTask>> find(TaskId id);
+  /// Whether there is one, also when it can't be read.
+  bool is_there(TaskId id);
+  /// As Engine::read_ahead().
+  void read_ahead(std::span<const TaskId> ids);
   const Staging& staged() const noexcept { return staging_; }
   /// Whether a task was changed in this turn, so that a page of the store shows it as it was.
   bool is_staged(TaskId id) const noexcept { return staging_.find(id) != nullptr; }
@@ -82,6 +88,7 @@ class TaskRecords {
 
  private:
   WriteBatch take_staged();
+  bool is_at_hand(TaskId id) const noexcept { return is_staged(id) || ahead_.contains(id.value); }
 
   Store& store_;
   QueueBook& queues_;
@@ -94,6 +101,8 @@ class TaskRecords {
   DueHistogram due_counts_;
   TaskId last_id_;
   Place forgotten_to_ = begin_of(Lane::ended);
+  // Of the last read_ahead(), as the store has them until it is written to.
+  std::unordered_map<std::uint64_t, StoredTask> ahead_;
 };
 
 }  // namespace detent

@@ -2,7 +2,9 @@
 //
 // Where another system keeps far tasks, those that are not here are fetched from there and tried
 // once more.
+#include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "external/offload_thread.h"
@@ -12,6 +14,13 @@
 #include "server/routes_run.h"
 
 namespace detent::server {
+
+namespace {
+
+/// So many tasks are read at once, before the verb is carried out on each: 64 KiB each at most.
+constexpr std::size_t kReadAhead = 256;
+
+}  // namespace
 
 /// A batch under way. `T` is what a task's result has.
 template <class T>
@@ -26,6 +35,21 @@ struct Routes::Batch {
 
   std::size_t size() const noexcept { return tasks.ids.size() + tasks.keys.size(); }
 
+  /// Has the store read a few of the tasks at once: run() of these costs less then.
+  void read_ahead(Engine& engine, std::size_t first) const {
+    const auto part = [](const auto& all, std::size_t from) {
+      return std::span(all).subspan(from, std::min(kReadAhead, all.size() - from));
+    };
+    if (first >= tasks.ids.size()) {
+      if (!caller.require(Need::produce, tasks.queue)) return;
+      return engine.read_ahead(tasks.queue, part(tasks.keys, first - tasks.ids.size()));
+    }
+    std::vector<TaskId> ids;
+    for (const std::optional<TaskId>& id : part(tasks.ids, first)) {
+      if (id) ids.push_back(*id);
+    }
+    engine.read_ahead(ids);
+  }
   /// Carries out the verb on one of the tasks.
   Result<T> run(Engine& engine, std::size_t index) const {
     if (index < tasks.ids.size()) {
@@ -55,7 +79,10 @@ void Routes::run_batch(const HttpReply& reply, Batch<T> batch) {
   const auto run_all = [batch](Engine& engine) -> Result<std::vector<Result<T>>> {
     std::vector<Result<T>> results;
     results.reserve(batch.size());
-    for (std::size_t i = 0; i < batch.size(); ++i) results.push_back(batch.run(engine, i));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (i % kReadAhead == 0) batch.read_ahead(engine, i);
+      results.push_back(batch.run(engine, i));
+    }
     return results;
   };
   auto answer = [this, batch](const HttpReply& to, std::vector<Result<T>>& results) mutable {

@@ -51,12 +51,21 @@ Result<std::optional<StoredTask>> FaultStore::find(TaskId id) {
   return faulty_read([&] { return store_.find(id); });
 }
 
+Result<std::vector<StoredTask>> FaultStore::find_all(std::span<const TaskId> ids) {
+  return faulty_read([&] { return store_.find_all(ids); });
+}
+
 Result<void> FaultStore::quarantine(Place place) {
   return faulty_write([&] { return store_.quarantine(place); });
 }
 
 Result<std::optional<KeyRecord>> FaultStore::find_key(std::uint32_t queue, std::string_view key) {
   return faulty_read([&] { return store_.find_key(queue, key); });
+}
+
+Result<std::vector<KeyRecord>> FaultStore::find_keys(std::uint32_t queue,
+                                                     std::span<const std::string> keys) {
+  return faulty_read([&] { return store_.find_keys(queue, keys); });
 }
 
 Result<std::vector<KeyRecord>> FaultStore::read_keys(std::uint32_t queue, std::string_view after,

@@ -2,6 +2,7 @@
 // no other, and can be set aside.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -65,6 +66,10 @@ TYPED_TEST(StoreDamage, OneDamagedRecordHidesNoOther) {
       EXPECT_TRUE(tasks[2]);
       EXPECT_EQ(error_code_of(this->store_->find(bad[0].id)), ErrorCode::data_loss);
       EXPECT_TRUE(this->store_->find(whole[1].id).value().has_value());
+      const std::vector<TaskId> ids{places[2].id, places[1].id, places[0].id, places[2].id};
+      std::vector<StoredTask> found = this->store_->find_all(ids).value();
+      std::ranges::sort(found, {}, &StoredTask::place);
+      EXPECT_EQ(found, page.tasks);
       this->bustle();
       this->reopen();
     }

@@ -1,6 +1,7 @@
 // The contract of store/store.h: keys, which stand for a task and go some time after its end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -67,6 +68,23 @@ TYPED_TEST(StoreKeys, KeyReadsBackAndIsReplaced) {
   EXPECT_EQ(this->key(""), std::nullopt);
   EXPECT_EQ(this->key("k3"), std::nullopt);
   EXPECT_EQ(this->store_->find_key(3, "k").value(), std::nullopt);
+}
+
+TYPED_TEST(StoreKeys, ManyKeysAreFoundAtOnceEachOnce) {
+  EXPECT_EQ(this->store_->find_keys(1, {}).value(), std::vector<KeyRecord>{});
+  std::vector<std::string> asked;
+  for (std::uint64_t n = 1; n <= 100; ++n) {
+    this->write_key(key_record("k" + std::to_string(n), n));
+    asked.push_back("k" + std::to_string(101 - n));
+  }
+  asked.insert(asked.end(), {"k7", "none", ""});
+  std::vector<KeyRecord> found = this->store_->find_keys(1, asked).value();
+  std::ranges::sort(found, {}, &KeyRecord::id);
+  ASSERT_EQ(found.size(), 100u);
+  for (std::uint64_t n = 1; n <= 100; ++n) {
+    EXPECT_EQ(found[n - 1], key_record("k" + std::to_string(n), n));
+  }
+  EXPECT_EQ(this->store_->find_keys(2, asked).value(), std::vector<KeyRecord>{});
 }
 
 TYPED_TEST(StoreKeys, KeyIsThereUntilItIsTrimmed) {

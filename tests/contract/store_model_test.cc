@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,29 @@ class StoreModelTest : public StoreFixture<Medium> {
     }
   }
 
+  /// Tasks and keys of any kind, some of them asked for twice.
+  void expect_found_at_once(std::size_t count) {
+    const std::uint32_t queue = batches_.random_queue();
+    std::vector<TaskId> ids;
+    std::vector<std::string> keys;
+    std::map<TaskId, StoredTask> tasks;
+    std::map<std::string, KeyRecord> records;
+    for (std::size_t i = 0; i < count; ++i) {
+      ids.push_back(batches_.random_id());
+      keys.push_back(batches_.random_key());
+      const auto task = model_.tasks.find(ids.back());
+      if (task != model_.tasks.end() && !model_.damaged.contains(task->first)) tasks.insert(*task);
+      const auto record = model_.keys.find({queue, keys.back()});
+      if (record != model_.keys.end()) records.emplace(keys.back(), record->second);
+    }
+    const std::vector<StoredTask> found = this->store_->find_all(ids).value();
+    ASSERT_EQ(found.size(), tasks.size());
+    for (const StoredTask& task : found) ASSERT_EQ(task, tasks.at(task.place.id));
+    const std::vector<KeyRecord> found_keys = this->store_->find_keys(queue, keys).value();
+    ASSERT_EQ(found_keys.size(), records.size());
+    for (const KeyRecord& record : found_keys) ASSERT_EQ(record, records.at(record.key));
+  }
+
   /// Some pages and records, so that every step is looked at from a few sides.
   void expect_some() {
     const Place after = random_boundary();
@@ -62,6 +86,7 @@ class StoreModelTest : public StoreFixture<Medium> {
     expect_page(this->store_->read_by_id(after_id, limit).value(),
                 model_.read_by_id(after_id, limit));
     for (int i = 0; i < 5; ++i) expect_task(batches_.random_id());
+    expect_found_at_once(rng_.below(40));
     ASSERT_EQ(this->read_one(after).has_value(),
               holds(after) && !model_.damaged.contains(after.id));
     for (int i = 0; i < 3; ++i) expect_key({batches_.random_queue(), batches_.random_key()});

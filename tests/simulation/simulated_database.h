@@ -145,6 +145,13 @@ class ConnectedStore final : public Store {
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override {
     return look([&] { return store_.find_key(queue, key); });
   }
+  Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids) override {
+    return look([&] { return store_.find_all(ids); });
+  }
+  Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
+                                           std::span<const std::string> keys) override {
+    return look([&] { return store_.find_keys(queue, keys); });
+  }
   Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
                                            std::size_t limit) override {
     return look([&] { return store_.read_keys(queue, after, limit); });

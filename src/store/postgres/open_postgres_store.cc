@@ -157,6 +157,10 @@ Result<std::vector<Result<Task>>> OpenPostgresStore::read_at(std::span<const Pla
 
 Result<std::optional<StoredTask>> OpenPostgresStore::find(TaskId id) { return tasks().find(id); }
 
+Result<std::vector<StoredTask>> OpenPostgresStore::find_all(std::span<const TaskId> ids) {
+  return tasks().find_all(ids);
+}
+
 Result<void> OpenPostgresStore::quarantine(Place place) {
   FencedStatement statement(fence_);
   Statement& parameters = statement.parameters();
@@ -186,6 +190,25 @@ Result<std::optional<KeyRecord>> OpenPostgresStore::find_key(std::uint32_t queue
   if (rows.empty()) return std::optional<KeyRecord>();
   ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(name, rows.bytes(0, 0)));
   return std::optional<KeyRecord>(std::move(record));
+}
+
+Result<std::vector<KeyRecord>> OpenPostgresStore::find_keys(std::uint32_t queue,
+                                                            std::span<const std::string> keys) {
+  std::vector<std::string> names;
+  names.reserve(keys.size());
+  for (const std::string& key : keys) names.push_back(key_key(queue, key));
+  Statement statement;
+  const std::string is_in = in_shard(statement, fence_);
+  statement.set_sql("select name, value from detent.task_key where " + is_in + " and name = any(" +
+                    statement.add_byte_strings(names) + ")");
+  ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read keys"));
+  std::vector<KeyRecord> records;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (Result<KeyRecord> record = parse_key_value(rows.bytes(row, 0), rows.bytes(row, 1))) {
+      records.push_back(*std::move(record));
+    }
+  }
+  return records;
 }
 
 Result<std::vector<KeyRecord>> OpenPostgresStore::read_keys(std::uint32_t queue,

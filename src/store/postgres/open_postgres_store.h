@@ -32,8 +32,11 @@ class OpenPostgresStore final : public Store {
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
   Result<std::optional<StoredTask>> find(TaskId id) override;
+  Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids) override;
   Result<void> quarantine(Place place) override;
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
+  Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
+                                           std::span<const std::string> keys) override;
   Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
                                            std::size_t limit) override;
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;

@@ -1,6 +1,7 @@
 #include "store/postgres/task_rows.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -92,6 +93,14 @@ Result<TaskPage> fill_page(Connection& connection, std::size_t limit, Place afte
 
 }  // namespace
 
+Result<Rows> TaskRows::rows_of(const std::vector<std::int64_t>& ids) {
+  Statement statement;
+  const std::string of_shard = "where " + in_shard(statement, fence_);
+  statement.set_sql(kSelect + of_shard + " and id = any(" + statement.add_bigints(ids) + ")");
+  statement.keep_plan();
+  return connection_.run_one(std::move(statement));
+}
+
 Result<TaskPage> TaskRows::read(Place after, Place until, std::size_t limit) {
   DETENT_CHECK(after.lane == until.lane);
   DETENT_CHECK(after.queue == until.queue);
@@ -117,11 +126,7 @@ Result<std::vector<Result<Task>>> TaskRows::read_at(std::span<const Place> place
     std::vector<std::int64_t> ids;
     ids.reserve(part.size());
     for (const Place& place : part) ids.push_back(id_number(place.id));
-    Statement statement;
-    const std::string of_shard = "where " + in_shard(statement, fence_);
-    statement.set_sql(kSelect + of_shard + " and id = any(" + statement.add_bigints(ids) + ")");
-    statement.keep_plan();
-    ASSIGN_OR_RETURN(const Rows rows, connection_.run_one(std::move(statement)));
+    ASSIGN_OR_RETURN(const Rows rows, rows_of(ids));
     std::unordered_map<std::uint64_t, std::size_t> row_of;
     for (std::size_t row = 0; row < rows.size(); ++row) {
       row_of.emplace(static_cast<std::uint64_t>(rows.bigint(row, 0)), row);
@@ -147,6 +152,22 @@ Result<std::optional<StoredTask>> TaskRows::find(TaskId id) {
   if (rows.empty()) return std::optional<StoredTask>();
   ASSIGN_OR_RETURN(Task task, task_of(rows, 0));
   return std::optional<StoredTask>({place_of(rows, 0), std::move(task)});
+}
+
+Result<std::vector<StoredTask>> TaskRows::find_all(std::span<const TaskId> ids) {
+  std::vector<StoredTask> found;
+  const std::set<TaskId> each(ids.begin(), ids.end());
+  for (auto next = each.begin(); next != each.end();) {
+    std::vector<std::int64_t> part;
+    for (; next != each.end() && part.size() < kMostRows; ++next) part.push_back(id_number(*next));
+    ASSIGN_OR_RETURN(const Rows rows, rows_of(part));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (Result<Task> task = task_of(rows, row)) {
+        found.push_back({place_of(rows, row), *std::move(task)});
+      }
+    }
+  }
+  return found;
 }
 
 }  // namespace detent

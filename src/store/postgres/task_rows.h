@@ -25,8 +25,11 @@ class TaskRows {
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit);
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places);
   Result<std::optional<StoredTask>> find(TaskId id);
+  Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids);
 
  private:
+  Result<Rows> rows_of(const std::vector<std::int64_t>& ids);
+
   Connection& connection_;
   Fence fence_;
 };

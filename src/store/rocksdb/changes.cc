@@ -1,7 +1,9 @@
 #include "store/rocksdb/changes.h"
 
+#include <string>
 #include <utility>
 
+#include "detent/check.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
@@ -18,9 +20,14 @@ void Changes::put_accepted(const Place& place, std::string_view record) {
 
 void Changes::erase_accepted(TaskId id) { must(batch_.Delete(db_.accepted(), id_key(id))); }
 
+void Changes::erase_accepted(TaskId after, TaskId upto) {
+  // Right behind the key of `after`: a key that no task has.
+  remove_range(db_.accepted(), id_key(after) + '\0', id_key(TaskId{upto.value + 1}));
+}
+
 void Changes::put_settled(const Place& place, std::string_view record) {
   put_record(place, record);
-  must(batch_.Put(db_.ids(), id_key(place.id), id_value(place)));
+  put_id(place);
 }
 
 void Changes::put_record(const Place& place, std::string_view record) {
@@ -31,6 +38,10 @@ void Changes::erase_record(const Place& place) {
   must(batch_.Delete(db_.family_of(place.lane), place_key(place)));
 }
 
+void Changes::put_id(const Place& place) {
+  must(batch_.Put(db_.ids(), id_key(place.id), id_value(place)));
+}
+
 void Changes::erase_id(TaskId id) { must(batch_.Delete(db_.ids(), id_key(id))); }
 
 void Changes::set_meta(std::string_view key, std::string bytes) {
@@ -38,7 +49,13 @@ void Changes::set_meta(std::string_view key, std::string bytes) {
 }
 
 void Changes::remove_meta_range(std::string_view begin, std::string_view end) {
-  must(batch_.DeleteRange(db_.meta(), slice(begin), slice(end)));
+  remove_range(db_.meta(), begin, end);
+}
+
+void Changes::remove_range(rocksdb::ColumnFamilyHandle* family, std::string_view begin,
+                           std::string_view end) {
+  DETENT_CHECK(db_.may_begin_range(family, begin));
+  must(batch_.DeleteRange(family, slice(begin), slice(end)));
 }
 
 void Changes::set_queue(const QueueRecord& record) {

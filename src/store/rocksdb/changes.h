@@ -20,10 +20,13 @@ class Changes {
   /// A task above the settled mark: its record, wherever it lies.
   void put_accepted(const Place& place, std::string_view record);
   void erase_accepted(TaskId id);
+  /// All those of ids above `after` up to `upto`.
+  void erase_accepted(TaskId after, TaskId upto);
   /// A task up to the mark: its record in its lane, and where it lies.
   void put_settled(const Place& place, std::string_view record);
   void put_record(const Place& place, std::string_view record);
   void erase_record(const Place& place);
+  void put_id(const Place& place);
   void erase_id(TaskId id);
 
   void set_meta(std::string_view key, std::string bytes);
@@ -40,6 +43,9 @@ class Changes {
   rocksdb::Status write(Durability durability) { return db_.write(batch_, durability); }
 
  private:
+  void remove_range(rocksdb::ColumnFamilyHandle* family, std::string_view begin,
+                    std::string_view end);
+
   OpenDb& db_;
   rocksdb::WriteBatch batch_;
   std::string value_;  // a buffer

@@ -17,6 +17,7 @@
 #include "base/mutex.h"
 #include "base/result.h"
 #include "store/rocksdb/data_folder.h"
+#include "store/rocksdb/insert_hints.h"
 #include "store/rocksdb/log_guard.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/store.h"
@@ -70,6 +71,8 @@ class OpenDb {
   /// them, made meanwhile, lies between what is added: then for as long as a few small flushes
   /// take. Requires: allow_blocking_flush is false in `tables`.
   rocksdb::Status ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables);
+  /// Whether a removed range of a family may begin with this key (insert_hints.h).
+  bool may_begin_range(const rocksdb::ColumnFamilyHandle* family, std::string_view key) const;
   rocksdb::ColumnFamilyHandle* accepted() noexcept { return families_[0]; }
   rocksdb::ColumnFamilyHandle* due() noexcept { return families_[1]; }
   rocksdb::ColumnFamilyHandle* lanes() noexcept { return families_[2]; }
@@ -116,6 +119,8 @@ class OpenDb {
   std::unique_ptr<rocksdb::DB> db_;
   bool is_synced_ = true;                               // all that was written
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is RocksDB's own
+  // In the order of the families; owned by this and by the options of db_.
+  std::vector<std::shared_ptr<InsertHints>> hints_;
   Mutex writing_;  // held by who writes, or keeps others from it: across I/O, as RocksDB's own is
 };
 

@@ -127,11 +127,8 @@ Result<void> OpenStore::write(const WriteBatch& batch, Durability durability) {
   const bool writes_sums = due_sums_.wants_full();
   if (writes_sums) due_sums_.stage_full(changes);
   TaskId last_id = std::max(last_id_, batch.last_id);
-  for (const WriteBatch::Put& put : batch.puts) {
-    stage(put, changes);
-    last_id = std::max(last_id, put.to.place.id);
-  }
-  for (const Place& place : batch.erases) stage_erase(place, changes);
+  for (const WriteBatch::Put& put : batch.puts) last_id = std::max(last_id, put.to.place.id);
+  stage_tasks(batch, changes);
   for (const std::string& queue : batch.removed_queues) changes.remove_queue(queue);
   std::uint32_t last_queue_number = last_queue_number_;
   for (const QueueRecord& queue : batch.queues) {
@@ -155,24 +152,48 @@ Result<void> OpenStore::write(const WriteBatch& batch, Durability durability) {
   return settle_if_due();
 }
 
-void OpenStore::stage(const WriteBatch::Put& put, Changes& changes) {
-  const auto& [place, task] = put.to;
-  DETENT_CHECK(place.id == task.id);
-  DETENT_CHECK(place > begin_of(place.lane, place.queue));
-  DETENT_CHECK(!put.from || put.from->id == place.id);
-  const std::string record = encode_record(task);
-  if (is_accepted(place.id)) {
-    accepted_bytes_ += record.size();
-    changes.put_accepted(place, record);
-    return;
+/// What becomes of tasks. Each family's entries in the order of its keys, because RocksDB then
+/// finds the place of each beside the one before.
+void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
+  std::vector<const StoredTask*> settled;
+  std::vector<Place> left;                           // by settled tasks
+  std::vector<std::pair<TaskId, const Place*>> ids;  // of those; where they lie now, or nowhere
+  for (const auto& [from, to] : batch.puts) {
+    DETENT_CHECK(to.place.id == to.task.id);
+    DETENT_CHECK(to.place > begin_of(to.place.lane, to.place.queue));
+    DETENT_CHECK(!from || from->id == to.place.id);
+    if (is_accepted(to.place.id)) {
+      const std::string record = encode_record(to.task);
+      accepted_bytes_ += record.size();
+      changes.put_accepted(to.place, record);
+      continue;
+    }
+    if (to.place.lane == Lane::due) low_water_.put(to.place);
+    settled.push_back(&to);
+    if (from == to.place) continue;
+    ids.emplace_back(to.place.id, &to.place);
+    if (from) left.push_back(*from);
   }
-  if (place.lane == Lane::due) low_water_.put(place);
-  if (put.from == place) {
-    changes.put_record(place, record);
-    return;
+  std::vector<TaskId> accepted;  // that are erased
+  for (const Place& place : batch.erases) {
+    if (is_accepted(place.id)) {
+      accepted.push_back(place.id);
+    } else {
+      left.push_back(place);
+      ids.emplace_back(place.id, nullptr);
+    }
   }
-  changes.put_settled(place, record);
-  if (put.from) changes.erase_record(*put.from);
+  std::sort(accepted.begin(), accepted.end());
+  std::sort(settled.begin(), settled.end(),
+            [](const StoredTask* a, const StoredTask* b) { return a->place < b->place; });
+  std::sort(left.begin(), left.end());
+  std::sort(ids.begin(), ids.end());
+  for (const TaskId id : accepted) changes.erase_accepted(id);
+  for (const StoredTask* to : settled) changes.put_record(to->place, encode_record(to->task));
+  for (const Place& place : left) changes.erase_record(place);
+  for (const auto& [id, place] : ids) {
+    place != nullptr ? changes.put_id(*place) : changes.erase_id(id);
+  }
 }
 
 void OpenStore::stage_erase(const Place& place, Changes& changes) {
@@ -336,6 +357,10 @@ Result<std::vector<Result<Task>>> OpenStore::read_at(std::span<const Place> plac
 
 Result<std::optional<StoredTask>> OpenStore::find(TaskId id) { return reader().find(id); }
 
+Result<std::vector<StoredTask>> OpenStore::find_all(std::span<const TaskId> ids) {
+  return reader().find_all(ids);
+}
+
 Result<void> OpenStore::quarantine(Place place) {
   if (write_failed_) return earlier_write_failed();
   TRY(finish_settle(least_corrections()));
@@ -351,6 +376,11 @@ Result<void> OpenStore::quarantine(Place place) {
 
 Result<std::optional<KeyRecord>> OpenStore::find_key(std::uint32_t queue, std::string_view key) {
   return keys_.find(queue, key);
+}
+
+Result<std::vector<KeyRecord>> OpenStore::find_keys(std::uint32_t queue,
+                                                    std::span<const std::string> keys) {
+  return keys_.find_all(queue, keys);
 }
 
 Result<std::vector<KeyRecord>> OpenStore::read_keys(std::uint32_t queue, std::string_view after,

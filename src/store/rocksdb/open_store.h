@@ -38,8 +38,11 @@ class OpenStore final : public Store {
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
   Result<std::optional<StoredTask>> find(TaskId id) override;
+  Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids) override;
   Result<void> quarantine(Place place) override;
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
+  Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
+                                           std::span<const std::string> keys) override;
   Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
                                            std::size_t limit) override;
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
@@ -58,7 +61,7 @@ class OpenStore final : public Store {
   TaskReader reader() { return {*db_, accepted_, {settled_to_, low_water_.place()}}; }
   bool is_accepted(TaskId id) const noexcept { return id > settled_to_; }
 
-  void stage(const WriteBatch::Put& put, Changes& changes);
+  void stage_tasks(const WriteBatch& batch, Changes& changes);
   void stage_erase(const Place& place, Changes& changes);
   void applied(const WriteBatch& batch);
   void move_accepted(TaskId id, const std::optional<Place>& to);

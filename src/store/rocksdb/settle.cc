@@ -144,8 +144,7 @@ Result<void> Settle::stage_corrections(const Settled& settled, std::size_t most,
 Result<void> Settle::stage_finish(const Settled& settled, TaskId settled_from,
                                   const AcceptedIndex& accepted, Changes& changes) {
   TRY(stage_corrections(settled, changed_.size(), accepted, changes));
-  must(changes.batch().DeleteRange(db_.accepted(), id_key(TaskId{settled_from.value + 1}),
-                                   id_key(TaskId{settled.to.value + 1})));
+  changes.erase_accepted(settled_from, settled.to);
   changes.set_meta(kSettledToKey, number_bytes(settled.to.value));
   return ok();
 }

@@ -3,6 +3,7 @@
 #include <rocksdb/sst_file_writer.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -42,10 +43,14 @@ class Blocks {
 /// A table for one family; the file is made with the first entry.
 class Table {
  public:
-  Table(OpenDb& db, rocksdb::ColumnFamilyHandle* family)
+  enum class Filter : std::uint8_t { with, without };
+
+  Table(OpenDb& db, rocksdb::ColumnFamilyHandle* family, Filter filter)
       : family_(family),
         path_(db.settle_folder() + "/" + family->GetName() + ".sst"),
-        writer_(rocksdb::EnvOptions(db.db().GetDBOptions()), db.db().GetOptions(family), family) {}
+        writer_(rocksdb::EnvOptions(db.db().GetDBOptions()), db.db().GetOptions(family), family,
+                /*invalidate_page_cache=*/true, rocksdb::Env::IOPriority::IO_TOTAL,
+                /*skip_filters=*/filter == Filter::without) {}
 
   /// Requires: `key` is after all before it.
   rocksdb::Status add(std::string_view key, std::string_view value) {
@@ -102,9 +107,10 @@ class Job {
   Blocks blocks_;
   std::vector<DueEntry> due_;
   std::vector<std::pair<Place, std::string_view>> others_;
-  Table ids_table_{db_, db_.ids()};
-  Table due_table_{db_, db_.due()};
-  Table lanes_table_{db_, db_.lanes()};
+  // No two of its kind overlap, so an id that is asked for is in the one that may have it.
+  Table ids_table_{db_, db_.ids(), Table::Filter::without};
+  Table due_table_{db_, db_.due(), Table::Filter::with};
+  Table lanes_table_{db_, db_.lanes(), Table::Filter::with};
   Settled settled_;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/file_system.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -159,6 +160,11 @@ void expect_tasks(Store& store, const std::map<TaskId, StoredTask>& tasks) {
     ASSERT_EQ(store.find(id).value(), task);
   }
   ASSERT_TRUE(store.read_by_id({}, kAll)->tasks == by_id);
+  std::vector<TaskId> ids;
+  for (const Place& place : places) ids.push_back(place.id);
+  std::vector<StoredTask> found = store.find_all(ids).value();
+  std::ranges::sort(found, {}, [](const StoredTask& task) { return task.place.id; });
+  ASSERT_TRUE(found == by_id);
   const auto read = store.read_at(places).value();
   for (std::size_t i = 0; i < places.size(); ++i) ASSERT_EQ(read[i].value(), by_id[i].task);
 }

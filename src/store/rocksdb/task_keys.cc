@@ -1,10 +1,12 @@
 #include "store/rocksdb/task_keys.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
+#include "store/rocksdb/multi_get.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 
@@ -26,6 +28,29 @@ Result<std::optional<KeyRecord>> TaskKeys::find(std::uint32_t queue, std::string
   if (!status.ok()) return to_error("find key", status);
   ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(stored_key, view(value)));
   return std::optional<KeyRecord>(std::move(record));
+}
+
+Result<std::vector<KeyRecord>> TaskKeys::find_all(std::uint32_t queue,
+                                                  std::span<const std::string> keys) {
+  std::vector<std::string> stored_keys;
+  stored_keys.reserve(keys.size());
+  for (const std::string& key : keys) stored_keys.push_back(key_key(queue, key));
+  std::sort(stored_keys.begin(), stored_keys.end());
+  stored_keys.erase(std::unique(stored_keys.begin(), stored_keys.end()), stored_keys.end());
+  std::vector<KeyRecord> found;
+  found.reserve(stored_keys.size());
+  Result<void> read = ok();
+  const auto take = [&](std::size_t n, const rocksdb::Status& status, const rocksdb::Slice& value) {
+    if (status.ok()) {
+      Result<KeyRecord> record = parse_key_value(stored_keys[n], view(value));
+      if (record) found.push_back(*std::move(record));
+    } else if (!status.IsNotFound() && !status.IsCorruption()) {
+      read = to_error("find keys", status);
+    }
+  };
+  multi_get(db_.db(), db_.keys(), stored_keys, take);
+  TRY(read);
+  return found;
 }
 
 Result<std::vector<KeyRecord>> TaskKeys::read(std::uint32_t queue, std::string_view after,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class TaskKeys {
   explicit TaskKeys(OpenDb& db) : db_(db) {}
 
   Result<std::optional<KeyRecord>> find(std::uint32_t queue, std::string_view key);
+  /// As Store::find_keys.
+  Result<std::vector<KeyRecord>> find_all(std::uint32_t queue, std::span<const std::string> keys);
   /// As Store::read_keys.
   Result<std::vector<KeyRecord>> read(std::uint32_t queue, std::string_view after,
                                       std::size_t limit);

@@ -8,6 +8,7 @@
 #include "detent/check.h"
 #include "store/record_format.h"
 #include "store/rocksdb/key_format.h"
+#include "store/rocksdb/multi_get.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 #include "store/store_error.h"
@@ -157,36 +158,31 @@ Result<void> TaskReader::read_family(rocksdb::ColumnFamilyHandle* family,
                                      std::span<const Place> places,
                                      const std::vector<std::size_t>& wanted,
                                      std::vector<Result<Task>>& tasks) {
-  const std::size_t count = wanted.size();
-  std::vector<std::pair<std::string, std::size_t>> keys;
-  keys.reserve(count);
+  std::vector<std::pair<std::string, std::size_t>> wanted_keys;
+  wanted_keys.reserve(wanted.size());
   for (const std::size_t i : wanted) {
     const Place& place = places[i];
-    keys.emplace_back(family == db_.accepted() ? id_key(place.id) : place_key(place), i);
+    wanted_keys.emplace_back(family == db_.accepted() ? id_key(place.id) : place_key(place), i);
   }
-  // RocksDB reads neighbours together when the keys come sorted.
-  std::sort(keys.begin(), keys.end());
-  std::vector<rocksdb::Slice> slices;
-  slices.reserve(count);
-  for (const auto& [key, i] : keys) slices.emplace_back(key);
-  std::vector<rocksdb::PinnableSlice> values(count);
-  std::vector<rocksdb::Status> statuses(count);
-  db_.db().MultiGet(rocksdb::ReadOptions(), family, count, slices.data(), values.data(),
-                    statuses.data(), true);
-  for (std::size_t n = 0; n < count; ++n) {
-    const Place& place = places[keys[n].second];
-    Result<Task>& task = tasks[keys[n].second];
-    if (statuses[n].ok()) {
-      task = decode(place, family, values[n]);
-    } else if (statuses[n].IsNotFound()) {
-      task = not_stored(place);
-    } else if (statuses[n].IsCorruption()) {
-      task = to_error("read task " + to_string(place.id), statuses[n]);
+  std::sort(wanted_keys.begin(), wanted_keys.end());
+  std::vector<std::string> keys;
+  keys.reserve(wanted.size());
+  for (auto& [key, i] : wanted_keys) keys.push_back(std::move(key));
+  Result<void> read = ok();
+  const auto take = [&](std::size_t n, const rocksdb::Status& status, const rocksdb::Slice& value) {
+    const std::size_t i = wanted_keys[n].second;
+    if (status.ok()) {
+      tasks[i] = decode(places[i], family, value);
+    } else if (status.IsNotFound()) {
+      tasks[i] = not_stored(places[i]);
+    } else if (status.IsCorruption()) {
+      tasks[i] = to_error("read task " + to_string(places[i].id), status);
     } else {
-      return to_error("read tasks", statuses[n]);
+      read = to_error("read tasks", status);
     }
-  }
-  return ok();
+  };
+  multi_get(db_.db(), family, keys, take);
+  return read;
 }
 
 Result<Task> TaskReader::decode(const Place& place, rocksdb::ColumnFamilyHandle* family,
@@ -216,6 +212,46 @@ Result<std::optional<StoredTask>> TaskReader::find(TaskId id) {
   }
   ASSIGN_OR_RETURN(Task task, decode_record(id, *record));
   return std::optional<StoredTask>({*place, std::move(task)});
+}
+
+Result<std::vector<StoredTask>> TaskReader::find_all(std::span<const TaskId> ids) {
+  ASSIGN_OR_RETURN(const std::vector<Place> places, places_of(ids));
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
+  std::vector<StoredTask> found;
+  found.reserve(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i]) found.push_back({places[i], *std::move(tasks[i])});
+  }
+  return found;
+}
+
+/// Of those that are there and have one that can be made out, each once.
+Result<std::vector<Place>> TaskReader::places_of(std::span<const TaskId> ids) {
+  std::vector<TaskId> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  const auto accepted = std::upper_bound(sorted.begin(), sorted.end(), bounds_.settled_to);
+  std::vector<std::string> keys;
+  keys.reserve(sorted.size());
+  for (auto id = sorted.begin(); id != accepted; ++id) keys.push_back(id_key(*id));
+  std::vector<Place> places;
+  places.reserve(sorted.size());
+  Result<void> read = ok();
+  const auto take = [&](std::size_t n, const rocksdb::Status& status, const rocksdb::Slice& value) {
+    if (status.ok()) {
+      if (const Result<Place> place = parse_id_value(sorted[n], view(value))) {
+        places.push_back(*place);
+      }
+    } else if (!status.IsNotFound() && !status.IsCorruption()) {
+      read = to_error("find tasks", status);
+    }
+  };
+  multi_get(db_.db(), db_.ids(), keys, take);
+  TRY(read);
+  for (auto id = accepted; id != sorted.end(); ++id) {
+    if (const std::optional<Place> place = accepted_.find(*id)) places.push_back(*place);
+  }
+  return places;
 }
 
 Result<std::optional<std::string>> TaskReader::raw_record(const Place& place) {

@@ -30,6 +30,7 @@ class TaskReader {
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit);
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places);
   Result<std::optional<StoredTask>> find(TaskId id);
+  Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids);
   /// The bytes of the record, whatever they are; nothing when there is none.
   Result<std::optional<std::string>> raw_record(const Place& place);
 
@@ -42,6 +43,7 @@ class TaskReader {
   Result<std::vector<Met>> meet(const Place& after, const Place& until, std::size_t limit);
   Result<void> read_missing(std::vector<Met>& met);
   Result<std::vector<Place>> settled_places(TaskId after, std::size_t limit);
+  Result<std::vector<Place>> places_of(std::span<const TaskId> ids);
   Result<void> read_family(rocksdb::ColumnFamilyHandle* family, std::span<const Place> places,
                            const std::vector<std::size_t>& wanted,
                            std::vector<Result<Task>>& tasks);

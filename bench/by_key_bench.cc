@@ -1,0 +1,134 @@
+// by_key_bench: what moving and cancelling tasks by their keys costs the engine's thread.
+//
+//     by_key_bench FOLDER [--tasks 1m] [--changes 20k]
+//
+// Puts the folder's tasks there if it does not exist: each with a key and 100 bytes of random
+// payload, due in the next 30 days. Then moves some of them, picked at random, by their keys, and
+// cancels others, 1 000 in a commit, as the server does. Figures are microseconds of the thread's
+// CPU time a task. For instructions, which depend on nothing else that runs, once the folder is
+// there (each run changes it: go on with a copy):
+//
+//     valgrind --tool=callgrind --separate-threads=yes by_key_bench FOLDER
+//
+// Its dumps are named "move" and "cancel"; divide by the number of changes.
+#include <valgrind/callgrind.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/rng.h"
+#include "detent/check.h"
+#include "detent/clock.h"
+#include "engine/engine.h"
+#include "store/rocksdb/rocksdb_store.h"
+
+namespace detent::by_key {
+
+constexpr std::size_t kBatch = 1'000;
+constexpr std::size_t kReadAhead = 256;  // as in server/routes_batch.cc
+constexpr std::uint64_t kMonthMs = std::uint64_t{30} * 24 * 3'600'000;
+
+double cpu_microseconds() {
+  timespec time{};
+  DETENT_CHECK(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0);
+  return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
+}
+
+void fill(Engine& engine, std::size_t tasks) {
+  Rng rng(1);
+  for (std::size_t n = 0; n < tasks; ++n) {
+    ScheduleRequest request{.queue = "orders", .payload = {}, .rules = {}};
+    request.payload.data.resize(100);
+    for (char& byte : request.payload.data) byte = static_cast<char>(rng.below(256));
+    request.payload.kind = Payload::Kind::bytes;
+    request.key = "key-" + std::to_string(n);
+    request.due = std::chrono::milliseconds{3'600'000 + rng.below(kMonthMs)};
+    DETENT_CHECK(engine.schedule(std::move(request)).has_value());
+    if (n % kBatch == kBatch - 1) DETENT_CHECK(engine.turn().has_value());
+  }
+  DETENT_CHECK(engine.turn().has_value());
+}
+
+/// `verb` is called with the id that each key stands for.
+template <class Verb>
+void change_all(Engine& engine, std::span<const std::string> keys, Verb verb) {
+  for (std::size_t begin = 0; begin < keys.size(); begin += kBatch) {
+    const auto batch = keys.subspan(begin, std::min(kBatch, keys.size() - begin));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (i % kReadAhead == 0) {
+        engine.read_ahead("orders", batch.subspan(i, std::min(kReadAhead, batch.size() - i)));
+      }
+      verb(engine.id_of_key("orders", batch[i]).value());
+    }
+    DETENT_CHECK(engine.turn().has_value());
+  }
+}
+
+void move_all(Engine& engine, std::span<const std::string> keys) {
+  change_all(engine, keys, [&engine](TaskId id) {
+    DETENT_CHECK(engine.move(id, std::chrono::hours{2}).has_value());
+  });
+}
+
+void cancel_all(Engine& engine, std::span<const std::string> keys) {
+  change_all(engine, keys, [&engine](TaskId id) { DETENT_CHECK(engine.cancel(id).has_value()); });
+}
+
+template <class Work>
+void measure(const char* what, std::size_t count, Work work) {
+  CALLGRIND_ZERO_STATS;
+  const double begin = cpu_microseconds();
+  work();
+  const double took = cpu_microseconds() - begin;
+  CALLGRIND_DUMP_STATS_AT(what);
+  std::printf("%-10s %8.2f us\n", what, took / static_cast<double>(count));
+}
+
+std::size_t parse_count(std::string_view text) {
+  std::size_t number = 0;
+  const char* const end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
+  const bool is_end = end == text.data() + text.size();
+  return number * (is_end ? 1u : *end == 'm' ? 1'000'000u : 1'000u);
+}
+
+int main(std::span<const char* const> arguments) {
+  std::size_t tasks = 1'000'000;
+  std::size_t changes = 20'000;
+  for (std::size_t i = 2; i + 1 < arguments.size(); i += 2) {
+    if (std::string_view(arguments[i]) == "--tasks") tasks = parse_count(arguments[i + 1]);
+    if (std::string_view(arguments[i]) == "--changes") changes = parse_count(arguments[i + 1]);
+  }
+  if (arguments.size() < 2) return std::fputs("usage: by_key_bench FOLDER [--tasks N]\n", stderr);
+  const std::string folder(arguments[1]);
+  const bool is_new = !std::filesystem::exists(folder);
+  SystemClock clock;
+  const auto store = RocksDbStore::open({.path = folder, .settle_inline = true}).value();
+  const auto engine = Engine::open(*store, clock, {}).value();
+  if (is_new) fill(*engine, tasks);
+  Rng rng(2);
+  std::vector<std::string> keys;
+  for (const std::size_t step = tasks / (2 * changes + 1); keys.size() < 2 * changes;) {
+    keys.push_back("key-" + std::to_string(keys.size() * step + rng.next() % step));
+  }
+  for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[rng.next() % i]);
+  const std::span all(keys);
+  measure("move", changes, [&] { move_all(*engine, all.first(changes)); });
+  measure("cancel", changes, [&] { cancel_all(*engine, all.subspan(changes)); });
+  return 0;
+}
+
+}  // namespace detent::by_key
+
+int main(int argc, char** argv) {
+  return detent::by_key::main({argv, static_cast<std::size_t>(argc)});
+}

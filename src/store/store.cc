@@ -1,0 +1,30 @@
+// How a store that has no better way finds many: one by one.
+#include "store/store.h"
+
+#include <set>
+#include <utility>
+
+namespace detent {
+
+Result<std::vector<StoredTask>> Store::find_all(std::span<const TaskId> ids) {
+  std::vector<StoredTask> tasks;
+  for (const TaskId id : std::set<TaskId>(ids.begin(), ids.end())) {
+    Result<std::optional<StoredTask>> task = find(id);
+    if (!task && task.error().code != ErrorCode::data_loss) return std::move(task).error();
+    if (task && *task) tasks.push_back(**std::move(task));
+  }
+  return tasks;
+}
+
+Result<std::vector<KeyRecord>> Store::find_keys(std::uint32_t queue,
+                                                std::span<const std::string> keys) {
+  std::vector<KeyRecord> records;
+  for (const std::string& key : std::set<std::string>(keys.begin(), keys.end())) {
+    Result<std::optional<KeyRecord>> record = find_key(queue, key);
+    if (!record && record.error().code != ErrorCode::data_loss) return std::move(record).error();
+    if (record && *record) records.push_back(**std::move(record));
+  }
+  return records;
+}
+
+}  // namespace detent
