@@ -115,7 +115,10 @@ class Storm {
       if (!tasks || tasks->empty()) return;
       if (queue == "calm") note(*tasks);
       auto complete = [=, this, tasks = *std::move(tasks)](Engine& later) {
-        for (const LeasedTask& task : tasks) (void)later.complete(task.lease);
+        for (const LeasedTask& task : tasks) {
+          (void)later.complete(task.lease);
+          later.hand_out_due();
+        }
         lease(later, queue, max);
       };
       (void)thread_->post(std::move(complete), of(queue));

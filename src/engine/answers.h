@@ -29,9 +29,13 @@ class Answers {
   }
 
   bool empty() const noexcept { return waiting_.empty(); }
-  /// The commit is over. What this makes wait waits for the next.
-  void tell(const Result<void>& committed) {
-    for (Committed& one : std::exchange(waiting_, {})) one(committed);
+  /// The commit is over. What this makes wait waits for the next. `after_each` runs after each.
+  template <class AfterEach>
+  void tell(const Result<void>& committed, AfterEach after_each) {
+    for (Committed& one : std::exchange(waiting_, {})) {
+      one(committed);
+      after_each();
+    }
   }
 
  private:

@@ -6,6 +6,19 @@ namespace detent {
 
 using std::chrono::milliseconds;
 
+void CommitWriter::write_beside(std::function<bool()> is_wanted, WhileWriting meanwhile) {
+  is_beside_wanted_ = std::move(is_wanted);
+  meanwhile_ = std::move(meanwhile);
+}
+
+Result<void> CommitWriter::write(const WriteBatch& batch, Durability durability) {
+  if (!is_beside_wanted_ || !is_beside_wanted_()) return store_.write(batch, durability);
+  is_writing_ = true;
+  Result<void> written = store_.write_while(batch, durability, meanwhile_);
+  is_writing_ = false;
+  return written;
+}
+
 Result<void> CommitWriter::commit(const WriteBatch& batch) {
   if (stopped_by_) return *stopped_by_;
   const bool must_sync = std::exchange(must_sync_, false);
@@ -13,8 +26,7 @@ Result<void> CommitWriter::commit(const WriteBatch& batch) {
   if (batch.empty() && !must_sync) return ok();
   const bool is_synced = must_sync || sync_interval_ == milliseconds{0};
   const MonotonicTime start = clock_.now();
-  if (Result<void> written =
-          store_.write(batch, is_synced ? Durability::synced : Durability::buffered);
+  if (Result<void> written = write(batch, is_synced ? Durability::synced : Durability::buffered);
       !written) {
     return stop(std::move(written).error());
   }
@@ -28,7 +40,7 @@ Result<void> CommitWriter::commit(const WriteBatch& batch) {
 Result<void> CommitWriter::write_moved(const WriteBatch& batch) {
   if (stopped_by_) return *stopped_by_;
   if (batch.empty()) return ok();
-  if (Result<void> written = store_.write(batch, Durability::buffered); !written) {
+  if (Result<void> written = write(batch, Durability::buffered); !written) {
     return stop(std::move(written).error());
   }
   return ok();
@@ -37,7 +49,7 @@ Result<void> CommitWriter::write_moved(const WriteBatch& batch) {
 Result<void> CommitWriter::sync_if_due() {
   if (!unsynced_since_ || clock_.now() - *unsynced_since_ < sync_interval_) return ok();
   unsynced_since_.reset();
-  if (Result<void> synced = store_.write({}, Durability::synced); !synced) {
+  if (Result<void> synced = write({}, Durability::synced); !synced) {
     return stop(std::move(synced).error());
   }
   return ok();

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "base/histogram.h"
@@ -31,6 +32,12 @@ class CommitWriter {
   CommitWriter(Store& store, const Clock& clock, std::chrono::milliseconds sync_interval) noexcept
       : store_(store), clock_(clock), sync_interval_(sync_interval) {}
 
+  /// From now on, whenever `is_wanted` says so, the store is asked to have `meanwhile` called while
+  /// it writes (Store::write_while).
+  void write_beside(std::function<bool()> is_wanted, WhileWriting meanwhile);
+  /// Whether `meanwhile` is running.
+  bool is_writing() const noexcept { return is_writing_; }
+
   /// The next commit is synced, whatever the interval, and with it what was only buffered before.
   void must_sync() noexcept { must_sync_ = true; }
   /// Writes what is to be acknowledged then; nothing when the batch is empty and need not be
@@ -49,10 +56,15 @@ class CommitWriter {
   Written written() const { return {commits_, tasks_, time_.snapshot()}; }
 
  private:
+  Result<void> write(const WriteBatch& batch, Durability durability);
+
   Store& store_;
   const Clock& clock_;
   const std::chrono::milliseconds sync_interval_;  // 0: none
 
+  std::function<bool()> is_beside_wanted_;  // null: never
+  WhileWriting meanwhile_;
+  bool is_writing_ = false;
   bool must_sync_ = false;                       // with the next commit
   std::optional<MonotonicTime> unsynced_since_;  // the oldest commit that is not synced
   std::optional<Error> stopped_by_;

@@ -274,6 +274,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   /// Runs `committed` after the next commit, with its result; in the order of the calls.
   void after_commit(Committed committed);
+  /// Tasks that the next commit changes.
+  std::size_t staged() const noexcept { return records_.staged().changes().size(); }
   /// Writes what is staged, then runs what waits for it.
   Result<void> commit();
   /// The last verb, for a graceful stop: answers every wait, writes open leases out where they are
@@ -286,6 +288,10 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// run out meanwhile still counts until the turn: its worker may have been in time. Costs one
   /// part of the firing, as turn() does.
   void catch_up();
+  /// Between parts of what takes its time: makes ready what has become due and hands it to workers
+  /// who wait for it, who are told at once and not after the commit (hand_out.h). Bounded as a step
+  /// of a turn is; nearly nothing while nobody waits, and twice in a tick.
+  void hand_out_due();
   /// One round: fires what is due, ends leases that ran out, serves waiting workers, commits, and
   /// moves tasks between memory and disk, a small part of them at a time. Work is bounded:
   /// next_wakeup() is now when some is left. Returns the error that stopped the engine, if one has.
@@ -377,6 +383,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void serve_due();
   Result<void> tend_memory(MonotonicTime turn_start, LoadWindow::Load load);
+  bool is_due_soon() const;
+  void hand_out_until(Doorbell& written);
   Result<void> forget_ended();
 
   friend struct PlantedOrphans;  // a test of the look for orphans

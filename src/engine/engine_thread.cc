@@ -90,23 +90,27 @@ void EngineThread::run_slice(std::vector<Posted>& posted) {
   const bool has_turns = !turns_.empty();
   auto next = posted.begin();
   MonotonicTime start = clock_.now();
-  while (!has_turns && next != posted.end() && clock_.now() - start < slice()) {
+  while (!has_turns && next != posted.end() && !is_over(start)) {
     (next++)->command(engine);
+    engine.hand_out_due();
   }
   for (; next != posted.end(); ++next) {
     turns_.add(next->queue ? next->queue(engine) : std::string(), std::move(next->command));
   }
   start = clock_.now();
-  while (has_turns && !turns_.empty() && clock_.now() - start < slice()) {
+  while (has_turns && !turns_.empty() && !is_over(start)) {
     run_.push_back(turns_.take());
     run_.back()(engine);
+    engine.hand_out_due();
   }
 }
 
-MonotonicTime::duration EngineThread::slice() const noexcept {
+bool EngineThread::is_over(MonotonicTime slice_start) const {
   const bool is_shared = turns_.queues() > 1 || opened_.engine->has_waits();
-  return std::clamp<MonotonicTime::duration>(turn_took_, is_shared ? kSharedSlice : kSlice,
-                                             kLongestSlice);
+  if (is_shared && opened_.engine->staged() >= kSharedChanges) return true;
+  const auto slice = std::clamp<MonotonicTime::duration>(
+      turn_took_, is_shared ? kSharedSlice : kSlice, kLongestSlice);
+  return clock_.now() - slice_start >= slice;
 }
 
 void EngineThread::note_failure(const Error& error) {

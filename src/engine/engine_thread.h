@@ -72,6 +72,9 @@ class EngineThread {
   static constexpr std::chrono::milliseconds kSharedSlice{1};
   static constexpr std::chrono::milliseconds kSlice{5};
   static constexpr std::chrono::milliseconds kLongestSlice{20};
+  /// No further command is run once so many tasks are to be written, while others wait: about a
+  /// millisecond of writing.
+  static constexpr std::size_t kSharedChanges = 1'000;
 
   /// Starts the thread. `clock` is the engine's and must outlive this.
   EngineThread(OpenEngine opened, Clock& clock, EngineEvents events = {});
@@ -103,7 +106,7 @@ class EngineThread {
   bool post(Posted posted, Room room) DETENT_EXCLUDES(mutex_);
   void run();
   void run_slice(std::vector<Posted>& posted);
-  MonotonicTime::duration slice() const noexcept;
+  bool is_over(MonotonicTime slice_start) const;
   void sleep();
   void note_failure(const Error& error);
   void try_reopen();

@@ -83,6 +83,53 @@ TEST_F(EngineThreadTest, WhatBecameDueDuringACommitIsHandedOutBeforeWhatCameInAf
   EXPECT_EQ(tasks[0].task.id, due_first);
 }
 
+TEST_F(EngineThreadTest, AWaitingWorkerIsServedBetweenTwoCommandsOfASlice) {
+  start();
+  clock_.advance(500us);
+  ASSERT_TRUE(schedule_by_thread(2ms));  // rounded up: in 2.5 ms
+  bool is_served = false;                // on the engine's thread
+  ASSERT_TRUE(thread_->post([&is_served](Engine& engine) {
+    engine.lease_or_wait({.queue = "q"}, 20s, [&is_served](Result<std::vector<LeasedTask>> tasks) {
+      is_served = !tasks.value().empty();
+    });
+  }));
+  clock_.await_waiters(1);
+  clock_.advance(2'400us);
+  std::promise<bool> before_the_next;
+  ASSERT_TRUE(thread_->post([&](Engine&) {
+    // These two come together.
+    EXPECT_TRUE(thread_->post([&](Engine&) { clock_.advance(200us); }));
+    EXPECT_TRUE(thread_->post([&](Engine&) { before_the_next.set_value(is_served); }));
+  }));
+  EXPECT_TRUE(before_the_next.get_future().get());
+}
+
+// Two commands that come together, the first of which changes so much.
+TEST_F(EngineThreadTest, WhileAWorkerWaitsNoCommandIsAddedToACommitThatIsLargeAlready) {
+  start();
+  for (const bool is_shared : {false, true}) {
+    SCOPED_TRACE(is_shared);
+    if (is_shared) {
+      ASSERT_TRUE(thread_->post([](Engine& engine) {
+        engine.lease_or_wait({.queue = "calm"}, 20s, [](const Result<std::vector<LeasedTask>>&) {});
+      }));
+    }
+    bool is_committed = false;  // on the engine's thread
+    std::promise<bool> before_the_next;
+    ASSERT_TRUE(thread_->post([&](Engine&) {
+      EXPECT_TRUE(thread_->post([&](Engine& engine) {
+        for (std::size_t i = 0; i < EngineThread::kSharedChanges; ++i) {
+          EXPECT_TRUE(engine.schedule(request("q", 1h)));
+        }
+        engine.after_commit([&](const Result<void>&) { is_committed = true; });
+      }));
+      EXPECT_TRUE(thread_->post([&](Engine&) { before_the_next.set_value(is_committed); }));
+    }));
+    EXPECT_EQ(before_the_next.get_future().get(), is_shared);
+    clock_.await_waiters(1);  // all of it is over
+  }
+}
+
 /// Counts how often somebody goes to sleep.
 class CountedSleeps final : public Clock {
  public:

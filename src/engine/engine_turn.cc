@@ -89,6 +89,8 @@ Engine::Engine(Store& store, Clock& clock, EngineOptions options)
                 options.shard),
       rng_(options.seed) {
   DETENT_CHECK(options.max_loaded > 0);
+  writer_.write_beside([this] { return has_waits() && is_due_soon(); },
+                       [this](Doorbell& written) { hand_out_until(written); });
   DETENT_CHECK(options.shard < std::uint64_t{1} << TaskId::kShardBits);
 }
 
@@ -235,7 +237,7 @@ Result<void> Engine::commit() {
   Result<void> result = records_.commit();
   news_.publish(result);
   if (stopped_by()) hand_out_.fail_waits(*stopped_by());
-  answers_.tell(result);
+  answers_.tell(result, [this] { hand_out_due(); });
   return result;
 }
 

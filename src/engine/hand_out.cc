@@ -17,12 +17,7 @@ using std::chrono::milliseconds;
 /// Most payload bytes in one answer to a lease, so that an answer stays within a few HTTP buffers.
 constexpr std::size_t kMaxLeaseBytes = 16 * 1024 * 1024;
 
-/// Tasks handed to waiting workers in one go, but for those of the last answer; a KiB of payload
-/// counts as one, too. About a millisecond.
-constexpr std::size_t kServeLimit = 256;
-/// Tasks that a worker is handed at once while workers of other queues wait, and so long after:
-/// they are at work, and will wait again.
-constexpr std::size_t kShare = 128;
+/// How long after workers of other queues waited they are at work, and will wait again.
 constexpr Tick kSharedTicks = 1'000;
 /// Waits ended in one turn because their time is over.
 constexpr std::size_t kEndLimit = 2'000;
@@ -176,7 +171,7 @@ std::optional<Tick> HandOut::next_time() const {
 
 void HandOut::serve() {
   if (is_deliverers_turn_) serve_delivery_wait();
-  serve_waits();
+  serve_waits(serve_now());
   serve_delivery_wait();
 }
 
@@ -202,9 +197,10 @@ std::size_t HandOut::share_of(const Queue& queue) noexcept {
   return parts_.time.now() < shared_until_ ? kShare : std::numeric_limits<std::size_t>::max();
 }
 
-/// The queues take turns, each with as many answers as make up its share.
-void HandOut::serve_waits() {
-  for (std::size_t served = 0; served < kServeLimit && parts_.turns.has_to_serve();) {
+/// The queues take turns, each with as many answers as make up its share. `served` are those that
+/// were handed out just before.
+void HandOut::serve_waits(std::size_t served) {
+  while (served < kServeLimit && parts_.turns.has_to_serve()) {
     Queue& queue = parts_.turns.take_to_serve();
     std::size_t share = serve_next(queue);
     while (share < kShare && queue.to_serve) {
@@ -264,9 +260,14 @@ std::size_t HandOut::serve_next(Queue& queue) {
 }
 
 void HandOut::finish_wait(WorkerWait& wait, Result<std::vector<LeasedTask>> answer) {
+  parts_.answers.answer(end_wait(wait), std::move(answer));
+}
+
+/// The wait is over; returns who is to be told.
+LeaseDone HandOut::end_wait(WorkerWait& wait) {
   WorkerWait taken = waits_.take(wait);
-  parts_.answers.answer(std::move(taken.done), std::move(answer));
   for (Queue* const queue : taken.queues) parts_.queues.forget_if_unused(*queue);
+  return std::move(taken.done);
 }
 
 // ---- tasks ----
@@ -289,6 +290,13 @@ Result<std::vector<LeasedTask>> HandOut::take_ready(Queue& queue, ReadyTasks& re
     it = picked.empty() ? ready.in_memory.begin() : std::next(ready.in_memory.find(picked.back()));
   }
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all(picked));
+  return hand_out_all(queue, picked, std::move(records), request);
+}
+
+/// Those whose records could be read, as many as fit into an answer.
+std::vector<LeasedTask> HandOut::hand_out_all(Queue& queue, const std::vector<LoadedTask*>& picked,
+                                              std::vector<Result<Task>> records,
+                                              const LeaseRequest& request) {
   std::vector<LeasedTask> leased;
   leased.reserve(picked.size());
   std::size_t bytes = 0;

@@ -5,8 +5,10 @@
 // goes to webhooks, of all queues. Which queue is next hand_out_turns.h says, what lets none go
 // LoadedTasks::allowance(). Each step hands out a bounded number of tasks.
 //
-// A hand-out stages nothing: a lease is memory. It is answered after the next commit all the same,
-// because the tasks may have been made since the last one.
+// A hand-out stages nothing: a lease is memory. Who asks is answered after the next commit all the
+// same, because the tasks may have been made since the last one. Who waits need not wait for that,
+// nor for what others have changed: serve_now() tells at once what no crash can make untrue, of
+// tasks that are stored as they are (hand_out_now.cc).
 // Thread-compatible.
 #pragma once
 
@@ -81,6 +83,12 @@ class HandOut {
   void end_times(Tick now);
   /// Serves those who wait, as far as there is something ready, or a part of them.
   void serve();
+  /// Serves workers that wait as far as they may be told at once; the others stay in line. Asks
+  /// nothing of the store but records, so that it may be called while the store writes. Returns the
+  /// tasks handed out, with a KiB of payload as one more.
+  std::size_t serve_now();
+  /// When it was called last.
+  Tick served_at() const noexcept { return served_at_; }
   /// The store has failed: answers everyone who waits so.
   void fail_waits(const Error& error);
   /// How many workers wait.
@@ -99,6 +107,13 @@ class HandOut {
  private:
   struct DeliveryWait;
 
+  /// Tasks handed to waiting workers in one go, but for those of the last answer; a KiB of payload
+  /// counts as one, too. About a millisecond.
+  static constexpr std::size_t kServeLimit = 256;
+  /// Tasks that a worker is handed at once while workers of other queues wait, and for a second
+  /// after: they are at work, and will wait again.
+  static constexpr std::size_t kShare = 128;
+
   // Whom to take from.
   Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
@@ -111,14 +126,21 @@ class HandOut {
                                              const LoadedTask* until = nullptr);
   Result<std::vector<LeasedTask>> take_deliveries(Queue& queue, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> take_run(Queue& queue, const LeaseRequest& request);
+  std::vector<LeasedTask> hand_out_all(Queue& queue, const std::vector<LoadedTask*>& picked,
+                                       std::vector<Result<Task>> records,
+                                       const LeaseRequest& request);
   std::size_t share_of(const Queue& queue) noexcept;
 
   // Those who wait.
-  void serve_waits();
+  void serve_waits(std::size_t served = 0);
   void serve_waits_before(const LeaseRequest& request);
   std::size_t serve_next(Queue& queue);
   void hold_back(Queue& queue);
   void finish_wait(WorkerWait& wait, Result<std::vector<LeasedTask>> answer);
+  LeaseDone end_wait(WorkerWait& wait);
+  std::size_t serve_now(Queue& queue);
+  Queue* next_for(const WorkerWait& wait) const;
+  std::vector<LeasedTask> take_now(Queue& queue, const LeaseRequest& request);
   void serve_delivery_wait();
   void end_delivery_wait(Result<std::vector<Delivery>> answer);
 
@@ -130,6 +152,7 @@ class HandOut {
   WaitingWorkers waits_;
   std::unique_ptr<DeliveryWait> delivery_wait_;  // the deliverer, when it waits
   bool is_deliverers_turn_ = false;              // whoever took last is served second
+  Tick served_at_ = 0;                           // by serve_now()
   Tick shared_until_ = 0;  // workers of several queues were there of late: share_of()
 };
 

@@ -46,6 +46,7 @@ class HandOutTurns {
   // The workers' ring.
 
   bool has_to_serve() const noexcept { return !to_serve_.empty(); }
+  std::size_t to_serve() const noexcept { return to_serve_.size(); }
   /// Takes the next queue out. Requires: has_to_serve().
   Queue& take_to_serve();
   /// Takes this one out, which is in the ring.

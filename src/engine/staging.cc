@@ -43,6 +43,7 @@ WriteBatch Staging::take() {
     }
   }
   changes_.clear();
+  taken_.swap(index_by_id_);
   index_by_id_.clear();
   return batch;
 }

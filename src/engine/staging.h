@@ -38,12 +38,15 @@ class Staging {
   bool empty() const noexcept { return changes_.empty(); }
   /// The batch of all changes, in the order in which their tasks were first touched; empties this.
   WriteBatch take();
+  /// Whether the last batch that was taken changes this task.
+  bool was_taken(TaskId id) const noexcept { return taken_.contains(id.value); }
 
  private:
   Change& change_of(TaskId id, std::optional<Place> from);
 
   std::vector<Change> changes_;
   std::unordered_map<std::uint64_t, std::size_t> index_by_id_;
+  std::unordered_map<std::uint64_t, std::size_t> taken_;  // the same of the batch before
 };
 
 }  // namespace detent

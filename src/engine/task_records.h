@@ -64,6 +64,11 @@ class TaskRecords {
   /// Whether a task was changed in this turn, so that a page of the store shows it as it was.
   bool is_staged(TaskId id) const noexcept { return staging_.find(id) != nullptr; }
 
+  /// The same, or while a batch is being written it is in that.
+  bool is_changing(TaskId id) const noexcept {
+    return is_staged(id) || (writer_.is_writing() && staging_.was_taken(id));
+  }
+
   KeyBook& keys() noexcept { return keys_; }
   ScheduleBook& schedules() noexcept { return schedules_; }
   const ScheduleBook& schedules() const noexcept { return schedules_; }

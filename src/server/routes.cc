@@ -77,7 +77,7 @@ using LeaseOutcomes = std::vector<Result<LeaseOutcome>>;
 /// One call of `verb` for each lease that is one, a conflict for each that is not, or is of a queue
 /// of which the caller may take nothing.
 template <class Verb>
-Result<LeaseOutcomes> each_lease(const Engine& engine, const Caller& caller,
+Result<LeaseOutcomes> each_lease(Engine& engine, const Caller& caller,
                                  const json::LeaseList& leases, Verb verb) {
   LeaseOutcomes outcomes;
   outcomes.reserve(leases.size());
@@ -85,6 +85,7 @@ Result<LeaseOutcomes> each_lease(const Engine& engine, const Caller& caller,
     const bool is_own =
         lease && (caller.may_all() || caller.may(Need::consume, engine.queue_of(*lease)));
     outcomes.push_back(is_own ? verb(*lease) : Result<LeaseOutcome>(LeaseOutcome::conflict));
+    engine.hand_out_due();
   }
   return outcomes;
 }
@@ -290,6 +291,7 @@ void Routes::schedule_batch(const Call& call) {
     for (const Result<ScheduleRequest>& request : requests) {
       results.push_back(request ? engine.schedule(*request)
                                 : Result<TaskSnapshot>(request.error()));
+      engine.hand_out_due();
     }
     return results;
   };

@@ -82,6 +82,7 @@ void Routes::run_batch(const HttpReply& reply, Batch<T> batch) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (i % kReadAhead == 0) batch.read_ahead(engine, i);
       results.push_back(batch.run(engine, i));
+      engine.hand_out_due();
     }
     return results;
   };

@@ -34,6 +34,17 @@ Result<void> FaultStore::write(const WriteBatch& batch, Durability durability) {
   return faulty_write([&] { return store_.write(batch, durability); });
 }
 
+Result<void> FaultStore::write_while(const WriteBatch& batch, Durability durability,
+                                     const WhileWriting& meanwhile) {
+  if (during_writes_) {
+    during_writes_();
+    Doorbell written;
+    written.ring();
+    meanwhile(written);
+  }
+  return write(batch, durability);
+}
+
 Result<TaskPage> FaultStore::read(Place after, Place until, std::size_t limit) {
   last_page_after_ = after;
   return faulty_read([&] { return store_.read(after, until, limit); });

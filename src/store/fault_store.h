@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -30,6 +31,9 @@ class FaultStore final : public Store {
   void fail_write(std::uint64_t n, WriteFault fault);
   /// Makes every read fail with `error` from now on, or none.
   void fail_reads(std::optional<Error> error) { read_error_ = std::move(error); }
+  /// Has `step` run at each write_while(), before anything is written, and then what the writer
+  /// does meanwhile. None: it writes at once.
+  void during_writes(std::function<void()> step) { during_writes_ = std::move(step); }
   /// Writes that were asked for, failed ones included: a test runs once without faults to learn how
   /// many there are, then once with a fault at each.
   std::uint64_t write_count() const noexcept { return write_count_; }
@@ -38,6 +42,8 @@ class FaultStore final : public Store {
   const Place& last_page_after() const noexcept { return last_page_after_; }
 
   Result<void> write(const WriteBatch& batch, Durability durability) override;
+  Result<void> write_while(const WriteBatch& batch, Durability durability,
+                           const WhileWriting& meanwhile) override;
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
@@ -76,6 +82,7 @@ class FaultStore final : public Store {
   Place last_page_after_;
   std::optional<PlannedFault> planned_;
   std::optional<Error> read_error_;
+  std::function<void()> during_writes_;
   bool write_failed_ = false;
 };
 

@@ -23,6 +23,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "detent/clock.h"
 #include "task/due_bin.h"
 #include "task/queue_settings.h"
 #include "task/recurring_schedule.h"
@@ -149,6 +151,9 @@ struct WriteBatch {
 
 enum class Durability : std::uint8_t { synced, buffered };
 
+/// What a writer does while its batch is on its way to the disk; returns once `written` was rung.
+using WhileWriting = std::function<void(Doorbell& written)>;
+
 /// Part of a lane, or of all tasks by id. A record that could not be read is left out and its place
 /// told, so that one bad record hides no other.
 struct TaskPage {
@@ -162,6 +167,13 @@ class Store {
   virtual ~Store() = default;
 
   virtual Result<void> write(const WriteBatch& batch, Durability durability) = 0;
+  /// The same, but a back end that can write on a thread of its own calls `meanwhile` on this one,
+  /// at most once. That may call read_at() for places of tasks that the batch does not name, and
+  /// nothing else of the store. Costs two hand-overs between threads.
+  virtual Result<void> write_while(const WriteBatch& batch, Durability durability,
+                                   const WhileWriting& /*meanwhile*/) {
+    return write(batch, durability);
+  }
 
   /// The records at places after `after`, up to and with `until`, at most `limit` of them (damaged
   /// ones are not counted). Requires: both are of one lane (and queue); limit > 0.

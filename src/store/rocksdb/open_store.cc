@@ -120,7 +120,8 @@ Result<void> OpenStore::recover_accepted() {
   return ok();
 }
 
-Result<void> OpenStore::write(const WriteBatch& batch, Durability durability) {
+Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durability,
+                                    const WhileWriting& meanwhile) {
   // More than a write can add, so that it comes to an end.
   TRY(finish_settle(least_corrections() + 2 * (batch.puts.size() + batch.erases.size())));
   Changes changes(*db_);
@@ -144,7 +145,7 @@ Result<void> OpenStore::write(const WriteBatch& batch, Durability durability) {
     changes.set_meta(kLastQueueNumberKey, number_bytes(last_queue_number));
   }
   if (low_water_.is_changed()) changes.set_meta(kLowWaterKey, place_key(low_water_.place()));
-  TRY(apply(changes, durability));
+  TRY(apply(changes, durability, meanwhile));
   last_id_ = last_id;
   last_queue_number_ = last_queue_number;
   if (writes_sums) due_sums_.full_written();
@@ -234,9 +235,12 @@ void OpenStore::move_accepted(TaskId id, const std::optional<Place>& to) {
   }
 }
 
-Result<void> OpenStore::apply(Changes& changes, Durability durability) {
+/// Meanwhile nothing is changed that read_at() looks at: that comes with applied().
+Result<void> OpenStore::apply(Changes& changes, Durability durability,
+                              const WhileWriting& meanwhile) {
   if (write_failed_) return earlier_write_failed();
-  const rocksdb::Status status = changes.write(durability);
+  const auto write = [&] { return changes.write(durability); };
+  const rocksdb::Status status = meanwhile ? write_thread_.run(write, meanwhile) : write();
   if (status.ok()) return ok();
   write_failed_ = true;
   return to_error("write store", status);

@@ -19,6 +19,7 @@
 #include "store/rocksdb/settle.h"
 #include "store/rocksdb/task_keys.h"
 #include "store/rocksdb/task_reader.h"
+#include "store/rocksdb/write_thread.h"
 #include "store/store.h"
 
 namespace detent {
@@ -33,7 +34,11 @@ class OpenStore final : public Store {
   OpenStore(const OpenStore&) = delete;
   OpenStore& operator=(const OpenStore&) = delete;
 
-  Result<void> write(const WriteBatch& batch, Durability durability) override;
+  Result<void> write(const WriteBatch& batch, Durability durability) override {
+    return write_while(batch, durability, nullptr);
+  }
+  Result<void> write_while(const WriteBatch& batch, Durability durability,
+                           const WhileWriting& meanwhile) override;
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override;
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
@@ -65,7 +70,8 @@ class OpenStore final : public Store {
   void stage_erase(const Place& place, Changes& changes);
   void applied(const WriteBatch& batch);
   void move_accepted(TaskId id, const std::optional<Place>& to);
-  Result<void> apply(Changes& changes, Durability durability);
+  Result<void> apply(Changes& changes, Durability durability,
+                     const WhileWriting& meanwhile = nullptr);
 
   double settle_load() const noexcept;
   Result<void> settle_if_due();
@@ -96,7 +102,8 @@ class OpenStore final : public Store {
   std::uint64_t failed_settles_ = 0;  // in a row
   std::uint64_t writes_to_retry_ = 0;
   bool write_failed_ = false;  // contract 2
-  Settle settle_;              // last: it uses the above
+  WriteThread write_thread_;
+  Settle settle_;  // last: it uses the above
 };
 
 }  // namespace detent

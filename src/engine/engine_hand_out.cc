@@ -1,0 +1,39 @@
+// When what is due is handed out beside other work: between commands, and while a batch is written.
+// What may be handed out then is in hand_out_now.cc.
+#include <algorithm>
+#include <optional>
+
+#include "engine/engine.h"
+
+namespace detent {
+namespace {
+
+/// What is due no sooner is not worth a write on another thread, unless the disk is very slow.
+constexpr Tick kSoon = 100;
+
+}  // namespace
+
+void Engine::hand_out_due() {
+  if (stopped_by() || !has_waits()) return;
+  if (hand_out_.served_at() == time_.now()) return;  // nothing becomes due between two ticks
+  catch_up();
+  hand_out_.serve_now();
+}
+
+bool Engine::is_due_soon() const {
+  const std::optional<Tick> next = tasks_.wheel().next_wakeup();
+  return turns_.has_to_serve() || (next && *next <= time_.now() + kSoon);
+}
+
+/// Until `written` is rung.
+void Engine::hand_out_until(Doorbell& written) {
+  for (bool is_written = false; !is_written;) {
+    hand_out_due();
+    std::optional<Tick> next = tasks_.wheel().next_wakeup();
+    const Tick soonest = time_.now() + 1;
+    if (turns_.has_to_serve() || (next && *next < soonest)) next = soonest;
+    is_written = clock_.wait(written, next ? std::optional(time_.when(*next)) : std::nullopt);
+  }
+}
+
+}  // namespace detent

@@ -1,0 +1,86 @@
+// Hand-outs that wait for no commit, not even the one that is being written.
+//
+// Told at once is what no crash can make untrue: tasks that are stored as they are, which no change
+// staged or being written names. And no more is asked of the store than it allows while it writes:
+// the next task must be in memory, and its record sound. Whatever else there is to hand out waits
+// for the turn, and its answer for the commit. Only workers who wait are told so, never somebody
+// from within his own call.
+#include <algorithm>
+#include <utility>
+
+#include "engine/hand_out.h"
+
+namespace detent {
+
+/// The queues take turns as in serve_waits().
+std::size_t HandOut::serve_now() {
+  served_at_ = parts_.time.now();
+  std::size_t served = 0;
+  for (std::size_t left = parts_.turns.to_serve(); left > 0 && served < kServeLimit; --left) {
+    Queue& queue = parts_.turns.take_to_serve();
+    std::size_t share = 0;
+    for (std::size_t answer = 1; answer > 0 && share < kShare; share += answer) {
+      answer = serve_now(queue);
+    }
+    served += share;
+    if (!queue.waits.empty() && queue.has_work()) {
+      parts_.turns.want_serving(queue);
+    } else {
+      parts_.queues.forget_if_unused(queue);
+    }
+  }
+  return served;
+}
+
+/// Serves the worker that has waited longest for a task of this queue. Returns the tasks handed
+/// out, with a KiB of payload as one more.
+std::size_t HandOut::serve_now(Queue& queue) {
+  if (queue.waits.empty() || !queue.has_work()) return 0;
+  WorkerWait& wait = *queue.waits.begin()->second;
+  Queue* const from = next_for(wait);
+  if (from == nullptr) return 0;
+  std::vector<LeasedTask> tasks = take_now(*from, wait.request);
+  if (tasks.empty()) return 0;
+  is_deliverers_turn_ = true;
+  std::size_t served = 0;
+  for (const LeasedTask& task : tasks) served += 1 + task.task.payload.data.size() / 1024;
+  end_wait(wait)(std::move(tasks));
+  return served;
+}
+
+/// The queue with the most urgent task that this worker may have; null when there is none, or the
+/// memory does not tell.
+Queue* HandOut::next_for(const WorkerWait& wait) const {
+  Queue* best = nullptr;
+  const LoadedTask* best_head = nullptr;
+  for (Queue* const queue : wait.queues) {
+    const bool is_first = queue->waits.begin()->second == &wait;
+    if (!is_first || !queue->has_work() || parts_.tasks.allowance(*queue) == 0) continue;
+    const ReadyTasks& ready = queue->ready;
+    if (ready.in_memory.empty() || !ready.is_at_head(**ready.in_memory.begin())) return nullptr;
+    const LoadedTask* const head = *ready.in_memory.begin();
+    if (best_head != nullptr && !ReadyOrder()(head, best_head)) continue;
+    best = queue;
+    best_head = head;
+  }
+  return best;
+}
+
+/// Leases what is at the head of the queue's order, up to a task that is changing. Nothing when a
+/// record cannot be read: the turn sees to that.
+std::vector<LeasedTask> HandOut::take_now(Queue& queue, const LeaseRequest& request) {
+  const std::size_t most = std::min({request.max, parts_.tasks.allowance(queue), share_of(queue)});
+  std::vector<LoadedTask*> picked;
+  for (LoadedTask* const task : queue.ready.in_memory) {
+    const bool is_free = queue.ready.is_at_head(*task) && !parts_.records.is_changing(task->id());
+    if (picked.size() == most || !is_free) break;
+    picked.push_back(task);
+  }
+  if (picked.empty()) return {};
+  Result<std::vector<Result<Task>>> records = parts_.records.read_all(picked);
+  const auto is_sound = [](const Result<Task>& record) { return record.has_value(); };
+  if (!records || !std::ranges::all_of(*records, is_sound)) return {};
+  return hand_out_all(queue, picked, *std::move(records), request);
+}
+
+}  // namespace detent
