@@ -300,6 +300,8 @@ TEST_F(EngineLease, WhoDoesNotWantToWaitIsAnsweredInThisTurn) {
   EXPECT_FALSE(engine_->has_waits());
   ASSERT_TRUE(engine_->commit());
   EXPECT_EQ(answers, 1);
+  engine_->lease_or_wait({.queue = "q"}, 1ms, [](const auto&) {});
+  EXPECT_TRUE(engine_->has_waits());
 }
 
 TEST_F(EngineLease, AQueueOfAWaitThatWasAbandonedBeforeItsTurnIsForgotten) {
@@ -319,6 +321,14 @@ TEST_F(EngineLease, WhatBecomesOfLeasesIsCounted) {
   EXPECT_EQ(engine_->bury(lease("q")[0].lease, "hopeless"), LeaseOutcome::dead);
   EXPECT_EQ(counters().failed, 2u);
   EXPECT_EQ(counters().leased, 3u);
+}
+
+TEST_F(EngineLease, TasksThatACommitPutsAndRemovesAreCounted) {
+  const auto committed = [this] { return engine_->stats().committed_tasks; };
+  schedule_many("q", 3);
+  EXPECT_EQ(committed(), 3u);
+  complete(lease("q")[0].lease);
+  EXPECT_EQ(committed(), 4u);
 }
 
 // A byte in the middle of a character is no place to cut at; where all are, nothing is left.

@@ -218,7 +218,9 @@ TEST_F(EngineVerbs, AnExtensionBeyondItsBoundsIsRefused) {
   schedule("q", 0ms);
   const LeaseToken token = lease("q")[0].lease;
   for (const std::chrono::milliseconds by : {-1ms, 0ms, kMaxVisibilityTimeout + 1ms}) {
-    EXPECT_EQ(engine_->extend(token, by).error().field, "by");
+    const Result<LeaseOutcome> extended = engine_->extend(token, by);
+    ASSERT_FALSE(extended);
+    EXPECT_EQ(extended.error().field, "by");
   }
   EXPECT_EQ(engine_->extend(token, 1ms), LeaseOutcome::done);
   EXPECT_EQ(engine_->extend(token, kMaxVisibilityTimeout), LeaseOutcome::done);
