@@ -160,7 +160,7 @@ class GatewayRoutesTest : public ::testing::Test {
   }
   /// Carries out the plan for a request, as a node of the cluster does.
   net::HttpResponse ask_cluster(net::HttpRequest request) {
-    gateway::Step step = gateway::plan_request(std::move(request), kShards);
+    gateway::Step step = gateway::plan_request(std::move(request), ShardMap{.shards = kShards}, 0);
     while (gateway::Plan* const plan = std::get_if<gateway::Plan>(&step)) {
       std::vector<net::HttpResponse> answers;
       for (const gateway::Part& part : plan->parts) {
