@@ -1,6 +1,6 @@
 // by_key_bench: what moving and cancelling tasks by their keys costs the engine's thread.
 //
-//     by_key_bench FOLDER [--tasks 1m] [--changes 20k]
+//     by_key_bench --folder FOLDER [--tasks 1m] [--changes 20k]
 //
 // Puts the folder's tasks there if it does not exist: each with a key and 100 bytes of random
 // payload, due in the next 30 days. Then moves some of them, picked at random, by their keys, and
@@ -8,25 +8,25 @@
 // CPU time a task. For instructions, which depend on nothing else that runs, once the folder is
 // there (each run changes it: go on with a copy):
 //
-//     valgrind --tool=callgrind --separate-threads=yes by_key_bench FOLDER
+//     valgrind --tool=callgrind --separate-threads=yes by_key_bench --folder FOLDER
 //
 // Its dumps are named "move" and "cancel"; divide by the number of changes.
 #include <valgrind/callgrind.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/rng.h"
+#include "bench/arguments.h"
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "engine/engine.h"
@@ -94,30 +94,27 @@ void measure(const char* what, std::size_t count, Work work) {
   std::printf("%-10s %8.2f us\n", what, took / static_cast<double>(count));
 }
 
-std::size_t parse_count(std::string_view text) {
-  std::size_t number = 0;
-  const char* const end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
-  const bool is_end = end == text.data() + text.size();
-  return number * (is_end ? 1u : *end == 'm' ? 1'000'000u : 1'000u);
-}
-
-int main(std::span<const char* const> arguments) {
-  std::size_t tasks = 1'000'000;
-  std::size_t changes = 20'000;
-  for (std::size_t i = 2; i + 1 < arguments.size(); i += 2) {
-    if (std::string_view(arguments[i]) == "--tasks") tasks = parse_count(arguments[i + 1]);
-    if (std::string_view(arguments[i]) == "--changes") changes = parse_count(arguments[i + 1]);
+int main(const std::vector<std::string>& arguments) {
+  std::filesystem::path folder;
+  std::uint32_t tasks = 1'000'000;
+  std::uint32_t changes = 20'000;
+  const bool understood = bench::read_arguments(arguments, {},
+                                                {{"--folder", bench::into(folder)},
+                                                 {"--tasks", bench::into(tasks)},
+                                                 {"--changes", bench::into(changes)}});
+  if (!understood || folder.empty()) {
+    std::fputs("usage: by_key_bench --folder FOLDER [--tasks 1m] [--changes 20k]\n", stderr);
+    return 2;
   }
-  if (arguments.size() < 2) return std::fputs("usage: by_key_bench FOLDER [--tasks N]\n", stderr);
-  const std::string folder(arguments[1]);
   const bool is_new = !std::filesystem::exists(folder);
   SystemClock clock;
-  const auto store = RocksDbStore::open({.path = folder, .settle_inline = true}).value();
+  const auto store = RocksDbStore::open({.path = folder.string(), .settle_inline = true}).value();
   const auto engine = Engine::open(*store, clock, {}).value();
   if (is_new) fill(*engine, tasks);
   Rng rng(2);
   std::vector<std::string> keys;
-  for (const std::size_t step = tasks / (2 * changes + 1); keys.size() < 2 * changes;) {
+  const std::size_t step = std::max<std::size_t>(tasks / (2 * std::size_t{changes} + 1), 1);
+  while (keys.size() < 2 * std::size_t{changes}) {
     keys.push_back("key-" + std::to_string(keys.size() * step + rng.next() % step));
   }
   for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[rng.next() % i]);
@@ -129,6 +126,4 @@ int main(std::span<const char* const> arguments) {
 
 }  // namespace detent::by_key
 
-int main(int argc, char** argv) {
-  return detent::by_key::main({argv, static_cast<std::size_t>(argc)});
-}
+int main(int argc, char** argv) { return detent::by_key::main({argv + 1, argv + argc}); }
