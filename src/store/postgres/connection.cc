@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
+#include "base/fnv.h"
 #include "store/postgres/postgres_error.h"
 
 namespace detent {
@@ -34,12 +36,25 @@ std::string milliseconds_text(std::chrono::milliseconds value) {
   return std::to_string(value.count());
 }
 
-Error error_of(const PGresult* result) {
+std::string_view state_of(const PGresult* result) {
   const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  return state == nullptr ? "" : state;
+}
+
+Error error_of(const PGresult* result) {
   const char* const message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  return postgres_error(state == nullptr ? "" : state,
+  return postgres_error(state_of(result),
                         message == nullptr ? PQresultErrorMessage(result) : message);
 }
+
+/// Whether the session lacks what was prepared, or has what was not: it is another one.
+bool is_of_another_session(std::string_view state) { return state == "26000" || state == "42P05"; }
+
+/// Whether a plan's columns have changed since it was made: it would be refused for good.
+bool is_of_old_plan(std::string_view state) { return state == "0A000"; }
+
+/// The same for the same text, whatever else a session was asked to prepare.
+std::string plan_name(std::string_view sql) { return "detent_" + std::to_string(fnv1a(sql)); }
 
 }  // namespace
 
@@ -67,7 +82,7 @@ Result<void> Connection::connect() {
 void Connection::close() noexcept {
   connection_.reset();
   kept_.clear();
-  is_direct_ = false;
+  if (peer_ == Peer::server) peer_ = Peer::unknown;
 }
 
 Error Connection::broken() {
@@ -123,7 +138,7 @@ struct Connection::Values {
 };
 
 bool Connection::may_keep(const Statement& statement) const {
-  return is_direct_ && statement.keeps_plan() &&
+  return peer_ == Peer::server && statement.keeps_plan() &&
          (kept_.size() < kMostPlans || kept_.contains(statement.sql()));
 }
 
@@ -138,8 +153,7 @@ bool Connection::send_one(const Statement& statement) {
 
 bool Connection::send_kept(const Statement& statement) {
   PGconn* const connection = connection_.get();
-  const auto [kept, is_new] =
-      kept_.try_emplace(statement.sql(), "detent_" + std::to_string(kept_.size()));
+  const auto [kept, is_new] = kept_.try_emplace(statement.sql(), plan_name(statement.sql()));
   const char* const name = kept->second.c_str();
   if (is_new) {
     sent_.push_back(Sent::prepare);
@@ -201,6 +215,7 @@ std::optional<PGresult*> Connection::next_result() {
 Result<std::vector<Rows>> Connection::collect() {
   std::vector<Rows> all;
   std::optional<Error> error;
+  bool is_unsure = false;  // of what is prepared
   std::size_t good = 0;
   std::size_t ended = 0;
   for (;;) {
@@ -219,6 +234,9 @@ Result<std::vector<Rows>> Connection::collect() {
       ++good;
       if (is_answer) all.push_back(std::move(rows));
     } else if (status != PGRES_PIPELINE_ABORTED) {
+      const std::string_view state = state_of(*result);
+      if (is_of_another_session(state)) peer_ = Peer::pooler;
+      is_unsure |= is_of_another_session(state) || is_of_old_plan(state);
       if (!error) error = error_of(*result);
       if (PQstatus(connection_.get()) != CONNECTION_OK) break;
     }
@@ -226,8 +244,8 @@ Result<std::vector<Rows>> Connection::collect() {
   if (!error && good == sent_.size()) return all;
   // What is left of it, an open transaction say, goes with the connection; and so does what may or
   // may not have been prepared.
-  const bool has_prepared = std::ranges::count(sent_, Sent::prepare) > 0;
-  if (has_prepared || PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) close();
+  is_unsure |= std::ranges::count(sent_, Sent::prepare) > 0;
+  if (is_unsure || PQtransactionStatus(connection_.get()) != PQTRANS_IDLE) close();
   if (error) return *std::move(error);
   return Error{ErrorCode::internal, "PostgreSQL answered something else than was asked", ""};
 }
@@ -237,7 +255,12 @@ Result<std::vector<Rows>> Connection::run(const std::vector<Statement>& statemen
   if (!is_open()) TRY(connect());
   if (!send(statements, mode)) return broken();
   ASSIGN_OR_RETURN(std::vector<Rows> all, collect());
-  is_direct_ = all.front().bigint(0, 0) == PQbackendPID(connection_.get());
+  if (all.front().bigint(0, 0) != PQbackendPID(connection_.get())) {
+    peer_ = Peer::pooler;
+    kept_.clear();
+  } else if (peer_ == Peer::unknown) {
+    peer_ = Peer::server;
+  }
   all.erase(all.begin());  // of the settings
   return all;
 }

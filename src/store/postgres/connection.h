@@ -5,7 +5,10 @@
 // dozens of rows. So where PostgreSQL itself is at the other end, those that say so
 // (Statement::keep_plan) are prepared when they come for the first time. A pooler gives each
 // transaction some session, whose prepared statements are others'; one is told by the number of
-// the session: a pooler makes one up. Nothing is prepared there.
+// the session: pgbouncer makes one up. Whoever has met one prepares nothing any more. Should one
+// pass a session's own number on, a plan may be missing, or be there before its time: that fails,
+// ends the connection and tells that it is one. What a name stands for is the same in all sessions,
+// because it is a hash of the text, so no other statement is run instead.
 #pragma once
 
 #include <libpq-fe.h>
@@ -66,6 +69,8 @@ class Connection {
   /// What the results of a run are, in their order.
   enum class Sent : std::uint8_t { prepare, statement };
   struct Values;
+  /// What is at the other end, by the runs so far; a pooler for good.
+  enum class Peer : std::uint8_t { unknown, server, pooler };
   using Plans = std::unordered_map<std::string, std::string>;  // names by text
 
   Result<void> connect();
@@ -83,7 +88,7 @@ class Connection {
 
   const ConnectionOptions options_;
   std::unique_ptr<PGconn, Finish> connection_;
-  bool is_direct_ = false;  // no pooler is in between; known after the first run
+  Peer peer_ = Peer::unknown;
   Plans kept_;
   std::vector<Sent> sent_;  // in the run under way
 };

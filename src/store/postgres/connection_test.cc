@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/fnv.h"
 #include "store/postgres/private_cluster.h"
 
 namespace detent {
@@ -33,6 +34,19 @@ class PostgresConnection : public testing::Test {
   /// As the database sees it.
   static std::int64_t prepared(Connection& connection) {
     return answer_of(connection, Statement("select count(*) from pg_prepared_statements"));
+  }
+
+  /// Under which name a session has the sum with the number.
+  static std::string name_of_sum(Connection& connection, int number) {
+    const Result<Rows> rows = connection.run_one(
+        Statement("select name from pg_prepared_statements where statement like '% + " +
+                  std::to_string(number) + "'"));
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows && rows->size() == 1 ? std::string(rows->bytes(0, 0)) : "";
+  }
+  static void expect_unavailable(const Result<Rows>& rows) {
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(rows.error().code, ErrorCode::unavailable) << rows.error().message;
   }
 
   std::string url_ = shared_cluster().new_database();
@@ -99,6 +113,52 @@ TEST_F(PostgresConnection, PlansEndWithTheirSession) {
   EXPECT_EQ(connection.kept_plans(), 0u);
   for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
   EXPECT_GT(connection.kept_plans(), 0u);
+}
+
+TEST_F(PostgresConnection, WhatASessionHasForgottenFailsOnceAndIsPreparedNoMore) {
+  Connection connection({.url = url_});
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
+  EXPECT_EQ(connection.kept_plans(), 2u);
+  ASSERT_TRUE(connection.run_one(Statement("deallocate all")));
+  expect_unavailable(connection.run_one(sum(1)));
+  EXPECT_FALSE(connection.is_open());
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
+  EXPECT_EQ(connection.kept_plans(), 0u) << "it is as behind a pooler";
+  connection.close();
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i)), i);
+  EXPECT_EQ(connection.kept_plans(), 0u) << "the next one is behind the same";
+}
+
+TEST_F(PostgresConnection, WhatASessionHasAlreadyFailsOnceAndIsPreparedNoMore) {
+  Connection connection({.url = url_});
+  EXPECT_EQ(answer_of(connection, sum(1)), 1);
+  const std::string name = "detent_" + std::to_string(fnv1a(sum(1, 5).sql()));
+  ASSERT_TRUE(connection.run_one(Statement("prepare " + name + " as select 4::bigint")));
+  expect_unavailable(connection.run_one(sum(1, 5)));
+  for (std::int64_t i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, sum(i, 5)), i + 5);
+  EXPECT_EQ(connection.kept_plans(), 0u);
+}
+
+TEST_F(PostgresConnection, APlanWhoseTableHasChangedFailsOnceAndIsMadeAnew) {
+  execute(url_, "create table pair (a bigint); insert into pair values (3)");
+  Statement all("select * from pair");
+  all.keep_plan();
+  Connection connection({.url = url_});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, all), 3);
+  execute(url_, "alter table pair add column b bigint");
+  expect_unavailable(connection.run_one(all));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(connection, all), 3);
+  EXPECT_EQ(connection.kept_plans(), 2u) << "the database's own session keeps plans again";
+}
+
+TEST_F(PostgresConnection, AStatementHasTheSameNameInEverySession) {
+  Connection one({.url = url_});
+  Connection other({.url = url_});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer_of(one, sum(1, i)), i + 1);
+  for (int i = 2; i >= 0; --i) EXPECT_EQ(answer_of(other, sum(1, i)), i + 1);
+  const std::string name = name_of_sum(one, 1);
+  EXPECT_NE(name, "");
+  EXPECT_EQ(name_of_sum(other, 1), name);
 }
 
 TEST_F(PostgresConnection, AConnectionKeepsABoundedNumberOfPlans) {

@@ -17,6 +17,9 @@ struct StateCode {
 constexpr std::array kStateCodes{
     StateCode{"08", ErrorCode::unavailable},          // connection exceptions
     StateCode{"25006", ErrorCode::unavailable},       // a standby, or read-only for now
+    StateCode{"0A000", ErrorCode::unavailable},       // a plan whose columns have changed
+    StateCode{"26000", ErrorCode::unavailable},       // what was prepared is another session's
+    StateCode{"42P05", ErrorCode::unavailable},       // the same
     StateCode{"25P03", ErrorCode::unavailable},       // idle in a transaction for too long
     StateCode{"28", ErrorCode::invalid_argument},     // it does not let us in
     StateCode{"3D", ErrorCode::invalid_argument},     // no such database
