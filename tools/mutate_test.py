@@ -85,6 +85,8 @@ class Runs(unittest.TestCase):
         """Its exit status and what it says, when so many are tried in each area."""
         with tempfile.TemporaryDirectory() as folder:
             replaced = {"REPORT": pathlib.Path(folder) / "page.md",
+                        "RESULTS": pathlib.Path(folder) / "mutants.jsonl",
+                        "marked": lambda results: results,
                         "run_area": lambda area, *_: tried.get(area.name, 0),
                         "survivors": lambda area, _: ["one"] * tried.get(area.name, 0),
                         "read_results": lambda: [
@@ -136,6 +138,56 @@ class Runs(unittest.TestCase):
         status, said = self.run_with({}, "--report")
         self.assertEqual(status, 0)
         self.assertNotIn(self.GOOD, said)
+
+
+def result(before, outcome="killed", **more):
+    return {"area": "wheel", "file": "include/detent/timer_wheel.h", "before": before, "after": ";",
+            "by": "", "result": outcome} | more
+
+
+class Lines(unittest.TestCase):
+    """Results of lines that are no longer there."""
+
+    def mark(self, text, *results):
+        """Of results in a file of this text, or in none: which are of lines that are gone."""
+        with tempfile.TemporaryDirectory() as folder:
+            if text is not None:
+                (pathlib.Path(folder) / "a.h").write_text(text, encoding="utf-8")
+            before, mutate.ROOT = mutate.ROOT, pathlib.Path(folder)
+            try:
+                marked = mutate.marked([each | {"file": "a.h"} for each in results])
+            finally:
+                mutate.ROOT = before
+        return ["gone" in each for each in marked]
+
+    def test_a_line_is_gone_when_its_file_has_it_no_more(self):
+        here, other = result("a = 1;"), result("b = 2;")
+        self.assertEqual(self.mark("  a = 1;\n", here, other), [False, True])
+        self.assertEqual(self.mark(None, here), [True])
+
+    def test_of_lines_that_read_alike_each_has_to_be_there(self):
+        first, second = result("a = 1;"), result("a = 1;", nth=1)
+        self.assertEqual(self.mark("a = 1;\n", first, second), [False, True])
+        self.assertEqual(self.mark("a = 1;\n  a = 1;\n", first, second), [False, False])
+
+    def test_a_line_that_is_back_counts_again(self):
+        self.assertEqual(self.mark("a = 1;\n", result("a = 1;", gone=True)), [False])
+
+    def test_what_was_tried_of_lines_that_are_gone_is_counted_apart(self):
+        page = mutate.report([result("a"), result("b", "survived", reason="Open"),
+                              result("c", gone=True),
+                              result("d", "survived", reason="Same", gone=True)])
+        row = next(line for line in page.splitlines() if line.startswith("| wheel"))
+        self.assertTrue(row.endswith("| 2 | 1 | 0 | 1 | 50.0 % | 2 |"), row)
+        self.assertIn("`timer_wheel.h` 2,", row)
+        self.assertIn("`occupancy.h` 0,", row)
+        self.assertIn("| timer_wheel.h | `d` | `;` | Same ² |", page)
+        self.assertIn("| timer_wheel.h | `b` | `;` | Open |", page)
+
+    def test_where_nothing_was_tried_there_is_no_share(self):
+        row = next(line for line in mutate.report([result("a", gone=True)]).splitlines()
+                   if line.startswith("| wheel"))
+        self.assertTrue(row.endswith("| 0 | 0 | 0 | 0 | – | 1 |"), row)
 
 
 class Results(unittest.TestCase):

@@ -63,6 +63,14 @@ def folder_with(files):
         yield folder
 
 
+def check_repository(files):
+    """The same of a repository that keeps all of the files."""
+    with folder_with(files) as folder:
+        for words in (["init", "-q"], ["add", "--force", "."]):
+            subprocess.run(["git", "-C", folder, *words], check=True)
+        return check_tree(folder)
+
+
 def check(files):
     with folder_with(files) as folder:
         return check_tree(folder)
@@ -169,6 +177,9 @@ VIOLATIONS = [
     ("listed", "src/protocol/words_test.cc", cpp("int a;\n"), 1),
     ("listed", "src/protocol/word.cc", cpp("int a;\n"), 1),
     ("listed", "src/protocol/json/ords.cc", cpp("int a;\n"), 1),
+    ("compiled", "tools/__pycache__/a.cpython-311.pyc", "", 1),
+    ("compiled", "tools/__pycache__/a.txt", "", 1),
+    ("compiled", "tools/a.pyc", "", 1),
     ("allowance", "src/task/t.cc", cpp("int a;  // tidy-ok(clock): because\n"), 2),
     ("allowance", "src/task/t.cc", cpp("int a;  // tidy-ok(clocks): because\n"), 2),
     ("allowance", "src/task/t.cc", cpp("int a = rand();  // tidy-ok(random)\n"), 2),
@@ -211,7 +222,8 @@ class Rules(unittest.TestCase):
     def test_each_violation_is_caught_alone_and_at_its_line(self):
         for rule, path, text, line in VIOLATIONS:
             with self.subTest(rule=rule, path=path, text=text[:90]):
-                found = check(CLEAN | {path: text}).findings
+                look = check_repository if rule == "compiled" else check
+                found = look(CLEAN | {path: text}).findings
                 if rule == "allowance":  # what it fails to allow is found as well
                     found = [finding for finding in found if finding.rule == rule]
                 places = [(finding.rule, finding.path, finding.line) for finding in found]
@@ -221,6 +233,14 @@ class Rules(unittest.TestCase):
         for meaning, path, text in HARMLESS:
             with self.subTest(meaning):
                 self.assertEqual(check(CLEAN | {path: text}).findings, [])
+
+    def test_what_python_compiles_may_lie_beside_what_git_keeps(self):
+        compiled = {"tools/__pycache__/a.pyc": "", ".gitignore": "__pycache__/\n"}
+        with folder_with(CLEAN | compiled) as folder:
+            for words in (["init", "-q"], ["add", "."]):
+                subprocess.run(["git", "-C", folder, *words], check=True)
+            self.assertEqual(check_tree(folder).findings, [])
+        self.assertEqual(check(CLEAN | compiled).findings, [], "no repository, as an archive")
 
     def test_a_file_of_600_lines_is_a_warning(self):
         report = check(CLEAN | {"src/task/t.cc": cpp("int a;\n" * 599)})

@@ -1,4 +1,5 @@
-"""The shape of files and functions: sizes, heads, and the order a reader relies on."""
+"""The shape of files and functions: sizes, heads, and the order a reader relies on; and that git
+keeps no file that a program makes."""
 
 import ast
 import pathlib
@@ -13,6 +14,7 @@ RULES = {
     "pragma-once": "a header has #pragma once",
     "own-header-first": "a .cc includes its own header before anything else",
     "line-length": "a line has at most 100 characters",
+    "compiled": "what Python compiles is not kept in git",
     "listed": "a .cc is named in the CMakeLists.txt of its folder or of one above",
 }
 
@@ -29,6 +31,7 @@ A_CONCEPT = re.compile(r"\bconcept\s+\w+\s*=")
 
 
 def check(tree):
+    yield from check_kept(tree)
     for file in tree.files:
         if file.is_cpp or file.is_python or file.is_shell:
             yield from check_head(tree, file)
@@ -42,6 +45,12 @@ def check(tree):
             yield from check_listed(tree, file)
         elif file.is_python:
             yield from check_function_sizes(file, python_functions(file.text))
+
+
+def check_kept(tree):
+    for path in tree.kept:
+        if path.endswith((".pyc", ".pyo")) or "__pycache__" in path.split("/"):
+            yield Finding(path, 1, "compiled", "Python makes this anew; git rm --cached it")
 
 
 def head_of(file):

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import pathlib
 import re
+import subprocess
 
 SKIPPED_FOLDERS = {".git", "build", "data", "node_modules", "__pycache__"}
 CPP_SUFFIXES = {".h", ".cc"}
@@ -132,20 +133,24 @@ class SourceFile:
 
 
 class Tree:
-    """The source files under a root, in order of their paths."""
+    """The source files under a root, in order of their paths, and the paths of all that git keeps
+    there."""
 
-    def __init__(self, files):
+    def __init__(self, files, kept=()):
         self.files = sorted(files, key=lambda file: file.path)
+        self.kept = kept
         self._by_path = {file.path: file for file in self.files}
 
     @classmethod
     def read(cls, root):
         root = pathlib.Path(root)
-        return cls(SourceFile(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
-                   for path in root.rglob("*") if is_source(path.relative_to(root), path))
+        return cls((SourceFile(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+                    for path in root.rglob("*") if is_source(path.relative_to(root), path)),
+                   kept_by_git(root))
 
     def file(self, path):
-        return self._by_path[path]
+        """The one of a path; of one that is no source, without its text."""
+        return self._by_path.get(path) or SourceFile(path, "")
 
     def has(self, path):
         return path in self._by_path
@@ -153,6 +158,16 @@ class Tree:
     @property
     def cpp_files(self):
         return [file for file in self.files if file.is_cpp]
+
+
+def kept_by_git(root):
+    """The paths of the files that are in git's index; none where `root` is no repository of its
+    own, as an unpacked archive."""
+    if not (root / ".git").exists():
+        return []
+    words = ["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z"]
+    listed = subprocess.run(words, capture_output=True, text=True, check=True)
+    return listed.stdout.split("\0")[:-1]
 
 
 def is_source(relative, path):
