@@ -6,9 +6,10 @@
 //         {{"--n", into(options.counts)}, {"--csv", into(options.csv)}});
 #pragma once
 
-#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -16,6 +17,8 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace detent::bench {
@@ -28,16 +31,25 @@ inline std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-/// "10k" → 10 000, "1m" → 1 000 000. Returns: empty unless it is a count of 100 … 10^9.
+/// "0.5" → 0.5, and with 1000 for `thousand` "10k" → 10 000, "1m" → 1 000 000. Returns: empty for
+/// any other text.
+inline std::optional<double> parse_number(const std::string& text, double thousand = 0) {
+  double value = 0;
+  const char* const last = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), last, value);
+  if (read.ec != std::errc() || !std::isfinite(value)) return std::nullopt;
+  const std::string_view unit(read.ptr, static_cast<std::size_t>(last - read.ptr));
+  if (unit.empty()) return value;
+  if (thousand > 0 && unit == "k") return value * thousand;
+  if (thousand > 0 && unit == "m") return value * thousand * thousand;
+  return std::nullopt;
+}
+
+/// Returns: empty unless it is a count of 100 … 10^9.
 inline std::optional<std::uint32_t> parse_count(const std::string& text) {
-  char* end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  if (unit == "k") value *= 1e3;
-  if (unit == "m") value *= 1e6;
-  const bool known_unit = unit.empty() || unit == "k" || unit == "m";
-  if (!known_unit || value < 100 || value > 1e9) return std::nullopt;
-  return static_cast<std::uint32_t>(value);
+  const std::optional<double> value = parse_number(text, 1'000);
+  if (!value || *value < 100 || *value > 1e9) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
 }
 
 /// "10k,1m" → both. Returns: empty when one of them is no count, or there is none.
@@ -71,9 +83,12 @@ inline ReadValue into(std::filesystem::path& path) {
     return true;
   };
 }
+/// A number above 0: of seconds, say.
 inline ReadValue into(double& number) {
   return [&number](const std::string& value) {
-    number = std::atof(value.c_str());
+    const std::optional<double> parsed = parse_number(value);
+    if (!parsed || *parsed <= 0) return false;
+    number = *parsed;
     return true;
   };
 }
@@ -101,7 +116,9 @@ inline ReadValue into(std::vector<std::uint32_t>& counts) {
 /// A small number, at least one.
 inline ReadValue repetitions_into(std::uint32_t& count) {
   return [&count](const std::string& value) {
-    count = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
+    const std::optional<double> parsed = parse_number(value);
+    if (!parsed || *parsed < 1 || *parsed > 1e6) return false;
+    count = static_cast<std::uint32_t>(*parsed);
     return true;
   };
 }

@@ -29,6 +29,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,15 +64,14 @@ struct Options {
   std::string csv = "growth_bench.csv";
 };
 
-/// "1,10,64k" → the numbers; sizes of payload count in 1 024, all others in 1 000.
-Sizes read_sizes(const std::string& text, double thousand) {
+/// "1,10,64k" → the numbers; sizes of payload count in 1 024, all others in 1 000. Returns: empty
+/// when one of them is none; "" is no sizes.
+std::optional<Sizes> read_sizes(const std::string& text, double thousand) {
   Sizes sizes;
   for (const std::string& part : split(text)) {
-    char* unit = nullptr;
-    double value = std::strtod(part.c_str(), &unit);
-    if (*unit == 'k') value *= thousand;
-    if (*unit == 'm') value *= thousand * thousand;
-    sizes.push_back(static_cast<std::uint32_t>(value));
+    const std::optional<double> value = parse_number(part, thousand);
+    if (!value || *value < 0 || *value > 1e9) return std::nullopt;
+    sizes.push_back(static_cast<std::uint32_t>(*value));
   }
   return sizes;
 }
@@ -417,7 +417,9 @@ class Growth {
 
 ReadValue sizes_into(Sizes& sizes, double thousand) {
   return [&sizes, thousand](const std::string& value) {
-    sizes = read_sizes(value, thousand);
+    std::optional<Sizes> read = read_sizes(value, thousand);
+    if (!read) return false;
+    sizes = std::move(*read);
     return true;
   };
 }
