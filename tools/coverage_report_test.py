@@ -45,6 +45,18 @@ class Coverage(unittest.TestCase):
         self.assertIn("| engine | 80.0 % of 5 | 60.0 % of 5 | 66.7 % of 3 "
                       "| `./dev coverage engine` | d | `c` |", coverage_report.page(figures))
 
+    def test_the_page_names_the_folders_of_which_it_has_no_figures(self):
+        every = [{"folder": folder, "lines": [1, 1], "branches": [1, 1], "decisions": [1, 1],
+                  "commit": "c", "date": "d"} for folder in coverage_report.FOLDERS]
+        self.assertIn("yet: calendar, wheel.\n", coverage_report.page(
+            [each for each in every if each["folder"] not in ("calendar", "wheel")]))
+        self.assertNotIn("no figures", coverage_report.page(every))
+
+    def test_its_folders_are_those_that_dev_measures_unless_told(self):
+        dev = (coverage_report.ROOT / "dev").read_text("utf-8")
+        told = next(line for line in dev.splitlines() if "set -- wheel" in line)
+        self.assertEqual(sorted(told.split("set -- ")[1].split()), list(coverage_report.FOLDERS))
+
     def test_the_committed_page_is_the_one_that_the_figures_make(self):
         self.assertEqual(coverage_report.PAGE.read_text("utf-8"),
                          coverage_report.page(coverage_report.read_figures()))
