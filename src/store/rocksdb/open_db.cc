@@ -66,7 +66,7 @@ constexpr std::array kFamilies{
     Family{"meta", 16, rocksdb::kLZ4Compression, 2, is_no_count},
     Family{"quarantine", 16, rocksdb::kLZ4Compression, 1, is_any},
     Family{"default", 16, rocksdb::kLZ4Compression, 1, is_any}};
-// As much off random payloads as level 1, at two thirds of the time.
+// At two thirds of level 1's time (docs/internals/performance.md).
 constexpr int kZstdLevel = -1;
 
 /// RocksDB's own diary is for its developers, and 7.8 stops the process when a line of it cannot be
