@@ -253,7 +253,7 @@ TEST_F(PostgresStoreTest, SeveralThatStartAtOnceMakeTheTablesOnce) {
   }
   EXPECT_EQ(started, 1u);
   EXPECT_EQ(value("select string_agg(version::text, ',' order by version) from detent.migration"),
-            "1,2,3");
+            "1,2,3,4");
 }
 
 TEST_F(PostgresStoreTest, TablesOfANewerProgramAreRefused) {
