@@ -9,8 +9,8 @@
 // That holds although nodes learn of partitions by and by. Each shard has their number in its own
 // record of the queue, and takes no task that is not its own by that (taken_by()); the number is
 // never changed while the queue is there, and the home is the first to have it, the last to
-// forget it, and the one that nodes believe. So there is no time at which two shards would take the
-// same key.
+// forget it, and the one that nodes believe. So no two shards take the same key, unless a removal
+// of the queue stops half-way: docs/internals/cluster.md says what remains then.
 #pragma once
 
 #include <cstdint>

@@ -119,7 +119,12 @@ Result<bool> Engine::restore(Task task) {
   if (task.standing != Standing::live && task.standing != Standing::dead) {
     return Error{ErrorCode::invalid_argument, "a task that has ended is not restored", "state"};
   }
-  TRY(expect_here(task.queue, ""));  // its key may be an occurrence's
+  if (!expect_here(task.queue, "")) {  // its key may be an occurrence's
+    return Error{ErrorCode::invalid_argument,
+                 "the id is not of a shard of queue " + task.queue +
+                     ": a cluster takes dumps of clusters with as many shards",
+                 "id"};
+  }
   if (tasks_.find_loaded(task.id) != nullptr) return false;
   ASSIGN_OR_RETURN(const std::optional<StoredTask> there, records_.find(task.id));
   if (there) return false;

@@ -60,7 +60,10 @@ Result<void> Engine::expect_here(const std::string& queue, std::uint32_t partiti
                                  std::string_view key) const {
   if (!options_.is_here || options_.is_here(queue, partitions, key)) return ok();
   return Error{ErrorCode::unavailable,
-               "queue " + queue + " has its partitions elsewhere: they were changed just now", ""};
+               "queue " + queue +
+                   " has its partitions elsewhere, or not all of them: they were "
+                   "changed just now, or only in part; then send the PATCH that made it again",
+               ""};
 }
 
 Result<void> Engine::remove_queue(const std::string& name) {

@@ -53,10 +53,12 @@ TEST_F(EngineQueue, AnEngineTakesOnlyWhatIsItsOwnOfAQueue) {
   EXPECT_EQ(error_of("q", "a1"), ErrorCode::unavailable);
   EXPECT_EQ(error_of("home", "a1"), ErrorCode{});
   const Task task{.id = {std::uint64_t{700} << TaskId::kShardBits}, .queue = "r"};
-  EXPECT_EQ(engine_->restore(task).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(engine_->restore(task).error().field, "id");
   settle();
   crash_and_open();
   EXPECT_EQ(error_of("q", "a1"), ErrorCode::unavailable) << "its record says so";
+  const Error half_made = engine_->set_queue("new", {.rate = 1}).error();
+  EXPECT_NE(half_made.message.find("send the PATCH that made it"), std::string::npos);
 }
 
 TEST_F(EngineQueue, SettingsAreDurableAndReadBackAsTheyWereSet) {

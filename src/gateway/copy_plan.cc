@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,30 +60,31 @@ Result<Step> end_page(Answers answers, ShardNumber shard, ShardNumber shards) {
   return Step(std::move(answer));
 }
 
-/// Whose line it is; nobody's when it need not be sent. A queue is of all its partitions, which the
-/// map learns from it. Errors: a task that is not where its id says.
-Result<std::vector<ShardNumber>> shards_of_line(const json::DumpLine& line, ShardMap& map) {
-  if (const auto* const queue = std::get_if<json::DumpedQueue>(&line)) {
-    map.partitioned[queue->queue] = queue->settings.partitions;
-    return map.places_of(queue->queue);
-  }
-  if (const auto* const schedule = std::get_if<ScheduleRecord>(&line)) {
-    return std::vector{map.home_of(schedule->schedule.queue)};
-  }
-  const auto* const task = std::get_if<Task>(&line);
-  if (task == nullptr) return std::vector<ShardNumber>();
-  const std::vector<ShardNumber> places = map.places_of(task->queue);
-  const ShardNumber shard = shard_of_task(task->id);
-  if (std::ranges::find(places, shard) != places.end()) return std::vector{shard};
-  return Error{ErrorCode::invalid_argument,
-               "the id is not of the shard of queue " + task->queue +
-                   ": a cluster takes dumps of clusters with as many shards",
-               "task.id"};
+/// The queue of a line, where it has partitions.
+const json::DumpedQueue* partitioned_queue(const Result<json::DumpLine>& line) {
+  const auto* const queue = line ? std::get_if<json::DumpedQueue>(&*line) : nullptr;
+  return queue != nullptr && queue->settings.partitions > 1 ? queue : nullptr;
 }
 
-bool is_partitioned(const json::DumpLine& line) {
-  const auto* const queue = std::get_if<json::DumpedQueue>(&line);
-  return queue != nullptr && queue->settings.partitions > 1;
+/// Whose line it is, but for queues with partitions; nobody's when it need not be sent. A task is
+/// its id's shard's, which knows by its own record of the queue whether it takes it: a call may be
+/// about tasks only. Errors: a task of a shard that there is not.
+Result<std::optional<ShardNumber>> shard_of_line(const json::DumpLine& line, const ShardMap& map) {
+  if (const auto* const queue = std::get_if<json::DumpedQueue>(&line)) {
+    return std::optional(map.home_of(queue->queue));
+  }
+  if (const auto* const schedule = std::get_if<ScheduleRecord>(&line)) {
+    return std::optional(map.home_of(schedule->schedule.queue));
+  }
+  const auto* const task = std::get_if<Task>(&line);
+  if (task == nullptr) return std::optional<ShardNumber>();
+  const ShardNumber shard = shard_of_task(task->id);
+  if (shard < map.shards) return std::optional(shard);
+  return Error{ErrorCode::invalid_argument,
+               "the id is of shard " + std::to_string(shard) + ", and there are " +
+                   std::to_string(map.shards) +
+                   ": a cluster takes dumps of clusters with as many shards",
+               "task.id"};
 }
 
 /// Lines of one shard, and which they are in the whole.
@@ -91,9 +93,9 @@ struct Lines {
   std::vector<std::size_t> numbers;
 };
 
-/// Restores these, by shard; `refused` is what is said already.
+/// Restores these, by shard; `so_far` is what is said already.
 Plan restore_lines(const net::HttpRequest& request, std::vector<Lines> lines,
-                   json::RestoreAnswer refused) {
+                   json::RestoreAnswer so_far) {
   std::vector<Part> parts;
   std::vector<std::vector<std::size_t>> numbers;
   for (std::size_t shard = 0; shard < lines.size(); ++shard) {
@@ -106,9 +108,8 @@ Plan restore_lines(const net::HttpRequest& request, std::vector<Lines> lines,
     parts.push_back({.shard = 0, .request = with_body(request, "")});
     numbers.emplace_back();
   }
-  const auto merge = [refused = std::move(refused),
-                      numbers](const Answers& answers) -> Result<Step> {
-    json::RestoreAnswer all = refused;
+  const auto merge = [so_far = std::move(so_far), numbers](const Answers& answers) -> Result<Step> {
+    json::RestoreAnswer all = so_far;
     for (std::size_t i = 0; i < answers.size(); ++i) {
       ASSIGN_OR_RETURN(json::RestoreAnswer one, json::parse_restored(answers[i].body));
       all.restored += one.restored;
@@ -125,6 +126,28 @@ Plan restore_lines(const net::HttpRequest& request, std::vector<Lines> lines,
     return Step(joined(answers, json::render_restored(all)));
   };
   return to_each(std::move(parts), merge);
+}
+
+/// Queues with partitions: their lines, by shard.
+using QueueLines = std::map<ShardNumber, std::string>;
+
+/// Makes them, and says how many were new; what a shard will not make fails the call.
+Plan make_queues(const net::HttpRequest& request, QueueLines lines,
+                 std::function<Step(std::uint64_t made)> go_on) {
+  std::vector<Part> parts;
+  for (auto& [shard, queues] : lines) {
+    parts.push_back({.shard = shard, .request = with_body(request, std::move(queues))});
+  }
+  return to_each(
+      std::move(parts), [go_on = std::move(go_on)](const Answers& answers) -> Result<Step> {
+        std::uint64_t sum = 0;
+        for (const net::HttpResponse& answer : answers) {
+          ASSIGN_OR_RETURN(const json::RestoreAnswer made, json::parse_restored(answer.body));
+          if (!made.errors.empty()) return Step(problem(made.errors.front().error));
+          sum += made.queues;
+        }
+        return go_on(sum);
+      });
 }
 
 }  // namespace
@@ -149,43 +172,39 @@ Step plan_dump(net::HttpRequest request, ShardNumber shards) {
 }
 
 Plan plan_restore(net::HttpRequest request, const ShardMap& map) {
-  ShardMap known = map;
   const auto texts = json::take_numbered_lines(request.body, kMaxBatchTasks);
   if (!texts) return to_shard(std::move(request), 0);  // which refuses it
-  json::RestoreAnswer refused;
+  json::RestoreAnswer answer;
   std::vector<Lines> lines(map.shards);
-  std::map<ShardNumber, std::string> homes;  // of queues with partitions: their lines
+  QueueLines homes;
+  QueueLines others;
   for (const json::NumberedLine& text : *texts) {
     const Result<json::DumpLine> line = json::parse_dump_line(text.text);
-    // What cannot be read is said by whoever reads it.
-    Result<std::vector<ShardNumber>> whose = std::vector<ShardNumber>{0};
-    if (line) whose = shards_of_line(*line, known);
-    if (!whose) {
-      refused.errors.push_back({text.number, whose.error()});
+    if (const json::DumpedQueue* const queue = partitioned_queue(line)) {
+      const auto places = places_of(queue->queue, queue->settings.partitions, map.shards);
+      for (const ShardNumber shard : places) {
+        (shard == places.front() ? homes : others)[shard].append(text.text).push_back('\n');
+      }
       continue;
     }
-    if (line && is_partitioned(*line)) homes[whose->front()].append(text.text).push_back('\n');
-    for (const ShardNumber shard : *whose) {
-      Lines& of = lines.at(shard);
-      of.body.append(text.text).push_back('\n');
-      of.numbers.push_back(text.number);
-    }
+    // What cannot be read is said by whoever reads it.
+    Result<std::optional<ShardNumber>> whose = std::optional<ShardNumber>(0);
+    if (line) whose = shard_of_line(*line, map);
+    if (!whose) answer.errors.push_back({text.number, whose.error()});
+    if (!whose || !*whose) continue;
+    Lines& of = lines.at(**whose);
+    of.body.append(text.text).push_back('\n');
+    of.numbers.push_back(text.number);
   }
-  Plan rest = restore_lines(request, std::move(lines), std::move(refused));
-  if (homes.empty()) return rest;
-  std::vector<Part> first;
-  for (auto& [shard, queues] : homes) {
-    first.push_back({.shard = shard, .request = with_body(request, std::move(queues))});
-  }
-  // Only when all homes have them as they are here may others: see shard_map.h.
-  return to_each(
-      std::move(first), [rest = std::move(rest)](const Answers& answers) -> Result<Step> {
-        for (const net::HttpResponse& answer : answers) {
-          ASSIGN_OR_RETURN(const json::RestoreAnswer made, json::parse_restored(answer.body));
-          if (!made.errors.empty()) return Step(problem(made.errors.front().error));
-        }
-        return Step(rest);
-      });
+  if (homes.empty()) return restore_lines(request, std::move(lines), std::move(answer));
+  // Only when all homes have them as they are here may others: see shard_map.h. A queue is counted
+  // where its home was made.
+  return make_queues(request, std::move(homes), [=](std::uint64_t made) -> Step {
+    json::RestoreAnswer so_far = answer;
+    so_far.queues = made;
+    const auto rest = [=](std::uint64_t) { return Step(restore_lines(request, lines, so_far)); };
+    return others.empty() ? rest(0) : make_queues(request, others, rest);
+  });
 }
 
 }  // namespace detent::gateway

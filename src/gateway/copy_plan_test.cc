@@ -83,11 +83,11 @@ TEST(CopyPlan, ADumpFromNowhereIsRefusedByAShard) {
   EXPECT_EQ(done.answer.status, 400);
 }
 
-TEST(CopyPlan, ARestoreIsTakenApartByQueueAndItsLinesKeepTheirNumbers) {
+TEST(CopyPlan, ARestoreIsTakenApartByShardAndItsLinesKeepTheirNumbers) {
   const std::string a = queue_of(0, kShards);
   const std::string c = queue_of(2, kShards);
   const std::string body = line(json::DumpedQueue{.queue = c, .settings = {}}) + "\n" +
-                           line(task(1, 0, a)) + line(task(2, 1, a)) + line(task(3, 2, c)) +
+                           line(task(1, 0, a)) + line(task(2, 3, a)) + line(task(3, 2, c)) +
                            "nonsense\n" + line(json::DumpEnd{.tasks = 3});
   const CarriedOut done = carry_out(post("/v1/restore", body), kShards, [](const Part& part) {
     json::RestoreAnswer answer{.restored = 1, .queues = part.shard};

@@ -11,7 +11,9 @@
 namespace detent::gateway {
 namespace {
 
-constexpr std::array<std::string_view, 2> kHighestCounts{"detent_build_info", "detent_shard_epoch"};
+/// Of these the highest counts; all others are added up.
+constexpr std::array<std::string_view, 3> kHighest{"detent_build_info", "detent_shard_epoch",
+                                                   "detent_oldest_ready_age_seconds"};
 
 /// Pages added up. A family is what stands below its "# HELP name …" and "# TYPE name …".
 class Sum {
@@ -76,7 +78,7 @@ class Sum {
     const auto [known, is_new] = family.index.try_emplace(name, family.samples.size());
     if (is_new) return family.samples.push_back({name, value});
     double& sum = family.samples[known->second].value;
-    const bool is_highest = std::ranges::find(kHighestCounts, family.name) != kHighestCounts.end();
+    const bool is_highest = std::ranges::find(kHighest, family.name) != kHighest.end();
     sum = is_highest ? std::max(sum, value) : sum + value;
   }
 

@@ -31,6 +31,13 @@ TEST(MetricsSum, OfSomeTheHighestCounts) {
   EXPECT_EQ(sum, info + "detent_build_info 1\n" + epoch + "detent_shard_epoch 9\n");
 }
 
+TEST(MetricsSum, AQueueIsAsLateAsTheLatestOfItsPartitions) {
+  const std::string age =
+      "# HELP detent_oldest_ready_age_seconds A.\n# TYPE detent_oldest_ready_age_seconds gauge\n"
+      "detent_oldest_ready_age_seconds{queue=\"hot\"} ";
+  EXPECT_EQ(sum_metrics({age + "3\n", age + "7.5\n", age + "2\n"}), age + "7.5\n");
+}
+
 TEST(MetricsSum, WithoutGaugesOnlyWhatNeverFallsIsLeft) {
   const std::string counter = "# HELP a_total A.\n# TYPE a_total counter\na_total 2\n";
   const std::string summary = "# HELP s S.\n# TYPE s summary\ns_count 2\ns_sum 3\n";

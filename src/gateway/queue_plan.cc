@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -22,10 +23,12 @@ namespace {
 
 using Places = std::vector<ShardNumber>;
 
-std::vector<Part> parts_at(const net::HttpRequest& request, const Places& places) {
+using Join = std::function<Step(Answers)>;
+
+Plan to_places(const net::HttpRequest& request, const Places& places, Join join) {
   std::vector<Part> parts;
   for (const ShardNumber shard : places) parts.push_back({.shard = shard, .request = request});
-  return parts;
+  return {.parts = std::move(parts), .join = std::move(join)};
 }
 
 /// The partitions besides the home, as the queue that the home has answered with says.
@@ -57,6 +60,54 @@ Result<Step> add_partitions(QueueView view, const Answers& others) {
   return Step(joined(others, json::render_queue(view)));
 }
 
+/// The removal of a queue on its way: its other partitions, its home, and once more the others,
+/// for who changed settings meanwhile may have made one again.
+struct Removal {
+  net::HttpRequest request;
+  ShardNumber home = 0;
+  Places others = {};
+};
+
+/// The last round; then the answer is the home's, or that of a partition that was still there.
+Step remove_rest(const Removal& removal, net::HttpResponse home) {
+  if (removal.others.empty()) return home;
+  return to_places(
+      removal.request, removal.others, [home = std::move(home)](Answers removed) -> Step {
+        if (auto failure = failure_among(removed)) {
+          if (failure->status != 409) return *std::move(failure);
+          return problem({ErrorCode::unavailable,
+                          "a partition of the queue was made again while it was removed, and has "
+                          "tasks: send the PATCH that made the queue, purge it, and DELETE it",
+                          "queue"});
+        }
+        const auto found = std::ranges::find_if(removed, is_success);
+        if (is_success(home) || found == removed.end()) return home;
+        return std::move(*found);
+      });
+}
+
+/// A put may meet a removal: then some partitions are gone, and what is left keeps its task.
+net::HttpResponse half_removed(net::HttpResponse failure) {
+  if (failure.status != 409) return failure;
+  return problem({ErrorCode::conflict,
+                  "the queue has got a task while it was removed, and some of its partitions are "
+                  "gone: DELETE it again once it is empty, or send the PATCH that made it",
+                  "queue"});
+}
+
+Plan remove_others(const Removal& removal) {
+  return to_places(removal.request, removal.others, [removal](Answers removed) -> Step {
+    if (auto failure = failure_among(removed)) return half_removed(*std::move(failure));
+    Plan last = to_shard(removal.request, removal.home);
+    last.join = [removal](Answers answers) -> Step {
+      net::HttpResponse& home = answers.front();
+      if (!is_success(home) && home.status != 404) return half_removed(std::move(home));
+      return remove_rest(removal, std::move(home));
+    };
+    return last;
+  });
+}
+
 /// A worker's request for tasks of a queue with partitions, on its way from one to the next.
 struct Lease {
   net::HttpRequest request;  // as it came
@@ -80,8 +131,8 @@ Plan ask_next(Lease lease) {
     if (is_refused) return std::move(answer);  // all others would refuse it, too
     if (lease.asked < lease.places.size()) return ask_next(std::move(lease));
     if (!lease.may_wait) return std::move(answer);
-    Plan wait = to_shard(lease.request, lease.places.front());
-    wait.parts = parts_at(lease.request, lease.places);
+    Plan wait = to_places(lease.request, lease.places,
+                          [](Answers first) -> Step { return std::move(first.front()); });
     wait.wanted = Wanted::first;
     return wait;
   };
@@ -125,67 +176,67 @@ Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardM
     if (!view) return std::move(home);
     const Places others = others_of(*view, shards);
     if (others.empty()) return std::move(home);
-    Plan rest = to_shard(request, others.front());
-    rest.parts = parts_at(request, others);
-    rest.join = [view = *view](Answers told) -> Step {
+    return to_places(request, others, [view = *view](Answers told) -> Step {
       if (auto failure = failure_among(told)) return *std::move(failure);
       Result<Step> whole = json::as_answer(add_partitions(view, told));
       return whole ? *std::move(whole) : Step(problem(whole.error()));
-    };
-    return rest;
+    });
   };
   return plan;
 }
 
 Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map) {
-  const auto remove_home = [request, home = map.home_of(queue)] { return to_shard(request, home); };
   Plan look = to_shard(as_get(request, request.target), map.home_of(queue));
-  look.join = [request = std::move(request), remove_home,
-               shards = map.shards](Answers answers) -> Step {
-    const auto view = json::parse_queue(answers.front().body);
-    if (!is_success(answers.front()) || !view) return std::move(answers.front());
-    const Places others = others_of(*view, shards);
-    if (others.empty()) return remove_home();
-    Plan look_on = to_shard(request, others.front());
-    look_on.parts = parts_at(as_get(request, request.target), others);
-    look_on.join = [request, remove_home, others, sum = *view](Answers told) mutable -> Step {
+  Removal removal{.request = std::move(request), .home = map.home_of(queue)};
+  look.join = [removal = std::move(removal), shards = map.shards](Answers answers) mutable -> Step {
+    net::HttpResponse& home = answers.front();
+    const auto view = json::parse_queue(home.body);
+    if (home.status == 404) {
+      // A removal may have stopped right after its home.
+      for (ShardNumber shard = 0; shard < shards; ++shard) {
+        if (shard != removal.home) removal.others.push_back(shard);
+      }
+      return remove_rest(removal, std::move(home));
+    }
+    if (!is_success(home) || !view) return std::move(home);
+    removal.others = others_of(*view, shards);
+    if (removal.others.empty()) return to_shard(removal.request, removal.home);
+    const net::HttpRequest get = as_get(removal.request, removal.request.target);
+    return to_places(get, removal.others, [removal, sum = *view](Answers told) mutable -> Step {
       if (auto failure = failure_among(told)) return *std::move(failure);
       for (const net::HttpResponse& answer : told) {
         const auto other = json::parse_queue(answer.body);
         if (is_success(answer) && other) add_partition(sum, *other);
       }
-      if (has_tasks(sum.stats)) {
-        return problem(
-            {ErrorCode::conflict, "the queue has tasks: purge it, or let them end", "queue"});
-      }
-      Plan remove = to_shard(request, others.front());
-      remove.parts = parts_at(request, others);
-      remove.join = [remove_home](Answers removed) -> Step {
-        if (auto failure = failure_among(removed)) return *std::move(failure);
-        return remove_home();
-      };
-      return remove;
-    };
-    return look_on;
+      if (!has_tasks(sum.stats)) return remove_others(removal);
+      return problem(
+          {ErrorCode::conflict, "the queue has tasks: purge it, or let them end", "queue"});
+    });
   };
   return look;
 }
 
 Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map) {
-  const Places places = map.places_of(queue);
-  Plan plan = to_shard(request, places.front());
-  if (places.size() == 1) return plan;
-  plan.parts = parts_at(request, places);
-  plan.join = [](Answers answers) -> Step {
-    if (auto failure = failure_among(answers)) return *std::move(failure);
-    if (!is_success(answers.front())) return std::move(answers.front());  // there is no such queue
-    std::uint64_t sum = 0;
-    for (const net::HttpResponse& answer : answers) {
-      if (is_success(answer)) sum += json::parse_count(answer.body).value_or(0);
-    }
-    return joined(answers, json::render_count(sum));
+  const ShardNumber home = map.home_of(queue);
+  const std::string_view path =
+      std::string_view(request.target).substr(0, request.target.find('?'));
+  Plan look = to_shard(as_get(request, std::string(path.substr(0, path.rfind('/')))), home);
+  look.join = [request = std::move(request), home, shards = map.shards](Answers answers) -> Step {
+    const auto view = json::parse_queue(answers.front().body);
+    if (!is_success(answers.front()) || !view) return std::move(answers.front());
+    Places places = others_of(*view, shards);
+    if (places.empty()) return to_shard(request, home);
+    places.insert(places.begin(), home);
+    return to_places(request, places, [](Answers swept) -> Step {
+      if (auto failure = failure_among(swept)) return *std::move(failure);
+      std::uint64_t sum = 0;
+      for (const net::HttpResponse& answer : swept) {
+        if (is_success(answer)) sum += json::parse_count(answer.body).value_or(0);
+      }
+      return joined(swept, json::render_count(sum));
+    });
   };
-  return plan;
+  return look;
 }
 
 Plan plan_lease(net::HttpRequest request, const std::string& queue, const ShardMap& map,
@@ -194,7 +245,7 @@ Plan plan_lease(net::HttpRequest request, const std::string& queue, const ShardM
   const auto call = json::parse_lease(queue, request.body);
   if (places.size() == 1 || !call) return to_shard(std::move(request), places.front());
   const auto first = static_cast<std::ptrdiff_t>(turn % places.size());
-  std::ranges::rotate(places, places.begin() + first);
+  std::rotate(places.begin(), places.begin() + first, places.end());
   net::HttpRequest at_once = with_body(request, without_wait(request.body));
   return ask_next({.request = std::move(request),
                    .at_once = std::move(at_once),

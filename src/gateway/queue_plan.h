@@ -16,9 +16,11 @@ namespace detent::gateway {
 
 /// `GET` and `PATCH /v1/queues/{queue}`, and `…/pause` and `…/resume`: all answer with the queue.
 Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
-/// `DELETE /v1/queues/{queue}`: removes nothing while there is a task in any partition.
+/// `DELETE /v1/queues/{queue}`: removes nothing while there is a task in any partition. A put may
+/// come between: then it says what is to be done (409). Sent again it goes on where it stopped,
+/// also when only the home is gone: then every other shard is asked for a partition that was left.
 Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
-/// `POST /v1/queues/{queue}/purge` and `/redrive`.
+/// `POST /v1/queues/{queue}/purge` and `/redrive`: the home is asked first how many there are.
 Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
 /// `POST /v1/queues/{queue}/lease`. The partitions are asked one after the other, from another one
 /// each time (`turn`), until one has tasks, which are the answer. When none has, and the worker

@@ -123,7 +123,7 @@ TEST(QueuePlan, AQueueIsRemovedOnceAllItsPartitionsAreEmptyAndItsHomeLast) {
       return ok_json(json::render_queue(view));
     });
     EXPECT_EQ(empty.answer.status, 200);
-    EXPECT_EQ(removed, (Shards{7, 0, 6}));
+    EXPECT_EQ(removed, (Shards{7, 0, 6, 7, 0})) << "and what was made again meanwhile";
   }
 }
 
@@ -140,14 +140,35 @@ TEST(QueuePlan, AHomeIsNotRemovedBeforeItsPartitions) {
   EXPECT_EQ(shards_of(done.rounds.back()), (Shards{7, 0}));
 }
 
-TEST(QueuePlan, APurgeIsOfAllPartitionsAndCountsThem) {
-  for (const char* verb : {"/purge", "/redrive"}) {
-    const CarriedOut done =
-        carry_out(post("/v1/queues/" + kHot + verb, ""), kMap,
-                  [](const Part& part) { return ok_json(json::render_count(part.shard)); });
-    EXPECT_EQ(shards_of(done.rounds.at(0)), (Shards{6, 7, 0}));
-    EXPECT_EQ(json::parse_count(done.answer.body).value(), 13u);
+TEST(QueuePlan, APurgeIsOfAllPartitionsThatTheHomeSaysAndCountsThem) {
+  for (const ShardMap& map : {kMap, kUnaware}) {
+    for (const char* verb : {"/purge", "/redrive?"}) {
+      const CarriedOut done =
+          carry_out(post("/v1/queues/" + kHot + verb, "{}"), map, [](const Part& part) {
+            const bool is_look = part.request.method == "GET";
+            return is_look ? show(part) : ok_json(json::render_count(part.shard));
+          });
+      ASSERT_EQ(done.rounds.size(), 2u);
+      EXPECT_EQ(shards_of(done.rounds[0]), Shards{6});
+      EXPECT_EQ(done.rounds[0][0].request.target, "/v1/queues/" + kHot);
+      EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0}));
+      EXPECT_EQ(done.rounds[1][1].request.target, "/v1/queues/" + kHot + verb);
+      EXPECT_EQ(json::parse_count(done.answer.body).value(), 13u);
+    }
   }
+}
+
+TEST(QueuePlan, APurgeOfAQueueThatIsNotThereOrNotDividedIsItsHomes) {
+  const net::HttpRequest purge = post("/v1/queues/" + kHot + "/purge", "");
+  const CarriedOut none = carry_out(purge, kMap, [](const Part&) { return not_there(); });
+  EXPECT_EQ(none.rounds.size(), 1u);
+  EXPECT_EQ(none.answer.status, 404);
+  const CarriedOut plain = carry_out(purge, kUnaware, [](const Part& part) {
+    if (part.request.method == "POST") return net::HttpResponse{.status = 403, .body = "{}"};
+    return ok_json(json::render_queue({.stats = {.queue = kHot}, .settings = {}}));
+  });
+  EXPECT_EQ(shards_of(plain.rounds.at(1)), Shards{6});
+  EXPECT_EQ(plain.answer.status, 403);
 }
 
 // ---- tasks ----
@@ -212,6 +233,14 @@ TEST(QueuePlan, AListOfAQueueWithPartitionsIsOfAllShards) {
   EXPECT_EQ(done.answer.body, R"({"tasks":[],"cursor":null})");
 }
 
+TEST(QueuePlan, ANodeThatHasNotHeardOfPartitionsListsTheFirstAndAsksForItsKeys) {
+  for (const std::string& target : {"/v1/tasks?queue=" + kHot, "/v1/queues/" + kHot + "/keys/k1"}) {
+    const CarriedOut done =
+        carry_out(get(target), kUnaware, [](const Part&) { return not_there(); });
+    EXPECT_EQ(shards_of(done.rounds.at(0)), Shards{6}) << target;
+  }
+}
+
 TEST(QueuePlan, PartitionsAreOneQueueInListsAndFigures) {
   const CarriedOut listed = carry_out(get("/v1/queues"), kMap, [](const Part& part) {
     const bool has_it = part.shard > 5 || part.shard == 0;
@@ -237,29 +266,64 @@ TEST(QueuePlan, PartitionsAreOneQueueInListsAndFigures) {
   EXPECT_EQ(sum.queues[0].leased, 4u);
 }
 
-TEST(QueuePlan, ARestoreMakesAllPartitionsAndPutsTasksWhereTheirIdsSay) {
-  std::string body;
-  json::append_dump_line(body, json::DumpedQueue{.queue = kHot, .settings = {.partitions = 3}});
-  for (const ShardNumber shard : {7u, 1u}) {
-    json::append_dump_line(body, Task{.id = TaskId{256}.on_shard(shard), .queue = kHot});
-  }
-  const CarriedOut done = carry_out(post("/v1/restore", body), kUnaware,
-                                    [](const Part&) { return ok_json(json::render_restored({})); });
-  ASSERT_EQ(done.rounds.size(), 2u);
+std::string task_on(ShardNumber shard) {
+  std::string text;
+  json::append_dump_line(text, Task{.id = TaskId{256}.on_shard(shard), .queue = kHot});
+  return text;
+}
+
+TEST(QueuePlan, ARestoreMakesAQueueWithPartitionsHomeFirstAndCountsItOnce) {
+  std::string hot;
+  json::append_dump_line(hot, json::DumpedQueue{.queue = kHot, .settings = {.partitions = 3}});
+  std::string plain;
+  json::append_dump_line(plain, json::DumpedQueue{.queue = queue_of(7, kShards), .settings = {}});
+  const net::HttpRequest restore = post("/v1/restore", hot + plain + task_on(7));
+  const CarriedOut done = carry_out(restore, kUnaware, [&](const Part& part) {
+    const bool makes = part.request.body.find("\"queue\":{") != std::string::npos;
+    json::RestoreAnswer answer;
+    answer.queues = makes ? 1 : 0;
+    if (!makes || part.request.body != hot) {
+      answer.errors.push_back({2, {ErrorCode::invalid_argument, "wrong", "task"}});
+    }
+    return ok_json(json::render_restored(answer));
+  });
+  ASSERT_EQ(done.rounds.size(), 3u);
   EXPECT_EQ(shards_of(done.rounds[0]), Shards{6}) << "its home first";
-  EXPECT_EQ(done.rounds[0][0].request.body.find("\"task\""), std::string::npos);
-  EXPECT_EQ(shards_of(done.rounds[1]), (Shards{0, 6, 7}));
-  EXPECT_NE(done.rounds[1][2].request.body.find("\"task\""), std::string::npos);
+  EXPECT_EQ(shards_of(done.rounds[1]), (Shards{0, 7}));
+  for (const std::size_t round : {0u, 1u}) EXPECT_EQ(done.rounds[round][0].request.body, hot);
+  EXPECT_EQ(shards_of(done.rounds[2]), Shards{7});
+  EXPECT_EQ(done.rounds[2][0].request.body, plain + task_on(7));
   const json::RestoreAnswer answer = json::parse_restored(done.answer.body).value();
+  EXPECT_EQ(answer.queues, 2u);
   ASSERT_EQ(answer.errors.size(), 1u);
   EXPECT_EQ(answer.errors[0].line, 3u);
-  const CarriedOut refused = carry_out(post("/v1/restore", body), kUnaware, [](const Part&) {
-    json::RestoreAnswer other;
-    other.errors.push_back({1, {ErrorCode::conflict, "another number", "queue"}});
-    return ok_json(json::render_restored(other));
+  for (const ShardNumber refuses : {6u, 7u}) {
+    const CarriedOut refused = carry_out(restore, kUnaware, [refuses](const Part& part) {
+      json::RestoreAnswer other;
+      if (part.shard == refuses) {
+        other.errors.push_back({1, {ErrorCode::conflict, "another number", "queue"}});
+      }
+      return ok_json(json::render_restored(other));
+    });
+    EXPECT_EQ(refused.rounds.size(), std::size_t{refuses} - 5) << "nowhere else";
+    EXPECT_EQ(refused.answer.status, 409);
+  }
+}
+
+// The queue's line was in an earlier call, and this node has not heard of it.
+TEST(QueuePlan, ACallWithTasksOnlyPutsThemWhereTheirIdsSay) {
+  const net::HttpRequest restore = post("/v1/restore", task_on(0) + task_on(7) + task_on(8));
+  const CarriedOut done = carry_out(restore, kUnaware, [](const Part&) {
+    return ok_json(json::render_restored({.restored = 1}));
   });
-  EXPECT_EQ(refused.rounds.size(), 1u);
-  EXPECT_EQ(refused.answer.status, 409);
+  ASSERT_EQ(done.rounds.size(), 1u);
+  ASSERT_EQ(shards_of(done.rounds[0]), (Shards{0, 7}));
+  EXPECT_EQ(done.rounds[0][1].request.body, task_on(7));
+  const json::RestoreAnswer answer = json::parse_restored(done.answer.body).value();
+  EXPECT_EQ(answer.restored, 2u);
+  ASSERT_EQ(answer.errors.size(), 1u) << "of the shard that there is not";
+  EXPECT_EQ(answer.errors[0].line, 3u);
+  EXPECT_EQ(answer.errors[0].error.field, "task.id");
 }
 
 // ---- lease ----

@@ -1,12 +1,14 @@
 // What a request to a cluster asks of which shard, and how the answers become one.
 //
-// A shard is all that a few queues have: their tasks, leases, keys and schedules. Whatever names a
-// queue, a task (its id carries the shard) or a lease (its number does) is for one shard, and goes
-// there as it came. What names several, a batch, is taken apart, and its results are put back into
-// the order asked for. What asks about everything goes to every shard, and the answers are added up
-// or merged. All of it is HTTP requests and answers in, and HTTP requests and answers out: a shard
-// answers as a server of its own would, so it does all checks, access too, and a request that makes
-// no sense goes to some shard as it came, which says what is wrong with it.
+// A shard is all that a few queues have: their tasks, leases, keys and schedules. What names a task
+// (its id carries the shard), a lease (its number does) or a key is for one shard, and goes there
+// as it came. So is what names a queue, unless that has partitions, which are on several
+// (shard_map.h): then a task goes to one of them, and what is about all of it to each. What names
+// several, a batch, is taken apart, and its results are put back into the order asked for. What
+// asks about everything goes to every shard, and the answers are added up or merged. All of it is
+// HTTP requests and answers in, and HTTP requests and answers out: a shard answers as a server of
+// its own would, so it does all checks, access too, and a request that makes no sense goes to some
+// shard as it came, which says what is wrong with it.
 //
 // Pure: who serves a shard, and how a request gets there, is for others (server/).
 #pragma once
