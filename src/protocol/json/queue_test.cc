@@ -185,7 +185,8 @@ TEST(Queue, ASinkTakesThePlaceOfAWebhookAndIsTakenAwayByItsOwnNameOnly) {
   EXPECT_EQ(patch_of(R"("webhook":"http://a")").applied_to(sink), webhook);
   EXPECT_EQ(patch_of(R"("webhook":"http://a","sink":null)").applied_to(sink), webhook);
   const std::string body = render_queue(example_view(sink));
-  EXPECT_NE(body.find(R"("webhook":null,"sink":"events"})"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("webhook":null,"sink":"events","partitions":1})"), std::string::npos)
+      << body;
   EXPECT_EQ(parse_queue(body)->settings, sink);
 }
 
