@@ -172,6 +172,7 @@ Result<TaskSnapshot> Engine::get(TaskId id) {
 
 Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key) {
   if (stopped_by()) return *stopped_by();
+  TRY(expect_here(queue, key));  // elsewhere it may stand for a task
   ASSIGN_OR_RETURN(const Queue* const known, queues_.known(queue));
   ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
                    records_.keys().find(known->record.number, key, time_.wall_now()));

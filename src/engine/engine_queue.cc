@@ -83,6 +83,7 @@ Result<void> Engine::remove_queue(const std::string& name) {
 Result<void> Engine::pause_for(const std::string& name, milliseconds length) {
   if (stopped_by()) return *stopped_by();
   TRY(validate(ScheduleRequest{.queue = name, .due = length}));
+  TRY(expect_here(name, ""));
   Queue& queue = queues_.queue_of(name);
   if (queue.record.number == 0) queues_.note_change(queue);
   queue.pause = length;

@@ -46,12 +46,18 @@ TEST_F(EngineQueue, AnEngineTakesOnlyWhatIsItsOwnOfAQueue) {
   };
   EXPECT_EQ(error_of("q", ""), ErrorCode::unavailable) << "not divided, as far as is known here";
   EXPECT_EQ(engine_->set_queue("q", {.paused = true}).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(engine_->pause_for("q", 1min).error().code, ErrorCode::unavailable);
   EXPECT_EQ(engine_->queue("q").error().code, ErrorCode::not_found);
   set("q", {.partitions = 2});
   EXPECT_EQ(error_of("q", ""), ErrorCode{});
   EXPECT_EQ(error_of("q", "b1"), ErrorCode{});
   EXPECT_EQ(error_of("q", "a1"), ErrorCode::unavailable);
   EXPECT_EQ(error_of("home", "a1"), ErrorCode{});
+  EXPECT_TRUE(engine_->id_of_key("q", "b1"));
+  EXPECT_EQ(engine_->id_of_key("q", "b2").error().code, ErrorCode::not_found);
+  EXPECT_EQ(engine_->id_of_key("q", "a1").error().code, ErrorCode::unavailable)
+      << "it may be there";
+  EXPECT_TRUE(engine_->pause_for("q", 1min));
   const Task task{.id = {std::uint64_t{700} << TaskId::kShardBits}, .queue = "r"};
   EXPECT_EQ(engine_->restore(task).error().field, "id");
   settle();

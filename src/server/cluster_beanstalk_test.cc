@@ -88,6 +88,25 @@ TEST_F(ClusterBeanstalk, AReserveTakesTheMostUrgentWhicheverNodeHasIt) {
   }
 }
 
+TEST_F(ClusterBeanstalk, WhoWaitedBeforeAQueueWasDividedGetsAJobOfAnyPartition) {
+  settle();
+  BeanstalkClient worker = connect(b_);
+  worker.ask("watch hot");
+  worker.ask("ignore default");
+  worker.send("reserve");
+  while (a_.send("GET", "/v1/stats?queues=0").body.find(R"("waiting_workers":1,)") ==
+         std::string::npos) {
+  }
+  ASSERT_EQ(a_.ask("PATCH", "/v1/queues/hot", R"({"partitions":4})").status, 200);
+  world_.set_partitioned({{"hot", 4}});
+  const ShardMap map{.shards = kShards, .partitioned = {{"hot", 4}}};
+  std::string key = "k";
+  while (map.place_of("hot", key, 0) == map.home_of("hot")) key += "k";
+  const std::string task = R"({"queue":"hot","payload":1,"key":")" + key + "\"}";
+  ASSERT_EQ(a_.ask("POST", "/v1/tasks", task).status, 201);
+  EXPECT_TRUE(worker.read().starts_with("RESERVED "));
+}
+
 TEST_F(ClusterBeanstalk, WhoWaitsAtSeveralNodesIsServedOnceAndTheOthersLetItGo) {
   settle();
   const std::string here = queue_of(b_, true);

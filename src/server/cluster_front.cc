@@ -11,6 +11,7 @@
 #include "detent/check.h"
 #include "net/local_exchange.h"
 #include "protocol/json/json_writer.h"
+#include "protocol/json/queue_parser.h"
 #include "server/http_reply.h"
 
 namespace detent::server {
@@ -103,7 +104,8 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
       ask(std::move(*plan));
       return true;
     }
-    if (after_ == AfterAnswer::look_again) front_.on_stray_();
+    const auto& whole = std::get<net::HttpResponse>(next);
+    if (after_ == AfterAnswer::look_again) front_.note_change(whole);
     return responder_.offer(std::get<net::HttpResponse>(std::move(next)));
   }
 
@@ -310,6 +312,24 @@ void ClusterFront::update(ClusterMap map) {
     return it != addresses.end() && it->second == address;
   };
   peers_.update(has_shard, [&](const std::string& address) { return alive.contains(address); });
+}
+
+/// Of a request that may have changed where a queue is. What the home says of it is known here
+/// before the client reads it; the rest the next look shows.
+void ClusterFront::note_change(const net::HttpResponse& answer) {
+  const auto view = json::parse_queue(answer.body);
+  if (answer.status == 200 && view) {
+    const MutexLock lock(mutex_);
+    ShardMap map = *shard_map_;
+    map.partitioned.erase(view->stats.queue);
+    if (view->settings.partitions > 1) {
+      map.partitioned[view->stats.queue] = view->settings.partitions;
+    }
+    if (map.partitioned != shard_map_->partitioned) {
+      shard_map_ = std::make_shared<const ShardMap>(std::move(map));
+    }
+  }
+  on_stray_();
 }
 
 bool ClusterFront::is_sure_of(const ShardLease& lease) const {

@@ -89,6 +89,7 @@ class ClusterFront {
                     net::HttpRequest request, net::Responder responder);
   void answer_peer(net::HttpRequest request, net::Responder responder);
   void answer_ready(const net::Responder& responder) const;
+  void note_change(const net::HttpResponse& answer) DETENT_EXCLUDES(mutex_);
   bool is_sure_of(const ShardLease& lease) const DETENT_EXCLUDES(mutex_);
   std::optional<std::string> node_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
   /// Where another node serves it; nothing when nobody does, as far as is known.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "protocol/json/answer_parser.h"
+#include "protocol/json/queue_renderer.h"
 #include "server/one_shard_fixture.h"
 #include "server/shard_jobs.h"
 
@@ -316,6 +317,30 @@ TEST_F(ClusterFrontTest, AWaitOfAnotherNodesWorkerIsEndedByItsName) {
   expect_free();
 }
 
+TEST_F(ClusterFrontTest, AnEndThatOvertakesItsWaitEndsIt) {
+  serve();
+  const net::HttpHeaders of_node{{"detent-cluster", "s"},
+                                 {"detent-shard", "0"},
+                                 {"detent-host", "localhost"},
+                                 {"detent-call", "b-1"}};
+  Client end;
+  end.ask(front_,
+          {.method = "POST", .target = "/v1/cluster/end-wait", .headers = of_node, .body = ""});
+  EXPECT_EQ(end.answer().status, 200);
+  net::HttpRequest request = lease_request();
+  request.headers = of_node;
+  Client worker;
+  worker.ask(front_, request);
+  EXPECT_EQ(worker.answer().body, R"({"tasks":[]})");
+  Client next;
+  next.ask(front_, std::move(request));
+  await_worker();
+  EXPECT_FALSE(next.is_answered()) << "an end is of one wait";
+  next.go_away();
+  put_task();
+  expect_free();
+}
+
 /// Keeps the engine of a shard busy until it is let go.
 class Hang {
  public:
@@ -446,6 +471,24 @@ TEST_F(PartitionedFrontTest, AfterAChangeOfAQueueTheNodeLooksAgain) {
   caller_.answer(0, {.status = 409, .body = "{}"});
   EXPECT_EQ(client.answer().status, 409);
   EXPECT_EQ(strays_, 1);
+}
+
+TEST_F(PartitionedFrontTest, WhoDividedAQueueFindsItDividedAtOnce) {
+  Client client;
+  client.ask(
+      wide_,
+      {.method = "PATCH", .target = "/v1/queues/r", .headers = {}, .body = R"({"partitions":2})"});
+  const QueueView view{.stats = {.queue = "r"}, .settings = {.partitions = 2}};
+  for (std::size_t call = 0; call < 2; ++call) {
+    ASSERT_EQ(caller_.calls.size(), call + 1);
+    caller_.answer(call, {.status = 200, .body = json::render_queue(view)});
+  }
+  EXPECT_EQ(client.answer().status, 200);
+  EXPECT_EQ(strays_, 1);
+  EXPECT_EQ(wide_.shard_map()->partitions_of("r"), 2u);
+  EXPECT_EQ(wide_.shard_map()->partitions_of("q"), 2u) << "the other is as it was";
+  update("10.0.0.3:7070");
+  EXPECT_EQ(wide_.shard_map()->partitions_of("r"), 1u) << "as the table says";
 }
 
 }  // namespace

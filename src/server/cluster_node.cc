@@ -252,7 +252,7 @@ void ClusterNode::look() {
   has_strayed_.store(false, std::memory_order_relaxed);
   Result<std::vector<ShardOwner>> owners = table_->owners();
   const Result<std::vector<QueuePartitions>> partitioned = table_->partitioned();
-  if (owners && partitioned) {  // or both as they were: without the second no owner is asked
+  if (owners && partitioned) {  // or both as they were: else the map would send keys to the home
     owners_ = *std::move(owners);
     partitioned_ = as_homes_say(*partitioned, table_->shards());
   }

@@ -278,7 +278,7 @@ class PartitionsTest : public ClusterNodeTest {
     std::set<ShardNumber> shards;
     for (int i = 0; i < count; ++i) {
       const net::HttpResponse made = node.ask("POST", "/v1/tasks", task);
-      shards.insert(shard_of_task(json::parse_task(made.body).value().task.id));
+      shards.insert(shard_of_task(json::parse_accepted(made.body).value().id));
     }
     return shards;
   }
@@ -295,11 +295,11 @@ TEST_F(PartitionsTest, AQueueIsSpreadOverItsShardsAndSeenAsOne) {
     TestNode& other = i % 2 == 0 ? b_ : a_;
     const net::HttpResponse made = one.ask("POST", "/v1/tasks", keyed(i));
     ASSERT_EQ(made.status, 201);
-    const TaskId id = json::parse_task(made.body).value().task.id;
+    const TaskId id = json::parse_accepted(made.body).value().id;
     shards.insert(shard_of_task(id));
     const net::HttpResponse again = other.ask("POST", "/v1/tasks", keyed(i));
     EXPECT_EQ(again.status, 200) << "a key stands for one task";
-    EXPECT_EQ(json::parse_task(again.body).value().task.id, id);
+    EXPECT_EQ(json::parse_accepted(again.body).value().id, id);
     const std::string by_key = std::string(kHot) + "/keys/k" + std::to_string(i);
     EXPECT_EQ(json::parse_task(other.ask("GET", by_key).body).value().task.id, id);
   }
@@ -352,7 +352,7 @@ TEST_F(PartitionsTest, AWorkerThatWaitsGetsATaskOfWhicheverPartition) {
         });
     const net::HttpResponse made = a_.ask("POST", "/v1/tasks", R"({"queue":"hot","payload":1})");
     const json::LeasedTaskAnswer task = lease_of(leased.get());
-    EXPECT_EQ(task.id, json::parse_task(made.body).value().task.id);
+    EXPECT_EQ(task.id, json::parse_accepted(made.body).value().id);
     EXPECT_EQ(task.attempt, 1u);
     b_.ask("POST", "/v1/leases/complete", R"({"leases":[")" + task.lease + R"("]})");
   }
@@ -366,6 +366,8 @@ TEST_F(PartitionsTest, ANodeThatHasNotHeardOfThemMakesNoKeyTwice) {
     const int status = b_.send("POST", "/v1/tasks", keyed(i)).status;
     EXPECT_TRUE(status == 201 || status == 503) << status;
     made += status == 201 ? 1 : 0;
+    const std::string by_key = std::string(kHot) + "/keys/k" + std::to_string(i);
+    EXPECT_EQ(b_.send("GET", by_key).status, status == 201 ? 200 : 503) << "it may be elsewhere";
   }
   EXPECT_GT(made, 0);
   EXPECT_LT(made, 20);

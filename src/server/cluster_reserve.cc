@@ -1,6 +1,7 @@
 #include "server/cluster_reserve.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "detent/check.h"
@@ -11,13 +12,25 @@ using std::chrono::milliseconds;
 
 ClusterReserve::ClusterReserve(SessionShards shards, Options options, Events events)
     : shards_(shards),
+      queues_(std::move(options.queues)),
       until_(options.until),
       may_wait_(options.may_wait),
-      events_(std::move(events)) {
-  DETENT_CHECK(!options.queues.empty());
-  for (auto& [shard, queues] : options.queues) {
-    parts_.push_back({.shard = shard, .queues = std::move(queues)});
+      events_(std::move(events)),
+      map_(shards_.map()),
+      parts_(parts_now()) {
+  DETENT_CHECK(!queues_.empty());
+}
+
+std::vector<ClusterReserve::Part> ClusterReserve::parts_now() const {
+  std::map<ShardNumber, std::vector<std::string>> by_shard;
+  for (const std::string& queue : queues_) {
+    for (const ShardNumber shard : map_->places_of(queue)) by_shard[shard].push_back(queue);
   }
+  std::vector<Part> parts;
+  for (auto& [shard, queues] : by_shard) {
+    parts.push_back({.shard = shard, .queues = std::move(queues)});
+  }
+  return parts;
 }
 
 void ClusterReserve::start(Engine& engine) {
@@ -66,9 +79,37 @@ void ClusterReserve::wait_or_end(Engine& engine) {
 void ClusterReserve::wait(Engine& engine) {
   is_waiting_ = true;
   events_.on_wait();
-  timer_ = shards_.after(engine, time_left(), [self = shared_from_this()](Engine& later) {
-    if (!self->is_over_) self->end(later, std::nullopt);
-  });
+  keep_watch(engine);
+  for (std::size_t i = 0; i < parts_.size(); ++i) take(i, kLongestTake);
+}
+
+/// Until its time is over. A timer that ends long before it should is one of a node that stops.
+void ClusterReserve::keep_watch(Engine& engine) {
+  const milliseconds period = std::min(time_left(), kMapPeriod);
+  timer_ = shards_.after(
+      engine, period, [self = shared_from_this(), begun_at = shards_.now(), period](Engine& later) {
+        if (self->is_over_) return;
+        const bool is_stopped = self->shards_.now() - begun_at < period / 2;
+        if (is_stopped || self->time_left() == milliseconds{0}) {
+          return self->end(later, std::nullopt);
+        }
+        self->follow_queues();
+        self->keep_watch(later);
+      });
+}
+
+void ClusterReserve::follow_queues() {
+  std::shared_ptr<const ShardMap> map = shards_.map();
+  if (map == map_) return;
+  map_ = std::move(map);
+  std::vector<Part> parts = parts_now();
+  const auto is_same = [](const Part& one, const Part& other) {
+    return one.shard == other.shard && one.queues == other.queues;
+  };
+  if (std::ranges::equal(parts, parts_, is_same)) return;
+  ++moves_;
+  end_takes();
+  parts_ = std::move(parts);
   for (std::size_t i = 0; i < parts_.size(); ++i) take(i, kLongestTake);
 }
 
@@ -77,9 +118,13 @@ void ClusterReserve::take(std::size_t part, milliseconds wait) {
   of.take = shards_.next_number();
   shards_.ask(of.shard,
               {.kind = ShardAsk::Kind::take, .queues = of.queues, .wait = wait, .number = *of.take},
-              [self = shared_from_this(), part, shard = of.shard, asked_at = shards_.now()](
-                  Engine& engine, std::optional<ShardAnswer> answer) {
-                if (!self->is_over_) return self->took(engine, part, asked_at, std::move(answer));
+              [self = shared_from_this(), number = *of.take, shard = of.shard,
+               asked_at = shards_.now()](Engine& engine, std::optional<ShardAnswer> answer) {
+                const auto asked = std::ranges::find(self->parts_, number, &Part::take);
+                if (asked != self->parts_.end()) {
+                  const auto index = static_cast<std::size_t>(asked - self->parts_.begin());
+                  return self->took(engine, index, asked_at, std::move(answer));
+                }
                 if (!answer || answer->answers.empty()) return;
                 self->shards_.give_back(shard, {answer->answers.front().taken.token});
               });
@@ -103,8 +148,9 @@ void ClusterReserve::take_again(Engine& engine, std::size_t part, MonotonicTime 
     return take(part, kLongestTake);
   }
   shards_.after(engine, std::exchange(pause, std::min(pause * 2, kLongestAwayPause)),
-                [self = shared_from_this(), part](Engine&) {
-                  if (!self->is_over_) self->take(part, kLongestTake);
+                [self = shared_from_this(), part, moves = moves_](Engine&) {
+                  const bool is_wanted = !self->is_over_ && moves == self->moves_;
+                  if (is_wanted) self->take(part, kLongestTake);
                 });
 }
 
@@ -117,14 +163,20 @@ void ClusterReserve::abandon(Engine& engine) {
   if (!is_over_) end(engine, std::nullopt);
 }
 
+/// Nobody waits for them any more: what they get yet is given back.
+void ClusterReserve::end_takes() {
+  for (Part& part : parts_) {
+    if (!part.take) continue;
+    shards_.ask(part.shard,
+                {.kind = ShardAsk::Kind::end_take, .number = *std::exchange(part.take, {})},
+                [](Engine&, const std::optional<ShardAnswer>&) {});
+  }
+}
+
 void ClusterReserve::end(Engine& engine, std::optional<JobAnswer> got) {
   is_over_ = true;
   if (is_waiting_) engine.abandon_wait(timer_);
-  for (const Part& part : parts_) {
-    if (!part.take) continue;
-    shards_.ask(part.shard, {.kind = ShardAsk::Kind::end_take, .number = *part.take},
-                [](Engine&, const std::optional<ShardAnswer>&) {});
-  }
+  end_takes();
   const std::shared_ptr<ClusterReserve> kept = shared_from_this();  // who is told may let it go
   Events events = std::exchange(events_, {});
   events.on_end(engine, std::move(got));

@@ -4,13 +4,13 @@
 // hand out, and takes the most urgent; when none has a job it waits at all of them at once, the
 // first that gives one wins, the others are told, and what still comes is given back at once.
 // Nothing is asked again and again: a wait lasts a minute, and is then renewed. A shard that is
-// away is asked again after a pause; the wait at the others goes on.
+// away is asked again after a pause; the wait at the others goes on. When a queue has been divided,
+// or made anew, it goes on waiting where the queue is now.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,13 +32,15 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   static constexpr std::chrono::milliseconds kAwayPause{200};
   /// Each time after twice as long, up to this: it may be asked by too many.
   static constexpr std::chrono::milliseconds kLongestAwayPause{5'000};
+  /// Who waits looks so often whether the queues are where they were.
+  static constexpr std::chrono::milliseconds kMapPeriod{1'000};
   /// Who does not wait looks so often when others are faster.
   static constexpr int kMaxLooks = 3;
 
   struct Options {
-    std::map<ShardNumber, std::vector<std::string>> queues;  // by their shard; at least one
-    std::optional<MonotonicTime> until;                      // none: it waits without end
-    bool may_wait = true;                                    // false: as if `until` were now
+    std::vector<std::string> queues;     // at least one
+    std::optional<MonotonicTime> until;  // none: it waits without end
+    bool may_wait = true;                // false: as if `until` were now
   };
   struct Events {
     UniqueFunction<void()> on_wait;  // it begins to wait; once, if at all
@@ -60,15 +62,19 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   struct Part {
     ShardNumber shard = 0;
     std::vector<std::string> queues;
-    std::optional<std::uint64_t> take;
+    std::optional<std::uint64_t> take = {};
     std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
   };
 
+  std::vector<Part> parts_now() const;
   void look();
   void looked(Engine& engine, std::size_t part, const std::optional<ShardAnswer>& answer);
   void wait(Engine& engine);
   void wait_or_end(Engine& engine);
+  void keep_watch(Engine& engine);
+  void follow_queues();
   void take(std::size_t part, std::chrono::milliseconds wait);
+  void end_takes();
   void took(Engine& engine, std::size_t part, MonotonicTime asked_at,
             std::optional<ShardAnswer> answer);
   void take_again(Engine& engine, std::size_t part, MonotonicTime asked_at);
@@ -76,15 +82,18 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   std::chrono::milliseconds time_left() const;
 
   const SessionShards shards_;
+  const std::vector<std::string> queues_;
   const std::optional<MonotonicTime> until_;
   bool may_wait_;
   Events events_;
-  std::vector<Part> parts_;
+  std::shared_ptr<const ShardMap> map_;  // by which the parts are
+  std::vector<Part> parts_;              // not changed before it waits
 
   std::size_t open_ = 0;           // shards that have not told what is next there
   std::optional<ReadyHead> best_;  // of those that have
   std::size_t best_part_ = 0;
   int looks_ = 0;
+  int moves_ = 0;  // how often the parts were changed
   bool is_waiting_ = false;
   bool is_over_ = false;
   Engine::WaitId timer_ = 0;  // of the wait

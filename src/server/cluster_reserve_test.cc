@@ -38,11 +38,11 @@ class ClusterReserveTest : public ::testing::Test {
   }
   /// Returns when all that was to do is done.
   void settle() const { clock_.await_waiters(1); }
-  /// Begins one over a queue, named as its shard, of each of these. For so long, else without end.
+  /// Begins one over a queue of each of these. For so long, else without end.
   std::future<Got> reserve(const std::vector<ShardNumber>& shards,
                            std::optional<std::chrono::milliseconds> timeout = {}) {
     ClusterReserve::Options options;
-    for (const ShardNumber shard : shards) options.queues[shard] = {std::to_string(shard)};
+    for (const ShardNumber shard : shards) options.queues.push_back(queue_of(shard));
     if (timeout) options.until = clock_.now() + *timeout;
     auto ended = std::make_shared<std::promise<Got>>();  // which refuses a second value
     std::future<Got> end = ended->get_future();
@@ -97,7 +97,7 @@ TEST_F(ClusterReserveTest, OverOneShardItWaitsThereWithoutALook) {
   auto end = reserve({2});
   Asked take = shards_.next(Kind::take);
   EXPECT_EQ(take.shard, 2u);
-  EXPECT_EQ(take.ask.queues, (std::vector<std::string>{"2"}));
+  EXPECT_EQ(take.ask.queues, (std::vector<std::string>{queue_of(2)}));
   EXPECT_EQ(take.ask.wait, ClusterReserve::kLongestTake);
   EXPECT_EQ(waits_, 1);
   take.done(job_answer(id_of(2, 5)));
@@ -229,6 +229,73 @@ TEST_F(ClusterReserveTest, AShardThatStaysAwayIsAskedMoreAndMoreSeldom) {
     pause = std::min(pause * 2, ClusterReserve::kLongestAwayPause);
   }
   EXPECT_FALSE(is_over(end));
+}
+
+TEST_F(ClusterReserveTest, WhoWaitsAtTheHomeOfAQueueThatIsDividedGoesOnAtAllOfIt) {
+  auto end = reserve({2});
+  Asked old = shards_.next(Kind::take);
+  shards_.set_partitioned({{"another", 4}});
+  clock_.advance(ClusterReserve::kMapPeriod);
+  EXPECT_FALSE(is_asked()) << "this one is where it was";
+  shards_.set_partitioned({{queue_of(2), 3}});
+  clock_.advance(ClusterReserve::kMapPeriod);
+  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, old.ask.number);
+  auto waiting = takes(3);
+  for (const ShardNumber shard : {2u, 3u, 0u}) {
+    EXPECT_EQ(waiting.at(shard).ask.queues, (std::vector<std::string>{queue_of(2)}));
+    EXPECT_EQ(waiting.at(shard).ask.wait, ClusterReserve::kLongestTake);
+  }
+  old.done(job_answer(id_of(2, 5)));  // it had been on its way
+  const Asked back = shards_.next(Kind::give_back);
+  EXPECT_EQ(back.ask.leases, (std::vector<LeaseToken>{{.epoch = 7, .number = id_of(2, 5)}}));
+  EXPECT_FALSE(is_over(end));
+  waiting.at(0).done(job_answer(id_of(0, 6)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(0, 6));
+  EXPECT_EQ(waits_, 1);
+}
+
+TEST_F(ClusterReserveTest, AShardThatWasAwayIsNotAskedAgainForAQueueThatHasGoneFromIt) {
+  shards_.set_partitioned({{queue_of(2), 2}});
+  auto end = reserve({2});
+  answer_look(2);
+  takes(2).at(3).done(std::nullopt);
+  for (const std::chrono::milliseconds pause : {200ms, 400ms, 800ms}) {
+    settle();
+    clock_.advance(pause);
+    shards_.next(Kind::take).done(std::nullopt);
+  }
+  settle();
+  shards_.set_partitioned({});
+  clock_.advance(ClusterReserve::kMapPeriod);  // before the pause of 1.6 s is over
+  EXPECT_EQ(shards_.next(Kind::end_take).shard, 2u);
+  EXPECT_EQ(shards_.next(Kind::take).shard, 2u);
+  settle();
+  clock_.advance(ClusterReserve::kLongestAwayPause);
+  EXPECT_FALSE(is_asked());
+  EXPECT_FALSE(is_over(end));
+}
+
+TEST_F(ClusterReserveTest, ItsTimeHoldsHoweverOftenItLooksAfterItsQueues) {
+  auto end = reserve({2}, 2'500ms);
+  shards_.next(Kind::take);
+  for (int i = 0; i < 2; ++i) {
+    clock_.advance(ClusterReserve::kMapPeriod);
+    settle();
+  }
+  clock_.advance(499ms);
+  settle();
+  EXPECT_FALSE(is_over(end));
+  clock_.advance(1ms);
+  EXPECT_EQ(end.get(), std::nullopt);
+}
+
+TEST_F(ClusterReserveTest, WhenTheNodeStopsOneThatWaitsIsOver) {
+  auto end = reserve({2});
+  shards_.next(Kind::take);
+  clock_.advance(ClusterReserve::kMapPeriod);
+  settle();
+  on_engine([](Engine& engine) { engine.end_waits(); });
+  EXPECT_EQ(end.get(), std::nullopt);
 }
 
 TEST_F(ClusterReserveTest, WhenWaitsEndOneThatWaitsIsOverAtOnce) {

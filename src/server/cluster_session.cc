@@ -1,6 +1,7 @@
 #include "server/cluster_session.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "cluster/shard_map.h"
@@ -251,16 +252,11 @@ ClusterSession::Step ClusterSession::reserve(Engine& engine, Timeout timeout) {
   return Step::waits;
 }
 
-std::map<ShardNumber, std::vector<std::string>> ClusterSession::queues_watched() const {
-  std::map<ShardNumber, std::vector<std::string>> by_shard;
-  const std::shared_ptr<const ShardMap> map = shards_.map();
-  const auto watch = [&](const std::string& queue) {
-    for (const ShardNumber shard : map->places_of(queue)) by_shard[shard].push_back(queue);
-  };
+std::vector<std::string> ClusterSession::queues_watched() const {
   const LeaseRequest& wanted = client_.wanted();
-  watch(wanted.queue);
-  for (const std::string& queue : wanted.other_queues) watch(queue);
-  return by_shard;
+  std::vector<std::string> queues{wanted.queue};
+  queues.insert(queues.end(), wanted.other_queues.begin(), wanted.other_queues.end());
+  return queues;
 }
 
 void ClusterSession::reserved(Engine& engine, std::optional<JobAnswer> got, Word in_vain) {

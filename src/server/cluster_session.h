@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,7 +80,7 @@ class ClusterSession final : public BeanstalkHandler,
 
   // reserve.
   Step reserve(Engine& engine, Timeout timeout);
-  std::map<ShardNumber, std::vector<std::string>> queues_watched() const;
+  std::vector<std::string> queues_watched() const;
   void reserved(Engine& engine, std::optional<JobAnswer> got, Word in_vain);
 
   void give_all_back();

@@ -35,13 +35,6 @@ class ClusterSessionTest : public ::testing::Test {
   using Asked = PlayedShards::Asked;
 
   BeanstalkClient connect() const { return BeanstalkClient(server_->port()); }
-  /// A queue of that shard.
-  static std::string queue_of(ShardNumber shard) {
-    for (int i = 0;; ++i) {
-      std::string name = "q" + std::to_string(i);
-      if (shard_of_queue(name, kPlayedShards) == shard) return name;
-    }
-  }
   /// A client that watches one queue of each of these shards, and no other.
   BeanstalkClient watching(const std::vector<ShardNumber>& shards) const {
     BeanstalkClient client = connect();

@@ -29,6 +29,9 @@ constexpr std::array<std::string_view, 9> kForShards{"access-control-request-met
 constexpr std::array<std::string_view, 5> kOfTheConnection{
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding"};
 
+/// Ends of waits that have not come are remembered for so many: they are some milliseconds apart.
+constexpr std::size_t kMostEnded = 128;
+
 /// How many calls a node takes from this one: a tenth of its connections is left for what nodes ask
 /// besides.
 std::size_t most_calls_to(const std::string& host) {
@@ -245,9 +248,14 @@ void PeerCalls::update(const HasShard& has_shard, const IsMember& is_member) {
 }
 
 void PeerWaits::keep(std::string name, UniqueFunction<void()> end) {
-  UniqueFunction<void()> replaced;
-  const MutexLock lock(mutex_);
-  replaced = std::exchange(ends_[std::move(name)], std::move(end));
+  {
+    const MutexLock lock(mutex_);
+    if (std::erase(ended_, name) == 0) {
+      ends_.insert_or_assign(std::move(name), std::move(end));
+      return;
+    }
+  }
+  end();
 }
 
 void PeerWaits::forget(const std::string& name) {
@@ -264,7 +272,11 @@ void PeerWaits::end(const std::string& name) {
   {
     const MutexLock lock(mutex_);
     const auto it = ends_.find(name);
-    if (it == ends_.end()) return;
+    if (it == ends_.end()) {  // it has not come, or is over
+      ended_.push_back(name);
+      if (ended_.size() > kMostEnded) ended_.pop_front();
+      return;
+    }
     end = std::move(it->second);
     ends_.erase(it);
   }

@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -108,6 +109,7 @@ class PeerCalls {
 class PeerWaits {
  public:
   /// `end` runs, once, when the other node says that nobody waits; unless forget() was first.
+  /// Before this returns when it has said so: ends come by other connections.
   void keep(std::string name, UniqueFunction<void()> end) DETENT_EXCLUDES(mutex_);
   void forget(const std::string& name) DETENT_EXCLUDES(mutex_);
   void end(const std::string& name) DETENT_EXCLUDES(mutex_);
@@ -115,6 +117,7 @@ class PeerWaits {
  private:
   Mutex mutex_;
   std::unordered_map<std::string, UniqueFunction<void()>> ends_ DETENT_GUARDED_BY(mutex_);
+  std::deque<std::string> ended_ DETENT_GUARDED_BY(mutex_);  // the latest that were not here
 };
 
 void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> names);

@@ -88,6 +88,14 @@ inline ShardAnswer job_answer(std::uint64_t id) {
   return answer;
 }
 
+/// A queue whose home is that shard.
+inline std::string queue_of(ShardNumber shard) {
+  for (int i = 0;; ++i) {
+    std::string name = "q" + std::to_string(i);
+    if (shard_of_queue(name, kPlayedShards) == shard) return name;
+  }
+}
+
 /// The id of a job of that shard.
 inline std::uint64_t id_of(ShardNumber shard, std::uint64_t number) {
   return (number << TaskId::kShardBits) | shard;
