@@ -331,6 +331,7 @@ TEST_F(ClusterFrontTest, AnEndThatOvertakesItsWaitEndsIt) {
   request.headers = of_node;
   Client worker;
   worker.ask(front_, request);
+  EXPECT_TRUE(worker.is_answered());
   EXPECT_EQ(worker.answer().body, R"({"tasks":[]})");
   Client next;
   next.ask(front_, std::move(request));
