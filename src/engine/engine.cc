@@ -183,9 +183,12 @@ Result<TaskId> Engine::id_of_key(const std::string& queue, std::string_view key)
   return record->id;
 }
 
-void Engine::read_ahead(std::span<const TaskId> ids) { records_.read_ahead(ids); }
+void Engine::read_ahead(std::span<const TaskId> ids) {
+  if (!stopped_by()) records_.read_ahead(ids);
+}
 
 void Engine::read_ahead(const std::string& queue, std::span<const std::string> keys) {
+  if (stopped_by()) return;
   const Result<Queue*> known = queues_.known(queue);
   if (!known) return;
   KeyBook& book = records_.keys();

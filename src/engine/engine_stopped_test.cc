@@ -39,6 +39,8 @@ class EngineStopped : public EngineFixture {
   }
 
   void expect_tasks_refused();
+  /// Both; they have nothing to answer.
+  void read_ahead();
   void expect_leases_refused();
   void expect_queues_refused();
   void expect_schedules_refused();
@@ -65,6 +67,11 @@ void EngineStopped::expect_tasks_refused() {
   expect_refused("time_left", engine_->time_left(far_));
   expect_refused("tasks_after", engine_->tasks_after({}, 10));
   expect_refused("forecast", engine_->forecast(1h, 60));
+}
+
+void EngineStopped::read_ahead() {
+  engine_->read_ahead(std::vector{far_, keyed_});
+  engine_->read_ahead("q", std::vector<std::string>{"k"});
 }
 
 void EngineStopped::expect_leases_refused() {
@@ -125,6 +132,7 @@ TEST_F(EngineStopped, RefusesEveryVerbAndAsksItsStoreNothing) {
   EXPECT_EQ(told, std::vector{ErrorCode::unavailable}) << "who waited is told";
   const std::array before{store_->read_count(), store_->write_count()};
   expect_tasks_refused();
+  read_ahead();
   expect_leases_refused();
   expect_queues_refused();
   expect_schedules_refused();
@@ -133,6 +141,18 @@ TEST_F(EngineStopped, RefusesEveryVerbAndAsksItsStoreNothing) {
   EXPECT_FALSE(engine_->turn());
   EXPECT_FALSE(engine_->close());
   EXPECT_EQ((std::array{store_->read_count(), store_->write_count()}), before);
+}
+
+// As between two attempts of EngineThread to open another: what follows is told by the sanitizers,
+// too.
+TEST_F(EngineStopped, ReadsNothingAheadOfAStoreThatIsGone) {
+  fill();
+  fail();
+  store_.reset();
+  memory_store_.reset();
+  read_ahead();
+  expect_tasks_refused();
+  EXPECT_FALSE(engine_->turn());
 }
 
 }  // namespace
