@@ -88,6 +88,7 @@ void EngineThread::run() {
 void EngineThread::run_slice(std::vector<Posted>& posted) {
   Engine& engine = *opened_.engine;
   const bool has_turns = !turns_.empty();
+  staged_before_ = engine.staged();
   auto next = posted.begin();
   MonotonicTime start = clock_.now();
   while (!has_turns && next != posted.end() && !is_over(start)) {
@@ -107,7 +108,8 @@ void EngineThread::run_slice(std::vector<Posted>& posted) {
 
 bool EngineThread::is_over(MonotonicTime slice_start) const {
   const bool is_shared = turns_.queues() > 1 || opened_.engine->has_waits();
-  if (is_shared && opened_.engine->staged() >= kSharedChanges) return true;
+  // Not what the last turn has left: every slice can run a command.
+  if (is_shared && opened_.engine->staged() >= staged_before_ + kSharedChanges) return true;
   const auto slice = std::clamp<MonotonicTime::duration>(
       turn_took_, is_shared ? kSharedSlice : kSlice, kLongestSlice);
   return clock_.now() - slice_start >= slice;

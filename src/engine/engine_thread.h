@@ -5,9 +5,10 @@
 // after one.
 //
 // When they are more than a **slice** of time holds, the rest waits for the turns after it, and is
-// run by queues: one command of each in turn (command_turns.h). Between slices what is due is fired
-// and waiting workers are served. So whoever floods one queue delays the others by a slice and one
-// command, not by the flood. Commands that name no queue are one more among them, in their order.
+// run by queues: one command of each in turn (command_turns.h). So whoever floods one queue delays
+// the others by a slice and one command, not by the flood. Commands that name no queue are one more
+// among them, in their order. After each command what has become due goes to workers that wait;
+// leases that ran out, webhooks and the store have their turn between slices.
 //
 // When the store fails nothing more is acknowledged: what the failed write was for is answered
 // `unavailable`, as everything after it. The thread then closes the store and opens it again, once
@@ -65,15 +66,15 @@ class EngineThread {
   /// An idle engine wakes so often to look whether the wall clock was stepped, and a failed one to
   /// open its store again.
   static constexpr std::chrono::seconds kLongestSleep{1};
-  /// How long commands are run before the engine looks at what is due, give or take the last of
-  /// them: while workers wait, or commands for several queues do; and in any case. No less than the
-  /// turn before took for all else, of which its sync may be most: so commands get half of the
-  /// time, up to the longest.
+  /// How long commands are run before the turn that commits them, give or take the last of them:
+  /// while workers wait, or commands for several queues do; and in any case. No less than the turn
+  /// before took for all else, of which its sync may be most: so commands get half of the time, up
+  /// to the longest.
   static constexpr std::chrono::milliseconds kSharedSlice{1};
   static constexpr std::chrono::milliseconds kSlice{5};
   static constexpr std::chrono::milliseconds kLongestSlice{20};
-  /// No further command is run once so many tasks are to be written, while others wait: about a
-  /// millisecond of writing.
+  /// No further command is run in a slice once those before it have changed so many tasks, while
+  /// others wait: about a millisecond of writing.
   static constexpr std::size_t kSharedChanges = 1'000;
 
   /// Starts the thread. `clock` is the engine's and must outlive this.
@@ -130,8 +131,9 @@ class EngineThread {
   // Touched only by the engine's thread.
   OpenEngine opened_;
   EngineEvents events_;
-  CommandTurns turns_;        // taken, and not run yet
-  std::vector<Command> run_;  // in this turn; kept until it is over, with what they hold
+  CommandTurns turns_;             // taken, and not run yet
+  std::vector<Command> run_;       // in this turn; kept until it is over, with what they hold
+  std::size_t staged_before_ = 0;  // changes at hand when the slice began
   MonotonicTime::duration turn_took_{0};  // the last one, without the commands before it
   bool has_failed_ = false;
   MonotonicTime next_reopen_{};

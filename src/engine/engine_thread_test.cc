@@ -130,6 +130,27 @@ TEST_F(EngineThreadTest, WhileAWorkerWaitsNoCommandIsAddedToACommitThatIsLargeAl
   }
 }
 
+// What the last turn left to be written is no reason to run nothing.
+TEST_F(EngineThreadTest, WhileManyEndedTasksAreForgottenAndAWorkerWaitsACommandComesInTheNextTurn) {
+  set("q", {.retention = 1min});
+  for (std::size_t i = 0; i < 5 * EngineThread::kSharedChanges / 2; ++i) {
+    ASSERT_TRUE(engine_->cancel(engine_->schedule(request("q", 1h)).value().task.id));
+    if (i % 100 == 0) settle();
+  }
+  settle();
+  start();
+  std::promise<std::uint64_t> writes;  // of the store, between two commands
+  ASSERT_TRUE(thread_->post([&](Engine& engine) {
+    engine.lease_or_wait({.queue = "calm"}, 1h, [](const Result<std::vector<LeasedTask>>&) {});
+    clock_.advance(2min);
+    EXPECT_TRUE(thread_->post([&, before = store_->write_count()](Engine& later) {
+      EXPECT_EQ(later.staged(), EngineThread::kSharedChanges) << "forgotten in the turn before";
+      writes.set_value(store_->write_count() - before);
+    }));
+  }));
+  EXPECT_EQ(writes.get_future().get(), 1u) << "one turn looked for keys whose time is over";
+}
+
 /// Counts how often somebody goes to sleep.
 class CountedSleeps final : public Clock {
  public:
@@ -303,6 +324,42 @@ TEST_F(EngineReopen, AttemptsGoOnUntilTheStoreOpens) {
   clock_.advance(EngineThread::kLongestSleep);
   reopened_.get_future().wait();
   EXPECT_TRUE(schedule_by_thread(1h));
+}
+
+// A store that fails between two commits leaves what was staged, and nobody will write it.
+TEST_F(EngineReopen, AStoppedEngineWithMuchStagedRunsTheCommandsOfSeveralQueues) {
+  const TaskId damaged = schedule("damaged", 0ms);
+  const Place place{.lane = Lane::due, .at = wall_now(), .id = damaged};
+  crash();
+  int attempts = 0;
+  thread_ = std::make_unique<EngineThread>(
+      open_again({}).value(), clock_, EngineEvents{.reopen = [&]() -> Result<OpenEngine> {
+        clock_.advance(EngineThread::kLongestSleep);  // it tries in each turn
+        if (++attempts == 1) return Error{ErrorCode::unavailable, "no space", ""};
+        return open_again({});
+      }});
+  std::promise<bool> is_stopped;
+  const auto of = [](const char* queue) {
+    return [queue](const Engine& /*engine*/) { return std::string(queue); };
+  };
+  ASSERT_TRUE(thread_->post([&](Engine&) {
+    // These three come together, and the first takes the whole slice.
+    EXPECT_TRUE(thread_->post([&](Engine& engine) {
+      for (std::size_t i = 0; i < EngineThread::kSharedChanges; ++i) {
+        EXPECT_TRUE(engine.schedule(request("q", 1h)));
+      }
+      disk_->flip_bit(place, 100);
+      faults_->fail_write(1, WriteFault::not_applied);
+      (void)engine.lease({.queue = "damaged"});  // to be set aside
+      EXPECT_TRUE(engine.stopped_by());
+      clock_.advance(EngineThread::kLongestSlice);
+    }));
+    EXPECT_TRUE(thread_->post([](Engine&) {}, of("a")));
+    EXPECT_TRUE(thread_->post(
+        [&](Engine& engine) { is_stopped.set_value(engine.stopped_by().has_value()); }, of("b")));
+  }));
+  EXPECT_TRUE(is_stopped.get_future().get()) << "and not only when there is another engine";
+  thread_->stop();
 }
 
 TEST_F(EngineThreadTest, ManyThreadsPostAtOnceAndEachIsAnsweredOnce) {

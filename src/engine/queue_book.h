@@ -5,7 +5,6 @@
 //     those that differ from the last one are in `changed_`, once each, and marked.
 //  2. `counted_` is the sum of what each queue was counted as last (Queue::counted): its record,
 //     unless it has changed since the last commit.
-//
 //  3. Each queue is in `sizes_` once, at its place there, with the tasks it was counted with last.
 //
 // So what all queues hold together costs a look at those of one turn. And which of them are the
