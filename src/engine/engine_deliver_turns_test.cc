@@ -66,7 +66,13 @@ TEST_F(EngineDeliver, UnderALimitWorkersAndTheDelivererTakeTurns) {
     ASSERT_TRUE(engine_->schedule(hook("q")));
     ASSERT_TRUE(engine_->schedule(request("q", 0ms)));
   }
-  // Both wait whenever a lease ends.
+  // Both wait whenever a lease ends, and it is looked who may be told before the turn.
+  const auto complete_first = [&](LeaseToken lease) {
+    ASSERT_EQ(engine_->complete(lease).value(), LeaseOutcome::done);
+    clock_.advance(1ms);
+    engine_->hand_out_due();
+    settle();
+  };
   std::vector<Delivery> delivered;
   std::vector<LeasedTask> worked;
   wait_for_deliveries(delivered);
@@ -80,15 +86,36 @@ TEST_F(EngineDeliver, UnderALimitWorkersAndTheDelivererTakeTurns) {
       const LeaseToken lease = delivered.front().leased.lease;
       delivered.clear();
       wait_for_deliveries(delivered);
-      complete(lease);
+      complete_first(lease);
     } else {
       const LeaseToken lease = worked.front().lease;
       worked.clear();
       wait_for_one("q", worked);
-      complete(lease);
+      complete_first(lease);
     }
   }
   EXPECT_EQ(deliveries, 10);
+}
+
+TEST_F(EngineDeliver, WhereNoLimitIsSharedAWorkerIsToldAtOnceInTheDeliverersTurn) {
+  std::vector<Delivery> delivered;
+  std::vector<LeasedTask> worked;
+  for (const auto due : {10ms, 11ms}) {
+    schedule("q", due);
+    schedule(hook("q", due));
+  }
+  wait_for_deliveries(delivered, 1);
+  wait_for_one("q", worked);
+  clock_.advance(10ms);
+  engine_->hand_out_due();
+  ASSERT_EQ(worked.size(), 1u) << "from now on it is the deliverer's turn";
+  wait_for_one("q", worked);
+  clock_.advance(1ms);
+  engine_->hand_out_due();
+  EXPECT_EQ(worked.size(), 2u);
+  EXPECT_TRUE(delivered.empty());
+  settle();
+  EXPECT_EQ(delivered.size(), 1u);
 }
 
 // ---- queues that the deliverer holds ----

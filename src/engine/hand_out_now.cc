@@ -32,13 +32,18 @@ std::size_t HandOut::serve_now() {
   return served;
 }
 
-/// Serves the worker that has waited longest for a task of this queue. Returns the tasks handed
-/// out, with a KiB of payload as one more.
+/// Serves the worker that has waited longest for a task of this queue, unless he may take all that
+/// a limit allows and it is the deliverer's turn, who is served with the turn. Returns the tasks
+/// handed out, with a KiB of payload as one more.
 std::size_t HandOut::serve_now(Queue& queue) {
   if (queue.waits.empty() || !queue.has_work()) return 0;
   WorkerWait& wait = *queue.waits.begin()->second;
   Queue* const from = next_for(wait);
   if (from == nullptr) return 0;
+  const bool may_take_all = parts_.tasks.allowance(*from) <= wait.request.max;
+  const bool is_deliverer_next =
+      is_deliverers_turn_ && delivery_wait_ != nullptr && parts_.turns.to_deliver() > 0;
+  if (may_take_all && is_deliverer_next) return 0;
   std::vector<LeasedTask> tasks = take_now(*from, wait.request);
   if (tasks.empty()) return 0;
   is_deliverers_turn_ = true;
