@@ -177,8 +177,10 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// resource_exhausted when its queue or the engine has as many leases as it may.
   Result<LeasedTask> lease_task(TaskId id, const LeaseRequest& request);
   /// The same, but when nothing is ready waits for a task, at most `wait`; workers of a queue are
-  /// served in the order in which they came. `done` runs after a commit, exactly once, with nothing
-  /// when the wait was in vain or abandoned.
+  /// served in the order in which they came. `done` runs exactly once, never within this call, with
+  /// nothing when the wait was in vain or abandoned: after a commit, or, for who has waited for
+  /// tasks that are stored as they are, at once, also while the store writes (hand_out_now.cc). So
+  /// it must call no verb, nor after_commit().
   WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
   /// Ends a wait without a task, for a worker that has gone; one that is over is no matter.
   void abandon_wait(WaitId id);
@@ -197,7 +199,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request,
                                                  const HeldWebhooks& held = {});
   /// The same, but when there is nothing waits until there is, without end. `done` runs after a
-  /// commit, exactly once: with nothing when another call or end_waits() has ended the wait.
+  /// commit, exactly once: with nothing when another call or end_waits() has ended the wait. It
+  /// must call no verb.
   void lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
                                 DeliveriesDone done);
 
@@ -272,7 +275,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<std::size_t> put_back(std::span<const Task> tasks);
   Result<bool> is_here_or_marked(TaskId id);
 
-  /// Runs `committed` after the next commit, with its result; in the order of the calls.
+  /// Runs `committed` after the next commit, with its result; in the order of the calls. It must
+  /// call no verb. Requires: no `done` of a wait is running.
   void after_commit(Committed committed);
   /// Tasks that the next commit changes.
   std::size_t staged() const noexcept { return records_.staged().changes().size(); }

@@ -231,7 +231,11 @@ void Engine::notice_clock() {
 
 // ---- the commit ----
 
-void Engine::after_commit(Committed committed) { answers_.after_commit(std::move(committed)); }
+void Engine::after_commit(Committed committed) {
+  // Within a `done` that is told while the store writes this would wait for the wrong commit.
+  DETENT_CHECK(!writer_.is_writing());
+  answers_.after_commit(std::move(committed));
+}
 
 Result<void> Engine::commit() {
   Result<void> result = records_.commit();

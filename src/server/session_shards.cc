@@ -26,7 +26,7 @@ Engine::WaitId SessionShards::after(Engine& engine, std::chrono::milliseconds de
   return engine.lease_or_wait(
       job_lease_request(), delay,
       [hub = hub_, then = std::move(then)](const Result<std::vector<LeasedTask>>&) mutable {
-        // A callback of a commit must not change the engine.
+        // What ends a wait must call no verb (Engine::lease_or_wait).
         hub->engine.post_end([then = std::move(then)](Engine& later) mutable { then(later); });
       });
 }
