@@ -32,7 +32,11 @@ using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 /// Must outlive every wait on it.
 class Doorbell {
  public:
+  /// Who rings it: others, when they want something; or a thread that is at work, when it is done.
+  enum class Ringer { others, work };
+
   Doorbell();
+  explicit Doorbell(Ringer ringer);
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
@@ -86,7 +90,9 @@ class ManualClock final : public Clock {
   /// Steps the wall clock, forward or back; monotonic time stands still.
   void step_wall(std::chrono::nanoseconds delta);
   /// Blocks until `count` threads wait on this clock without a ring to take: the moment at which
-  /// everything that could happen now has happened. For tests; takes no time itself.
+  /// everything that could happen now has happened. One that waits for another's work
+  /// (Doorbell::Ringer::work) does not count: something will happen yet. For tests; takes no time
+  /// itself.
   void await_waiters(int count) const;
 
  private:

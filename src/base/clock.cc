@@ -15,6 +15,9 @@ namespace detent {
 // ---- Doorbell -----------------------------------------------------------------------------------
 
 struct Doorbell::State {
+  explicit State(Ringer rings) noexcept : ringer(rings) {}
+
+  const Ringer ringer;
   Mutex mu;
   CondVar changed;
   bool rung DETENT_GUARDED_BY(mu) = false;
@@ -25,7 +28,8 @@ struct Doorbell::State {
   bool take_ring() DETENT_REQUIRES(mu) { return std::exchange(rung, false); }
 };
 
-Doorbell::Doorbell() : state_(std::make_unique<State>()) {}
+Doorbell::Doorbell() : Doorbell(Ringer::others) {}
+Doorbell::Doorbell(Ringer ringer) : state_(std::make_unique<State>(ringer)) {}
 Doorbell::~Doorbell() = default;
 
 void Doorbell::ring() noexcept {
@@ -101,6 +105,7 @@ struct ManualClock::State {
   }
 
   static bool is_idle(Doorbell::State& bell, MonotonicTime now) {
+    if (bell.ringer == Doorbell::Ringer::work) return false;
     MutexLock lock(bell.mu);
     return bell.waiting && !bell.rung && (!bell.until || *bell.until > now);
   }

@@ -96,6 +96,40 @@ TEST(ManualClock, AwaitWaitersSeesAllThatARingSetsOff) {
   sleeper.join();
 }
 
+// A thread that has work done by another is not at rest meanwhile.
+TEST(ManualClock, AwaitWaitersDoesNotCountWhoWaitsForTheWorkOfAnother) {
+  ManualClock clock;
+  Doorbell bell;
+  Doorbell asked;
+  Doorbell done(Doorbell::Ringer::work);
+  SystemClock of_worker;
+  std::atomic<int> answered = 0;
+  std::atomic<bool> stop = false;
+  std::thread worker([&] {
+    while (of_worker.wait(asked, std::nullopt)) {
+      done.ring();
+      if (stop) return;
+    }
+  });
+  std::thread sleeper([&] {
+    while (clock.wait(bell, std::nullopt) && !stop) {
+      asked.ring();
+      if (clock.wait(done, std::nullopt)) ++answered;
+    }
+  });
+  for (int ring = 1; ring <= 1000; ++ring) {
+    bell.ring();
+    clock.await_waiters(1);
+    EXPECT_EQ(answered, ring);
+    if (testing::Test::HasFailure()) break;
+  }
+  stop = true;
+  bell.ring();
+  sleeper.join();
+  asked.ring();
+  worker.join();
+}
+
 TEST(ManualClock, WakesEachOfSeveralSleepersAtItsOwnTime) {
   ManualClock clock;
   std::vector<Doorbell> bells(3);

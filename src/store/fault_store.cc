@@ -38,7 +38,7 @@ Result<void> FaultStore::write_while(const WriteBatch& batch, Durability durabil
                                      const WhileWriting& meanwhile) {
   if (during_writes_) {
     during_writes_();
-    Doorbell written;
+    Doorbell written(Doorbell::Ringer::work);
     written.ring();
     meanwhile(written);
   }

@@ -151,7 +151,8 @@ struct WriteBatch {
 
 enum class Durability : std::uint8_t { synced, buffered };
 
-/// What a writer does while its batch is on its way to the disk; returns once `written` was rung.
+/// What a writer does while its batch is on its way to the disk; returns once `written` was rung,
+/// which is a bell of Doorbell::Ringer::work.
 using WhileWriting = std::function<void(Doorbell& written)>;
 
 /// Part of a lane, or of all tasks by id. A record that could not be read is left out and its place

@@ -30,7 +30,7 @@ class WriteThread {
   void work();
 
   // Synchronises itself.
-  Doorbell written_;
+  Doorbell written_{Doorbell::Ringer::work};
 
   // Guarded by mutex_.
   Mutex mutex_;
