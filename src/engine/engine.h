@@ -91,7 +91,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<bool> restore(Task task);
   /// Errors: not_found.
   Result<TaskSnapshot> get(TaskId id);
-  /// The live or dead task that a key stands for. Errors: not_found.
+  /// The live or dead task that a key stands for. Errors: not_found; unavailable: see set_queue().
   Result<TaskId> id_of_key(const std::string& queue, std::string_view key);
   /// Tasks that the filter wants, at most `limit` > 0, after a place of this list: the dead ones,
   /// queue by queue in the order of their death; the live ones in due order; those kept after their
@@ -149,8 +149,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<void> set_queue(const std::string& name, const QueueSettings& settings);
   /// Forgets an empty queue and its settings. Errors: not_found; conflict while it has tasks.
   Result<void> remove_queue(const std::string& name);
-  /// Hands out nothing of a queue for so long, which ends a pause of before; 0 only ends it. A
-  /// queue that is not there is made. Memory only: a start ends it. Settings say nothing of it.
+  /// Hands out nothing of a queue for so long, which ends a pause of before; 0 only ends it. Makes
+  /// it if need be; kept in memory, not in settings. Errors: as set_queue(), but for conflict.
   Result<void> pause_for(const std::string& name, std::chrono::milliseconds length);
   /// Errors: not_found.
   Result<QueueDetail> queue_detail(const std::string& name) const;
