@@ -26,7 +26,11 @@ struct Owners {
 };
 
 constexpr unsigned kListCount = 5;
+#if defined(__linux__)
+using Lists = CellLists<Owners, kListCount, MappedPages>;
+#else
 using Lists = CellLists<Owners, kListCount>;
+#endif
 
 std::set<std::uint32_t> names_of(Lists& lists, unsigned list) {
   std::set<std::uint32_t> names;
@@ -117,6 +121,34 @@ TEST(CellLists, HolesAreFilledBeforeMemoryGrows) {
   lists.check_invariants();
   EXPECT_LE(lists.allocated_bytes(), bytes * 2);
   EXPECT_EQ(names_of(lists, 0).size(), 50'000u);
+}
+
+TEST(CellLists, FewTimersTakeLittleMemory) {
+  constexpr std::uint32_t kFull = Occupancy::kCapacity;
+  Lists lists;
+  EXPECT_EQ(lists.allocated_bytes(), 1'024u);
+  lists.push(0, {1, 0});
+  EXPECT_EQ(lists.allocated_bytes(), 2'048u);
+  push_range(lists, 0, 1, kFull + 1);
+  EXPECT_EQ(lists.allocated_bytes(), 4'096u);
+  lists.check_invariants();
+  push_range(lists, 0, kFull + 1, 63 * kFull);
+  EXPECT_LE(lists.allocated_bytes(), 65'536u);
+  push_range(lists, 0, 63 * kFull, 64 * kFull);
+  EXPECT_EQ(lists.allocated_bytes(), 2 * 65'536u);
+  lists.check_invariants();
+  EXPECT_EQ(names_of(lists, 0).size(), 64 * kFull);
+}
+
+TEST(CellLists, ReservingForFewTakesLittleMemory) {
+  Lists lists;
+  lists.reserve(100);
+  lists.check_invariants();
+  const std::size_t reserved = lists.allocated_bytes();
+  EXPECT_LE(reserved, 4'096u);
+  push_range(lists, 0, 0, 100);
+  EXPECT_EQ(lists.allocated_bytes(), reserved);
+  lists.check_invariants();
 }
 
 TEST(CellLists, MemoryIsGivenBackWhenAQuarterIsInUse) {

@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 namespace detent::internal {
 namespace {
@@ -66,13 +69,32 @@ TYPED_TEST(FlatArrayOver, TouchingChangesNothing) {
 #if defined(__linux__)
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 
-void write(FlatArray<std::uint64_t>& array, std::size_t bytes) {
+using Mapped = FlatArray<std::uint64_t, MappedPages>;
+
+void write(auto& array, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes / 8; ++i) array[i] = i;
+}
+
+// How many mappings have a part of an array.
+std::size_t mappings_of(const Mapped& array) {
+  const auto first = reinterpret_cast<std::uintptr_t>(&array[0]);
+  const std::uintptr_t end = first + array.size() * 8;
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::uintptr_t from = 0;
+    std::uintptr_t to = 0;
+    char dash = 0;
+    words >> std::hex >> from >> dash >> to;
+    if (from < end && to > first) ++count;
+  }
+  return count;
 }
 
 // The kernel says what it holds.
 TEST(MappedPages, HoldsWhatIsWrittenUntilItIsGivenBack) {
-  FlatArray<std::uint64_t> array;
+  Mapped array;
   array.grow(kMebibyte / 8);
   EXPECT_EQ(array.mapped_bytes(), 0u) << "nothing was written yet";
   write(array, kMebibyte / 2);
@@ -82,18 +104,62 @@ TEST(MappedPages, HoldsWhatIsWrittenUntilItIsGivenBack) {
 }
 
 TEST(MappedPages, GrowingMovesPagesAndTakesNoMore) {
-  FlatArray<std::uint64_t> array;
+  Mapped array;
   array.grow(kMebibyte / 8);
-  write(array, kMebibyte);
+  write(array, kMebibyte / 2);
   array.grow(2 * kMebibyte / 8);
   EXPECT_FALSE(array.is_huge());
-  EXPECT_EQ(array.mapped_bytes(), kMebibyte);
+  EXPECT_EQ(array.mapped_bytes(), kMebibyte / 2) << "a copy would have all of the old MiB";
   array.grow(64 * kMebibyte / 8);
   EXPECT_LE(array.mapped_bytes(), kHugePage);
 }
 
+// Linux before 6.17 can't move two at once.
+TEST(MappedPages, IsOneMappingHoweverOftenItGrew) {
+  Mapped array;
+  for (std::size_t bytes = kMebibyte / 16; bytes <= 16 * kMebibyte; bytes *= 2) {
+    array.grow(bytes / 8);
+    write(array, bytes);
+    ASSERT_TRUE(bytes < kMebibyte / 8 || mappings_of(array) == 1) << bytes << " bytes";
+  }
+}
+
+TEST(MappedPages, IsCopiedWhenItCannotBeMoved) {
+  for (const std::size_t bytes : {kMebibyte / 8, kMebibyte, 2 * kMebibyte, 8 * kMebibyte}) {
+    Mapped array;
+    array.grow(bytes / 8);
+    write(array, bytes);
+    ASSERT_EQ(madvise(&array[bytes / 16], bytes / 2, MADV_DONTFORK), 0);
+    ASSERT_EQ(mappings_of(array), 2u);
+    array.grow(2 * bytes / 8);
+    ASSERT_EQ(mappings_of(array), 1u);
+    for (std::size_t i = 0; i < bytes / 8; ++i) ASSERT_EQ(array[i], i);
+    ASSERT_EQ(array[bytes / 8], 0u);
+    array[2 * bytes / 8 - 1] = 1;
+  }
+}
+
+TEST(MappedPages, KeepsWhatIsLocked) {
+  constexpr std::size_t kLocked = std::size_t{64} << 10;
+  Mapped array;
+  array.grow(kMebibyte / 8);
+  write(array, kMebibyte);
+  if (mlock(&array[0], kLocked) != 0) GTEST_SKIP() << "may not lock 64 KiB";
+  array.give_back(0, kLocked / 8);
+  array.give_back(0, kMebibyte / 8);
+  array[0] = 7;
+  EXPECT_EQ(array[0], 7u);
+}
+
+TEST(MappedPages, WhatTheKernelDoesNotTellCountsAsHeld) {
+  void* const start = MappedPages::grow(nullptr, 0, kMebibyte);
+  EXPECT_EQ(MappedPages::resident_bytes(start, kMebibyte), 0u);
+  MappedPages::release(start, kMebibyte);
+  EXPECT_EQ(MappedPages::resident_bytes(start, kMebibyte), kMebibyte);
+}
+
 TEST(MappedPages, LargeRowsStartWhereALargePageMay) {
-  FlatArray<std::uint64_t> array;
+  Mapped array;
   array.grow(4 * kMebibyte / 8);
   EXPECT_TRUE(array.is_huge());
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&array[0]) % kHugePage, 0u);
@@ -106,10 +172,28 @@ TEST(MappedPages, LargeRowsStartWhereALargePageMay) {
 }
 
 TEST(FlatArray, SmallOnesAreTheHeaps) {
-  FlatArray<std::uint64_t> array;
-  array.grow(100);
-  write(array, 800);
+  Mapped array;
+  array.grow(64 * 1024 / 8);
+  write(array, 64 * std::size_t{1024});
   EXPECT_EQ(array.mapped_bytes(), 0u);
+  array.grow(64 * 1024 / 8 + 1);
+  EXPECT_EQ(array.mapped_bytes(), 64u * 1024);
+}
+
+// Which look for leaks in the heap only, and at its ends for overruns.
+TEST(FlatArray, AllAreTheHeapsForSanitizers) {
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+  constexpr bool kSanitized = __has_feature(address_sanitizer);
+#else
+  constexpr bool kSanitized = false;
+#endif
+  FlatArray<std::uint64_t> array;
+  array.grow(8 * kMebibyte / 8);
+  write(array, kMebibyte);
+  EXPECT_EQ(array.mapped_bytes() == 0, kSanitized);
+  EXPECT_EQ(array.is_huge(), !kSanitized);
 }
 #endif
 

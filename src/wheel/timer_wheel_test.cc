@@ -8,7 +8,10 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <deque>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "wheel/test_queues.h"
 
@@ -16,6 +19,7 @@ namespace detent {
 namespace {
 
 static_assert(TimerQueue<TimerWheel>);
+static_assert(sizeof(TimerWheel) < 17'500, "17 KB, as its header says");
 static_assert(std::same_as<TimerWheel::Timer, Timer>);
 static_assert(!TimerCallback<int>);
 static_assert(!TimerCallback<void (*)(int)>);
@@ -126,6 +130,29 @@ TEST(TimerWheel, FiresOnItsTickAroundABoundaryOfTwoLevels) {
     }
   }
 }
+
+#if defined(__linux__)
+std::size_t count_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
+// A process may have 65 530 (vm.max_map_count), so that a few must do for one wheel a connection.
+TEST(TimerWheel, SmallOnesNeedNoMappingsOfTheirOwn) {
+  constexpr std::size_t kWheels = 2'000;
+  const std::size_t before = count_mappings();
+  std::deque<TimerWheel> wheels(kWheels);
+  std::deque<Timer> timers(kWheels);
+  for (std::size_t i = 0; i < kWheels; ++i) wheels[i].schedule(timers[i], i + 1);
+  EXPECT_LE(count_mappings(), before + 100);
+  for (std::size_t i = 0; i < kWheels; ++i) {
+    EXPECT_EQ(wheels[i].mapped_bytes(), 0u);
+    EXPECT_EQ(count_fired(wheels[i], i + 1), 1u);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace detent

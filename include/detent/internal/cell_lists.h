@@ -58,7 +58,7 @@ concept CellOwners = requires(O& owners, typename O::Name name, Tick deadline) {
 ///  1. A chunk is in the ring of one list, occupied, or free, with no bit set.
 ///  2. The owner of each occupied cell has its number, and no other owner has.
 ///  3. All chunks of a list have the same start_of_.
-template <CellOwners Owners, unsigned kListCount>
+template <CellOwners Owners, unsigned kListCount, class Large = LargePages>
 class CellLists {
  public:
   using Name = typename Owners::Name;
@@ -391,7 +391,7 @@ class CellLists {
 
   Owners owners_;
   std::array<ChunkNumber, kListCount> heads_;
-  CellMemory<Entry> cells_;
+  CellMemory<Entry, Large> cells_;
   // By chunk. Apart, so that the two that nearly every call needs stay in the caches.
   std::vector<Occupancy> occupied_;
   std::vector<Tick> start_of_;  // stale while the chunk is free

@@ -1,9 +1,10 @@
 // The memory of cells: one array in chunks of 64 places, of which some are free.
 //
 // Chunks are taken one at a time, the lowest free one of a block of 64 that was used of late, so
-// that the memory in use stays together. When all chunks of a block are free, its memory may go
-// back to the kernel: while fewer than a quarter of the blocks are in use, but for a few. Read
-// next: internal/cell_lists.h, whose lists are made of these chunks, and internal/flat_array.h, the
+// that the memory in use stays together. The first block comes a few chunks at a time, so that a
+// wheel of few timers is light. When all chunks of a block are free, its memory may go back to the
+// kernel: while fewer than a quarter of the blocks are in use, but for a few. Read next:
+// internal/cell_lists.h, whose lists are made of these chunks, and internal/flat_array.h, the
 // array.
 #pragma once
 
@@ -29,24 +30,25 @@ using ChunkNumber = std::uint32_t;
 inline constexpr ChunkNumber kNoChunk = 0;
 inline constexpr unsigned kNumbersPerChunk = 64;  // the first Occupancy::kFirst are not used
 
-/// Cells, each an `Entry`, by number. Thread-compatible. Not movable. `take` allocates 64 KiB at a
-/// time, of which the kernel gives the pages that are written, and nothing else allocates; each
-/// operation is O(1) amortised unless it says otherwise.
+/// Cells, each an `Entry`, by number. Thread-compatible. Not movable. `take` allocates: 2 KiB at
+/// first, twice as much each time up to 64 KiB, then 64 KiB at a time, of which the kernel gives
+/// the pages that are written. Nothing else allocates; each operation is O(1) amortised unless it
+/// says otherwise.
 ///
 /// Invariants (check_invariants()):
 ///  1. A block is open (some of its chunks are free), empty (all are, and it may have memory), bare
-///     (all are, and it has none), or all of its chunks are in use.
-///  2. Besides those in use, three times as many blocks are empty at most, or eight, or as many as
-///     were reserved.
+///     (all are, and it has none), or all of its chunks are in use. kNoChunk counts as in use, so
+///     that the first block is never empty.
+///  2. Besides the first and those in use, three times as many blocks are empty at most, or seven,
+///     or as many as were reserved.
 ///  3. kept_ counts the blocks of each large page that are not bare. Once the cells are in large
 ///     pages, a block keeps its memory until all of its page are bare.
-template <class Entry>
+template <class Entry, class Large = LargePages>
 class CellMemory {
  public:
   CellMemory() {
-    add_block();  // kNoChunk's
-    bare_.clear();
-    blocks_[0].free = 0;
+    open_block();
+    take();  // kNoChunk
   }
   CellMemory(const CellMemory&) = delete;
   CellMemory& operator=(const CellMemory&) = delete;
@@ -55,7 +57,9 @@ class CellMemory {
   const Entry& operator[](CellNumber cell) const noexcept { return cells_[cell]; }
 
   /// How many chunks there are, in use or free, numbered from 0.
-  std::size_t chunk_count() const noexcept { return blocks_.size() * kBlockChunks; }
+  std::size_t chunk_count() const noexcept {
+    return std::min(blocks_.size() * kBlockChunks, cells_.size() / kNumbersPerChunk);
+  }
 
   /// Returns: a free chunk, which is in use from now on. Cells may move.
   ChunkNumber take() noexcept {
@@ -65,7 +69,11 @@ class CellMemory {
     const auto place = static_cast<unsigned>(std::countr_zero(block.free));
     block.free &= block.free - 1;
     if (block.free == 0) open_.pop_back();
-    return number * kBlockChunks + place;
+    const ChunkNumber chunk = number * kBlockChunks + place;
+    const std::size_t end = (std::size_t{chunk} + 1) * kNumbersPerChunk;
+    if (end > cells_.size()) [[unlikely]]
+      cells_.grow(end);
+    return chunk;
   }
 
   /// Frees a chunk. Requires: it is in use.
@@ -79,9 +87,12 @@ class CellMemory {
 
   /// Allocates memory for `count` cells in full chunks, and keeps it. O(count).
   void reserve(std::size_t count) noexcept {
-    const std::size_t blocks = count / (kBlockChunks * Occupancy::kCapacity) + 1;
-    reserved_ = std::max(reserved_, blocks);
-    while (blocks_.size() - 1 - bare_.size() < blocks) {
+    const std::size_t chunks = count / Occupancy::kCapacity + 2;  // with kNoChunk
+    cells_.grow(chunks * kNumbersPerChunk);
+    const std::size_t more_blocks = (chunks - 1) / kBlockChunks;
+    reserved_ = std::max(reserved_, more_blocks);
+    if (more_blocks != 0) cells_.touch(0, kBlockSize);
+    while (blocks_.size() - 1 - bare_.size() < more_blocks) {
       allocate_block();
       cells_.touch(std::size_t{empty_.back()} * kBlockSize, kBlockSize);
     }
@@ -89,7 +100,10 @@ class CellMemory {
 
   /// Bytes that are allocated now, so that the kernel may hold as many. O(blocks).
   std::size_t allocated_bytes() const noexcept {
-    if (!cells_.is_huge()) return (blocks_.size() - 1 - bare_.size()) * kBlockBytes;
+    if (!cells_.is_huge()) {
+      const std::size_t blocks = blocks_.size() - bare_.size();
+      return std::min(blocks * kBlockBytes, cells_.size() * sizeof(Entry));
+    }
     const auto pages = std::ranges::count_if(kept_, [](unsigned kept) { return kept != 0; });
     return kHugePage * static_cast<std::size_t>(pages);
   }
@@ -102,16 +116,16 @@ class CellMemory {
     DETENT_CHECK(in_use.size() == chunk_count());
     std::size_t full = 0;
     std::vector<unsigned> kept(kept_.size(), 0);
-    for (std::uint32_t number = 1; number < blocks_.size(); ++number) {
+    for (std::uint32_t number = 0; number < blocks_.size(); ++number) {
       full += blocks_[number].free == 0 ? 1u : 0u;
       ++kept[number / kBlocksPerPage];
-      for (unsigned place = 0; place < kBlockChunks; ++place) {
-        const bool is_free = (blocks_[number].free >> place & 1) != 0;
-        DETENT_CHECK(is_free != in_use[number * kBlockChunks + place]);
-      }
     }
-    DETENT_CHECK(full + open_.size() + empty_.size() + bare_.size() + 1 == blocks_.size());
-    DETENT_CHECK(empty_.size() <= std::max(3 * (full + open_.size()), reserved_));
+    for (ChunkNumber chunk = 0; chunk < in_use.size(); ++chunk) {
+      const bool is_free = (blocks_[chunk / kBlockChunks].free >> chunk % kBlockChunks & 1) != 0;
+      DETENT_CHECK(is_free != (in_use[chunk] || chunk == kNoChunk));
+    }
+    DETENT_CHECK(full + open_.size() + empty_.size() + bare_.size() == blocks_.size());
+    DETENT_CHECK(empty_.size() <= std::max(3 * (full + open_.size() - 1), reserved_));
     for (std::uint32_t index = 0; index < open_.size(); ++index) {
       const Block& block = blocks_[open_[index]];
       DETENT_CHECK(block.open_index == index && block.free != 0 && block.free != kAllFree);
@@ -129,7 +143,7 @@ class CellMemory {
   static constexpr unsigned kBlockSize = kBlockChunks * kNumbersPerChunk;  // cells
   static constexpr std::size_t kBlockBytes = kBlockSize * sizeof(Entry);
   static constexpr unsigned kBlocksPerPage = kHugePage / kBlockBytes;
-  static constexpr unsigned kKeptBlocks = 8;  // since to give back and to get anew are system calls
+  static constexpr unsigned kKeptBlocks = 7;  // since to give back and to get anew are system calls
   static constexpr std::uint64_t kAllFree = ~std::uint64_t{0};
 
   // Chunks that are allocated together.
@@ -190,20 +204,19 @@ class CellMemory {
     DETENT_CHECK(number < std::numeric_limits<CellNumber>::max() / kBlockSize);
     blocks_.emplace_back();
     kept_.resize(number / kBlocksPerPage + 1);
-    cells_.grow(blocks_.size() * kBlockSize);
     for (auto* const numbers : {&open_, &empty_, &bare_}) {  // so that freeing never allocates
       if (numbers->capacity() < blocks_.size()) numbers->reserve(2 * blocks_.size());
     }
     bare_.push_back(number);
   }
 
-  FlatArray<Entry> cells_;
+  FlatArray<Entry, Large> cells_;
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> kept_;  // by large page
   std::vector<std::uint32_t> open_;
   std::vector<std::uint32_t> empty_;
   std::vector<std::uint32_t> bare_;
-  std::size_t reserved_ = kKeptBlocks;  // so many blocks keep their memory
+  std::size_t reserved_ = kKeptBlocks;  // so many, besides the first, keep their memory
 };
 
 }  // namespace detent::internal

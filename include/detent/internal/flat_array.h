@@ -2,16 +2,14 @@
 //
 // A std::vector copies all it has when it grows, gives nothing back, and lies in pages of 4 KiB, so
 // that a processor waits for its page table at nearly every access to a row of many megabytes. From
-// 64 KiB on this row asks the kernel for memory of its own:
+// 128 KiB on this row asks Linux for memory of its own; below, and elsewhere, it is the heap's:
 //
-//     growing      moves page table entries to a place with room (mremap), not bytes
-//     untouched    costs nothing, so that the row may double each time
-//     given back   any part of it, once it is no longer needed
-//     from 4 MiB   in pages of 2 MiB, if the kernel grants them to who asks (transparent huge
-//     pages:
-//                  /sys/kernel/mm/transparent_hugepage/enabled says always or madvise)
-//
-// Elsewhere than on Linux it is the heap's, and what is given back is kept.
+//     growing      moves page table entries to a place with room (mremap), not bytes. Meanwhile it
+//                  takes address space for the old, the new and 2 MiB
+//     untouched    costs nothing, so that it may double each time; but where vm.overcommit_memory
+//                  is 2 it counts as used, and where the process locks its memory it is
+//     given back   any part of it, once it is no longer needed (unless locked)
+//     from 4 MiB   in pages of 2 MiB, where transparent huge pages are enabled for who asks
 #pragma once
 
 #include <algorithm>
@@ -39,6 +37,7 @@ inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 /// Memory of the heap. Running out of it ends the process, as everywhere in the wheels.
 struct HeapPages {
+  static constexpr bool usable() noexcept { return true; }
   static constexpr std::size_t kHugeFrom = std::numeric_limits<std::size_t>::max();
 
   /// Makes `old_bytes` at `old` (none, when null) `bytes`, the new ones zero. Returns: where.
@@ -58,14 +57,16 @@ struct HeapPages {
 #if defined(__linux__)
 /// Memory of the kernel, for sizes that are powers of two and at least 64 KiB.
 struct MappedPages {
+  static constexpr bool usable() noexcept { return true; }
   /// Rows of that size are in pages of kHugePage.
   static constexpr std::size_t kHugeFrom = 2 * kHugePage;
 
   static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
-    void* const start = map(bytes);
-    if (old != nullptr) {
-      constexpr int kThere = MREMAP_MAYMOVE | MREMAP_FIXED;
-      DETENT_CHECK(mremap(old, old_bytes, old_bytes, kThere, start) == start);
+    void* start = old == nullptr ? map(bytes) : move(old, old_bytes, bytes);
+    if (start == MAP_FAILED) {
+      start = map(bytes);
+      std::memcpy(start, old, old_bytes);
+      release(old, old_bytes);
     }
     // The kernel may know no such pages, or have none: they are not needed.
     if (bytes >= kHugeFrom) static_cast<void>(madvise(start, bytes, MADV_HUGEPAGE));
@@ -77,17 +78,18 @@ struct MappedPages {
     static_cast<void>(madvise(start, bytes, kPopulate));
   }
   static void give_back(void* start, std::size_t bytes) noexcept {
-    DETENT_CHECK(madvise(start, bytes, MADV_DONTNEED) == 0);
+    // It keeps what is locked.
+    static_cast<void>(madvise(start, bytes, MADV_DONTNEED));
   }
 
-  /// What the kernel holds of it. O(bytes / 4 KiB).
+  /// What the kernel holds of it: all, where it does not say. O(bytes / 4 KiB).
   static std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::array<unsigned char, 512> pages{};
     std::size_t count = 0;
     for (std::size_t at = 0; at < bytes; at += pages.size() * page) {
       const std::size_t length = std::min(bytes - at, pages.size() * page);
-      DETENT_CHECK(mincore(static_cast<std::byte*>(start) + at, length, pages.data()) == 0);
+      if (mincore(static_cast<std::byte*>(start) + at, length, pages.data()) != 0) pages.fill(1);
       for (std::size_t i = 0; i < length / page; ++i) count += pages[i] & 1u;
     }
     return count * page;
@@ -95,6 +97,15 @@ struct MappedPages {
 
  private:
   static constexpr int kPopulate = 23;  // MADV_POPULATE_WRITE, which older headers lack
+
+  // Grows it as one mapping: before 6.17 Linux moves no two at once. Returns: where it is, or
+  // MAP_FAILED, such as when a part of it was locked and so became a mapping of its own.
+  static void* move(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
+    if (bytes < kHugeFrom) return mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
+    // On failure the place may be unmapped already, and another thread's: it is left as it is.
+    constexpr int kThere = MREMAP_MAYMOVE | MREMAP_FIXED;
+    return mremap(old, old_bytes, bytes, kThere, map(bytes));
+  }
 
   static void* map(std::size_t bytes) noexcept {
     // A page of 2 MiB starts at a multiple of that, so one more is mapped and the ends are let go.
@@ -110,7 +121,15 @@ struct MappedPages {
     return first + before;
   }
 };
-using LargePages = MappedPages;
+
+/// Of AddressSanitizer and LeakSanitizer; null without them.
+extern "C" [[gnu::weak]] int __lsan_do_recoverable_leak_check();  // NOLINT: their name
+
+/// MappedPages, but not where a sanitizer runs, which looks for leaks and overruns in the heap
+/// only. Asked when the program runs, since a library in it may be compiled without.
+struct LargePages : MappedPages {
+  static bool usable() noexcept { return &__lsan_do_recoverable_leak_check == nullptr; }
+};
 #else
 using LargePages = HeapPages;
 #endif
@@ -139,13 +158,14 @@ class FlatArray {
 
   /// Makes it at least `count` long, and twice as long as before. Moves what is in it. O(size)
   /// while it is small, then O(pages).
-  void grow(std::size_t count) noexcept {
+  [[gnu::noinline]] void grow(std::size_t count) noexcept {
     if (count <= size_) return;
+    DETENT_CHECK(count <= kMostBytes / sizeof(T));
     const std::size_t old_bytes = bytes();
     const std::size_t new_bytes = std::bit_ceil(std::max<std::size_t>(count * sizeof(T), 64));
     if (is_large()) {
       first_ = static_cast<T*>(Large::grow(first_, old_bytes, new_bytes));
-    } else if (new_bytes < kLargeBytes) {
+    } else if (!is_large(new_bytes)) {
       first_ = static_cast<T*>(HeapPages::grow(first_, old_bytes, new_bytes));
     } else {
       void* const start = Large::grow(nullptr, 0, new_bytes);
@@ -156,11 +176,11 @@ class FlatArray {
   }
 
   /// Whether it is in large pages, of which only whole ones are worth giving back.
-  bool is_huge() const noexcept { return bytes() >= Large::kHugeFrom; }
+  bool is_huge() const noexcept { return is_large() && bytes() >= Large::kHugeFrom; }
 
-  /// Gives the memory of `count` of them back to the kernel; what was in it is lost. Each may be
-  /// written again at any time. Requires: `first` and `count` are multiples of 64 KiB. Does nothing
-  /// unless the memory is the kernel's.
+  /// Gives the memory of `count` of them back to the kernel, if it is the kernel's and it takes it.
+  /// What they are then is anybody's guess; each may be written again at any time. Requires:
+  /// `first` and `count` are multiples of 64 KiB.
   void give_back(std::size_t first, std::size_t count) noexcept {
     if (is_large()) Large::give_back(first_ + first, count * sizeof(T));
   }
@@ -171,16 +191,21 @@ class FlatArray {
     if (is_large()) Large::touch(first_ + first, count * sizeof(T));
   }
 
-  /// Bytes that the kernel holds for it, beside what the heap does. O(pages).
+  /// Bytes that the kernel holds for it; 0 while it is the heap's. O(pages).
   std::size_t mapped_bytes() const noexcept {
     return is_large() ? Large::resident_bytes(first_, bytes()) : 0;
   }
 
  private:
-  static constexpr std::size_t kLargeBytes = std::size_t{64} << 10;
+  // A mapping each would be too many for a program of many small ones (vm.max_map_count).
+  static constexpr std::size_t kLargeBytes = std::size_t{128} << 10;
+  static constexpr std::size_t kMostBytes = std::numeric_limits<std::size_t>::max() / 2;
 
+  static bool is_large(std::size_t bytes) noexcept {
+    return bytes >= kLargeBytes && Large::usable();
+  }
+  bool is_large() const noexcept { return is_large(bytes()); }
   std::size_t bytes() const noexcept { return size_ * sizeof(T); }
-  bool is_large() const noexcept { return bytes() >= kLargeBytes; }
 
   T* first_ = nullptr;
   std::size_t size_ = 0;
