@@ -184,14 +184,15 @@ TEST(QueuePlan, TasksWithoutAKeyGoRoundAndThoseWithOneToItsPartition) {
   };
   EXPECT_EQ((Shards{place_of("", 0), place_of("", 1), place_of("", 2), place_of("", 3)}),
             (Shards{6, 7, 0, 6}));
+  const std::string keys_of_hot = "/v1/queues/" + kHot + "/keys/";
   std::set<ShardNumber> used;
   for (int i = 0; i < 30; ++i) {
     const std::string key = "k" + std::to_string(i);
     const ShardNumber place = place_of(key, 0);
     EXPECT_EQ(place_of(key, 1), place);
     EXPECT_EQ(kMap.place_of(kHot, key, 2), place);
-    const CarriedOut looked = carry_out(get("/v1/queues/" + kHot + "/keys/" + key), kMap,
-                                        [](const Part&) { return not_there(); });
+    const CarriedOut looked =
+        carry_out(get(keys_of_hot + key), kMap, [](const Part&) { return not_there(); });
     EXPECT_EQ(looked.rounds.at(0).at(0).shard, place);
     used.insert(place);
   }
@@ -204,7 +205,8 @@ TEST(QueuePlan, ABatchAndItsKeysAreSpreadAlike) {
   std::map<ShardNumber, int> expected;
   for (int i = 0; i < 12; ++i) {
     const std::string key = "n" + std::to_string(i);
-    batch += (i > 0 ? "," : "[") + (R"({"queue":")" + kHot + R"(","key":")" + key + R"("})");
+    batch += i > 0 ? "," : "[";
+    batch.append(R"({"queue":")").append(kHot).append(R"(","key":")").append(key).append(R"("})");
     keys += (i > 0 ? "," : "") + ('"' + key + '"');
     ++expected[kMap.place_of(kHot, key, 0)];
   }
