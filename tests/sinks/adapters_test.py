@@ -4,6 +4,7 @@ broker goes and comes back; what it refuses is told apart from its being away.
     python3 adapters_test.py KAFKA_MOCK SEND_TO_SINK
 """
 
+import os
 import re
 import signal
 import socket
@@ -204,6 +205,7 @@ class ToNats(Cases, unittest.TestCase):
         sender = self.sender()
         sender.send_until_acknowledged()
         self.broker.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.broker.process.pid, os.WSTOPPED)  # all its threads
         *counts, error = sender.send(500, 90_000)  # more than the kernel takes for it
         self.assertEqual(counts, [0, 0, 500], error)
         self.broker.process.send_signal(signal.SIGCONT)
