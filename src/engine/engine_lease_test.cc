@@ -11,6 +11,15 @@ class EngineLease : public EngineFixture {
     int answers = 0;
     Result<std::vector<LeasedTask>> tasks;
   };
+  /// One task is asked for, and the first record is damaged.
+  void expect_sound_behind_damaged() {
+    const TaskId damaged = schedule("q", 1s);
+    const TaskId sound = schedule("q", 1s);
+    disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
+    advance(1s);
+    EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
+    engine_->check_invariants();
+  }
   /// Waits for a task of `queue`; the answer comes to `waiting`.
   void wait_for(Waiting& waiting, const std::string& queue, std::chrono::milliseconds wait) {
     waiting.id = engine_->lease_or_wait({.queue = queue}, wait,
@@ -262,23 +271,11 @@ TEST_F(EngineLease, AQuarantineThatFailsAnswersWhoeverWaitsOnce) {
   EXPECT_EQ(late.answers, 1);
 }
 
-TEST_F(EngineLease, ADamagedTaskDoesNotHideTheSoundOneBehindIt) {
-  const TaskId damaged = schedule("q", 1s);
-  const TaskId sound = schedule("q", 1s);
-  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
-  advance(1s);
-  EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
-  engine_->check_invariants();
-}
+TEST_F(EngineLease, ADamagedTaskDoesNotHideTheSoundOneBehindIt) { expect_sound_behind_damaged(); }
 
 TEST_F(EngineLease, NorWhereOnlyOneMayBeLeased) {
   set("q", {.concurrency = 1});
-  const TaskId damaged = schedule("q", 1s);
-  const TaskId sound = schedule("q", 1s);
-  disk_->flip_bit({.lane = Lane::due, .at = wall_now() + 1s, .id = damaged}, 100);
-  advance(1s);
-  EXPECT_EQ(lease_ids("q", 1), std::vector{sound});
-  engine_->check_invariants();
+  expect_sound_behind_damaged();
 }
 
 TEST_F(EngineLease, ADamagedTaskThatCannotBeSetAsideStopsTheEngine) {

@@ -169,13 +169,9 @@ TEST_F(ClusterReserveTest, TheFirstJobWinsTheOthersAreToldAndWhatComesLateIsGive
   auto waiting = takes(3);
   waiting.at(3).done(job_answer(id_of(3, 5)));
   EXPECT_EQ(end.get().value().taken.id, id_of(3, 5));
-  std::map<ShardNumber, std::uint64_t> told;
-  for (int i = 0; i < 2; ++i) {
-    const Asked over = shards_.next(Kind::end_take);
-    told[over.shard] = over.ask.number;
-  }
-  EXPECT_EQ(told, (std::map<ShardNumber, std::uint64_t>{{0, waiting.at(0).ask.number},
-                                                        {1, waiting.at(1).ask.number}}));
+  EXPECT_EQ(shards_.next_ends(2),
+            (std::map<ShardNumber, std::uint64_t>{{0, waiting.at(0).ask.number},
+                                                  {1, waiting.at(1).ask.number}}));
   waiting.at(0).done(ShardAnswer{});
   waiting.at(1).done(job_answer(id_of(1, 6)));
   const Asked back = shards_.next(Kind::give_back);

@@ -140,13 +140,8 @@ TEST_F(ClusterSessionTest, TheFirstShardThatGivesAJobWinsAndWhatComesLateIsGiven
   auto takes = after_a_look(3);
   takes.at(3).done(job_answer(id_of(3, 5)));
   EXPECT_EQ(client.read(), "RESERVED " + std::to_string(id_of(3, 5)) + " 1\nx");
-  std::map<ShardNumber, std::uint64_t> ended;
-  for (int i = 0; i < 2; ++i) {
-    const Asked end = shards_.next(Kind::end_take);
-    ended[end.shard] = end.ask.number;
-  }
-  EXPECT_EQ(ended, (std::map<ShardNumber, std::uint64_t>{{0, takes.at(0).ask.number},
-                                                         {1, takes.at(1).ask.number}}));
+  EXPECT_EQ(shards_.next_ends(2), (std::map<ShardNumber, std::uint64_t>{
+                                      {0, takes.at(0).ask.number}, {1, takes.at(1).ask.number}}));
   takes.at(0).done(ShardAnswer{});
   takes.at(1).done(job_answer(id_of(1, 6)));
   const Asked back = shards_.next(Kind::give_back);

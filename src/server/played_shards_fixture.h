@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -62,6 +63,15 @@ class PlayedShards final : public JobShards {
     Asked asked = next();
     EXPECT_EQ(asked.ask.kind, kind);
     return asked;
+  }
+  /// The next `count`, which must end takes: shard → the take's number.
+  std::map<ShardNumber, std::uint64_t> next_ends(int count) {
+    std::map<ShardNumber, std::uint64_t> ended;
+    for (int i = 0; i < count; ++i) {
+      const Asked end = next(ShardAsk::Kind::end_take);
+      ended[end.shard] = end.ask.number;
+    }
+    return ended;
   }
   bool is_asked() {
     const MutexLock lock(mutex_);

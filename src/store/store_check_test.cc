@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "store/forwarding_store.h"
 #include "store/memory_store.h"
 
 namespace detent {
@@ -34,13 +35,10 @@ Place place_of(const Task& task, Lane lane, std::uint32_t queue = 0) {
 
 /// Another store that answers otherwise where a test says so: damage that a back end's own checks
 /// would not let a test plant.
-class LyingStore final : public Store {
+class LyingStore final : public ForwardingStore {
  public:
-  explicit LyingStore(Store& store) : store_(store) {}
+  using ForwardingStore::ForwardingStore;
 
-  Result<void> write(const WriteBatch& batch, Durability durability) override {
-    return store_.write(batch, durability);
-  }
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override {
     Result<TaskPage> page = store_.read(after, until, std::min(limit, page_size));
     if (page && unlisted.value != 0) {
@@ -56,25 +54,11 @@ class LyingStore final : public Store {
     }
     return page;
   }
-  Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override {
-    return store_.read_at(places);
-  }
   Result<std::optional<StoredTask>> find(TaskId id) override {
     if (id == unfound) return std::optional<StoredTask>();
     Result<std::optional<StoredTask>> found = store_.find(id);
     if (id == misplaced) (*found)->place.at += milliseconds{1};
     return found;
-  }
-  Result<void> quarantine(Place place) override { return store_.quarantine(place); }
-  Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override {
-    return store_.find_key(queue, key);
-  }
-  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
-                                           std::size_t limit) override {
-    return store_.read_keys(queue, after, limit);
-  }
-  Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
-    return store_.trim_keys(now, limit);
   }
   Result<std::vector<ScheduleRecord>> schedules() override {
     if (!failing_schedules) return told_schedules ? *told_schedules : store_.schedules();
@@ -89,10 +73,7 @@ class LyingStore final : public Store {
     if (failing) return Error{ErrorCode::unavailable, "read due counts: no", ""};
     return store_.due_counts();
   }
-  Result<std::uint64_t> quarantined() override { return store_.quarantined(); }
   TaskId last_id() const noexcept override { return low_last_id ? TaskId{256} : store_.last_id(); }
-  std::uint32_t last_queue_number() const noexcept override { return store_.last_queue_number(); }
-  Result<std::uint64_t> begin_epoch() override { return store_.begin_epoch(); }
 
   std::size_t page_size = 1'000;
   TaskId unlisted, unfound, misplaced, changed_by_id, renamed;
@@ -101,9 +82,6 @@ class LyingStore final : public Store {
   bool failing = false;
   bool failing_schedules = false;
   std::optional<std::vector<ScheduleRecord>> told_schedules;
-
- private:
-  Store& store_;
 };
 
 class StoreCheckTest : public testing::Test {
