@@ -124,7 +124,7 @@ inline ReadValue repetitions_into(std::uint32_t& count) {
 }
 
 /// Reads a command line, in order. Returns: whether all of it is flags and options that are named
-/// here, each with a value that it can have.
+/// here, each with a value that it can have. None begins with "--": a name is not taken for one.
 inline bool read_arguments(const std::vector<std::string>& arguments,
                            const std::map<std::string, SetFlag>& flags,
                            const std::map<std::string, ReadValue>& options) {
@@ -135,7 +135,8 @@ inline bool read_arguments(const std::vector<std::string>& arguments,
     }
     const auto option = options.find(arguments[i]);
     if (option == options.end() || i + 1 == arguments.size()) return false;
-    if (!option->second(arguments[++i])) return false;
+    const std::string& value = arguments[++i];
+    if (value.starts_with("--") || !option->second(value)) return false;
   }
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Options {
   std::uint32_t repetitions = 3;
   std::uint32_t waiting = 1'000;
   std::vector<std::uint32_t> counts;
+  std::filesystem::path folder;
   bool is_quick = false;
 
   bool read(const std::vector<std::string>& arguments) {
@@ -21,7 +23,8 @@ struct Options {
                           {{"--box", into(box_seconds)},
                            {"--reps", repetitions_into(repetitions)},
                            {"--waiting", into(waiting)},
-                           {"--n", into(counts)}});
+                           {"--n", into(counts)},
+                           {"--folder", into(folder)}});
   }
 };
 
@@ -67,6 +70,15 @@ TEST(BenchArguments, WhatIsNotNamedAndWhatHasNoValueIsRefused) {
   EXPECT_FALSE(options.read({"--boxes", "1"}));
   EXPECT_FALSE(options.read({"--box"}));
   EXPECT_FALSE(options.read({"1"}));
+}
+
+TEST(BenchArguments, ANameIsNotTakenForAValue) {
+  for (const char* name : {"--folder", "--quick", "--other"}) {
+    Options options;
+    EXPECT_FALSE(options.read({"--folder", name, "x"})) << name;
+    EXPECT_FALSE(options.read({"--folder", name})) << name;
+    EXPECT_EQ(options.folder, "") << name;
+  }
 }
 
 }  // namespace

@@ -14,13 +14,14 @@ RULES = {
     "pragma-once": "a header has #pragma once",
     "own-header-first": "a .cc includes its own header before anything else",
     "line-length": "a line has at most 100 characters",
-    "compiled": "what Python compiles is not kept in git",
+    "kept": "git keeps what people write: nothing that Python compiles, no file over 512 KiB",
     "listed": "a .cc is named in the CMakeLists.txt of its folder or of one above",
 }
 
 WARNED_LINES, ALLOWED_LINES = 500, 800
 FUNCTION_LINES = 70
 LINE_LENGTH = 100
+KEPT_BYTES = 512 * 1024
 LONG_NOTE = "Long because"
 
 # What stands before a `{`, when it opens something that is not a function.
@@ -50,7 +51,10 @@ def check(tree):
 def check_kept(tree):
     for path in tree.kept:
         if path.endswith((".pyc", ".pyo")) or "__pycache__" in path.split("/"):
-            yield Finding(path, 1, "compiled", "Python makes this anew; git rm --cached it")
+            yield Finding(path, 1, "kept", "Python makes this anew; git rm --cached it")
+        elif tree.size_of(path) > KEPT_BYTES:
+            yield Finding(path, 1, "kept", f"has {tree.size_of(path)} bytes, {KEPT_BYTES} are "
+                          "allowed; what a run leaves is not kept: git rm --cached it")
 
 
 def head_of(file):

@@ -133,12 +133,11 @@ class SourceFile:
 
 
 class Tree:
-    """The source files under a root, in order of their paths, and the paths of all that git keeps
-    there."""
+    """The source files under a root, in order of their paths, and all that git keeps there."""
 
-    def __init__(self, files, kept=()):
+    def __init__(self, files, kept):
         self.files = sorted(files, key=lambda file: file.path)
-        self.kept = kept
+        self._kept_sizes = kept
         self._by_path = {file.path: file for file in self.files}
 
     @classmethod
@@ -146,7 +145,16 @@ class Tree:
         root = pathlib.Path(root)
         return cls((SourceFile(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
                     for path in root.rglob("*") if is_source(path.relative_to(root), path)),
-                   kept_by_git(root))
+                   {path: size_of(root / path) for path in kept_by_git(root)})
+
+    @property
+    def kept(self):
+        """The paths of all files that git keeps."""
+        return list(self._kept_sizes)
+
+    def size_of(self, path):
+        """How many bytes one of `kept` has now; none when it is gone from the folder."""
+        return self._kept_sizes[path]
 
     def file(self, path):
         """The one of a path; of one that is no source, without its text."""
@@ -168,6 +176,10 @@ def kept_by_git(root):
     words = ["git", "-c", "safe.directory=*", "-C", str(root), "ls-files", "-z"]
     listed = subprocess.run(words, capture_output=True, text=True, check=True)
     return listed.stdout.split("\0")[:-1]
+
+
+def size_of(path):
+    return path.stat().st_size if path.is_file() else 0
 
 
 def is_source(relative, path):
