@@ -72,9 +72,15 @@ struct PowerCutFileSystem::Bytes {
   Bytes(const Bytes&) = delete;
   Bytes& operator=(const Bytes&) = delete;
 
-  /// Takes away what the disk may not have got. A file that was cut short behind this object's back
-  /// was so durably.
+  /// Takes away what the disk may not have got, and leaves zeros where more was reserved.
   void tear(Rng& rng, Tear how) {
+    tear_written(rng, how);
+    if (reserved > size) size += any_part(reserved - size, rng);
+    fs::resize_file(path, size);
+    synced = size;
+  }
+  /// A file that was cut short behind this object's back was so durably.
+  void tear_written(Rng& rng, Tear how) {
     size = std::min<std::uint64_t>(size, fs::file_size(path));
     synced = std::min(synced, size);
     std::uint64_t kept = synced + any_part(size - synced, rng);
@@ -82,6 +88,7 @@ struct PowerCutFileSystem::Bytes {
       kept = std::max(synced, kept / kSectorBytes * kSectorBytes);
     }
     fs::resize_file(path, kept);
+    size = kept;
     if (how == Tear::bytes) return;
     const std::uint32_t lost_of_4 = rng.below(5);
     for (std::uint64_t begin = synced; begin < kept;) {
@@ -89,11 +96,11 @@ struct PowerCutFileSystem::Bytes {
       if (rng.below(4) < lost_of_4) zero(path, begin, end);
       begin = end;
     }
-    synced = size = kept;
   }
 
-  const std::string path;  // in the backing folder
-  std::uint64_t size = 0;
+  const std::string path;           // in the backing folder
+  std::uint64_t size = 0;           // written
+  std::uint64_t reserved = 0;       // the size until it is closed, if more
   std::uint64_t synced = 0;         // so many from the beginning are durable
   bool is_table = false;            // see goes_on_without_power()
   bool has_failed_to_sync = false;  // then no more will be
@@ -102,9 +109,10 @@ struct PowerCutFileSystem::Bytes {
 /// A file open for appending.
 class PowerCutFileSystem::WatchedFile final : public rocksdb::FSWritableFile {
  public:
+  enum class Reserve : std::uint8_t { shows, does_not };
   WatchedFile(PowerCutFileSystem& owner, std::shared_ptr<Bytes> bytes,
-              std::unique_ptr<rocksdb::FSWritableFile> real)
-      : owner_(owner), bytes_(std::move(bytes)), real_(std::move(real)) {}
+              std::unique_ptr<rocksdb::FSWritableFile> real, Reserve reserve)
+      : owner_(owner), bytes_(std::move(bytes)), real_(std::move(real)), reserve_(reserve) {}
 
   using rocksdb::FSWritableFile::Append;
   IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& /*options*/,
@@ -123,7 +131,13 @@ class PowerCutFileSystem::WatchedFile final : public rocksdb::FSWritableFile {
                     rocksdb::IODebugContext* debug) override {
     return size == GetFileSize(options, debug) ? IOStatus::OK() : not_modelled("truncate");
   }
+  IOStatus Allocate(std::uint64_t offset, std::uint64_t size, const rocksdb::IOOptions& /*options*/,
+                    rocksdb::IODebugContext* /*debug*/) override {
+    if (reserve_ == Reserve::does_not) return IOStatus::OK();
+    return owner_.reserve(*bytes_, offset + size);
+  }
   IOStatus Close(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override {
+    owner_.end_reserve(*bytes_);
     return real_->Close(options, debug);
   }
   bool IsSyncThreadSafe() const override { return true; }
@@ -136,6 +150,7 @@ class PowerCutFileSystem::WatchedFile final : public rocksdb::FSWritableFile {
   PowerCutFileSystem& owner_;
   const std::shared_ptr<Bytes> bytes_;  // shared with its names
   const std::unique_ptr<rocksdb::FSWritableFile> real_;
+  const Reserve reserve_;
 };
 
 /// A folder open for syncing.
@@ -288,6 +303,21 @@ IOStatus PowerCutFileSystem::append(Bytes& bytes, rocksdb::FSWritableFile& real,
   return full;
 }
 
+IOStatus PowerCutFileSystem::reserve(Bytes& bytes, std::uint64_t size) {
+  const MutexLock lock(mu_);
+  const Power power = use_power();
+  if (power == Power::off) return power_is_off();
+  if (space_ != kNever) return IOStatus::NoSpace("reserve: ENOSPC");
+  fs::resize_file(bytes.path, size);
+  bytes.reserved = size;
+  return power == Power::going ? power_is_off() : IOStatus::OK();
+}
+
+void PowerCutFileSystem::end_reserve(const Bytes& bytes) {
+  const MutexLock lock(mu_);
+  if (bytes.reserved > bytes.size) fs::resize_file(bytes.path, bytes.size);
+}
+
 /// What the sync of a file and of a folder have in common. A power cut during one saves nothing for
 /// certain, so it is as one before it.
 IOStatus PowerCutFileSystem::begin_sync() {
@@ -367,7 +397,10 @@ IOStatus PowerCutFileSystem::NewWritableFile(const std::string& path,
     change(folder_of(name), {{name_of(name), bytes}});
   }
   if (power == Power::going && !is_table) return power_is_off();
-  *file = std::make_unique<WatchedFile>(*this, std::move(bytes), std::move(real));
+  const bool shows = options.allow_fallocate && !options.fallocate_with_keep_size;
+  *file = std::make_unique<WatchedFile>(
+      *this, std::move(bytes), std::move(real),
+      shows ? WatchedFile::Reserve::shows : WatchedFile::Reserve::does_not);
   return IOStatus::OK();
 }
 
@@ -387,7 +420,8 @@ IOStatus PowerCutFileSystem::ReopenWritableFile(const std::string& path,
   std::unique_ptr<rocksdb::FSWritableFile> real;
   IOStatus status = target()->ReopenWritableFile(bytes->path, options, &real, debug);
   if (!status.ok()) return status;
-  *file = std::make_unique<WatchedFile>(*this, std::move(bytes), std::move(real));
+  *file = std::make_unique<WatchedFile>(*this, std::move(bytes), std::move(real),
+                                        WatchedFile::Reserve::does_not);
   return status;
 }
 

@@ -9,6 +9,10 @@
 //  - Of bytes that were not synced a beginning of any length is kept. With Tear::sectors, in logs
 //    (*.log) sectors of it that never reached the disk read as zeros. Not in other files: RocksDB
 //    cannot read a manifest with a hole, and file systems that write bytes before sizes leave none.
+//  - A file that was opened to grow when more of it is reserved (fallocate_with_keep_size is false)
+//    has zeros there until it is closed. After a cut any part of them may be left, closed or not:
+//    neither the new size nor its end is durable by itself. Of a disk with a limit (limit_space())
+//    nothing is reserved.
 //  - Changes of names in a folder reach the disk in their order, as on a journaling file system
 //    (ext4, XFS, btrfs), but how many is open. RocksDB needs the order: CURRENT names a manifest
 //    whose own name was not synced before.
@@ -140,6 +144,8 @@ class PowerCutFileSystem final : public rocksdb::FileSystemWrapper {
   bool is_watched(const std::string& path) const;
   Power use_power() DETENT_REQUIRES(mu_);
   rocksdb::IOStatus append(Bytes& bytes, rocksdb::FSWritableFile& real, const rocksdb::Slice& data);
+  rocksdb::IOStatus reserve(Bytes& bytes, std::uint64_t size);
+  void end_reserve(const Bytes& bytes);
   rocksdb::IOStatus sync(Bytes& bytes);
   rocksdb::IOStatus sync_folder(const std::string& folder);
   rocksdb::IOStatus begin_sync() DETENT_REQUIRES(mu_);

@@ -40,6 +40,16 @@ class PowerCut : public ::testing::Test {
     EXPECT_TRUE(disk_->NewWritableFile(path(name), {}, &file, nullptr).ok());
     return file;
   }
+  /// One that grows by so much at a time, before it is written.
+  std::unique_ptr<rocksdb::FSWritableFile> make_with_reserve(const std::string& name,
+                                                             std::size_t reserve) {
+    rocksdb::FileOptions options;
+    options.fallocate_with_keep_size = false;
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    EXPECT_TRUE(disk_->NewWritableFile(path(name), options, &file, nullptr).ok());
+    file->SetPreallocationBlockSize(reserve);
+    return file;
+  }
   /// A file whose bytes are durable; its name is not.
   void make_synced(const std::string& name, const std::string& text) {
     const auto file = make(name);
@@ -47,6 +57,7 @@ class PowerCut : public ::testing::Test {
     EXPECT_TRUE(file->Sync({}, nullptr).ok());
   }
   static IOStatus append(rocksdb::FSWritableFile& file, const std::string& text) {
+    file.PrepareWrite(file.GetFileSize({}, nullptr), text.size(), {}, nullptr);
     return file.Append(text, {}, nullptr);
   }
   IOStatus sync_folder() {
@@ -84,6 +95,46 @@ TEST_F(PowerCut, WhatWasSyncedStaysAndABeginningOfTheRest) {
     sizes.insert(read("log").size());
   }
   EXPECT_EQ(sizes, (std::set<std::size_t>{6, 7, 8, 9, 10}));
+}
+
+TEST_F(PowerCut, WhatWasReservedIsZerosUntilItIsClosedAndMayBeAfterACut) {
+  std::set<std::size_t> zeros;
+  for (int i = 0; i < 200; ++i) {
+    boot_anew();
+    const auto file = make_with_reserve("1.log", 10);
+    ASSERT_TRUE(append(*file, "synced").ok());
+    ASSERT_TRUE(file->Sync({}, nullptr).ok());
+    ASSERT_TRUE(sync_folder().ok());
+    ASSERT_TRUE(append(*file, "tail and more").ok());
+    EXPECT_EQ(read("1.log"), "syncedtail and more" + std::string(1, '\0'));
+    if (i % 2 == 0) {
+      ASSERT_TRUE(file->Close({}, nullptr).ok());
+      EXPECT_EQ(read("1.log"), "syncedtail and more");
+    }
+    disk_->cut(rng_, i % 4 < 2 ? Tear::bytes : Tear::sectors);
+    const std::string left = read("1.log");
+    ASSERT_LE(left.size(), 20u);
+    const std::string written = left.substr(0, left.find('\0'));
+    ASSERT_GE(written.size(), 6u);
+    EXPECT_EQ(written, std::string("syncedtail and more").substr(0, written.size()));
+    EXPECT_EQ(left, written + std::string(left.size() - written.size(), '\0'));
+    zeros.insert(left.size() - written.size());
+  }
+  EXPECT_GT(zeros.size(), 10u);
+}
+
+TEST_F(PowerCut, WhatWasReservedDoesNotShowInAFileThatKeepsItsSize) {
+  const auto file = make("1.log");
+  file->SetPreallocationBlockSize(10);
+  ASSERT_TRUE(append(*file, "a").ok());
+  EXPECT_EQ(read("1.log"), "a");
+}
+
+TEST_F(PowerCut, ADiskWithALimitReservesNothing) {
+  const auto file = make_with_reserve("1.log", 10);
+  disk_->limit_space(1'000);
+  ASSERT_TRUE(append(*file, "a").ok());
+  EXPECT_EQ(read("1.log"), "a");
 }
 
 TEST_F(PowerCut, ASectorMayBeMissingBeforeOneThatIsThere) {

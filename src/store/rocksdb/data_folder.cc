@@ -89,7 +89,8 @@ Result<DataFolder> DataFolder::open(std::string path) {
   DataFolder folder(std::move(path), lock);
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return folder;
   if (errno == EWOULDBLOCK) {
-    return folder_error(ErrorCode::unavailable, folder.path_, "is in use by another process");
+    return folder_error(ErrorCode::unavailable, folder.path_,
+                        "is in use by another process, or by this one already");
   }
   return folder_error(ErrorCode::unavailable, folder.path_, "cannot be locked: " + reason(errno));
 }

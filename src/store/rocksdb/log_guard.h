@@ -11,6 +11,11 @@
 // It also syncs a log before another is begun. RocksDB begins one when it flushes, on whatever
 // thread, and leaves what was not synced in the old one to the power, while what is written to the
 // new one may survive: a gap between two logs, which neither of them shows.
+//
+// And it has a log reserved in such a way that it grows at once: to sync what is written into zeros
+// takes less than to sync a new size too, as it is with RocksDB's own way. So a log may end in
+// zeros after a crash (wal_check.h); closing cuts them off. Where a file system reserves nothing, a
+// log grows as it is written.
 #pragma once
 
 #include <rocksdb/env.h>

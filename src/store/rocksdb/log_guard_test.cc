@@ -22,6 +22,8 @@ using rocksdb::IOStatus;
 struct Script {
   std::vector<std::string> done;
   bool appends_fail = false;
+  std::vector<std::string> grow;  // files that grow when more of them is reserved
+  std::size_t reserve = 0;        // what was last reserved at once
 };
 
 class ScriptedFile final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -39,6 +41,7 @@ class ScriptedFile final : public rocksdb::FSWritableFileOwnerWrapper {
     script_.done.push_back("sync " + name_);
     return target()->Sync(options, debug);
   }
+  void SetPreallocationBlockSize(std::size_t size) override { script_.reserve = size; }
 
  private:
   const std::string name_;
@@ -57,6 +60,7 @@ class ScriptedFiles final : public rocksdb::FileSystemWrapper {
     const IOStatus status = target()->NewWritableFile(path, options, file, debug);
     const std::string name = path.substr(path.rfind('/') + 1);
     script_.done.push_back("make " + name);
+    if (!options.fallocate_with_keep_size) script_.grow.push_back(name);
     if (status.ok()) *file = std::make_unique<ScriptedFile>(std::move(*file), name, script_);
     return status;
   }
@@ -105,6 +109,17 @@ TEST_F(LogGuards, LeaveAClosedLogAlone) {
   const auto fourth = make("4.log");
   EXPECT_EQ(script_.done, (std::vector<std::string>{"make 1.log", "make 2.log", "sync 2.log",
                                                     "make 3.log", "make 4.log"}));
+}
+
+TEST_F(LogGuards, ReserveLogsInPiecesThatShowAndNothingElse) {
+  const auto log = make("1.log");
+  log->SetPreallocationBlockSize(std::size_t{64} << 20);
+  EXPECT_EQ(script_.reserve, std::size_t{4} << 20);
+  log->SetPreallocationBlockSize(1'000);
+  EXPECT_EQ(script_.reserve, 1'000u);
+  const auto manifest = make("MANIFEST-000001");
+  const auto table = make("2.sst");
+  EXPECT_EQ(script_.grow, std::vector<std::string>{"1.log"});
 }
 
 TEST_F(LogGuards, KeepAFailureAndLetNothingMoreIntoLogsAndManifest) {

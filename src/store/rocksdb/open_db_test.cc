@@ -6,10 +6,15 @@
 #include <gtest/gtest.h>
 #include <rocksdb/file_system.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/key_format.h"
@@ -26,6 +31,7 @@
 namespace detent {
 namespace {
 
+namespace fs = std::filesystem;
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
@@ -142,6 +148,74 @@ TEST_F(OpenDbTest, ClosesWhenNoLogCouldBeMadeForTwoFullFamilies) {
   db = open();
   std::string record;
   EXPECT_TRUE(db->db().Get({}, db->due(), place_key(front_place(TaskId{20})), &record).ok());
+}
+
+/// Copies of a folder while it is in use: what the end of the process would leave.
+struct CrashTest : OpenDbTest {
+  void crash() {
+    fs::remove_all(folder / "crashed");
+    fs::copy(folder / "data", folder / "crashed", fs::copy_options::recursive);
+  }
+  /// The logs that were written, oldest first.
+  std::vector<std::string> logs() const {
+    std::vector<std::string> paths;
+    for (const auto& entry : fs::directory_iterator(folder / "crashed")) {
+      if (entry.path().extension() == ".log" && written(entry.path()) > 0) {
+        paths.push_back(entry.path());
+      }
+    }
+    std::ranges::sort(paths);
+    return paths;
+  }
+  static std::size_t written(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    return bytes.find_last_not_of('\0') + 1;
+  }
+  Result<std::uint64_t> epoch_after_crash() const {
+    const RocksDbStoreOptions options{.path = folder / "crashed"};
+    ASSIGN_OR_RETURN(const std::unique_ptr<OpenDb> db, OpenDb::open(options));
+    return db->read_number(kEpochKey);
+  }
+};
+
+TEST_F(CrashTest, LeavesWhatWasReservedInLogsAndAllThatWasSynced) {
+  const auto db = open();
+  ASSERT_TRUE(write_epoch(*db, 1).ok());
+  crash();
+  ASSERT_EQ(logs().size(), 1u);
+  EXPECT_EQ(epoch_after_crash(), 1u);
+  ASSERT_TRUE(write_much(*db).ok());  // and another log is begun
+  ASSERT_TRUE(write_epoch(*db, 2).ok());
+  crash();
+  const std::vector<std::string> two = logs();
+  ASSERT_EQ(two.size(), 2u);
+  // As if the older had not been closed yet.
+  fs::resize_file(two[0], fs::file_size(two[0]) + (1 << 20));
+  EXPECT_EQ(epoch_after_crash(), 2u);
+}
+
+TEST_F(CrashTest, ZerosWhereAnOlderLogWasWrittenAreMissedByTheManifest) {
+  const auto db = open();
+  ASSERT_TRUE(write_epoch(*db, 1).ok());
+  crash();
+  const std::size_t begin_of_last = written(logs().at(0));
+  ASSERT_TRUE(write_epoch(*db, 2).ok());
+  ASSERT_TRUE(db->db().Flush({}, db->ids()).ok());
+  Changes changes(*db);
+  changes.put_accepted(front_place(TaskId{1}), "record");
+  ASSERT_TRUE(changes.write(Durability::synced).ok());
+  ASSERT_TRUE(db->db().Flush({}, db->accepted()).ok());
+  ASSERT_TRUE(write_epoch(*db, 3).ok());
+  crash();
+  const std::string older = logs().at(0);
+  ASSERT_GT(written(older), begin_of_last);
+  const std::uintmax_t size = fs::file_size(older);
+  fs::resize_file(older, begin_of_last);
+  fs::resize_file(older, size);
+  const Result<std::uint64_t> refused = epoch_after_crash();
+  ASSERT_FALSE(refused) << *refused;
+  EXPECT_EQ(refused.error().code, ErrorCode::data_loss);
 }
 
 class LogFailure : public OpenDbTest, public testing::WithParamInterface<Fault> {};

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -65,17 +67,20 @@ bool all_zero(std::string_view bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
 }
 
-/// Where a log is not as it should be.
-struct Fault {
+/// How far a log was written.
+struct LogEnd {
   std::size_t at = 0;           // the first record that is not intact, or the end
   std::size_t whole_until = 0;  // the writes up to here are whole
+  bool is_torn = false;         // after them there is more than what was reserved
 };
 
-/// Nothing when all is well.
-std::optional<Fault> find_fault(std::string_view log) noexcept {
+/// Zeros up to the end are what was reserved, as if they were not there.
+LogEnd find_end(std::string_view log) noexcept {
+  const std::size_t reserved_from = log.find_last_not_of('\0') + 1;
   bool in_write = false;  // between a first and its last
   std::size_t write_begin = 0;
-  for (std::size_t at = 0; at < log.size();) {
+  std::size_t at = 0;
+  while (at < reserved_from) {
     const std::string_view block = rest_of_block(log, at);
     if (block.size() < kHeaderBytes && all_zero(block)) {
       at += block.size();
@@ -83,13 +88,12 @@ std::optional<Fault> find_fault(std::string_view log) noexcept {
     }
     const std::optional<LogRecord> record = read_record(block);
     const bool begins = record && (record->type == full || record->type == first);
-    if (!record || begins == in_write) return Fault{at, in_write ? write_begin : at};
+    if (!record || begins == in_write) return {at, in_write ? write_begin : at, true};
     if (record->type == first) write_begin = at;
     in_write = record->type == first || record->type == middle;
     at += record->size;
   }
-  if (in_write) return Fault{log.size(), write_begin};
-  return std::nullopt;
+  return {at, in_write ? write_begin : at, in_write};
 }
 
 /// Whether an intact record says that all before it was synced.
@@ -104,6 +108,7 @@ bool tells_of_sync(const LogRecord& record, std::string_view bytes) noexcept {
 /// Whether such a record begins anywhere from `at` on. Where there is none that is intact every
 /// byte is tried: after a damaged header nothing tells where the next record is.
 bool sync_is_told_from(std::string_view log, std::size_t at) noexcept {
+  log = log.substr(0, log.find_last_not_of('\0') + 1 + kBlockBytes);
   while (at < log.size()) {
     const std::string_view block = rest_of_block(log, at);
     const std::optional<LogRecord> record = read_record(block);
@@ -130,9 +135,11 @@ Result<void> cut_file(const std::string& path, std::size_t size) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const bool is_cut =
       file >= 0 && ::ftruncate(file, static_cast<off_t>(size)) == 0 && ::fsync(file) == 0;
+  const int error = errno;
   if (file >= 0) ::close(file);
-  if (!is_cut) return Error{ErrorCode::unavailable, "cut off '" + path + "' failed", ""};
-  return ok();
+  if (is_cut) return ok();
+  return Error{ErrorCode::unavailable,
+               "cut off '" + path + "': " + std::generic_category().message(error), ""};
 }
 
 Error damaged_log(const DataFolder& folder, const std::string& name) {
@@ -155,21 +162,25 @@ Result<void> cut_torn(const DataFolder& folder, const std::string& name, std::si
   return cut_file(folder.path() + "/" + name, whole_until);
 }
 
-/// Mends the first of `logs`, oldest first, that is not intact; after it there is nothing left.
-Result<void> mend_first(const DataFolder& folder, std::span<const std::string> logs) {
+/// Cuts off what was reserved, and mends the first of `logs`, oldest first, that is torn; after it
+/// there is nothing left.
+Result<void> mend(const DataFolder& folder, std::span<const std::string> logs) {
   for (std::size_t i = 0; i < logs.size(); ++i) {
     ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + logs[i]));
-    const std::optional<Fault> fault = find_fault(log);
-    if (!fault) continue;
+    const LogEnd end = find_end(log);
     const std::span<const std::string> newer = logs.subspan(i + 1);
-    bool is_damaged = sync_is_told_from(log, fault->at + 1);
+    if (!end.is_torn) {
+      if (end.at < log.size()) TRY(cut_file(folder.path() + "/" + logs[i], end.at));
+      continue;
+    }
+    bool is_damaged = sync_is_told_from(log, end.at + 1);
     for (const std::string& name : newer) {
       if (is_damaged) break;
       ASSIGN_OR_RETURN(const std::string later, read_file(folder.path() + "/" + name));
       is_damaged = sync_is_told_from(later, 0);
     }
     if (is_damaged) return damaged_log(folder, logs[i]);
-    return cut_torn(folder, logs[i], fault->whole_until, newer);
+    return cut_torn(folder, logs[i], end.whole_until, newer);
   }
   return ok();
 }
@@ -177,21 +188,20 @@ Result<void> mend_first(const DataFolder& folder, std::span<const std::string> l
 }  // namespace
 
 LogState examine_log(std::string_view log) noexcept {
-  const std::optional<Fault> fault = find_fault(log);
-  if (!fault) return LogState::intact;
-  return sync_is_told_from(log, fault->at + 1) ? LogState::damaged : LogState::torn_tail;
+  const LogEnd end = find_end(log);
+  if (!end.is_torn) return LogState::intact;
+  return sync_is_told_from(log, end.at + 1) ? LogState::damaged : LogState::torn_tail;
 }
 
 Result<void> mend_logs(const DataFolder& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());
-  TRY(mend_first(folder, names));
+  TRY(mend(folder, names));
   // A manifest without one whole write is none, which RocksDB tells.
   ASSIGN_OR_RETURN(const std::optional<std::string> manifest, folder.manifest_file());
   if (!manifest) return ok();
   ASSIGN_OR_RETURN(const std::string edits, read_file(folder.path() + "/" + *manifest));
-  const std::optional<Fault> fault = find_fault(edits);
-  if (fault && fault->whole_until == 0) return ok();
-  return mend_first(folder, std::span(&*manifest, 1));
+  if (find_end(edits).whole_until == 0) return ok();
+  return mend(folder, std::span(&*manifest, 1));
 }
 
 }  // namespace detent

@@ -11,6 +11,11 @@
 // log. If one does, something that was acknowledged is damaged, and nothing may be replayed in
 // part.
 //
+// A log is reserved in pieces (log_guard.h) and may end in zeros: that is where it ends, as if they
+// were not there. So it is with every log, for a crash may come before an older one is closed. Were
+// they where writes had been, RocksDB would miss them by its manifest, which has how long a log was
+// that is no longer written.
+//
 // What cannot be told apart: damage that hits nothing but the last writes, up to where the mark is
 // missing, looks like torn ones.
 #pragma once
@@ -40,8 +45,8 @@ LogState examine_log(std::string_view log) noexcept;
 
 /// Examines all logs of a folder, and its manifest, which is of the same format. A torn tail is cut
 /// off, durably, with the logs after it, before anything is written there: a second power loss
-/// would leave it in the middle. Errors: data_loss when they may not be replayed, unavailable when
-/// they cannot be read or cut.
+/// would leave it in the middle. So are zeros at an end. Errors: data_loss when they may not be
+/// replayed, unavailable when they cannot be read or cut.
 Result<void> mend_logs(const DataFolder& folder);
 
 }  // namespace detent

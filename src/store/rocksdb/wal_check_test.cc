@@ -89,9 +89,25 @@ TEST(WalCheck, WholeLogsAreIntact) {
   EXPECT_EQ(examine_log(SampleLog(1).writer.log()), LogState::intact);
 }
 
-TEST(WalCheck, ZerosReservedAfterTheEndAreATornTailAtMost) {
-  EXPECT_EQ(examine_log(SampleLog(2).writer.log() + std::string(100'000, '\0')),
-            LogState::torn_tail);
+TEST(WalCheck, ZerosReservedAfterTheEndAreNoPartOfTheLog) {
+  const std::string zeros(100'000, '\0');
+  EXPECT_EQ(examine_log(zeros), LogState::intact);
+  const std::string log = SampleLog(2).writer.log();
+  for (std::size_t count = 1; count < zeros.size(); count = count * 2 + 1) {
+    EXPECT_EQ(examine_log(log + zeros.substr(0, count)), LogState::intact) << count;
+  }
+  EXPECT_EQ(examine_log(log.substr(0, log.size() - 1) + zeros), LogState::torn_tail);
+}
+
+TEST(WalCheck, AWriteThatEndsInZerosIsWholeBeforeThoseReserved) {
+  LogWriter writer;
+  writer.write("one");
+  writer.write("two" + std::string(5'000, '\0'));
+  EXPECT_EQ(examine_log(writer.log() + std::string(5'000, '\0')), LogState::intact);
+  EXPECT_EQ(examine_log(writer.log().substr(0, writer.log().size() - 1)), LogState::torn_tail);
+  std::string log = writer.log();
+  log[3] ^= 1;
+  EXPECT_EQ(examine_log(log), LogState::damaged) << "the second is whole, and synced";
 }
 
 TEST(WalCheck, CuttingTheLogAnywhereIsATornTail) {
@@ -113,6 +129,7 @@ TEST(WalCheck, DamageAnywhereInTheLastWriteIsATornTail) {
     std::string log = sample.writer.log();
     log[at] = static_cast<char>(log[at] ^ 1);
     ASSERT_EQ(examine_log(log), LogState::torn_tail) << "byte " << at;
+    if (at == sample.begins.back()) continue;
     log.replace(at, log.size() - at, log.size() - at, '\0');
     ASSERT_EQ(examine_log(log), LogState::torn_tail) << "zeros from byte " << at;
   }
@@ -200,6 +217,7 @@ struct LogFolder {
   void add(const std::string& name, const std::string& log) {
     std::ofstream(folder / name, std::ios::binary) << log;
   }
+  std::uintmax_t size(const std::string& name) { return std::filesystem::file_size(folder / name); }
   Result<void> check() { return mend_logs(DataFolder::open(folder.path()).value()); }
   TestFolder folder;
 };
@@ -235,6 +253,28 @@ TEST(WalCheck, OlderLogsMayBeTornIfNothingAfterThemWasSynced) {
   torn.add("000005.log", newer.log());
   EXPECT_FALSE(torn.check());
   EXPECT_EQ(std::filesystem::file_size(torn.folder / "000004.log"), older.writer.log().size());
+}
+
+/// A crash before an older log is closed leaves zeros there.
+TEST(WalCheck, ZerosReservedAreCutOffOfEveryLogAndHideNoTear) {
+  const std::string zeros(50'000, '\0');
+  const std::string whole = SampleLog(7).writer.log();
+  LogFolder reserved;
+  reserved.add("000003.log", zeros);
+  reserved.add("000004.log", whole + zeros);
+  reserved.add("000005.log", whole + zeros);
+  EXPECT_TRUE(reserved.check());
+  EXPECT_EQ(reserved.size("000003.log"), 0u);
+  EXPECT_EQ(reserved.size("000004.log"), whole.size());
+  EXPECT_EQ(reserved.size("000005.log"), whole.size());
+  reserved.add("000004.log", whole.substr(0, whole.size() - 5) + zeros);
+  EXPECT_FALSE(reserved.check());
+  reserved.add("000004.log", whole + zeros + whole);
+  EXPECT_FALSE(reserved.check());
+  reserved.add("000004.log", whole + zeros);
+  reserved.add("000005.log", whole.substr(0, whole.size() - 5) + zeros);
+  EXPECT_TRUE(reserved.check());
+  EXPECT_LT(reserved.size("000005.log"), whole.size() - 5);
 }
 
 /// A start that was cut off leaves an empty newer log; the next one must not find the tear in the
