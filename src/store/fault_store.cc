@@ -104,10 +104,6 @@ Result<std::uint64_t> FaultStore::quarantined() {
   return faulty_read([&] { return store_.quarantined(); });
 }
 
-TaskId FaultStore::last_id() const noexcept { return store_.last_id(); }
-
-std::uint32_t FaultStore::last_queue_number() const noexcept { return store_.last_queue_number(); }
-
 Result<std::uint64_t> FaultStore::begin_epoch() {
   return faulty_write([&] { return store_.begin_epoch(); });
 }

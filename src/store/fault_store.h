@@ -12,19 +12,19 @@
 #include <optional>
 #include <utility>
 
-#include "store/store.h"
+#include "store/forwarding_store.h"
 
 namespace detent {
 
 /// What became of the write that failed.
 enum class WriteFault : std::uint8_t { not_applied, applied };
 
-class FaultStore final : public Store {
+class FaultStore final : public ForwardingStore {
  public:
   /// `store` must outlive this.
-  explicit FaultStore(Store& store) noexcept : store_(store) {}
+  explicit FaultStore(Store& store) noexcept : ForwardingStore(store) {}
   explicit FaultStore(std::unique_ptr<Store> store) noexcept
-      : owned_(std::move(store)), store_(*owned_) {}
+      : ForwardingStore(*store), owned_(std::move(store)) {}
 
   /// Makes the n-th write from now fail (1 is the next) with `unavailable`. Whatever changes the
   /// disk is a write: write(), quarantine(), trim_keys() and begin_epoch(). Requires: n > 0.
@@ -60,8 +60,6 @@ class FaultStore final : public Store {
   Result<std::vector<QueueRecord>> queues() override;
   Result<std::vector<DueCount>> due_counts() override;
   Result<std::uint64_t> quarantined() override;
-  TaskId last_id() const noexcept override;
-  std::uint32_t last_queue_number() const noexcept override;
   Result<std::uint64_t> begin_epoch() override;
 
  private:
@@ -76,7 +74,6 @@ class FaultStore final : public Store {
   auto faulty_read(Read read) -> decltype(read());
 
   std::unique_ptr<Store> owned_;  // may be null
-  Store& store_;
   std::uint64_t write_count_ = 0;
   std::uint64_t read_count_ = 0;
   Place last_page_after_;

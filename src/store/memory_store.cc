@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "detent/check.h"
+#include "store/meta_format.h"
 #include "store/record_format.h"
 #include "store/schedule_format.h"
 #include "store/store_error.h"
@@ -64,6 +65,12 @@ void MemoryDisk::flip_schedule_bit(const std::string& name, std::size_t bit) {
   flip(found->second, bit);
 }
 
+void MemoryDisk::flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
+  const auto found = keys_.find({queue, key});
+  DETENT_CHECK(found != keys_.end());
+  flip(found->second, bit);
+}
+
 MemoryStore::MemoryStore(MemoryDisk& disk) : disk_(disk) { disk_.is_open_ = true; }
 
 MemoryStore::~MemoryStore() { disk_.is_open_ = false; }
@@ -122,11 +129,10 @@ void MemoryStore::set_queue(const QueueRecord& record) {
 }
 
 void MemoryStore::set_key(const KeyRecord& record) {
+  const std::string key = key_key(record.queue, record.key);
   const MemoryDisk::KeyName name{record.queue, record.key};
-  KeyRecord& stored = disk_.keys_[name];
-  if (stored.expires_at) disk_.expiries_.erase({*stored.expires_at, name});
+  disk_.keys_[name] = key_value(key, record);
   if (record.expires_at) disk_.expiries_.insert({*record.expires_at, name});
-  stored = record;
 }
 
 /// Requires: there is a record at `place`.
@@ -195,7 +201,8 @@ Result<void> MemoryStore::quarantine(Place place) {
 Result<std::optional<KeyRecord>> MemoryStore::find_key(std::uint32_t queue, std::string_view key) {
   const auto found = disk_.keys_.find({queue, std::string(key)});
   if (found == disk_.keys_.end()) return std::optional<KeyRecord>();
-  return std::optional<KeyRecord>(found->second);
+  ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(key_key(queue, key), found->second));
+  return std::optional<KeyRecord>(std::move(record));
 }
 
 Result<std::vector<KeyRecord>> MemoryStore::read_keys(std::uint32_t queue, std::string_view after,
@@ -204,16 +211,30 @@ Result<std::vector<KeyRecord>> MemoryStore::read_keys(std::uint32_t queue, std::
   std::vector<KeyRecord> records;
   for (auto at = disk_.keys_.upper_bound({queue, std::string(after)});
        at != disk_.keys_.end() && at->first.first == queue && records.size() < limit; ++at) {
-    records.push_back(at->second);
+    ASSIGN_OR_RETURN(KeyRecord record,
+                     parse_key_value(key_key(queue, at->first.second), at->second));
+    records.push_back(std::move(record));
   }
   return records;
+}
+
+/// Whether the key still says that it expires then. One that can't be read is of no more use.
+bool MemoryStore::has_expired(const MemoryDisk::KeyName& name, WallTime at) const {
+  const auto found = disk_.keys_.find(name);
+  if (found == disk_.keys_.end()) return false;
+  const Result<KeyRecord> record = parse_key_value(key_key(name.first, name.second), found->second);
+  return !record || record->expires_at == at;
 }
 
 Result<std::size_t> MemoryStore::trim_keys(WallTime now, std::size_t limit) {
   std::size_t trimmed = 0;
   for (auto at = disk_.expiries_.begin();
-       at != disk_.expiries_.end() && at->first <= now && trimmed < limit; ++trimmed) {
-    disk_.keys_.erase(at->second);
+       at != disk_.expiries_.end() && at->first <= now && trimmed < limit;) {
+    const auto& [expires_at, name] = *at;
+    if (has_expired(name, expires_at)) {
+      disk_.keys_.erase(name);
+      ++trimmed;
+    }
     at = disk_.expiries_.erase(at);
   }
   return trimmed;

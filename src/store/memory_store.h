@@ -30,8 +30,9 @@ class MemoryDisk {
   /// Plants damage: flips one bit of the record at `place`; `bit` is taken modulo its length.
   /// Requires: there is a record.
   void flip_bit(Place place, std::size_t bit);
-  /// The same of a schedule's record.
+  /// The same of a schedule's record, and of a key's of a queue (by number).
   void flip_schedule_bit(const std::string& name, std::size_t bit);
+  void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit);
   /// In all lanes.
   std::size_t record_count() const noexcept { return records_.size(); }
 
@@ -46,9 +47,9 @@ class MemoryDisk {
   std::map<std::string, QueueRecord> queues_;
   std::map<std::uint32_t, std::string> queue_names_;  // also of those that were removed
   std::map<std::string, std::string> schedules_;      // encoded, by name
-  std::map<KeyName, KeyRecord> keys_;
-  std::set<std::pair<WallTime, KeyName>> expiries_;  // of the keys that have one
-  std::map<DueBin, std::int64_t> due_counts_;        // without those that are 0
+  std::map<KeyName, std::string> keys_;               // encoded
+  std::set<std::pair<WallTime, KeyName>> expiries_;   // of the keys that have one, or had
+  std::map<DueBin, std::int64_t> due_counts_;         // without those that are 0
   TaskId last_id_;
   std::uint64_t epoch_ = 0;
 };
@@ -85,6 +86,7 @@ class MemoryStore final : public Store {
   void erase(Place place);
   void set_queue(const QueueRecord& record);
   void set_key(const KeyRecord& record);
+  bool has_expired(const MemoryDisk::KeyName& name, WallTime at) const;
   void add_to_page(TaskPage& page, Place place) const;
 
   MemoryDisk& disk_;
