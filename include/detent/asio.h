@@ -151,9 +151,10 @@ template <SleepToken Token>
 auto async_sleep_until(Scheduler& scheduler, MonotonicTime until, Token&& token) {
   return internal::async_sleep(scheduler, until, std::forward<Token>(token));
 }
-template <SleepToken Token>
-auto async_sleep_until(Scheduler& scheduler, WallTime until, Token&& token) {
-  return internal::async_sleep(scheduler, until, std::forward<Token>(token));
+template <class Duration, SleepToken Token>
+auto async_sleep_until(Scheduler& scheduler, std::chrono::sys_time<Duration> until, Token&& token) {
+  return internal::async_sleep(scheduler, std::chrono::ceil<std::chrono::milliseconds>(until),
+                               std::forward<Token>(token));
 }
 
 }  // namespace detent

@@ -10,6 +10,7 @@
 // March 31. The time of day is the anchor's in that zone, also across daylight saving.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,12 +55,24 @@ class CalendarInterval {
   /// The first occurrence after `time`; std::nullopt when none is left before the year 10000. The
   /// anchor itself is the first of all, whatever the policies.
   std::optional<WallTime> next_after(WallTime time) const;
+  template <class Duration>
+  std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
+    return next_after(std::chrono::floor<std::chrono::milliseconds>(time));
+  }
 
   /// The last occurrence before `time`; std::nullopt when `time` is not after the first one.
   std::optional<WallTime> prev_before(WallTime time) const;
+  template <class Duration>
+  std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
+    return prev_before(std::chrono::ceil<std::chrono::milliseconds>(time));
+  }
 
   /// The first `count` occurrences after `from`, in order; fewer when no more are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
+  template <class Duration>
+  std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
+    return next(count, std::chrono::floor<std::chrono::milliseconds>(from));
+  }
 
  private:
   struct State;

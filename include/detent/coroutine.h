@@ -90,8 +90,10 @@ Sleep sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
 inline Sleep sleep_until(Scheduler& scheduler, MonotonicTime until, std::stop_token stop = {}) {
   return Sleep(scheduler, until, std::move(stop));
 }
-inline Sleep sleep_until(Scheduler& scheduler, WallTime until, std::stop_token stop = {}) {
-  return Sleep(scheduler, until, std::move(stop));
+template <class Duration>
+Sleep sleep_until(Scheduler& scheduler, std::chrono::sys_time<Duration> until,
+                  std::stop_token stop = {}) {
+  return Sleep(scheduler, std::chrono::ceil<std::chrono::milliseconds>(until), std::move(stop));
 }
 
 template <class Rep, class Period>
@@ -101,7 +103,8 @@ Sleep Scheduler::sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_t
 inline Sleep Scheduler::sleep_until(MonotonicTime deadline, std::stop_token token) {
   return detent::sleep_until(*this, deadline, std::move(token));
 }
-inline Sleep Scheduler::sleep_until(WallTime due, std::stop_token token) {
+template <class Duration>
+Sleep Scheduler::sleep_until(std::chrono::sys_time<Duration> due, std::stop_token token) {
   return detent::sleep_until(*this, due, std::move(token));
 }
 

@@ -1,6 +1,7 @@
 // Cron expressions: the moments at which something recurs, in a time zone.
 //
 //     const auto report = detent::Cron::parse("0 9 1 * *", "Asia/Shanghai").value();
+//     const auto now = std::chrono::system_clock::now();
 //     std::optional<detent::WallTime> due = report.next_after(now);   // the 1st, 09:00 in Shanghai
 //     report.explain();   // "At 09:00 on day 1 of the month (Asia/Shanghai)"
 //
@@ -79,12 +80,24 @@ class Cron {
   /// The first occurrence after `time`, of the years 1970-9999; std::nullopt when none is left.
   /// Microseconds, however far away; below a millisecond to find that none is left.
   std::optional<WallTime> next_after(WallTime time) const;
+  template <class Duration>
+  std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
+    return next_after(std::chrono::floor<std::chrono::milliseconds>(time));
+  }
 
   /// The last occurrence before `time`, of the same years. As a few calls of next_after.
   std::optional<WallTime> prev_before(WallTime time) const;
+  template <class Duration>
+  std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
+    return prev_before(std::chrono::ceil<std::chrono::milliseconds>(time));
+  }
 
   /// The first `count` occurrences after `from`, in order; fewer when no more are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
+  template <class Duration>
+  std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
+    return next(count, std::chrono::floor<std::chrono::milliseconds>(from));
+  }
 
   /// What it means, in a sentence of plain English without a full stop.
   std::string explain() const;

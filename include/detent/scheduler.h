@@ -202,7 +202,8 @@ class Scheduler {
   template <class Rep, class Period>
   Sleep sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token = {});
   Sleep sleep_until(MonotonicTime deadline, std::stop_token token = {});
-  Sleep sleep_until(WallTime due, std::stop_token token = {});
+  template <class Duration>
+  Sleep sleep_until(std::chrono::sys_time<Duration> due, std::stop_token token = {});
 
   // ---- The end ----------------------------------------------------------------------------------
 

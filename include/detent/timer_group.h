@@ -56,9 +56,9 @@ struct TimerGroupOptions {
 /// group is destroyed. A job of the group must not call the scheduler's `stop` with run_due or
 /// run_pending: that waits for the group's timer, which may wait for the job's thread.
 ///
-/// Cost: 26 KB a group in 22 allocations, two thirds of it its wheel (detent/dense_wheel.h); with
-/// the first timer 74 KB more, the wheel's first block of cells. `pause`, `resume` and `set_rate`
-/// take a tenth of a microsecond, however many timers there are.
+/// Cost: 28 KB a group, two thirds of it its wheel (detent/dense_wheel.h); with the first timer
+/// 10 KB more. `pause`, `resume` and `set_rate` take a tenth of a microsecond, however many timers
+/// there are.
 class TimerGroup {
  public:
   /// What `set_rate` takes.

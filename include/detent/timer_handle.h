@@ -63,9 +63,13 @@ class [[nodiscard]] TimerHandle {
     return move_to(internal::saturate_to_nanoseconds(delay));
   }
 
-  /// The same for an instant, and for a date (Scheduler, "Time").
+  /// The same for an instant, and for a date (Scheduler, "Time"), rounded up to milliseconds.
   bool expires_at(MonotonicTime deadline) noexcept;
   bool expires_at(WallTime due) noexcept;
+  template <class Duration>
+  bool expires_at(std::chrono::sys_time<Duration> due) noexcept {
+    return expires_at(std::chrono::ceil<std::chrono::milliseconds>(due));
+  }
 
   /// Whether the timer is still to fire. Another thread may have changed it by the time you look.
   bool is_pending() const noexcept;

@@ -29,10 +29,9 @@
 //
 // Cost (docs/internals/wheel.md has nanoseconds):
 //
-//     schedule, cancel    O(1); memory doubles from 2 KiB on. From 128 KiB on Linux grants 64 KiB
-//     at
-//                         a time and has them back; from 4 MiB on in pages of 2 MiB, if it grants
-//                         these to who asks. On other systems memory is kept
+//     schedule, cancel    O(1); memory doubles from 2 KiB on. From 128 KiB on Linux grants it
+//                         64 KiB at a time and has it back; from 4 MiB on in pages of 2 MiB, if it
+//                         grants these to who asks. On other systems memory is kept
 //     postpone            one store
 //     next_wakeup         O(1), a few bit scans
 //     advance             O(1) a timer fired or moved, and O(1) besides, however far it goes;

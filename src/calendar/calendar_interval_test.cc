@@ -80,6 +80,15 @@ TEST(CalendarInterval, BeginsWithItsAnchorAndEndsWith9999) {
   EXPECT_EQ(rare.value().next_after(anchor), std::nullopt);
 }
 
+TEST(CalendarInterval, AsksFromTimesOfAnyPrecision) {
+  const WallTime anchor = at("2024-05-05T05:05:05Z");
+  const auto daily = CalendarInterval::make({.anchor = anchor, .unit = CalendarUnit::day}).value();
+  const WallInstant second = anchor + 24h;
+  EXPECT_EQ(daily.next_after(second - 1ns), second);
+  EXPECT_EQ(daily.prev_before(second + 1ns), second);
+  EXPECT_EQ(daily.next(1, second - 1ns), (std::vector<WallTime>{anchor + 24h}));
+}
+
 TEST(CalendarInterval, EndsWith9999InUtcWhereTheLocalYearIsTheNextAlready) {
   const auto daily = CalendarInterval::make(
       {.anchor = at("9999-12-28T20:00:00Z"), .unit = CalendarUnit::day}, "Asia/Tokyo");

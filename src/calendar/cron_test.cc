@@ -116,6 +116,17 @@ TEST(Cron, AnOccurrenceIsNotAfterItself) {
   EXPECT_EQ(daily.prev_before(at("2024-01-01T09:00:00.001Z")), at("2024-01-01T09:00:00Z"));
 }
 
+TEST(Cron, AsksFromTimesOfAnyPrecision) {
+  const Cron daily = cron("0 9 * * *");
+  const WallTime nine = at("2024-01-01T09:00:00Z");
+  const WallInstant exact = nine;
+  EXPECT_EQ(daily.next_after(exact - 1ns), nine);
+  EXPECT_EQ(daily.next_after(exact), nine + 24h);
+  EXPECT_EQ(daily.prev_before(exact + 1ns), nine);
+  EXPECT_EQ(daily.prev_before(exact), nine - 24h);
+  EXPECT_EQ(daily.next(2, exact - 1ns), (std::vector<WallTime>{nine, nine + 24h}));
+}
+
 TEST(Cron, TimesAreThoseOfTheZone) {
   const Cron report = Cron::parse("0 9 1 * *", "Asia/Shanghai").value();
   EXPECT_EQ(shown(report.next(2, at("2024-01-20T00:00:00Z"))),

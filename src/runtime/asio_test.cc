@@ -105,17 +105,17 @@ TEST(AsyncSleep, CallsItsHandlerOnTheHandlersExecutorWhenTheTimeHasCome) {
 TEST(AsyncSleep, UntilAnInstantAndUntilADateEndsThen) {
   asio::io_context io;
   SchedulerRig rig;
-  const auto date = std::chrono::floor<std::chrono::milliseconds>(rig.clock().wall_now()) + 5ms;
+  const WallInstant date = rig.clock().wall_now() + 5ms - 1ns;  // rounded up
   Completion instant;
   Completion dated;
   async_sleep_until(rig.scheduler(), rig.clock().now() + 3ms,
                     asio::bind_executor(io, instant.handler()));
   async_sleep_until(rig.scheduler(), date, asio::bind_executor(io, dated.handler()));
-  rig.advance(3ms);
+  rig.advance(4ms);
   io.poll();
   EXPECT_EQ(instant.count, 1);
   EXPECT_EQ(dated.count, 0);
-  rig.advance(2ms);
+  rig.advance(1ms);
   io.poll();
   EXPECT_EQ(dated.count, 1);
 }

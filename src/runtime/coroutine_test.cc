@@ -36,31 +36,36 @@ TEST(Sleep, WakesWhenTheTimeHasComeAndNotBefore) {
 
 TEST(Sleep, UntilAnInstantAndUntilADateWakesThen) {
   SchedulerRig rig;
-  const auto date = std::chrono::floor<std::chrono::milliseconds>(rig.clock().wall_now()) + 20ms;
+  const WallInstant date = rig.clock().wall_now() + 20ms - 1ns;  // rounded up
   Waking instant;
   Waking dated;
   spawn(sleep_once(rig.scheduler(), rig.clock().now() + 10ms, {}, instant), Forget());
   spawn(sleep_once(rig.scheduler(), date, {}, dated), Forget());
-  rig.advance(10ms);
+  rig.advance(19ms);
   EXPECT_TRUE(instant.slept);
   EXPECT_EQ(dated.count, 0);
-  rig.advance(10ms);
+  rig.advance(1ms);
   EXPECT_TRUE(dated.slept);
 }
 
-Task<void> sleep_as_member(Scheduler& scheduler, MonotonicTime until, Waking& waking) {
+Task<void> sleep_as_member(Scheduler& scheduler, MonotonicTime until, WallInstant date,
+                           Waking& waking) {
   waking.note(co_await scheduler.sleep_for(5ms));
   waking.note(co_await scheduler.sleep_until(until));
+  waking.note(co_await scheduler.sleep_until(date));
 }
 
 TEST(Sleep, IsAMemberOfTheSchedulerToo) {
   SchedulerRig rig;
   Waking waking;
-  spawn(sleep_as_member(rig.scheduler(), rig.clock().now() + 8ms, waking), Forget());
+  const WallInstant date = rig.clock().wall_now() + 10ms;
+  spawn(sleep_as_member(rig.scheduler(), rig.clock().now() + 8ms, date, waking), Forget());
   rig.advance(5ms);
   EXPECT_EQ(waking.count, 1);
   rig.advance(3ms);
   EXPECT_EQ(waking.count, 2);
+  rig.advance(2ms);
+  EXPECT_EQ(waking.count, 3);
   EXPECT_TRUE(waking.slept);
 }
 

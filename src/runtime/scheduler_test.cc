@@ -174,6 +174,17 @@ TEST(SchedulerDates, FireWhenTheWallClockShowsThem) {
   EXPECT_EQ(fired, 1);
 }
 
+TEST(SchedulerDates, ThatAHandleIsMovedToAreRoundedUpToMilliseconds) {
+  SchedulerRig rig;
+  int fired = 0;
+  TimerHandle timer = rig.scheduler().schedule_after(1h, [&] { ++fired; });
+  EXPECT_TRUE(timer.expires_at(rig.clock().wall_now() + 5ms - 1us));
+  rig.advance(5ms - 1ns);
+  EXPECT_EQ(fired, 0);
+  rig.advance(1ns);
+  EXPECT_EQ(fired, 1);
+}
+
 TEST(SchedulerDates, AreNotEarlyWhenTheWallClockIsSteppedBack) {
   SchedulerRig rig;
   int fired = 0;
