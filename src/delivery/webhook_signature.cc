@@ -11,13 +11,12 @@
 
 #include "detent/check.h"
 #include "protocol/json/base64.h"
+#include "task/limits.h"
 
 namespace detent {
 namespace {
 
 constexpr std::string_view kPrefix = "whsec_";
-constexpr std::size_t kLeastBytes = 24;
-constexpr std::size_t kMostBytes = 64;
 constexpr std::size_t kMadeBytes = 32;
 
 std::string hmac_sha256(const std::string& key, const std::string& text) {
@@ -35,7 +34,7 @@ std::string hmac_sha256(const std::string& key, const std::string& text) {
 Result<WebhookKey> WebhookKey::parse(std::string_view text) {
   std::optional<std::string> secret;
   if (text.starts_with(kPrefix)) secret = json::decode_base64(text.substr(kPrefix.size()));
-  if (!secret || secret->size() < kLeastBytes || secret->size() > kMostBytes) {
+  if (!secret || secret->size() < kLeastWebhookKeyBytes || secret->size() > kMaxWebhookKeyBytes) {
     return Error{ErrorCode::invalid_argument,
                  "a webhook key is whsec_ and base64, with padding, of 24 to 64 bytes", ""};
   }

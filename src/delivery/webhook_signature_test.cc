@@ -3,6 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+
+#include "base/rng.h"
+#include "base/test_seed.h"
+#include "protocol/json/base64.h"
+#include "task/webhook.h"
 
 namespace detent {
 namespace {
@@ -60,6 +66,29 @@ TEST(WebhookKey, RefusesWhatIsNoneAndDoesNotRepeatIt) {
   }
   EXPECT_FALSE(WebhookKey::parse("whsec_" + std::string(88, 'A')));  // 66 bytes
   EXPECT_TRUE(WebhookKey::parse("whsec_" + std::string(84, 'A') + "AA=="));
+}
+
+// The deliverer stops the process at a key of a queue that it can't read: what lets the settings of
+// queues in is another reader.
+TEST(WebhookKey, IsReadWhereTheSettingsOfAQueueTakeItAndNowhereElse) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  constexpr std::string_view kEnds = "Awg8/=+-";
+  int taken = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = "whsec_";
+    json::append_base64(text, std::string(20 + rng.below(50), '\0'));
+    for (std::uint32_t left = rng.below(3); left > 0; --left) {
+      text[text.size() - 1 - rng.below(4)] = kEnds[rng.below(kEnds.size())];
+    }
+    if (rng.below(8) == 0) text.pop_back();
+    const bool is_taken =
+        validate(QueueWebhook{.url = "https://example.com", .keys = {text}}).has_value();
+    ASSERT_EQ(WebhookKey::parse(text).has_value(), is_taken) << text;
+    if (is_taken) ++taken;
+  }
+  EXPECT_GT(taken, 1'000);
 }
 
 TEST(WebhookKeys, ReadsOneALine) {

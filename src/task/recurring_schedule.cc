@@ -63,7 +63,7 @@ Result<void> validate(const RecurringSchedule& schedule) {
   TRY(validate_instant("start", schedule.start));
   TRY(validate_instant("end", schedule.end));
   if (schedule.start && schedule.end && *schedule.end <= *schedule.start) {
-    return invalid("end", "the end is after the start");
+    return invalid("end", "the end must be after the start");
   }
   if (schedule.jitter < milliseconds{0} || schedule.jitter > kMaxJitter) {
     return invalid("jitter", "a jitter is 0 to 24 h");

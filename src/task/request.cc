@@ -49,7 +49,7 @@ Result<void> validate_backoff(const std::optional<Backoff>& backoff) {
   if (!backoff) return ok();
   if (backoff->initial < milliseconds{0}) return invalid("backoff", "a backoff is not negative");
   if (backoff->max < backoff->initial) {
-    return invalid("backoff", "the longest backoff is not below the first");
+    return invalid("backoff", "the longest backoff must not be below the first");
   }
   if (backoff->max > kMaxDelay)
     return invalid("backoff", "a backoff is at most 4294967295 seconds");
