@@ -61,6 +61,7 @@ std::optional<MonotonicTime> CommitWriter::next_sync() const noexcept {
 }
 
 Error CommitWriter::stop(Error error) {
+  if (stopped_by_) return *stopped_by_;  // what fails now fails of that
   error.code = ErrorCode::unavailable;
   stopped_by_ = with_context("the store failed, nothing is accepted until it is open again",
                              std::move(error));

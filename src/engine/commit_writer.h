@@ -49,7 +49,8 @@ class CommitWriter {
   /// When sync_if_due() has something to do; none: not until the next commit.
   std::optional<MonotonicTime> next_sync() const noexcept;
 
-  /// The store failed otherwise. Returns the error that is told from now on.
+  /// The store failed otherwise. Returns the error that is told from now on: the first one's, of
+  /// which the others come.
   Error stop(Error error);
   const std::optional<Error>& stopped_by() const noexcept { return stopped_by_; }
 

@@ -113,6 +113,13 @@ TEST_F(CommitWriterTest, AFailureElsewhereStopsItToo) {
   EXPECT_EQ(fault_store_.write_count(), 0u);
 }
 
+TEST_F(CommitWriterTest, WhatFailsAfterwardsDoesNotHideWhy) {
+  CommitWriter commits = writer(0ms);
+  const Error first = commits.stop({ErrorCode::unavailable, "no space left on device", ""});
+  EXPECT_EQ(commits.stop({ErrorCode::unavailable, "an earlier write failed", ""}), first);
+  EXPECT_EQ(commits.stopped_by(), first);
+}
+
 TEST_F(CommitWriterTest, ASyncThatFailsStopsIt) {
   CommitWriter commits = writer(100ms);
   ASSERT_TRUE(commits.commit(batch()));

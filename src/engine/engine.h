@@ -98,7 +98,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// end, in the order in which they will be forgotten. Reads a bounded number of records, so a
   /// step may find little; with `next` it goes on. A task that no verb touches between two steps is
   /// met once, whatever memory it moves to. A damaged record is passed over. Errors:
-  /// resource_exhausted when ready tasks on disk are of too many priorities to be put in due order.
+  /// resource_exhausted when ready tasks on disk are of too many priorities to be put in due order,
+  /// or a key would have to be looked for in too many queues.
   Result<TaskList> list(const TaskFilter& filter, Place after, std::size_t limit);
   // Before the same verb for many: reads at once what it will ask of the store for each. Until the
   // next commit, or the next of these calls, verbs on these tasks cost few reads of their own. What
@@ -128,7 +129,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   /// One step of redrive() for the dead tasks of a queue, oldest first, at most `limit`. A step
   /// changes at most 1 000 tasks, however many there are: while its answer has `next`, call again
-  /// with that, in a later turn. A record that is damaged is passed over. Durable: each step of its
+  /// with that, in a later turn. A record that is damaged is set aside. Durable: each step of its
   /// own. Errors: not_found when the queue never had a task.
   Result<QueueStep> redrive(const std::string& queue, std::size_t limit, QueueCursor from = {});
   /// Likewise removes the tasks of a queue that are not leased: dead, scheduled, ready. Tasks

@@ -38,6 +38,13 @@ TEST_F(EngineDeliver, TheDelivererTakesNoTaskWithoutAWebhook) {
   EXPECT_EQ(lease_count("q", 10), 1u);
 }
 
+TEST_F(EngineDeliver, OfAQueueWithAWebhookNoMoreIsDeliveredThanAskedFor) {
+  set("q", with_webhook());
+  schedule_many("q", 10);
+  EXPECT_EQ(deliver(4).size(), 4u);
+  EXPECT_EQ(deliver(10).size(), 6u);
+}
+
 TEST_F(EngineDeliver, InAQueueWithAWebhookEverythingIsDelivered) {
   const TaskId before = schedule("q", 0ms);
   const TaskId own = schedule(hook("q"));

@@ -118,6 +118,17 @@ TEST_F(EngineDeliver, WhereNoLimitIsSharedAWorkerIsToldAtOnceInTheDeliverersTurn
   EXPECT_EQ(delivered.size(), 1u);
 }
 
+TEST_F(EngineDeliver, WhereTheDelivererDoesNotWaitAWorkerIsToldAtOnceWhateverTheLimit) {
+  set("q", {.concurrency = 1});
+  std::vector<LeasedTask> worked;
+  schedule("q", 10ms);
+  schedule(hook("other", 10ms));
+  wait_for_one("q", worked);
+  clock_.advance(10ms);
+  engine_->hand_out_due();
+  EXPECT_EQ(worked.size(), 1u);
+}
+
 // ---- queues that the deliverer holds ----
 
 TEST_F(EngineDeliver, WhatIsHeldIsNotLeasedUntilACallNoLongerHoldsIt) {

@@ -96,14 +96,15 @@ TEST_F(EngineFairness, OnlyWhileAnotherQueuesWorkerWaitsIsAnAnswerCutShort) {
 
 TEST_F(EngineFairness, ALeaseServesTheWorkersOfItsOwnQueueFirstAndOfNoOther) {
   work("q", 1);
+  work("q", 1);
   work("storm", 1'000);
-  accept("q", 2);
+  accept("q", 3);
   accept("storm", 1'000);
   const auto leased = engine_->lease({.queue = "q", .max = 10}).value();
   ASSERT_EQ(leased.size(), 1u);
-  EXPECT_EQ(engine_->stats().counters.leased, 2u) << "one who waited, one who asked";
+  EXPECT_EQ(engine_->stats().counters.leased, 3u) << "two who waited, one who asked";
   settle();
-  EXPECT_EQ(leased[0].task.id.value, TaskId{}.next().next().value) << "the second task";
+  EXPECT_EQ(leased[0].task.id.value, TaskId{}.next().next().next().value) << "the third task";
 }
 
 // ---- while the memory is tended ----

@@ -356,6 +356,20 @@ TEST_F(EngineKeys, AKeyWhoseTaskWasSetAsideAsDamagedIsFreeAgain) {
   EXPECT_FALSE(engine_->schedule(keyed("q", 24h)).value().was_there);
 }
 
+TEST_F(EngineKeys, ADamagedKeyDoesNotKeepItsTaskFromEnding) {
+  const TaskId id = schedule(keyed("q", 0ms));
+  const std::uint32_t number = store_->queues().value().at(0).number;
+  disk_->flip_key_bit(number, "k", 20);
+  EXPECT_EQ(engine_->schedule(keyed("q", 0ms)).error().code, ErrorCode::data_loss);
+  EXPECT_EQ(complete(lease("q").at(0).lease), LeaseOutcome::done);
+  expect_found(keyed("q", 0ms), id, TaskState::completed);
+  advance(10min);
+  EXPECT_FALSE(again(keyed("q", 0ms)).was_there);
+  disk_->flip_key_bit(number, "k", 20);
+  EXPECT_EQ(purge_all("q"), 1u);
+  EXPECT_TRUE(engine_->remove_queue("q"));
+}
+
 // ---- read ahead ----
 
 TEST_F(EngineKeys, ManyAreCancelledByKeyAfterTwoReads) {

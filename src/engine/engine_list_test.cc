@@ -57,6 +57,22 @@ TEST_F(EngineList, HasTasksInDueOrderPageByPage) {
   EXPECT_EQ(list_ids({}, 3), expected);
 }
 
+TEST_F(EngineList, AKeyIsNotLookedForInVeryManyQueues) {
+  for (int i = 0; i < 2'000; ++i) {
+    ASSERT_TRUE(engine_->schedule(request("q" + std::to_string(i), 1h)));
+  }
+  ScheduleRequest keyed = request("q0", 1h);
+  keyed.key = "k";
+  const TaskId id = schedule(keyed);
+  EXPECT_EQ(list_ids({.key = "k"}), std::vector{id});
+  schedule("one-more", 1h);
+  const std::uint64_t reads = store_->read_count();
+  EXPECT_EQ(engine_->list({.key = "k"}, kListStart, 9).error().code, ErrorCode::resource_exhausted);
+  EXPECT_EQ(store_->read_count(), reads);
+  EXPECT_EQ(list_ids({.queue = "q0", .key = "k"}), std::vector{id});
+  EXPECT_LE(store_->read_count(), reads + 2) << "it looks at the queue that is named";
+}
+
 TEST_F(EngineList, ShowsATaskAsReadingItDoes) {
   const TaskId id = schedule("a", 1h);
   const TaskSnapshot view = list_all().at(0);

@@ -206,6 +206,10 @@ Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor fro
   limit = std::min(limit, kStepTasks);
   if (from.last_id == TaskId{}) from.last_id = records_.last_id();
   ASSIGN_OR_RETURN(const TaskPage page, store_.read(from.after, until, kStepTasks));
+  for (const Place& damaged : page.damaged) {
+    tasks_.set_aside(damaged, damaged.lane == Lane::due ? nullptr : &queue);
+  }
+  if (stopped_by()) return *stopped_by();
   QueueStep step;
   // The page shows what this turn has changed as it was before, or not at all: that goes first.
   for (const TaskId id : records_.staged().tasks_of(queue.record.queue)) {

@@ -240,6 +240,15 @@ TEST_F(EnginePick, APauseEndsByItselfAndServesWhoWaits) {
   EXPECT_EQ(engine_->queue_detail("q").value().pause, 0ms);
 }
 
+TEST_F(EnginePick, APauseEndsWithItsQueue) {
+  std::vector<TaskId> got;
+  ASSERT_TRUE(engine_->pause_for("q", 24h));
+  wait(of({"q"}), got);
+  ASSERT_TRUE(engine_->remove_queue("q"));
+  const TaskId id = schedule("q", 0ms);
+  EXPECT_EQ(got, std::vector<TaskId>{id});
+}
+
 TEST_F(EnginePick, AShorterPauseReplacesALongerOne) {
   std::vector<TaskId> got;
   schedule("q", 0ms);

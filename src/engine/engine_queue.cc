@@ -74,6 +74,8 @@ Result<void> Engine::remove_queue(const std::string& name) {
   }
   turns_.forget_deliveries(*queue);
   window_.forget_cut(*queue);
+  queue->paused_until = 0;
+  turns_.forget_time(*queue);
   queues_.remove(*queue);
   tasks_.note_limits(*queue);
   queues_.forget_if_unused(*queue);

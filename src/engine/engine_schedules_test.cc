@@ -138,6 +138,31 @@ TEST_F(EngineSchedules, TheQueuedOneFollowsTheEndOfItsTaskHoweverThatEnds) {
   next_follows("set aside");
 }
 
+TEST_F(EngineSchedules, ItFollowsOneThatAPageSetsAsideToo) {
+  options_.max_loaded = 16;
+  crash_and_open();
+  RecurringSchedule schedule = minutely();
+  schedule.overlap = ScheduleOverlap::queue_one;
+  schedule.rules.priority = kDefaultPriority + 1;
+  put(schedule);
+  schedule_many("q", 40);
+  advance_to_next();
+  advance(1min);
+  ASSERT_TRUE(view_of("s").record.progress.queued_at);
+  const Place place = store_->find(view_of("s").record.progress.last_task).value().value().place;
+  ASSERT_EQ(place.lane, Lane::ready);
+  disk_->flip_bit(place, 5);
+  int handed_out = 0;
+  for (int i = 0; i < 50; ++i) {
+    for (const LeasedTask& task : lease("q")) {
+      complete(task.lease);
+      ++handed_out;
+    }
+  }
+  EXPECT_EQ(handed_out, 41) << "in place of the damaged one the one that was queued";
+  EXPECT_EQ(view_of("s").record.progress.queued_at, std::nullopt);
+}
+
 TEST_F(EngineSchedules, AMisfireAfterALongStopMakesOneTask) {
   put(minutely());
   crash();

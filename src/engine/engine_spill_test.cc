@@ -79,6 +79,12 @@ TEST_F(EngineSpill, TasksBeyondTheMemoryMoveToTheReadyLaneAndKeepTheirOrder) {
   EXPECT_EQ(drain("q"), ids);
 }
 
+TEST_F(EngineSpill, AnotherQueueHasItsPartOfTheMemoryHoweverManyAreReady) {
+  reopen_with({.max_loaded = 640});
+  schedule_many("many", 300);
+  for (const TaskId id : schedule_many("few", 30)) EXPECT_FALSE(is_in_ready_lane(id));
+}
+
 TEST_F(EngineSpill, MoreUrgentTasksThatComeLaterGoBeforeSpilledOnes) {
   const std::vector<TaskId> usual = schedule_many("q", 100, 5);
   const std::vector<TaskId> urgent = schedule_many("q", 100, 1);
@@ -377,6 +383,51 @@ TEST_F(EngineSpill, ADamagedRecordInTheReadyLaneHidesNoOtherAndIsSetAside) {
     EXPECT_EQ(stats_of("q"), (QueueStats{.queue = "q"}));
     crash_and_open();
     EXPECT_EQ(stats_of("q"), (QueueStats{.queue = "q"}));
+  }
+}
+
+TEST_F(EngineSpill, ADamagedRecordOfALeasedTaskLeavesItsQueueOnce) {
+  schedule_many("q", 40);
+  for (int i = 0; i < 12; ++i) ASSERT_EQ(complete(lease("q").at(0).lease), LeaseOutcome::done);
+  const LeasedTask held = lease("q").at(0);
+  schedule_many("q", 20, 0);  // the head is before it now, so that a page meets it again
+  if (!is_in_ready_lane(held.task.id)) ADD_FAILURE() << "not the case this is about";
+  disk_->flip_bit(place_of(held.task.id), 100);
+  EXPECT_EQ(drain("q").size(), 40u - 12 - 1 + 20);
+  EXPECT_EQ(store_->quarantined().value(), 1u);
+  EXPECT_EQ(complete(held.lease), LeaseOutcome::conflict) << "there is nothing to complete";
+  EXPECT_EQ(stats_of("q"), (QueueStats{.queue = "q"}));
+}
+
+TEST_F(EngineSpill, ADamagedRecordIsCountedNoMoreAlsoWhileOthersAreBehindIt) {
+  const std::vector<TaskId> ids = schedule_many("q", 400);
+  if (!is_in_ready_lane(ids[30])) ADD_FAILURE() << "not the case this is about";
+  disk_->flip_bit(place_of(ids[30]), 100);
+  std::uint64_t completed = 0;
+  std::vector<LeasedTask> leased = lease("q");
+  for (; engine_->stats().counters.quarantined == 0; leased = lease("q"), ++completed) {
+    ASSERT_EQ(complete(leased.at(0).lease), LeaseOutcome::done);
+  }
+  EXPECT_EQ(stats_of("q").ready, 400 - completed - 2);
+  crash_and_open();  // nothing has changed the queue since
+  EXPECT_EQ(stats_of("q").ready, 400 - completed - 1);
+}
+
+TEST_F(EngineSpill, SoIsOneThatIsAtHand) {
+  for (const int completed : {0, 12}) {  // a few leases on, the lane's own tasks are at hand
+    SCOPED_TRACE(completed);
+    open_on_a_new_disk();
+    const std::vector<TaskId> ids = schedule_many("q", 400);
+    for (int i = 0; i < completed; ++i)
+      ASSERT_EQ(complete(lease("q").at(0).lease), LeaseOutcome::done);
+    const TaskId damaged = ids[static_cast<std::size_t>(completed)];
+    EXPECT_EQ(is_in_ready_lane(damaged), completed != 0);
+    disk_->flip_bit(place_of(damaged), 100);
+    EXPECT_EQ(lease("q").size(), 1u);
+    EXPECT_EQ(engine_->stats().counters.quarantined, 1u);
+    EXPECT_EQ(stats_of("q").ready, static_cast<std::uint64_t>(400 - completed - 2));
+    crash_and_open();
+    EXPECT_EQ(stats_of("q").ready, static_cast<std::uint64_t>(400 - completed - 1));
   }
 }
 

@@ -85,14 +85,16 @@ void Engine::keep(std::uint64_t number, const Lease& lease) {
 Result<void> Engine::take_up_leases() {
   const std::string prefix = prefix_of(epoch_ - 1);
   for (std::string after = prefix;;) {
-    ASSIGN_OR_RETURN(const std::vector<KeyRecord> records,
-                     store_.read_keys(kNoQueue, after, kPageLeases));
-    for (const KeyRecord& record : records) {
+    Result<std::vector<KeyRecord>> records = store_.read_keys(kNoQueue, after, kPageLeases);
+    // For what can't be read it is as after a crash: no reason not to start.
+    if (!records && records.error().code == ErrorCode::data_loss) return ok();
+    if (!records) return std::move(records).error();
+    for (const KeyRecord& record : *records) {
       if (!record.key.starts_with(prefix)) return ok();
       TRY(take_up(record, std::string_view(record.key).substr(prefix.size())));
     }
-    if (records.size() < kPageLeases) return ok();
-    after = records.back().key;
+    if (records->size() < kPageLeases) return ok();
+    after = records->back().key;
   }
 }
 

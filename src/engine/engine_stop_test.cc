@@ -112,6 +112,16 @@ TEST_F(EngineStop, ACrashAfterTheStartEndsTheLeasesTakenUp) {
   EXPECT_EQ(complete(again.lease), LeaseOutcome::done);
 }
 
+TEST_F(EngineStop, AKeptLeaseThatIsDamagedIsNoReasonNotToStart) {
+  const TaskId id = schedule("q", 0ms);
+  const LeasedTask before = lease_one("q");
+  ASSERT_TRUE(engine_->close());
+  disk_->flip_key_bit(kNoQueue, store_->read_keys(kNoQueue, "lease", 1).value().at(0).key, 20);
+  crash_and_open();
+  EXPECT_EQ(complete(before.lease), LeaseOutcome::conflict);
+  EXPECT_EQ(lease_one("q").task.id, id);
+}
+
 TEST_F(EngineStop, ALeaseRunsOutAcrossAStopAsItDoesElsewhere) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask task = lease_one("q");

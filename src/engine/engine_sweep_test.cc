@@ -141,6 +141,24 @@ TEST_F(EngineSweep, ADamagedRecordDoesNotStopAPurge) {
   EXPECT_EQ(stats_of("q").scheduled, 1u);
 }
 
+TEST_F(EngineSweep, ADamagedDeadTaskIsSetAsideSoThatItsQueueCanGo) {
+  const auto damage_one = [this] {
+    bury_one("q");
+    bury_one("q");
+    const TaskId first = engine_->first_dead("q").value().task.id;
+    disk_->flip_bit(store_->find(first).value().value().place, 100);
+  };
+  damage_one();
+  EXPECT_EQ(engine_->redrive("q", 10).value().count, 1u);
+  settle();
+  EXPECT_EQ(stats_of("q"), (QueueStats{.queue = "q", .ready = 1, .oldest_ready_age = 0ms}));
+  damage_one();
+  EXPECT_EQ(purge_all("q", 10).count, 2u);
+  EXPECT_EQ(stats_of("q"), (QueueStats{.queue = "q"}));
+  EXPECT_EQ(store_->quarantined().value(), 2u);
+  EXPECT_TRUE(engine_->remove_queue("q"));
+}
+
 TEST_F(EngineSweep, ARedriveBringsBackAtMostItsLimitAndOnlyOfItsQueue) {
   bury_one("other");
   for (int i = 0; i < 3; ++i) bury_one("q");

@@ -1,9 +1,15 @@
 #include "engine/engine_thread.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace detent {
+namespace {
+
+constexpr std::int64_t kMostSlowTurns = 4;
+
+}  // namespace
 
 EngineThread::EngineThread(OpenEngine opened, Clock& clock, EngineEvents events)
     : clock_(clock),
@@ -109,7 +115,10 @@ void EngineThread::run_slice(std::vector<Posted>& posted) {
 bool EngineThread::is_over(MonotonicTime slice_start) const {
   const bool is_shared = turns_.queues() > 1 || opened_.engine->has_waits();
   // Not what the last turn has left: every slice can run a command.
-  if (is_shared && opened_.engine->staged() >= staged_before_ + kSharedChanges) return true;
+  const auto slow_turns =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(turn_took_ / kSlowTurn, 1, kMostSlowTurns));
+  const std::size_t most = staged_before_ + slow_turns * kSharedChanges;
+  if (is_shared && opened_.engine->staged() >= most) return true;
   const auto slice = std::clamp<MonotonicTime::duration>(
       turn_took_, is_shared ? kSharedSlice : kSlice, kLongestSlice);
   return clock_.now() - slice_start >= slice;

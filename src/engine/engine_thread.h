@@ -70,12 +70,14 @@ class EngineThread {
   /// while workers wait, or commands for several queues do; and in any case. No less than the turn
   /// before took for all else, of which its sync may be most: so commands get half of the time, up
   /// to the longest.
-  static constexpr std::chrono::milliseconds kSharedSlice{1};
+  static constexpr std::chrono::microseconds kSharedSlice{500};
   static constexpr std::chrono::milliseconds kSlice{5};
   static constexpr std::chrono::milliseconds kLongestSlice{20};
   /// No further command is run in a slice once those before it have changed so many tasks, while
-  /// others wait: about a millisecond of writing.
-  static constexpr std::size_t kSharedChanges = 1'000;
+  /// others wait: some tenths of a millisecond of writing. As many times that as the turn before
+  /// took this long, up to four: where syncs are slow, small commits would be few tasks a second.
+  static constexpr std::size_t kSharedChanges = 250;
+  static constexpr std::chrono::milliseconds kSlowTurn{4};
 
   /// Starts the thread. `clock` is the engine's and must outlive this.
   EngineThread(OpenEngine opened, Clock& clock, EngineEvents events = {});

@@ -130,10 +130,36 @@ TEST_F(EngineThreadTest, WhileAWorkerWaitsNoCommandIsAddedToACommitThatIsLargeAl
   }
 }
 
+TEST_F(EngineThreadTest, WhereTurnsAreSlowACommitMayBeLargerBeforeNoCommandIsAddedToIt) {
+  start();
+  ASSERT_TRUE(thread_->post([](Engine& engine) {
+    engine.lease_or_wait({.queue = "calm"}, 20s, [](const Result<std::vector<LeasedTask>>&) {});
+  }));
+  bool is_committed = false;  // on the engine's thread
+  std::promise<bool> before_the_next;
+  ASSERT_TRUE(thread_->post([&](Engine& slow) {
+    slow.after_commit([&](const Result<void>&) {
+      clock_.advance(4 * EngineThread::kSlowTurn);
+      // These two come together.
+      EXPECT_TRUE(thread_->post([&](Engine& engine) {
+        for (std::size_t i = 0; i < 4 * EngineThread::kSharedChanges - 1; ++i) {
+          EXPECT_TRUE(engine.schedule(request("q", 1h)));
+        }
+        engine.after_commit([&](const Result<void>&) { is_committed = true; });
+      }));
+      EXPECT_TRUE(thread_->post([&](Engine&) { before_the_next.set_value(is_committed); }));
+    });
+  }));
+  EXPECT_FALSE(before_the_next.get_future().get());
+  clock_.await_waiters(1);  // all of it is over
+}
+
 // What the last turn left to be written is no reason to run nothing.
 TEST_F(EngineThreadTest, WhileManyEndedTasksAreForgottenAndAWorkerWaitsACommandComesInTheNextTurn) {
+  constexpr std::size_t kForgottenInATurn = 1'000;
+  static_assert(kForgottenInATurn > EngineThread::kSharedChanges);
   set("q", {.retention = 1min});
-  for (std::size_t i = 0; i < 5 * EngineThread::kSharedChanges / 2; ++i) {
+  for (std::size_t i = 0; i < 5 * kForgottenInATurn / 2; ++i) {
     ASSERT_TRUE(engine_->cancel(engine_->schedule(request("q", 1h)).value().task.id));
     if (i % 100 == 0) settle();
   }
@@ -144,7 +170,7 @@ TEST_F(EngineThreadTest, WhileManyEndedTasksAreForgottenAndAWorkerWaitsACommandC
     engine.lease_or_wait({.queue = "calm"}, 1h, [](const Result<std::vector<LeasedTask>>&) {});
     clock_.advance(2min);
     EXPECT_TRUE(thread_->post([&, before = store_->write_count()](Engine& later) {
-      EXPECT_EQ(later.staged(), EngineThread::kSharedChanges) << "forgotten in the turn before";
+      EXPECT_EQ(later.staged(), kForgottenInATurn) << "forgotten in the turn before";
       writes.set_value(store_->write_count() - before);
     }));
   }));

@@ -1,4 +1,6 @@
 // The load window: what is in memory, what waits on disk, and how a stepped clock moves it.
+#include <tuple>
+
 #include "base/rng.h"
 #include "base/test_seed.h"
 #include "engine/engine_fixture.h"
@@ -129,6 +131,104 @@ TEST_F(EngineWindow, ATaskDueAtOnceIsNotHeldUpAlsoWhenTheMemoryFillsAgainAtOnce)
   for (int i = 0; i < 10; ++i) schedule("later", 1min);
   const TaskId now = schedule("q", 0ms);
   EXPECT_EQ(lease_ids("q", 1), std::vector{now});
+  engine_->check_invariants();
+}
+
+TEST_F(EngineWindow, AFarTaskIsLoadedAlsoIntoAMemoryOfOne) {
+  reopen_with({.max_loaded = 1});
+  const TaskId id = schedule("q", 24h);
+  advance(24h - 1ms);
+  EXPECT_EQ(loaded(), 1u);
+  advance(1ms);
+  EXPECT_EQ(lease_ids("q", 1), std::vector{id});
+}
+
+// No queue has so much of the memory that it is cut for the others: the window shrinks.
+TEST_F(EngineWindow, TasksOfManyQueuesComeInTheirMillisecondThoughMemoryHoldsOnlyAFew) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  reopen_with({.max_loaded = 16});
+  std::vector<std::tuple<WallTime, TaskId, std::string>> expected;
+  for (int i = 0; i < 200; ++i) {
+    const std::string queue = "q" + std::to_string(i % 40);
+    const std::chrono::milliseconds delay{1 + rng.below(120'000)};
+    const TaskId id = engine_->schedule(request(queue, delay)).value().task.id;
+    ASSERT_LE(loaded(), 16u) << i;
+    if (rng.below(3) != 0) {
+      settle();
+      engine_->check_invariants();
+    }
+    expected.emplace_back(wall_now() + delay, id, queue);
+  }
+  settle();
+  std::ranges::sort(expected);
+  for (const auto& [due, id, queue] : expected) {
+    advance(due - wall_now());
+    const std::vector<LeasedTask> tasks = lease(queue);
+    ASSERT_EQ(tasks.size(), 1u);
+    ASSERT_EQ(tasks[0].task.id, id);
+    ASSERT_EQ(complete(tasks[0].lease), LeaseOutcome::done);
+    engine_->check_invariants();
+  }
+}
+
+TEST_F(EngineWindow, MemoryStaysInItsBoundAlsoWhenNothingOfItCanGo) {
+  reopen_with({.max_loaded = 16});
+  std::vector<TaskId> ids;
+  for (int i = 0; i < 40; ++i) {
+    ids.push_back(engine_->schedule(request("q" + std::to_string(i), 0ms)).value().task.id);
+    ASSERT_LE(loaded(), 16u) << "after " << i;
+  }
+  settle();
+  engine_->check_invariants();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::vector<LeasedTask> tasks = lease("q" + std::to_string(i));
+    ASSERT_EQ(tasks.size(), 1u) << i;
+    ASSERT_EQ(tasks[0].task.id, ids[i]);
+    ASSERT_EQ(complete(tasks[0].lease), LeaseOutcome::done);
+  }
+}
+
+TEST_F(EngineWindow, AQueueIsCutWhereItsLastQuarterBegins) {
+  reopen_with({.max_loaded = 40});
+  for (int i = 40; i > 0; --i) {
+    ASSERT_TRUE(engine_->schedule(request("later", 1min + std::chrono::milliseconds{i})));
+  }
+  EXPECT_EQ(loaded(), 40u);
+  ASSERT_TRUE(engine_->schedule(request("q", 1s)));
+  EXPECT_EQ(loaded(), 31u) << "three quarters of the queue's, and the new one";
+}
+
+// Where to cut is found with a sample of the places in memory, here of each third.
+TEST_F(EngineWindow, AQueueIsCutAlsoWhenASampleMeetsNoneOfIt) {
+  reopen_with({.max_loaded = 9'000});
+  for (int i = 0; i < 9'000; ++i) {
+    const std::string queue = i % 3 == 1 ? "large" : "q" + std::to_string(i % 30);
+    ASSERT_TRUE(engine_->schedule(request(queue, 1min)));
+  }
+  EXPECT_EQ(loaded(), 9'000u);
+  ASSERT_TRUE(engine_->schedule(request("q", 1s)));
+  EXPECT_LT(loaded(), 9'000u);
+}
+
+// A page behind a cut moves it to the page's last task, which stays when room is made.
+TEST_F(EngineWindow, ATaskJustWhereItsQueueIsCutStaysInMemory) {
+  reopen_with({.max_loaded = 1'600});
+  std::vector<TaskId> first;
+  for (int i = 0; i < 1'600; ++i) {
+    const auto due = 1min + std::chrono::milliseconds{i};
+    first.push_back(engine_->schedule(request("first", due)).value().task.id);
+  }
+  schedule("second", 1s);
+  EXPECT_LT(loaded(), 1'600u);
+  for (std::size_t i = 0; i < 900; ++i) ASSERT_TRUE(engine_->cancel(first[i]));
+  ASSERT_TRUE(engine_->turn());  // reads one page
+  for (int i = 0; i < 1'500; ++i) {
+    ASSERT_TRUE(engine_->schedule(request("second", 3min - std::chrono::milliseconds{2 * i})));
+    ASSERT_LE(loaded(), 1'600u);
+  }
+  settle();
   engine_->check_invariants();
 }
 

@@ -16,10 +16,14 @@ void KeyBook::put(KeyRecord record) {
 
 Result<void> KeyBook::expire(std::uint32_t queue, std::string_view key, TaskId id,
                              WallTime expires_at) {
-  ASSIGN_OR_RETURN(std::optional<KeyRecord> record, record_of(queue, key));
-  if (!record || record->id != id) return ok();
-  record->expires_at = expires_at;
-  put(*std::move(record));
+  Result<std::optional<KeyRecord>> record = record_of(queue, key);
+  if (!record && record.error().code == ErrorCode::data_loss) {
+    record = std::optional(KeyRecord{.queue = queue, .key = std::string(key), .id = id});
+  }
+  if (!record) return std::move(record).error();
+  if (!*record || (*record)->id != id) return ok();
+  (*record)->expires_at = expires_at;
+  put(**std::move(record));
   return ok();
 }
 

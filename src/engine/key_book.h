@@ -35,7 +35,8 @@ class KeyBook {
   /// From the next commit on the key stands for this.
   void put(KeyRecord record);
   /// The task has ended: its key stands for it until `expires_at`. Does nothing when the key stands
-  /// for another task by now.
+  /// for another task by now. A record that is damaged gives way to one that says no more than
+  /// that: whatever it said, it must not keep the task from ending.
   Result<void> expire(std::uint32_t queue, std::string_view key, TaskId id, WallTime expires_at);
 
   bool empty() const noexcept { return staged_.empty(); }

@@ -91,7 +91,7 @@ Result<void> LoadWindow::load_page() {
       std::max(WallTime{parts_.time.wall_now() + length_}, loaded_to_.at + milliseconds{1});
   Result<TaskPage> page = parts_.store.read(loaded_to_, last_at(Lane::due, until), kPageTasks);
   if (!page) return parts_.writer.stop(std::move(page).error());
-  for (const Place& damaged : page->damaged) parts_.records.set_aside(damaged);
+  for (const Place& damaged : page->damaged) parts_.tasks.set_aside(damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   is_out_of_room_ = false;
   Place to{.lane = Lane::due, .at = until, .id = kLastId};
@@ -295,7 +295,7 @@ Result<void> LoadWindow::load_behind_cut(const Place& from) {
   const Result<TaskPage> page = parts_.store.read(
       from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : kMoveTasks);
   if (!page) return parts_.writer.stop(page.error());
-  for (const Place& damaged : page->damaged) parts_.records.set_aside(damaged);
+  for (const Place& damaged : page->damaged) parts_.tasks.set_aside(damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   std::vector<const Queue*> held_up;
   const auto goes_on = [&](const Queue& queue) {
@@ -417,12 +417,7 @@ Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
 Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   const Place end = end_of(Lane::ready, ready.lane);
   ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(ready.head_to, end, kHeadTasks));
-  for (const Place& damaged : page.damaged) {
-    --queue.record.waiting;
-    --ready.in_lane;
-    parts_.queues.note_change(queue);
-    parts_.records.set_aside(damaged);
-  }
+  for (const Place& damaged : page.damaged) parts_.tasks.set_aside(damaged, &queue);
   for (const StoredTask& stored : page.tasks) {
     const TaskId id = stored.place.id;
     if (parts_.records.is_staged(id) || parts_.tasks.find_loaded(id) != nullptr) continue;

@@ -89,6 +89,17 @@ void LoadedTasks::set_aside(LoadedTask& task) {
   parts_.records.set_aside(place);
 }
 
+void LoadedTasks::set_aside(Place place, Queue* queue) {
+  if (parts_.records.is_staged(place.id)) return;
+  if (LoadedTask* const loaded = find_loaded(place.id)) return set_aside(*loaded);
+  if (queue != nullptr) {
+    if (place.lane == Lane::ready) --queue->ready_at(place).in_lane;
+    --(place.lane == Lane::dead ? queue->record.dead : queue->record.waiting);
+    parts_.queues.note_change(*queue);
+  }
+  parts_.records.set_aside(place);
+}
+
 // ---- time ----
 
 std::vector<LoadedTask*> LoadedTasks::fire(Tick now, std::size_t limit, MonotonicTime until) {

@@ -77,6 +77,10 @@ class LoadedTasks {
   void unload(LoadedTask& task);
   /// A record that cannot be read leaves its queue, and the memory, for the quarantine.
   void set_aside(LoadedTask& task);
+  /// The same of one that a page has met, be it in memory or not; nothing if it is staged: what
+  /// becomes of it was decided without reading it. `queue` is whose lane it lies in; null for the
+  /// due order, which can't tell, so that the counts of its queue stay one too high.
+  void set_aside(Place place, Queue* queue);
 
   // Time.
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "calendar/time_zone.h"
 #include "detent/check.h"
 
 namespace detent {
@@ -24,6 +25,15 @@ Error no_schedule(const std::string& name) {
 Error too_many() {
   return {ErrorCode::resource_exhausted,
           "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed", ""};
+}
+
+/// Rules that have a use for their zone have read it. An interval has none, but who names a zone
+/// wants it to be one.
+Result<void> check_zone(const RecurringSchedule& schedule) {
+  if (!std::holds_alternative<IntervalRule>(schedule.rule)) return ok();
+  const Result<TimeZone> zone = TimeZone::load(schedule.time_zone);
+  if (zone) return ok();
+  return Error{ErrorCode::invalid_argument, zone.error().message, "time_zone"};
 }
 
 /// Where the rule counts from, when it was not said.
@@ -104,6 +114,7 @@ Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
   const bool was_there = entry != nullptr;
   if (was_there && entry->schedule() == schedule && entry->rule) return true;
   ASSIGN_OR_RETURN(Recurrence rule, Recurrence::make(schedule));
+  TRY(check_zone(schedule));
   if (!was_there) {
     if (schedules_.size() >= kMaxSchedules) return too_many();
     auto made = std::make_unique<Entry>();
@@ -127,6 +138,7 @@ Result<SchedulePreview> ScheduleBook::preview(RecurringSchedule schedule, std::s
   const auto it = schedules_.find(schedule.name);
   fill_anchor(schedule, it == schedules_.end() ? nullptr : &it->second->schedule(), now);
   ASSIGN_OR_RETURN(const Recurrence rule, Recurrence::make(schedule));
+  TRY(check_zone(schedule));
   return SchedulePreview{.words = rule.explain(), .next = rule.next(count, now)};
 }
 
@@ -135,7 +147,7 @@ Result<void> ScheduleBook::remove(const std::string& name) {
   set_wake(*entry, std::nullopt);
   forget_awaited(*entry);
   if (entry->is_changed) std::erase(changed_, entry);
-  removed_.push_back(name);
+  if (std::ranges::find(removed_, name) == removed_.end()) removed_.push_back(name);
   schedules_.erase(name);
   return ok();
 }

@@ -309,6 +309,9 @@ TEST_F(ScheduleBookTest, RefusesWhatCannotBe) {
   schedule = hourly();
   schedule.time_zone = "Nowhere/Town";
   EXPECT_EQ(book_->put(schedule, now_).error().field, "time_zone");
+  schedule.rule = IntervalRule{.period = 10min};
+  EXPECT_EQ(book_->put(schedule, now_).error().field, "time_zone");
+  EXPECT_EQ(book_->preview(schedule, 1, now_).error().field, "time_zone");
   schedule = hourly();
   schedule.queue.clear();
   EXPECT_EQ(book_->put(schedule, now_).error().field, "queue");
@@ -377,6 +380,14 @@ TEST_F(ScheduleBookTest, TellsWhatHasChangedOnce) {
   const ScheduleBook::Changes removal = book_->take_changes();
   EXPECT_EQ(removal.schedules.size(), 0u);
   EXPECT_EQ(removal.removed, std::vector<std::string>{"s"});
+}
+
+TEST_F(ScheduleBookTest, OneThatIsRemovedTwiceInATurnIsToldOnce) {
+  put(hourly());
+  ASSERT_TRUE(book_->remove("s"));
+  put(hourly());
+  ASSERT_TRUE(book_->remove("s"));
+  EXPECT_EQ(book_->take_changes().removed, std::vector<std::string>{"s"});
 }
 
 TEST_F(ScheduleBookTest, PagesByName) {

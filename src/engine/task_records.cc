@@ -34,6 +34,7 @@ void TaskRecords::uncount(Queue& queue, TaskId id, WallTime due_at, WallTime cre
 
 void TaskRecords::set_aside(Place place) {
   ahead_.erase(place.id.value);
+  schedules_.task_ended(place.id);
   ++news_.counters().quarantined;
   if (Result<void> moved = store_.quarantine(place); !moved) {
     writer_.stop(std::move(moved).error());

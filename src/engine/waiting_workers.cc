@@ -12,7 +12,8 @@ void WaitingWorkers::add(WorkerWait wait, Tick until) {
   kept = std::move(wait);
   by_id_.emplace(kept.id, &kept);
   wheel_.schedule(kept.index, until);
-  for (Queue* const queue : kept.queues) queue->waits.emplace(kept.id, &kept);
+  std::erase_if(kept.queues,
+                [&](Queue* queue) { return !queue->waits.emplace(kept.id, &kept).second; });
 }
 
 WorkerWait* WaitingWorkers::find(WaitId id) const noexcept {

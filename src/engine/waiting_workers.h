@@ -38,7 +38,8 @@ class WaitingWorkers {
   /// Nobody waits with a name of before.
   void begin_names(WaitId after) noexcept { last_id_ = after; }
   WaitId next_name() noexcept { return ++last_id_; }
-  /// Waits under its name, and in the lists of its queues, until `until`.
+  /// Waits under its name, and in the lists of its queues, until `until`; once in each, however
+  /// often that is named.
   void add(WorkerWait wait, Tick until);
   /// Null when nobody waits under this name any more.
   WorkerWait* find(WaitId id) const noexcept;

@@ -39,6 +39,11 @@ TEST_F(WaitingWorkersTest, AWaitStandsInTheListsOfItsQueuesInTheOrderOfComing) {
   waits_.check_invariants();
 }
 
+TEST_F(WaitingWorkersTest, AQueueThatIsNamedTwiceIsOneOfItsQueues) {
+  const WaitId id = wait({&a_, &b_, &a_}, 200);
+  EXPECT_EQ(waits_.take(*waits_.find(id)).queues, (std::vector<Queue*>{&a_, &b_}));
+}
+
 TEST_F(WaitingWorkersTest, WhoseTimeIsOverIsNamedOnceAndNotBefore) {
   const WaitId late = wait({&a_}, 300);
   const WaitId early = wait({&a_}, 200);
