@@ -6,9 +6,9 @@ namespace detent::net {
 
 // ---- handles ------------------------------------------------------------------------------------
 
-void Responder::send(HttpResponse response) const { (void)offer(std::move(response)); }
+void Responder::send(HttpResponse response) const { (void)exchange_->send(std::move(response)); }
 
-bool Responder::offer(HttpResponse response) const { return exchange_->send(std::move(response)); }
+bool Responder::offer(HttpResponse response) const { return exchange_->offer(std::move(response)); }
 
 void Responder::on_gone(UniqueFunction<void()> gone) const { exchange_->on_gone(std::move(gone)); }
 
@@ -43,6 +43,7 @@ class LinkExchange final : public Responder::Exchange {
   LinkExchange& operator=(const LinkExchange&) = delete;
 
   bool send(HttpResponse response) override { return link_->send(request_, std::move(response)); }
+  bool offer(HttpResponse response) override { return link_->offer(request_, std::move(response)); }
   void on_gone(UniqueFunction<void()> gone) override { link_->on_gone(request_, std::move(gone)); }
   bool stream(HttpResponse head) override { return link_->stream(request_, std::move(head)); }
   bool send_more(std::string_view bytes) override { return link_->send_more(request_, bytes); }
@@ -67,6 +68,7 @@ Responder ExchangeLink::open(const std::shared_ptr<ExchangeLink>& link) {
     DETENT_CHECK(link->target_ != nullptr);
     DETENT_CHECK(link->state_ == State::over);
     link->state_ = State::waiting;
+    link->has_input_ended_ = false;
     request = ++link->request_;
   }
   return Responder(std::make_shared<LinkExchange>(link, request));
@@ -86,6 +88,13 @@ void ExchangeLink::close() {
     gone = std::move(gone_);
   }
   if (gone) gone();
+}
+
+bool ExchangeLink::end_input() {
+  MutexLock lock(mu_);
+  if (gone_) return false;
+  has_input_ended_ = true;
+  return true;
 }
 
 StreamPart ExchangeLink::take() {
@@ -128,6 +137,17 @@ void ExchangeLink::refuse_body() {
 bool ExchangeLink::send(std::uint64_t request, HttpResponse response) {
   UniqueFunction<void()> dropped;
   MutexLock lock(mu_);
+  return post(request, response, dropped);
+}
+
+bool ExchangeLink::offer(std::uint64_t request, HttpResponse response) {
+  UniqueFunction<void()> dropped;
+  MutexLock lock(mu_);
+  return !has_input_ended_ && post(request, response, dropped);
+}
+
+bool ExchangeLink::post(std::uint64_t request, HttpResponse& response,
+                        UniqueFunction<void()>& dropped) {
   if (!is(State::waiting, request) || target_ == nullptr) return false;
   state_ = State::over;
   dropped = std::move(gone_);
@@ -140,7 +160,7 @@ void ExchangeLink::on_gone(std::uint64_t request, UniqueFunction<void()> gone) {
   {
     MutexLock lock(mu_);
     if (!is(State::waiting, request)) return;
-    if (target_ != nullptr) {
+    if (target_ != nullptr && !has_input_ended_) {
       replaced = std::exchange(gone_, std::move(gone));
       return;
     }

@@ -64,6 +64,9 @@ class ExchangeLink {
   /// The connection is no more. If a request was waiting or streamed, runs its on_gone callback,
   /// here.
   void close();
+  /// The client sends no more, but may take an answer. False when somebody waits to be told that it
+  /// has gone (on_gone), for whom it has.
+  bool end_input();
   /// What the stream has to be written next; the part before is written.
   StreamPart take();
   /// The part is written. Looks again, later, if there is another.
@@ -77,6 +80,8 @@ class ExchangeLink {
 
   /// False when the request is over.
   bool send(std::uint64_t request, HttpResponse response);
+  /// Likewise, and when the client sends no more.
+  bool offer(std::uint64_t request, HttpResponse response);
   void on_gone(std::uint64_t request, UniqueFunction<void()> gone);
   /// False when the request is over.
   bool stream(std::uint64_t request, HttpResponse head);
@@ -99,6 +104,8 @@ class ExchangeLink {
   }
   void cut() DETENT_REQUIRES(mu_);
   void look() DETENT_REQUIRES(mu_);
+  bool post(std::uint64_t request, HttpResponse& response, UniqueFunction<void()>& dropped)
+      DETENT_REQUIRES(mu_);
 
   const std::size_t max_stream_bytes_;
 
@@ -106,6 +113,7 @@ class ExchangeLink {
   AnswerTarget* target_ DETENT_GUARDED_BY(mu_);  // null once closed
   std::uint64_t request_ DETENT_GUARDED_BY(mu_) = 0;
   State state_ DETENT_GUARDED_BY(mu_) = State::over;
+  bool has_input_ended_ DETENT_GUARDED_BY(mu_) = false;  // the client sends no more
   UniqueFunction<void()> gone_ DETENT_GUARDED_BY(mu_);
   std::string unsent_ DETENT_GUARDED_BY(mu_);           // of a stream
   std::size_t writing_ DETENT_GUARDED_BY(mu_) = 0;      // bytes of the part taken
@@ -121,6 +129,8 @@ class Responder::Exchange {
 
   /// False when the request is over.
   virtual bool send(HttpResponse response) = 0;
+  /// Likewise, and when the client cannot be known to be there.
+  virtual bool offer(HttpResponse response) { return send(std::move(response)); }
   virtual void on_gone(UniqueFunction<void()> gone) = 0;
   /// False when the request is over: then there is no stream.
   virtual bool stream(HttpResponse head) = 0;

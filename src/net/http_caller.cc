@@ -147,11 +147,12 @@ class Call final : public std::enable_shared_from_this<Call> {
     write_request(request, url_.authority, output_);
   }
 
-  void start() {
+  void start(HttpCaller::Late late) {
     total_timer_.expires_after(shared_.options.total_timeout);
     total_timer_.async_wait([self = shared_from_this()](error_code ec) {
       if (!ec) self->time_out();
     });
+    if (late.tell) watch(std::move(late));
     connection_ = shared_.idle.take(url_);
     if (connection_) return exchange();
     connection_ = std::make_unique<Connection>(*shared_.io);
@@ -173,6 +174,14 @@ class Call final : public std::enable_shared_from_this<Call> {
   }
 
  private:
+  void watch(HttpCaller::Late late) {
+    late_timer_.emplace(*shared_.io, late.after);
+    late_timer_->async_wait(
+        [self = shared_from_this(), tell = std::move(late.tell)](error_code ec) mutable {
+          if (!ec && !self->is_over_) tell();
+        });
+  }
+
   void resolved(Result<std::vector<IpAddress>> found) {
     if (is_over_) return;
     if (!found) return fail(found.error().message);
@@ -344,6 +353,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   void close() {
     total_timer_.cancel();
     step_timer_.cancel();
+    if (late_timer_) late_timer_->cancel();
     if (connection_) connection_->close();
   }
 
@@ -358,6 +368,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   std::size_t next_address_ = 0;
   asio::steady_timer total_timer_{*shared_.io};
   asio::steady_timer step_timer_{*shared_.io};
+  std::optional<asio::steady_timer> late_timer_;
   std::unique_ptr<Connection> connection_;  // null once others may use it
   bool is_written_ = false;                 // the whole request
   ResponseParser parser_;
@@ -402,10 +413,11 @@ class Caller final : public HttpCaller {
     thread_ = std::thread([this] { shared_.io->run(); });
   }
 
-  CallNumber call(HttpUrl url, HttpRequest request, Done done) override {
+  using HttpCaller::call;
+  CallNumber call(HttpUrl url, HttpRequest request, Done done, Late late) override {
     const CallNumber number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
     asio::post(*shared_.io, [this, number, url = std::move(url), request = std::move(request),
-                             done = std::move(done)]() mutable {
+                             done = std::move(done), late = std::move(late)]() mutable {
       auto forget_and_tell = [this, number, done = std::move(done)](CallOutcome outcome) mutable {
         calls_.erase(number);
         done(std::move(outcome));
@@ -413,7 +425,7 @@ class Caller final : public HttpCaller {
       const auto call = std::make_shared<Call>(shared_, std::move(url), std::move(request),
                                                std::move(forget_and_tell));
       calls_.emplace(number, call);
-      call->start();
+      call->start(std::move(late));
     });
     return number;
   }

@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/result.h"
@@ -79,6 +80,12 @@ class HttpCaller {
  public:
   using Done = UniqueFunction<void(CallOutcome)>;
   using CallNumber = std::uint64_t;
+  /// For who has something else to do when an answer takes long. `tell` runs on the I/O thread, at
+  /// most once, when there is none after so long; the call goes on.
+  struct Late {
+    std::chrono::milliseconds after{0};
+    UniqueFunction<void()> tell = {};  // empty: nobody wants to know
+  };
 
   /// Starts the I/O thread. `resolver` must outlive this. Errors: `invalid_argument` for a ca_file
   /// that cannot be read; `unavailable` when the system is out of threads.
@@ -91,7 +98,10 @@ class HttpCaller {
   /// `request` method, headers and body count; the URL says the rest. The headers Host,
   /// Content-Length and Connection are made here. Requires: HTTP/1.1 can carry method and header
   /// names.
-  virtual CallNumber call(HttpUrl url, HttpRequest request, Done done) = 0;
+  virtual CallNumber call(HttpUrl url, HttpRequest request, Done done, Late late) = 0;
+  CallNumber call(HttpUrl url, HttpRequest request, Done done) {
+    return call(std::move(url), std::move(request), std::move(done), {});
+  }
   /// Ends a call whose answer nobody wants: its connection is closed, which the host may notice,
   /// and `done` does not run, unless it has begun to.
   virtual void abandon(CallNumber number) = 0;

@@ -170,6 +170,9 @@ void HttpConnection::peek() {
     socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, ec);
   }
   if (ec == asio::error::would_block) return watch();
+  // One that shut down its sending side only is there to read the answer, and cannot be told from
+  // one that has closed.
+  if (ec == asio::error::eof && phase_ == Phase::held && link_->end_input()) return;
   if (ec) return close();
   // A further request is there. It stays in the socket, so nothing more can be learned from it.
 }

@@ -45,11 +45,11 @@ class Responder {
   /// Counts as an answer: only the first does, and the stream of another is over from the start.
   ResponseStream stream(HttpResponse head) const;
   /// Runs `gone` once, on the I/O thread, if the client goes away before the answer is sent, or the
-  /// server stops before it; at once, on this thread, if that has happened already. Never runs
-  /// after an answer. At most one callback a request: another one replaces the first.
-  /// A client that shuts down its sending side has gone. One that had pipelined a further request
-  /// is noticed only when its answer is written. `gone` must not throw. It may hold this Responder,
-  /// but as long as it does the request does not count as dropped.
+  /// server stops before it; at once, on this thread, if that has happened already. Never after an
+  /// answer. One callback a request: another replaces the first. A client that shuts down its side
+  /// has gone; only send() answers it, if nobody asked here before. One that had pipelined another
+  /// request is noticed only when its answer is written. `gone` must not throw. It may hold this
+  /// Responder, but as long as it does the request does not count as dropped.
   void on_gone(UniqueFunction<void()> gone) const;
 
  private:

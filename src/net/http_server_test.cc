@@ -270,6 +270,36 @@ TEST(HttpServer, NoticesThatTheClientOfAHeldRequestHasGone) {
   EXPECT_EQ(body_of(next.read_response()), "still here");
 }
 
+// The same thread serves both connections, so what the second is told is later than the end of the
+// first one's input.
+TEST(HttpServer, AnswersWhoEndedOnlyItsSide) {
+  Mailbox<HeldRequest> held;
+  const auto server = start_server(HoldingHandler{held});
+  RawSocket client(server->port());
+  client.send(get("/first") + get("/second"));
+  client.shut_down_sending();
+  RawSocket other(server->port());
+  const auto pass = [&] {
+    other.send(get("/"));
+    held.pop().responder.send(text(""));
+    (void)other.read_response();
+  };
+  const HeldRequest first = held.pop();
+  pass();
+  first.responder.send(text("1"));
+  EXPECT_EQ(body_of(client.read_response()), "1");
+  const HeldRequest second = held.pop();
+  pass();
+  EXPECT_FALSE(second.responder.offer(text("for one that is there")));
+  bool gone = false;
+  second.responder.on_gone([&gone] { gone = true; });
+  EXPECT_TRUE(gone);
+  second.responder.send(text("2"));
+  EXPECT_EQ(body_of(client.read_response()), "2");
+  EXPECT_EQ(client.read_to_end(), "");
+  EXPECT_FALSE(client.gave_up());
+}
+
 TEST(HttpServer, SurvivesAnswersThatRaceWithTheClientsGoing) {
   Mailbox<HeldRequest> held;
   const auto server = start_server(HoldingHandler{held});
