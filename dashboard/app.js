@@ -34,10 +34,19 @@ const DETAILS = { task: { view: task, section: 'tasks' }, schedule: { view: sche
 const main = h('main', { id: 'main', tabindex: '-1' });
 let shown = null; // the AbortController of the view
 
+/** A part of the address as it is when somebody has cut it in the middle of an escape. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** {name, rest, query} of "#/task/256?x=y". */
 function readRoute() {
   const [path, query = ''] = location.hash.replace(/^#\/?/, '').split('?');
-  const [name, ...rest] = path.split('/').map(decodeURIComponent);
+  const [name, ...rest] = path.split('/').map(decoded);
   return { name: name || 'now', rest, query: new URLSearchParams(query) };
 }
 

@@ -26,7 +26,11 @@ function timeTexts(plot, times, axis, space, step) {
 const powersOfTen = (plot, axis, low, high) =>
   Array.from({ length: Math.max(1, Math.round(Math.log10(high)) + 1) }, (_, i) => 10 ** i);
 
-function optionsOf({ series, format, width, height, cursor, bars, log, select }) {
+/** Between marks of an axis: from `least` on, for marks that are closer would read alike. */
+export const stepsFrom = (least) => Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** (power - 1)))
+  .flat().filter((step) => step >= least);
+
+function optionsOf({ series, format, step = 1, width, height, cursor, bars, log, select }) {
   const axis = { stroke: colour('muted'), font: FONT, grid: { stroke: colour('line'), width: 1 },
     ticks: { stroke: colour('line'), width: 1, size: 4 } };
   const show = (_, value) => (value === null || value === undefined ? '–' : format(value));
@@ -36,7 +40,7 @@ function optionsOf({ series, format, width, height, cursor, bars, log, select })
     scales: { x: { time: true }, y: log
       ? { distr: 3, log: 10, range: (u, low, high) => [0.8, Math.max(10, 10 ** Math.ceil(Math.log10(high || 1)))] }
       : { range: (u, low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    axes: [{ ...axis, size: 28, values: timeTexts }, { ...axis, size: 62, splits: log ? powersOfTen : undefined,
+    axes: [{ ...axis, size: 28, values: timeTexts }, { ...axis, size: 62, incrs: stepsFrom(step), splits: log ? powersOfTen : undefined,
       values: (u, values) => values.map((value) => (value === null ? '' : format(value))) }],
     hooks: select ? { setSelect: [(u) => u.select.width > 3 && select(
       u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'))] } : {},

@@ -82,13 +82,13 @@ export function show(root, route, signal) {
   const quantiles = quantileTiles();
   const verdict = h('section', { class: 'card verdict', 'aria-live': 'off' });
   const first = h('div', { hidden: true }, firstSteps());
-  const rateChart = makeChart({ label: 'Tasks a second over the last hour', format: rate, series: [
+  const rateChart = makeChart({ label: 'Tasks a second over the last hour', format: rate, step: 0.1, series: [
     { label: 'accepted', stroke: '--muted', dash: [4, 3] }, { label: 'fired', stroke: '--second' },
     { label: 'completed', stroke: '--accent', fill: '--accent' }] }, signal);
   const stateChart = makeChart({ label: 'Tasks by state over the last hour', format: compact, series: [
     { label: 'ready', stroke: '--accent', fill: '--accent' }, { label: 'leased', stroke: '--second' },
     { label: 'dead', stroke: '--danger' }] }, signal);
-  const lateChart = makeChart({ label: 'Tasks handed out more than a second late, a second, by cause', format: rate,
+  const lateChart = makeChart({ label: 'Tasks handed out more than a second late, a second, by cause', format: rate, step: 0.1,
     series: CAUSES.map((cause, i) => ({ label: CAUSE_NAMES[cause], stroke: ['--muted', '--danger', '--second', '--accent'][i] })) }, signal);
   const sub = h('span', { class: 'sub' });
   const span = h('span', { class: 'sub' });

@@ -58,7 +58,7 @@ const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', eith
 
 /** What keeps its tasks, in short; in full on hover. */
 function waitNode(why, queue) {
-  if (!why) return h('span', { class: 'sub' }, 'nothing waits');
+  if (!why) return h('span', { class: 'sub' }, 'nothing is due');
   const text = why.text[0].toUpperCase() + why.text.slice(1);
   return h('span', { class: queue.oldest_ready_age_ms > 5_000 ? 'late' : 'sub', title: text }, SHORT[why.kind]);
 }

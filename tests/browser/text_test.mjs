@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import './no_browser.mjs';
-import { compact, duration, plural } from '../../dashboard/format.js';
+import { stepsFrom } from '../../dashboard/chart.js';
+import { compact, duration, plural, rate } from '../../dashboard/format.js';
 import { ofCounts, quantile, since } from '../../dashboard/histogram.js';
 import { indented, rawMember, withRaw } from '../../dashboard/raw_json.js';
 import { choices, curlOf } from '../../dashboard/task_actions.js';
@@ -32,6 +33,16 @@ test('numbers and durations are short', () => {
     ['0 ms', '0.02 ms', '4.2 ms', '12 ms', '999 ms', '1.5 s', '59 s', '1 min 1 s', '1 h 1 min', '1 d 1 h', '31.7 years']);
   assert.equal(plural(1, 'task'), '1 task');
   assert.deepEqual([900_000, 1_500, 86_400_000, 1].map(durationText), ['15m', '1500ms', '1d', '1ms']);
+});
+
+test('no two marks of an axis read alike', () => {
+  for (const [format, least] of [[compact, 1], [rate, 0.1]]) {
+    assert.equal(stepsFrom(least)[0], least);
+    for (const step of stepsFrom(least).filter((each) => each <= 1e9)) {
+      const marks = [0, 1, 2, 3, 4, 5, 6].map((n) => format(n * step));
+      assert.equal(new Set(marks).size, marks.length, marks.join());
+    }
+  }
 });
 
 test('quantiles are those of what was added', () => {

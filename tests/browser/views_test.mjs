@@ -109,6 +109,10 @@ describe('The wheel, the forecast and the cluster', () => {
     await shows(page, 'main', /tasks due from/);
   }));
 
+  test('an address that was cut in the middle of an escape is a task that is not there', () => withPage(server, 'task/%', async (page) => {
+    await shows(page, 'main', 'There is no such task here');
+  }, { expected: [/404/] }));
+
   test('the cluster is one server, which tells its facts', () => withPage(server, 'cluster', async (page) => {
     await shows(page, '.verdict', 'This server stands alone');
     await shows(page, '.facts', (await server.call('GET', '/v1/stats')).version);
