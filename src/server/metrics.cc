@@ -65,11 +65,15 @@ MetricFamily histogram(std::string name, std::string help, const HistogramSnapsh
   return made;
 }
 
-/// What is left of all queues without those that are told one by one.
+/// The label of what is not told one by one.
+constexpr const char* kOther = "other";
+
+/// What is left of all queues without those that are told one by one; with a queue of that name.
 QueueStats others(const EngineStats& engine) {
   QueueStats other = engine.all;
-  other.queue = "other";
+  other.queue = kOther;
   for (const QueueStats& queue : engine.queues) {
+    if (queue.queue == kOther) continue;
     other.scheduled -= queue.scheduled;
     other.ready -= queue.ready;
     other.leased -= queue.leased;
@@ -91,8 +95,11 @@ MetricFamily tasks_by_queue(const EngineStats& engine) {
     add(queue.queue, "leased", queue.leased);
     add(queue.queue, "dead", queue.dead);
   };
-  for (const QueueStats& queue : engine.queues) add_queue(queue);
-  if (engine.queue_count > engine.queues.size()) add_queue(others(engine));
+  const bool has_others = engine.queue_count > engine.queues.size();
+  for (const QueueStats& queue : engine.queues) {
+    if (!has_others || queue.queue != kOther) add_queue(queue);
+  }
+  if (has_others) add_queue(others(engine));
   return made;
 }
 

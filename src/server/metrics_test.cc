@@ -35,6 +35,19 @@ TEST(Metrics, QueuesThatAreNotToldOneByOneAreOther) {
   EXPECT_EQ(text.find(R"(queue="other")"), std::string::npos);
 }
 
+// Prometheus takes no page that has a series twice.
+TEST(Metrics, AQueueOfThatNameIsAmongTheOthers) {
+  EngineStats stats{.all = {.ready = 10},
+                    .queue_count = 3,
+                    .queues = {{.queue = "a", .ready = 4}, {.queue = "other", .ready = 5}}};
+  std::string text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 6)")) << text;
+  EXPECT_FALSE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 5)"));
+  stats.queue_count = 2;
+  text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 5)"));
+}
+
 TEST(Metrics, AQueuesOldestReadyTaskIsToldWhileThereIsOne) {
   const EngineStats stats{
       .queue_count = 2,
