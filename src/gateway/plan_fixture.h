@@ -14,7 +14,7 @@
 
 namespace detent::gateway {
 
-/// What a shard answers.
+/// What a shard answers; status 0: nothing, for long.
 using PlayShard = std::function<net::HttpResponse(const Part&)>;
 
 struct CarriedOut {
@@ -22,21 +22,50 @@ struct CarriedOut {
   std::vector<std::vector<Part>> rounds;  // what was asked
 };
 
+/// Asks parts in turn; the answer when one does. Else the others that have come.
+inline std::variant<net::HttpResponse, std::vector<net::HttpResponse>> ask_in_turn(
+    const Plan& plan, const PlayShard& play, std::vector<Part>& asked) {
+  std::vector<net::HttpResponse> answers;
+  for (const Part& part : plan.parts) {
+    net::HttpResponse answer = play(part);
+    asked.push_back(part);
+    const bool is_late = answer.status == 0;
+    EXPECT_FALSE(is_late && !plan.in_turn->goes_on_without_late);
+    if (is_late) continue;
+    if (plan.in_turn->will_do(answer)) return answer;
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
 /// Of a plan that wants the first answer that is the last part's.
-inline CarriedOut carry_out(net::HttpRequest request, const ShardMap& map, const PlayShard& play,
-                            std::uint64_t turn = 0) {
+inline CarriedOut carry_out(Step step, const PlayShard& play) {
   CarriedOut done;
-  Step step = plan_request(std::move(request), map, turn);
   while (Plan* const plan = std::get_if<Plan>(&step)) {
     std::vector<net::HttpResponse> answers;
-    for (const Part& part : plan->parts) answers.push_back(play(part));
-    if (plan->wanted == Wanted::first) answers = {std::move(answers.back())};
-    done.rounds.push_back(plan->parts);
+    std::vector<Part>& asked = done.rounds.emplace_back();
+    if (plan->in_turn) {
+      auto told = ask_in_turn(*plan, play, asked);
+      if (auto* const answer = std::get_if<net::HttpResponse>(&told)) {
+        done.answer = std::move(*answer);
+        return done;
+      }
+      answers = std::get<1>(std::move(told));
+    } else {
+      asked = plan->parts;
+      for (const Part& part : plan->parts) answers.push_back(play(part));
+      if (plan->wanted == Wanted::first) answers = {std::move(answers.back())};
+    }
     Step next = plan->join(std::move(answers));
     step = std::move(next);
   }
   done.answer = std::get<net::HttpResponse>(std::move(step));
   return done;
+}
+
+inline CarriedOut carry_out(net::HttpRequest request, const ShardMap& map, const PlayShard& play,
+                            std::uint64_t turn = 0) {
+  return carry_out(plan_request(std::move(request), map, turn), play);
 }
 
 inline CarriedOut carry_out(net::HttpRequest request, ShardNumber shards, const PlayShard& play) {

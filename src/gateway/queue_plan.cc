@@ -108,39 +108,25 @@ Plan remove_others(const Removal& removal) {
   });
 }
 
-/// A worker's request for tasks of a queue with partitions, on its way from one to the next.
-struct Lease {
-  net::HttpRequest request;  // as it came
-  net::HttpRequest at_once;  // the same, that does not wait
-  bool may_wait = false;
-  Places places;
-  std::size_t asked = 0;
-};
-
 bool has_leases(const net::HttpResponse& answer) {
   const auto tasks = json::take_list(answer.body, "tasks");
   return is_success(answer) && tasks && !tasks->empty();
 }
 
-Plan ask_next(Lease lease) {
-  Plan plan = to_shard(lease.at_once, lease.places[lease.asked++]);
-  plan.join = [lease = std::move(lease)](Answers answers) mutable -> Step {
-    net::HttpResponse& answer = answers.front();
-    if (has_leases(answer)) return std::move(answer);
-    const bool is_refused = !is_success(answer) && !is_server_failure(answer);
-    if (is_refused) return std::move(answer);  // all others would refuse it, too
-    if (lease.asked < lease.places.size()) return ask_next(std::move(lease));
-    if (!lease.may_wait) return std::move(answer);
-    Plan wait = to_places(lease.request, lease.places,
-                          [](Answers first) -> Step { return std::move(first.front()); });
-    wait.wanted = Wanted::first;
-    return wait;
-  };
-  return plan;
+/// Has tasks, or is what all others would answer, too.
+bool ends_lease(const net::HttpResponse& answer) {
+  const bool is_refused = !is_success(answer) && !is_server_failure(answer);
+  return is_refused || has_leases(answer);
 }
 
-/// The body without how long the worker waits. Requires: a server takes it.
-std::string without_wait(std::string_view body) {
+/// What a partition could not answer counts more than that others have no tasks.
+Step none_has_tasks(Answers answers) {
+  const auto failed = std::ranges::find_if(answers, is_server_failure);
+  return std::move(failed != answers.end() ? *failed : answers.back());
+}
+
+/// The body with the worker waiting so long. Requires: a server takes it.
+std::string with_wait(std::string_view body, std::chrono::milliseconds wait) {
   std::string text;
   json::JsonWriter writer(text);
   writer.begin_object();
@@ -151,8 +137,24 @@ std::string without_wait(std::string_view body) {
       if (name != "wait" && name != "wait_ms") writer.name(name).raw(member->value);
     }
   }
+  if (wait > std::chrono::milliseconds{0}) writer.name("wait_ms").number(wait.count());
   writer.end_object();
   return text;
+}
+
+/// Of a queue with partitions, at these places.
+Plan lease_in_turn(net::HttpRequest request, Places places, bool may_wait) {
+  const net::HttpRequest at_once = with_body(request, with_wait(request.body, {}));
+  Plan plan = to_places(at_once, places, none_has_tasks);
+  plan.in_turn = InTurn{.will_do = ends_lease, .goes_on_without_late = may_wait};
+  if (!may_wait) return plan;
+  plan.join = [request = std::move(request), places = std::move(places)](const Answers&) -> Step {
+    Plan wait =
+        to_places(request, places, [](Answers first) -> Step { return std::move(first.front()); });
+    wait.wanted = Wanted::first;
+    return wait;
+  };
+  return plan;
 }
 
 }  // namespace
@@ -241,16 +243,22 @@ Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const 
 
 Plan plan_lease(net::HttpRequest request, const std::string& queue, const ShardMap& map,
                 std::uint64_t turn) {
+  using std::chrono::milliseconds;
   Places places = map.places_of(queue);
   const auto call = json::parse_lease(queue, request.body);
-  if (places.size() == 1 || !call) return to_shard(std::move(request), places.front());
+  if (!call) return to_shard(std::move(request), places.front());
+  const milliseconds wait = call->wait;
+  const bool may_wait = wait > milliseconds{0};
+  const auto again = [request, queue, wait, turn](const ShardMap& now, milliseconds after) -> Step {
+    const milliseconds left = std::max(wait - after, milliseconds{0});
+    return plan_lease(with_body(request, with_wait(request.body, left)), queue, now, turn);
+  };
   const auto first = static_cast<std::ptrdiff_t>(turn % places.size());
   std::rotate(places.begin(), places.begin() + first, places.end());
-  net::HttpRequest at_once = with_body(request, without_wait(request.body));
-  return ask_next({.request = std::move(request),
-                   .at_once = std::move(at_once),
-                   .may_wait = call->wait > std::chrono::milliseconds{0},
-                   .places = std::move(places)});
+  Plan plan = places.size() == 1 ? to_shard(std::move(request), places.front())
+                                 : lease_in_turn(std::move(request), std::move(places), may_wait);
+  if (may_wait) plan.renewal = Renewal{.queue = queue, .plan = again};
+  return plan;
 }
 
 }  // namespace detent::gateway

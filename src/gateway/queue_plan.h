@@ -22,10 +22,14 @@ Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardM
 Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
 /// `POST /v1/queues/{queue}/purge` and `/redrive`: the home is asked first how many there are.
 Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
-/// `POST /v1/queues/{queue}/lease`. The partitions are asked one after the other, from another one
-/// each time (`turn`), until one has tasks, which are the answer. When none has, and the worker
-/// waits, it waits at all of them at once: the first to answer ends the other waits. So nothing is
-/// asked again and again, and no more is leased than is handed out.
+/// `POST /v1/queues/{queue}/lease`. The partitions are asked in turn, from another one each time
+/// (`turn`), until one has tasks, which are the answer. When none has, and the worker waits, it
+/// waits at all of them at once: the first to answer ends the other waits. So nothing is asked
+/// again and again, and no more is leased than is handed out; but one that is late holds up no
+/// tasks of the others, and what it leases all the same is given back. A worker that waits goes on
+/// where the queue is when that changes. Its wait is as long as it asked for from when it begins at
+/// all of them; and the first answer to it counts whatever it is: also that a node cannot be
+/// reached, or is asked by too many (503), which ends it early.
 Plan plan_lease(net::HttpRequest request, const std::string& queue, const ShardMap& map,
                 std::uint64_t turn);
 

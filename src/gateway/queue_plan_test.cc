@@ -341,23 +341,24 @@ TEST(QueuePlan, ALeaseGoesFromOnePartitionToTheNextUntilOneHasTasks) {
   const CarriedOut done = carry_out(
       lease(R"({"wait":"20s","max":7,"worker":"ada"})"), kMap,
       [](const Part& part) { return part.shard == 0 ? with_tasks() : without_tasks(); }, 1);
-  ASSERT_EQ(done.rounds.size(), 2u);
-  EXPECT_EQ(shards_of(done.rounds[0]), Shards{7});
-  EXPECT_EQ(shards_of(done.rounds[1]), Shards{0});
-  for (const auto& round : done.rounds) {
-    EXPECT_EQ(round[0].request.body, R"({"max":7,"worker":"ada"})") << "none waits";
+  ASSERT_EQ(done.rounds.size(), 1u);
+  EXPECT_EQ(shards_of(done.rounds[0]), (Shards{7, 0}));
+  for (const Part& part : done.rounds[0]) {
+    EXPECT_EQ(part.request.body, R"({"max":7,"worker":"ada"})") << "none waits";
   }
   EXPECT_EQ(done.answer.body, with_tasks().body);
 }
 
+net::HttpResponse to_who_waits(const Part& part) {
+  return part.request.body.find("wait") == std::string::npos ? without_tasks() : with_tasks();
+}
+
 TEST(QueuePlan, AWorkerThatWaitsWaitsAtAllPartitionsAtOnce) {
   const std::string body = R"({"wait":"20s"})";
-  const CarriedOut done = carry_out(lease(body), kMap, [](const Part& part) {
-    return part.request.body.find("wait") == std::string::npos ? without_tasks() : with_tasks();
-  });
-  ASSERT_EQ(done.rounds.size(), 4u);
-  EXPECT_EQ(shards_of(done.rounds[3]), (Shards{6, 7, 0}));
-  for (const Part& part : done.rounds[3]) EXPECT_EQ(part.request.body, body);
+  const CarriedOut done = carry_out(lease(body), kMap, to_who_waits);
+  ASSERT_EQ(done.rounds.size(), 2u);
+  EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0}));
+  for (const Part& part : done.rounds[1]) EXPECT_EQ(part.request.body, body);
   EXPECT_EQ(done.answer.body, with_tasks().body);
 }
 
@@ -365,7 +366,8 @@ TEST(QueuePlan, OneThatDoesNotWaitGoesRoundOnce) {
   for (const char* body : {"", "{}", R"({"wait_ms":0})"}) {
     const CarriedOut done =
         carry_out(lease(body), kMap, [](const Part&) { return without_tasks(); });
-    EXPECT_EQ(done.rounds.size(), 3u);
+    ASSERT_EQ(done.rounds.size(), 1u);
+    EXPECT_EQ(shards_of(done.rounds[0]), (Shards{6, 7, 0}));
     EXPECT_EQ(done.answer.body, without_tasks().body);
   }
 }
@@ -375,6 +377,52 @@ TEST(QueuePlan, APartitionThatIsAwayKeepsNoTasksOfOthersBack) {
     return part.shard == 0 ? with_tasks() : unreachable();
   });
   EXPECT_EQ(done.answer.body, with_tasks().body);
+}
+
+TEST(QueuePlan, ThatNoOtherHasTasksIsNotSaidOfAQueueOfWhichAPartitionIsAway) {
+  for (const ShardNumber away : {6u, 7u, 0u}) {
+    const CarriedOut done = carry_out(lease(""), kMap, [away](const Part& part) {
+      return part.shard == away ? unreachable() : without_tasks();
+    });
+    EXPECT_EQ(done.answer.status, 503) << away;
+  }
+}
+
+TEST(QueuePlan, AWorkerThatWaitsGoesOnWithoutPartitionsThatAreLate) {
+  for (const ShardNumber other : {6u, 7u, 0u, kShards}) {  // the last: all are late
+    const CarriedOut done = carry_out(lease(R"({"wait":"20s"})"), kMap, [other](const Part& part) {
+      const net::HttpResponse answer = to_who_waits(part);
+      const bool is_asked_first = answer.body == without_tasks().body;
+      return is_asked_first && part.shard != other ? net::HttpResponse{.status = 0} : answer;
+    });
+    ASSERT_EQ(done.rounds.size(), 2u);
+    EXPECT_EQ(shards_of(done.rounds[1]), (Shards{6, 7, 0})) << "it waits there, too";
+    EXPECT_EQ(done.answer.body, with_tasks().body);
+  }
+}
+
+TEST(QueuePlan, AWaitGoesOnForTheRestOfItsTimeWhereTheQueueIsThen) {
+  const Step begun = plan_request(lease(R"({"wait":"20s","max":7})"), kUnaware, 0);
+  const Plan& plan = std::get<Plan>(begun);
+  EXPECT_EQ(shards_of(plan.parts), Shards{6});
+  ASSERT_TRUE(plan.renewal);
+  EXPECT_EQ(plan.renewal->queue, kHot);
+  const CarriedOut divided =
+      carry_out(plan.renewal->plan(kMap, std::chrono::seconds{5}), to_who_waits);
+  ASSERT_EQ(divided.rounds.size(), 2u);
+  EXPECT_EQ(shards_of(divided.rounds[1]), (Shards{6, 7, 0}));
+  EXPECT_EQ(divided.rounds[1][0].request.body, R"({"max":7,"wait_ms":15000})");
+  const CarriedOut over = carry_out(plan.renewal->plan(kMap, std::chrono::seconds{21}),
+                                    [](const Part&) { return without_tasks(); });
+  EXPECT_EQ(over.rounds.size(), 1u) << "its time is over";
+  EXPECT_EQ(over.answer.body, without_tasks().body);
+}
+
+TEST(QueuePlan, WhatDoesNotWaitIsPlannedOnce) {
+  for (const char* body : {"", R"({"max":0,"wait":"1s"})"}) {
+    const Step begun = plan_request(lease(body), kUnaware, 0);
+    EXPECT_FALSE(std::get<Plan>(begun).renewal) << body;
+  }
 }
 
 TEST(QueuePlan, ALeaseThatNoServerTakesIsRefusedByOne) {

@@ -13,8 +13,11 @@
 // Pure: who serves a shard, and how a request gets there, is for others (server/).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -38,14 +41,34 @@ struct Part {
 /// abandoned, and leases in answers that come all the same are given back.
 enum class Wanted : bool { all, first };
 
-/// What to ask, all at once, and what to make of it.
+/// How parts are asked of which any will do: one after the other, the next when the one before has
+/// answered otherwise, or its answer is late. One that comes late will do, too, unless another did
+/// before; then its leases are given back.
+struct InTurn {
+  /// Whether this is the answer to the whole request.
+  std::function<bool(const net::HttpResponse&)> will_do;
+  /// When all have been asked, and the answers that are missing are late: goes on without them.
+  bool goes_on_without_late = false;
+};
+
+/// How a request that waits is planned anew, so long after its begin, when its queue turns out to
+/// be on other shards.
+struct Renewal {
+  std::string queue;
+  std::function<Step(const ShardMap&, std::chrono::milliseconds after)> plan;
+};
+
+/// What to ask, and what to make of it.
 struct Plan {
   std::vector<Part> parts;  // at least one
   Wanted wanted = Wanted::all;
-  /// Takes the answers to `parts`, in their order: one each, or just the first. An answer that is
-  /// no success may come from the shard, or from whoever could not reach it (503 with a Retry-After
-  /// header).
+  std::optional<InTurn> in_turn = {};  // else all at once
+  /// Takes the answers to `parts`, in their order: one each, or just the first; of parts in turn,
+  /// when none would do, those that have come. An answer that is no success may come from the
+  /// shard, or from whoever could not reach it (503 with a Retry-After header).
   std::function<Step(std::vector<net::HttpResponse>)> join;
+  /// Of a request that waits. Of plans that follow from this one it means nothing.
+  std::optional<Renewal> renewal = {};
 };
 
 /// How the request is carried out on these shards. `turn` spreads what any of several may take: it

@@ -12,6 +12,7 @@
 #include "net/local_exchange.h"
 #include "protocol/json/json_writer.h"
 #include "protocol/json/queue_parser.h"
+#include "server/cluster_errand.h"
 #include "server/http_reply.h"
 
 namespace detent::server {
@@ -28,116 +29,19 @@ bool may_change_partitions(std::string_view path) noexcept {
   return path.starts_with(kQueues) && path.find('/', kQueues.size()) == std::string_view::npos;
 }
 
-/// Whether the node is to look at the table again when a request has been answered.
-enum class AfterAnswer : bool { nothing, look_again };
+/// The queues whose partitions differ.
+std::vector<std::string> changed_queues(const PartitionedQueues& before,
+                                        const PartitionedQueues& now) {
+  std::vector<std::pair<std::string, std::uint32_t>> changed;
+  std::ranges::set_symmetric_difference(before, now, std::back_inserter(changed));
+  std::vector<std::string> queues;
+  for (auto& [queue, partitions] : changed) queues.push_back(std::move(queue));
+  // Twice, one whose number is another. Not ranges::unique, whose subrange clang 14 cannot compile.
+  queues.erase(std::unique(queues.begin(), queues.end()), queues.end());
+  return queues;
+}
 
 }  // namespace
-
-/// One client's request on its way: the questions of a plan, until all are answered.
-class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
- public:
-  Errand(ClusterFront& front, net::Responder responder, AfterAnswer after)
-      : front_(front), responder_(std::move(responder)), after_(after) {}
-
-  void start(gateway::Plan plan) {
-    responder_.on_gone([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->abandon();
-    });
-    ask(std::move(plan));
-  }
-
- private:
-  void ask(gateway::Plan plan) {
-    const std::size_t count = plan.parts.size();
-    DETENT_CHECK(count > 0);
-    std::uint64_t round = 0;
-    {
-      const MutexLock lock(mutex_);
-      join_ = std::move(plan.join);
-      wanted_ = plan.wanted;
-      open_ = wanted_ == gateway::Wanted::first ? 1 : count;
-      answers_.assign(open_, {});
-      abandons_.clear();
-      abandons_.resize(count);
-      round = ++round_;
-    }
-    for (std::size_t i = 0; i < count && is_open(round); ++i) {
-      Abandon abandon = front_.ask(std::move(plan.parts[i]),
-                                   [self = shared_from_this(), round, i](net::HttpResponse answer) {
-                                     return self->answered(round, i, std::move(answer));
-                                   });
-      // Of one that has been answered it does nothing.
-      if (!keep(round, i, abandon)) abandon();
-    }
-  }
-
-  /// Whether answers of this round are still wanted.
-  bool is_open(std::uint64_t round) const {
-    const MutexLock lock(mutex_);
-    return !is_abandoned_ && round == round_ && open_ > 0;
-  }
-  /// False, and it is left to the caller: nobody waits for the answer.
-  bool keep(std::uint64_t round, std::size_t part, Abandon& abandon) {
-    const MutexLock lock(mutex_);
-    if (is_abandoned_ || round != round_ || open_ == 0) return false;
-    abandons_[part] = std::move(abandon);
-    return true;
-  }
-
-  /// False: nobody waits for it. The client has gone, or another answer was first.
-  bool answered(std::uint64_t round, std::size_t part, net::HttpResponse answer) {
-    std::vector<net::HttpResponse> answers;
-    std::vector<Abandon> others;
-    {
-      const MutexLock lock(mutex_);
-      if (is_abandoned_ || round != round_ || open_ == 0) return false;
-      const bool is_race = wanted_ == gateway::Wanted::first;
-      answers_[is_race ? 0 : part] = std::move(answer);
-      if (--open_ > 0) return true;
-      answers.swap(answers_);
-      abandons_[part] = {};
-      if (is_race) others.swap(abandons_);
-    }
-    end(std::move(others));
-    gateway::Step next = join_(std::move(answers));
-    if (auto* const plan = std::get_if<gateway::Plan>(&next)) {
-      ask(std::move(*plan));
-      return true;
-    }
-    const auto& whole = std::get<net::HttpResponse>(next);
-    if (after_ == AfterAnswer::look_again) front_.note_change(whole);
-    return responder_.offer(std::get<net::HttpResponse>(std::move(next)));
-  }
-
-  void abandon() {
-    std::vector<Abandon> abandons;
-    {
-      const MutexLock lock(mutex_);
-      is_abandoned_ = true;
-      abandons.swap(abandons_);
-    }
-    end(std::move(abandons));
-  }
-  static void end(std::vector<Abandon> questions) {
-    for (Abandon& one : questions) {
-      if (one) one();
-    }
-  }
-
-  ClusterFront& front_;
-  const net::Responder responder_;
-  const AfterAnswer after_;
-  /// Set before the questions are asked, called once there are the answers wanted.
-  std::function<gateway::Step(std::vector<net::HttpResponse>)> join_;
-
-  mutable Mutex mutex_;
-  std::uint64_t round_ DETENT_GUARDED_BY(mutex_) = 0;  // of questions
-  gateway::Wanted wanted_ DETENT_GUARDED_BY(mutex_) = gateway::Wanted::all;
-  std::vector<net::HttpResponse> answers_ DETENT_GUARDED_BY(mutex_);
-  std::size_t open_ DETENT_GUARDED_BY(mutex_) = 0;           // answers that are missing
-  std::vector<Abandon> abandons_ DETENT_GUARDED_BY(mutex_);  // by part; empty: answered
-  bool is_abandoned_ DETENT_GUARDED_BY(mutex_) = false;
-};
 
 ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, Routes& here,
                            const PeerLink& link, const Clock& clock, std::function<void()> on_stray)
@@ -147,7 +51,9 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
       link_(link),
       clock_(clock),
       on_stray_(std::move(on_stray)),
-      peers_({.node = options_.node, .max_calls = options_.max_calls_to_a_node}, link_, on_stray_,
+      followers_(std::make_shared<Followers>()),
+      peers_({.node = options_.node, .max_calls = options_.max_calls_to_a_node}, link_, clock_,
+             on_stray_,
              [this](gateway::Part part) {
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
              }),
@@ -177,22 +83,23 @@ std::optional<net::HttpResponse> ClusterFront::refuse_unread(const net::HttpRequ
 void ClusterFront::run(net::HttpRequest request, net::Responder responder) {
   const bool may_partition = request.method != "GET" && may_change_partitions(path_of(request));
   const std::uint64_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
-  gateway::Step step = gateway::plan_request(std::move(request), *shard_map(), turn);
+  const std::shared_ptr<const ShardMap> map = shard_map();
+  gateway::Step step = gateway::plan_request(std::move(request), *map, turn);
   if (auto* const answer = std::get_if<net::HttpResponse>(&step)) {
     return responder.send(std::move(*answer));
   }
   const auto after = may_partition ? AfterAnswer::look_again : AfterAnswer::nothing;
   std::make_shared<Errand>(*this, std::move(responder), after)
-      ->start(std::get<gateway::Plan>(std::move(step)));
+      ->start(std::get<gateway::Plan>(std::move(step)), map);
 }
 
-ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered) {
+ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered, Late late) {
   const std::shared_ptr<ServedShard> shard = shards_.find(part.shard);
   if (shard && is_sure_of(shard->lease())) {
     return ask_here(shard, std::move(part.request), std::move(answered));
   }
   if (const auto address = node_of(part.shard)) {
-    return peers_.ask(*address, std::move(part), std::move(answered));
+    return peers_.ask(*address, std::move(part), std::move(answered), std::move(late));
   }
   on_stray_();
   answered(http_try_again("no node has shard " + std::to_string(part.shard) + " open just now"));
@@ -291,13 +198,11 @@ void ClusterFront::update(ClusterMap map) {
   std::map<ShardNumber, std::string> addresses;
   std::set<std::string> alive;
   std::vector<std::string> others;
+  std::vector<std::string> changed;
   {
     const MutexLock lock(mutex_);
     map_ = std::move(map);
-    if (map_.partitioned != shard_map_->partitioned) {
-      shard_map_ = std::make_shared<const ShardMap>(
-          ShardMap{.shards = options_.shards, .partitioned = map_.partitioned});
-    }
+    changed = set_partitioned(map_.partitioned);
     for (const Member& member : map_.members) {
       alive.insert(member.address);
       if (member.node != options_.node) others.push_back(member.address);
@@ -312,6 +217,24 @@ void ClusterFront::update(ClusterMap map) {
     return it != addresses.end() && it->second == address;
   };
   peers_.update(has_shard, [&](const std::string& address) { return alive.contains(address); });
+  follow(changed);
+}
+
+/// The queues that are elsewhere now.
+std::vector<std::string> ClusterFront::set_partitioned(PartitionedQueues queues) {
+  std::vector<std::string> changed = changed_queues(shard_map_->partitioned, queues);
+  if (!changed.empty()) {
+    shard_map_ = std::make_shared<const ShardMap>(
+        ShardMap{.shards = options_.shards, .partitioned = std::move(queues)});
+  }
+  return changed;
+}
+
+/// Whoever waits for tasks of these queues goes on where they are.
+void ClusterFront::follow(const std::vector<std::string>& queues) {
+  for (const std::string& queue : queues) {
+    for (const std::shared_ptr<Errand>& errand : followers_->of(queue)) errand->renew();
+  }
 }
 
 /// Of a request that may have changed where a queue is. What the home says of it is known here
@@ -319,15 +242,15 @@ void ClusterFront::update(ClusterMap map) {
 void ClusterFront::note_change(const net::HttpResponse& answer) {
   const auto view = json::parse_queue(answer.body);
   if (answer.status == 200 && view) {
-    const MutexLock lock(mutex_);
-    ShardMap map = *shard_map_;
-    map.partitioned.erase(view->stats.queue);
-    if (view->settings.partitions > 1) {
-      map.partitioned[view->stats.queue] = view->settings.partitions;
+    std::vector<std::string> changed;
+    {
+      const MutexLock lock(mutex_);
+      PartitionedQueues queues = shard_map_->partitioned;
+      queues.erase(view->stats.queue);
+      if (view->settings.partitions > 1) queues[view->stats.queue] = view->settings.partitions;
+      changed = set_partitioned(std::move(queues));
     }
-    if (map.partitioned != shard_map_->partitioned) {
-      shard_map_ = std::make_shared<const ShardMap>(std::move(map));
-    }
+    follow(changed);
   }
   on_stray_();
 }

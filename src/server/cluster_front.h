@@ -69,9 +69,10 @@ class ClusterFront {
   NodeFigures& figures() noexcept { return figures_; }
   using Answered = PeerCalls::Answered;
   using Abandon = PeerCalls::Abandon;
+  using Late = PeerCalls::Late;
   /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
-  /// ends the question.
-  Abandon ask(gateway::Part part, Answered answered);
+  /// ends the question. `late` is as PeerCalls::ask()'s; a shard of this node is never late.
+  Abandon ask(gateway::Part part, Answered answered, Late late = {});
   /// Where queues are, as of the last look.
   std::shared_ptr<const ShardMap> shard_map() const DETENT_EXCLUDES(mutex_);
   /// All shards this node has are open, and its leases are sure.
@@ -81,6 +82,7 @@ class ClusterFront {
 
  private:
   class Errand;
+  class Followers;
 
   void run(net::HttpRequest request, net::Responder responder);
   Abandon ask_here(const std::shared_ptr<ServedShard>& shard, net::HttpRequest request,
@@ -90,6 +92,8 @@ class ClusterFront {
   void answer_peer(net::HttpRequest request, net::Responder responder);
   void answer_ready(const net::Responder& responder) const;
   void note_change(const net::HttpResponse& answer) DETENT_EXCLUDES(mutex_);
+  std::vector<std::string> set_partitioned(PartitionedQueues queues) DETENT_REQUIRES(mutex_);
+  void follow(const std::vector<std::string>& queues) DETENT_EXCLUDES(mutex_);
   bool is_sure_of(const ShardLease& lease) const DETENT_EXCLUDES(mutex_);
   std::optional<std::string> node_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
   /// Where another node serves it; nothing when nobody does, as far as is known.
@@ -103,6 +107,7 @@ class ClusterFront {
   const std::function<void()> on_stray_;
 
   // Synchronise themselves.
+  const std::shared_ptr<Followers> followers_;  // of errands, too, which may be dropped after this
   PeerCalls peers_;
   PeerWaits waits_;
   NodeFigures figures_;

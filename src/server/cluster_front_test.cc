@@ -1,109 +1,17 @@
-// The door of one node: its shards are real, the other nodes are a caller that notes what they are
-// asked and answers when the test says so.
 #include "server/cluster_front.h"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <future>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "protocol/json/answer_parser.h"
-#include "protocol/json/queue_renderer.h"
-#include "server/one_shard_fixture.h"
-#include "server/shard_jobs.h"
+#include "server/cluster_front_fixture.h"
 
 namespace detent::server {
 namespace {
-
-/// A client's request, and what became of it.
-class Client {
- public:
-  void ask(ClusterFront& front, net::HttpRequest request) {
-    auto exchange = std::make_shared<net::LocalExchange>(
-        [answer = answer_](std::optional<net::HttpResponse> response) {
-          answer->set_value(std::move(response).value_or(net::HttpResponse{.status = 500}));
-          return true;
-        });
-    exchange_ = exchange;
-    front.handle(std::move(request), net::Responder(std::move(exchange)));
-  }
-  void go_away() {
-    if (const auto exchange = exchange_.lock()) exchange->abandon();
-  }
-  bool is_answered() const { return future_.wait_for(0s) == std::future_status::ready; }
-  net::HttpResponse answer() { return future_.get(); }
-
- private:
-  std::shared_ptr<std::promise<net::HttpResponse>> answer_ =
-      std::make_shared<std::promise<net::HttpResponse>>();
-  std::future<net::HttpResponse> future_ = answer_->get_future();
-  std::weak_ptr<net::LocalExchange> exchange_;
-};
-
-net::HttpRequest lease_request(const std::string& body = R"({"wait":"30s"})") {
-  return {.method = "POST",
-          .target = "/v1/queues/q/lease",
-          .headers = {{"host", "localhost"}},
-          .body = body};
-}
-
-/// A cluster of one shard.
-class ClusterFrontTest : public OneShardTest {
- protected:
-  static constexpr std::size_t kMostCalls = 4;
-
-  void serve() {
-    open_shard();
-    hold(kLease);
-  }
-  /// As far as the front knows this node has the shard at that epoch.
-  void hold(const ShardLease& lease) {
-    front_.update({.members = {{"a", "10.0.0.1:7070"}},
-                   .owners = {{0, "a", lease.epoch, false}},
-                   .held_until = {{lease, clock_.now() + 1h}}});
-  }
-  /// Another has it.
-  void give_to(const std::string& node, const std::string& address) {
-    front_.update({.members = {{"a", "10.0.0.1:7070"}, {node, address}},
-                   .owners = {{0, node, 7, false}},
-                   .held_until = {}});
-  }
-  void await_worker() {
-    const net::HttpRequest stats{
-        .method = "GET", .target = "/v1/stats", .headers = {{"host", "localhost"}}, .body = ""};
-    while (ask_shard(stats).body.find(R"("waiting_workers":1)") == std::string::npos) {
-    }
-  }
-  /// A worker of the shard's gets the task, without waiting for a lease to run out.
-  void expect_free() {
-    const auto tasks =
-        json::parse_leased_tasks(ask_shard(lease_request(R"({"wait":"20s"})")).body).value();
-    EXPECT_EQ(tasks.size(), 1u);
-  }
-  static net::HttpRequest jobs_request() {
-    return {.method = "POST", .target = std::string(kJobsTarget), .headers = {}, .body = ""};
-  }
-  static net::HttpResponse leased() {
-    return {
-        .status = 200,
-        .body =
-            R"({"tasks":[{"id":"256","queue":"q","payload":1,"attempt":1,)"
-            R"("priority":5,"due_at":"2026-01-01T00:00:00.000Z","lateness_ms":0,"lease":"1-256",)"
-            R"("lease_until":"2026-01-01T00:01:00.000Z","headers":{}}]})"};
-  }
-
-  std::atomic<int> strays_{0};
-  ClusterFront front_{{.shards = 1, .node = "a", .max_calls_to_a_node = kMostCalls},
-                      shards_,
-                      here_,
-                      link_,
-                      clock_,
-                      [this] { ++strays_; }};
-};
 
 TEST_F(ClusterFrontTest, ALeaseThatIsHeldBackIsGivenBackAtOnce) {
   serve();
@@ -342,6 +250,17 @@ TEST_F(ClusterFrontTest, AnEndThatOvertakesItsWaitEndsIt) {
   expect_free();
 }
 
+TEST(PeerWaits, EndsOfAllWaitsOfANodeMayComeBeforeThem) {
+  constexpr int kWaits = 2'048;  // half of what a node asks another at a time
+  PeerWaits waits;
+  for (int i = 0; i < kWaits; ++i) waits.end("b-" + std::to_string(i));
+  int ended = 0;
+  for (int i = 0; i < kWaits; ++i) waits.keep("b-" + std::to_string(i), [&ended] { ++ended; });
+  EXPECT_EQ(ended, kWaits);
+  waits.keep("b-0", [&ended] { ++ended; });
+  EXPECT_EQ(ended, kWaits) << "an end is of one wait";
+}
+
 /// Keeps the engine of a shard busy until it is let go.
 class Hang {
  public:
@@ -385,111 +304,6 @@ TEST_F(ClusterFrontTest, AShardWhoseEngineHangsDoesNotWork) {
   EXPECT_EQ(seen.wait_for(0s), std::future_status::timeout);
   hang.let_go();
   seen.wait();
-}
-
-// ---- a queue with partitions ----
-
-/// Two shards, both at other nodes, and a queue that is on both.
-class PartitionedFrontTest : public ClusterFrontTest {
- protected:
-  PartitionedFrontTest() { update("10.0.0.3:7070"); }
-
-  void update(const std::string& second) {
-    wide_.update({.members = {{"b", "10.0.0.2:7070"}, {"c", second}},
-                  .owners = {{0, "b", 1, false}, {1, "c", 1, false}},
-                  .held_until = {},
-                  .partitioned = {{"q", 2}}});
-  }
-  static net::HttpResponse nothing() { return {.status = 200, .body = R"({"tasks":[]})"}; }
-  /// A worker that waits at both: by calls 2 and 3.
-  void wait_at_both(Client& worker) {
-    worker.ask(wide_, lease_request());
-    for (std::size_t call = 0; call < 2; ++call) {
-      ASSERT_EQ(caller_.calls.size(), call + 1) << "one after the other";
-      EXPECT_EQ(caller_.calls[call].request.body, "{}") << "none waits";
-      caller_.answer(call, nothing());
-    }
-    ASSERT_EQ(caller_.calls.size(), 4u);
-    EXPECT_NE(header(caller_.calls[2], "detent-shard"), header(caller_.calls[3], "detent-shard"));
-    for (std::size_t call = 2; call < 4; ++call) {
-      EXPECT_EQ(caller_.calls[call].request.body, R"({"wait":"30s"})");
-    }
-  }
-
-  ClusterFront wide_{{.shards = 2, .node = "a"}, shards_, here_, link_, clock_,
-                     [this] { ++strays_; }};
-};
-
-TEST_F(PartitionedFrontTest, TheFirstPartitionWithATaskEndsTheOtherWaitAndLateLeasesGoBack) {
-  Client worker;
-  wait_at_both(worker);
-  EXPECT_FALSE(worker.is_answered());
-  caller_.answer(3, leased());
-  EXPECT_EQ(worker.answer().body, leased().body);
-  ASSERT_EQ(caller_.calls.size(), 5u);
-  EXPECT_EQ(caller_.calls[4].request.target, "/v1/cluster/end-wait");
-  EXPECT_EQ(header(caller_.calls[4], "detent-call"), header(caller_.calls[2], "detent-call"));
-  caller_.answer(2, leased());  // it had been on its way
-  ASSERT_EQ(caller_.calls.size(), 6u);
-  EXPECT_EQ(caller_.calls[5].request.target, "/v1/leases/release");
-  EXPECT_EQ(header(caller_.calls[5], "detent-shard"), header(caller_.calls[2], "detent-shard"));
-  caller_.answer(5, {.status = 200, .body = "{}"});
-  caller_.answer(4, {.status = 200, .body = "{}"});
-  EXPECT_EQ(caller_.calls.size(), 6u);
-}
-
-TEST_F(PartitionedFrontTest, AWorkerThatGoesAwayWaitsAtNoPartition) {
-  Client worker;
-  wait_at_both(worker);
-  worker.go_away();
-  ASSERT_EQ(caller_.calls.size(), 6u);
-  for (std::size_t call = 4; call < 6; ++call) {
-    EXPECT_EQ(caller_.calls[call].request.target, "/v1/cluster/end-wait");
-  }
-  for (const std::size_t call : {2u, 3u}) caller_.answer(call, nothing());
-}
-
-TEST_F(PartitionedFrontTest, WhenAPartitionCannotBeReachedAWaitEndsWithThat) {
-  Client worker;
-  wait_at_both(worker);
-  update("10.0.0.4:7070");
-  EXPECT_EQ(worker.answer().status, 503);
-  for (const std::size_t call : {2u, 3u}) caller_.answer(call, nothing());
-}
-
-TEST_F(PartitionedFrontTest, AWorkerWhoseHomeNobodyHasIsAnsweredAtOnce) {
-  wide_.update({.members = {}, .owners = {}, .held_until = {}, .partitioned = {{"q", 2}}});
-  Client worker;
-  worker.ask(wide_, lease_request());
-  EXPECT_EQ(worker.answer().status, 503);
-  EXPECT_TRUE(caller_.calls.empty());
-}
-
-TEST_F(PartitionedFrontTest, AfterAChangeOfAQueueTheNodeLooksAgain) {
-  Client client;
-  client.ask(wide_, {.method = "PATCH", .target = "/v1/queues/r", .headers = {}, .body = "{}"});
-  EXPECT_EQ(strays_, 0);
-  caller_.answer(0, {.status = 409, .body = "{}"});
-  EXPECT_EQ(client.answer().status, 409);
-  EXPECT_EQ(strays_, 1);
-}
-
-TEST_F(PartitionedFrontTest, WhoDividedAQueueFindsItDividedAtOnce) {
-  Client client;
-  client.ask(
-      wide_,
-      {.method = "PATCH", .target = "/v1/queues/r", .headers = {}, .body = R"({"partitions":2})"});
-  const QueueView view{.stats = {.queue = "r"}, .settings = {.partitions = 2}};
-  for (std::size_t call = 0; call < 2; ++call) {
-    ASSERT_EQ(caller_.calls.size(), call + 1);
-    caller_.answer(call, {.status = 200, .body = json::render_queue(view)});
-  }
-  EXPECT_EQ(client.answer().status, 200);
-  EXPECT_EQ(strays_, 1);
-  EXPECT_EQ(wide_.shard_map()->partitions_of("r"), 2u);
-  EXPECT_EQ(wide_.shard_map()->partitions_of("q"), 2u) << "the other is as it was";
-  update("10.0.0.3:7070");
-  EXPECT_EQ(wide_.shard_map()->partitions_of("r"), 1u) << "as the table says";
 }
 
 }  // namespace

@@ -64,13 +64,16 @@ Result<ShardAnswer> decode_answer(std::string_view bytes);
 class JobShards {
  public:
   using Done = UniqueFunction<void(std::optional<ShardAnswer>)>;
+  using Late = UniqueFunction<void()>;
 
   virtual ~JobShards() = default;
   /// Which they are, and which queues are on several.
   virtual std::shared_ptr<const ShardMap> map() const = 0;
   /// `done` runs once, on any thread, perhaps before this returns; with nothing when the shard
-  /// could not be asked, or did not answer: what was asked may have been done.
-  virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done) = 0;
+  /// could not be asked, or did not answer: what was asked may have been done. `late` runs, too,
+  /// when that takes long, at most once and perhaps at once; empty where nothing else can be done
+  /// meanwhile. With it, what is asked must not wait.
+  virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) = 0;
   /// For a take.
   virtual std::uint64_t next_number() = 0;
 };

@@ -378,6 +378,27 @@ TEST_F(PartitionsTest, ANodeThatHasNotHeardOfThemMakesNoKeyTwice) {
   EXPECT_NE(a_.ask("GET", kHot).body.find(R"("ready":20)"), std::string::npos);
 }
 
+TEST_F(PartitionsTest, AWaitThatBeganBeforeTheQueueWasDividedFindsTheTasksOfAllPartitions) {
+  settle();
+  const std::unique_ptr<net::HttpClient> worker = b_.new_client();
+  auto answer = std::async(std::launch::async, [&worker] {
+    return worker->send({.method = "POST",
+                         .target = std::string(kHot) + "/lease",
+                         .headers = {},
+                         .body = R"({"wait":"50s"})"});
+  });
+  while (a_.ask("GET", "/v1/stats").body.find(R"("waiting_workers":1)") == std::string::npos) {
+  }
+  ASSERT_EQ(a_.ask("PATCH", kHot, R"({"partitions":4})").status, 200);
+  world_.set_partitioned({{"hot", 4}});
+  const ShardMap map{.shards = kShards, .partitioned = {{"hot", 4}}};
+  int number = 0;
+  while (map.place_of("hot", "k" + std::to_string(number), 0) == map.home_of("hot")) ++number;
+  ASSERT_EQ(a_.ask("POST", "/v1/tasks", keyed(number)).status, 201);
+  const auto tasks = json::parse_leased_tasks(answer.get().value().body).value();
+  EXPECT_EQ(tasks.size(), 1u);
+}
+
 TEST_F(PartitionsTest, TheirNumberIsChangedByRemovingTheQueue) {
   divide();
   const net::HttpResponse refused = b_.ask("PATCH", kHot, R"({"partitions":2})");

@@ -15,6 +15,7 @@ ClusterReserve::ClusterReserve(SessionShards shards, Options options, Events eve
       queues_(std::move(options.queues)),
       until_(options.until),
       may_wait_(options.may_wait),
+      ends_in_time_(may_wait_ && (!until_ || shards.now() < *until_)),
       events_(std::move(events)),
       map_(shards_.map()),
       parts_(parts_now()) {
@@ -47,25 +48,56 @@ milliseconds ClusterReserve::time_left() const {
   return std::max(left, milliseconds{0});
 }
 
+/// The part that has been asked this, if it still is.
+template <class Asked>
+std::optional<std::size_t> ClusterReserve::part_of(Asked asked, std::uint64_t number) const {
+  const auto it = std::ranges::find(parts_, number, asked);
+  if (it == parts_.end()) return std::nullopt;
+  return static_cast<std::size_t>(it - parts_.begin());
+}
+
 void ClusterReserve::look() {
-  open_ = parts_.size();
   best_.reset();
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
+  for (Part& part : parts_) {
+    part.look = shards_.next_number();
+    part.is_late = false;
+  }
+  for (const Part& part : parts_) {
     shards_.ask(
-        parts_[i].shard, {.kind = ShardAsk::Kind::next, .queues = parts_[i].queues},
-        [self = shared_from_this(), i](Engine& engine, const std::optional<ShardAnswer>& answer) {
-          if (!self->is_over_) self->looked(engine, i, answer);
+        part.shard, {.kind = ShardAsk::Kind::next, .queues = part.queues},
+        [self = shared_from_this(), number = *part.look](Engine& engine,
+                                                         const std::optional<ShardAnswer>& answer) {
+          const auto asked = self->part_of(&Part::look, number);
+          if (asked && !self->is_over_) self->looked(engine, *asked, answer);
+        },
+        [self = shared_from_this(), number = *part.look](Engine& engine) {
+          const auto asked = self->part_of(&Part::look, number);
+          if (!asked || self->is_over_) return;
+          self->parts_[*asked].is_late = true;
+          self->choose(engine);
         });
   }
 }
 
 void ClusterReserve::looked(Engine& engine, std::size_t part,
                             const std::optional<ShardAnswer>& answer) {
+  parts_[part].look.reset();
   if (answer && answer->head && (!best_ || *answer->head < *best_)) {
     best_ = answer->head;
     best_part_ = part;
   }
-  if (--open_ > 0) return;
+  choose(engine);
+}
+
+/// Once all shards have told what is next there; those that are late count only while there is
+/// nothing else to do, and for one that never waited.
+void ClusterReserve::choose(Engine& engine) {
+  const auto is_missing = [](const Part& part) { return part.look.has_value(); };
+  const auto is_awaited = [](const Part& part) { return part.look && !part.is_late; };
+  if (std::ranges::any_of(parts_, is_awaited)) return;
+  const bool is_missed = std::ranges::any_of(parts_, is_missing);
+  if (!best_ && time_left() == milliseconds{0} && !ends_in_time_ && is_missed) return;
+  for (Part& part : parts_) part.look.reset();
   if (best_) return take(best_part_, milliseconds{0});
   wait_or_end(engine);
 }
@@ -80,7 +112,9 @@ void ClusterReserve::wait(Engine& engine) {
   is_waiting_ = true;
   events_.on_wait();
   keep_watch(engine);
-  for (std::size_t i = 0; i < parts_.size(); ++i) take(i, kLongestTake);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].take) take(i, kLongestTake);
+  }
 }
 
 /// Until its time is over. A timer that ends long before it should is one of a node that stops.
@@ -116,18 +150,40 @@ void ClusterReserve::follow_queues() {
 void ClusterReserve::take(std::size_t part, milliseconds wait) {
   Part& of = parts_[part];
   of.take = shards_.next_number();
-  shards_.ask(of.shard,
-              {.kind = ShardAsk::Kind::take, .queues = of.queues, .wait = wait, .number = *of.take},
-              [self = shared_from_this(), number = *of.take, shard = of.shard,
-               asked_at = shards_.now()](Engine& engine, std::optional<ShardAnswer> answer) {
-                const auto asked = std::ranges::find(self->parts_, number, &Part::take);
-                if (asked != self->parts_.end()) {
-                  const auto index = static_cast<std::size_t>(asked - self->parts_.begin());
-                  return self->took(engine, index, asked_at, std::move(answer));
-                }
-                if (!answer || answer->answers.empty()) return;
-                self->shards_.give_back(shard, {answer->answers.front().taken.token});
-              });
+  of.is_late = false;
+  SessionShards::Late late;
+  if (wait == milliseconds{0} && parts_.size() > 1) {
+    late = [self = shared_from_this(), number = *of.take](Engine& engine) {
+      const auto asked = self->part_of(&Part::take, number);
+      if (!asked || self->is_over_) return;
+      self->parts_[*asked].is_late = true;
+      self->take_at_others(engine);
+    };
+  }
+  shards_.ask(
+      of.shard,
+      {.kind = ShardAsk::Kind::take, .queues = of.queues, .wait = wait, .number = *of.take},
+      [self = shared_from_this(), number = *of.take, shard = of.shard, asked_at = shards_.now()](
+          Engine& engine, std::optional<ShardAnswer> answer) {
+        if (const auto asked = self->part_of(&Part::take, number)) {
+          return self->took(engine, *asked, asked_at, std::move(answer));
+        }
+        if (!answer || answer->answers.empty()) return;
+        self->shards_.give_back(shard, {answer->answers.front().taken.token});
+      },
+      std::move(late));
+}
+
+/// The shard that was asked for a job is late: the first that gives one wins.
+void ClusterReserve::take_at_others(Engine& engine) {
+  if (is_waiting_) return;
+  if (time_left() > milliseconds{0}) return wait(engine);
+  if (ends_in_time_) return end_when_late(engine);
+  if (looks_ >= kMaxLooks) return;
+  looks_ = kMaxLooks;  // once: all are asked now
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i].take) take(i, milliseconds{0});
+  }
 }
 
 void ClusterReserve::took(Engine& engine, std::size_t part, MonotonicTime asked_at,
@@ -135,6 +191,11 @@ void ClusterReserve::took(Engine& engine, std::size_t part, MonotonicTime asked_
   parts_[part].take.reset();
   if (answer && !answer->answers.empty()) return end(engine, std::move(answer->answers.front()));
   if (is_waiting_) return take_again(engine, part, asked_at);
+  // Another that was late, or was asked because of that.
+  if (std::ranges::any_of(parts_, [](const Part& other) { return other.take.has_value(); })) {
+    if (ends_in_time_) end_when_late(engine);
+    return;
+  }
   // Somebody was faster.
   if (parts_.size() > 1 && ++looks_ < kMaxLooks) return look();
   wait_or_end(engine);
@@ -154,9 +215,20 @@ void ClusterReserve::take_again(Engine& engine, std::size_t part, MonotonicTime 
                 });
 }
 
+/// Its time is over: it ends unless a shard that was asked may yet answer in time.
+void ClusterReserve::end_when_late(Engine& engine) {
+  const auto is_awaited = [](const Part& part) {
+    return (part.look || part.take) && !part.is_late;
+  };
+  if (std::ranges::none_of(parts_, is_awaited)) end(engine, std::nullopt);
+}
+
 void ClusterReserve::end_wait(Engine& engine) {
   may_wait_ = false;
-  if (is_waiting_ && !is_over_) end(engine, std::nullopt);
+  ends_in_time_ = true;
+  if (is_over_) return;
+  if (is_waiting_) return end(engine, std::nullopt);
+  end_when_late(engine);
 }
 
 void ClusterReserve::abandon(Engine& engine) {

@@ -2,7 +2,10 @@
 //
 // Over queues of one shard it waits there. Over several it first asks all of them what they would
 // hand out, and takes the most urgent; when none has a job it waits at all of them at once, the
-// first that gives one wins, the others are told, and what still comes is given back at once.
+// first that gives one wins, the others are told, and what still comes is given back at once. A
+// shard that takes long to tell, or to hand out what it told of, holds up nothing that others have,
+// and no end: once the time is over, none that is late is waited for. Only who never waited is told
+// of nothing before all have answered.
 // Nothing is asked again and again: a wait lasts a minute, and is then renewed. A shard that is
 // away is asked again after a pause; the wait at the others goes on. When a queue has been divided,
 // or made anew, it goes on waiting where the queue is now.
@@ -51,7 +54,8 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   ClusterReserve(SessionShards shards, Options options, Events events);
 
   void start(Engine& engine);
-  /// Has it end without a job: at once when it waits, else if no shard hands one out right now.
+  /// Has it end without a job: at once when it waits, else if no shard hands one out right now;
+  /// those that are late do not count.
   void end_wait(Engine& engine);
   /// Has it end now: nobody wants the job. One that a shard hands out yet is given back.
   void abandon(Engine& engine);
@@ -62,6 +66,8 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   struct Part {
     ShardNumber shard = 0;
     std::vector<std::string> queues;
+    std::optional<std::uint64_t> look = {};  // what it was asked, and has not told
+    bool is_late = false;                    // to tell, or to hand out
     std::optional<std::uint64_t> take = {};
     std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
   };
@@ -69,15 +75,20 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   std::vector<Part> parts_now() const;
   void look();
   void looked(Engine& engine, std::size_t part, const std::optional<ShardAnswer>& answer);
+  void choose(Engine& engine);
   void wait(Engine& engine);
   void wait_or_end(Engine& engine);
   void keep_watch(Engine& engine);
   void follow_queues();
   void take(std::size_t part, std::chrono::milliseconds wait);
+  void take_at_others(Engine& engine);
+  void end_when_late(Engine& engine);
   void end_takes();
   void took(Engine& engine, std::size_t part, MonotonicTime asked_at,
             std::optional<ShardAnswer> answer);
   void take_again(Engine& engine, std::size_t part, MonotonicTime asked_at);
+  template <class Asked>
+  std::optional<std::size_t> part_of(Asked asked, std::uint64_t number) const;
   void end(Engine& engine, std::optional<JobAnswer> got);
   std::chrono::milliseconds time_left() const;
 
@@ -85,12 +96,12 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   const std::vector<std::string> queues_;
   const std::optional<MonotonicTime> until_;
   bool may_wait_;
+  bool ends_in_time_;  // without shards that are late; not who never waited: it wants their answers
   Events events_;
   std::shared_ptr<const ShardMap> map_;  // by which the parts are
   std::vector<Part> parts_;              // not changed before it waits
 
-  std::size_t open_ = 0;           // shards that have not told what is next there
-  std::optional<ReadyHead> best_;  // of those that have
+  std::optional<ReadyHead> best_;  // of the shards that have told what is next there
   std::size_t best_part_ = 0;
   int looks_ = 0;
   int moves_ = 0;  // how often the parts were changed

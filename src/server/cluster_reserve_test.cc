@@ -67,16 +67,17 @@ class ClusterReserveTest : public ::testing::Test {
       look.done(answer);
     }
   }
-  /// So many takes, by shard.
-  std::map<ShardNumber, Asked> takes(std::size_t shards) {
-    std::map<ShardNumber, Asked> takes;
+  /// What so many shards are asked next, by shard.
+  std::map<ShardNumber, Asked> asked(Kind kind, std::size_t shards) {
+    std::map<ShardNumber, Asked> asked;
     for (std::size_t i = 0; i < shards; ++i) {
-      Asked take = shards_.next(Kind::take);
-      const ShardNumber shard = take.shard;
-      takes.emplace(shard, std::move(take));
+      Asked one = shards_.next(kind);
+      const ShardNumber shard = one.shard;
+      asked.emplace(shard, std::move(one));
     }
-    return takes;
+    return asked;
   }
+  std::map<ShardNumber, Asked> takes(std::size_t shards) { return asked(Kind::take, shards); }
   bool is_asked() {
     settle();
     return shards_.is_asked();
@@ -141,6 +142,133 @@ TEST_F(ClusterReserveTest, AShardThatIsAwayDoesNotKeepItFromWhatAnotherHas) {
     }
   }
   EXPECT_EQ(shards_.next(Kind::take).shard, 1u);
+}
+
+TEST_F(ClusterReserveTest, AShardThatIsLateToTellHoldsUpNothingThatAnotherHas) {
+  for (const bool is_late_first : {true, false}) {
+    auto end = reserve({0, 1});
+    auto looking = asked(Kind::next, 2);
+    ShardAnswer has_one;
+    has_one.head = ReadyHead{};
+    if (is_late_first) looking.at(0).late();
+    looking.at(1).done(has_one);
+    if (!is_late_first) {
+      EXPECT_FALSE(is_asked()) << "it may have a more urgent one";
+      looking.at(0).late();
+    }
+    Asked take = shards_.next(Kind::take);
+    EXPECT_EQ(take.shard, 1u);
+    looking.at(0).done(has_one);  // too late
+    EXPECT_FALSE(is_asked());
+    take.done(job_answer(id_of(1, 5)));
+    EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
+  }
+}
+
+TEST_F(ClusterReserveTest, WhoWaitsWaitsAtAShardThatIsLateToTellToo) {
+  auto end = reserve({0, 1});
+  auto looking = asked(Kind::next, 2);
+  looking.at(0).late();
+  looking.at(1).done(ShardAnswer{});
+  auto waiting = takes(2);
+  EXPECT_EQ(waiting.at(0).ask.wait, ClusterReserve::kLongestTake);
+  looking.at(0).done(ShardAnswer{});
+  EXPECT_FALSE(is_asked());
+  EXPECT_EQ(waits_, 1);
+  waiting.at(1).done(job_answer(id_of(1, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
+}
+
+TEST_F(ClusterReserveTest, WhoDoesNotWaitTakesWhatALateShardTellsOfWhenNoOtherHasAny) {
+  auto end = reserve({0, 1}, 0ms);
+  auto looking = asked(Kind::next, 2);
+  looking.at(0).late();
+  looking.at(1).done(ShardAnswer{});
+  EXPECT_FALSE(is_asked());
+  EXPECT_FALSE(is_over(end));
+  ShardAnswer has_one;
+  has_one.head = ReadyHead{};
+  looking.at(0).done(has_one);
+  Asked take = shards_.next(Kind::take);
+  EXPECT_EQ(take.shard, 0u);
+  take.done(job_answer(id_of(0, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(0, 5));
+}
+
+TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsLateToTellIsNotKeptByIt) {
+  auto end = reserve({0, 1}, 1s);
+  auto looking = asked(Kind::next, 2);
+  looking.at(1).done(ShardAnswer{});
+  clock_.advance(1s);
+  EXPECT_FALSE(is_asked());
+  EXPECT_FALSE(is_over(end)) << "it may have one";
+  looking.at(0).late();
+  settle();
+  ASSERT_TRUE(is_over(end));
+  EXPECT_EQ(end.get(), std::nullopt);
+  ShardAnswer has_one;
+  has_one.head = ReadyHead{};
+  looking.at(0).done(has_one);
+  EXPECT_FALSE(is_asked());
+}
+
+TEST_F(ClusterReserveTest, WhoseTimeEndsWhileAShardIsLateToHandOutIsNotKeptByItEither) {
+  auto end = reserve({0, 1}, 1s);
+  answer_look(2, {{0, {}}});
+  Asked late = shards_.next(Kind::take);
+  clock_.advance(1s);
+  late.late();
+  settle();
+  ASSERT_TRUE(is_over(end));
+  EXPECT_EQ(end.get(), std::nullopt);
+  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, late.ask.number);
+  late.done(job_answer(id_of(0, 5)));
+  EXPECT_EQ(shards_.next(Kind::give_back).shard, 0u);
+}
+
+TEST_F(ClusterReserveTest, WhoIsNotHandedAJobInTimeWaitsForOneOfAnotherShardToo) {
+  for (const ShardNumber first : {0u, 1u}) {
+    auto end = reserve({0, 1});
+    answer_look(2, {{0, {}}});
+    Asked late = shards_.next(Kind::take);
+    EXPECT_EQ(late.shard, 0u);
+    late.late();
+    Asked other = shards_.next(Kind::take);
+    EXPECT_EQ(other.shard, 1u);
+    EXPECT_EQ(other.ask.wait, ClusterReserve::kLongestTake);
+    EXPECT_FALSE(is_asked());
+    (first == 0 ? late : other).done(job_answer(id_of(first, 5)));
+    EXPECT_EQ(end.get().value().taken.id, id_of(first, 5));
+    EXPECT_EQ(shards_.next(Kind::end_take).shard, 1 - first);
+    (first == 0 ? other : late).done(job_answer(id_of(1 - first, 6)));
+    EXPECT_EQ(shards_.next(Kind::give_back).shard, 1 - first);
+  }
+}
+
+TEST_F(ClusterReserveTest, WhoDoesNotWaitAsksTheOthersForAJobWhenOneIsLateToHandItOut) {
+  auto end = reserve({0, 1, 2}, 0ms);
+  answer_look(3, {{0, {}}});
+  Asked late = shards_.next(Kind::take);
+  late.late();
+  auto others = takes(2);
+  EXPECT_EQ(others.at(1).ask.wait, 0ms);
+  others.at(1).done(ShardAnswer{});
+  EXPECT_FALSE(is_over(end));
+  others.at(2).late();
+  EXPECT_FALSE(is_asked()) << "all have been asked";
+  others.at(2).done(ShardAnswer{});
+  EXPECT_FALSE(is_asked());
+  EXPECT_FALSE(is_over(end));
+  late.done(ShardAnswer{});
+  EXPECT_EQ(end.get(), std::nullopt);
+}
+
+TEST_F(ClusterReserveTest, OverOneShardNothingElseCanBeDoneMeanwhile) {
+  auto end = reserve({2}, 0ms);
+  Asked take = shards_.next(Kind::take);
+  EXPECT_FALSE(take.late);
+  take.done(job_answer(id_of(2, 5)));
+  EXPECT_EQ(end.get().value().taken.id, id_of(2, 5));
 }
 
 TEST_F(ClusterReserveTest, WhoDoesNotWaitLooksAgainWhenOthersAreFaster) {
@@ -318,6 +446,45 @@ TEST_F(ClusterReserveTest, WhenWaitsEndOneThatFindsNothingDoesNotBeginToWait) {
   answer_look(2);
   EXPECT_EQ(end.get(), std::nullopt);
   EXPECT_EQ(waits_, 0);
+}
+
+TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByAShardThatIsLate) {
+  for (const bool is_late_first : {true, false}) {
+    auto end = reserve({0, 1}, is_late_first ? 0ms : 30s);
+    auto looking = asked(Kind::next, 2);
+    looking.at(1).done(ShardAnswer{});
+    if (is_late_first) looking.at(0).late();
+    on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+    if (!is_late_first) {
+      EXPECT_FALSE(is_over(end));
+      looking.at(0).late();
+      settle();
+    }
+    ASSERT_TRUE(is_over(end));
+    EXPECT_EQ(end.get(), std::nullopt);
+    EXPECT_EQ(waits_, 0);
+  }
+}
+
+TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByShardsThatAreLateToHandOut) {
+  for (const bool is_late_too : {true, false}) {
+    auto end = reserve({0, 1}, 0ms);
+    answer_look(2, {{0, {}}});
+    Asked late = shards_.next(Kind::take);
+    late.late();
+    Asked other = shards_.next(Kind::take);
+    on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
+    EXPECT_FALSE(is_over(end)) << "the other may hand one out";
+    if (is_late_too) {
+      other.late();
+    } else {
+      other.done(ShardAnswer{});
+    }
+    settle();
+    ASSERT_TRUE(is_over(end));
+    EXPECT_EQ(end.get(), std::nullopt);
+    shards_.next_ends(is_late_too ? 2 : 1);
+  }
 }
 
 TEST_F(ClusterReserveTest, OfOneThatNobodyWantsWhatComesIsGivenBack) {

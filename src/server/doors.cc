@@ -43,6 +43,7 @@ Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& opt
   return net::HttpServer::start(
       {.address = options.http_host,
        .port = options.http_port,
+       .max_connections = kMostConnections,
        .max_connections_of_address = max_connections_of_address(options.http_host),
        .tls = std::move(tls)},
       std::move(handler), http_problem, std::move(check));

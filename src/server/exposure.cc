@@ -45,7 +45,7 @@ Result<void> check(const std::string& host, Allowed allowed, const char* field, 
 bool is_loopback(const std::string& host) { return reach_of(host) == Reach::loopback; }
 
 std::size_t max_connections_of_address(const std::string& host) {
-  return is_loopback(host) ? 10'000 : 1'000;
+  return is_loopback(host) ? kMostConnections : 1'000;
 }
 
 void warn_of_exposure(const cli::ServeOptions& options) {

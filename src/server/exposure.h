@@ -19,6 +19,8 @@ void warn_of_exposure(const cli::ServeOptions& options);
 
 bool is_loopback(const std::string& host);
 
+/// Of all addresses together.
+inline constexpr std::size_t kMostConnections = 10'000;
 /// Most connections of one address for a server that listens on `host`: on loopback all come from
 /// one, a proxy's perhaps.
 std::size_t max_connections_of_address(const std::string& host);

@@ -12,7 +12,7 @@ namespace detent::server {
 FrontJobs::FrontJobs(ClusterFront& front)
     : front_(front), last_number_(Rng(random_seed()).next()) {}
 
-void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done) {
+void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) {
   ++open_;
   gateway::Part part{
       .shard = shard,
@@ -22,18 +22,20 @@ void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done) {
                   .body = encode(ask)},
       .may_wait = ask.kind == ShardAsk::Kind::take && ask.wait > std::chrono::milliseconds{0}};
   // Nobody ends such a question: an answer that is not waited for any more may have a lease in it.
-  (void)front_.ask(std::move(part),
-                   [this, done = std::move(done)](const net::HttpResponse& response) mutable {
-                     std::optional<ShardAnswer> answer;
-                     if (response.status == 200) {
-                       if (Result<ShardAnswer> read = decode_answer(response.body)) {
-                         answer = *std::move(read);
-                       }
-                     }
-                     done(std::move(answer));
-                     --open_;
-                     return true;
-                   });
+  (void)front_.ask(
+      std::move(part),
+      [this, done = std::move(done)](const net::HttpResponse& response) mutable {
+        std::optional<ShardAnswer> answer;
+        if (response.status == 200) {
+          if (Result<ShardAnswer> read = decode_answer(response.body)) {
+            answer = *std::move(read);
+          }
+        }
+        done(std::move(answer));
+        --open_;
+        return true;
+      },
+      std::move(late));
 }
 
 }  // namespace detent::server

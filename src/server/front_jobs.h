@@ -17,7 +17,7 @@ class FrontJobs final : public JobShards {
   explicit FrontJobs(ClusterFront& front);
 
   std::shared_ptr<const ShardMap> map() const override { return front_.shard_map(); }
-  void ask(ShardNumber shard, const ShardAsk& ask, Done done) override;
+  void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) override;
   std::uint64_t next_number() override { return ++last_number_; }
   /// All that was asked is answered.
   bool is_idle() const noexcept { return open_ == 0; }

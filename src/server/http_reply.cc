@@ -21,6 +21,10 @@ std::vector<std::pair<std::string, HistogramSnapshot>> HttpMetrics::snapshot() c
 void HttpReply::note(net::HttpResponse& response) const {
   metrics_->record(route_, metrics_->now() - start_);
   if (act_ != nullptr) log_audit(*act_, response.status);
+  share(response);
+}
+
+void HttpReply::share(net::HttpResponse& response) const {
   if (!shared_with_.empty()) {
     response.headers.emplace_back("access-control-allow-origin", shared_with_);
     response.headers.emplace_back("access-control-expose-headers", "etag, location, retry-after");
@@ -46,6 +50,12 @@ bool HttpReply::offer_json(int status, std::string body) const {
   net::HttpResponse response{.status = status, .body = std::move(body)};
   note(response);
   return responder_.offer(std::move(response));
+}
+
+void HttpReply::send_instead(int status, std::string body) const {
+  net::HttpResponse response{.status = status, .body = std::move(body)};
+  share(response);
+  responder_.send(std::move(response));
 }
 
 void HttpReply::send_error(const Error& error) const {

@@ -57,6 +57,8 @@ class HttpReply {
   void send_json(int status, std::string body) const;
   /// See net::Responder::offer.
   bool offer_json(int status, std::string body) const;
+  /// Of what was offered in vain, which is measured already: for a client that may be there yet.
+  void send_instead(int status, std::string body) const;
   void send_error(const Error& error) const;
   /// See net::Responder::on_gone.
   void on_gone(UniqueFunction<void()> gone) const { responder_.on_gone(std::move(gone)); }
@@ -66,6 +68,8 @@ class HttpReply {
   void note(net::HttpResponse& response) const;
 
  private:
+  void share(net::HttpResponse& response) const;
+
   net::Responder responder_;
   std::string_view route_;
   std::string_view shared_with_;

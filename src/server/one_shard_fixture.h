@@ -30,27 +30,44 @@ class FakeCaller final : public net::HttpCaller {
     std::string address;
     net::HttpRequest request;
     Done done;
+    UniqueFunction<void()> late;  // empty: nobody asked to be told
     net::HttpUrl::Scheme scheme{};
     bool is_abandoned = false;
   };
 
-  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done) override {
+  using HttpCaller::call;
+  CallNumber call(net::HttpUrl url, net::HttpRequest request, Done done, Late late) override {
     calls.push_back({url.host + ":" + std::to_string(url.port), std::move(request)});
     calls.back().request.target = url.target;
     calls.back().scheme = url.scheme;
     calls.back().done = std::move(done);
-    return calls.size();
+    calls.back().late = std::move(late.tell);
+    const CallNumber number = calls.size();
+    if (auto then = std::exchange(on_call, {})) then();
+    return number;
   }
   void abandon(CallNumber number) override {
     calls.at(number - 1).is_abandoned = true;
     calls.at(number - 1).done = {};
+    calls.at(number - 1).late = {};
   }
-  void answer(std::size_t call, net::HttpResponse response) {
-    Done done = std::move(calls.at(call).done);
-    done(std::move(response));
+  void answer(std::size_t call, net::HttpResponse response) { finish(call, std::move(response)); }
+  void fail(std::size_t call) { finish(call, net::CallFailure{.message = "connect: refused"}); }
+  /// It has not been answered for long.
+  void be_late(std::size_t call) {
+    UniqueFunction<void()> late = std::move(calls.at(call).late);
+    if (late) late();
   }
 
   std::vector<Call> calls;
+  UniqueFunction<void()> on_call;  // runs within the next call, once
+
+ private:
+  void finish(std::size_t call, net::CallOutcome outcome) {
+    calls.at(call).late = {};
+    Done done = std::move(calls.at(call).done);
+    done(std::move(outcome));
+  }
 };
 
 class OneShardTest : public ::testing::Test {

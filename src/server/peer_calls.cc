@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/log/log.h"
 #include "base/rng.h"
 #include "protocol/json/answer_parser.h"
 #include "protocol/json/json_writer.h"
@@ -28,9 +29,6 @@ constexpr std::array<std::string_view, 9> kForShards{"access-control-request-met
                                                      "tracestate"};
 constexpr std::array<std::string_view, 5> kOfTheConnection{
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding"};
-
-/// Ends of waits that have not come are remembered for so many: they are some milliseconds apart.
-constexpr std::size_t kMostEnded = 128;
 
 /// How many calls a node takes from this one: a tenth of its connections is left for what nodes ask
 /// besides.
@@ -69,8 +67,12 @@ net::HttpResponse not_sure(ShardNumber shard) {
 /// Thread-safe.
 class PeerCalls::Question {
  public:
-  Question(ShardNumber of, std::string at, Answered answered)
-      : shard(of), address(std::move(at)), answered_(std::move(answered)) {}
+  Question(ShardNumber of, std::string at, Answered answered, Late late)
+      : shard(of),
+        address(std::move(at)),
+        is_hasty(static_cast<bool>(late)),
+        answered_(std::move(answered)),
+        late_(std::move(late)) {}
 
   /// The first answer counts. False: nobody took this one.
   bool answer(net::HttpResponse response) {
@@ -79,9 +81,20 @@ class PeerCalls::Question {
   }
   /// Nobody waits for the answer any more. False: that is known.
   bool let_go() { return static_cast<bool>(take()); }
+  /// Tells who waits, if anybody does.
+  void tell_late() {
+    Late late;
+    {
+      const MutexLock lock(mutex_);
+      if (!answered_) return;
+      late = std::move(late_);
+    }
+    if (late) late();
+  }
 
   const ShardNumber shard;
   const std::string address;
+  const bool is_hasty;  // somebody is told when it is late
   // Set before it is asked.
   std::uint64_t number = 0;
   bool may_wait = false;
@@ -92,25 +105,30 @@ class PeerCalls::Question {
 
  private:
   Answered take() {
+    Late dropped;
     const MutexLock lock(mutex_);
+    dropped = std::move(late_);
     return std::move(answered_);
   }
 
   Mutex mutex_;
   Answered answered_ DETENT_GUARDED_BY(mutex_);  // empty once it is answered
+  Late late_ DETENT_GUARDED_BY(mutex_);          // empty once it is told, or answered
 };
 
-PeerCalls::PeerCalls(PeerCallsOptions options, const PeerLink& link, std::function<void()> on_stray,
-                     std::function<void(gateway::Part)> send_part)
+PeerCalls::PeerCalls(PeerCallsOptions options, const PeerLink& link, const Clock& clock,
+                     std::function<void()> on_stray, std::function<void(gateway::Part)> send_part)
     : options_(std::move(options)),
       run_(Rng(random_seed()).next()),
       link_(link),
+      clock_(clock),
       on_stray_(std::move(on_stray)),
       send_part_(std::move(send_part)) {}
 
-PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part,
-                                  Answered answered) {
-  const auto question = std::make_shared<Question>(part.shard, address, std::move(answered));
+PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part, Answered answered,
+                                  Late late) {
+  const auto question =
+      std::make_shared<Question>(part.shard, address, std::move(answered), std::move(late));
   Result<net::HttpUrl> url = link_.url_of(address);
   if (!url) {
     question->answer(http_try_again("the address of the node that has shard " +
@@ -124,12 +142,11 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
     return std::ranges::find(kForShards, header.first) == kForShards.end();
   });
   const bool is_for_leases = asks_for_leases(request);
-  question->may_wait = part.may_wait || is_for_leases;
+  question->may_wait = part.may_wait || (is_for_leases && !question->is_hasty);
   question->is_of_jobs = request.target == kJobsTarget;
-  if (!begin(question, std::min(options_.max_calls, most_calls_to(url->host)))) {
-    question->answer(http_try_again("the node that has shard " + std::to_string(part.shard) +
-                                    " is asked by as many requests of this node already as may be" +
-                                    (question->may_wait ? " that wait for tasks" : "")));
+  const Begun begun = begin(question, std::min(options_.max_calls, most_calls_to(url->host)));
+  if (begun == Begun::too_many || begun == Begun::in_vain) {
+    question->answer(not_asked(*question, begun));
     return [] {};
   }
   if (is_for_leases) {
@@ -147,36 +164,95 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
   request.headers.emplace_back(kHostHeader, host);
   request.headers.emplace_back(kPeerHeader, request.peer);
   call(question, *std::move(url), std::move(request));
+  if (begun == Begun::suspect) question->tell_late();
   return [this, weak = std::weak_ptr(question)] {
     const std::shared_ptr<Question> kept = weak.lock();
     if (kept && kept->let_go()) abandon(*kept);
   };
 }
 
-/// False: it is one too many.
-bool PeerCalls::begin(const std::shared_ptr<Question>& question, std::size_t max_calls) {
+PeerCalls::Begun PeerCalls::begin(const std::shared_ptr<Question>& question,
+                                  std::size_t max_calls) {
   const MutexLock lock(mutex_);
   Load& load = loads_[question->address];
-  if (load.calls >= max_calls) return false;
-  if (question->may_wait && load.waits >= max_calls / 2) return false;
+  if (load.calls >= max_calls) return Begun::too_many;
+  if (question->may_wait && load.waits >= max_calls / 2) return Begun::too_many;
+  const Target target{question->address, question->shard};
+  const bool is_doubtful = question->is_hasty && is_suspect(target);
+  if (const auto open = open_.find(target); is_doubtful && open != open_.end()) {
+    if (open->second.hasty > 0) return Begun::in_vain;
+  }
   ++load.calls;
   if (question->may_wait) ++load.waits;
   question->number = ++last_number_;
-  open_[{question->address, question->shard}].emplace(question->number, question);
-  return true;
+  Questions& questions = open_[target];
+  questions.by_number.emplace(question->number, question);
+  if (question->is_hasty) ++questions.hasty;
+  return is_doubtful ? Begun::suspect : Begun::ok;
+}
+
+bool PeerCalls::is_suspect(const Target& target) const {
+  const auto doubts = doubts_.find(target.first);
+  if (doubts == doubts_.end()) return false;
+  return doubts->second.is_of_all || doubts->second.shards.contains(target.second);
+}
+
+net::HttpResponse PeerCalls::not_asked(const Question& question, Begun why) {
+  const std::string node = "the node that has shard " + std::to_string(question.shard);
+  if (why == Begun::in_vain) return http_try_again(node + " does not answer for it just now");
+  return http_try_again(node + " is asked by as many requests of this node already as may be" +
+                        (question.may_wait ? " that wait for tasks" : ""));
 }
 
 void PeerCalls::call(const std::shared_ptr<Question>& question, net::HttpUrl url,
                      net::HttpRequest request) {
+  PeerLink::Late late;
+  if (question->is_hasty) late = {options_.patience, [this, question] { be_late(*question); }};
   const auto number = link_.call(
       std::move(url), std::move(request),
-      [this, question](net::CallOutcome outcome) { take(question, std::move(outcome)); });
+      [this, question](net::CallOutcome outcome) { take(question, std::move(outcome)); },
+      std::move(late));
   question->call.store(number, std::memory_order_relaxed);
+}
+
+/// One more shard that is late may be because the node hangs. A shard that stays late says no more.
+void PeerCalls::be_late(Question& question) {
+  bool is_worth_a_line = false;
+  {
+    const MutexLock lock(mutex_);
+    const auto questions = open_.find({question.address, question.shard});
+    if (questions == open_.end()) return;
+    if (!questions->second.by_number.contains(question.number)) return;
+    Doubts& doubts = doubts_[question.address];
+    if (doubts.shards.insert(question.shard).second) doubts.is_of_all = true;
+    is_worth_a_line = !doubts.is_logged && doubts.pace.is_worth_a_line("slow", clock_.now());
+    if (is_worth_a_line) doubts.is_logged = true;
+  }
+  if (is_worth_a_line) {
+    log_warning("a node is slow to answer",
+                {{"address", question.address}, {"shard", std::to_string(question.shard)}});
+  }
+  question.tell_late();
+}
+
+/// It is answered, whatever by.
+void PeerCalls::trust(const Question& question) {
+  {
+    const MutexLock lock(mutex_);
+    const auto found = doubts_.find(question.address);
+    if (found == doubts_.end()) return;
+    Doubts& doubts = found->second;
+    doubts.is_of_all = false;
+    doubts.shards.erase(question.shard);
+    if (!doubts.shards.empty() || !std::exchange(doubts.is_logged, false)) return;
+  }
+  log_info("a node answers again", {{"address", question.address}});
 }
 
 void PeerCalls::take(const std::shared_ptr<Question>& question, net::CallOutcome outcome) {
   end(*question);
   if (auto* const answer = std::get_if<net::HttpResponse>(&outcome)) {
+    trust(*question);
     if (answer->status == 503) on_stray_();  // it may have moved since the last look
     drop_headers(answer->headers, kOfTheConnection);
     const net::HttpResponse copy =
@@ -195,11 +271,13 @@ void PeerCalls::end(Question& question) {
   const MutexLock lock(mutex_);
   const auto questions = open_.find({question.address, question.shard});
   if (questions == open_.end()) return;
-  const auto it = questions->second.find(question.number);
-  if (it == questions->second.end()) return;
+  auto& [by_number, hasty] = questions->second;
+  const auto it = by_number.find(question.number);
+  if (it == by_number.end()) return;
   dropped = std::move(it->second);
-  questions->second.erase(it);
-  if (questions->second.empty()) open_.erase(questions);
+  by_number.erase(it);
+  if (question.is_hasty) --hasty;
+  if (by_number.empty()) open_.erase(questions);
   const auto load = loads_.find(question.address);
   if (question.may_wait) --load->second.waits;
   if (--load->second.calls == 0) loads_.erase(load);
@@ -207,6 +285,7 @@ void PeerCalls::end(Question& question) {
 
 /// Nobody waits for the answer.
 void PeerCalls::abandon(Question& question) {
+  if (question.is_hasty && !question.wait.empty()) return;  // it does not wait either
   if (question.wait.empty()) {
     end(question);
     return link_.abandon(question.call.load(std::memory_order_relaxed));
@@ -230,11 +309,16 @@ void PeerCalls::update(const HasShard& has_shard, const IsMember& is_member) {
   std::vector<std::shared_ptr<Question>> in_vain;
   {
     const MutexLock lock(mutex_);
+    std::erase_if(doubts_, [&](const auto& of_node) { return !is_member(of_node.first); });
+    for (auto& [address, doubts] : doubts_) {
+      std::erase_if(doubts.shards,
+                    [&, &at = address](ShardNumber shard) { return !has_shard(shard, at); });
+    }
     for (const auto& [target, questions] : open_) {
       const auto& [address, shard] = target;
       if (has_shard(shard, address)) continue;
       const bool is_dead = !is_member(address);
-      for (const auto& [number, question] : questions) {
+      for (const auto& [number, question] : questions.by_number) {
         if (is_dead || !question->is_of_jobs) in_vain.push_back(question);
       }
     }
@@ -250,7 +334,7 @@ void PeerCalls::update(const HasShard& has_shard, const IsMember& is_member) {
 void PeerWaits::keep(std::string name, UniqueFunction<void()> end) {
   {
     const MutexLock lock(mutex_);
-    if (std::erase(ended_, name) == 0) {
+    if (!ended_.take(name)) {
       ends_.insert_or_assign(std::move(name), std::move(end));
       return;
     }
@@ -273,8 +357,7 @@ void PeerWaits::end(const std::string& name) {
     const MutexLock lock(mutex_);
     const auto it = ends_.find(name);
     if (it == ends_.end()) {  // it has not come, or is over
-      ended_.push_back(name);
-      if (ended_.size() > kMostEnded) ended_.pop_front();
+      ended_.add(name);
       return;
     }
     end = std::move(it->second);

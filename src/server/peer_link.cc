@@ -20,10 +20,11 @@ Result<net::HttpUrl> PeerLink::url_of(const std::string& address) const {
   return net::parse_http_url(options_.scheme + "://" + address + "/");
 }
 
-PeerLink::CallNumber PeerLink::call(net::HttpUrl node, net::HttpRequest request, Done done) const {
+PeerLink::CallNumber PeerLink::call(net::HttpUrl node, net::HttpRequest request, Done done,
+                                    Late late) const {
   node.target = request.target;
   request.headers.emplace_back(kSecretHeader, options_.secret);
-  return caller_.call(std::move(node), std::move(request), std::move(done));
+  return caller_.call(std::move(node), std::move(request), std::move(done), std::move(late));
 }
 
 Result<PeerLink::CallNumber> PeerLink::call(const std::string& address, net::HttpRequest request,

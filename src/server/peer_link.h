@@ -28,6 +28,7 @@ class PeerLink {
  public:
   using CallNumber = net::HttpCaller::CallNumber;
   using Done = net::HttpCaller::Done;
+  using Late = net::HttpCaller::Late;
 
   /// `caller` must outlive it.
   PeerLink(PeerLinkOptions options, net::HttpCaller& caller);
@@ -37,9 +38,9 @@ class PeerLink {
 
   /// Of a node, as members name their addresses. Errors: that is no address.
   Result<net::HttpUrl> url_of(const std::string& address) const;
-  /// Sends the node what `request` says, target included, with the secret; `done` and the number
-  /// are as HttpCaller::call()'s.
-  CallNumber call(net::HttpUrl node, net::HttpRequest request, Done done) const;
+  /// Sends the node what `request` says, target included, with the secret; `done`, `late` and the
+  /// number are as HttpCaller::call()'s.
+  CallNumber call(net::HttpUrl node, net::HttpRequest request, Done done, Late late = {}) const;
   /// Likewise. Errors: as url_of(); then `done` never runs.
   Result<CallNumber> call(const std::string& address, net::HttpRequest request, Done done) const;
   /// As HttpCaller::abandon().

@@ -28,6 +28,7 @@ class PlayedShards final : public JobShards {
     ShardNumber shard = 0;
     ShardAsk ask;
     Done done;
+    Late late = {};
   };
 
   std::shared_ptr<const ShardMap> map() const override {
@@ -39,9 +40,9 @@ class PlayedShards final : public JobShards {
     map_ = std::make_shared<const ShardMap>(
         ShardMap{.shards = kPlayedShards, .partitioned = std::move(queues)});
   }
-  void ask(ShardNumber shard, const ShardAsk& ask, Done done) override {
+  void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) override {
     const MutexLock lock(mutex_);
-    asked_.push_back({shard, ask, std::move(done)});
+    asked_.push_back({shard, ask, std::move(done), std::move(late)});
   }
   std::uint64_t next_number() override { return ++last_number_; }
 

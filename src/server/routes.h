@@ -1,9 +1,9 @@
 // The HTTP API: each route turns a request into verbs of the engine and their answer into a reply.
 // docs/reference/http.md describes the routes; protocol/json knows the bodies. routes.cc has the
-// table and those of tasks and leases; those of queues are in routes_queues.cc, those that look at
-// everything at once in routes_whole.cc, those that watch in routes_watch.cc, those of recurring
-// schedules in routes_schedules.cc, the list of tasks in routes_list.cc, verbs over many tasks in
-// routes_batch.cc.
+// table and those of tasks; those of workers are in routes_leases.cc, those of queues in
+// routes_queues.cc, those that look at everything at once in routes_whole.cc, those that watch in
+// routes_watch.cc, those of recurring schedules in routes_schedules.cc, the list of tasks in
+// routes_list.cc, verbs over many tasks in routes_batch.cc.
 #pragma once
 
 #include <cstddef>

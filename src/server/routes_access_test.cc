@@ -1,43 +1,20 @@
 // Who may call which route: one table, a row a route, a column a token. A route that is missing
 // from the table fails the test.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <future>
-#include <memory>
-#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/log/log.h"
-#include "net/local_exchange.h"
-#include "server/routes_fixture.h"
+#include "server/routes_access_fixture.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent::server {
 namespace {
-
-/// The tokens of the table's columns, in order; each is "dt_" and the name.
-constexpr std::pair<const char*, const char*> kTokens[] = {
-    {"none", ""},
-    {"wrong", ""},
-    {"read-a", R"("read:a.")"},
-    {"produce-a", R"("produce:a.")"},
-    {"produce-b", R"("produce:b.")"},
-    {"consume-a", R"("consume:a.")"},
-    {"consume-b", R"("consume:b.")"},
-    {"admin-a", R"("admin:a.")"},
-    {"admin-b", R"("admin:b.")"},
-    {"read", R"("read")"},
-    {"admin", R"("admin")"},
-};
 
 struct Row {
   const char* method;
@@ -125,67 +102,6 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   const std::size_t at = text.find(what);
   return at == std::string::npos ? text : text.replace(at, what.size(), by);
 }
-
-class RoutesAccessTest : public RoutesTest {
- public:
-  ~RoutesAccessTest() override { std::filesystem::remove(file_); }
-
- protected:
-  RoutesAccessTest() {
-    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    file_ = ::testing::TempDir() + "tokens_" + name + "_" + std::to_string(getpid()) + ".toml";
-    write_tokens();
-    access_ = Access::load(file_).value();
-    routes_ = std::make_unique<Routes>(*engine_, *events_, clock_,
-                                       RoutesOptions{.access = access_.get()});
-  }
-
-  /// All tokens but one, and another that may only look.
-  void write_tokens(const std::string& but_for = "", const std::string& demoted = "") const {
-    std::ofstream out(file_);
-    for (const auto& [token, scopes] : kTokens) {
-      if (*scopes == '\0' || token == but_for) continue;
-      out << "[[token]]\nname = \"" << token << "\"\nsha256 = \""
-          << to_hex(hash_token(std::string("dt_") + token)) << "\"\nscopes = ["
-          << (token == demoted ? "\"read\"" : scopes) << "]\n";
-    }
-    out.close();
-    chmod(file_.c_str(), S_IRUSR | S_IWUSR);
-  }
-  net::HttpResponse as(const std::string& token, const std::string& method,
-                       const std::string& target, std::string body = "") {
-    net::HttpHeaders headers;
-    if (token != "none") headers.emplace_back("authorization", "Bearer dt_" + token);
-    return client_
-        ->send({.method = method, .target = target, .headers = headers, .body = std::move(body)})
-        .value();
-  }
-  /// A worker with this token, from when it waits for a task of a.q; it is number `waiting`.
-  test::RawSocket wait_for_task(const std::string& token, int waiting) {
-    const std::string body = R"({"wait":"60s"})";
-    test::RawSocket worker(http_->port());
-    worker.send(
-        "POST /v1/queues/a.q/lease HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dt_" +
-        token + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-    const std::string count = "\"waiting_workers\":" + std::to_string(waiting);
-    while (as("admin", "GET", "/v1/stats").body.find(count) == std::string::npos) {
-    }
-    return worker;
-  }
-  std::string schedule_in(const std::string& queue, const std::string& key) {
-    const auto answer = as("admin", "POST", "/v1/tasks",
-                           R"({"queue":")" + queue + R"(","key":")" + key + R"(","delay":"1h"})");
-    return to_string(json::parse_accepted(answer.body).value().id);
-  }
-  std::string lease_of(const std::string& queue) {
-    as("admin", "POST", "/v1/tasks", R"({"queue":")" + queue + R"("})");
-    const auto answer = as("admin", "POST", "/v1/queues/" + queue + "/lease");
-    return json::parse_leased_tasks(answer.body).value().at(0).lease;
-  }
-
-  std::string file_;
-  std::unique_ptr<Access> access_;
-};
 
 TEST_F(RoutesAccessTest, EachRouteLetsThroughWhomTheTableSays) {
   int keys = 0;
@@ -382,85 +298,6 @@ TEST_F(RoutesAccessTest, ACursorTellsNoTaskOneMayNotSee) {
   EXPECT_NE(cursor.find('-'), std::string::npos);
   EXPECT_EQ(as("read", "GET", "/v1/tasks?cursor=" + cursor).status, 200);
   expect_problem(as("read-a", "GET", "/v1/tasks?cursor=" + cursor), 400, {"cursor"});
-}
-
-TEST_F(RoutesAccessTest, AStreamOfEventsEndsWhenItsTokenIsNoMore) {
-  const auto watch = [this](const char* token) {
-    test::RawSocket client(http_->port());
-    client.send(
-        "GET /v1/events?types=task HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer dt_" +
-        std::string(token) + "\r\n\r\n");
-    std::string begin;
-    while (begin.find("id: ") == std::string::npos) {  // it is listened to from then on
-      const std::string byte = client.read(1);
-      if (byte.empty()) break;
-      begin += byte;
-    }
-    EXPECT_TRUE(begin.starts_with("HTTP/1.1 200 OK")) << begin;
-    return client;
-  };
-  test::RawSocket revoked = watch("read");
-  test::RawSocket other = watch("admin");
-  write_tokens("read");
-  ASSERT_TRUE(access_->reload());
-  events_->check_again();
-  const std::string rest = revoked.read_to_last_chunk();
-  EXPECT_TRUE(rest.ends_with("0\r\n\r\n")) << rest;
-  while (events_->streams() != 1) std::this_thread::yield();
-  schedule_in("a.q", "k");
-  advance(EventHub::kTakePeriod);
-  std::string told;
-  while (told.find("\"change\":\"scheduled\"") == std::string::npos) {
-    const std::string byte = other.read(1);
-    ASSERT_FALSE(byte.empty()) << told;
-    told += byte;
-  }
-}
-
-TEST_F(RoutesAccessTest, AWaitForATaskEndsWhenItsTokenMayLeaseNoMore) {
-  test::RawSocket revoked = wait_for_task("consume-a", 1);
-  test::RawSocket demoted = wait_for_task("admin-a", 2);
-  test::RawSocket other = wait_for_task("admin", 3);
-  write_tokens("consume-a", "admin-a");
-  ASSERT_TRUE(access_->reload());
-  routes_->check_again();
-  const std::string unknown = revoked.read_response();
-  EXPECT_TRUE(unknown.starts_with("HTTP/1.1 401 ")) << unknown;
-  const std::string refused = demoted.read_response();
-  EXPECT_TRUE(refused.starts_with("HTTP/1.1 403 ")) << refused;
-  EXPECT_NE(refused.find("consume"), std::string::npos) << refused;
-  // Who still may gets what the first in the row would have got.
-  as("admin", "POST", "/v1/tasks", R"({"queue":"a.q","payload":"for the last"})");
-  EXPECT_NE(other.read_response().find("for the last"), std::string::npos);
-}
-
-TEST_F(RoutesAccessTest, AWaitThatEndsInVainIsNotRefused) {
-  test::RawSocket worker = wait_for_task("consume-a", 1);
-  routes_->check_again();
-  advance(60s);
-  const std::string answer = worker.read_response();
-  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
-  EXPECT_TRUE(answer.ends_with(R"({"tasks":[]})")) << answer;
-}
-
-TEST_F(RoutesAccessTest, AWaitThatTheEngineComesToAfterTheReloadDoesNotBegin) {
-  std::promise<void> go_on;
-  std::promise<std::optional<net::HttpResponse>> answer;
-  ASSERT_TRUE(engine_->post([stands = go_on.get_future()](Engine&) { stands.wait(); }));
-  routes_->handle({.method = "POST",
-                   .target = "/v1/queues/a.q/lease",
-                   .headers = {{"authorization", "Bearer dt_consume-a"}},
-                   .body = R"({"wait":"60s"})"},
-                  net::Responder(std::make_shared<net::LocalExchange>(
-                      [&answer](std::optional<net::HttpResponse> response) {
-                        answer.set_value(std::move(response));
-                        return true;
-                      })));
-  write_tokens("consume-a");
-  ASSERT_TRUE(access_->reload());
-  go_on.set_value();
-  advance(60s);  // one that waited would have ended in vain
-  expect_problem(answer.get_future().get().value(), 401, {"a token is needed"});
 }
 
 TEST_F(RoutesAccessTest, WhatAdministratorsDoIsLogged) {

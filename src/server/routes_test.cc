@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "net/local_exchange.h"
 #include "protocol/json/answer_parser.h"
 #include "server/routes_fixture.h"
 #include "tests/support/raw_socket.h"
@@ -86,6 +90,31 @@ TEST_F(RoutesTest, ALongPollIsAnsweredTheMomentATaskIsDue) {
   }
   advance(250ms);
   EXPECT_NE(poll.read_response().find(R"("lateness_ms":0)"), std::string::npos);
+}
+
+// As `printf … | nc -q1` does it.
+TEST_F(RoutesTest, WhoEndedOnlyItsSideIsAnsweredButGetsNoTask) {
+  const std::string id = schedule(R"({"queue":"q"})");
+  for (const auto& [request, answer] : {
+           std::pair{"GET /v1/tasks/" + id + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                     "\"id\":\"" + id + "\""},
+           std::pair{std::string("POST /v1/queues/q/lease HTTP/1.1\r\nHost: localhost\r\n"
+                                 "Content-Length: 0\r\n\r\n"),
+                     std::string(R"({"tasks":[]})")},
+       }) {
+    std::promise<void> go_on;
+    ASSERT_TRUE(engine_->post([stands = go_on.get_future()](Engine&) { stands.wait(); }));
+    test::RawSocket client(http_->port());
+    client.send(request);
+    client.shut_down_sending();
+    test::RawSocket other(http_->port());  // answered by the thread that saw the end before
+    other.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    EXPECT_EQ(other.read_response().substr(0, 12), "HTTP/1.1 200");
+    go_on.set_value();
+    const std::string got = client.read_to_end();
+    EXPECT_NE(got.find(answer), std::string::npos) << request << got;
+  }
+  EXPECT_EQ(lease("q").size(), 1u);
 }
 
 TEST_F(RoutesTest, AClientGoneInTheMiddleOfALongPollGetsNoTask) {
@@ -221,6 +250,26 @@ TEST_F(RoutesTest, HealthReadinessAndMetricsAnswer) {
         "detent_http_request_seconds_count{route=\"/v1/tasks\"} 1"}) {
     EXPECT_NE(metrics.body.find(line), std::string::npos) << line << " in\n" << metrics.body;
   }
+}
+
+TEST_F(RoutesTest, ALeaseThatIsOfferedInVainIsGivenBackAndMeasuredOnce) {
+  schedule(R"({"queue":"q"})");
+  std::promise<std::string> offered;
+  routes_->handle({.method = "POST",
+                   .target = "/v1/queues/q/lease",
+                   .headers = {{"host", "localhost"}},
+                   .body = ""},
+                  net::Responder(std::make_shared<net::LocalExchange>(
+                      [&offered](std::optional<HttpResponse> answer) {
+                        offered.set_value(std::move(answer).value_or(HttpResponse{}).body);
+                        return false;
+                      })));
+  EXPECT_EQ(json::parse_leased_tasks(offered.get_future().get()).value().size(), 1u);
+  EXPECT_EQ(lease("q").size(), 1u);
+  const std::string metrics = send("GET", "/metrics").body;
+  const std::string line =
+      "detent_http_request_seconds_count{route=\"/v1/queues/{queue}/lease\"} 2";
+  EXPECT_NE(metrics.find(line), std::string::npos) << metrics;
 }
 
 TEST_F(RoutesTest, AStoppingEngineIsToldAsUnavailable) {

@@ -11,13 +11,21 @@ constexpr int kGiveBackTries = 60;
 
 }  // namespace
 
-void SessionShards::ask(ShardNumber shard, const ShardAsk& ask, Answered answered) const {
+void SessionShards::ask(ShardNumber shard, const ShardAsk& ask, Answered answered,
+                        Late late) const {
+  JobShards::Late tell_late;
+  if (late) {
+    tell_late = [hub = hub_, late = std::move(late)]() mutable {
+      hub->engine.post_end([late = std::move(late)](Engine& engine) mutable { late(engine); });
+    };
+  }
   shards_->ask(
       shard, ask,
       [hub = hub_, answered = std::move(answered)](std::optional<ShardAnswer> answer) mutable {
         hub->engine.post_end([answered = std::move(answered), answer = std::move(answer)](
                                  Engine& engine) mutable { answered(engine, std::move(answer)); });
-      });
+      },
+      std::move(tell_late));
 }
 
 /// `engine` has no tasks, so nothing comes before the end of the wait.

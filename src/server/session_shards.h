@@ -26,6 +26,7 @@ class SessionShards {
   static constexpr std::chrono::milliseconds kGiveBackPause{500};
 
   using Answered = UniqueFunction<void(Engine&, std::optional<ShardAnswer>)>;
+  using Late = UniqueFunction<void(Engine&)>;
 
   /// Both must outlive it, and what it was asked.
   SessionShards(BeanstalkHub& hub, JobShards& shards) : hub_(&hub), shards_(&shards) {}
@@ -37,7 +38,7 @@ class SessionShards {
   MonotonicTime now() const { return hub_->clock.now(); }
 
   /// See JobShards::ask().
-  void ask(ShardNumber shard, const ShardAsk& ask, Answered answered) const;
+  void ask(ShardNumber shard, const ShardAsk& ask, Answered answered, Late late = {}) const;
   /// Runs it then, or when all waits are ended. What is returned ends it by Engine::abandon_wait().
   Engine::WaitId after(Engine& engine, std::chrono::milliseconds delay,
                        UniqueFunction<void(Engine&)> then) const;

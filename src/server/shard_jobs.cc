@@ -1,6 +1,5 @@
 #include "server/shard_jobs.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,9 +7,6 @@
 
 namespace detent::server {
 namespace {
-
-/// Ends of takes that have not come are remembered for so many: they are some milliseconds apart.
-constexpr std::size_t kMostEnded = 1'024;
 
 /// False: nobody takes it.
 bool offer(const net::Responder& responder, const ShardAnswer& answer) {
@@ -120,7 +116,7 @@ void ShardJobs::tell(const net::Responder& responder, const ShardAnswer& answer)
 
 void ShardJobs::take(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
   std::chrono::milliseconds wait = ask.wait;
-  if (std::erase(ended_, ask.number) > 0) wait = std::chrono::milliseconds{0};
+  if (ended_.take(ask.number)) wait = std::chrono::milliseconds{0};
   const auto done = [this, number = ask.number,
                      responder](const Result<std::vector<LeasedTask>>& tasks) {
     takes_.erase(number);
@@ -145,8 +141,7 @@ void ShardJobs::end_take(Engine& engine, std::uint64_t number) {
   if (const auto it = takes_.find(number); it != takes_.end()) {
     return engine.abandon_wait(it->second);
   }
-  ended_.push_back(number);
-  if (ended_.size() > kMostEnded) ended_.pop_front();
+  ended_.add(number);
 }
 
 }  // namespace detent::server

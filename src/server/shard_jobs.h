@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
 #include "server/cluster_jobs.h"
+#include "server/latest_ends.h"
 
 namespace detent::server {
 
@@ -40,7 +40,7 @@ class ShardJobs {
 
   // Touched only by the engine's thread.
   std::unordered_map<std::uint64_t, Engine::WaitId> takes_;  // that wait, by their numbers
-  std::deque<std::uint64_t> ended_;                          // before they have come
+  LatestEnds<std::uint64_t> ended_;                          // before they have come
 };
 
 }  // namespace detent::server

@@ -106,6 +106,18 @@ TEST_F(ShardJobsTest, AnEndOfATakeEndsItThoughItComesBeforeIt) {
   EXPECT_EQ(other->value().answers.size(), 1u) << "no other is ended";
 }
 
+TEST_F(ShardJobsTest, EndsOfAllTakesThatANodeMaySendComeBeforeThem) {
+  constexpr std::uint64_t kTakes = 2'048;  // half of what a node asks another at a time
+  for (std::uint64_t number = 1; number <= kTakes; ++number) {
+    ask({.kind = Kind::end_take, .number = number})->get();
+  }
+  const auto first = take(1);
+  const auto last = take(kTakes);
+  ask(put(1))->get();
+  EXPECT_TRUE(first->value().answers.empty());
+  EXPECT_TRUE(last->value().answers.empty());
+}
+
 TEST_F(ShardJobsTest, ALeaseThatNobodyIsToldOfIsGivenBack) {
   ask(put(1))->get();
   const auto await_ready = [this] {
