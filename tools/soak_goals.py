@@ -117,9 +117,10 @@ FAULTS_TEST = "build/release/tests/durability/detent_faults_test"
 SIMULATION_TEST = "build/release/tests/simulation/detent_simulation_test"
 ORACLE_TEST = "build/release/tests/oracle/detent_oracle_test"
 # A fault takes as long as leases do, and the cluster as long again to come to rest: with those of
-# 2 s a pause, or a round of partitions, takes 5 to 8 s on an idle machine.
+# 2 s a pause, or a round of partitions, takes 5 to 8 s on an idle machine. The nodes' logs stay
+# when a run fails.
 CLUSTER = ("tests/cluster/cluster_test.py build/release/detent --lease-ms 2000 --seed {seed} "
-           "--rounds {size}")
+           "--rounds {size} --keep build/soak/{seed}")
 
 # What each goal asks for, in a line: the rows of docs/reports/reliability.md.
 ASKED = {

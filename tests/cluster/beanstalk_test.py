@@ -8,7 +8,6 @@ acknowledged, ids are unique, and a job is reserved twice only where a fault, or
 not come, allows it. Exit 1 when something was violated.
 """
 
-import argparse
 import random
 import signal
 import socket
@@ -16,12 +15,10 @@ import sys
 import threading
 import time
 
-from nodes import Node, Wires
-from private_postgres import PrivatePostgres
-from child_programs import wait_until  # private_postgres knows where it is
+from stand import Stand, run_trials
+from child_programs import wait_until  # stand knows where it is
 
 SHARDS = 8
-LEASE_MS = 2_000
 TUBES = [f"tube-{number}" for number in range(8)]
 WORKERS = 6
 REST_SECONDS = 60
@@ -53,11 +50,8 @@ class Beanstalk:
 class Trial:
     def __init__(self, program, seed):
         self.rng = random.Random(seed)
-        self.postgres = PrivatePostgres()
-        self.wires = Wires()
-        options = {"folder": self.postgres.folder, "database_port": self.postgres.port,
-                   "lease_ms": LEASE_MS, "shards": SHARDS, "beanstalk": "127.0.0.1:0"}
-        self.nodes = [Node(name, program, self.wires, options) for name in "abc"]
+        self.stand = Stand(program, nodes=3, shards=SHARDS, beanstalk="127.0.0.1:0")
+        self.nodes = list(self.stand.nodes.values())
         self.mutex = threading.Lock()
         self.producing = threading.Event()
         self.working = threading.Event()
@@ -176,13 +170,13 @@ class Trial:
         wait_until(self.is_at_rest, REST_SECONDS, "all nodes answer for all shards")
 
     def run(self):
-        for node in self.nodes:
-            node.start()
+        self.stand.start()
         wait_until(self.is_at_rest, REST_SECONDS, "all nodes answer for all shards")
         self.producing.set()
         self.working.set()
-        producers = [threading.Thread(target=self.produce, args=[n]) for n in range(3)]
-        workers = [threading.Thread(target=self.work) for _ in range(WORKERS)]
+        producers = [threading.Thread(target=self.produce, args=[n], daemon=True)
+                     for n in range(3)]
+        workers = [threading.Thread(target=self.work, daemon=True) for _ in range(WORKERS)]
         for thread in producers + workers:
             thread.start()
         self.progress(100)
@@ -197,6 +191,7 @@ class Trial:
         self.working.clear()
         for thread in workers:
             thread.join()
+        self.check()
 
     def drain(self):
         def jobs():
@@ -216,32 +211,7 @@ class Trial:
         print(f"{len(self.accepted)} accepted, {self.reserved} reserved, {len(self.deleted)} "
               f"deleted, {len(self.unclear)} not clear, {twice} came twice, of "
               f"{self.may_come_again} that might have")
-        for text in self.violations:
-            print(f"VIOLATED {text}")
-        return not self.violations
-
-    def end(self):
-        self.producing.clear()
-        self.working.clear()
-        for node in self.nodes:
-            node.stop()
-        self.postgres.stop()
-        self.wires.stop()
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    arguments = parser.parse_args()
-    print(f"seed {arguments.seed}", flush=True)
-    trial = Trial(arguments.program, arguments.seed)
-    try:
-        trial.run()
-        return 0 if trial.check() else 1
-    finally:
-        trial.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_trials([Trial], __doc__))

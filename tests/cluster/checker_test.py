@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 """The checker of histories, on histories that are planted: each rule is broken once and must be
-reported, alone, and a history in which nothing is wrong must be found clean.
+reported, alone, and a history in which nothing is wrong must be found clean. And what a trial
+writes down of its faults.
 """
 
+import random
+import types
 import unittest
+from unittest import mock
 
+import cluster_test
 from history import TIMED, Fault, History, check
 
 
@@ -174,6 +179,62 @@ class Planted(unittest.TestCase):
             event.queue = TIMED
         report = self.found(history, "order")
         self.assertEqual(sorted(report.lateness), [10, 110])
+
+    def test_a_lost_lease_is_told_beside_the_last_fault_of_its_shard(self):
+        history = good()
+        history.events[2].outcome = "conflict"
+        history.add("read", 900, 910, "done", 256, "a", "q")
+        history.faults += [Fault("stop", 50, 55), Fault("pause", 60, 90, 100)]
+        history.faults.append(Fault("kill", 70, 90, 120, frozenset([3])))
+        text = self.found(history, "lease lost").violations[0]
+        self.assertRegex(text, "50 ms after the start of a pause that voids those of 40 ms")
+
+
+class Faults(unittest.TestCase):
+    """One that takes its time, as on a machine with more to do than it can."""
+
+    LEASE_MS = 2_000
+    LAG_MS = 5_000  # till a node that is to be stopped is
+
+    def setUp(self):
+        self.now = 1_000.0
+        for name in ("cluster_test.now_ms", "cluster_test.time.sleep"):
+            patch = mock.patch(name, side_effect=lambda *_: self.now)
+            patch.start()
+            self.addCleanup(patch.stop)
+        trial = self.trial = cluster_test.Trial.__new__(cluster_test.Trial)
+        trial.rng, trial.lease_ms = random.Random(1), self.LEASE_MS
+        trial.history, trial.outages = History(), cluster_test.Outages()
+        trial.clients, trial.postgres = mock.Mock(), mock.Mock()
+        trial.longest = mock.MagicMock()
+        trial.shards_of, trial.wait_for_rest = lambda *_: {1}, lambda *_: None
+        self.node = mock.Mock(process=types.SimpleNamespace(pid=0))
+        self.node.name = "a"
+        trial.nodes = [self.node]
+        for hit in (self.node.wait_for_exit, self.node.stand_still, self.node.database.cut):
+            hit.side_effect = self.lag
+
+    def lag(self):
+        self.now += self.LAG_MS
+        return 0
+
+    def voids(self, kind):
+        with mock.patch("builtins.print"):
+            self.trial.do_fault(kind)
+        fault = self.trial.history.faults[-1]
+        return fault.voids_until - fault.start
+
+    def test_leases_are_void_that_were_got_before_the_node_was_gone_or_stood_still(self):
+        self.assertEqual(self.voids("kill"), self.LAG_MS)
+        self.assertEqual(self.voids("pause"), self.LAG_MS)
+
+    def test_of_a_node_without_a_database_those_of_a_lease_more(self):
+        self.assertEqual(self.voids("cut_database"), self.LAG_MS + self.LEASE_MS)
+        self.assertEqual(self.voids("postgres"), self.LEASE_MS)
+
+    def test_of_others_none(self):
+        self.assertLess(self.voids("stop"), 0)
+        self.assertLess(self.voids("cut_nodes"), 0)
 
 
 if __name__ == "__main__":

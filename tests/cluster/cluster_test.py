@@ -121,21 +121,28 @@ class Trial:
     def sleep(self, leases_from, leases_to):
         time.sleep(self.rng.uniform(leases_from, leases_to) * self.lease_ms / 1_000)
 
+    # Each does a fault and tells until when the node may have handed out what it cannot write down
+    # any more, if there is such a time.
+
     def kill(self, node):
         node.signal(signal.SIGKILL)
         node.wait_for_exit()
+        gone = now_ms()
         self.sleep(0, 1.3)
         node.start()
+        return gone
 
     def pause(self, node):
         stands_still = threading.Event()
         for _ in range(HAUNTERS):
             self.clients.start(Client.haunt, node, stands_still)
         time.sleep(0.5)  # in which they get their leases
-        node.signal(signal.SIGSTOP)
+        node.stand_still()
+        still = now_ms()
         stands_still.set()
         self.sleep(1.2, 1.5)
         node.signal(signal.SIGCONT)
+        return still
 
     def stop(self, node):
         node.signal(signal.SIGTERM)
@@ -148,11 +155,14 @@ class Trial:
         self.postgres.kill()
         time.sleep(self.rng.uniform(0, 2))
         self.postgres.start()
+        return now_ms() + self.lease_ms  # a store that is cut off is noticed with the next write
 
     def cut_database(self, node):
         node.database.cut()
+        cut = now_ms()
         self.sleep(1.2, 1.5)
         node.database.mend()
+        return cut + self.lease_ms
 
     def cut_nodes(self, node):
         node.others.cut()
@@ -174,13 +184,8 @@ class Trial:
         fault = Fault(kind, now_ms(), float("inf"), shards=self.shards_of(node, kind))
         self.history.faults.append(fault)
         node.is_sick = kind != "postgres"
-        run(node)
+        fault.voids_until = run(node) or 0
         fault.end = now_ms()
-        # Until when the node may have handed out what it cannot write down any more. A store that
-        # is cut is noticed with the next write, so after the database has been started again.
-        fault.voids_until = {"kill": fault.start + 100, "pause": fault.start + 600,
-                             "postgres": fault.end + self.lease_ms,
-                             "cut_database": fault.start + self.lease_ms}.get(kind, 0)
         self.wait_for_rest(f"{kind} of {node.name}", now_ms())
         node.is_sick = False
         rest = now_ms()

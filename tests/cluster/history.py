@@ -168,6 +168,16 @@ def open_until(handout, life):
     return min([runs_out(handout, life), *closes])
 
 
+def beside_fault(handout, before, faults):
+    """For a report: when a lease was handed out, beside the last fault of its shard."""
+    fault = max((fault for fault in faults
+                 if handout.task % 256 in fault.shards and fault.start < before),
+                key=lambda fault: fault.start, default=None)
+    return "" if fault is None else (
+        f"; it was handed out {handout.at - fault.start:.0f} ms after the start of a {fault.kind} "
+        f"that voids those of {fault.voids_until - fault.start:.0f} ms")
+
+
 def check_leases(life, faults, report):
     """While a lease is open the task is not handed out again, but for a fault that voids leases."""
     handouts = life.of("handout")
@@ -181,7 +191,8 @@ def check_leases(life, faults, report):
         if refused and not voiding and refused[0].end < runs_out(handout, life) and all(
                 event.start >= refused[0].start for event in uses if event.kind != "extend"):
             report.violated("lease lost", refused[0], f"{handout.lease} was good for another "
-                            f"{runs_out(handout, life) - refused[0].end:.0f} ms")
+                            f"{runs_out(handout, life) - refused[0].end:.0f} ms"
+                            f"{beside_fault(handout, refused[0].end, faults)}")
         again = [other for other in handouts if handout.at <= other.at < over - 1
                  and other.lease != handout.lease]
         if not again:
@@ -189,7 +200,8 @@ def check_leases(life, faults, report):
         report.figures["duplicates"] += 1
         if not any(fault.start < again[0].at for fault in voiding):
             report.violated("two leases", again[0], f"{handout.lease} was open for another "
-                            f"{over - again[0].at:.0f} ms, and no fault had voided it")
+                            f"{over - again[0].at:.0f} ms, and no fault had voided it"
+                            f"{beside_fault(handout, again[0].at, faults)}")
 
 
 def check_names(history, report):

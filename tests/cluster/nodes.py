@@ -6,6 +6,7 @@ packets; mended, it goes on where it stopped. Clients reach the nodes directly.
 """
 
 import asyncio
+import os
 import re
 import signal
 import subprocess
@@ -47,10 +48,14 @@ class Proxy:
         return self.server.sockets[0].getsockname()[1]
 
     def cut(self):
-        self.wires.loop.call_soon_threadsafe(self.passing.clear)
+        """Nothing is passed on any more when this returns."""
+        self.wires.call(self.let(self.passing.clear))
 
     def mend(self):
-        self.wires.loop.call_soon_threadsafe(self.passing.set)
+        self.wires.call(self.let(self.passing.set))
+
+    async def let(self, change):
+        change()
 
     async def serve(self, reader, writer):
         await self.passing.wait()
@@ -110,6 +115,11 @@ class Node:
 
     def signal(self, number):
         self.process.send_signal(number)
+
+    def stand_still(self):
+        """SIGSTOP; none of its threads runs when this returns."""
+        self.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def wait_for_exit(self, seconds=40):
         patience = Patience(seconds, lambda: [self.process.pid])

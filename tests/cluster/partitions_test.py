@@ -5,20 +5,25 @@ PostgreSQL of its own, through which tasks go while one of its owners is killed 
 Producers put tasks with keys, and each of them twice, through any node; workers wait for tasks at
 any node. What must be true of it: a key makes one task; every task is handed out and completed, and
 none comes back after that; the queue is on several nodes at once; at the end it is empty, and can
-be removed. Exit 1 when something was violated.
+be removed.
+
+Then the same queue on a cluster whose leases are long, one of whose nodes is stopped (SIGSTOP): the
+tasks of all other partitions are handed out, over HTTP and to beanstalk clients, before its leases
+have run out; and when it goes on, its own. Exit 1 when something was violated.
 """
 
-import argparse
 import http.client
 import json
 import random
 import signal
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
-from stand import Stand
+from beanstalk_test import Beanstalk
+from stand import Stand, run_trials
 from child_programs import wait_until  # stand knows where it is
 
 SHARDS = 8
@@ -26,6 +31,9 @@ PARTITIONS = 6
 TASKS = 400
 WORKERS = 6
 PATIENCE = 60  # seconds in which all must be done
+VISIBILITY = 60  # seconds after which a task comes back whose lease nobody was told of
+LONG_LEASE_MS = 30_000
+HUNG_TASKS = 60
 SHARD_BITS = 8  # of an id, the low ones
 QUEUE = "/v1/queues/hot"
 
@@ -114,8 +122,10 @@ class Trial:
         if status != 409:
             self.violated(f"another number was answered {status}: {refused}")
         keys = [f"k-{number}" for number in range(TASKS)]
-        threads = [threading.Thread(target=self.produce, args=(n, keys[n::3])) for n in range(3)]
-        threads += [threading.Thread(target=self.work, args=(100 + n,)) for n in range(WORKERS)]
+        threads = [threading.Thread(target=self.produce, args=(n, keys[n::3]), daemon=True)
+                   for n in range(3)]
+        threads += [threading.Thread(target=self.work, args=(100 + n,), daemon=True)
+                    for n in range(WORKERS)]
         for thread in threads:
             thread.start()
         wait_until(lambda: len(self.ids) > TASKS // 3, PATIENCE, "a third of the tasks is made")
@@ -137,21 +147,104 @@ class Trial:
             self.violated(f"the empty queue was not removed: {status} {removed}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    arguments = parser.parse_args()
-    print(f"seed {arguments.seed}", flush=True)
-    trial = Trial(arguments.program, arguments.seed)
-    try:
-        trial.run()
-    finally:
-        trial.stand.stop()
-    for text in trial.violations:
-        print(f"VIOLATED {text}")
-    return 1 if trial.violations else 0
+class HangTrial(Trial):
+    """All is asked of one node, while another stands still."""
+
+    def __init__(self, program, seed):
+        self.rng = random.Random(seed)
+        self.stand = Stand(program, nodes=3, shards=SHARDS, lease_ms=LONG_LEASE_MS,
+                           beanstalk="127.0.0.1:0")
+        self.mutex = threading.Lock()
+        self.ids = {}
+        self.completed = set()
+        self.violations = []
+
+    def send(self, method, path, body):
+        """To node a; nothing when it cannot just now."""
+        request = urllib.request.Request(
+            self.stand.url(self.stand.nodes["a"]) + path, method=method,
+            data=None if body is None else json.dumps(body).encode())
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code != 503:
+                raise
+            return None
+
+    def shards_of(self, name):
+        """Whose leases have not run out, as node a has read it."""
+        shards = self.send("GET", "/v1/cluster", None)["shards"]
+        return {shard["shard"] for shard in shards if shard["node"] == name}
+
+    def take_over_http(self):
+        leased = self.send("POST", f"{QUEUE}/lease", {"max": 3, "wait": "2s"}) or {"tasks": []}
+        if leased["tasks"]:
+            self.send("POST", "/v1/leases/complete",
+                      {"leases": [task["lease"] for task in leased["tasks"]]})
+        return {task["id"] for task in leased["tasks"]}
+
+    def take_over_beanstalk(self, client):
+        words, _ = client.ask("reserve-with-timeout 2")
+        if words[0] != "RESERVED":
+            return set()
+        client.ask(f"delete {words[1]}")
+        return {words[1]}
+
+    def is_gone(self, task):
+        """Whatever was answered to who ended it: its shard may have moved at that moment."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                if self.send("GET", f"/v1/tasks/{task}", None):
+                    return False
+            except urllib.error.HTTPError as error:
+                if error.code != 404:
+                    raise
+                return True
+            threading.Event().wait(0.05)
+        self.violated(f"nobody tells of task {task}")
+        return False
+
+    def take(self, wanted, client, is_lost):
+        """Takes these, and whatever else comes along."""
+        turn = 0
+        until = time.monotonic() + VISIBILITY + PATIENCE
+        while not wanted <= self.completed:
+            if time.monotonic() > until:
+                self.violated(f"tasks {wanted - self.completed} were not taken")
+                return
+            turn += 1
+            taken = self.take_over_http() if turn % 2 else self.take_over_beanstalk(client)
+            if taken & self.completed:
+                self.violated(f"tasks {taken & self.completed} came back")
+            self.completed |= {task for task in taken if self.is_gone(task)}
+            if is_lost():
+                self.violated("the leases of the node that stands still ran out before "
+                              f"{len(wanted)} tasks of the others were taken")
+                return
+
+    def run(self):
+        self.stand.start()
+        wait_until(lambda: self.send("PATCH", QUEUE, {"partitions": PARTITIONS}), PATIENCE,
+                   "the queue is made")
+        for number in range(HUNG_TASKS):
+            task = {"queue": "hot", "key": f"h-{number}", "payload": number}
+            self.ids[number] = self.ask(self.rng, "POST", "/v1/tasks", task)[1]["id"]
+        nodes, _ = self.owners()
+        victim = self.stand.nodes[self.rng.choice(sorted(nodes - {"a"}))]
+        had = self.shards_of(victim.name)
+        tasks = set(self.ids.values())
+        away = {task for task in tasks if int(task) % (1 << SHARD_BITS) in had}
+        client = Beanstalk(self.stand.nodes["a"].beanstalk_port)
+        client.ask("watch hot")
+        victim.stand_still()
+        self.take(tasks - away, client, lambda: self.shards_of(victim.name) != had)
+        victim.signal(signal.SIGCONT)
+        self.take(tasks, client, lambda: False)
+        print(f"{victim.name} stood still with {len(away)} of {len(tasks)} tasks")
+        client.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_trials([Trial, HangTrial], __doc__))

@@ -8,6 +8,7 @@ shards are divided among the nodes; then does what it reads, a line each: `kill 
 import argparse
 import glob
 import json
+import random
 import sys
 import urllib.error
 import urllib.request
@@ -20,11 +21,11 @@ PATIENCE = 30  # seconds
 
 
 class Stand:
-    def __init__(self, program, nodes=2, shards=4, lease_ms=2000):
+    def __init__(self, program, nodes=2, shards=4, lease_ms=2000, beanstalk="off"):
         self.postgres = PrivatePostgres()
         self.wires = Wires()
         options = {"folder": self.postgres.folder, "database_port": self.postgres.port,
-                   "lease_ms": lease_ms, "shards": shards}
+                   "lease_ms": lease_ms, "shards": shards, "beanstalk": beanstalk}
         self.nodes = {name: Node(name, program, self.wires, options)
                       for name in "abcdefgh"[:nodes]}
 
@@ -60,6 +61,27 @@ class Stand:
             node.stop()
         self.postgres.stop()
         self.wires.stop()
+
+
+def run_trials(kinds, description):
+    """`main` of a test: PROGRAM [--seed N]. Each kind(program, seed) has a `stand` and run(), which
+    says in `violations` what must not be. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("program")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    violations = []
+    for kind in kinds:
+        trial = kind(arguments.program, arguments.seed)
+        try:
+            trial.run()
+        finally:
+            for text in trial.violations:  # also when it raises
+                print(f"VIOLATED {text}", flush=True)
+            trial.stand.stop()
+        violations += trial.violations
+    return 1 if violations else 0
 
 
 def main():
