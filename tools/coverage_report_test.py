@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Tests of tools/coverage_report: what it counts in a report of gcovr's, that a folder's line takes
-the place of the one before, and that the committed page is the one that the figures make.
+"""Tests of tools/coverage_report: what it counts in a report of gcovr's, or of llvm-cov's, that a
+folder's line takes the place of the one before, and that the committed page is the one that the
+figures make.
 """
 
 import importlib.machinery
 import importlib.util
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
@@ -31,6 +33,46 @@ REPORT = {"files": [
         line(1, (), **{"gcovr/decision": {"type": "switch", "count": 1}})]}]}
 
 
+HEADER = """template <class T> void f(T a) {
+  if constexpr (kIsOne<T>) a();
+  DETENT_CHECK(a > 1 &&
+               (a < 9 || a == 20));
+  if (a > 2) a();
+}
+"""
+PATH = "include/detent/internal/f.h"
+
+
+def instance(root, path, *branches):
+    return {"filenames": [f"{root}/{path}"],
+            "branches": [[line, column, line, column + 5, times_true, times_false, 0, 0, 4]
+                         for line, column, times_true, times_false in branches]}
+
+
+class Templates(unittest.TestCase):
+    def conditions(self, *functions):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / PATH).parent.mkdir(parents=True)
+            (root / PATH).write_text(HEADER, encoding="utf-8")
+            report = {"data": [{"functions": [instance(root, *each) for each in functions]}]}
+            return coverage_report.conditions(report, root)
+
+    def test_a_condition_is_one_however_many_instances_it_has(self):
+        self.assertEqual(self.conditions((PATH, (5, 7, 3, 0)), (PATH, (5, 7, 0, 2))),
+                         {(PATH, 5, 7): [3, 2]})
+        self.assertEqual(self.conditions((PATH, (5, 7, 3, 0)), (PATH, (5, 7, 4, 0))),
+                         {(PATH, 5, 7): [7, 0]})
+
+    def test_conditions_of_checks_and_choices_of_the_compiler_are_left_out(self):
+        self.assertEqual(self.conditions((PATH, (2, 17, 0, 0), (3, 16, 2, 0), (4, 17, 2, 0),
+                                          (4, 26, 0, 2), (5, 7, 1, 1))),
+                         {(PATH, 5, 7): [1, 1]})
+
+    def test_so_are_files_that_are_no_templates(self):
+        self.assertEqual(self.conditions(("src/base/slab.h", (1, 1, 1, 0))), {})
+
+
 class Coverage(unittest.TestCase):
     def test_lines_branches_and_decisions_are_counted_over_all_files(self):
         self.assertEqual(coverage_report.counted(REPORT),
@@ -44,6 +86,12 @@ class Coverage(unittest.TestCase):
         figures = [coverage_report.add([], "engine", REPORT)[0] | {"date": "d", "commit": "c"}]
         self.assertIn("| engine | 80.0 % of 5 | 60.0 % of 5 | 66.7 % of 3 "
                       "| `./dev coverage engine` | d | `c` |", coverage_report.page(figures))
+
+    def test_a_figure_that_a_folder_has_not_is_left_open(self):
+        figures = [{"folder": "wheel", "lines": [9, 10], "branches": [1, 2], "date": "d",
+                    "commit": "c"}]
+        self.assertIn("| wheel | 90.0 % of 10 | 50.0 % of 2 | – | `./dev coverage wheel`",
+                      coverage_report.page(figures))
 
     def test_the_page_names_the_folders_of_which_it_has_no_figures(self):
         every = [{"folder": folder, "lines": [1, 1], "branches": [1, 1], "decisions": [1, 1],

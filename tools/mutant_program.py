@@ -21,6 +21,7 @@ TREE = ROOT / "build/release"
 SETTINGS = {"DETENT_SEED": "1", "DETENT_MODEL_OPS": "600000"}
 A_SECOND_MS = 1_000
 LONGEST_MS = (30, 200, A_SECOND_MS, float("inf"))  # tests of a mutant are run in batches, by time
+MOST_OF_A_FILE = 10_000  # mutants; kMost in mutant_schemata.py is that of all files
 MOST_MEMORY = 4 << 30  # of a mutant's process
 
 
@@ -79,15 +80,19 @@ class OneProgram:
         if built.returncode != 0:
             sys.exit(f"mutate: {self.area.program} does not compile without a fault:\n"
                      + built.stdout[-3000:])
-        objects, first = [], 0
-        for path in self.area.mutated:
-            objects.append(self.compile(path, first))
-            first += 10_000
+        self.link(self.compile_all())
+        self.look_which_tests_come_by()
+
+    def compile_all(self):
+        """The objects of the files with their mutants, and the one that chooses."""
+        objects = [self.compile(path, number * MOST_OF_A_FILE)
+                   for number, path in enumerate(self.area.mutated)]
+        return [*objects, self.compile_main(self.area.mutated[0])]
+
+    def compile_main(self, like):
         main = self.work / "main.cc"
         main.write_text(mutant_schemata.MAIN, encoding="utf-8")
-        objects.append(self.compile_one(main, self.area.mutated[0]))
-        self.link(objects)
-        self.look_which_tests_come_by()
+        return self.compile_one(main, like)
 
     def command_of(self, path):
         commands = json.loads((TREE / "compile_commands.json").read_text(encoding="utf-8"))
@@ -97,26 +102,46 @@ class OneProgram:
         return [word for word in words[:at] if not word.startswith("-O")] + ["-O1", "-w"]
 
     def compile_one(self, source, like):
-        target = source.with_suffix(".o")
+        target = self.target_of(source)
         command = [*self.command_of(like), "-o", str(target), "-c", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ValueError(done.stderr)
         return target
 
-    def compile(self, path, first):
-        """The file with its mutants; without those that do not compile."""
+    def target_of(self, source):
+        return source.with_suffix(".o")
+
+    def schemata_of(self, path, first):
+        """The file's mutants that have a place, but for those that did not compile last time."""
         text = (ROOT / path).read_text(encoding="utf-8")
         blanked = "".join(" " * len(line) + "\n" if line.startswith("#")
                           else self.masked(line) + "\n" for line in text.splitlines())
         mutants = list(dict.fromkeys(self.mutants_of(path)))
         schemata = mutant_schemata.Schemata(text, blanked, mutants, first)
-        source = self.work / pathlib.Path(path).name
-        placed = len(schemata.mutants)
-        if source.with_suffix(".wrong").exists():  # of the last run: most still are
-            known = json.loads(source.with_suffix(".wrong").read_text(encoding="utf-8"))
+        wrong = self.wrong_of(path)
+        if wrong.exists():
+            known = json.loads(wrong.read_text(encoding="utf-8"))
             schemata.drop([number for number, mutant in schemata.mutants.items()
                            if [mutant.before, mutant.after] in known])
+        return schemata
+
+    def wrong_of(self, path):
+        return self.work / (pathlib.Path(path).name + ".wrong")
+
+    def note(self, path, schemata):
+        """Which compile, for tries and the next run."""
+        self.wrong_of(path).write_text(json.dumps(
+            [(mutant.before, mutant.after) for mutant in schemata.placed
+             if mutant not in schemata.mutants.values()]), encoding="utf-8")
+        print(f"mutate: {path}: {len(schemata.placed)} mutants have a place, "
+              f"{len(schemata.mutants)} compile", flush=True)
+        self.number_of |= {mutant: number for number, mutant in schemata.mutants.items()}
+
+    def compile(self, path, first):
+        """The file with its mutants; without those that do not compile."""
+        schemata = self.schemata_of(path, first)
+        source = self.work / pathlib.Path(path).name
         while True:
             source.write_text(schemata.text_with_all(), encoding="utf-8")
             try:
@@ -129,20 +154,18 @@ class OneProgram:
                     sys.exit(f"mutate: {path} does not compile with its mutants:\n"
                              + str(errors)[:3000])
                 schemata.drop(wrong)
-        source.with_suffix(".wrong").write_text(json.dumps(
-            [(mutant.before, mutant.after) for mutant in schemata.placed
-             if mutant not in schemata.mutants.values()]), encoding="utf-8")
-        print(f"mutate: {path}: {len(mutants)} mutants, {placed} have a place, "
-              f"{len(schemata.mutants)} compile", flush=True)
-        self.number_of |= {mutant: number for number, mutant in schemata.mutants.items()}
+        self.note(path, schemata)
         return target
 
     def link(self, objects):
         last = ninja("-t", "commands", self.area.program).stdout.splitlines()[-1]
-        words = shlex.split(last.removeprefix(": && ").removesuffix(" && :"))
+        words = self.linked(shlex.split(last.removeprefix(": && ").removesuffix(" && :")))
         at = words.index("-o")
         words[at + 1:at + 2] = [str(self.program), *map(str, objects)]
         subprocess.run(words, cwd=TREE, check=True)
+
+    def linked(self, words):
+        return words
 
     def look_which_tests_come_by(self):
         noted = self.work / "reached.txt"
@@ -185,3 +208,75 @@ class OneProgram:
             if found is not None:
                 return "killed", found
         return "survived", ""
+
+
+class HeaderProgram(OneProgram):
+    """The same where the files are headers, in which case all the tests are compiled with them."""
+
+    def __init__(self, area, work, masked, mutants_of, is_quick):
+        super().__init__(area, work, masked, mutants_of, is_quick)
+        self.overlay = self.work / "overlay"  # found before the tree's own files
+        self.object_of = {}  # by that of the tree
+
+    def lay_over(self, path, text):
+        (self.overlay / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.overlay / path).write_text(text, encoding="utf-8")
+
+    def sources(self):
+        """The tests, each with its object in the tree."""
+        folder = f"/{self.area.program}.dir/"
+        commands = json.loads((TREE / "compile_commands.json").read_text(encoding="utf-8"))
+        for each in commands:
+            words = shlex.split(each["command"])
+            if folder in (target := words[words.index("-o") + 1]):
+                yield pathlib.Path(each["file"]).relative_to(ROOT), target
+
+    def compile_all(self):
+        for path, change in self.area.laid_over:
+            self.lay_over(path, change((ROOT / path).read_text(encoding="utf-8")))
+        all_schemata = {path: self.schemata_of(path, number * MOST_OF_A_FILE)
+                        for number, path in enumerate(self.area.mutated)}
+        for path, schemata in all_schemata.items():
+            self.lay_over(path, schemata.text_with_all())
+        sources = list(self.sources())
+        for path, target in sources:
+            self.object_of[target] = self.compile_test(str(path), all_schemata)
+        for path, schemata in all_schemata.items():
+            self.note(path, schemata)
+        return [self.compile_main(str(sources[0][0]))]
+
+    def compile_test(self, path, all_schemata):
+        """Drops what does not compile in it. In tests compiled before that stays, and is never
+        chosen."""
+        while True:
+            try:
+                return self.compile_one(ROOT / path, path)
+            except ValueError as errors:
+                if not self.drop_blamed(str(errors), all_schemata):
+                    sys.exit(f"mutate: {path} does not compile with the mutants of headers:\n"
+                             + str(errors)[:3000])
+
+    def drop_blamed(self, errors, all_schemata):
+        """Returns: whether there was a mutant to blame."""
+        found = False
+        for path, schemata in all_schemata.items():
+            text = (self.overlay / path).read_text(encoding="utf-8")
+            wrong = mutant_schemata.blamed(text, errors, str(self.overlay / path),
+                                           schemata.mutants)
+            if wrong:
+                found = True
+                schemata.drop(wrong)
+                self.lay_over(path, schemata.text_with_all())
+        return found
+
+    def command_of(self, path):
+        compiler, *words = super().command_of(path)
+        if not compiler.endswith("++"):  # what starts the compiler
+            compiler, words = words[0], words[1:]
+        return [compiler, f"-I{self.overlay}/include", f"-I{self.overlay}/src", *words]
+
+    def target_of(self, source):
+        return self.work / (source.stem + ".o")
+
+    def linked(self, words):
+        return [str(self.object_of.get(word, word)) for word in words]

@@ -32,7 +32,7 @@ MAIN = r"""
 
 namespace {
 
-constexpr int kMost = 100'000;
+constexpr int kMost = 200'000;
 std::atomic<bool> reached[kMost];
 
 int chosen() {
