@@ -17,15 +17,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
+#include "bench/arguments.h"
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "store/record_format.h"
@@ -245,25 +245,24 @@ void print(const Figures& figures, std::size_t batch_tasks, double count, std::F
                figures.worn_front * 1e3, figures.empty * 1e3);
 }
 
-/// "512k" → 512 000, "2m" → 2 000 000.
-std::size_t parse_count(std::string_view text) {
-  char* end = nullptr;
-  const std::string copy(text);
-  const std::size_t number = std::strtoull(copy.c_str(), &end, 10);
-  return number * (*end == 'k' ? 1'000u : *end == 'm' ? 1'000'000u : 1u);
-}
-
-int main(int argc, char** argv) {
-  std::size_t tasks = 2'000'000;
-  std::string parent = std::filesystem::temp_directory_path();
-  std::FILE* csv = nullptr;
-  std::vector<std::size_t> batch_sizes{1, 256, 1'000};
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::string_view(argv[i]) == "--tasks") tasks = parse_count(argv[i + 1]);
-    if (std::string_view(argv[i]) == "--batch") batch_sizes = {parse_count(argv[i + 1])};
-    if (std::string_view(argv[i]) == "--folder") parent = argv[i + 1];
-    if (std::string_view(argv[i]) == "--csv") csv = std::fopen(argv[i + 1], "w");
+int main(const std::vector<std::string>& arguments) {
+  std::uint32_t tasks = 2'000'000;
+  std::uint32_t batch = 0;
+  std::filesystem::path parent = std::filesystem::temp_directory_path();
+  std::filesystem::path csv_file;
+  const bool understood = read_arguments(arguments, {},
+                                         {{"--tasks", into(tasks)},
+                                          {"--batch", repetitions_into(batch)},
+                                          {"--folder", into(parent)},
+                                          {"--csv", into(csv_file)}});
+  if (!understood) {
+    std::fputs("usage: store_bench [--tasks 2m] [--batch TASKS] [--folder FOLDER] [--csv FILE]\n",
+               stderr);
+    return 2;
   }
+  std::vector<std::uint32_t> batch_sizes{1, 256, 1'000};
+  if (batch != 0) batch_sizes = {batch};
+  std::FILE* const csv = csv_file.empty() ? nullptr : std::fopen(csv_file.c_str(), "w");
   if (csv != nullptr) {
     std::fputs("batch,tasks,disk_k,accept_k,longest_ms,cpu_us,open_ms,rss_mb,disk_b,page_k,", csv);
     std::fputs("by_place_k,find_k,remove_k,fresh_front_ms,worn_front_ms,empty_page_ms\n", csv);
@@ -273,7 +272,7 @@ int main(int argc, char** argv) {
       " batch    tasks     disk   accept  longest CPU µs    open RSS MB disk B     page    by at"
       "     find   remove  fresh   worn    empty\n");
   for (const std::size_t batch_tasks : batch_sizes) {
-    std::string folder = parent + "/detent-bench-XXXXXX";
+    std::string folder = parent / "detent-bench-XXXXXX";
     DETENT_CHECK(::mkdtemp(folder.data()) != nullptr);
     // One sync a task: a hundredth of the tasks takes as long.
     const std::size_t count = batch_tasks == 1 ? tasks / 100 : tasks;
@@ -289,4 +288,4 @@ int main(int argc, char** argv) {
 }  // namespace
 }  // namespace detent::bench
 
-int main(int argc, char** argv) { return detent::bench::main(argc, argv); }
+int main(int argc, char** argv) { return detent::bench::main({argv + 1, argv + argc}); }

@@ -1,6 +1,6 @@
 // storm_bench: what a million tasks due in one second in one queue do to another queue.
 //
-//     storm_bench [--tasks 1000000]
+//     storm_bench [--tasks 1m]
 //
 // The engine on its thread and the RocksDB store, every commit synced, in this process. Queue
 // "storm" gets `--tasks` tasks whose due times are spread over one second, and nobody works for it.
@@ -12,16 +12,16 @@
 // the goal is a p99 in the storm of at most twice the unloaded one.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <future>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "bench/arguments.h"
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
@@ -83,7 +83,7 @@ class Storm {
     std::promise<void> loaded;
     for (std::size_t done = 0; done < count; done += kBatch) {
       const bool is_last = done + kBatch >= count;
-      while (!thread_->post([=, this, &loaded](Engine& engine) {
+      while (!thread_->post([=, &loaded](Engine& engine) {
         for (std::size_t i = done; i < std::min(done + kBatch, count); ++i) {
           const milliseconds at{over.count() * static_cast<std::int64_t>(i) /
                                 static_cast<std::int64_t>(count)};
@@ -158,10 +158,11 @@ void print(const char* when, const std::vector<Seen>& seen, milliseconds from, m
               quantile(0.5), quantile(0.99), quantile(1));
 }
 
-int run(int argc, char** argv) {
-  std::size_t tasks = 1'000'000;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::string_view(argv[i]) == "--tasks") tasks = std::strtoul(argv[i + 1], nullptr, 10);
+int run(const std::vector<std::string>& arguments) {
+  std::uint32_t tasks = 1'000'000;
+  if (!read_arguments(arguments, {}, {{"--tasks", into(tasks)}})) {
+    std::fputs("usage: storm_bench [--tasks 1m]\n", stderr);
+    return 2;
   }
   struct Run {
     std::size_t tasks;
@@ -182,4 +183,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace detent::bench
 
-int main(int argc, char** argv) { return detent::bench::run(argc, argv); }
+int main(int argc, char** argv) { return detent::bench::run({argv + 1, argv + argc}); }

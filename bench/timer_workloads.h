@@ -2,7 +2,8 @@
 // nanoseconds an operation. Delays are in ticks: U60k is uniform in 1 … 60 000, LU36 is 2^(36 u)
 // with u uniform in [0, 1).
 //
-//  - a: schedule timers 0 … n − 1, at U60k and at LU36
+//  - a: schedule timers 0 … n − 1, at U60k and at LU36, in memory that was used before: each was
+//    scheduled and cancelled once
 //  - b: cancel a random one, schedule it again
 //  - b3: 64 cancels, then 64 schedules, in one call each where the queue has such
 //  - b1: cancel distinct random ones
@@ -78,12 +79,22 @@ class Workloads {
     return true;
   }
 
+  // Empties a queue and fills it anew, so that no page is touched for the first time while that is
+  // measured.
+  template <class NextDeadline>
+  bool refill(Queue& queue, const char* measure, NextDeadline next_deadline) {
+    for (std::uint32_t id = 0; id < n_; ++id) queue.cancel(id);
+    return fill(queue, measure, next_deadline);
+  }
+
   void schedule_churn_expire() {
     Rng random(1'000 + options_.seed);
     const std::size_t allocated_before = bytes_allocated();
     Queue queue(options_.capacity);
-    if (!fill(queue, "a U60k", [&] { return u60k(random); })) return;
+    const auto next_deadline = [&random] { return u60k(random); };
+    if (!fill(queue, nullptr, next_deadline)) return;
     record_("bytes", bytes_each(queue, bytes_allocated() - allocated_before, n_));
+    if (!refill(queue, "a U60k", next_deadline)) return;
     if (options_.wants("b")) churn(queue, random);
     if (options_.wants_any({"b1", "b3"})) churn_distinct(queue, random);
     if (options_.wants("d") && Queue::kLimits.fires) expire(queue);
@@ -153,7 +164,9 @@ class Workloads {
   void schedule_and_jump() {
     Rng random(2'000 + options_.seed);
     Queue queue(options_.capacity);
-    if (!fill(queue, "a LU36", [&] { return lu36(random); })) return;
+    const auto next_deadline = [&random] { return lu36(random); };
+    if (!fill(queue, nullptr, next_deadline)) return;
+    if (!refill(queue, "a LU36", next_deadline)) return;
     if (!options_.wants("dL") || !Queue::kLimits.fires || !Queue::kLimits.has_next) return;
     std::size_t fired = 0;
     std::uint64_t wakeups = 0;
