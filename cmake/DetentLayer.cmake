@@ -37,8 +37,8 @@ endfunction()
 # detent_add_test(wheel SOURCES … NEEDS … [LABELS …]): the tests of one folder are one program,
 # detent_<name>_test; each TEST in it is a test of ctest. With ONE_PROCESS the program is: for tests
 # that share what is slow to make. In a release what is tested is compiled like the product, the
-# tests themselves at -O1, which takes half the time; OF_HEADERS says that what they test is
-# compiled with them, and so like the product too.
+# tests themselves at -O1, and at -O0 under sanitizers, which takes half the time; OF_HEADERS says
+# that what they test is compiled with them, and so like the product too.
 function(detent_add_test name)
   if(NOT DETENT_TESTS)
     return()
@@ -49,7 +49,11 @@ function(detent_add_test name)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE detent_warnings ${TEST_NEEDS} GTest::gtest_main)
   if(NOT TEST_OF_HEADERS)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${target} PRIVATE
+      $<$<CONFIG:Release>:-O1> $<$<BOOL:${DETENT_SANITIZE}>:-O0>)
+  endif()
+  if(DETENT_SANITIZE MATCHES "thread")
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan_suppressions.cc)
   endif()
   if(DETENT_COVERAGE)
     target_link_options(${target} PRIVATE --coverage)
