@@ -63,7 +63,10 @@ class TaskServer {
       leased.lease = {.epoch = 1, .number = next_++};
       tasks.push_back(leased);
     }
-    if (tasks.empty()) return held_.push_back(responder);  // a long poll, for ever
+    if (tasks.empty()) {
+      responder.on_gone([] {});
+      return held_.push_back(responder);  // a long poll, for as long as the client is there
+    }
     responder.send({.body = json::render_leased_tasks(tasks)});
   }
 

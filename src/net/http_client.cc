@@ -35,6 +35,8 @@ using std::chrono::milliseconds;
 constexpr ParseLimits kAnswerLimits{.max_header_bytes = 64 * 1024,
                                     .max_body_bytes = std::size_t{64} * 1024 * 1024};
 
+/// For an answer that is on its way when the call is interrupted.
+constexpr milliseconds kInterruptedPatience{500};
 constexpr std::uint16_t kPlainPort = 80;
 constexpr std::uint16_t kTlsPort = 443;
 
@@ -229,6 +231,7 @@ class Client final : public HttpClient {
       error_code failed;
       socket_.shutdown(tcp::socket::shutdown_send, failed);
       if (failed) socket_.close(failed);  // it was being connected
+      interrupted_until_ = clock_.now() + kInterruptedPatience;
     });
   }
 
@@ -260,7 +263,7 @@ class Client final : public HttpClient {
     const MonotonicTime deadline = clock_.now() + timeout_;
     const bool is_reused = socket_.is_open() && !is_stale();
     if (!is_reused) TRY(connect(deadline));
-    if (is_interrupted_) return Error{ErrorCode::unavailable, "interrupted", ""};
+    if (is_interrupted_) return interrupted();
     may_have_been_seen_ = true;
     Attempt attempt = run(requests, deadline);
     if (attempt.is_unseen && is_reused && repeat == Repeat::once && !is_interrupted_) {
@@ -287,6 +290,7 @@ class Client final : public HttpClient {
     const bool in_time = run_until(deadline);
     if (!round.is_complete() || !round.keeps_alive()) close();
     if (round.is_complete()) return {.answers = round.take_answers()};
+    if (!in_time && is_interrupted_) return {.answers = interrupted()};
     if (!in_time || !round.error()) return {.answers = timed_out()};
     return {.answers = with_context(authority_.text, *round.error()),
             .is_unseen = !round.saw_any_byte()};
@@ -334,10 +338,15 @@ class Client final : public HttpClient {
     return ec != asio::error::would_block;
   }
 
-  /// Runs what was started to its end. Returns false when the deadline ended it.
+  /// Runs what was started to its end. Returns false when the deadline ended it, or an interruption
+  /// some time ago.
   bool run_until(MonotonicTime deadline) {
     io_.restart();
-    io_.run_for(std::max(deadline - clock_.now(), MonotonicTimeline::duration{0}));
+    const auto left = [&] {
+      return std::max(std::min(deadline, interrupted_until_) - clock_.now(),
+                      MonotonicTimeline::duration{0});
+    };
+    while (io_.run_one_for(left()) > 0) continue;
     if (io_.stopped()) return true;
     close();
     io_.run();  // the handlers that were waiting learn that it is over
@@ -354,6 +363,7 @@ class Client final : public HttpClient {
                  authority_.text + ": no answer within " + std::to_string(timeout_.count()) + " ms",
                  ""};
   }
+  Error interrupted() const { return Error{ErrorCode::unavailable, "interrupted", ""}; }
   Error cannot_connect(error_code ec) const {
     return Error{ErrorCode::unavailable, "connect to " + authority_.text + ": " + ec.message(), ""};
   }
@@ -370,6 +380,7 @@ class Client final : public HttpClient {
   // Written by whoever interrupts, read before a request goes out; what comes between the two is
   // the posted handler's, which runs with the request.
   std::atomic<bool> is_interrupted_ = false;
+  MonotonicTime interrupted_until_ = MonotonicTime::max();  // written by that handler
 };
 
 }  // namespace

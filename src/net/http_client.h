@@ -54,7 +54,8 @@ class HttpClient {
   virtual bool may_have_been_seen() const noexcept { return true; }
 
   /// Ends the sending under way, and fails all later ones with `unavailable`. Only our side of the
-  /// connection is closed, so an answer that is on its way still arrives. Thread-safe.
+  /// connection is closed, so an answer that is on its way still arrives, if it comes within half a
+  /// second: some servers and proxies take no notice of a closed side. Thread-safe.
   virtual void interrupt() noexcept {}
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -267,6 +268,20 @@ TEST(HttpClient, AnInterruptedCallStillTakesAnAnswerThatIsOnItsWay) {
   std::thread serving([&] { server.serve_after_half_close([&] { client->interrupt(); }, kOk); });
   EXPECT_TRUE(client->send(request("POST", "/")));
   serving.join();
+}
+
+// Nobody there asks whether the client has gone, so that its closed side is no reason to end.
+TEST(HttpClient, AnInterruptedCallEndsThoughTheServerTakesNoNotice) {
+  Mailbox<HeldRequest> held;
+  const auto server = start_server(HoldingHandler{held});
+  const auto client = make_client(*server);
+  std::optional<HeldRequest> sent;
+  std::thread interrupting([&] {
+    sent = held.pop();
+    client->interrupt();
+  });
+  EXPECT_EQ(client->send(request("GET", "/")).error().message, "interrupted");
+  interrupting.join();
 }
 
 TEST(HttpClient, RefusesWhatCannotBeSent) {
