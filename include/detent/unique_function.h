@@ -94,17 +94,27 @@ class UniqueFunction<R(Args...)> {
     return *std::launder(reinterpret_cast<Target**>(storage));
   }
 
+  // std::invoke_r of C++23: where R is void, what the callable returns is dropped.
+  template <class Target>
+  static R invoke(Target& target, Args&&... args) {
+    if constexpr (std::is_void_v<R>) {
+      static_cast<void>(std::invoke(target, std::forward<Args>(args)...));
+    } else {
+      return std::invoke(target, std::forward<Args>(args)...);
+    }
+  }
+
   template <class Target>
   static constexpr Verbs kInlineVerbs{
       .call = [](std::byte* storage, Args&&... args) -> R {
-        return std::invoke(inline_target<Target>(storage), std::forward<Args>(args)...);
+        return invoke(inline_target<Target>(storage), std::forward<Args>(args)...);
       },
       .destroy = nullptr,
   };
   template <class Target>
   static constexpr Verbs kAllocatedVerbs{
       .call = [](std::byte* storage, Args&&... args) -> R {
-        return std::invoke(*allocated_target<Target>(storage), std::forward<Args>(args)...);
+        return invoke(*allocated_target<Target>(storage), std::forward<Args>(args)...);
       },
       .destroy = [](std::byte* storage) noexcept { delete allocated_target<Target>(storage); },
   };

@@ -47,6 +47,18 @@ TEST(UniqueFunction, TakesAnLvalueByCopyAndArgumentsByReference) {
   EXPECT_EQ(calls, 2);
 }
 
+// As std::function does it, so a lambda whose last expression has a value is a job.
+TEST(UniqueFunction, DropsTheAnswerOfACallableWhereNoneIsWanted) {
+  int calls = 0;
+  UniqueFunction<void()> small = [&calls] { return ++calls; };
+  UniqueFunction<void()> allocated = [&calls, held = std::make_unique<int>(2)] {
+    return calls += *held;
+  };
+  small();
+  allocated();
+  EXPECT_EQ(calls, 3);
+}
+
 TEST(UniqueFunction, DestroysItsCallableOnce) {
   auto alive = std::make_shared<int>(0);
   const std::weak_ptr<int> watch = alive;
