@@ -153,7 +153,7 @@ auto async_sleep_until(Scheduler& scheduler, MonotonicTime until, Token&& token)
 }
 template <class Duration, SleepToken Token>
 auto async_sleep_until(Scheduler& scheduler, std::chrono::sys_time<Duration> until, Token&& token) {
-  return internal::async_sleep(scheduler, std::chrono::ceil<std::chrono::milliseconds>(until),
+  return internal::async_sleep(scheduler, internal::ceil_to_wall_time(until),
                                std::forward<Token>(token));
 }
 

@@ -22,6 +22,7 @@
 #include "detent/calendar_result.h"
 #include "detent/clock.h"
 #include "detent/cron.h"
+#include "detent/internal/saturate.h"
 
 namespace detent {
 
@@ -57,21 +58,21 @@ class CalendarInterval {
   std::optional<WallTime> next_after(WallTime time) const;
   template <class Duration>
   std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
-    return next_after(std::chrono::floor<std::chrono::milliseconds>(time));
+    return next_after(internal::floor_to_wall_time(time));
   }
 
   /// The last occurrence before `time`; std::nullopt when `time` is not after the first one.
   std::optional<WallTime> prev_before(WallTime time) const;
   template <class Duration>
   std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
-    return prev_before(std::chrono::ceil<std::chrono::milliseconds>(time));
+    return prev_before(internal::ceil_to_wall_time(time));
   }
 
   /// The first `count` occurrences after `from`, in order; fewer when no more are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
   template <class Duration>
   std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
-    return next(count, std::chrono::floor<std::chrono::milliseconds>(from));
+    return next(count, internal::floor_to_wall_time(from));
   }
 
  private:

@@ -93,7 +93,7 @@ inline Sleep sleep_until(Scheduler& scheduler, MonotonicTime until, std::stop_to
 template <class Duration>
 Sleep sleep_until(Scheduler& scheduler, std::chrono::sys_time<Duration> until,
                   std::stop_token stop = {}) {
-  return Sleep(scheduler, std::chrono::ceil<std::chrono::milliseconds>(until), std::move(stop));
+  return Sleep(scheduler, internal::ceil_to_wall_time(until), std::move(stop));
 }
 
 template <class Rep, class Period>

@@ -23,6 +23,7 @@
 
 #include "detent/calendar_result.h"
 #include "detent/clock.h"
+#include "detent/internal/saturate.h"
 
 namespace detent {
 
@@ -82,21 +83,21 @@ class Cron {
   std::optional<WallTime> next_after(WallTime time) const;
   template <class Duration>
   std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
-    return next_after(std::chrono::floor<std::chrono::milliseconds>(time));
+    return next_after(internal::floor_to_wall_time(time));
   }
 
   /// The last occurrence before `time`, of the same years. As a few calls of next_after.
   std::optional<WallTime> prev_before(WallTime time) const;
   template <class Duration>
   std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
-    return prev_before(std::chrono::ceil<std::chrono::milliseconds>(time));
+    return prev_before(internal::ceil_to_wall_time(time));
   }
 
   /// The first `count` occurrences after `from`, in order; fewer when no more are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
   template <class Duration>
   std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
-    return next(count, std::chrono::floor<std::chrono::milliseconds>(from));
+    return next(count, internal::floor_to_wall_time(from));
   }
 
   /// What it means, in a sentence of plain English without a full stop.

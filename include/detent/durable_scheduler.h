@@ -289,8 +289,8 @@ class DurableScheduler {
     return std::chrono::ceil<std::chrono::milliseconds>(internal::saturate_to_nanoseconds(delay));
   }
   template <class Duration>
-  static Due to_date(std::chrono::sys_time<Duration> due) {
-    return std::chrono::ceil<std::chrono::milliseconds>(due);
+  static Due to_date(std::chrono::sys_time<Duration> due) noexcept {
+    return internal::ceil_to_wall_time(due);
   }
 
   DurableResult<ScheduledTask> schedule_due(TaskRequest request, Due due);

@@ -148,8 +148,7 @@ class Scheduler {
   TimerHandle schedule_at(std::chrono::sys_time<Duration> due, Job job,
                           const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current()) {
-    return schedule_at_date(std::chrono::ceil<std::chrono::milliseconds>(due), std::move(job),
-                            options, where);
+    return schedule_at_date(internal::ceil_to_wall_time(due), std::move(job), options, where);
   }
 
   /// Runs `job` periodically (detent/periodic.h), the first time one period from now unless

@@ -68,7 +68,7 @@ class [[nodiscard]] TimerHandle {
   bool expires_at(WallTime due) noexcept;
   template <class Duration>
   bool expires_at(std::chrono::sys_time<Duration> due) noexcept {
-    return expires_at(std::chrono::ceil<std::chrono::milliseconds>(due));
+    return expires_at(internal::ceil_to_wall_time(due));
   }
 
   /// Whether the timer is still to fire. Another thread may have changed it by the time you look.

@@ -35,6 +35,31 @@ TEST(SaturateToNanoseconds, StopsAtBothEnds) {
   EXPECT_EQ(saturate_to_nanoseconds(std::chrono::duration<double>{not_a_number}), 0ns);
 }
 
+TEST(ToWallTime, RoundsToMilliseconds) {
+  EXPECT_EQ(floor_to_wall_time(WallInstant{1500us}), WallTime{1ms});
+  EXPECT_EQ(ceil_to_wall_time(WallInstant{1500us}), WallTime{2ms});
+  EXPECT_EQ(floor_to_wall_time(WallInstant{-1500us}), WallTime{-2ms});
+  EXPECT_EQ(ceil_to_wall_time(WallInstant{-1500us}), WallTime{-1ms});
+  EXPECT_EQ(ceil_to_wall_time(std::chrono::sys_seconds{2s}), WallTime{2s});
+  EXPECT_EQ(ceil_to_wall_time(WallTime::max()), WallTime::max());
+  EXPECT_EQ(floor_to_wall_time(WallTime::min()), WallTime::min());
+}
+
+TEST(ToWallTime, StopsAtBothEnds) {
+  using std::chrono::sys_days;
+  using std::chrono::sys_seconds;
+  using Fractional = std::chrono::sys_time<std::chrono::duration<double>>;
+  EXPECT_EQ(ceil_to_wall_time(sys_seconds::max()), WallTime::max());
+  EXPECT_EQ(floor_to_wall_time(sys_seconds::max()), WallTime::max());
+  EXPECT_EQ(ceil_to_wall_time(sys_seconds::min()), WallTime::min());
+  EXPECT_EQ(floor_to_wall_time(sys_seconds::min()), WallTime::min());
+  EXPECT_EQ(ceil_to_wall_time(sys_days::max()), WallTime::max());
+  EXPECT_EQ(ceil_to_wall_time(Fractional{std::chrono::duration<double>{1e300}}), WallTime::max());
+  const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(ceil_to_wall_time(Fractional{std::chrono::duration<double>{not_a_number}}),
+            WallTime::min());
+}
+
 TEST(SaturatingAdd, StopsAtTheEndOfTime) {
   EXPECT_EQ(saturating_add(MonotonicTime{5s}, 1s), MonotonicTime{6s});
   EXPECT_EQ(saturating_add(MonotonicTime{5s}, nanoseconds::max()), MonotonicTime::max());

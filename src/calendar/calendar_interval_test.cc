@@ -75,6 +75,9 @@ TEST(CalendarInterval, BeginsWithItsAnchorAndEndsWith9999) {
   EXPECT_EQ(yearly.prev_before(WallTime::max()), at("9999-05-05T05:05:05Z"));
   EXPECT_EQ(yearly.next_after(at("9999-05-05T05:05:05Z")), std::nullopt);
   EXPECT_EQ(yearly.next_after(WallTime::max()), std::nullopt);
+  EXPECT_EQ(yearly.next_after(std::chrono::sys_seconds::max()), std::nullopt);
+  EXPECT_EQ(yearly.prev_before(std::chrono::sys_seconds::max()), at("9999-05-05T05:05:05Z"));
+  EXPECT_EQ(yearly.next(1, std::chrono::sys_seconds::min()), std::vector{anchor});
   const auto rare =
       CalendarInterval::make({.anchor = anchor, .unit = CalendarUnit::year, .every = 100'000});
   EXPECT_EQ(rare.value().next_after(anchor), std::nullopt);

@@ -207,6 +207,9 @@ TEST(Cron, TheYearsEndWith9999AndBeginWith1970) {
   EXPECT_EQ(yearly.next_after(WallTime::max()), std::nullopt);
   EXPECT_EQ(cron("* * * * * *", "Asia/Shanghai").next_after(at("9999-12-31T23:59:59Z")),
             std::nullopt);
+  EXPECT_EQ(yearly.next_after(std::chrono::sys_seconds::max()), std::nullopt);
+  EXPECT_EQ(yearly.prev_before(std::chrono::sys_seconds::max()), at("9999-01-01T00:00:00Z"));
+  EXPECT_EQ(yearly.next(1, std::chrono::sys_seconds::min()), std::vector{WallTime{}});
   EXPECT_EQ(yearly.next(5, at("9997-06-01T00:00:00Z")).size(), 2U);
   const Cron every = cron("@every 1h");
   EXPECT_EQ(every.next_after(WallTime::min()), WallTime{});

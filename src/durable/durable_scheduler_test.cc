@@ -304,6 +304,9 @@ TEST_F(DurableSchedulerTest, WhatCannotBeStoredIsRefused) {
   EXPECT_EQ(code_of({.name = "mail", .payload = std::string(65'536, 'x')}, 1h), Code::too_large);
   EXPECT_EQ(code_of({.name = "mail", .max_attempts = 0}, 1h), Code::invalid_argument);
   EXPECT_EQ(code_of({.name = "mail"}, 24h * 365 * 200), Code::invalid_argument);
+  const auto beyond_time = std::chrono::sys_seconds::max();
+  EXPECT_EQ(scheduler().schedule_at({.name = "mail"}, beyond_time).error().code,
+            Code::invalid_argument);
   EXPECT_TRUE(scheduler().schedule({.name = "mail"}, std::chrono::hours::min()));  // at once
 }
 

@@ -77,6 +77,24 @@ TEST(Scheduler, NeverFiresADelayThatIsLongerThanTime) {
   EXPECT_EQ(rig.scheduler().stats().pending, 3u);
 }
 
+// A date in seconds or in fractions reaches further than one in milliseconds.
+TEST(Scheduler, NeverFiresADateThatIsBeyondTime) {
+  SchedulerRig rig;
+  int fired = 0;
+  const auto job = [&] { ++fired; };
+  const auto fractional =
+      std::chrono::sys_time<std::chrono::duration<double>>(std::chrono::duration<double>(1e300));
+  const TimerHandle seconds = rig.scheduler().schedule_at(std::chrono::sys_seconds::max(), job);
+  const TimerHandle fractions = rig.scheduler().schedule_at(fractional, job);
+  TimerHandle moved = rig.scheduler().schedule_after(1h, job);
+  EXPECT_TRUE(moved.expires_at(std::chrono::sys_seconds::max()));
+  rig.advance(200 * 365 * 24h);
+  EXPECT_EQ(fired, 0);
+  const TimerHandle past = rig.scheduler().schedule_at(std::chrono::sys_seconds::min(), job);
+  rig.settle();
+  EXPECT_EQ(fired, 1);
+}
+
 // The driver sleeps for the later one; the earlier must wake it (a lost wake-up would hang here).
 TEST(Scheduler, AnEarlierTimerWakesTheSleepingDriver) {
   SchedulerRig rig;

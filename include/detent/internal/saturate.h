@@ -1,4 +1,5 @@
-// Arithmetic on delays and deadlines that stops at the ends of the time line instead of wrapping.
+// Arithmetic on delays, deadlines and dates that stops at the ends of the time line instead of
+// wrapping.
 #pragma once
 
 #include <chrono>
@@ -18,6 +19,32 @@ constexpr std::chrono::nanoseconds saturate_to_nanoseconds(
   if (!(wide > Wide::zero())) return nanoseconds::zero();
   if (wide >= Wide(nanoseconds::max())) return nanoseconds::max();
   return std::chrono::ceil<nanoseconds>(duration);
+}
+
+/// What the two below share: `round` is for what lies within the time line.
+template <class Duration, class Round>
+constexpr WallTime saturate_to_wall_time(std::chrono::sys_time<Duration> date,
+                                         Round round) noexcept {
+  using Wide = std::chrono::duration<long double, std::milli>;
+  const Wide wide(date.time_since_epoch());
+  if (!(wide > Wide(WallTime::min().time_since_epoch()))) return WallTime::min();
+  if (wide >= Wide(WallTime::max().time_since_epoch())) return WallTime::max();
+  return round(date);
+}
+
+/// Any date in whole milliseconds, rounded down; one that is beyond an end of the time line is that
+/// end. What is not a number is the first of all dates.
+template <class Duration>
+constexpr WallTime floor_to_wall_time(std::chrono::sys_time<Duration> date) noexcept {
+  return saturate_to_wall_time(
+      date, [](auto given) { return std::chrono::floor<std::chrono::milliseconds>(given); });
+}
+
+/// The same, rounded up.
+template <class Duration>
+constexpr WallTime ceil_to_wall_time(std::chrono::sys_time<Duration> date) noexcept {
+  return saturate_to_wall_time(
+      date, [](auto given) { return std::chrono::ceil<std::chrono::milliseconds>(given); });
 }
 
 /// `time` + `delay`, at most MonotonicTime::max(). Requires: delay >= 0.
