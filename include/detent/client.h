@@ -1,8 +1,9 @@
 // Client: the verbs of a Detent server over HTTP, values in and out.
 //
 //     auto client = detent::Client::create("http://127.0.0.1:7070").value();
-//     client.schedule({.queue = "orders", .due = 30 * 24h, .key = "o-1001"});
-//     client.cancel(detent::client::TaskKey{"orders", "o-1001"});           // paid
+//     client.schedule({.queue = "orders", .due = 30 * 24h, .key = "o-1001"}).value();
+//     const auto paid = client.cancel(detent::client::TaskKey{"orders", "o-1001"});
+//     if (!paid) complain(paid.error().message);
 //
 // worker.h works on what is due. What the server promises, and each field, is in
 // docs/reference/http.md; docs/guides/clients.md has this client beside those in Python and

@@ -7,6 +7,7 @@
 //       }
 //       co_return 0;                                       // stopped
 //     }
+//     …
 //     auto work = [&s](std::stop_token stop) { return fetch(s, std::move(stop)); };
 //     std::optional<int> attempt = co_await detent::timeout_after(s, 5s, work);
 //

@@ -1,8 +1,9 @@
 // What a periodic timer is: its period, how many runs, what becomes of runs that come too late, and
 // where in the period it ticks.
 //
-//     scheduler.schedule_every({.period = 30s, .missed = MissedTick::skip, .phase_key = host}, f);
-//     scheduler.schedule_every({.period = 200ms, .count = 5, .jitter = 0.2}, retry);
+//     auto beat = scheduler.schedule_every(
+//         {.period = 30s, .missed = MissedTick::skip, .phase_key = host}, send_heartbeat);
+//     scheduler.schedule_every({.period = 200ms, .count = 5, .jitter = 0.2}, retry).release();
 //
 // A timer at a fixed rate ticks at start + k × period for ever, however late single runs are: the
 // next tick is counted from the last tick and not from the clock, so nothing adds up.

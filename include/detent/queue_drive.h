@@ -2,6 +2,7 @@
 //
 //     struct Connection : detent::Timer { int socket; };
 //
+//     Connection connection;
 //     detent::TimerWheel wheel;
 //     detent::SystemClock clock;
 //     detent::QueueDrive drive(wheel, clock);

@@ -1,11 +1,11 @@
 // Worker: takes what is due from one queue of a server, hands it to a function, reports what became
 // of it.
 //
-//     detent::Worker worker(client, "orders", [](const detent::WorkTask& task) ->
-//     detent::WorkResult {
+//     const auto handle = [](const detent::WorkTask& task) -> detent::WorkResult {
 //       if (!cancel_order(task.task.key)) return detent::Retry{.error = "busy", .delay = 5min};
 //       return detent::Done{};
-//     }, {.concurrency = 4});
+//     };
+//     detent::Worker worker(client, "orders", handle, {.concurrency = 4});
 //     worker.run();                                                   // until SIGTERM
 //
 // A handler that returns Done has completed its task; one that returns Retry, or throws, has failed

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""The C++ examples of the pages and of the headers' comments compile, without a warning.
+
+examples.cc.in says what stands around each. A line of … alone parts an example in two; elsewhere …
+stands for nothing. Called with the root of the tree and the compiler, which gets the further
+arguments.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(sys.argv[1]).resolve()
+COMPILE = [*sys.argv[2:], "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}",
+           "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-Wno-unused-variable",
+           "-Wno-unused-but-set-variable", "-Wno-unused-parameter", "-Wno-unused-private-field",
+           "-Wno-unused-function", "-Wno-unknown-warning-option",
+           "-Wno-subobject-linkage"]  # where #line names a file, g++ takes it for a header
+PAGES = [ROOT / "README.md", ROOT / "clients/cpp/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HEADERS = [path for path in sorted((ROOT / "include").rglob("*.h")) if "internal" not in path.parts]
+BLOCK = re.compile(r"^```cpp\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INDENTED = re.compile(r"(?:^//(?:     .*)?\n)+", re.MULTILINE)
+STATEMENT = re.compile(r"[)}];\s*(//.*)?$", re.MULTILINE)
+
+
+def blocks(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return BLOCK.findall(text)
+    indented = (re.sub(r"^//(     )?", "", block, flags=re.MULTILINE)
+                for block in INDENTED.findall(text))
+    return [block.strip("\n") + "\n" for block in indented if STATEMENT.search(block)]
+
+
+def statements(block):
+    """As they can stand anywhere."""
+    block = re.sub(r"^(#include|using namespace) .*\n", "", block, flags=re.MULTILINE)
+    return block.replace("int main()", "void main_()").replace("…", "")
+
+
+def parts(block):
+    return re.split(r"^…\n", block, flags=re.MULTILINE)
+
+
+class Examples(unittest.TestCase):
+    def test_they_compile_without_a_warning(self):
+        template = ROOT / "tests/docs/examples.cc.in"
+        shown = {str(path.relative_to(ROOT)): blocks(path) for path in PAGES + HEADERS}
+        used = set()
+        lines = []
+        for number, line in enumerate(template.read_text(encoding="utf-8").splitlines(), 1):
+            if not (match := re.fullmatch(r"@(.+)@(\d+)(?:\.(\d+))?@", line)):
+                lines.append(line)
+                continue
+            path, index, part = match[1], int(match[2]), match[3]
+            self.assertLessEqual(index, len(shown[path]), f"{path} has no example {index}")
+            block = shown[path][index - 1]
+            used.add((path, index))
+            lines += [f'#line 1 "{path}, example {index}"',
+                      statements(parts(block)[int(part) - 1] if part else block),
+                      f'#line {number + 1} "{template}"']
+        there = {(path, index) for path, all_of in shown.items()
+                 for index in range(1, len(all_of) + 1)}
+        self.assertEqual(there - used, set(), "examples.cc.in does not have these")
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder, "examples.cc")
+            source.write_text("\n".join(lines), encoding="utf-8")
+            compiled = subprocess.run([*COMPILE, source], text=True, capture_output=True,
+                                      check=False)
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
