@@ -16,6 +16,7 @@
 //     trigger_schedule                                       likewise
 //     purge, redrive                                         would take tasks that came in between
 //
+// What the server cannot have seen, because there was no connection, is tried again in any case.
 // Give a task a key and scheduling it is safe to repeat, by this client and by you.
 // ClientError::is_repeated tells that the request was sent more than once: cancel() is then
 // `not_found` when its first time was carried out and only the answer lost. A repeated lease()
@@ -328,7 +329,7 @@ struct Schedule {
 }  // namespace client
 
 struct ClientOptions {
-  std::string token = {};    // an access token, if the server wants one
+  std::string token = {};    // an access token, if the server wants one; "": none
   std::string ca_file = {};  // certificates that are trusted for https, in PEM; "": the system's
   /// Until a try is given up; lease() adds its wait.
   std::chrono::milliseconds timeout{30'000};
@@ -343,7 +344,8 @@ struct ClientOptions {
 class Client {
  public:
   /// `url` is "http://HOST[:PORT]" or "https://…". Does not connect yet.
-  /// Errors: invalid_argument for a URL of another form or a ca_file without certificates.
+  /// Errors: invalid_argument for a URL of another form, a ca_file without certificates, or a token
+  /// with control characters (the line break of the file it was read from).
   static ClientResult<Client> create(std::string url, ClientOptions options = {});
   ~Client();
   /// One that was moved from may only be destroyed or assigned to.

@@ -114,6 +114,16 @@ TEST_F(ClientCallsTest, TheOthersAreRepeated) {
   }
 }
 
+TEST_F(ClientCallsTest, WhatTheServerHasNotSeenIsRepeatedWhateverItIsAndWasNotSentTwice) {
+  Client client = make_client();
+  server_.reset();
+  const ClientError error = client.schedule({.queue = "q"}).error();
+  EXPECT_EQ(error.code, ClientError::Code::unavailable);
+  EXPECT_EQ(error.status, 0);
+  EXPECT_FALSE(error.is_repeated);
+  EXPECT_FALSE(clock_.pauses.empty());
+}
+
 TEST_F(ClientCallsTest, AnErrorCarriesTheProblemAndTheRequestItsToken) {
   answer_ = {.status = 409,
              .content_type = "application/problem+json",

@@ -32,24 +32,26 @@ std::optional<milliseconds> retry_after(const net::HttpResponse& answer) {
 
 Result<net::HttpResponse> RepeatingHttp::send(const net::HttpRequest& request) {
   const MonotonicTime give_up = clock_.now() + retry_for_;
-  for (note_.sends = 1;; ++note_.sends) {
+  note_.sends = 0;
+  for (int tries = 1;; ++tries) {
     Result<net::HttpResponse> answer = http_->send(request);
     note_.status = answer ? answer->status : 0;
     const bool is_unseen = !answer && !http_->may_have_been_seen();
+    if (!is_unseen) ++note_.sends;
     if (!is_away(answer) || (note_.repeat == Repeat::never && !is_unseen)) return answer;
-    const MonotonicTime next = clock_.now() + next_pause(answer);
+    const MonotonicTime next = clock_.now() + next_pause(answer, tries);
     if (next > give_up) return answer;
     (void)clock_.wait(bell_, next);
   }
 }
 
-milliseconds RepeatingHttp::next_pause(const Result<net::HttpResponse>& answer) {
+milliseconds RepeatingHttp::next_pause(const Result<net::HttpResponse>& answer, int tries) {
   if (answer) {
     if (const auto told = retry_after(*answer)) return *told;
   }
   constexpr int kDoublings = 6;
   const milliseconds most =
-      std::min(kLastPause, kFirstPause * (1 << std::min(note_.sends - 1, kDoublings)));
+      std::min(kLastPause, kFirstPause * (1 << std::min(tries - 1, kDoublings)));
   return most / 2 + milliseconds{rng_.below(static_cast<std::uint32_t>(most.count() / 2) + 1)};
 }
 

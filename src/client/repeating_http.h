@@ -26,7 +26,7 @@ enum class Repeat : std::uint8_t { never, always };
 struct CallNote {
   Repeat repeat = Repeat::always;
   int status = 0;  // of the last answer; 0: there was none
-  int sends = 0;
+  int sends = 0;   // that the server may have seen
 };
 
 /// Thread-compatible, but for interrupt().
@@ -47,7 +47,7 @@ class RepeatingHttp final : public net::HttpClient {
   void interrupt() noexcept override { http_->interrupt(); }
 
  private:
-  std::chrono::milliseconds next_pause(const Result<net::HttpResponse>& answer);
+  std::chrono::milliseconds next_pause(const Result<net::HttpResponse>& answer, int tries);
 
   const std::unique_ptr<net::HttpClient> http_;
   const std::chrono::milliseconds retry_for_;

@@ -101,7 +101,10 @@ TEST_F(RepeatingHttpTest, RepeatsWhatWasLostOnlyWhereTwiceIsOnce) {
 TEST_F(RepeatingHttpTest, RepeatsAnythingThatTheServerHasNotSeen) {
   script_ = {lost(Seen::no), lost(Seen::no), answered(201)};
   EXPECT_EQ(send(Repeat::never)->status, 201);
-  EXPECT_EQ(note_.sends, 3);
+  EXPECT_EQ(note_.sends, 1);
+  script_ = {lost(Seen::no), lost(Seen::yes), answered(404)};
+  EXPECT_EQ(send(Repeat::always)->status, 404);
+  EXPECT_EQ(note_.sends, 2);
 }
 
 TEST_F(RepeatingHttpTest, LeavesOtherAnswersAndErrorsAlone) {

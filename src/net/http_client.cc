@@ -90,6 +90,14 @@ bool is_sendable(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c != 0x7f; });
 }
 
+/// Whether it stays on its line: what comes after a line break would be another header.
+bool is_header_value(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t') || byte == 0x7f;
+  });
+}
+
 /// Requests written and answers read at once, so that neither side has to hold all of the other's.
 /// Runs on the caller's io_context; must live until that has run out of work. `Stream` is a socket,
 /// plain or with TLS on it.
@@ -388,6 +396,11 @@ class Client final : public HttpClient {
 Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, milliseconds timeout,
                                                        HttpClientOptions options) {
   ASSIGN_OR_RETURN(Authority authority, parse_url(url));
+  for (const auto& [name, value] : options.headers) {  // it may be a secret, and is not repeated
+    if (is_header_value(value)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 "the header " + name + " holds a control character, such as a line break", name};
+  }
   try {  // Asio throws when the system is out of files
     auto client = std::make_unique<Client>(std::move(authority), timeout, std::move(options));
     TRY(client->trust());

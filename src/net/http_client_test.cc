@@ -295,6 +295,17 @@ TEST(HttpClient, RefusesWhatCannotBeSent) {
   EXPECT_FALSE(client->send(request("G T", "/")));
 }
 
+// The line break of a file that a token was read from.
+TEST(HttpClient, RefusesAHeaderThatDoesNotStayOnItsLine) {
+  for (const char* const value : {"secret\n", "secret\r\nX-Other: 1", "a\x7f"}) {
+    const auto client = HttpClient::create("http://h", kLong, {.headers = {{"x-a", value}}});
+    ASSERT_FALSE(client) << value;
+    EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(client.error().message.find("secret"), std::string::npos);
+  }
+  EXPECT_TRUE(HttpClient::create("http://h", kLong, {.headers = {{"x-a", "\tb \xc3\xa4"}}}));
+}
+
 TEST(HttpClient, ReadsUrls) {
   for (const char* url : {"http://localhost", "http://127.0.0.1:80", "http://[::1]",
                           "http://[::1]:7070", "http://a.b:65535/", "https://a"}) {

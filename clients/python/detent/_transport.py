@@ -113,6 +113,7 @@ class Transport:
         data = None if body is None else json.dumps(
             body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         tries = 0
+        sends = 0  # that the server may have seen
         while True:
             tries += 1
             pause = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (tries - 1)) * random.uniform(0.5, 1)
@@ -125,7 +126,8 @@ class Transport:
                     pause = retry_after
             except (Unavailable, Internal) as lost:
                 error = lost
-            error.is_repeated = tries > 1
+            sends += not isinstance(error, _Unseen)
+            error.is_repeated = sends > 1
             is_harmless = repeat is Repeat.always or isinstance(error, _Unseen)
             is_over = self._now() + pause > give_up or (abort is not None and abort.is_set())
             if not isinstance(error, Unavailable) or not is_harmless or is_over:

@@ -69,11 +69,13 @@ export class Transport {
   async call(method: string, path: string, body?: unknown, call: Call = {}): Promise<any> {
     const giveUp = this.now() + (call.retryFor ?? this.retryFor);
     const text = body === undefined ? undefined : JSON.stringify(body);
+    let sends = 0; // that the server may have seen
     for (let tries = 1; ; ++tries) {
       call.signal?.throwIfAborted();
       const { answer, error, retryAfter } = await this.try(method, path, text, call);
       if (error === undefined) return answer;
-      error.isRepeated = tries > 1;
+      if (!(error instanceof Unseen)) ++sends;
+      error.isRepeated = sends > 1;
       const pause = retryAfter ??
         Math.min(lastPause, firstPause * 2 ** (tries - 1)) * (0.5 + Math.random() / 2);
       const isHarmless = (call.repeat ?? 'always') === 'always' || error instanceof Unseen;

@@ -71,8 +71,9 @@ class Repeats(unittest.TestCase):
         with ScriptedServer() as gone:
             pass
         client, pauses = client_of(gone, retry_for=20)
-        with self.assertRaises(detent.Unavailable):
+        with self.assertRaises(detent.Unavailable) as raised:
             client.schedule("q")
+        self.assertFalse(raised.exception.is_repeated, "it was never sent")
         self.assertGreater(len(pauses), 4)
         self.assertLessEqual(sum(pauses), 20)
 
