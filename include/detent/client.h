@@ -106,7 +106,8 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-/// So long from now, or then.
+/// So long from now, or then. A finer date is rounded by its maker:
+/// `std::chrono::ceil<milliseconds>(std::chrono::system_clock::now() + 1h)`.
 using Due = std::variant<milliseconds, WallTime>;
 
 /// Names a task by what its maker called it, instead of by the server's id.

@@ -12,7 +12,8 @@
 
 namespace detent {
 
-/// An instant on a clock that never steps; its zero has no meaning.
+/// An instant on a clock that never steps, as Clock::now() gives it; its zero has no meaning. No
+/// time_point of std::chrono::steady_clock: a ManualClock has such instants as well.
 struct MonotonicTimeline {
   using rep = std::chrono::nanoseconds::rep;
   using period = std::chrono::nanoseconds::period;

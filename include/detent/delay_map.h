@@ -153,7 +153,12 @@ class DelayMap {
                .capacity = options.capacity,
                .resolution = options.resolution,
                .clock = options.clock,
-               .scheduler = options.scheduler}) {}
+               .scheduler = options.scheduler}) {
+    static_assert(std::is_invocable_r_v<std::size_t, Hash, Key>,
+                  "keys of a DelayMap need a hash: a std::hash of theirs, or the third argument");
+    static_assert(std::is_invocable_r_v<bool, Equal, const K&, Key>,
+                  "keys of a DelayMap are compared: by ==, or by the fourth argument");
+  }
   /// Waits for an on_expire that the scheduler runs; none is called any more. Destroys what is
   /// left. Requires: no thread is inside a call; not called from inside on_expire.
   ~DelayMap() = default;
@@ -191,7 +196,8 @@ class DelayMap {
 
   /// Returns: a copy of the live value, made under the lock; for big ones use a shared_ptr.
   std::optional<V> get(Key key) const {
-    static_assert(std::copy_constructible<V>);
+    static_assert(std::copy_constructible<V>,
+                  "get() copies the value; what can only be moved is for with() and take()");
     std::optional<V> copy;
     with(key, [&](const V& value) { copy.emplace(value); });
     return copy;

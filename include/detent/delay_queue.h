@@ -119,7 +119,8 @@ template <class T>
 class DelayQueue {
  public:
   explicit DelayQueue(const DelayQueueOptions& options = {}) : core_(options) {
-    static_assert(std::movable<T>);
+    static_assert(std::movable<T>,
+                  "elements of a DelayQueue are moved in and out: T must be std::movable");
   }
   /// Destroys what is left. Requires: no thread is inside a call.
   ~DelayQueue() = default;

@@ -89,7 +89,8 @@ struct TaskRequest {
   /// Which handler runs it: 1 … 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting
   /// with a hyphen.
   std::string name = {};
-  /// Unique among the tasks of this name that have not ended, or empty. At most 200 bytes of UTF-8.
+  /// Unique among the tasks of this name that have not ended, or empty. At most 200 bytes of UTF-8
+  /// without control characters.
   std::string key = {};
   /// Any bytes, at most 65 535.
   std::string payload = {};
@@ -98,7 +99,7 @@ struct TaskRequest {
   /// After so many that failed the task is dead. 1 … 1 000 000.
   std::uint32_t max_attempts = 25;
   /// The wait after the first attempt that failed; it doubles with each, up to `max_backoff`, and
-  /// varies by ± 20 %.
+  /// varies by ± 20 %. Not negative, `max_backoff` at least `backoff` and at most 136 years.
   std::chrono::milliseconds backoff{1'000};
   std::chrono::milliseconds max_backoff{3'600'000};
 };
@@ -267,8 +268,8 @@ class DurableScheduler {
     return find_task({.name = std::string(name), .key = std::string(key)});
   }
 
-  /// Begins no further handler, waits for those that run, and gives the other tasks back unharmed;
-  /// the folder stays locked until the destructor. Idempotent; a second caller waits as well.
+  /// Begins no further handler, waits for those that run, gives the other tasks back unharmed and
+  /// closes the folder: another may open it. Idempotent; a second caller waits as well.
   /// Requires: not called by a handler.
   void stop();
 

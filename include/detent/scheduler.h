@@ -140,7 +140,8 @@ class Scheduler {
                              where);
   }
 
-  /// The same for an instant; one that has passed is due at once.
+  /// The same for an instant of clock(), as `clock().now() + 1s`; one that has passed is due at
+  /// once.
   TimerHandle schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
   /// The same for a date, rounded up to milliseconds; see "Time" above.

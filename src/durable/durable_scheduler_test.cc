@@ -304,6 +304,7 @@ TEST_F(DurableSchedulerTest, WhatCannotBeStoredIsRefused) {
   EXPECT_EQ(code_of({.name = "mail", .payload = std::string(65'536, 'x')}, 1h), Code::too_large);
   EXPECT_EQ(code_of({.name = "mail", .max_attempts = 0}, 1h), Code::invalid_argument);
   EXPECT_EQ(code_of({.name = "mail"}, 24h * 365 * 200), Code::invalid_argument);
+  EXPECT_EQ(code_of({.name = "mail", .backoff = 2h}, 1h), Code::invalid_argument);
   const auto beyond_time = std::chrono::sys_seconds::max();
   EXPECT_EQ(scheduler().schedule_at({.name = "mail"}, beyond_time).error().code,
             Code::invalid_argument);
@@ -353,6 +354,8 @@ TEST_F(DurableSchedulerTest, AFolderIsOpenOnceAtATime) {
   EXPECT_EQ(second.error().code, Code::unavailable);
   EXPECT_NE(second.error().message.find("'" + path_ + "' is in use"), std::string::npos)
       << second.error().message;
+  scheduler().stop();
+  EXPECT_TRUE(DurableScheduler::open(options()));
   scheduler_.reset();
   EXPECT_TRUE(DurableScheduler::open(options()));
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The C++ examples of the pages and of the headers' comments compile, without a warning.
+"""The C++ examples of the pages and of the headers' comments compile, without a warning; and what
+does not compile says why.
 
 examples.cc.in says what stands around each. A line of … alone parts an example in two; elsewhere …
 stands for nothing. Called with the root of the tree and the compiler, which gets the further
@@ -71,6 +72,23 @@ class Examples(unittest.TestCase):
             compiled = subprocess.run([*COMPILE, source], text=True, capture_output=True,
                                       check=False)
         self.assertEqual(compiled.returncode, 0, compiled.stderr)
+
+    def test_a_mistake_is_told_in_words(self):
+        mistakes = (
+            ("struct Fixed { Fixed(const Fixed&) = delete; };"
+             "detent::DelayQueue<Fixed> queue;", "T must be std::movable"),
+            ("struct Key {}; detent::DelayMap<Key, int> map;", "need a hash"),
+            ("struct Key {}; struct Hash { std::size_t operator()(const Key&); };"
+             "detent::DelayMap<Key, int, Hash> map;", "keys of a DelayMap are compared"),
+            ("void f(detent::DelayMap<int, std::unique_ptr<int>>& map) { map.get(1); }",
+             "for with() and take()"),
+        )
+        includes = '#include "detent/delay_map.h"\n#include "detent/delay_queue.h"\n'
+        for text, words in mistakes:
+            compiled = subprocess.run([*COMPILE, "-xc++", "-"], input=includes + text, text=True,
+                                      capture_output=True, check=False)
+            self.assertNotEqual(compiled.returncode, 0, text)
+            self.assertIn(words, compiled.stderr)
 
 
 if __name__ == "__main__":
