@@ -151,8 +151,10 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   };
 
   const Clock& choose_clock(const Options& options) const noexcept {
-    if (options.clock != nullptr) return *options.clock;
-    return options.scheduler != nullptr ? options.scheduler->clock() : machine_;
+    if (options.scheduler == nullptr) return options.clock != nullptr ? *options.clock : machine_;
+    const Clock& schedulers = options.scheduler->clock();
+    DETENT_CHECK(options.clock == nullptr || options.clock == &schedulers);
+    return schedulers;
   }
 
   /// Calls `step(table, now)` under the lock. Returns: what it does.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "detent/clock.h"
+#include "detent/simulation.h"
 #include "runtime/delay_map_test_rig.h"
 
 namespace detent {
@@ -312,6 +313,18 @@ TEST(DelayMap, IsAsItWasWhenAnElementOrAFunctionThrows) {
 
 TEST(DelayMapDeathTest, RefusesACapacityOfZero) {
   EXPECT_DEATH((DelayMap<int, int>({.capacity = 0})), "capacity_ >= 1");
+}
+
+// Its wake-ups would be set on one clock and its deadlines on another.
+TEST(DelayMapDeathTest, RefusesAnotherClockThanItsSchedulers) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ManualClock clock;
+  EXPECT_DEATH(
+      {
+        Simulation simulation(1);
+        (DelayMap<int, int>({.clock = &clock, .scheduler = &simulation.scheduler()}));
+      },
+      "options.clock == &schedulers");
 }
 
 }  // namespace

@@ -29,7 +29,10 @@ class ThreadPool::Impl {
     }
   }
 
-  ~Impl() { finish(); }
+  ~Impl() {
+    DETENT_CHECK(pool_of_this_thread != this);  // it would wait for itself
+    finish();
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 

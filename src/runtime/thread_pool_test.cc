@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -117,6 +119,18 @@ TEST(ThreadPoolDeathTest, AnExceptionFromAPlainJobEndsTheProcess) {
         pool.execute([] { throw std::runtime_error("loose"); });
       },
       "loose");
+}
+
+TEST(ThreadPoolDeathTest, IsNotDestroyedByAThreadOfItsOwn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 1});
+        std::promise<void> never;
+        pool->execute([&] { pool.reset(); });
+        never.get_future().wait();
+      },
+      "pool_of_this_thread != this");
 }
 
 TEST(SchedulerOnAPool, JobsLeaveTheDriverThread) {
