@@ -184,7 +184,7 @@ struct DurableOptions {
 
 /// Thread-safe. Each verb blocks until its answer is durable (one sync of the disk, shared by all
 /// that wait at that moment) and may be called from handlers. Errors of all verbs: unavailable once
-/// stopped, and while the disk fails; resource_exhausted when too many calls wait.
+/// stopped, while the disk fails or is full, and when too many calls wait.
 class DurableScheduler {
  public:
   using Handler = UniqueFunction<Outcome(const TaskView&)>;
