@@ -323,6 +323,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
  private:
   class Occurrences;
+  struct KeptLease;
   /// Why a task is removed.
   enum class End : std::uint8_t { completed, cancelled };
 
@@ -330,7 +331,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<void> recover();
   void keep(std::uint64_t number, const Lease& lease);
   Result<void> take_up_leases();
-  Result<void> take_up(const KeyRecord& record, std::string_view text);
+  Result<void> take_up_leases(KeyRecord& note);
+  Result<void> take_up(const KeptLease& kept, const KeyRecord& record);
 
   // Steps of the verbs.
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);

@@ -1,10 +1,12 @@
 // A graceful stop and the start after it: open leases outlive them.
 //
-// Leases are memory. close() writes each as a key of no queue, beside the marks (engine_far.cc),
-// whose name begins with the engine's epoch; the engine after it, which has the next epoch, takes
-// them up under their old tokens. Nothing has to be removed for that to be right: an engine looks
-// only for what the one just before it has left, and one that crashed has left nothing. The keys
-// have expired as they are written, so they are trimmed like all others.
+// Leases are memory. close() writes each as a key of no queue, beside the marks (engine_far.cc);
+// the next engine takes them up under their old tokens. It notes that with the first that it
+// writes, under its epoch, which is higher: from then on those of lower epochs are void, and if it
+// crashes it has left none. One that came to nothing before, because its store failed as it was
+// opened, say, has handed out nothing, and leaves them to the next. Nothing has to be removed for
+// that to be right. The keys have expired as they are written, so they are trimmed like all others;
+// the note goes last.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -24,15 +26,10 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kPageLeases = 1'000;
 
-/// What the keys of an epoch's leases begin with. Marks begin with a digit.
-std::string prefix_of(std::uint64_t epoch) { return "lease " + std::to_string(epoch) + " "; }
-
-/// A lease as it is in the name of its key: "3-17 1767323045678 worker".
-struct KeptLease {
-  LeaseToken token;
-  WallTime since{};
-  std::string_view worker;
-};
+/// What the keys of leases begin with. Marks begin with a digit.
+constexpr std::string_view kLease = "lease ";
+/// The key of the note; its content is the epoch of who has taken up leases last.
+constexpr const char* kTakenUp = "leases taken up";
 
 /// The word at the front of `text`, which is cut off with the space behind it.
 std::string_view cut_word(std::string_view& text) {
@@ -42,16 +39,36 @@ std::string_view cut_word(std::string_view& text) {
   return word;
 }
 
-std::optional<KeptLease> parse_kept(std::string_view text) {
-  const auto token = parse_lease_token(cut_word(text));
-  const std::string_view since = cut_word(text);
-  std::int64_t count = 0;
-  const auto [stop, error] = std::from_chars(since.data(), since.data() + since.size(), count);
-  if (!token || error != std::errc{} || stop != since.data() + since.size()) return std::nullopt;
-  return KeptLease{.token = *token, .since = WallTime{milliseconds{count}}, .worker = text};
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 }  // namespace
+
+struct Engine::KeptLease {
+  std::uint64_t kept_by = 0;  // the epoch of the engine that has written it
+  LeaseToken token;
+  WallTime since{};
+  std::string_view worker;
+
+  /// As it is in the name of its key, behind kLease: "2 1-17 1767323045678 worker".
+  static std::optional<KeptLease> parse(std::string_view text);
+};
+
+std::optional<Engine::KeptLease> Engine::KeptLease::parse(std::string_view text) {
+  const auto kept_by = parse_number<std::uint64_t>(cut_word(text));
+  const auto token = parse_lease_token(cut_word(text));
+  const auto since = parse_number<std::int64_t>(cut_word(text));
+  if (!kept_by || !token || !since) return std::nullopt;
+  return KeptLease{.kept_by = *kept_by,
+                   .token = *token,
+                   .since = WallTime{milliseconds{*since}},
+                   .worker = text};
+}
 
 Result<void> Engine::close() {
   end_waits();
@@ -68,7 +85,7 @@ void Engine::keep(std::uint64_t number, const Lease& lease) {
     return;
   }
   const LeaseToken token{.epoch = lease.epoch, .number = number};
-  std::string key = prefix_of(epoch_) + to_string(token) + " " +
+  std::string key = std::string(kLease) + std::to_string(epoch_) + " " + to_string(token) + " " +
                     std::to_string(lease.since.time_since_epoch().count()) + " ";
   key += lease.worker.substr(0, kMaxKeyBytes - key.size());  // for people only
   const Tick now = time_.now();
@@ -83,26 +100,39 @@ void Engine::keep(std::uint64_t number, const Lease& lease) {
 }
 
 Result<void> Engine::take_up_leases() {
-  const std::string prefix = prefix_of(epoch_ - 1);
-  for (std::string after = prefix;;) {
-    Result<std::vector<KeyRecord>> records = store_.read_keys(kNoQueue, after, kPageLeases);
-    // For what can't be read it is as after a crash: no reason not to start.
-    if (!records && records.error().code == ErrorCode::data_loss) return ok();
-    if (!records) return std::move(records).error();
-    for (const KeyRecord& record : *records) {
-      if (!record.key.starts_with(prefix)) return ok();
-      TRY(take_up(record, std::string_view(record.key).substr(prefix.size())));
+  KeyRecord note{.queue = kNoQueue, .key = kTakenUp, .id = {}, .content = epoch_, .expires_at = {}};
+  Result<void> taken = take_up_leases(note);
+  // For what can't be read it is as after a crash: no reason not to start.
+  if (!taken && taken.error().code != ErrorCode::data_loss) return taken;
+  if (taken && !note.expires_at) return ok();  // there are none
+  // Not trimmed before they are, which another clock than this may have dated.
+  note.expires_at = std::max(note.expires_at.value_or(WallTime{}), time_.wall_now());
+  records_.keys().put(std::move(note));
+  return ok();
+}
+
+/// Those that are not void. Tells `note` when the last of all that are there expires, if any is.
+Result<void> Engine::take_up_leases(KeyRecord& note) {
+  ASSIGN_OR_RETURN(const auto before, store_.find_key(kNoQueue, kTakenUp));
+  const std::uint64_t first_epoch = before ? before->content : 0;
+  for (std::string after(kLease);;) {
+    ASSIGN_OR_RETURN(const std::vector<KeyRecord> records,
+                     store_.read_keys(kNoQueue, after, kPageLeases));
+    for (const KeyRecord& record : records) {
+      if (!record.key.starts_with(kLease)) return ok();
+      note.expires_at = std::max(note.expires_at, record.expires_at);
+      const auto kept = KeptLease::parse(std::string_view(record.key).substr(kLease.size()));
+      if (kept && kept->kept_by >= first_epoch) TRY(take_up(*kept, record));
     }
-    if (records->size() < kPageLeases) return ok();
-    after = records->back().key;
+    if (records.size() < kPageLeases) return ok();
+    after = records.back().key;
   }
 }
 
 /// A task that is not there, or not due by the wall clock of now, is left as it is. So is one whose
 /// lease has run out meanwhile: its worker could not say that it was done, so no attempt counts.
-Result<void> Engine::take_up(const KeyRecord& record, std::string_view text) {
-  const std::optional<KeptLease> kept = parse_kept(text);
-  if (!kept || tasks_.is_full_of_leases()) return ok();
+Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
+  if (tasks_.is_full_of_leases()) return ok();
   const Result<FoundTask> found = tasks_.find(record.id);
   if (!found) {
     const ErrorCode code = found.error().code;
@@ -113,12 +143,12 @@ Result<void> Engine::take_up(const KeyRecord& record, std::string_view text) {
   const WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
   if (until <= time_.wall_now()) return ok();
   LoadedTask& loaded = *load_ready(*found);
-  hand_out_.note_number(kept->token.number);
-  tasks_.open_lease(kept->token.number,
+  hand_out_.note_number(kept.token.number);
+  tasks_.open_lease(kept.token.number,
                     {.task = &loaded,
-                     .epoch = kept->token.epoch,
-                     .since = kept->since,
-                     .worker = std::string(kept->worker)},
+                     .epoch = kept.token.epoch,
+                     .since = kept.since,
+                     .worker = std::string(kept.worker)},
                     time_.tick_at(until));
   return ok();
 }

@@ -112,6 +112,53 @@ TEST_F(EngineStop, ACrashAfterTheStartEndsTheLeasesTakenUp) {
   EXPECT_EQ(complete(again.lease), LeaseOutcome::done);
 }
 
+TEST_F(EngineStop, AStartThatCameToNothingLeavesTheLeasesToTheNext) {
+  const TaskId id = schedule("q", 0ms);
+  const LeasedTask task = lease_one("q");
+  ASSERT_TRUE(engine_->close());
+  crash_and_open();  // it has begun its epoch, and does not come to its first turn
+  crash();
+  memory_store_ = MemoryStore::open(*disk_).value();
+  ASSERT_TRUE(memory_store_->begin_epoch()) << "taken by a node whose store then failed";
+  crash_and_open();
+  settle();
+  EXPECT_EQ(state_of(id), TaskState::leased);
+  EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
+  engine_->check_invariants();
+}
+
+TEST_F(EngineStop, AStoreThatCannotBeReadAtAStartLeavesTheLeasesToTheNext) {
+  const TaskId id = schedule("q", 0ms);
+  const LeasedTask task = lease_one("q");
+  ASSERT_TRUE(engine_->close());
+  crash();
+  memory_store_ = MemoryStore::open(*disk_).value();
+  store_ = std::make_unique<FaultStore>(*memory_store_);
+  store_->fail_reads(Error{ErrorCode::unavailable, "", ""});
+  EXPECT_FALSE(Engine::open(*store_, clock_, options_));
+  crash_and_open();
+  settle();
+  EXPECT_EQ(state_of(id), TaskState::leased);
+  EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
+}
+
+TEST_F(EngineStop, WhoHasTakenUpLeasesSaysSoUntilTheyAreTrimmed) {
+  schedule("q", 0ms);
+  advance(10min);
+  ASSERT_EQ(engine_->lease({.queue = "q", .max = 1, .visibility_timeout = 1h}).value().size(), 1u);
+  ASSERT_TRUE(engine_->close());
+  clock_.step_wall(-5min);  // of another node, which is behind
+  crash_and_open();
+  advance(2min);
+  const auto kept = [this] { return memory_store_->read_keys(kNoQueue, "lease", 9).value(); };
+  ASSERT_EQ(kept().size(), 2u);
+  EXPECT_EQ(engine_->stats().all.leased, 1u);
+  crash_and_open();
+  EXPECT_EQ(engine_->stats().all.leased, 0u) << "a crash ends them";
+  advance(5min);
+  EXPECT_TRUE(kept().empty());
+}
+
 TEST_F(EngineStop, AKeptLeaseThatIsDamagedIsNoReasonNotToStart) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask before = lease_one("q");
@@ -215,7 +262,7 @@ TEST_F(EngineStop, WhatWasWrittenIsTrimmedAndNoMark) {
   stop_and_open();
   EXPECT_TRUE(engine_->marked(9).value().empty());
   const auto kept = [this] { return memory_store_->read_keys(kNoQueue, "lease ", 9).value(); };
-  EXPECT_EQ(kept().size(), 1u);
+  EXPECT_EQ(kept().size(), 2u) << "and that it was taken up";
   advance(1h);
   EXPECT_TRUE(kept().empty());
 }
@@ -227,7 +274,7 @@ TEST_F(EngineStop, ALongNameOfAWorkerIsCut) {
           .value()
           .at(0);
   stop_and_open();
-  const std::vector<KeyRecord> kept = memory_store_->read_keys(kNoQueue, "lease ", 9).value();
+  const std::vector<KeyRecord> kept = memory_store_->read_keys(kNoQueue, "lease ", 1).value();
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(kept[0].key.size(), kMaxKeyBytes);
   EXPECT_EQ(complete(task.lease), LeaseOutcome::done);

@@ -82,7 +82,19 @@ class World {
                                                   .shard = lease.shard,
                                                   .changes = &changes,
                                                   .is_here = taken_by(lease.shard, kShards)}));
-    return opened;
+    const MutexLock lock(mutex_);
+    if (opens_to_fail_ == 0) return opened;
+    --opens_to_fail_;
+    return Error{ErrorCode::unavailable, "the database has gone", ""};
+  }
+  /// So many shards that are opened next come to nothing, at the last moment.
+  void fail_opens(int opens) {
+    const MutexLock lock(mutex_);
+    opens_to_fail_ = opens;
+  }
+  bool has_failed_opens() {
+    const MutexLock lock(mutex_);
+    return opens_to_fail_ == 0;
   }
   void set_down(bool is_down) {
     const MutexLock lock(mutex_);
@@ -106,6 +118,7 @@ class World {
   MemoryLeaseTable table_ DETENT_GUARDED_BY(mutex_);
   std::array<MemoryDisk, kShards> disks_;
   bool is_down_ DETENT_GUARDED_BY(mutex_) = false;
+  int opens_to_fail_ DETENT_GUARDED_BY(mutex_) = 0;
 };
 
 /// A node and its HTTP server.

@@ -137,6 +137,22 @@ TEST_F(ClusterNodeTest, ANodeThatStopsHandsItsShardsOverWithTheirLeases) {
   EXPECT_NE(a_.send("GET", "/v1/cluster").body.find(R"("node":"a","address")"), std::string::npos);
 }
 
+TEST_F(ClusterNodeTest, LeasesHoldWhenWhoTakesTheirShardsCannotOpenThemAtFirst) {
+  settle();
+  std::vector<std::string> leases;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(a_.send("POST", "/v1/tasks", put(i)).status, 201);
+    leases.push_back(lease_of(a_.send("POST", "/v1/queues/" + queue(i) + "/lease", "{}")).lease);
+  }
+  world_.fail_opens(6);  // of 4 shards
+  b_.stop();
+  for (const std::string& lease : leases) {
+    EXPECT_EQ(a_.ask("POST", "/v1/leases/complete", R"({"leases":[")" + lease + R"("]})").body,
+              R"({"results":[{"status":"done"}]})");
+  }
+  EXPECT_TRUE(world_.has_failed_opens());
+}
+
 TEST_F(ClusterNodeTest, WhatANodeHasCountedStaysWhenItsShardsMove) {
   settle();
   constexpr int kTasks = 40;

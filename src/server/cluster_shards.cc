@@ -112,7 +112,7 @@ Result<void> ServedShard::open() {
 
 void ServedShard::fail(const Error& error) {
   log_error("the store of a shard failed; it is given up",
-            {{"shard", std::to_string(lease_.shard)}, {"cause", error.message}});
+            {{"shard", lease_.shard}, {"epoch", lease_.epoch}, {"cause", error.message}});
   close();
 }
 
@@ -179,6 +179,10 @@ bool ClusterShards::is_closed(ShardNumber shard) {
 void ClusterShards::drop(ShardNumber shard) {
   const MutexLock lock(mutex_);
   const auto it = shards_.find(shard);
+  if (!it->second->is_closed()) {
+    log_warning("a shard was lost; its open leases are void",
+                {{"shard", shard}, {"epoch", it->second->lease().epoch}});
+  }
   it->second->close();
   dropped_.push_back(std::move(it->second));
   shards_.erase(it);

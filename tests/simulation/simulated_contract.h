@@ -93,13 +93,12 @@ class DeliveryContract {
       (is_kept ? task.lease->is_written : task.lease->is_void) = true;
     }
   }
-  /// It takes up what the engine of the epoch before it has written out, where the task is due by
-  /// its own clock; other leases are void.
+  /// It takes up what the last engine before it has written out, whatever was tried in between,
+  /// where the task is due by its own clock; other leases are void.
   void engine_opened(const ShardLease& engine, WallTime node_wall) {
     for (Task& task : tasks_) {
       if (!task.lease || task.lease->kept_by.shard != engine.shard) continue;
-      const bool is_next = task.lease->kept_by.epoch + 1 == engine.epoch;
-      if (task.lease->is_written && is_next && task.lease->due_at <= node_wall) {
+      if (task.lease->is_written && task.lease->due_at <= node_wall) {
         task.lease->kept_by = engine;
         task.lease->until -= 2 * skew_;  // it was written out as a date
         task.lease->is_written = false;
