@@ -84,7 +84,8 @@ void EngineThread::run() {
     run_.clear();
     if (going_on && turns_.empty()) sleep();
   }
-  (void)opened_.engine->close();  // whoever waits for a commit is told how it went
+  // Whoever waits for a commit is told how it went. Leases may not have been written out.
+  if (const Result<void> closed = opened_.engine->close(); !closed) note_failure(closed.error());
   opened_.engine.reset();
   opened_.store.reset();
 }

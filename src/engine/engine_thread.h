@@ -40,7 +40,7 @@ struct OpenEngine {
 
 /// What happens to the engine, told on its thread, and how it is opened again.
 struct EngineEvents {
-  /// The store failed; nothing is acknowledged until on_reopened.
+  /// The store failed; nothing is acknowledged until on_reopened. At a stop: open leases are lost.
   UniqueFunction<void(const Error&)> on_stopped = {};
   /// An attempt to open it again failed.
   UniqueFunction<void(const Error&)> on_reopen_failed = {};

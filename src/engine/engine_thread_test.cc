@@ -280,6 +280,17 @@ TEST_F(EngineThreadTest, AFailedStoreIsReportedOnce) {
   EXPECT_EQ(schedule_by_thread(1h).error().code, ErrorCode::unavailable);
 }
 
+TEST_F(EngineThreadTest, AStoreThatFailsAtTheStopIsReportedToo) {
+  options_.keep_leases = true;
+  crash_and_open();
+  schedule("q", 0ms);
+  ASSERT_EQ(lease("q").size(), 1u);
+  store_->fail_write(1, WriteFault::not_applied);
+  start();
+  thread_->stop();
+  ASSERT_EQ(stopped_.get_future().wait_for(0s), std::future_status::ready);
+}
+
 class EngineReopen : public EngineThreadTest {
  protected:
   /// Opens the disk anew; the next write fails as planned.

@@ -10,6 +10,7 @@ import unittest
 from unittest import mock
 
 import cluster_test
+import losses
 from history import TIMED, Fault, History, check
 
 
@@ -188,6 +189,52 @@ class Planted(unittest.TestCase):
         history.faults.append(Fault("kill", 70, 90, 120, frozenset([3])))
         text = self.found(history, "lease lost").violations[0]
         self.assertRegex(text, "50 ms after the start of a pause that voids those of 40 ms")
+
+
+class Losses(unittest.TestCase):
+    """Shard 0 fails at epoch 1 and is taken by another node, which notices a little earlier."""
+
+    LOGS = ["""1970-01-01T00:00:00.010Z info serving a shard shard=0 epoch=1
+1970-01-01T00:00:00.150Z error the store of a shard failed; it is given up shard=0 epoch=1 cause="x"
+1970-01-01T00:00:00.151Z info a shard is closed shard=0 epoch=1
+1970-01-01T00:00:00.300Z warning a shard was lost; its open leases are void shard=5 epoch=7
+1970-01-01T00:00:00.4""", "1970-01-01T00:00:00.149Z info serving a shard shard=0 epoch=2\n"]
+
+    def test_what_nodes_say_in_their_logs(self):
+        found = losses.losses(self.LOGS)
+        self.assertEqual([(one.shard, one.epoch, one.began, one.at) for one in found],
+                         [(0, 1, 149, 150), (5, 7, 300, 300)])
+        self.assertTrue(found[0].why.endswith('cause="x"'))
+
+    def test_leases_of_its_epoch_are_void_and_no_others(self):
+        history = good()
+        history.events[2].outcome = "conflict"
+        history.add("handout", 20, 181, "done", 256, "a", "q", lease="2-1", at=180, due=100,
+                    until=4180)
+        history.add("complete", 300, 310, "done", 256, "a", "q", lease="2-1")
+        history.faults = losses.as_faults(losses.losses(self.LOGS))
+        figures = check(history).figures
+        self.assertEqual((figures["duplicates"], figures["faults"], figures["shards lost"]),
+                         (1, 0, 2))
+        self.assertEqual(check(history).violations, [])
+        history.events[1].lease = history.events[2].lease = "2-0"
+        self.assertEqual(len(check(history).violations), 2)
+
+    def test_one_needs_a_fault_or_a_want_of_processor_time(self):
+        found = losses.losses(self.LOGS)[:1]
+        shares = losses.Shares(None, None)
+
+        def told(*faults):
+            return losses.without_cause(found, faults, shares, lease_ms=10)
+        self.assertRegex(told()[0], "lost for nothing: shard 0 at epoch 1, with 100% .* cause=.x.")
+        self.assertEqual(told(Fault("postgres", 100, 145)), [])
+        self.assertEqual(told(Fault("postgres", 100, 145, shards=frozenset([0]))), [])
+        self.assertEqual(len(told(Fault("postgres", 100, 139), Fault("kill", 151, 160),
+                                  Fault("pause", 100, 145, shards=frozenset([1])))), 1)
+        shares.of = [(100, 128, 0.1), (128, 140, 0.4), (140, 160, 0.6)]
+        self.assertEqual(told(), [])
+        shares.of = [(100, 128, 0.1), (128, 160, 0.6), (160, 170, 0.1)]
+        self.assertEqual(len(told()), 1)
 
 
 class Faults(unittest.TestCase):

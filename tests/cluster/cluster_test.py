@@ -6,7 +6,8 @@ Each round does each fault once, in random order: kill (SIGKILL and a new start)
 longer than the lease), stop (SIGTERM and a new start), postgres (all its processes killed, and a
 new start), cut_database and cut_nodes (a node's packets to the database, or of other nodes to it,
 are dropped). Between two the cluster comes to rest. What the clients saw is checked at the end by
-history.py, and the figures are printed; exit 1 when something was violated.
+history.py, beside the shards that nodes say they have lost (losses.py), and the figures are
+printed; exit 1 when something was violated.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import sys
 import threading
 import time
 
+import losses
 from history import TIMED, Fault, History, check
 from nodes import Node, Wires
 from patience import Patience
@@ -79,6 +81,7 @@ class Trial:
         self.clients = Clients(self.nodes, self.history, QUEUES, arguments.seed)
         self.looker = Client(self.clients, random.Random(0), -1)
         self.longest = collections.defaultdict(list)  # outage of a shard by kind of fault
+        self.shares = losses.Shares(self.processes, now_ms)
 
     # ---- how it stands --------------------------------------------------------------------------
 
@@ -204,6 +207,7 @@ class Trial:
     def begin(self):
         for node in self.nodes:
             node.start()
+        self.shares.thread.start()
         self.wait_for_rest("its start")
         queues = {}
         for number in range(1_000):
@@ -264,6 +268,11 @@ class Trial:
                     break
                 time.sleep(self.rng.uniform(0, 1))
         self.drain()
+        self.shares.stop()
+        found = losses.losses(node.log.read_text() for node in self.nodes)
+        self.clients.failures += losses.without_cause(found, self.history.faults, self.shares,
+                                                      self.lease_ms)
+        self.history.faults += losses.as_faults(found)
         return check(self.history)
 
     def end(self, keep_logs=None):

@@ -9,6 +9,7 @@ that did not come, or said "try again", leaves open what was done: the outcome i
 
 import collections
 import dataclasses
+import math
 
 # Between the instant of an answer as the node knows it and as the client does; clocks are read in
 # whole milliseconds.
@@ -39,11 +40,12 @@ class Fault:
     end: float
     voids_until: float = 0  # leases handed out till then are void after it; 0: all must hold
     shards: frozenset = frozenset(range(256))  # of these
+    epoch: float = math.inf  # and of engines of epochs up to this
 
     def may_void(self, handout, over):
         """Whether the lease was open at the fault, which it may not have outlived."""
-        return (handout.task % 256 in self.shards and
-                handout.at <= self.voids_until and self.start < over)
+        return (handout.task % 256 in self.shards and int(handout.lease.split("-")[0]) <= self.epoch
+                and handout.at <= self.voids_until and self.start < over)
 
 
 class History:
@@ -262,6 +264,8 @@ def count(history, report):
     figures = report.figures
     for event in history.events:
         figures[f"{event.kind} {event.outcome}"] += 1
-    figures["faults"] = len(history.faults)
+    losses = sum(fault.kind == "loss" for fault in history.faults)
+    figures["faults"] = len(history.faults) - losses
+    figures["shards lost"] = losses
     figures["tasks acknowledged"] = len(
         {event.task for event in history.events if event.kind == "put" and event.task})
