@@ -217,8 +217,9 @@ class Losses(unittest.TestCase):
         self.assertEqual((figures["duplicates"], figures["faults"], figures["shards lost"]),
                          (1, 0, 2))
         self.assertEqual(check(history).violations, [])
-        history.events[1].lease = history.events[2].lease = "2-0"
-        self.assertEqual(len(check(history).violations), 2)
+        for lease in ("2-0", "a-1"):  # the epoch in hexadecimal
+            history.events[1].lease = history.events[2].lease = lease
+            self.assertEqual(len(check(history).violations), 2)
 
     def test_one_needs_a_fault_or_a_want_of_processor_time(self):
         found = losses.losses(self.LOGS)[:1]

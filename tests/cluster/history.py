@@ -44,8 +44,9 @@ class Fault:
 
     def may_void(self, handout, over):
         """Whether the lease was open at the fault, which it may not have outlived."""
-        return (handout.task % 256 in self.shards and int(handout.lease.split("-")[0]) <= self.epoch
-                and handout.at <= self.voids_until and self.start < over)
+        epoch = int(handout.lease.split("-")[0], 16)
+        return (handout.task % 256 in self.shards and epoch <= self.epoch and
+                handout.at <= self.voids_until and self.start < over)
 
 
 class History:
