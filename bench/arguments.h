@@ -92,6 +92,17 @@ inline ReadValue into(double& number) {
     return true;
   };
 }
+/// A whole number: a seed, say.
+inline ReadValue into(std::uint64_t& number) {
+  return [&number](const std::string& value) {
+    const char* const last = value.data() + value.size();
+    std::uint64_t parsed = 0;
+    const std::from_chars_result read = std::from_chars(value.data(), last, parsed);
+    if (read.ec != std::errc() || read.ptr != last) return false;
+    number = parsed;
+    return true;
+  };
+}
 inline ReadValue into(std::set<std::string>& names) {
   return [&names](const std::string& value) {
     const std::vector<std::string> parts = split(value);

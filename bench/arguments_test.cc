@@ -14,6 +14,7 @@ struct Options {
   double box_seconds = 1;
   std::uint32_t repetitions = 3;
   std::uint32_t waiting = 1'000;
+  std::uint64_t seed = 1;
   std::vector<std::uint32_t> counts;
   std::filesystem::path folder;
   bool is_quick = false;
@@ -23,6 +24,7 @@ struct Options {
                           {{"--box", into(box_seconds)},
                            {"--reps", repetitions_into(repetitions)},
                            {"--waiting", into(waiting)},
+                           {"--seed", into(seed)},
                            {"--n", into(counts)},
                            {"--folder", into(folder)}});
   }
@@ -53,6 +55,18 @@ TEST(BenchArguments, RepetitionsAreANumberOfAtLeastOne) {
     EXPECT_FALSE(options.read({"--reps", text})) << text;
     EXPECT_EQ(options.repetitions, 3u) << text;
   }
+}
+
+TEST(BenchArguments, ASeedIsAnyWholeNumber) {
+  Options options;
+  for (const char* text : {"x", "", "1x", "1.5", "1k", " 1", "-1", "18446744073709551616"}) {
+    EXPECT_FALSE(options.read({"--seed", text})) << text;
+    EXPECT_EQ(options.seed, 1u) << text;
+  }
+  EXPECT_TRUE(options.read({"--seed", "0"}));
+  EXPECT_EQ(options.seed, 0u);
+  EXPECT_TRUE(options.read({"--seed", "18446744073709551615"}));
+  EXPECT_EQ(options.seed, 18'446'744'073'709'551'615u);
 }
 
 TEST(BenchArguments, ACountIsFromAHundredToABillionInOnesThousandsOrMillions) {

@@ -130,6 +130,13 @@ std::string machine_line() {
   return text;
 }
 
+/// "a, b, c": a name may have a space in it.
+std::string names_of(const ServerPeers& peers) {
+  std::string names;
+  for (const auto& peer : peers) names += (names.empty() ? "" : ", ") + peer->traits().name;
+  return names;
+}
+
 /// All servers that are here and start; says which are not.
 ServerPeers servers_at_hand(const Options& options) {
   ServerPeers all;
@@ -144,7 +151,9 @@ ServerPeers servers_at_hand(const Options& options) {
   all.push_back(nats_server());
   for (const std::string& name : options.servers) {
     const auto has_name = [&name](const auto& peer) { return peer->traits().name == name; };
-    if (std::ranges::none_of(all, has_name)) throw ServerError("no server is called " + name);
+    if (std::ranges::none_of(all, has_name)) {
+      throw ServerError("no server is called " + name + "; there are " + names_of(all));
+    }
   }
   ServerPeers here;
   for (std::unique_ptr<ServerPeer>& peer : all) {

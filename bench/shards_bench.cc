@@ -12,8 +12,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "bench/arguments.h"
 #include "cluster/keeper_simulation.h"
 
 namespace detent::bench {
@@ -22,11 +24,24 @@ namespace {
 using std::chrono::milliseconds;
 
 struct Settings {
-  std::size_t nodes = 100;
-  ShardNumber shards = 1024;
-  std::chrono::seconds lease{5};
+  std::uint32_t nodes = 100;
+  std::uint32_t shards = 1024;
+  std::uint32_t lease_seconds = 5;
   std::uint64_t seed = 1;
 };
+
+Settings parse(const std::vector<std::string>& arguments) {
+  Settings settings;
+  const bool understood = read_arguments(arguments, {},
+                                         {{"--nodes", repetitions_into(settings.nodes)},
+                                          {"--shards", repetitions_into(settings.shards)},
+                                          {"--lease", repetitions_into(settings.lease_seconds)},
+                                          {"--seed", into(settings.seed)}});
+  if (understood) return settings;
+  std::fprintf(stderr,
+               "usage: shards_bench [--nodes 100] [--shards 1024] [--lease 5] [--seed 1]\n");
+  std::exit(2);
+}
 
 /// Runs until the cluster is at rest, and prints how it came there.
 void settle(const char* event, KeeperSimulation& cluster) {
@@ -58,19 +73,11 @@ void settle(const char* event, KeeperSimulation& cluster) {
               static_cast<unsigned long long>(busiest));
 }
 
-int run(int argc, char** argv) {
-  Settings settings;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string_view name = argv[i];
-    const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
-    if (name == "--nodes") settings.nodes = value;
-    if (name == "--shards") settings.shards = static_cast<ShardNumber>(value);
-    if (name == "--lease") settings.lease = std::chrono::seconds{value};
-    if (name == "--seed") settings.seed = value;
-  }
-  KeeperSimulation cluster(settings.seed, settings.shards, settings.lease);
-  std::printf("%zu nodes, %u shards, leases of %lld s\n", settings.nodes, settings.shards,
-              static_cast<long long>(settings.lease.count()));
+int run(const Settings& settings) {
+  const std::chrono::seconds lease{settings.lease_seconds};
+  KeeperSimulation cluster(settings.seed, settings.shards, lease);
+  std::printf("%u nodes, %u shards, leases of %u s\n", settings.nodes, settings.shards,
+              settings.lease_seconds);
   std::printf("  %-34s %8s %10s %10s %8s %14s\n", "", "served", "equal", "orphans", "taken",
               "calls a second");
 
@@ -94,4 +101,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace detent::bench
 
-int main(int argc, char** argv) { return detent::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  using namespace detent::bench;
+  return run(parse({argv + 1, argv + argc}));
+}
