@@ -46,16 +46,17 @@ Result<void> take_query(std::string_view target, std::span<QueryParameter* const
 }
 
 Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t most,
-                                 std::uint64_t other) {
+                                 std::uint64_t other, Zero zero) {
   if (!parameter.value) return other;
+  const std::uint64_t least = zero == Zero::allowed ? 0 : 1;
   std::uint64_t count = 0;
   const char* const begin = parameter.value->data();
   const char* const end = begin + parameter.value->size();
   const auto [stop, error] = std::from_chars(begin, end, count);
-  if (error == std::errc{} && stop == end && count >= 1 && count <= most) return count;
-  return invalid(
-      std::string(parameter.name) + " must be an integer from 1 to " + std::to_string(most),
-      parameter.name);
+  if (error == std::errc{} && stop == end && count >= least && count <= most) return count;
+  return invalid(std::string(parameter.name) + " must be an integer from " + std::to_string(least) +
+                     " to " + std::to_string(most),
+                 parameter.name);
 }
 
 }  // namespace detent::net

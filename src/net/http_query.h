@@ -22,8 +22,11 @@ struct QueryParameter {
 /// after '?', NAME=VALUE joined by '&', with percent-escapes. Errors: invalid_argument.
 Result<void> take_query(std::string_view target, std::span<QueryParameter* const> parameters);
 
-/// A whole number from 1 to `most`; `other` when it is not given. Errors: invalid_argument.
+enum class Zero : std::uint8_t { refused, allowed };
+
+/// A whole number from 1, or where `zero` allows it from 0, to `most`; `other` when it is not
+/// given. Errors: invalid_argument.
 Result<std::uint64_t> read_count(const QueryParameter& parameter, std::uint64_t most,
-                                 std::uint64_t other);
+                                 std::uint64_t other, Zero zero = Zero::refused);
 
 }  // namespace detent::net

@@ -47,5 +47,12 @@ TEST(HttpQuery, CountsAreExactAndInTheirBounds) {
   }
 }
 
+TEST(HttpQuery, AnErrorSaysWhetherZeroIsAllowed) {
+  EXPECT_EQ(read_count({"n", "x"}, 10, 5).error().message, "n must be an integer from 1 to 10");
+  EXPECT_EQ(read_count({"n", "x"}, 10, 5, Zero::allowed).error().message,
+            "n must be an integer from 0 to 10");
+  EXPECT_EQ(read_count({"n", "0"}, 10, 5, Zero::allowed).value(), 0U);
+}
+
 }  // namespace
 }  // namespace detent::net

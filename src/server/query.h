@@ -16,6 +16,7 @@ namespace detent::server {
 using net::QueryParameter;
 using net::read_count;
 using net::take_query;
+using net::Zero;
 
 /// The first gives `other` when the parameter is not given. Errors: invalid_argument.
 Result<std::chrono::milliseconds> read_duration(const QueryParameter& parameter,

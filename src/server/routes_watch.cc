@@ -101,8 +101,7 @@ void Routes::stats(const Call& call) {
     QueryParameter queues{"queues"};
     const std::array<QueryParameter*, 1> parameters{&queues};
     TRY(take_query(call.request.target, parameters));
-    if (queues.value == "0") return std::uint64_t{0};
-    return read_count(queues, kMaxStatsQueues, kMaxStatsQueues);
+    return read_count(queues, kMaxStatsQueues, kMaxStatsQueues, Zero::allowed);
   };
   const Result<std::uint64_t> most = read_most();
   if (!most) return call.reply.send_error(most.error());

@@ -295,6 +295,7 @@ TEST_F(RoutesWatch, ParametersAreReadStrictly) {
   for (const auto& [target, field] : refused) {
     expect_problem(send("GET", target), 400, {"\"" + field + "\""});
   }
+  expect_problem(send("GET", "/v1/stats?queues=x"), 400, {"an integer from 0 to "});
 }
 
 TEST_F(RoutesWatch, AStopEndsTheStreams) {
