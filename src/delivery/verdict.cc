@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/utf8.h"
 #include "delivery/retry_after.h"
 #include "task/limits.h"
 
@@ -15,15 +16,38 @@ using net::CallFailure;
 using net::CallStep;
 using net::HttpResponse;
 
-/// "HTTP 500", and the begin of the body, which is the receiver's: printable ASCII only.
+/// A text from outside with a question mark for what is no character, or controls a terminal.
+std::string printable(std::string_view text) {
+  std::string printable;
+  while (!text.empty()) {
+    const std::size_t size = utf8_character_size(text);
+    // C0, DEL and C1, which is 0xC2 and a byte below 0xA0 in UTF-8.
+    const bool is_control = size == 1 ? text[0] < ' ' || text[0] == '\x7f'
+                                      : size == 2 && text[0] == '\xc2' && text[1] < '\xa0';
+    if (size == 0 || is_control) {
+      printable += '?';
+    } else {
+      printable += text.substr(0, size);
+    }
+    text.remove_prefix(std::max(size, std::size_t{1}));
+  }
+  return printable;
+}
+
+/// The begin of `text`, at most `most` bytes; a character that would be cut is left out.
+std::string_view begin_of(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t size = most;
+  // A character has at most three bytes behind its first.
+  while (size > 0 && most - size < 3 && (text[size] & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+/// "HTTP 500", and the begin of the body, which is the receiver's.
 std::string describe(const HttpResponse& answer) {
   std::string text = "HTTP " + std::to_string(answer.status);
   if (answer.body.empty()) return text;
-  text += ": ";
-  for (const char c : std::string_view(answer.body).substr(0, kToldBodyBytes)) {
-    text += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return text;
+  return text + ": " + printable(begin_of(answer.body, kToldBodyBytes));
 }
 
 Verdict fail(DeliveryEnd end, std::string error) {
@@ -92,9 +116,7 @@ Verdict not_allowed(std::string error) {
 }
 
 Verdict refused_by_sink(std::string error) {
-  for (char& c : error) c = c >= ' ' && c <= '~' ? c : '?';
-  error.resize(std::min(error.size(), kMaxErrorBytes));
-  return fail(DeliveryEnd::refused_by_status, std::move(error));
+  return fail(DeliveryEnd::refused_by_status, printable(begin_of(error, kMaxErrorBytes)));
 }
 
 Verdict given_back(std::chrono::milliseconds delay) {

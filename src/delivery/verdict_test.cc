@@ -57,6 +57,23 @@ TEST(Verdict, TellsTheBeginOfTheBodyAndNothingThatIsNotText) {
   EXPECT_LE(judge_status(410, "", std::string(10'000, 'x')).error.size(), kMaxErrorBytes);
 }
 
+TEST(Verdict, TellsTextInAnyLanguageInWholeCharacters) {
+  EXPECT_EQ(judge_status(500, "",
+                         "库存不足: é\xc2\x9b"
+                         "1m")
+                .error,
+            "HTTP 500: 库存不足: é?1m");
+  std::string body = "x";
+  while (body.size() < kToldBodyBytes) body += "足";  // one of them goes over the end
+  ASSERT_GT(body.size(), kToldBodyBytes);
+  EXPECT_EQ(judge_status(500, "", body + "y").error,
+            "HTTP 500: " + body.substr(0, body.size() - 3));
+  EXPECT_EQ(judge_status(500, "", std::string(300, '\xbf')).error,
+            "HTTP 500: " + std::string(kToldBodyBytes - 3, '?'))
+      << "bytes that belong to no character";
+  EXPECT_EQ(refused_by_sink("主题 \xff").error, "主题 ?");
+}
+
 TEST(Verdict, FailsWhatWasNotReached) {
   const Verdict refused =
       judge(CallFailure{CallStep::connect, CallFailure::Kind::failed, "connect: refused"}, kNow);
