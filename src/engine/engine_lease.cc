@@ -46,7 +46,8 @@ Result<LoadedTask*> Engine::bring_in(TaskId id) {
     return Error{ErrorCode::resource_exhausted, "as many tasks are leased as may be", "queue"};
   }
   if (found.state != TaskState::ready) {
-    put_now(std::move(found));
+    // Not put_now(): what a worker asks for is no redrive.
+    put_at(std::move(found), time_.deadline_of(std::chrono::milliseconds{0}));
     ASSIGN_OR_RETURN(found, tasks_.find(id));
   }
   return load_ready(found);

@@ -246,6 +246,18 @@ TEST_F(Beanstalk, KickTakesBuriedJobsFirstAndInTheOrderOfTheirBurial) {
   EXPECT_EQ(client.state_of(delayed), "ready");
 }
 
+// As in beanstalkd, where only `kick` and `kick-job` count.
+TEST_F(Beanstalk, ReserveJobIsNoKick) {
+  BeanstalkClient client = connect();
+  const std::string delayed = client.put("0 30 60");
+  client.ask("reserve-job " + delayed);
+  EXPECT_EQ(client.field("stats-job " + delayed, "kicks"), "0");
+  client.ask("bury " + delayed + " 0");
+  client.ask("reserve-job " + delayed);
+  EXPECT_EQ(client.field("stats-job " + delayed, "kicks"), "0");
+  EXPECT_EQ(client.field("stats-job " + delayed, "buries"), "1");
+}
+
 TEST_F(Beanstalk, KickAndPeekReachAsFarAsThereAreTasks) {
   BeanstalkClient client = connect();
   client.ask("use near");
