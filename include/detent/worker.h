@@ -39,7 +39,8 @@ struct WorkTask {
 
 /// The task is done.
 struct Done {};
-/// The attempt failed with this error, and the task comes again after `delay`, else its backoff.
+/// The attempt failed with this error, and the task comes again after `delay` (at once when that is
+/// not positive; at most 136 years), else its backoff.
 struct Retry {
   std::string error = {};
   std::optional<std::chrono::milliseconds> delay = {};
@@ -65,7 +66,7 @@ struct WorkerOptions {
 /// Thread-safe. Runs once: start() and stop(), or run().
 class Worker {
  public:
-  /// Called by `concurrency` threads at once. Throwing std::exception is Retry with its what().
+  /// Called by `concurrency` threads at once. Throwing is Retry, with what() of a std::exception.
   using Handler = std::function<WorkResult(const WorkTask&)>;
 
   /// `client` must outlive it.

@@ -9,6 +9,7 @@
 #include <deque>
 #include <exception>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "base/thread.h"
 #include "client/client_impl.h"
 #include "detent/check.h"
+#include "task/limits.h"
 
 namespace detent {
 namespace {
@@ -46,6 +48,12 @@ struct Held {
   bool is_abandoned = false;  // what its handler makes of it is not told to the server
   bool is_reported = false;   // it is about to be told, or has been
 };
+
+/// A server refuses a delay beyond them, and the task would wait for its lease to run out.
+std::optional<milliseconds> within_limits(std::optional<milliseconds> delay) {
+  if (delay) delay = std::clamp<milliseconds>(*delay, milliseconds{0}, kMaxDelay);
+  return delay;
+}
 
 }  // namespace
 
@@ -370,7 +378,7 @@ void Worker::Impl::report(const Held& held, const WorkResult& result) {
   const auto outcomes = client_.call(Repeat::always, [&](ApiClient& api) {
     const auto* retry = std::get_if<Retry>(&result);
     if (retry == nullptr) return api.complete(leases);
-    return api.fail(leases, {.delay = retry->delay, .error = retry->error});
+    return api.fail(leases, {.delay = within_limits(retry->delay), .error = retry->error});
   });
   if (!outcomes) return options_.on_error(outcomes.error());
   const bool is_lost = !outcomes.value().empty() && outcomes.value().front() &&

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -108,6 +110,21 @@ TEST_F(WorkerTest, ReportsEachOfManyTasksOnce) {
   EXPECT_EQ(server.completed, 300U);
   EXPECT_EQ(server.failed, 100U);
   EXPECT_EQ(server.released, 0U);
+}
+
+// The server here, as the real one, reads no delay that is negative or longer than it may be.
+TEST_F(WorkerTest, ReportsARetryWhateverItsDelay) {
+  TaskServer server(3);
+  Client client = Client::create(server.url()).value();
+  const auto handle = [](const WorkTask& task) -> WorkResult {
+    constexpr std::array kDelays{0ms, -5'000ms, std::chrono::milliseconds::max()};
+    return Retry{.error = "no", .delay = kDelays.at(task.task.id - 1)};
+  };
+  Worker worker(client, "q", handle);
+  worker.start();
+  until([&] { return server.ended() == 3; });
+  worker.stop();
+  EXPECT_EQ(server.failed, 3U);
 }
 
 TEST_F(WorkerTest, AStopReleasesWhatIsNotBegunAndReportsTheRest) {
