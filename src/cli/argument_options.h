@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +39,14 @@ CLI::Option* add_duration(CLI::App& app, const std::string& name,
                           std::chrono::milliseconds& duration);
 CLI::Option* add_duration(CLI::App& app, const std::string& name,
                           std::optional<std::chrono::milliseconds>& duration);
+
+/// --priority.
+template <class Priority>
+CLI::Option* add_priority(CLI::App& app, Priority& priority) {
+  return app.add_option("--priority", priority, "lower is more urgent")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint32_t{0}, std::numeric_limits<std::uint32_t>::max()));
+}
 
 /// Options of which a command line must have one, and what that is called in the error.
 struct Choice {

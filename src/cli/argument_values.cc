@@ -52,6 +52,12 @@ Result<milliseconds> parse_look_interval(const std::string& text) {
   return Error{ErrorCode::invalid_argument, "must be 100ms to 1h", ""};
 }
 
+Result<std::uint64_t> parse_positive(const std::string& text) {
+  const auto number = parse_number<std::uint64_t>(text);
+  if (number && *number > 0) return *number;
+  return Error{ErrorCode::invalid_argument, "must be a whole number, at least 1", ""};
+}
+
 Result<TaskState> parse_state(const std::string& text) {
   if (const std::optional<TaskState> state = parse_task_state(text)) return *state;
   return Error{ErrorCode::invalid_argument,

@@ -23,6 +23,8 @@ Result<std::chrono::milliseconds> parse_any_duration(const std::string& text);
 Result<std::chrono::milliseconds> parse_positive_duration(const std::string& text);
 /// 100ms to 1h.
 Result<std::chrono::milliseconds> parse_look_interval(const std::string& text);
+/// A whole number, at least 1.
+Result<std::uint64_t> parse_positive(const std::string& text);
 Result<TaskState> parse_state(const std::string& text);
 Result<TaskId> parse_id(const std::string& text);
 /// A URL that a task may be delivered to; a header as "Name: value".

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/wall_time.h"
@@ -183,13 +184,29 @@ void add_all(CLI::App& app, Parsed& parsed) {
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found.");
 }
 
-/// What stands behind the command that was chosen and is none of its parts; "" when all is known.
-std::string hint_about(const CLI::App& app) {
-  const std::vector<std::string> unknown = app.remaining(true);
-  if (unknown.empty()) return "";
+/// "cron: which command? next, explain"
+std::string missing_command(const CommandEntry& known) {
+  std::string text = known.name + ": which command?";
+  const char* separator = " ";
+  for (const CommandEntry& command : known.commands) {
+    text += separator + command.name;
+    separator = ", ";
+  }
+  return text;
+}
+
+/// What stands behind the command that was chosen and is none of its parts, or that nothing stands
+/// there; "" when the error is another one.
+std::string hint_about(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
   const CommandEntry known = read_commands(*chosen);
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) {
+    const bool is_missing =
+        error.get_name() == "RequiredError" && chosen->get_require_subcommand_min() > 0;
+    return is_missing ? missing_command(known) : "";
+  }
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   std::vector<std::string> words;
   if (word.starts_with("-")) {
@@ -208,7 +225,7 @@ NothingToRun nothing_to_run(CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream err;
   const bool is_done = app.exit(error, out, err) == 0;
   if (is_done) return NothingToRun{ExitCode::done, out.str()};
-  const std::string hint = hint_about(app);
+  const std::string hint = hint_about(app, error);
   return {
       ExitCode::usage,
       "detent: " + (hint.empty() ? err.str() : hint + "\nRun with --help for more information.\n")};
@@ -230,8 +247,15 @@ Invocation parse_arguments(int argc, const char* const* argv) {
   CLI::App app("", "detent");
   Parsed parsed;
   add_all(app, parsed);
+  std::vector<const char*> words(argv, argv + argc);
+  if (words.size() > 1 && std::string_view(words[1]) == "help") {
+    // `detent help put` as in other programs. It is no subcommand to CLI11, which would have to
+    // know the commands behind it.
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return nothing_to_run(app, error);
   }

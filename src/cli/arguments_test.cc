@@ -28,7 +28,7 @@ class ScopedVariable {
 
 TEST(Arguments, HelpAndVersionAreNoFailure) {
   for (const std::vector<const char*>& words : std::vector<std::vector<const char*>>{
-           {"--help"}, {"--version"}, {"put", "--help"}, {"serve", "--help"}}) {
+           {"--help"}, {"--version"}, {"put", "--help"}, {"serve", "--help"}, {"help"}}) {
     const Invocation invocation = parse(words);
     ASSERT_TRUE(std::holds_alternative<NothingToRun>(invocation));
     EXPECT_EQ(std::get<NothingToRun>(invocation).exit_code, ExitCode::done);
@@ -46,6 +46,36 @@ TEST(Arguments, EveryCommandHasHelpWithAnExample) {
     EXPECT_NE(text.find(std::string("\n  detent ") + command), std::string::npos) << text;
     EXPECT_NE(std::get<NothingToRun>(parse({"--help"})).text.find(command), std::string::npos);
   }
+}
+
+TEST(Arguments, HelpMayStandBeforeTheCommand) {
+  const auto text_of = [](const std::vector<const char*>& words) {
+    return std::get<NothingToRun>(parse(words)).text;
+  };
+  EXPECT_EQ(text_of({"help"}), text_of({"--help"}));
+  EXPECT_EQ(text_of({"help", "put"}), text_of({"put", "--help"}));
+  EXPECT_EQ(text_of({"help", "queue", "set"}), text_of({"queue", "set", "--help"}));
+}
+
+TEST(Arguments, ACommandThatIsMissingIsToldWithThoseThereAre) {
+  EXPECT_NE(complaint_about({"token"}).find("token: which command? new\n"), std::string::npos);
+  EXPECT_NE(complaint_about({"cron"}).find("cron: which command? next, explain\n"),
+            std::string::npos);
+  EXPECT_NE(complaint_about({}).find("detent: which command? serve, put, "), std::string::npos);
+}
+
+TEST(Arguments, NumbersAreToldWithTheirRange) {
+  for (const char* priority : {"-1", "4294967296", "high"}) {
+    EXPECT_NE(complaint_about({"put", "q", "--priority", priority}).find("0 to 4294967295"),
+              std::string::npos);
+  }
+  EXPECT_EQ(command_of<PutCommand>({"put", "q", "--priority", "4294967295"}).request.rules.priority,
+            4'294'967'295U);
+  for (const char* limit : {"0", "-1", "1.5", "many"}) {
+    EXPECT_NE(complaint_about({"list", "--limit", limit}).find("--limit: must be a whole number"),
+              std::string::npos);
+  }
+  EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "5000"}).limit, 5'000U);
 }
 
 TEST(Arguments, WhatIsNoCommandIsWrongUsage) {

@@ -163,6 +163,11 @@ TEST_F(CommandsTest, AServerThatIsNotThereIsAFailure) {
       "detent: connect to 127.0.0.1:7070: refused\n"
       "Is a server running there? `detent serve` starts one; --server URL or DETENT_URL names "
       "another.\n");
+  script_.answer = Error{ErrorCode::unavailable,
+                         "connect to 127.0.0.1:7070: certificate verify failed (SSL routines)", ""};
+  EXPECT_EQ(run(StatsCommand{}), ExitCode::failed);
+  EXPECT_EQ(err_.str().find("Is a server running there?"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("--ca FILE"), std::string::npos) << err_.str();
   script_.answer = Error{ErrorCode::unavailable, "the server is starting", ""};
   EXPECT_EQ(run(StatsCommand{}), ExitCode::failed);
   EXPECT_EQ(err_.str(), "detent: the server is starting\n");

@@ -265,7 +265,12 @@ void show_error(std::ostream& err, const Error& error) {
   err << "detent: " << printable(error.message);
   if (!error.field.empty()) err << " (" << printable(error.field) << ')';
   err << '\n';
-  if (error.code == ErrorCode::unavailable && error.message.starts_with("connect to ")) {
+  if (error.code != ErrorCode::unavailable || !error.message.starts_with("connect to ")) return;
+  // OpenSSL's words, to which tls_server_test.cc holds the client.
+  if (error.message.find("certificate verify failed") != std::string::npos) {
+    err << "--ca FILE or DETENT_CA names who signed the server's certificate, which must be of the "
+           "host in the address.\n";
+  } else {
     err << "Is a server running there? `detent serve` starts one; --server URL or DETENT_URL names "
            "another.\n";
   }

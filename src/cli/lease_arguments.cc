@@ -71,8 +71,7 @@ void add_by_lease(CLI::App& app, ClientCall& call, LeaseArguments& parsed) {
                                     parsed.release.leases);
   add_duration(*release, "--delay", parsed.release.release.delay)
       ->description("due again so long from now, if not at once");
-  release->add_option("--priority", parsed.release.release.priority, "lower is more urgent")
-      ->type_name("N");
+  add_priority(*release, parsed.release.release.priority);
   asks(*release, call, parsed.release);
   release->footer("Example:\n  detent release 3-17 --delay 1m");
 }

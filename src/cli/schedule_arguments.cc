@@ -135,9 +135,7 @@ void add_tasks(CLI::App& command, PutScheduleCommand& put) {
                   "of its tasks: JSON if it reads as JSON, else bytes; - reads standard input")
       ->type_name("PAYLOAD");
   command.add_flag("--bytes", put.bytes, "the payload is bytes, whatever it looks like");
-  command.add_option("--priority", schedule.rules.priority, "lower is more urgent")
-      ->type_name("N")
-      ->capture_default_str();
+  add_priority(command, schedule.rules.priority)->capture_default_str();
   command
       .add_option("--max-attempts", schedule.rules.max_attempts, "attempts before a task is dead")
       ->type_name("N")
@@ -153,9 +151,10 @@ void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
   add_parsed<WallTime>(command, "--end", parse_due_at, [&](WallTime at) { schedule.end = at; })
       ->description("nothing then or after it")
       ->type_name("TIME");
-  command.add_option("--count", schedule.count, "so many tasks in all")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  add_parsed<std::uint64_t>(command, "--count", parse_positive,
+                            [&schedule](std::uint64_t count) { schedule.count = count; })
+      ->description("so many tasks in all")
+      ->type_name("N");
   add_duration(command, "--jitter", schedule.jitter)
       ->description("tasks are due up to so much later, each schedule by a part of its own")
       ->default_str("0s");
@@ -168,6 +167,7 @@ void add_bounds(CLI::App& command, RecurringSchedule& schedule) {
   command
       .add_option("--misfire-limit", schedule.misfire_limit, "with all: a task each for the last N")
       ->type_name("N")
+      ->check(CLI::Range(1U, kMaxMisfires))
       ->capture_default_str();
   add_word<ScheduleOverlap>(command, "--overlap",
                             [&](ScheduleOverlap overlap) { schedule.overlap = overlap; })

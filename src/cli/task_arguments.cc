@@ -67,9 +67,7 @@ void add_put(CLI::App& app, ClientCall& call, PutCommand& put) {
       ->add_option("--key", put.request.key,
                    "stands for the task in its queue: put again it is the same task")
       ->type_name("KEY");
-  command->add_option("--priority", put.request.rules.priority, "lower is more urgent")
-      ->type_name("N")
-      ->capture_default_str();
+  add_priority(*command, put.request.rules.priority)->capture_default_str();
   command
       ->add_option("--max-attempts", put.request.rules.max_attempts,
                    "attempts before the task is dead")
@@ -103,7 +101,7 @@ void add_edit(CLI::App& app, ClientCall& call, EditCommand& edit) {
       ->type_name("PAYLOAD");
   command->add_flag("--bytes", edit.bytes, "the payload is bytes, whatever it looks like")
       ->needs("--payload");
-  command->add_option("--priority", edit.edit.priority, "lower is more urgent")->type_name("N");
+  add_priority(*command, edit.edit.priority);
   add_webhook(
       *command, parse_webhook_or_none,
       [&edit](std::string url) { edit.edit.webhook = std::move(url); },
@@ -173,10 +171,11 @@ void add_list(CLI::App& app, ClientCall& call, ListCommand& list) {
                        [&filter](WallTime at) { filter.due_before = at; })
       ->description("only those due before")
       ->type_name("TIME");
-  command->add_option("--limit", list.limit, "most tasks to show")
-      ->check(CLI::PositiveNumber)
+  add_parsed<std::uint64_t>(*command, "--limit", parse_positive,
+                            [&list](std::uint64_t limit) { list.limit = limit; })
+      ->description("most tasks to show")
       ->type_name("N")
-      ->capture_default_str();
+      ->default_str(std::to_string(list.limit));
   asks(*command, call, list);
   command->add_option("--cursor", list.cursor, "go on where a list has ended")->type_name("CURSOR");
   command->footer(
