@@ -58,12 +58,14 @@ void HttpReply::send_instead(int status, std::string body) const {
   responder_.send(std::move(response));
 }
 
-void HttpReply::send_error(const Error& error) const {
+void HttpReply::send_error(const Error& error) const { send(http_error(error)); }
+
+net::HttpResponse http_error(const Error& error) {
   net::HttpResponse response{.status = json::http_status(error.code),
                              .content_type = std::string(json::kProblemContentType),
                              .body = json::render_problem(error)};
   if (error.code == ErrorCode::unavailable) response.headers.emplace_back("retry-after", "1");
-  send(std::move(response));
+  return response;
 }
 
 net::HttpResponse http_problem(int status, std::string_view detail) {

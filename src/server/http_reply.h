@@ -78,7 +78,9 @@ class HttpReply {
   std::shared_ptr<const AuditedAct> act_;  // shared by the copies; null: not logged
 };
 
-/// problem+json for what HTTP itself refuses; see json::render_http_problem.
+/// problem+json for an error.
+net::HttpResponse http_error(const Error& error);
+/// The same for what HTTP itself refuses; see json::render_http_problem.
 net::HttpResponse http_problem(int status, std::string_view detail);
 /// 503, for what may work a second later.
 net::HttpResponse http_try_again(std::string_view detail);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "external/offload_thread.h"
+#include "net/http_query.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/request_parser.h"
@@ -79,18 +80,8 @@ Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, Route
       http_metrics_(clock),
       start_(clock.now()),
       refusals_(clock) {
-  using Method = void (Routes::*)(const Call&);
-  const auto add = [this](std::string_view method, std::string_view pattern, Need need,
-                          Method handler) {
-    table_.add(method, pattern, {.need = need, .handle = [this, handler](const Call& call) {
-                                   std::invoke(handler, this, call);
-                                 }});
-  };
-  const auto serve = [this](std::string_view pattern, std::function<void(const Call&)> handler) {
-    table_.add("GET", pattern, {.need = Need::nothing, .handle = std::move(handler)});
-  };
   add("POST", "/v1/tasks", Need::produce, &Routes::schedule);
-  add("GET", "/v1/tasks", Need::any_token, &Routes::list_tasks);
+  add_with_query("GET", "/v1/tasks", Need::any_token, &Routes::list_tasks);
   add("POST", "/v1/tasks/batch", Need::produce, &Routes::schedule_batch);
   add("POST", "/v1/tasks/cancel", Need::produce, &Routes::cancel_batch);
   add("POST", "/v1/tasks/move", Need::produce, &Routes::move_batch);
@@ -103,7 +94,7 @@ Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, Route
   add("POST", "/v1/leases/fail", Need::consume, &Routes::fail);
   add("POST", "/v1/leases/extend", Need::consume, &Routes::extend);
   add("POST", "/v1/leases/release", Need::consume, &Routes::release);
-  add("GET", "/v1/queues", Need::any_token, &Routes::list_queues);
+  add_with_query("GET", "/v1/queues", Need::any_token, &Routes::list_queues);
   add("GET", "/v1/queues/{queue}", Need::look, &Routes::get_queue);
   add("PATCH", "/v1/queues/{queue}", Need::admin, &Routes::change_queue);
   add("DELETE", "/v1/queues/{queue}", Need::admin, &Routes::remove_queue);
@@ -114,31 +105,52 @@ Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, Route
   add("GET", "/v1/queues/{queue}/keys/{key}", Need::look, &Routes::get_task);
   add("PATCH", "/v1/queues/{queue}/keys/{key}", Need::produce, &Routes::edit_task);
   add("DELETE", "/v1/queues/{queue}/keys/{key}", Need::produce, &Routes::cancel_task);
-  add("GET", "/v1/schedules", Need::look_all, &Routes::list_schedules);
+  add_with_query("GET", "/v1/schedules", Need::look_all, &Routes::list_schedules);
   add("GET", "/v1/schedules/{name}", Need::look_all, &Routes::get_schedule);
   add("PUT", "/v1/schedules/{name}", Need::admin_all, &Routes::put_schedule);
   add("DELETE", "/v1/schedules/{name}", Need::admin_all, &Routes::remove_schedule);
-  add("GET", "/v1/schedules/{name}/next", Need::look_all, &Routes::next_of_schedule);
+  add_with_query("GET", "/v1/schedules/{name}/next", Need::look_all, &Routes::next_of_schedule);
   add("POST", "/v1/schedules/{name}/pause", Need::admin_all, &Routes::pause_schedule);
   add("POST", "/v1/schedules/{name}/resume", Need::admin_all, &Routes::resume_schedule);
   add("POST", "/v1/schedules/{name}/trigger", Need::admin_all, &Routes::trigger_schedule);
   add("POST", "/v1/schedules/{name}/backfill", Need::admin_all, &Routes::backfill_schedule);
-  add("POST", "/v1/occurrences", Need::any_token, &Routes::preview_schedule);
-  add("GET", "/v1/stats", Need::any_token, &Routes::stats);
-  add("GET", "/v1/stats/history", Need::look_all, &Routes::stats_history);
-  add("GET", "/v1/events", Need::look_all, &Routes::events);
-  add("GET", "/v1/forecast", Need::look_all, &Routes::forecast);
+  add_with_query("POST", "/v1/occurrences", Need::any_token, &Routes::preview_schedule);
+  add_with_query("GET", "/v1/stats", Need::any_token, &Routes::stats);
+  add_with_query("GET", "/v1/stats/history", Need::look_all, &Routes::stats_history);
+  add_with_query("GET", "/v1/events", Need::look_all, &Routes::events);
+  add_with_query("GET", "/v1/forecast", Need::look_all, &Routes::forecast);
   add("GET", "/v1/wheel", Need::look_all, &Routes::wheel);
-  add("GET", "/v1/dump", Need::admin_all, &Routes::dump);
+  add_with_query("GET", "/v1/dump", Need::admin_all, &Routes::dump);
   add("POST", "/v1/restore", Need::admin_all, &Routes::restore);
-  add("GET", "/metrics", Need::look_all, &Routes::metrics);
+  add_with_query("GET", "/metrics", Need::look_all, &Routes::metrics);
   add("GET", "/v1/cluster", Need::look_all, &Routes::cluster);
-  add("GET", "/readyz", Need::nothing, &Routes::ready);
-  add("GET", "/", Need::nothing, &Routes::dashboard);
-  add("GET", "/assets/{name}", Need::nothing, &Routes::dashboard);
+  add_with_query("GET", "/readyz", Need::nothing, &Routes::ready);
+  add_with_query("GET", "/", Need::nothing, &Routes::dashboard);
+  add_with_query("GET", "/assets/{name}", Need::nothing, &Routes::dashboard);
   serve("/healthz", [](const Call& call) { call.reply.send_json(200, R"({"status":"ok"})"); });
   serve("/openapi.json",
         [](const Call& call) { call.reply.send_json(200, std::string(openapi_document())); });
+}
+
+void Routes::add(std::string_view method, std::string_view pattern, Need need, Handler handler) {
+  table_.add(method, pattern,
+             {.need = need, .query = Query::none, .handle = [this, handler](const Call& call) {
+                std::invoke(handler, this, call);
+              }});
+}
+
+void Routes::add_with_query(std::string_view method, std::string_view pattern, Need need,
+                            Handler handler) {
+  table_.add(method, pattern,
+             {.need = need,
+              .query = Query::left_to_handler,
+              .handle = [this, handler](const Call& call) { std::invoke(handler, this, call); }});
+}
+
+void Routes::serve(std::string_view pattern, std::function<void(const Call&)> handler) {
+  table_.add(
+      "GET", pattern,
+      {.need = Need::nothing, .query = Query::left_to_handler, .handle = std::move(handler)});
 }
 
 std::vector<Routes::Route> Routes::all() const {
@@ -215,6 +227,10 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
   if (is_known && is_audited(match->handler->need)) {
     reply.audit(audited_act(caller.name(), request));
   }
+  if (!refused && match->handler->query == Query::none) {
+    const Result<void> none = net::take_query(request.target, {});
+    if (!none) refused = http_error(none.error());
+  }
   return refused;
 }
 
@@ -240,7 +256,7 @@ void Routes::schedule(const Call& call) {
       [](const HttpReply& reply, const TaskSnapshot& view) {
         reply.send({.status = view.was_there ? 200 : 201,
                     .body = json::render_accepted(view),
-                    .headers = {{"location", "/v1/tasks/" + to_string(view.task.id)}}});
+                    .headers = {{"location", location_of(view.task.id)}}});
       },
       std::move(queue));
 }

@@ -90,10 +90,20 @@ class Routes {
     HttpReply reply;
     Caller caller;
   };
+  /// Whose business the query of a target is: where it is nobody's, there may be none.
+  enum class Query : std::uint8_t { none, left_to_handler };
   struct Endpoint {
     Need need;  // of the queue in the path; elsewhere the handler checks each task's queue
+    Query query;
     std::function<void(const Call&)> handle;
   };
+  using Handler = void (Routes::*)(const Call&);
+  void add(std::string_view method, std::string_view pattern, Need need, Handler handler);
+  void add_with_query(std::string_view method, std::string_view pattern, Need need,
+                      Handler handler);
+  /// Answers GET to whoever asks.
+  void serve(std::string_view pattern, std::function<void(const Call&)> handler);
+
   using QueueVerb = Result<QueueStep> (Engine::*)(const std::string&, std::size_t, QueueCursor);
   /// A verb over a whole queue that is under way.
   struct Sweep {

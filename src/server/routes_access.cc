@@ -2,7 +2,6 @@
 // its path is checked by the handler, task by task, once the task's queue is known.
 #include <utility>
 
-#include "protocol/json/problem.h"
 #include "server/browser_guard.h"
 #include "server/routes.h"
 #include "server/routes_run.h"
@@ -11,12 +10,6 @@ namespace detent::server {
 namespace {
 
 constexpr std::string_view kQueuePath = "/v1/queues/{queue}";
-
-net::HttpResponse refused(const Error& error) {
-  return {.status = json::http_status(error.code),
-          .content_type = std::string(json::kProblemContentType),
-          .body = json::render_problem(error)};
-}
 
 net::HttpResponse token_needed() {
   net::HttpResponse response = http_problem(401, "a token is needed: Authorization: Bearer dt_...");
@@ -50,14 +43,14 @@ std::optional<net::HttpResponse> Routes::refusal(const net::HttpRequest& request
   const bool is_allowed =
       is_of_one_queue ? caller.may(need, match.parameters.front()) : caller.may_somewhere(need);
   if (is_allowed) return std::nullopt;
-  return refused(forbidden(need, is_of_one_queue ? match.parameters.front() : ""));
+  return http_error(forbidden(need, is_of_one_queue ? match.parameters.front() : ""));
 }
 
 std::optional<net::HttpResponse> Routes::refusal_of(const LeaseWait& wait) const {
   const std::optional<Caller> known = options_.access->identify(wait.authorization);
   if (!known) return token_needed();
   const Result<void> allowed = known->require(Need::consume, wait.queue);
-  if (!allowed) return refused(allowed.error());
+  if (!allowed) return http_error(allowed.error());
   return std::nullopt;
 }
 

@@ -23,12 +23,6 @@ namespace {
 /// Tasks changed by one step.
 constexpr std::size_t kStepTasks = 1'000;
 
-/// A verb over a whole queue must not do more than was meant: what it does not know is refused.
-Result<void> refuse_options(const net::HttpRequest& request) {
-  TRY(json::parse_nothing(request.body));
-  return take_query(request.target, {});
-}
-
 /// Which queues are listed.
 struct QueueFilter {
   std::uint64_t limit = 0;  // so many, those with most tasks
@@ -138,7 +132,7 @@ void Routes::resume_queue(const Call& call) { set_paused(call, {.paused = false}
 
 /// Unlike any other change of settings this makes no queue: a misspelt name is told.
 void Routes::set_paused(const Call& call, const json::QueuePatch& patch) {
-  if (const auto plain = refuse_options(call.request); !plain) {
+  if (const auto plain = json::parse_nothing(call.request.body); !plain) {
     return call.reply.send_error(plain.error());
   }
   const auto set = [name = call.parameters.front(), patch](Engine& engine) -> Result<QueueView> {
@@ -152,7 +146,7 @@ void Routes::purge_queue(const Call& call) { sweep(call, &Engine::purge); }
 void Routes::redrive_queue(const Call& call) { sweep(call, &Engine::redrive); }
 
 void Routes::sweep(const Call& call, QueueVerb verb) {
-  if (const auto plain = refuse_options(call.request); !plain) {
+  if (const auto plain = json::parse_nothing(call.request.body); !plain) {
     return call.reply.send_error(plain.error());
   }
   step({.reply = call.reply, .verb = verb, .queue = call.parameters.front()});

@@ -31,6 +31,9 @@ Result<void> permit(FarTasks& far, const Caller& caller, Need need, TaskId id);
 /// Answers with all of a task.
 void answer_task(const HttpReply& reply, const TaskSnapshot& view);
 
+/// Where a task that was made is.
+inline std::string location_of(TaskId id) { return "/v1/tasks/" + to_string(id); }
+
 /// Where a task leaves a rule open, its queue's setting holds.
 inline void show_rules_in_force(TaskRules& rules, const QueueSettings& settings) {
   if (!rules.max_attempts) rules.max_attempts = settings.max_attempts;

@@ -132,8 +132,10 @@ void Routes::trigger_schedule(const Call& call) {
   run(
       call.reply,
       [name = call.parameters.front()](Engine& engine) { return engine.trigger_schedule(name); },
-      [](const HttpReply& reply, const TaskSnapshot& task) {
-        reply.send_json(201, json::render_accepted(task));
+      [](const HttpReply& reply, const TaskSnapshot& view) {
+        reply.send({.status = 201,
+                    .body = json::render_accepted(view),
+                    .headers = {{"location", location_of(view.task.id)}}});
       });
 }
 

@@ -79,6 +79,7 @@ TEST_F(RoutesSchedulesTest, TriggerMakesATaskNow) {
   const auto tasks = lease("q");
   ASSERT_EQ(tasks.size(), 1u);
   EXPECT_EQ(json::parse_accepted(answer.body).value().id, tasks[0].id);
+  EXPECT_EQ(answer.header("location"), "/v1/tasks/" + to_string(tasks[0].id));
   expect_problem(post("/v1/schedules/none/trigger", ""), 404, {"none"});
 }
 

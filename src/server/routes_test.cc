@@ -227,6 +227,29 @@ TEST_F(RoutesTest, WrongMethodsPathsAndIdsAreToldApart) {
   }
 }
 
+// "lease?max=5" would hand out one task, and nobody would know why.
+TEST_F(RoutesTest, AQueryWhereThereIsNoneIsRefused) {
+  const std::string id = schedule(R"({"queue":"q"})");
+  const struct {
+    const char* method;
+    std::string target;
+  } kCases[] = {{"POST", "/v1/queues/q/lease?max=5"},
+                {"POST", "/v1/tasks?max=5"},
+                {"GET", "/v1/tasks/" + id + "?max=5"},
+                {"DELETE", "/v1/tasks/" + id + "?max=5"},
+                {"POST", "/v1/leases/complete?max=5"},
+                {"POST", "/v1/queues/q/purge?max=5"},
+                {"GET", "/v1/wheel?max=5"},
+                {"DELETE", "/v1/schedules/s?max=5"}};
+  for (const auto& [method, target] : kCases) {
+    expect_problem(send(method, target), 400, {R"("field":"max")"});
+  }
+  EXPECT_EQ(send("GET", "/v1/tasks/" + id + "?").status, 200);
+  for (const char* target : {"/healthz?x=1", "/readyz?x=1", "/metrics?x=1", "/openapi.json?x=1"}) {
+    EXPECT_EQ(send("GET", target).status, 200) << target << " is asked by programs of others";
+  }
+}
+
 TEST_F(RoutesTest, BadLeasesAreRefused) {
   for (const char* body : {R"({"max":0})", R"({"max":1001})", R"({"wait":"61s"})",
                            R"({"visibility_timeout":"0s"})", R"({"wat":1})", "[1]", "nonsense"}) {
