@@ -364,6 +364,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<void> check_bytes(const Queue& queue, std::size_t more) const;
   QueueStats stats_of(const Queue& queue) const;
   QueueStats stats_of_all() const;
+  Result<bool> is_here(TaskId id);
   Result<bool> is_marked(TaskId id);
   Result<bool> put_back(const Task& task);
 

@@ -1,7 +1,9 @@
 // Tasks that another system keeps while they are far, and the marks that tell which copy counts.
 //
 // A mark is a key of no queue: the id as its name, for ever; unmarked, it has expired and is
-// trimmed with the other keys.
+// trimmed with the other keys. One that can't be read may have said either. It counts as a mark
+// while the task is here, and as none when it is not: so the copy there is kept if it may be the
+// only one, though then a task may come back that has ended here.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -41,24 +43,38 @@ void Engine::unmark(std::span<const TaskId> ids) {
 Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
   if (stopped_by()) return *stopped_by();
   std::vector<TaskId> ids;
-  for (std::string after;;) {
-    ASSIGN_OR_RETURN(const std::vector<KeyRecord> records,
-                     store_.read_keys(kNoQueue, after, kPageMarks));
-    for (const KeyRecord& record : records) {
-      if (record.expires_at) continue;
-      ids.push_back(record.id);
-      if (ids.size() == limit) return ids;
+  std::optional<std::string> after = "";
+  while (after && ids.size() < limit) {
+    ASSIGN_OR_RETURN(KeyPage page, store_.read_keys(kNoQueue, *after, kPageMarks));
+    for (const KeyRecord& record : page.records) {
+      if (!record.expires_at) ids.push_back(record.id);
     }
-    if (records.size() < kPageMarks) return ids;
-    after = records.back().key;
+    for (const std::string& name : page.damaged) {
+      const std::optional<TaskId> id = parse_task_id(name);
+      if (!id) continue;  // a lease's
+      ASSIGN_OR_RETURN(const bool is_here, this->is_here(*id));
+      if (is_here) ids.push_back(*id);
+    }
+    after = std::move(page.read_to);
   }
+  ids.resize(std::min(ids.size(), limit));
+  return ids;
 }
 
 Result<bool> Engine::is_marked(TaskId id) {
   // What expires at all has expired: the wall clock may have been stepped back since.
-  ASSIGN_OR_RETURN(const std::optional<KeyRecord> record,
-                   records_.keys().find(kNoQueue, to_string(id), kNeverDue));
-  return record.has_value();
+  const Result<std::optional<KeyRecord>> record =
+      records_.keys().find(kNoQueue, to_string(id), kNeverDue);
+  if (!record && record.error().code == ErrorCode::data_loss) return is_here(id);
+  if (!record) return record.error();
+  return record->has_value();
+}
+
+Result<bool> Engine::is_here(TaskId id) {
+  if (tasks_.find_loaded(id) != nullptr) return true;
+  const Result<std::optional<StoredTask>> stored = records_.find(id);
+  if (!stored && stored.error().code != ErrorCode::data_loss) return stored.error();
+  return !stored || stored->has_value();
 }
 
 Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
@@ -112,9 +128,8 @@ Result<bool> Engine::put_back(const Task& task) {
 
 Result<bool> Engine::is_here_or_marked(TaskId id) {
   if (stopped_by()) return *stopped_by();
-  if (tasks_.find_loaded(id) != nullptr) return true;
-  ASSIGN_OR_RETURN(const std::optional<StoredTask> stored, records_.find(id));
-  if (stored) return true;
+  ASSIGN_OR_RETURN(const bool is_here, this->is_here(id));
+  if (is_here) return true;
   return is_marked(id);
 }
 

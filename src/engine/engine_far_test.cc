@@ -138,7 +138,7 @@ TEST_F(EngineFar, MarksAreListedPageByPageAndSurviveACrash) {
   mark(ids[0]);
   advance(2s);  // trims the others
   advance(2s);
-  EXPECT_EQ(memory_store_->read_keys(kNoQueue, "", 9'999).value().size(), 2'051u);
+  EXPECT_EQ(memory_store_->read_keys(kNoQueue, "", 9'999).value().records.size(), 2'051u);
   EXPECT_TRUE(engine_->is_here_or_marked(ids[0]).value());
 }
 
@@ -150,6 +150,33 @@ TEST_F(EngineFar, AMarkThatIsTakenBackStaysSoWhenTheWallClockIsSteppedBack) {
   settle();
   EXPECT_FALSE(engine_->is_here_or_marked(id).value());
   EXPECT_TRUE(engine_->marked(9).value().empty());
+}
+
+// Whether it was a mark, or one that was taken back, nobody can tell.
+TEST_F(EngineFar, ADamagedMarkHidesNoOtherAndCountsWhileItsTaskIsHere) {
+  const TaskId here = schedule("q", 2h);
+  const TaskId sound = schedule("q", 3h);
+  const TaskId gone = schedule("q", 4h);
+  const Task copy = stored(gone);
+  const std::vector<TaskId> ids{here, sound, gone};
+  engine_->mark(ids);
+  ASSERT_TRUE(engine_->cancel(gone));
+  settle();
+  for (const TaskId id : {here, gone}) disk_->flip_key_bit(kNoQueue, to_string(id), 20);
+  crash_and_open();
+  std::vector<TaskId> marked = engine_->marked(9).value();
+  std::ranges::sort(marked);
+  EXPECT_EQ(marked, (std::vector{here, sound}));
+  EXPECT_EQ(engine_->marked(1).value().size(), 1u);
+  unmark(here);
+  EXPECT_EQ(engine_->marked(9).value(), std::vector{sound});
+  EXPECT_TRUE(engine_->is_here_or_marked(here).value());
+  EXPECT_FALSE(engine_->is_here_or_marked(gone).value());
+  EXPECT_EQ(put_back(copy), 1u) << "it may be the only copy";
+  EXPECT_EQ(stored(gone), copy);
+  engine_->check_invariants();
+  unmark(gone);
+  EXPECT_EQ(engine_->marked(9).value(), std::vector{sound});
 }
 
 TEST_F(EngineFar, OneThatCannotBePutBackDoesNotKeepTheOthersAway) {

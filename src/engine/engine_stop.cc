@@ -115,18 +115,22 @@ Result<void> Engine::take_up_leases() {
 Result<void> Engine::take_up_leases(KeyRecord& note) {
   ASSIGN_OR_RETURN(const auto before, store_.find_key(kNoQueue, kTakenUp));
   const std::uint64_t first_epoch = before ? before->content : 0;
-  for (std::string after(kLease);;) {
-    ASSIGN_OR_RETURN(const std::vector<KeyRecord> records,
-                     store_.read_keys(kNoQueue, after, kPageLeases));
-    for (const KeyRecord& record : records) {
-      if (!record.key.starts_with(kLease)) return ok();
+  for (std::optional<std::string> after(kLease); after && after->starts_with(kLease);) {
+    ASSIGN_OR_RETURN(KeyPage page, store_.read_keys(kNoQueue, *after, kPageLeases));
+    for (const KeyRecord& record : page.records) {
+      if (!record.key.starts_with(kLease)) break;
       note.expires_at = std::max(note.expires_at, record.expires_at);
       const auto kept = KeptLease::parse(std::string_view(record.key).substr(kLease.size()));
       if (kept && kept->kept_by >= first_epoch) TRY(take_up(*kept, record));
     }
-    if (records.size() < kPageLeases) return ok();
-    after = records.back().key;
+    for (const std::string& name : page.damaged) {
+      if (!name.starts_with(kLease)) break;
+      const auto kept = KeptLease::parse(std::string_view(name).substr(kLease.size()));
+      if (kept && kept->kept_by >= first_epoch) ++news_.counters().quarantined;
+    }
+    after = std::move(page.read_to);
   }
+  return ok();
 }
 
 /// A task that is not there, or not due by the wall clock of now, is left as it is. So is one whose

@@ -150,7 +150,9 @@ TEST_F(EngineStop, WhoHasTakenUpLeasesSaysSoUntilTheyAreTrimmed) {
   clock_.step_wall(-5min);  // of another node, which is behind
   crash_and_open();
   advance(2min);
-  const auto kept = [this] { return memory_store_->read_keys(kNoQueue, "lease", 9).value(); };
+  const auto kept = [this] {
+    return memory_store_->read_keys(kNoQueue, "lease", 9).value().records;
+  };
   ASSERT_EQ(kept().size(), 2u);
   EXPECT_EQ(engine_->stats().all.leased, 1u);
   crash_and_open();
@@ -163,10 +165,35 @@ TEST_F(EngineStop, AKeptLeaseThatIsDamagedIsNoReasonNotToStart) {
   const TaskId id = schedule("q", 0ms);
   const LeasedTask before = lease_one("q");
   ASSERT_TRUE(engine_->close());
-  disk_->flip_key_bit(kNoQueue, store_->read_keys(kNoQueue, "lease", 1).value().at(0).key, 20);
+  disk_->flip_key_bit(kNoQueue, store_->read_keys(kNoQueue, "lease", 1).value().records.at(0).key,
+                      20);
   crash_and_open();
   EXPECT_EQ(complete(before.lease), LeaseOutcome::conflict);
   EXPECT_EQ(lease_one("q").task.id, id);
+  EXPECT_EQ(engine_->stats().counters.quarantined, 1u);
+}
+
+TEST_F(EngineStop, AKeptLeaseThatIsDamagedHidesNoOther) {
+  schedule_many("q", 1'500);
+  std::vector<LeasedTask> tasks = lease("q", 1'000);
+  for (LeasedTask& task : lease("q", 500)) tasks.push_back(std::move(task));
+  ASSERT_TRUE(engine_->close());
+  const std::vector<KeyRecord> kept = store_->read_keys(kNoQueue, "lease", 9'999).value().records;
+  ASSERT_EQ(kept.size(), 1'500u);
+  std::set<std::uint64_t> damaged;  // in the first page, at its end, and in the second
+  for (const std::size_t at : {7u, 999u, 1'200u}) {
+    disk_->flip_key_bit(kNoQueue, kept[at].key, 20);
+    damaged.insert(kept[at].id.value);
+  }
+  crash_and_open();
+  settle();
+  for (const LeasedTask& task : tasks) {
+    const bool is_void = damaged.contains(task.task.id.value);
+    ASSERT_EQ(engine_->complete(task.lease), is_void ? LeaseOutcome::conflict : LeaseOutcome::done);
+  }
+  settle();
+  EXPECT_EQ(engine_->stats().all.ready, 3u);
+  EXPECT_EQ(engine_->stats().counters.quarantined, 3u);
 }
 
 TEST_F(EngineStop, ALeaseRunsOutAcrossAStopAsItDoesElsewhere) {
@@ -261,7 +288,9 @@ TEST_F(EngineStop, WhatWasWrittenIsTrimmedAndNoMark) {
   lease_one("q");
   stop_and_open();
   EXPECT_TRUE(engine_->marked(9).value().empty());
-  const auto kept = [this] { return memory_store_->read_keys(kNoQueue, "lease ", 9).value(); };
+  const auto kept = [this] {
+    return memory_store_->read_keys(kNoQueue, "lease ", 9).value().records;
+  };
   EXPECT_EQ(kept().size(), 2u) << "and that it was taken up";
   advance(1h);
   EXPECT_TRUE(kept().empty());
@@ -274,7 +303,8 @@ TEST_F(EngineStop, ALongNameOfAWorkerIsCut) {
           .value()
           .at(0);
   stop_and_open();
-  const std::vector<KeyRecord> kept = memory_store_->read_keys(kNoQueue, "lease ", 1).value();
+  const std::vector<KeyRecord> kept =
+      memory_store_->read_keys(kNoQueue, "lease ", 1).value().records;
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(kept[0].key.size(), kMaxKeyBytes);
   EXPECT_EQ(complete(task.lease), LeaseOutcome::done);

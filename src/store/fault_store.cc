@@ -79,8 +79,8 @@ Result<std::vector<KeyRecord>> FaultStore::find_keys(std::uint32_t queue,
   return faulty_read([&] { return store_.find_keys(queue, keys); });
 }
 
-Result<std::vector<KeyRecord>> FaultStore::read_keys(std::uint32_t queue, std::string_view after,
-                                                     std::size_t limit) {
+Result<KeyPage> FaultStore::read_keys(std::uint32_t queue, std::string_view after,
+                                      std::size_t limit) {
   return faulty_read([&] { return store_.read_keys(queue, after, limit); });
 }
 

@@ -37,8 +37,8 @@ class ForwardingStore : public Store {
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override {
     return store_.find_key(queue, key);
   }
-  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
-                                           std::size_t limit) override {
+  Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
+                            std::size_t limit) override {
     return store_.read_keys(queue, after, limit);
   }
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {

@@ -205,17 +205,15 @@ Result<std::optional<KeyRecord>> MemoryStore::find_key(std::uint32_t queue, std:
   return std::optional<KeyRecord>(std::move(record));
 }
 
-Result<std::vector<KeyRecord>> MemoryStore::read_keys(std::uint32_t queue, std::string_view after,
-                                                      std::size_t limit) {
+Result<KeyPage> MemoryStore::read_keys(std::uint32_t queue, std::string_view after,
+                                       std::size_t limit) {
   DETENT_CHECK(limit > 0);
-  std::vector<KeyRecord> records;
+  KeyPage page;
   for (auto at = disk_.keys_.upper_bound({queue, std::string(after)});
-       at != disk_.keys_.end() && at->first.first == queue && records.size() < limit; ++at) {
-    ASSIGN_OR_RETURN(KeyRecord record,
-                     parse_key_value(key_key(queue, at->first.second), at->second));
-    records.push_back(std::move(record));
+       at != disk_.keys_.end() && at->first.first == queue && !page.read_to; ++at) {
+    add_key_to_page(page, limit, key_key(queue, at->first.second), at->second);
   }
-  return records;
+  return page;
 }
 
 /// Whether the key still says that it expires then. One that can't be read is of no more use.

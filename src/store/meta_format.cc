@@ -1,8 +1,10 @@
 #include "store/meta_format.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/bytes.h"
+#include "detent/check.h"
 #include "store/record_fields.h"
 #include "store/record_format.h"
 
@@ -149,6 +151,11 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   return record;
 }
 
+/// The key in a key_key().
+std::string name_in(std::string_view key) {
+  return std::string(key.substr(std::min<std::size_t>(4, key.size())));
+}
+
 Result<KeyRecord> read_key(std::string_view key, std::string_view value) {
   KeyRecord record;
   ByteReader name(key);
@@ -235,8 +242,18 @@ std::string key_value(std::string_view key, const KeyRecord& record) {
 Result<KeyRecord> parse_key_value(std::string_view key, std::string_view value) {
   Result<KeyRecord> record = read_key(key, value);
   if (record) return record;
-  const std::string_view name = key.size() < 4 ? key : key.substr(4);
-  return with_context("read key \"" + std::string(name) + "\"", std::move(record).error());
+  return with_context("read key \"" + name_in(key) + "\"", std::move(record).error());
+}
+
+void add_key_to_page(KeyPage& page, std::size_t limit, std::string_view key,
+                     std::string_view value) {
+  DETENT_CHECK(!page.read_to);
+  if (Result<KeyRecord> record = parse_key_value(key, value)) {
+    page.records.push_back(*std::move(record));
+  } else {
+    page.damaged.push_back(name_in(key));
+  }
+  if (page.records.size() + page.damaged.size() == limit) page.read_to = name_in(key);
 }
 
 }  // namespace detent

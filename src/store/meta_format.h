@@ -33,5 +33,8 @@ std::string key_key(std::uint32_t queue, std::string_view key);
 /// `key` is a key_key().
 std::string key_value(std::string_view key, const KeyRecord& record);
 Result<KeyRecord> parse_key_value(std::string_view key, std::string_view value);
+/// Adds it to a page of at most `limit` keys. Requires: the page is not full.
+void add_key_to_page(KeyPage& page, std::size_t limit, std::string_view key,
+                     std::string_view value);
 
 }  // namespace detent

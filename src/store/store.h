@@ -163,6 +163,14 @@ struct TaskPage {
   bool more = false;              // the page was full: there may be more, after the last of `tasks`
 };
 
+/// Part of a queue's keys. One whose record could not be read is told by its name, so that it hides
+/// no other.
+struct KeyPage {
+  std::vector<KeyRecord> records;      // in byte order of the keys
+  std::vector<std::string> damaged;    // likewise
+  std::optional<std::string> read_to;  // the page was full: there may be more, after this key
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -201,10 +209,9 @@ class Store {
   /// is left out.
   virtual Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
                                                    std::span<const std::string> keys);
-  /// The records of a queue's keys after `after`, in byte order, at most `limit` > 0. Errors:
-  /// data_loss when one is damaged.
-  virtual Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
-                                                   std::size_t limit) = 0;
+  /// A queue's keys after `after`, in byte order, at most `limit` > 0, also counting damaged ones.
+  virtual Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
+                                    std::size_t limit) = 0;
   /// Removes keys that expired at or before `now`, the oldest first, at most `limit`; answers how
   /// many. One that was put again with another expiry is not among them. Buffered; a write in the
   /// sense of the contract.

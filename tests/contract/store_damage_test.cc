@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "store/store.h"
@@ -127,6 +129,27 @@ TYPED_TEST(StoreDamage, DamagedRecordCanBeReplacedOrRemoved) {
     EXPECT_EQ(page.damaged, std::vector<Place>{});
     EXPECT_EQ(page.tasks.size(), 5u);
   }
+}
+
+TYPED_TEST(StoreDamage, ADamagedKeyHidesNoOther) {
+  WriteBatch batch;
+  for (std::uint64_t n = 1; n <= 4; ++n) {
+    batch.keys.push_back({.queue = 1, .key = "k" + std::to_string(n), .id = id_of(n)});
+  }
+  this->write(batch);
+  this->damage_key(1, "k2", 20);
+  const std::vector<KeyRecord>& keys = batch.keys;
+  const KeyPage page = this->store_->read_keys(1, "", 2).value();
+  EXPECT_EQ(page.records, std::vector<KeyRecord>{keys[0]});
+  EXPECT_EQ(page.damaged, std::vector<std::string>{"k2"});
+  EXPECT_EQ(page.read_to, "k2");
+  const KeyPage rest = this->store_->read_keys(1, "k2", 9).value();
+  EXPECT_EQ(rest.records, (std::vector<KeyRecord>{keys[2], keys[3]}));
+  EXPECT_EQ(rest.damaged, std::vector<std::string>{});
+  EXPECT_EQ(rest.read_to, std::nullopt);
+  EXPECT_EQ(error_code_of(this->store_->find_key(1, "k2")), ErrorCode::data_loss);
+  const std::vector<std::string> asked{"k1", "k2"};
+  EXPECT_EQ(this->store_->find_keys(1, asked).value(), std::vector<KeyRecord>{keys[0]});
 }
 
 }  // namespace

@@ -88,6 +88,12 @@ class StoreFixture : public testing::Test {
     medium_.flip_schedule_bit(name, bit);
     reopen();
   }
+  /// The same with the record of a queue's key.
+  void damage_key(std::uint32_t queue, const std::string& key, std::size_t bit) {
+    close();
+    medium_.flip_key_bit(queue, key, bit);
+    reopen();
+  }
 
   void write(const WriteBatch& batch, Durability durability = Durability::synced) {
     const Result<void> written = store_->write(batch, durability);

@@ -34,9 +34,9 @@ class StoreKeys : public StoreFixture<Medium> {
   }
   std::vector<std::string> names_after(std::uint32_t queue, std::string_view after,
                                        std::size_t limit) {
-    const auto records = this->store_->read_keys(queue, after, limit).value();
+    const KeyPage page = this->store_->read_keys(queue, after, limit).value();
     std::vector<std::string> names;
-    for (const KeyRecord& record : records) {
+    for (const KeyRecord& record : page.records) {
       EXPECT_EQ(record.queue, queue);
       names.push_back(record.key);
     }
@@ -171,7 +171,7 @@ TYPED_TEST(StoreKeys, KeysOfAQueueAreReadInByteOrderAfterAKey) {
     EXPECT_EQ(this->names_after(queue, "ab", 1), (std::vector<std::string>{"b"}));
     EXPECT_EQ(this->names_after(queue, "aa", 1), (std::vector<std::string>{"ab"})) << "not there";
     EXPECT_EQ(this->names_after(queue, "\xFF", 9), std::vector<std::string>{});
-    EXPECT_EQ(this->store_->read_keys(queue, "a", 1).value().at(0).expires_at, at_ms(5));
+    EXPECT_EQ(this->store_->read_keys(queue, "a", 1).value().records.at(0).expires_at, at_ms(5));
   }
   EXPECT_EQ(this->names_after(3, "", 9), std::vector<std::string>{});
 }

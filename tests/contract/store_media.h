@@ -52,6 +52,10 @@ class PostgresMedium {
   void flip_schedule_bit(const std::string& name, std::size_t bit) {
     flip("schedule set value", "value", bit, "name = '" + name + "'");
   }
+  void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
+    flip("task_key set value", "value", bit,
+         "name = int4send(" + std::to_string(queue) + ") || '" + key + "'::bytea");
+  }
 
  private:
   void flip(const std::string& set, const std::string& column, std::size_t bit,
@@ -117,6 +121,9 @@ class MemoryMedium {
   void flip_schedule_bit(const std::string& name, std::size_t bit) {
     disk_.flip_schedule_bit(name, bit);
   }
+  void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
+    disk_.flip_key_bit(queue, key, bit);
+  }
 
  private:
   MemoryDisk disk_;
@@ -131,6 +138,9 @@ class RocksDbMedium {
   void flip_bit(Place place, std::size_t bit) { flip_stored_bit(path(), place, bit); }
   void flip_schedule_bit(const std::string& name, std::size_t bit) {
     flip_stored_schedule_bit(path(), name, bit);
+  }
+  void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
+    flip_stored_key_bit(path(), {.queue = queue, .key = key}, bit);
   }
 
  protected:

@@ -152,8 +152,8 @@ class ConnectedStore final : public Store {
                                            std::span<const std::string> keys) override {
     return look([&] { return store_.find_keys(queue, keys); });
   }
-  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
-                                           std::size_t limit) override {
+  Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
+                            std::size_t limit) override {
     return look([&] { return store_.read_keys(queue, after, limit); });
   }
   Result<std::vector<ScheduleRecord>> schedules() override {

@@ -211,9 +211,8 @@ Result<std::vector<KeyRecord>> OpenPostgresStore::find_keys(std::uint32_t queue,
   return records;
 }
 
-Result<std::vector<KeyRecord>> OpenPostgresStore::read_keys(std::uint32_t queue,
-                                                            std::string_view after,
-                                                            std::size_t limit) {
+Result<KeyPage> OpenPostgresStore::read_keys(std::uint32_t queue, std::string_view after,
+                                             std::size_t limit) {
   DETENT_CHECK(limit > 0);
   Statement statement;
   const std::string is_in = in_shard(statement, fence_);
@@ -223,12 +222,11 @@ Result<std::vector<KeyRecord>> OpenPostgresStore::read_keys(std::uint32_t queue,
                     statement.add_bigint(static_cast<std::int64_t>(
                         std::min<std::size_t>(limit, std::numeric_limits<int>::max()))));
   ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read keys"));
-  std::vector<KeyRecord> records;
+  KeyPage page;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(rows.bytes(row, 0), rows.bytes(row, 1)));
-    records.push_back(std::move(record));
+    add_key_to_page(page, limit, rows.bytes(row, 0), rows.bytes(row, 1));
   }
-  return records;
+  return page;
 }
 
 Result<std::size_t> OpenPostgresStore::trim_keys(WallTime now, std::size_t limit) {

@@ -37,8 +37,8 @@ class OpenPostgresStore final : public Store {
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
   Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
                                            std::span<const std::string> keys) override;
-  Result<std::vector<KeyRecord>> read_keys(std::uint32_t queue, std::string_view after,
-                                           std::size_t limit) override;
+  Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
+                            std::size_t limit) override;
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
   Result<std::vector<ScheduleRecord>> schedules() override;
   Result<std::vector<QueueRecord>> queues() override;

@@ -256,7 +256,7 @@ TEST_F(PostgresShards, ShardsDoNotSeeEachOther) {
   EXPECT_EQ(two->due_counts().value().size(), 0u);
   EXPECT_EQ(two->queues().value().size(), 0u);
   EXPECT_FALSE(two->find_key(1, "k").value());
-  EXPECT_EQ(two->read_keys(1, "", 10).value().size(), 0u);
+  EXPECT_EQ(two->read_keys(1, "", 10).value().records.size(), 0u);
   EXPECT_EQ(two->trim_keys(at_ms(10), 10).value(), 0u);
   EXPECT_EQ(two->last_id(), TaskId{});
   ASSERT_TRUE(two->write(batch, Durability::synced));

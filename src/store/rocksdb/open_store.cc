@@ -387,8 +387,8 @@ Result<std::vector<KeyRecord>> OpenStore::find_keys(std::uint32_t queue,
   return keys_.find_all(queue, keys);
 }
 
-Result<std::vector<KeyRecord>> OpenStore::read_keys(std::uint32_t queue, std::string_view after,
-                                                    std::size_t limit) {
+Result<KeyPage> OpenStore::read_keys(std::uint32_t queue, std::string_view after,
+                                     std::size_t limit) {
   return keys_.read(queue, after, limit);
 }
 

@@ -121,6 +121,14 @@ void flip_stored_schedule_bit(const std::string& folder, const std::string& name
   db.put("meta", schedule_key(name), value);
 }
 
+void flip_stored_key_bit(const std::string& folder, const KeyName& key, std::size_t bit) {
+  RawDb db(folder);
+  const std::string name = key_key(key.queue, key.key);
+  std::string value = db.get("keys", name);
+  flip(value, bit / 8 % value.size(), bit % 8);
+  db.put("keys", name, value);
+}
+
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit) {
   RawDb db(folder);
   std::string value = db.get("accepted", id_key(id));

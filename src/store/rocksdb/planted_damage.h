@@ -10,11 +10,18 @@
 
 namespace detent {
 
+struct KeyName {
+  std::uint32_t queue = 0;  // its number
+  std::string key;
+};
+
 /// Flips one bit (modulo the length) of the record at `place`, accepted or settled, under RocksDB's
 /// own checksums: as a fault in memory or a bug would.
 void flip_stored_bit(const std::string& folder, const Place& place, std::size_t bit);
 /// The same of a schedule's record.
 void flip_stored_schedule_bit(const std::string& folder, const std::string& name, std::size_t bit);
+/// The same of the record of a queue's key.
+void flip_stored_key_bit(const std::string& folder, const KeyName& key, std::size_t bit);
 /// The same among the bytes that say where an accepted record lies.
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit);
 /// Removes the settled record at `place` and leaves the index entry of its id.

@@ -53,22 +53,19 @@ Result<std::vector<KeyRecord>> TaskKeys::find_all(std::uint32_t queue,
   return found;
 }
 
-Result<std::vector<KeyRecord>> TaskKeys::read(std::uint32_t queue, std::string_view after,
-                                              std::size_t limit) {
+Result<KeyPage> TaskKeys::read(std::uint32_t queue, std::string_view after, std::size_t limit) {
   const std::string lower = key_key(queue, after);
   const std::string end = key_key(queue + 1, "");
   const rocksdb::Slice upper = slice(end);
   rocksdb::ReadOptions options;
   options.iterate_upper_bound = &upper;
   const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, db_.keys()));
-  std::vector<KeyRecord> records;
-  for (it->Seek(lower); it->Valid() && records.size() < limit; it->Next()) {
-    if (view(it->key()) == lower) continue;
-    ASSIGN_OR_RETURN(KeyRecord record, parse_key_value(view(it->key()), view(it->value())));
-    records.push_back(std::move(record));
+  KeyPage page;
+  for (it->Seek(lower); it->Valid() && !page.read_to; it->Next()) {
+    if (view(it->key()) != lower) add_key_to_page(page, limit, view(it->key()), view(it->value()));
   }
   if (!it->status().ok()) return to_error("read keys", it->status());
-  return records;
+  return page;
 }
 
 void TaskKeys::put(const KeyRecord& record) {

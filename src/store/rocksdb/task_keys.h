@@ -28,8 +28,7 @@ class TaskKeys {
   /// As Store::find_keys.
   Result<std::vector<KeyRecord>> find_all(std::uint32_t queue, std::span<const std::string> keys);
   /// As Store::read_keys.
-  Result<std::vector<KeyRecord>> read(std::uint32_t queue, std::string_view after,
-                                      std::size_t limit);
+  Result<KeyPage> read(std::uint32_t queue, std::string_view after, std::size_t limit);
   /// A key is put: where trimming begins gets before its expiry.
   void put(const KeyRecord& record);
   /// Stages the removal of keys that expired at or before `now`, the oldest first, at most `limit`.
