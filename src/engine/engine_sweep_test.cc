@@ -141,6 +141,40 @@ TEST_F(EngineSweep, ADamagedRecordDoesNotStopAPurge) {
   EXPECT_EQ(stats_of("q").scheduled, 1u);
 }
 
+// Setting one aside is a sync of its own.
+TEST_F(EngineSweep, AStepSetsABoundedNumberOfDamagedRecordsAside) {
+  for (int i = 0; i < 40; ++i) bury_one("q");
+  const TaskPage page = engine_->tasks_after(TaskId{}, 100).value();
+  for (const StoredTask& stored : page.tasks) disk_->flip_bit(stored.place, 100);
+  bury_one("q");
+  std::uint64_t before = 0;
+  std::size_t count = 0;
+  for (std::optional<QueueCursor> from = QueueCursor{}; from;) {
+    const QueueStep step = engine_->redrive("q", 10, *from).value();
+    count += step.count;
+    from = step.next;
+    settle();
+    const std::uint64_t quarantined = engine_->stats().counters.quarantined;
+    EXPECT_LE(quarantined - before, 16u);
+    before = quarantined;
+  }
+  EXPECT_EQ(count, 1u);
+  EXPECT_EQ(before, 40u);
+  EXPECT_EQ(stats_of("q"), (QueueStats{.queue = "q", .ready = 1, .oldest_ready_age = 0ms}));
+}
+
+TEST_F(EngineSweep, WithItsLastTaskTheBytesOfADamagedOneLeaveItsQueueToo) {
+  ASSERT_TRUE(engine_->set_queue("q", {.max_bytes = 20}));
+  bury_one("q");
+  bury_one("q");
+  const TaskId first = engine_->first_dead("q").value().task.id;
+  disk_->flip_bit(store_->find(first).value().value().place, 100);
+  EXPECT_EQ(purge_all("q", 10).count, 1u);
+  EXPECT_EQ(view("q").bytes, 0u);
+  crash_and_open();
+  EXPECT_EQ(view("q").bytes, 0u);
+}
+
 TEST_F(EngineSweep, ADamagedDeadTaskIsSetAsideSoThatItsQueueCanGo) {
   const auto damage_one = [this] {
     bury_one("q");

@@ -64,6 +64,9 @@ void QueueBook::forget_if_unused(Queue& queue) {
 void QueueBook::take_changes(WriteBatch& batch) {
   for (Queue* const queue : std::exchange(changed_, {})) {
     queue->is_changed = false;
+    QueueRecord& record = queue->record;
+    // Of a record that could not be read it is not known how many bytes went with it.
+    if (record.waiting == 0 && record.dead == 0) record.bytes = 0;
     note_counts(*queue);
     batch.queues.push_back(queue->record);
   }
