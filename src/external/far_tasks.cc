@@ -12,6 +12,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Batches of which the other system can keep nothing, looked at before it waits for the interval:
+/// these tasks stay, and are read again each time round.
+constexpr int kMostVainBatches = 10;
+
 Error refused(std::string message, std::string field) {
   return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
 }
@@ -81,7 +85,9 @@ Result<bool> FarTasks::hand_over(WallTime now) {
   ASSIGN_OR_RETURN(std::vector<Task> tasks, local_.far_tasks(now + options_.far, options_.batch));
   const bool is_full = tasks.size() >= options_.batch;
   std::erase_if(tasks, [this](const Task& task) { return !external_.keeps(task); });
-  if (tasks.empty()) return false;
+  vain_batches_ = tasks.empty() && is_full ? vain_batches_ + 1 : 0;
+  if (vain_batches_ == kMostVainBatches) vain_batches_ = 0;
+  if (tasks.empty()) return vain_batches_ > 0;
   TRY(local_.mark(tasks));
   TRY(external_.put(tasks));
   ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks));

@@ -35,7 +35,8 @@ class LocalTasks {
  public:
   virtual ~LocalTasks() = default;
 
-  /// Tasks that wait and are due after `after`, at most `limit`, in any order.
+  /// Tasks that wait and are due after `after`, at most `limit`, in any order: others than in the
+  /// call before when that found `limit` of them, until all have been met.
   virtual Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) = 0;
   /// Marks these ids; those that are marked stay so.
   virtual Result<void> mark(std::span<const Task> tasks) = 0;
@@ -116,6 +117,7 @@ class FarTasks {
   const FarTasksOptions options_;
   Rng rng_;
   FarTasksStats stats_;
+  int vain_batches_ = 0;  // in a row
 };
 
 }  // namespace detent

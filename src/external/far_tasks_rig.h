@@ -50,8 +50,9 @@ class FakeExternal final : public ExternalScheduler {
   std::map<TaskId, Entry> entries;
   std::vector<Error> damaged_next;  // what the next take() tells
   std::optional<TaskId> not_kept;   // this task it cannot keep
+  bool keeps_none = false;
 
-  bool keeps(const Task& task) const override { return task.id != not_kept; }
+  bool keeps(const Task& task) const override { return !keeps_none && task.id != not_kept; }
   Result<void> put(std::span<const Task> tasks) override {
     const std::vector<Task> copies(tasks.begin(), tasks.end());
     return call<Result<void>>([this, copies] {
@@ -120,12 +121,14 @@ class FakeLocal final : public LocalTasks {
   std::map<TaskId, Task> tasks;
   std::set<TaskId> marks;
 
+  /// Goes on behind those of the last call, and begins anew when fewer than `limit` were left.
   Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) override {
     return call_with(next_fault(), [&]() -> Result<std::vector<Task>> {
       std::vector<Task> far;
-      for (const auto& [id, task] : tasks) {
-        if (task.due_at > after && far.size() < limit) far.push_back(task);
+      for (auto at = tasks.upper_bound(looked_to_); at != tasks.end(); ++at) {
+        if (at->second.due_at > after && far.size() < limit) far.push_back(at->second);
       }
+      looked_to_ = far.size() < limit ? TaskId{} : far.back().id;
       return far;
     });
   }
@@ -175,6 +178,9 @@ class FakeLocal final : public LocalTasks {
     return call_with(next_fault(),
                      [&]() -> Result<bool> { return tasks.contains(id) || marks.contains(id); });
   }
+
+ private:
+  TaskId looked_to_;
 };
 
 inline Task example_task(std::uint64_t id, WallTime due_at) {

@@ -77,6 +77,29 @@ TEST_F(FarTasksTest, ATaskThatTheOtherSystemCannotKeepStaysAndHoldsNothingUp) {
   EXPECT_EQ(far_.stats().errors, 0U);
 }
 
+TEST_F(FarTasksTest, AfterAFullBatchOfSuchTasksItGoesOnAtOnce) {
+  options_.batch = 1;
+  FarTasks far_tasks(local_, external_, clock_, options_, 1);
+  external_.not_kept = add_here(1, 21min).id;
+  const Task far = add_here(2, 21min);
+  EXPECT_EQ(far_tasks.step(), clock_.now());
+  EXPECT_TRUE(is_here(far));
+  EXPECT_EQ(far_tasks.step(), clock_.now());
+  EXPECT_TRUE(is_there(far));
+  EXPECT_EQ(far_tasks.step(), clock_.now() + 1min) << "all have been looked at";
+}
+
+TEST_F(FarTasksTest, OfManySuchTasksItLooksAtTenBatchesAtOnce) {
+  options_.batch = 1;
+  FarTasks far_tasks(local_, external_, clock_, options_, 1);
+  external_.keeps_none = true;
+  for (std::uint64_t id = 1; id <= 100; ++id) add_here(id, 21min);
+  for (int round = 0; round < 2; ++round) {
+    for (int batch = 1; batch < 10; ++batch) ASSERT_EQ(far_tasks.step(), clock_.now());
+    EXPECT_EQ(far_tasks.step(), clock_.now() + 1min);
+  }
+}
+
 TEST_F(FarTasksTest, TasksDueWithinNearAreHandedBackAsTheyWere) {
   const Task near = add_there(1, 10min);
   const Task far = add_there(2, 10min + 1ms);
