@@ -22,6 +22,9 @@ constexpr WallTime kDueEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 /
 /// other half of all, 10^13 for each shard.
 constexpr TaskId kEndOfForeignIds{TaskId::kEnd / 2};
 
+/// The same of attempts, whose count must never pass its end.
+constexpr std::uint32_t kMostAttempts = std::uint32_t{1} << 31;
+
 Error invalid(std::string_view field, std::string message) {
   return {ErrorCode::invalid_argument, std::move(message), std::string(field)};
 }
@@ -138,7 +141,8 @@ Result<void> validate(const Task& task) {
   if (task.created_at < WallTime{} || task.created_at >= kDueEnd) {
     return invalid("created_at", "a task was made between 1970 and the year 9999");
   }
-  if (task.attempts > kMaxAttempts) return invalid("attempts", "no task has so many attempts");
+  // More than kMaxAttempts: a beanstalk job whose reservations run out is ready again for ever.
+  if (task.attempts > kMostAttempts) return invalid("attempts", "no task has so many attempts");
   if (task.history.size() > kMaxHistory) {
     return invalid("history", "a task remembers at most 10 attempts");
   }
