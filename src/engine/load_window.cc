@@ -26,6 +26,10 @@ constexpr std::size_t kShrinkPart = 4;
 /// Places looked at in the slab, to find where to cut a queue, and at a time to give tasks back.
 constexpr std::uint32_t kCutSamples = 4'096;
 constexpr std::uint32_t kSweepSlots = 1'024;
+/// Places looked at there to find the queue that has most in memory: who has an eighth of it is met
+/// for certain, as good as.
+constexpr std::uint32_t kLargestSamples = 256;
+constexpr std::uint32_t kAllSlots = ~std::uint32_t{0};
 constexpr TaskId kLastId{~std::uint64_t{0}};
 
 /// Just before `place`: no task lies between.
@@ -201,12 +205,25 @@ std::size_t LoadWindow::good_part() const noexcept {
   return std::max<std::size_t>(1, max_loaded_ / kMemoryParts);
 }
 
-/// The queue that has most in memory of what is counted; none when there is no queue. O(queues).
-Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) const {
-  Queue* largest = nullptr;
-  for (const auto& [name, queue] : parts_.queues) {
-    if (largest == nullptr || (*queue.*count)() > (*largest.*count)()) largest = queue.get();
+/// Visits about `most` of the tasks in memory, or all when there are no more slots. Cost: a wait
+/// for memory each, however many queues there are.
+template <class Visit>
+void LoadWindow::sample_tasks(std::uint32_t most, Visit visit) {
+  // Odd, so that queues that take turns are met alike.
+  const std::uint32_t step = (parts_.tasks.slot_limit() / most) | 1u;
+  // Never twice at the same places: those of the last sample may have gone to the disk.
+  for (std::uint32_t at = samples_++ % step; at < parts_.tasks.slot_limit(); at += step) {
+    if (LoadedTask* const task = parts_.tasks.at(at)) visit(*task);
   }
+}
+
+/// The queue that has most in memory of what is counted, as far as a sample can tell: it meets all
+/// who have a good part. None when the memory is empty.
+Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) {
+  Queue* largest = nullptr;
+  sample_tasks(kLargestSamples, [&](const LoadedTask& task) {
+    if (largest == nullptr || (*task.queue.*count)() > (*largest.*count)()) largest = task.queue;
+  });
   return largest;
 }
 
@@ -256,15 +273,11 @@ bool LoadWindow::cut_largest() {
   Queue* const largest = largest_queue(&Queue::scheduled);
   if (largest == nullptr || largest->scheduled() < good_part()) return false;
   std::vector<Place> sample;
-  // Odd, so that queues that take turns are met alike; all of them if the sample met none.
-  for (std::uint32_t step = (parts_.tasks.slot_limit() / kCutSamples) | 1u; sample.empty();
-       step = 1) {
-    for (std::uint32_t at = 0; at < parts_.tasks.slot_limit(); at += step) {
-      const LoadedTask* const task = parts_.tasks.at(at);
-      if (task == nullptr || task->state != TaskState::scheduled) continue;
-      if (task->queue == largest) sample.push_back(task->place);
-    }
-  }
+  const auto take = [&](const LoadedTask& task) {
+    if (task.queue == largest && task.state == TaskState::scheduled) sample.push_back(task.place);
+  };
+  sample_tasks(kCutSamples, take);
+  if (sample.empty()) sample_tasks(kAllSlots, take);
   const auto first_out =
       sample.end() - static_cast<std::ptrdiff_t>((sample.size() + kShrinkPart - 1) / kShrinkPart);
   std::ranges::nth_element(sample, first_out);
@@ -361,15 +374,17 @@ void LoadWindow::move_to_lane(Queue& queue, const Place& from, const Task& task)
   parts_.turns.want_serving(queue);
 }
 
-/// The order with most ready tasks, of all queues, gives up its least urgent ones.
+/// The order with most ready tasks, as far as a sample can tell, gives up its least urgent ones.
+/// Requires: there are ready tasks in memory.
 Result<void> LoadWindow::spill_ready() {
   ReadyTasks* largest = nullptr;
-  for (const auto& [name, queue] : parts_.queues) {
-    for (ReadyTasks* const ready : {&queue->ready, &queue->webhooks}) {
-      if (largest == nullptr || ready->in_memory.size() > largest->in_memory.size())
-        largest = ready;
-    }
-  }
+  const auto compare = [&largest](const LoadedTask& task) {
+    if (task.state != TaskState::ready) return;
+    ReadyTasks& ready = task.ready_tasks();
+    if (largest == nullptr || ready.in_memory.size() > largest->in_memory.size()) largest = &ready;
+  };
+  sample_tasks(kLargestSamples, compare);
+  if (largest == nullptr) sample_tasks(kAllSlots, compare);
   TRY(spill(*largest, std::min(kMoveTasks, parts_.tasks.ready() - ready_room())));
   return parts_.records.write_moved();
 }

@@ -112,7 +112,9 @@ class LoadWindow {
 
   // Queues that are cut.
   std::size_t good_part() const noexcept;
-  Queue* largest_queue(std::size_t (Queue::*count)() const noexcept) const;
+  template <class Visit>
+  void sample_tasks(std::uint32_t most, Visit visit);
+  Queue* largest_queue(std::size_t (Queue::*count)() const noexcept);
   void cut(Queue& queue, const Place& place);
   void drop_cuts();
   bool make_room();
@@ -136,6 +138,7 @@ class LoadWindow {
   Place loaded_to_ = begin_of(Lane::due);
   bool more_stored_ = true;      // a page was cut short, or the window has shrunk
   bool is_out_of_room_ = false;  // the last page was not loaded to its end
+  std::uint32_t samples_ = 0;    // that sample_tasks() has taken
   Tick next_shrink_ = 0;         // not before: the last attempt was in vain
   std::vector<Queue*> cut_queues_;
   std::uint32_t sweep_at_ = 0;  // a slot of the tasks: make_room() goes on there
