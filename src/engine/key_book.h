@@ -2,7 +2,12 @@
 //
 // A key is given to a task when it is scheduled and stands for it while the task lives and a while
 // after, so that a client that repeats a request gets the first task again (idempotency). Expired
-// records stay until the store trims them, and count for nothing here. Thread-compatible.
+// records stay until the store trims them, and count for nothing here.
+//
+// A record that can't be read may stand for any task: who schedules with its key, or asks for the
+// key's task, gets data_loss, and no task is made. That lasts until the task that has the key ends,
+// which writes the record anew, or, when it has ended, until the record is trimmed. Only when that
+// task is damaged too, and so never ends, it lasts for good. Thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -11,10 +11,11 @@
 // log. If one does, something that was acknowledged is damaged, and nothing may be replayed in
 // part.
 //
-// A log is reserved in pieces (log_guard.h) and may end in zeros: that is where it ends, as if they
-// were not there. So it is with every log, for a crash may come before an older one is closed. Were
-// they where writes had been, RocksDB would miss them by its manifest, which has how long a log was
-// that is no longer written.
+// A log is reserved in pieces (log_guard.h), so it may end in zeros; it counts as if they were not
+// there. That holds for every log, not only the last: a crash may come before an older one is
+// closed, which cuts its zeros off. If instead an older log has zeros where writes were, it is not
+// found here but by RocksDB: its manifest has the length of each log that was closed, and it
+// refuses one that ends before.
 //
 // What cannot be told apart: damage that hits nothing but the last writes, up to where the mark is
 // missing, looks like torn ones.
