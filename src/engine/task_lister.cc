@@ -105,6 +105,16 @@ TaskList TaskLister::pick(const TaskFilter& filter, Place after, Stretch stretch
   return list;
 }
 
+/// Calls `look` with the queue that the filter names, or with all if any has what is counted: of
+/// very many queues each look is a wait for memory.
+template <class Look>
+void TaskLister::look_at_queues(const TaskFilter& filter, std::uint64_t QueueCounts::*count,
+                                Look look) const {
+  if (filter.queue) return look(*parts_.queues.find(*filter.queue));
+  if (parts_.queues.counts().*count == 0) return;
+  for (const auto& [name, queue] : parts_.queues) look(*queue);
+}
+
 /// The lane of one queue, the next that has dead tasks.
 Result<TaskLister::Stretch> TaskLister::list_dead(const TaskFilter& filter, Place after) {
   const Queue* next = nullptr;
@@ -113,12 +123,7 @@ Result<TaskLister::Stretch> TaskLister::list_dead(const TaskFilter& filter, Plac
     if (record.dead == 0 || record.number < after.queue) return;
     if (next == nullptr || record.number < next->record.number) next = &queue;
   };
-  // Of very many queues each look is a wait for memory, so it is one for what the filter names.
-  if (filter.queue) {
-    look_at(*parts_.queues.find(*filter.queue));
-  } else if (parts_.queues.counts().dead > 0) {
-    for (const auto& [name, queue] : parts_.queues) look_at(*queue);
-  }
+  look_at_queues(filter, &QueueCounts::dead, look_at);
   if (next == nullptr) return Stretch{.tasks = {}, .until = begin_of(Lane::due)};
   const std::uint32_t number = next->record.number;
   const Place end = end_of(Lane::dead, number);
@@ -169,11 +174,7 @@ Result<std::vector<Place>> TaskLister::ready_runs(const TaskFilter& filter) {
       if (ready->in_lane > 0) lanes.push_back(ready->lane);
     }
   };
-  if (filter.queue) {
-    look_at(*parts_.queues.find(*filter.queue));
-  } else if (parts_.queues.counts().in_lanes > 0) {
-    for (const auto& [name, queue] : parts_.queues) look_at(*queue);
-  }
+  look_at_queues(filter, &QueueCounts::in_lanes, look_at);
   std::vector<Place> runs;
   for (const std::uint32_t lane : lanes) {
     const Place end = end_of(Lane::ready, lane);

@@ -55,6 +55,8 @@ class TaskLister {
   Result<Stretch> list_ended(Place after);
   Result<Stretch> list_by_key(const TaskFilter& filter);
   Result<std::vector<Place>> ready_runs(const TaskFilter& filter);
+  template <class Look>
+  void look_at_queues(const TaskFilter& filter, std::uint64_t QueueCounts::*count, Look look) const;
   TaskList pick(const TaskFilter& filter, Place after, Stretch stretch, std::size_t limit) const;
 
   const Parts parts_;
