@@ -79,9 +79,9 @@ class LoadedTasks {
   void set_aside(LoadedTask& task);
   /// The same of one that a page has met, be it in memory or not; nothing if it is staged: what
   /// becomes of it was decided without reading it. `queue` is whose lane it lies in; null for the
-  /// due order, which can't tell, so that the counts of its queue stay one too high. Nor can a place
-  /// tell the bytes of the payload and the bin of the forecast: those stay counted (the bytes until
-  /// the queue has no task at all).
+  /// due order, which can't tell, so that the counts of its queue stay one too high. Nor can a
+  /// place tell the bytes of the payload and the bin of the forecast: those stay counted (the bytes
+  /// until the queue has no task at all).
   void set_aside(Place place, Queue* queue);
 
   // Time.
