@@ -184,9 +184,9 @@ void add_all(CLI::App& app, Parsed& parsed) {
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found.");
 }
 
-/// "cron: which command? next, explain"
+/// "which command? next, explain"
 std::string missing_command(const CommandEntry& known) {
-  std::string text = known.name + ": which command?";
+  std::string text = "which command?";
   const char* separator = " ";
   for (const CommandEntry& command : known.commands) {
     text += separator + command.name;
@@ -205,7 +205,8 @@ std::string hint_about(const CLI::App& app, const CLI::ParseError& error) {
   if (unknown.empty()) {
     const bool is_missing =
         error.get_name() == "RequiredError" && chosen->get_require_subcommand_min() > 0;
-    return is_missing ? missing_command(known) : "";
+    if (!is_missing) return "";
+    return (chosen == &app ? "" : known.name + ": ") + missing_command(known);
   }
   const std::string word = unknown.front().substr(0, unknown.front().find('='));
   std::vector<std::string> words;
