@@ -94,10 +94,17 @@ class UniqueFunction<R(Args...)> {
     return *std::launder(reinterpret_cast<Target**>(storage));
   }
 
+  template <class Returned>
+  static constexpr bool kIsCoroutine = requires {
+    typename Returned::promise_type;
+  };
+
   // std::invoke_r of C++23: where R is void, what the callable returns is dropped.
   template <class Target>
   static R invoke(Target& target, Args&&... args) {
     if constexpr (std::is_void_v<R>) {
+      static_assert(!kIsCoroutine<std::invoke_result_t<Target&, Args...>>,
+                    "a coroutine that is only called never runs: spawn() it in a lambda");
       static_cast<void>(std::invoke(target, std::forward<Args>(args)...));
     } else {
       return std::invoke(target, std::forward<Args>(args)...);
