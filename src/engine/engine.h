@@ -332,6 +332,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   void keep(std::uint64_t number, const Lease& lease);
   Result<void> take_up_leases();
   Result<void> take_up_leases(KeyRecord& note);
+  template <class Visit>
+  Result<void> visit_kept_leases(Visit visit);
   Result<void> take_up(const KeptLease& kept, const KeyRecord& record);
 
   // Steps of the verbs.

@@ -213,8 +213,8 @@ Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor fro
     if (records_.is_staged(damaged.id)) continue;
     if (set_aside++ == kStepDamaged) return QueueStep{.next = from};
     tasks_.set_aside(damaged, damaged.lane == Lane::due ? nullptr : &queue);
+    if (stopped_by()) return *stopped_by();
   }
-  if (stopped_by()) return *stopped_by();
   QueueStep step;
   // The page shows what this turn has changed as it was before, or not at all: that goes first.
   for (const TaskId id : records_.staged().tasks_of(queue.record.queue)) {

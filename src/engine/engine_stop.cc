@@ -113,21 +113,37 @@ Result<void> Engine::take_up_leases() {
 
 /// Those that are not void. Tells `note` when the last of all that are there expires, if any is.
 Result<void> Engine::take_up_leases(KeyRecord& note) {
-  ASSIGN_OR_RETURN(const auto before, store_.find_key(kNoQueue, kTakenUp));
-  const std::uint64_t first_epoch = before ? before->content : 0;
+  const Result<std::optional<KeyRecord>> before = store_.find_key(kNoQueue, kTakenUp);
+  if (!before && before.error().code != ErrorCode::data_loss) return before.error();
+  // Whoever writes leases out has taken up, or found void, those of the epochs before.
+  std::uint64_t newest = 0;
+  TRY(visit_kept_leases([&](const KeptLease& kept, const KeyRecord* record) -> Result<void> {
+    newest = std::max(newest, kept.kept_by);
+    note.expires_at = std::max(note.expires_at, record ? record->expires_at : time_.wall_now());
+    return ok();
+  }));
+  // Where the note can't be read, they may have been taken up.
+  if (!before || (*before && newest < (*before)->content)) return ok();
+  return visit_kept_leases([&](const KeptLease& kept, const KeyRecord* record) -> Result<void> {
+    if (kept.kept_by != newest) return ok();
+    if (record != nullptr) return take_up(kept, *record);
+    ++news_.counters().quarantined;
+    return ok();
+  });
+}
+
+/// Calls `visit` with each that is there and its record; null: that is damaged.
+template <class Visit>
+Result<void> Engine::visit_kept_leases(Visit visit) {
+  const auto visit_name = [&visit](std::string_view name, const KeyRecord* record) -> Result<void> {
+    if (!name.starts_with(kLease)) return ok();
+    const auto kept = KeptLease::parse(name.substr(kLease.size()));
+    return kept ? visit(*kept, record) : ok();
+  };
   for (std::optional<std::string> after(kLease); after && after->starts_with(kLease);) {
     ASSIGN_OR_RETURN(KeyPage page, store_.read_keys(kNoQueue, *after, kPageLeases));
-    for (const KeyRecord& record : page.records) {
-      if (!record.key.starts_with(kLease)) break;
-      note.expires_at = std::max(note.expires_at, record.expires_at);
-      const auto kept = KeptLease::parse(std::string_view(record.key).substr(kLease.size()));
-      if (kept && kept->kept_by >= first_epoch) TRY(take_up(*kept, record));
-    }
-    for (const std::string& name : page.damaged) {
-      if (!name.starts_with(kLease)) break;
-      const auto kept = KeptLease::parse(std::string_view(name).substr(kLease.size()));
-      if (kept && kept->kept_by >= first_epoch) ++news_.counters().quarantined;
-    }
+    for (const KeyRecord& record : page.records) TRY(visit_name(record.key, &record));
+    for (const std::string& name : page.damaged) TRY(visit_name(name, nullptr));
     after = std::move(page.read_to);
   }
   return ok();

@@ -227,6 +227,23 @@ TEST_F(EngineStop, ALeaseThatRanOutWhileStoppedIsVoidAsAfterACrash) {
   engine_->check_invariants();
 }
 
+// A version that left no note of what it took up may have left those of several epochs.
+TEST_F(EngineStop, OnlyWhatTheLastHasWrittenOutIsTakenUp) {
+  schedule("q", 0ms);
+  crash_and_open();
+  const LeasedTask task = lease_one("q");
+  ASSERT_TRUE(engine_->close());
+  KeyRecord old = memory_store_->read_keys(kNoQueue, "lease ", 1).value().records.at(0);
+  old.key = "lease " + std::to_string(task.lease.epoch - 1) + " " +
+            to_string(LeaseToken{.epoch = task.lease.epoch - 1, .number = 77}) + " 0 w";
+  WriteBatch batch;
+  batch.keys.push_back(old);
+  ASSERT_TRUE(memory_store_->write(batch, Durability::synced));
+  crash_and_open();
+  settle();
+  EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
+}
+
 TEST_F(EngineStop, NewTokensAreNoneOfThoseTakenUp) {
   for (int i = 0; i < 6; ++i) schedule("q", 0ms);
   const std::vector<LeasedTask> before = lease("q", 3);

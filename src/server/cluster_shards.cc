@@ -179,7 +179,7 @@ bool ClusterShards::is_closed(ShardNumber shard) {
 void ClusterShards::drop(ShardNumber shard) {
   const MutexLock lock(mutex_);
   const auto it = shards_.find(shard);
-  if (!it->second->is_closed()) {
+  if (!it->second->is_opening() && !it->second->is_closed()) {
     log_warning("a shard was lost; its open leases are void",
                 {{"shard", shard}, {"epoch", it->second->lease().epoch}});
   }

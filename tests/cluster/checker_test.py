@@ -196,7 +196,8 @@ class Losses(unittest.TestCase):
 
     LOGS = ["""1970-01-01T00:00:00.010Z info serving a shard shard=0 epoch=1
 1970-01-01T00:00:00.150Z error the store of a shard failed; it is given up shard=0 epoch=1 cause="x"
-1970-01-01T00:00:00.151Z info a shard is closed shard=0 epoch=1
+1970-01-01T00:00:00.151Z warning a shard was lost; its open leases are void shard=0 epoch=1
+1970-01-01T00:00:00.152Z info a shard is closed shard=0 epoch=1
 1970-01-01T00:00:00.300Z warning a shard was lost; its open leases are void shard=5 epoch=7
 1970-01-01T00:00:00.4""", "1970-01-01T00:00:00.149Z info serving a shard shard=0 epoch=2\n"]
 
@@ -230,7 +231,7 @@ class Losses(unittest.TestCase):
         self.assertRegex(told()[0], "lost for nothing: shard 0 at epoch 1, with 100% .* cause=.x.")
         self.assertEqual(told(Fault("postgres", 100, 145)), [])
         self.assertEqual(told(Fault("postgres", 100, 145, shards=frozenset([0]))), [])
-        self.assertEqual(len(told(Fault("postgres", 100, 139), Fault("kill", 151, 160),
+        self.assertEqual(len(told(Fault("postgres", 100, 138), Fault("kill", 151, 160),
                                   Fault("pause", 100, 145, shards=frozenset([1])))), 1)
         shares.of = [(100, 128, 0.1), (128, 140, 0.4), (140, 160, 0.6)]
         self.assertEqual(told(), [])

@@ -29,20 +29,20 @@ class Loss:
 
 
 def losses(logs):
-    """Of the texts of the nodes' logs."""
+    """Of the texts of the nodes' logs; each once, as it was told first."""
     lines = []
     for log in logs:
         for match in filter(None, map(LINE.match, log.splitlines())):
             time = datetime.datetime.fromisoformat(match[1].replace("Z", "+00:00"))
             lines.append((time.timestamp() * 1_000, match[2], int(match[3]), int(match[4]),
                           match[5] or ""))
-    found = []
-    for at, what, shard, epoch, cause in lines:
-        if what in (FAILED, LOST):
+    found = {}
+    for at, what, shard, epoch, cause in sorted(lines):
+        if what in (FAILED, LOST) and (shard, epoch) not in found:
             later = [time for time, _, other, higher, _ in lines
                      if other == shard and higher > epoch]
-            found.append(Loss(shard, epoch, min([at, *later]), at, what + cause))
-    return found
+            found[shard, epoch] = Loss(shard, epoch, min([at, *later]), at, what + cause)
+    return list(found.values())
 
 
 def as_faults(found):
@@ -83,7 +83,8 @@ def without_cause(found, faults, shares, lease_ms):
     told = []
     for loss in found:
         is_of_fault = any(loss.shard in fault.shards and
-                          fault.start <= loss.at <= fault.end + lease_ms for fault in faults)
+                          fault.start <= loss.at and loss.began <= fault.end + lease_ms
+                          for fault in faults)
         share = shares.lowest(loss.began - 2 * lease_ms, loss.at)
         if not is_of_fault and share >= STARVED:
             told.append(f"lost for nothing: shard {loss.shard} at epoch {loss.epoch}, with "
