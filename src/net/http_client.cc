@@ -239,7 +239,7 @@ class Client final : public HttpClient {
       error_code failed;
       socket_.shutdown(tcp::socket::shutdown_send, failed);
       if (failed) socket_.close(failed);  // it was being connected
-      interrupted_until_ = clock_.now() + kInterruptedPatience;
+      interrupted_until_ = std::min(interrupted_until_, clock_.now() + kInterruptedPatience);
     });
   }
 
@@ -298,8 +298,7 @@ class Client final : public HttpClient {
     const bool in_time = run_until(deadline);
     if (!round.is_complete() || !round.keeps_alive()) close();
     if (round.is_complete()) return {.answers = round.take_answers()};
-    if (!in_time && is_interrupted_) return {.answers = interrupted()};
-    if (!in_time || !round.error()) return {.answers = timed_out()};
+    if (!in_time || !round.error()) return {.answers = given_up()};
     return {.answers = with_context(authority_.text, *round.error()),
             .is_unseen = !round.saw_any_byte()};
   }
@@ -313,7 +312,7 @@ class Client final : public HttpClient {
     ec = asio::error::would_block;
     asio::async_connect(socket_, endpoints,
                         [&ec](error_code result, const tcp::endpoint&) { ec = result; });
-    if (!run_until(deadline)) return timed_out();
+    if (!run_until(deadline)) return given_up();
     if (ec) return cannot_connect(ec);
     socket_.set_option(tcp::no_delay(true), ec);
     return authority_.is_tls ? begin_tls(deadline) : ok();
@@ -330,7 +329,7 @@ class Client final : public HttpClient {
     if (ec) return cannot_connect(ec);
     ec = asio::error::would_block;
     stream_->async_handshake(ssl::stream_base::client, [&ec](error_code result) { ec = result; });
-    if (!run_until(deadline)) return timed_out();
+    if (!run_until(deadline)) return given_up();
     if (!ec) return ok();
     close();
     return cannot_connect(ec);
@@ -366,7 +365,8 @@ class Client final : public HttpClient {
     socket_.close(ignored);
   }
 
-  Error timed_out() const {
+  Error given_up() const {
+    if (is_interrupted_) return interrupted();
     return Error{ErrorCode::unavailable,
                  authority_.text + ": no answer within " + std::to_string(timeout_.count()) + " ms",
                  ""};
