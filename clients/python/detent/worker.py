@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import threading
+from datetime import timedelta
 from types import FrameType
 from typing import Any, Callable, Deque, Dict, List, Optional
 
@@ -28,9 +29,21 @@ _log = logging.getLogger("detent")
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # between leases that fail
 
 
+_MAX_DELAY = timedelta(seconds=4_294_967_295)
+
+
+def _within_limits(delay: Optional[Duration]) -> Optional[Duration]:
+    """A server refuses others, and the task would wait for its lease to run out."""
+    if isinstance(delay, timedelta):
+        return min(max(delay, timedelta(0)), _MAX_DELAY)
+    if isinstance(delay, (int, float)):
+        return min(max(delay, 0), _MAX_DELAY.total_seconds())
+    return delay
+
+
 class Retry(Exception):
     """Raised by a handler: the attempt failed with this error, and the task comes again after
-    `delay`, else after its backoff."""
+    `delay` (at once when that is negative; at most 136 years), else after its backoff."""
 
     def __init__(self, error: str = "", delay: Optional[Duration] = None) -> None:
         super().__init__(error)
@@ -259,7 +272,7 @@ class Worker:
         try:
             self._handler(task)
         except Retry as retry:
-            text, delay = str(retry), retry.delay
+            text, delay = str(retry), _within_limits(retry.delay)
         except Exception as raised:
             text = f"{type(raised).__name__}: {raised}"
         else:

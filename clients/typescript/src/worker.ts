@@ -13,8 +13,15 @@ import { type Duration, type LeasedTask, type LeaseStatus } from './values.js';
 const pauses = [100, 200, 500, 1_000, 2_000, 5_000]; // between leases that fail
 const lastPause = 5_000;
 
-/** Thrown by a handler: the attempt failed with this error, and the task comes again after `delay`,
- *  else after its backoff. */
+const maxDelay = 4_294_967_295_000; // milliseconds
+
+/** A server refuses others, and the task would wait for its lease to run out. */
+function withinLimits(delay: Duration | undefined): Duration | undefined {
+  return typeof delay === 'number' ? Math.min(Math.max(delay, 0), maxDelay) : delay;
+}
+
+/** Thrown by a handler: the attempt failed with this error, and the task comes again after `delay`
+ *  (at once when that is negative; at most 136 years), else after its backoff. */
 export class Retry extends Error {
   override name = 'Retry';
   constructor(error = '', readonly delay?: Duration) {
@@ -228,7 +235,7 @@ export class Worker {
     } catch (thrown) {
       const retry = thrown instanceof Retry ? thrown : undefined;
       const error = (retry ? retry.message : String(thrown)).replace(/\p{Surrogate}/gu, '?');
-      return () => this.client.fail([task.lease], { error, delay: retry?.delay });
+      return () => this.client.fail([task.lease], { error, delay: withinLimits(retry?.delay) });
     }
   }
 

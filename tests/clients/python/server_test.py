@@ -157,8 +157,11 @@ class Workers(WithServer):
         self.client.schedule("q", "good")
         bad = self.client.schedule("q", "bad", max_attempts=1)
         later = self.client.schedule("q", "later")
+        overdue = self.client.schedule("q", "overdue", max_attempts=1)
 
         def handle(task):
+            if task.payload == "overdue":
+                raise detent.Retry("late", delay=-5)
             if task.payload == "bad":
                 raise ValueError("no \ud800 route")
             if task.payload == "later":
@@ -169,6 +172,7 @@ class Workers(WithServer):
         self.assertEqual(self.client.get(bad.id).last_error, "ValueError: no ? route")
         self.until(lambda: self.client.get(later.id).attempts == 1)
         self.assertEqual(self.client.get(later.id).last_error, "busy")
+        self.until(lambda: self.client.get(overdue.id).last_error == "late")
         self.until(lambda: self.client.stats()["counters"]["completed"] == 1)
 
     def test_a_handler_longer_than_the_visibility_timeout_keeps_its_task(self):

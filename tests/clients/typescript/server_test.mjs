@@ -164,7 +164,9 @@ test('what a handler does is reported', async (t) => {
   await client.schedule({ queue: 'q', payload: 'good' });
   const bad = await client.schedule({ queue: 'q', payload: 'bad', maxAttempts: 1 });
   const later = await client.schedule({ queue: 'q', payload: 'later' });
+  const overdue = await client.schedule({ queue: 'q', payload: 'overdue', maxAttempts: 1 });
   const handle = ({ payload }) => {
+    if (payload === 'overdue') throw new detent.Retry('late', -5);
     if (payload === 'bad') throw new TypeError('no \ud800 route');
     if (payload === 'later') throw new detent.Retry('busy', '1h');
   };
@@ -173,6 +175,7 @@ test('what a handler does is reported', async (t) => {
   assert.equal((await client.get(bad.id)).lastError, 'TypeError: no ? route');
   await until(async () => (await client.get(later.id)).attempts === 1);
   assert.equal((await client.get(later.id)).lastError, 'busy');
+  await until(async () => (await client.get(overdue.id)).lastError === 'late');
   await until(async () => (await client.stats()).counters.completed === 1);
 });
 
