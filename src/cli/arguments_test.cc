@@ -55,6 +55,7 @@ TEST(Arguments, HelpMayStandBeforeTheCommand) {
   EXPECT_EQ(text_of({"help"}), text_of({"--help"}));
   EXPECT_EQ(text_of({"help", "put"}), text_of({"put", "--help"}));
   EXPECT_EQ(text_of({"help", "queue", "set"}), text_of({"queue", "set", "--help"}));
+  EXPECT_EQ(text_of({"help", "putt"}), text_of({"putt"}));
 }
 
 TEST(Arguments, ACommandThatIsMissingIsToldWithThoseThereAre) {
