@@ -47,8 +47,8 @@ struct DurableError {
     not_found,           // there is no such task (any more)
     conflict,            // it is in a state that forbids this: its handler runs, its key is taken
     too_large,           // over a limit that the message states
-    resource_exhausted,  // over a quota or out of space; later may succeed
-    unavailable,         // cannot now: stopped, the folder is in use, the disk failed; retry
+    resource_exhausted,  // over a quota; open(): out of space or threads. Later may succeed
+    unavailable,         // cannot now: stopped, the folder in use, the disk full or failed; retry
     data_loss,           // what was stored cannot be read back
     internal,            // a bug or an unexpected failure of the system
   };
