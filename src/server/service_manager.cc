@@ -1,6 +1,7 @@
 #include "server/service_manager.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@ int connected_to(std::string_view name) {
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
   const int opened = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (opened < 0) return -1;
+  const timeval patience{.tv_sec = 1, .tv_usec = 0};
+  (void)::setsockopt(opened, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   if (::connect(opened, reinterpret_cast<const sockaddr*>(&address), size) == 0) return opened;
   ::close(opened);
   return -1;
@@ -67,12 +70,13 @@ ServiceManager::~ServiceManager() {
 
 void ServiceManager::reloading(MonotonicTime now) const {
   const auto since_boot = std::chrono::duration_cast<microseconds>(now.time_since_epoch());
-  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(since_boot.count()));
+  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(since_boot.count()), IfFull::wait);
 }
 
-void ServiceManager::send(std::string_view state) const {
+void ServiceManager::send(std::string_view state, IfFull if_full) const {
   if (socket_ < 0) return;
-  (void)::send(socket_, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const int flags = MSG_NOSIGNAL | (if_full == IfFull::drop ? MSG_DONTWAIT : 0);
+  (void)::send(socket_, state.data(), state.size(), flags);
 }
 
 }  // namespace detent::server

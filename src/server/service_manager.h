@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +12,8 @@
 
 namespace detent::server {
 
-/// Thread-safe. Without a service manager every call does nothing. What cannot be sent is dropped:
-/// the manager's own time-outs deal with it.
+/// Thread-safe. Without a service manager every call does nothing. What cannot be sent is dropped,
+/// works() at once and all else after a second: the manager's own time-outs deal with it.
 class ServiceManager {
  public:
   /// Finds the manager by NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID. Logs a warning when the
@@ -22,17 +23,19 @@ class ServiceManager {
   ServiceManager(const ServiceManager&) = delete;
   ServiceManager& operator=(const ServiceManager&) = delete;
 
-  void ready() const { send("READY=1"); }
+  void ready() const { send("READY=1", IfFull::wait); }
   /// `now` is of CLOCK_MONOTONIC. To be followed by ready().
   void reloading(MonotonicTime now) const;
-  void stopping() const { send("STOPPING=1"); }
-  void works() const { send("WATCHDOG=1"); }
+  void stopping() const { send("STOPPING=1", IfFull::wait); }
+  void works() const { send("WATCHDOG=1", IfFull::drop); }
 
   /// The server is killed when it has not said works() for so long; none: nobody waits for it.
   std::optional<std::chrono::microseconds> watchdog() const noexcept { return watchdog_; }
 
  private:
-  void send(std::string_view state) const;
+  /// What is done while the manager has not read what it was told before.
+  enum class IfFull : std::uint8_t { drop, wait };
+  void send(std::string_view state, IfFull if_full) const;
 
   // Constant after construction.
   int socket_ = -1;  // connected to the manager's; -1: there is none

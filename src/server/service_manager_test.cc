@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "base/thread.h"
 #include "server/test_notify_socket.h"
 
 namespace detent::server {
@@ -41,6 +42,19 @@ TEST(ServiceManager, IsToldEachStateInADatagram) {
   manager.stopping();
   EXPECT_EQ(socket.next(), "STOPPING=1");
   EXPECT_TRUE(socket.is_silent());
+}
+
+// As of a server whose start takes long on a machine where the manager gets no processor.
+TEST(ServiceManager, LosesNoStateBehindManySignsOfLife) {
+  NotifySocket socket;
+  const Given given(socket.name());
+  const ServiceManager manager;
+  for (int i = 0; i < 1'000; ++i) manager.works();
+  Thread telling([&manager] { manager.ready(); });
+  std::optional<std::string> told = socket.next();
+  while (told == "WATCHDOG=1") told = socket.next();
+  EXPECT_EQ(told, "READY=1");
+  telling.join();
 }
 
 TEST(ServiceManager, IsFoundByAPathToo) {

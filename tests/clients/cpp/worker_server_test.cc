@@ -99,11 +99,13 @@ TEST_F(WorkerServerTest, AHandlerLongerThanTheVisibilityTimeoutKeepsItsTask) {
 TEST_F(WorkerServerTest, AStopHandsWhatIsNotBegunToAnotherAndLetsTheRestEnd) {
   std::vector<NewTask> tasks(10, NewTask{.queue = "q"});
   (void)client().schedule_many(tasks).value();
+  std::latch begun(2);
   std::latch go_on(1);
   Mutex mu;
   std::set<std::uint64_t> done;
   std::vector<std::uint32_t> attempts;
   const auto wait_and_do = [&](const WorkTask& task) -> WorkResult {
+    begun.count_down();
     go_on.wait();
     const MutexLock lock(mu);
     done.insert(task.task.id);
@@ -121,6 +123,7 @@ TEST_F(WorkerServerTest, AStopHandsWhatIsNotBegunToAnotherAndLetsTheRestEnd) {
   };
   Worker first(client(), "q", wait_and_do, {.concurrency = 2, .prefetch = 8, .wait = 1s});
   first.start();
+  begun.wait();
   until([&] { return queue().leased == 10; });
   Thread stopping([&] { first.stop(); });
   until([&] { return queue().ready == 8; });
