@@ -253,7 +253,8 @@ Invocation parse_arguments(int argc, const char* const* argv) {
     // `detent help put` as in other programs. It is no subcommand to CLI11, which would have to
     // know the commands behind it.
     words.erase(words.begin() + 1);
-    const bool is_known = words.size() == 1 || app.get_subcommand_no_throw(words[1]) != nullptr;
+    const auto is_named = [&words](const CLI::App* one) { return one->check_name(words[1]); };
+    const bool is_known = words.size() == 1 || !app.get_subcommands(is_named).empty();
     if (is_known) words.push_back("--help");  // else it is told that there is no such command
   }
   try {
