@@ -127,6 +127,17 @@ TEST(Cron, AsksFromTimesOfAnyPrecision) {
   EXPECT_EQ(daily.next(2, exact - 1ns), (std::vector<WallTime>{nine, nine + 24h}));
 }
 
+// The clock goes back from 00:01 on Sunday to 23:01 on Saturday: no time after 23:50 on the first
+// fits, but one after it on the second does.
+TEST(Cron, IsFoundBackwardsInAnHourThatComesAgainTheDayBefore) {
+  const auto hourly =
+      Cron::parse("43 * * * 4-6", "America/St_Johns", {.repeat = Repeat::both}).value();
+  for (const char* text :
+       {"2006-10-29T03:14:00Z", "2006-10-29T12:00:00Z", "2006-11-02T04:13:00Z"}) {
+    EXPECT_EQ(hourly.prev_before(at(text)), at("2006-10-29T03:13:00Z")) << text;
+  }
+}
+
 TEST(Cron, TimesAreThoseOfTheZone) {
   const Cron report = Cron::parse("0 9 1 * *", "Asia/Shanghai").value();
   EXPECT_EQ(shown(report.next(2, at("2024-01-20T00:00:00Z"))),

@@ -53,10 +53,13 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
     const OffsetSpan after = schedule.zone.span_at(span.end);
     const local_seconds begin = first_wanted(schedule, span, from);
     const auto match = next_match(schedule.fields, begin, until, cost);
-    if (!match) return std::nullopt;
+    const bool may_go_back = span.end - span.to_utc(begin) < kMostOffsetDifference;
+    if (!match && !may_go_back) return std::nullopt;
 
     std::optional<sys_seconds> found;
-    if (*match < end_wanted(schedule, span, after)) {
+    if (!match) {
+      // What follows the span may have local times before `begin` once more.
+    } else if (*match < end_wanted(schedule, span, after)) {
       found = span.to_utc(*match);
     } else if (schedule.gap == Gap::run_after && *match >= span.to_local(span.end) &&
                *match < after.to_local(span.end)) {
@@ -67,7 +70,7 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
     // No local time from `begin` to the match fits. When the span is long, all that follows it has
     // local times after `begin`, so up to shortly before the match there is nothing to look at.
     from = span.end;
-    if (span.end - span.to_utc(begin) >= kMostOffsetDifference) {
+    if (!may_go_back) {
       from = std::max(from, sys_seconds{match->time_since_epoch()} - kMostOffsetDifference);
     }
   }
