@@ -113,7 +113,7 @@ std::vector<Place> page_through(Store& store) {
     const Result<TaskPage> page = store.read(after, end_of(Lane::due), 1'000);
     DETENT_CHECK(page.has_value());
     DETENT_CHECK(page->damaged.empty());
-    more = page->more;
+    more = page->read_to.has_value();
     for (const StoredTask& stored : page->tasks) places.push_back(stored.place);
     if (!places.empty()) after = places.back();
   }

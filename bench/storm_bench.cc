@@ -1,15 +1,16 @@
 // storm_bench: what a million tasks due in one second in one queue do to another queue.
 //
-//     storm_bench [--tasks 1m]
+//     storm_bench [--tasks 1m] [--server build/release/detent]
 //
-// The engine on its thread and the RocksDB store, every commit synced, in this process. Queue
+// The engine on its thread and the RocksDB store, every commit synced, in this process; with
+// `--server` a process of its own, and workers that wait over HTTP, who are what users see. Queue
 // "storm" gets `--tasks` tasks whose due times are spread over one second, and nobody works for it.
 // Queue "calm" has a task due every millisecond and four workers that wait for them, lease and
 // complete. Measured is how late the tasks of "calm" are handed out: in the seconds before the
 // storm (while the first of them end, its tasks are still being loaded), in the second of the
 // storm, and in the ten seconds after, when the backlog moves to disk. The first run is without a
 // storm (unloaded), in a third one eight workers take the tasks of the storm, too. Milliseconds;
-// the goal is a p99 in the storm of at most twice the unloaded one.
+// the goal is a p99 in the storm of at most twice the unloaded one. TMPDIR says where the data is.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -22,6 +23,9 @@
 
 #include "base/mutex.h"
 #include "bench/arguments.h"
+#include "bench/server_socket.h"
+#include "bench/storm_plan.h"
+#include "bench/storm_server.h"
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
@@ -33,17 +37,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Lateness = std::chrono::duration<double, std::milli>;
 
-constexpr milliseconds kCalmFor{23'000};
-constexpr milliseconds kStormAfter{12'000};
 constexpr std::size_t kBatch = 5'000;
-
-/// When a task of "calm" was due, from the start, and how late it was handed out.
-struct Seen {
-  milliseconds due;
-  Lateness lateness;
-};
 
 class Storm {
  public:
@@ -54,17 +49,17 @@ class Storm {
         OpenEngine{.store = std::move(store), .engine = std::move(engine)}, clock_);
   }
 
-  std::vector<Seen> run(std::size_t storm_workers) {
+  std::vector<Seen> run(int storm_workers) {
     const auto now = std::chrono::ceil<milliseconds>(clock_.wall_now());
     const WallTime storm = now + kStormAfter;
     start_ = now;
-    if (tasks_ > 0) load("storm", tasks_, storm, seconds{1});
+    if (tasks_ > 0) load("storm", tasks_, storm, kStormFor);
     // Loading takes its time; what is measured begins when it is over.
     const WallTime calm = std::max(std::chrono::ceil<milliseconds>(clock_.wall_now()), now);
     load("calm", static_cast<std::size_t>((start_ + kCalmFor - calm).count()), calm,
          start_ + kCalmFor - calm);
-    for (int i = 0; i < 4; ++i) work("calm", 10);
-    for (std::size_t i = 0; i < storm_workers; ++i) work("storm", 1'000);
+    for (int i = 0; i < kCalmWorkers; ++i) work("calm", 10);
+    for (int i = 0; i < storm_workers; ++i) work("storm", 1'000);
     Doorbell never;
     clock_.wait(never, clock_.now() + (start_ + kCalmFor - clock_.wall_now()));
     (void)thread_->post([](Engine& engine) {
@@ -160,22 +155,25 @@ void print(const char* when, const std::vector<Seen>& seen, milliseconds from, m
 
 int run(const std::vector<std::string>& arguments) {
   std::uint32_t tasks = 1'000'000;
-  if (!read_arguments(arguments, {}, {{"--tasks", into(tasks)}})) {
-    std::fputs("usage: storm_bench [--tasks 1m]\n", stderr);
+  std::string server;
+  if (!read_arguments(arguments, {}, {{"--tasks", into(tasks)}, {"--server", into(server)}})) {
+    std::fputs("usage: storm_bench [--tasks 1m] [--server PROGRAM]\n", stderr);
     return 2;
   }
   struct Run {
     std::size_t tasks;
-    std::size_t workers;
+    int workers;
   };
   for (const auto& [count, workers] : {Run{0, 0}, Run{tasks, 0}, Run{tasks, 8}}) {
     const TestFolder folder;
-    const std::vector<Seen> seen = Storm(count, folder / "data").run(workers);
-    std::printf("%zu tasks due in one second in another queue, %zu workers for them\n", count,
+    const std::vector<Seen> seen = server.empty()
+                                       ? Storm(count, folder / "data").run(workers)
+                                       : storm_over_http(server, folder / "server", count, workers);
+    std::printf("%zu tasks due in one second in another queue, %d workers for them\n", count,
                 workers);
     print("before", seen, milliseconds{0}, kStormAfter);
-    print("in that second", seen, kStormAfter, kStormAfter + seconds{1});
-    print("the ten seconds after", seen, kStormAfter + seconds{1}, kCalmFor);
+    print("in that second", seen, kStormAfter, kStormAfter + kStormFor);
+    print("the ten seconds after", seen, kStormAfter + kStormFor, kCalmFor);
   }
   return 0;
 }
@@ -183,4 +181,11 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 }  // namespace detent::bench
 
-int main(int argc, char** argv) { return detent::bench::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  try {
+    return detent::bench::run({argv + 1, argv + argc});
+  } catch (const detent::bench::ServerError& error) {
+    std::fprintf(stderr, "storm_bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -45,8 +45,8 @@ void Engine::check_invariants() {
       if (is_live) ++bins[due_bin_of(task.due_at, task.created_at)];
       if (window_.check(stored)) ++in_memory;
     }
-    if (!page.more) break;
-    after = page.tasks.back().place.id;
+    if (!page.read_to) break;
+    after = page.read_to->id;
   }
   DETENT_CHECK(in_memory == tasks_.size());
   const std::vector<DueCount> stored_bins = store_.due_counts().value();

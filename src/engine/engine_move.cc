@@ -14,8 +14,6 @@ using std::chrono::milliseconds;
 
 /// Records read, and tasks changed, in one step of a verb over a whole queue.
 constexpr std::size_t kStepTasks = 1'000;
-/// Damaged records that it sets aside: each costs a sync of its own.
-constexpr std::size_t kStepDamaged = 16;
 
 }  // namespace
 
@@ -201,20 +199,15 @@ Result<QueueStep> Engine::run_now(const std::string& name, std::size_t limit, Qu
 
 /// Calls `visit` with tasks of the queue at places after `from` up to `until`, in one lane, until
 /// it has changed `limit` of them or the page is at its end. It returns whether it has changed the
-/// task. Where many records are damaged a step does nothing but set some of them aside.
+/// task.
 template <class Visit>
 Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
                                 Visit visit) {
   limit = std::min(limit, kStepTasks);
   if (from.last_id == TaskId{}) from.last_id = records_.last_id();
   ASSIGN_OR_RETURN(const TaskPage page, store_.read(from.after, until, kStepTasks));
-  std::size_t set_aside = 0;
-  for (const Place& damaged : page.damaged) {
-    if (records_.is_staged(damaged.id)) continue;
-    if (set_aside++ == kStepDamaged) return QueueStep{.next = from};
-    tasks_.set_aside(damaged, damaged.lane == Lane::due ? nullptr : &queue);
-    if (stopped_by()) return *stopped_by();
-  }
+  tasks_.set_aside(page.damaged, until.lane == Lane::due ? nullptr : &queue);
+  if (stopped_by()) return *stopped_by();
   QueueStep step;
   // The page shows what this turn has changed as it was before, or not at all: that goes first.
   for (const TaskId id : records_.staged().tasks_of(queue.record.queue)) {
@@ -237,7 +230,10 @@ Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor fro
     ASSIGN_OR_RETURN(const bool is_changed, visit(stored));
     if (is_changed) ++step.count;
   }
-  if (page.more) step.next = from;
+  if (page.read_to) {
+    from.after = *page.read_to;
+    step.next = from;
+  }
   return step;
 }
 

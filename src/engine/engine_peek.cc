@@ -68,15 +68,14 @@ Result<TaskSnapshot> Engine::first_dead(const std::string& name) {
     if (!first || staged.place < first->place) first = staged;
   }
   const Place end = end_of(Lane::dead, queue->record.number);
-  Place after = begin_of(Lane::dead, queue->record.number);
-  for (bool more = true; more;) {
-    ASSIGN_OR_RETURN(TaskPage page, store_.read(after, end, kFewTasks));
-    more = page.more && !page.tasks.empty();
+  std::optional<Place> after = begin_of(Lane::dead, queue->record.number);
+  while (after) {
+    ASSIGN_OR_RETURN(TaskPage page, store_.read(*after, end, kFewTasks));
+    after = page.read_to;
     for (StoredTask& stored : page.tasks) {
-      after = stored.place;
       if (records_.is_staged(stored.place.id)) continue;
       if (!first || stored.place < first->place) first = std::move(stored);
-      more = false;
+      after.reset();
       break;
     }
   }
@@ -102,8 +101,8 @@ Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place fro
   const bool is_in_page = found != page.tasks.end();
   if (is_in_page && (!first || found->place < first->place)) first = std::move(*found);
   ScheduledStep step;
-  if (!is_in_page && page.more && !page.tasks.empty()) {
-    step.next = page.tasks.back().place;
+  if (!is_in_page && page.read_to) {
+    step.next = *page.read_to;
     // What is staged within the page will be behind the cursor then; what is beyond may not be the
     // first.
     if (!first || first->place > step.next) return step;

@@ -39,8 +39,8 @@ class EngineRestore : public EngineFixture {
     for (TaskId after;;) {
       const TaskPage page = engine_->tasks_after(after, limit).value();
       for (const StoredTask& stored : page.tasks) tasks.push_back(stored.task);
-      if (!page.more) return tasks;
-      after = page.tasks.back().place.id;
+      if (!page.read_to) return tasks;
+      after = page.read_to->id;
     }
   }
 };
@@ -276,8 +276,8 @@ TEST_F(EngineRestore, PagesMeetEveryTaskThatIsThereAllTheTimeOnceWhileTasksMove)
   for (TaskId after;;) {
     const TaskPage page = engine_->tasks_after(after, 1 + rng.below(10)).value();
     for (const StoredTask& stored : page.tasks) ++met[stored.task.id];
-    if (!page.more) break;
-    after = page.tasks.back().place.id;
+    if (!page.read_to) break;
+    after = page.read_to->id;
     for (int i = 0; i < 5; ++i) {
       const TaskId id = ids[rng.below(300)];
       if (rng.below(4) == 0) (void)engine_->cancel(id).has_value();

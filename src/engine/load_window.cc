@@ -95,11 +95,11 @@ Result<void> LoadWindow::load_page() {
       std::max(WallTime{parts_.time.wall_now() + length_}, loaded_to_.at + milliseconds{1});
   Result<TaskPage> page = parts_.store.read(loaded_to_, last_at(Lane::due, until), kPageTasks);
   if (!page) return parts_.writer.stop(std::move(page).error());
-  for (const Place& damaged : page->damaged) parts_.tasks.set_aside(damaged, nullptr);
+  parts_.tasks.set_aside(page->damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   is_out_of_room_ = false;
   Place to{.lane = Lane::due, .at = until, .id = kLastId};
-  if (page->more) to = page->tasks.back().place;
+  if (page->read_to) to = *page->read_to;
   for (const auto& [place, task] : page->tasks) {
     Queue& queue = parts_.queues.queue_of(task.queue);
     if (queue.is_cut()) continue;
@@ -119,7 +119,7 @@ Result<void> LoadWindow::load_page() {
     }
   }
   loaded_to_ = std::max(loaded_to_, to);
-  more_stored_ = page->more || is_out_of_room_;
+  more_stored_ = page->read_to || is_out_of_room_;
   return ok();
 }
 
@@ -308,7 +308,7 @@ Result<void> LoadWindow::load_behind_cut(const Place& from) {
   const Result<TaskPage> page = parts_.store.read(
       from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : kMoveTasks);
   if (!page) return parts_.writer.stop(page.error());
-  for (const Place& damaged : page->damaged) parts_.tasks.set_aside(damaged, nullptr);
+  parts_.tasks.set_aside(page->damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   std::vector<const Queue*> held_up;
   const auto goes_on = [&](const Queue& queue) {
@@ -332,7 +332,7 @@ Result<void> LoadWindow::load_behind_cut(const Place& from) {
       held_up.push_back(&queue);
     }
   }
-  const Place to = page->more ? page->tasks.back().place : loaded_to_;
+  const Place to = page->read_to.value_or(loaded_to_);
   for (Queue* const queue : cut_queues_) {
     if (goes_on(*queue)) queue->cut_to = std::max(queue->cut_to, to);
   }
@@ -432,15 +432,16 @@ Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
 Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   const Place end = end_of(Lane::ready, ready.lane);
   ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(ready.head_to, end, kHeadTasks));
-  for (const Place& damaged : page.damaged) parts_.tasks.set_aside(damaged, &queue);
+  parts_.tasks.set_aside(page.damaged, &queue);
+  if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   for (const StoredTask& stored : page.tasks) {
     const TaskId id = stored.place.id;
     if (parts_.records.is_staged(id) || parts_.tasks.find_loaded(id) != nullptr) continue;
     parts_.tasks.load(stored.task, stored.place, parts_.time.dated(stored.task.due_at));
   }
-  ready.head_to = page.more && !page.tasks.empty() ? page.tasks.back().place : end;
+  ready.head_to = page.read_to.value_or(end);
   // Nothing is left behind the head.
-  if (!page.more && ready.is_spilled()) {
+  if (!page.read_to && ready.is_spilled()) {
     ready.in_lane = ready.loaded_from_lane;
     parts_.queues.note_change(queue);
   }

@@ -81,23 +81,33 @@ void LoadedTasks::unload(LoadedTask& task) {
 
 void LoadedTasks::set_aside(LoadedTask& task) {
   const Place place = task.place;
-  Queue& queue = *task.queue;
-  parts_.records.uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
-  if (place.lane == Lane::ready) --task.ready_tasks().in_lane;
-  parts_.queues.note_change(queue);
-  unload(task);
-  parts_.records.set_aside(place);
+  lose(task);
+  parts_.records.set_aside({&place, 1});
 }
 
-void LoadedTasks::set_aside(Place place, Queue* queue) {
-  if (parts_.records.is_staged(place.id)) return;
-  if (LoadedTask* const loaded = find_loaded(place.id)) return set_aside(*loaded);
-  if (queue != nullptr) {
-    if (place.lane == Lane::ready) --queue->ready_at(place).in_lane;
-    --(place.lane == Lane::dead ? queue->record.dead : queue->record.waiting);
-    parts_.queues.note_change(*queue);
+/// Its record cannot be read: it leaves its queue, and the memory.
+void LoadedTasks::lose(LoadedTask& task) {
+  Queue& queue = *task.queue;
+  parts_.records.uncount(queue, task.id(), task.due_at, task.created_at, task.payload_bytes);
+  if (task.place.lane == Lane::ready) --task.ready_tasks().in_lane;
+  parts_.queues.note_change(queue);
+  unload(task);
+}
+
+void LoadedTasks::set_aside(std::span<const Place> places, Queue* queue) {
+  std::vector<Place> lost;
+  for (const Place& place : places) {
+    if (parts_.records.is_staged(place.id)) continue;
+    lost.push_back(place);
+    if (LoadedTask* const loaded = find_loaded(place.id)) {
+      lose(*loaded);
+    } else if (queue != nullptr) {
+      if (place.lane == Lane::ready) --queue->ready_at(place).in_lane;
+      --(place.lane == Lane::dead ? queue->record.dead : queue->record.waiting);
+      parts_.queues.note_change(*queue);
+    }
   }
-  parts_.records.set_aside(place);
+  parts_.records.set_aside(lost);
 }
 
 // ---- time ----

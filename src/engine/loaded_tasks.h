@@ -77,12 +77,12 @@ class LoadedTasks {
   void unload(LoadedTask& task);
   /// A record that cannot be read leaves its queue, and the memory, for the quarantine.
   void set_aside(LoadedTask& task);
-  /// The same of one that a page has met, be it in memory or not; nothing if it is staged: what
-  /// becomes of it was decided without reading it. `queue` is whose lane it lies in; null for the
-  /// due order, which can't tell, so that the counts of its queue stay one too high. Nor can a
+  /// The same of those that a page has met, be they in memory or not, but for what is staged: what
+  /// becomes of that was decided without reading it. `queue` is whose lane they lie in; null for
+  /// the due order, which can't tell, so that the counts of their queues stay too high. Nor can a
   /// place tell the bytes of the payload and the bin of the forecast: those stay counted (the bytes
   /// until the queue has no task at all).
-  void set_aside(Place place, Queue* queue);
+  void set_aside(std::span<const Place> places, Queue* queue);
 
   // Time.
 
@@ -154,6 +154,7 @@ class LoadedTasks {
   friend struct PlantedOrphans;  // a test of would_be_stuck()
 
   void become_ready(LoadedTask& task);
+  void lose(LoadedTask& task);
   void drop_lease(const LoadedTask& task);
   std::size_t check_ready(const Queue& queue, const ReadyTasks& ready) const;
 

@@ -130,7 +130,7 @@ Result<TaskLister::Stretch> TaskLister::list_dead(const TaskFilter& filter, Plac
   ASSIGN_OR_RETURN(TaskPage page, parts_.store.read(std::max(after, begin_of(Lane::dead, number)),
                                                     end, kListReads));
   Stretch stretch{.tasks = std::move(page.tasks), .until = begin_of(Lane::dead, number + 1)};
-  if (page.more) stretch.until = stretch.tasks.back().place;
+  if (page.read_to) stretch.until = *page.read_to;
   return stretch;
 }
 
@@ -158,9 +158,7 @@ Result<TaskLister::Stretch> TaskLister::list_live(const TaskFilter& filter, Plac
     std::tie(from.at, from.id) = std::tie(after.at, after.id);
     std::tie(until.at, until.id) = std::tie(end.at, end.id);
     ASSIGN_OR_RETURN(TaskPage page, parts_.store.read(from, until, reads));
-    if (page.more) {
-      stretch.until = std::min(stretch.until, list_place(page.tasks.back().place));
-    }
+    if (page.read_to) stretch.until = std::min(stretch.until, list_place(*page.read_to));
     std::ranges::move(page.tasks, std::back_inserter(stretch.tasks));
   }
   return stretch;
@@ -180,7 +178,7 @@ Result<std::vector<Place>> TaskLister::ready_runs(const TaskFilter& filter) {
     const Place end = end_of(Lane::ready, lane);
     for (Place at = begin_of(Lane::ready, lane); at < end;) {
       ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(at, end, 1));
-      if (page.tasks.empty()) break;
+      if (!page.read_to) break;
       if (runs.size() == kMostRuns) {
         return Error{
             ErrorCode::resource_exhausted,
@@ -189,7 +187,7 @@ Result<std::vector<Place>> TaskLister::ready_runs(const TaskFilter& filter) {
             "queue"};
       }
       at = begin_of(Lane::ready, lane);
-      at.priority = page.tasks.front().place.priority;
+      at.priority = page.read_to->priority;
       runs.push_back(at);
       std::tie(at.at, at.id) = std::tuple(kNeverDue, kLastId);
     }
@@ -228,8 +226,8 @@ Result<TaskLister::Stretch> TaskLister::list_leased(const TaskFilter& filter, Pl
 
 Result<TaskLister::Stretch> TaskLister::list_ended(Place after) {
   ASSIGN_OR_RETURN(TaskPage page, parts_.store.read(after, kListEnd, kListReads));
-  Stretch stretch{.tasks = std::move(page.tasks), .until = kListEnd, .is_last = !page.more};
-  if (page.more) stretch.until = stretch.tasks.back().place;
+  Stretch stretch{.tasks = std::move(page.tasks), .until = kListEnd, .is_last = !page.read_to};
+  if (page.read_to) stretch.until = *page.read_to;
   return stretch;
 }
 

@@ -32,11 +32,14 @@ void TaskRecords::uncount(Queue& queue, TaskId id, WallTime due_at, WallTime cre
   queue.record.bytes -= payload_bytes;
 }
 
-void TaskRecords::set_aside(Place place) {
-  ahead_.erase(place.id.value);
-  schedules_.task_ended(place.id);
-  ++news_.counters().quarantined;
-  if (Result<void> moved = store_.quarantine(place); !moved) {
+void TaskRecords::set_aside(std::span<const Place> places) {
+  if (places.empty()) return;
+  for (const Place& place : places) {
+    ahead_.erase(place.id.value);
+    schedules_.task_ended(place.id);
+  }
+  news_.counters().quarantined += places.size();
+  if (Result<void> moved = store_.quarantine(places); !moved) {
     writer_.stop(std::move(moved).error());
   }
 }
@@ -122,8 +125,8 @@ Result<bool> TaskRecords::forget_ended(WallTime now, std::size_t limit) {
   if (!page) return false;  // the next time
   for (const StoredTask& stored : page->tasks) staging_.erase(stored.place);
   if (!page->tasks.empty()) forgotten_to_ = page->tasks.back().place;
-  for (const Place& damaged : page->damaged) set_aside(damaged);
-  return *trimmed == limit || page->more;
+  set_aside(page->damaged);
+  return *trimmed == limit || page->read_to;
 }
 
 }  // namespace detent

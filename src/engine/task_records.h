@@ -49,8 +49,8 @@ class TaskRecords {
   /// A live task leaves its queue: its counts and the forecast's.
   void uncount(Queue& queue, TaskId id, WallTime due_at, WallTime created_at,
                std::size_t payload_bytes);
-  /// A record that cannot be read goes to the quarantine.
-  void set_aside(Place place);
+  /// Records that cannot be read go to the quarantine, in one synced write.
+  void set_aside(std::span<const Place> places);
 
   /// The record of each of these. Errors of one: that it cannot be read; of all: the store's.
   Result<std::vector<Result<Task>>> read_all(const std::vector<LoadedTask*>& tasks);

@@ -47,11 +47,10 @@ Result<std::vector<Task>> EngineTasks::far_tasks(WallTime after, std::size_t lim
       from = stored.place;
       if (stored.task.key.empty()) found.push_back(std::move(stored.task));
     }
-    looked_at += page.tasks.size();
-    if (!page.more && found.size() < limit) {
-      from = begin_of(Lane::due);
-      break;
-    }
+    looked_at += page.tasks.size() + page.damaged.size();
+    if (found.size() == limit) break;
+    from = page.read_to.value_or(begin_of(Lane::due));
+    if (!page.read_to) break;
   }
   looked_to_ = from;
   return found;

@@ -96,7 +96,7 @@ Result<std::string> dump_page(Engine& engine, json::DumpNext from, std::size_t l
     const std::size_t part = std::min(limit, kReadTasks);
     ASSIGN_OR_RETURN(TaskPage page, engine.tasks_after(from.after, part));
     limit -= std::min(part, page.tasks.size() + page.damaged.size());
-    const bool is_last = !page.more;
+    const bool is_last = !page.read_to;
     from.after = last_of(page, from.after);
     tasks += dump_tasks(std::move(page), body);
     if (is_last) {

@@ -66,8 +66,8 @@ Result<std::vector<StoredTask>> FaultStore::find_all(std::span<const TaskId> ids
   return faulty_read([&] { return store_.find_all(ids); });
 }
 
-Result<void> FaultStore::quarantine(Place place) {
-  return faulty_write([&] { return store_.quarantine(place); });
+Result<void> FaultStore::quarantine(std::span<const Place> places) {
+  return faulty_write([&] { return store_.quarantine(places); });
 }
 
 Result<std::optional<KeyRecord>> FaultStore::find_key(std::uint32_t queue, std::string_view key) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "store/memory_store.h"
 
 namespace detent {
@@ -70,7 +72,7 @@ TEST_F(FaultStoreTest, PassesEverythingOnWithoutAPlan) {
   EXPECT_EQ(store.due_counts().value(), batch.due_counts);
   EXPECT_EQ(store.find_key(1, "k").value(), batch.keys[0]);
   EXPECT_EQ(store.trim_keys(WallTime{}, 10).value(), 1u);
-  ASSERT_TRUE(store.quarantine(place));
+  ASSERT_TRUE(store.quarantine(std::array{place}));
   EXPECT_EQ(store.quarantined().value(), 1u);
 }
 
@@ -82,7 +84,7 @@ TEST_F(FaultStoreTest, TheNthWriteFailsUnappliedAndSoDoesEveryLaterOne) {
   EXPECT_EQ(failed.error().code, ErrorCode::unavailable);
   EXPECT_FALSE(store.write(one_put(third), Durability::synced));
   EXPECT_FALSE(store.begin_epoch());
-  EXPECT_FALSE(store.quarantine(place_of(first)));
+  EXPECT_FALSE(store.quarantine(std::array{place_of(first)}));
   EXPECT_FALSE(store.trim_keys(WallTime{}, 10));
   EXPECT_EQ(store.write_count(), 6u);
   EXPECT_TRUE(is_stored(first));
@@ -106,7 +108,7 @@ TEST_F(FaultStoreTest, BeginEpochQuarantineAndTrimKeysAreWrites) {
   FaultStore reopened(*memory);
   ASSERT_TRUE(reopened.write(one_put(first), Durability::synced));
   reopened.fail_write(1, WriteFault::not_applied);
-  EXPECT_FALSE(reopened.quarantine(place_of(first)));
+  EXPECT_FALSE(reopened.quarantine(std::array{place_of(first)}));
   EXPECT_TRUE(is_stored(first));
 
   WriteBatch key;

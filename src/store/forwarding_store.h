@@ -33,7 +33,9 @@ class ForwardingStore : public Store {
     return store_.read_at(places);
   }
   Result<std::optional<StoredTask>> find(TaskId id) override { return store_.find(id); }
-  Result<void> quarantine(Place place) override { return store_.quarantine(place); }
+  Result<void> quarantine(std::span<const Place> places) override {
+    return store_.quarantine(places);
+  }
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override {
     return store_.find_key(queue, key);
   }

@@ -135,36 +135,27 @@ void MemoryStore::set_key(const KeyRecord& record) {
   if (record.expires_at) disk_.expiries_.insert({*record.expires_at, name});
 }
 
-/// Requires: there is a record at `place`.
-void MemoryStore::add_to_page(TaskPage& page, Place place) const {
-  if (Result<Task> task = decode_record(place.id, disk_.records_.at(place))) {
-    page.tasks.push_back({place, *std::move(task)});
-  } else {
-    page.damaged.push_back(place);
-  }
-}
-
 Result<TaskPage> MemoryStore::read(Place after, Place until, std::size_t limit) {
   DETENT_CHECK(limit > 0);
   DETENT_CHECK(after.lane == until.lane);
   DETENT_CHECK(after.queue == until.queue);
   TaskPage page;
   for (auto at = disk_.records_.upper_bound(after);
-       at != disk_.records_.end() && at->first <= until && page.tasks.size() < limit; ++at) {
-    add_to_page(page, at->first);
+       at != disk_.records_.end() && at->first <= until && !page.read_to; ++at) {
+    const auto& [place, record] = *at;
+    add_to_page(page, limit, place, decode_record(place.id, record));
   }
-  page.more = page.tasks.size() == limit;
   return page;
 }
 
 Result<TaskPage> MemoryStore::read_by_id(TaskId after, std::size_t limit) {
   DETENT_CHECK(limit > 0);
   TaskPage page;
-  for (auto at = disk_.places_.upper_bound(after);
-       at != disk_.places_.end() && page.tasks.size() < limit; ++at) {
-    add_to_page(page, at->second);
+  for (auto at = disk_.places_.upper_bound(after); at != disk_.places_.end() && !page.read_to;
+       ++at) {
+    const auto& [id, place] = *at;
+    add_to_page(page, limit, place, decode_record(id, disk_.records_.at(place)));
   }
-  page.more = page.tasks.size() == limit;
   return page;
 }
 
@@ -190,11 +181,13 @@ Result<std::optional<StoredTask>> MemoryStore::find(TaskId id) {
   return std::optional<StoredTask>({place, std::move(task)});
 }
 
-Result<void> MemoryStore::quarantine(Place place) {
-  const auto found = disk_.records_.find(place);
-  if (found == disk_.records_.end()) return ok();
-  disk_.quarantine_[place] = found->second;
-  erase(place);
+Result<void> MemoryStore::quarantine(std::span<const Place> places) {
+  for (const Place& place : places) {
+    const auto found = disk_.records_.find(place);
+    if (found == disk_.records_.end()) continue;
+    disk_.quarantine_[place] = found->second;
+    erase(place);
+  }
   return ok();
 }
 

@@ -67,7 +67,7 @@ class MemoryStore final : public Store {
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override;
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
   Result<std::optional<StoredTask>> find(TaskId id) override;
-  Result<void> quarantine(Place place) override;
+  Result<void> quarantine(std::span<const Place> places) override;
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
   Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
                             std::size_t limit) override;
@@ -87,7 +87,6 @@ class MemoryStore final : public Store {
   void set_queue(const QueueRecord& record);
   void set_key(const KeyRecord& record);
   bool has_expired(const MemoryDisk::KeyName& name, WallTime at) const;
-  void add_to_page(TaskPage& page, Place place) const;
 
   MemoryDisk& disk_;
 };

@@ -1,10 +1,22 @@
-// How a store that has no better way finds many: one by one.
+// How a page fills up, and how a store that has no better way finds many: one by one.
 #include "store/store.h"
 
 #include <set>
 #include <utility>
 
+#include "detent/check.h"
+
 namespace detent {
+
+void add_to_page(TaskPage& page, std::size_t limit, Place place, Result<Task> task) {
+  DETENT_CHECK(!page.read_to);
+  if (task) {
+    page.tasks.push_back({place, *std::move(task)});
+  } else {
+    page.damaged.push_back(place);
+  }
+  if (page.tasks.size() + page.damaged.size() == limit) page.read_to = place;
+}
 
 Result<std::vector<StoredTask>> Store::find_all(std::span<const TaskId> ids) {
   std::vector<StoredTask> tasks;

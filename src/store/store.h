@@ -159,9 +159,12 @@ using WhileWriting = std::function<void(Doorbell& written)>;
 /// told, so that one bad record hides no other.
 struct TaskPage {
   std::vector<StoredTask> tasks;  // in order
-  std::vector<Place> damaged;     // before the last of `tasks` when there is more
-  bool more = false;              // the page was full: there may be more, after the last of `tasks`
+  std::vector<Place> damaged;     // likewise
+  std::optional<Place> read_to;   // the page was full: there may be more, after this place
 };
+/// Adds what was read at a place, the next in order, to a page of at most `limit`. Requires: the
+/// page is not full.
+void add_to_page(TaskPage& page, std::size_t limit, Place place, Result<Task> task);
 
 /// Part of a queue's keys. One whose record could not be read is told by its name, so that it hides
 /// no other.
@@ -184,8 +187,8 @@ class Store {
     return write(batch, durability);
   }
 
-  /// The records at places after `after`, up to and with `until`, at most `limit` of them (damaged
-  /// ones are not counted). Requires: both are of one lane (and queue); limit > 0.
+  /// The records at places after `after`, up to and with `until`, at most `limit` of them, also
+  /// counting damaged ones. Requires: both are of one lane (and queue); limit > 0.
   virtual Result<TaskPage> read(Place after, Place until, std::size_t limit) = 0;
   /// The records of all lanes with ids above `after`, by id. A task that is there while pages are
   /// read one after another is met once, wherever it moves.
@@ -199,9 +202,10 @@ class Store {
   /// The records of those of these tasks that are there, each once, in any order. One that is
   /// damaged is left out: find() tells of it. Costs less than find() of each.
   virtual Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids);
-  /// Sets a damaged record aside: it leaves its lane and is kept, raw, in the quarantine. Synced; a
-  /// write in the sense of the contract. Does nothing when there is no record.
-  virtual Result<void> quarantine(Place place) = 0;
+  /// Sets damaged records aside: they leave their lanes and are kept, raw, in the quarantine. One
+  /// synced write in the sense of the contract. Passes over places where no record is. Requires:
+  /// each place once.
+  virtual Result<void> quarantine(std::span<const Place> places) = 0;
 
   /// Also one that has expired and was not trimmed yet.
   virtual Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) = 0;

@@ -140,7 +140,8 @@ class StoreCheck {
         after = stored.place.id;
         TRY(check_task(stored));
       }
-      if (!page.more) return ok();
+      if (!page.read_to) return ok();
+      after = page.read_to->id;
     }
   }
 
@@ -248,7 +249,8 @@ class StoreCheck {
         ++count_of(by_place_, lane).sound;
         TRY(check_found(stored));
       }
-      if (!page.more) return ok();
+      if (!page.read_to) return ok();
+      after = *page.read_to;
     }
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -297,7 +298,7 @@ TEST_F(StoreCheckTest, SchedulesThatAreNoneOrOutOfOrderAreFound) {
 }
 
 TEST_F(StoreCheckTest, TheQuarantineIsToldAndIsNoFinding) {
-  ASSERT_TRUE(store_->quarantine(place_of(ended_, Lane::ended)));
+  ASSERT_TRUE(store_->quarantine(std::array{place_of(ended_, Lane::ended)}));
   const StoreReport found = report();
   EXPECT_TRUE(found.is_sound());
   EXPECT_EQ(found.quarantined, 1U);

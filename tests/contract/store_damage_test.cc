@@ -78,21 +78,43 @@ TYPED_TEST(StoreDamage, OneDamagedRecordHidesNoOther) {
   }
 }
 
-TYPED_TEST(StoreDamage, DamagedRecordsDoNotFillAPage) {
+// However many are damaged, a page reads no more than it was asked for.
+TYPED_TEST(StoreDamage, DamagedRecordsFillAPageToo) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 5; ++n) add(batch, due_place(10, n));
   this->write(batch);
   for (const std::uint64_t n : {1u, 2u, 3u, 5u}) this->damage(due_place(10, n));
-  const std::vector<Place> first_three{due_place(10, 1), due_place(10, 2), due_place(10, 3)};
   for (const TaskPage& page :
-       {this->page(Lane::due, 0, 1), this->store_->read_by_id(TaskId{}, 1).value()}) {
-    EXPECT_EQ(places_of(page), (std::vector<Place>{due_place(10, 4)}));
-    EXPECT_EQ(page.damaged, first_three);  // the fifth is for the next page to tell
-    EXPECT_TRUE(page.more);
+       {this->page(Lane::due, 0, 2), this->store_->read_by_id(TaskId{}, 2).value()}) {
+    EXPECT_EQ(places_of(page), std::vector<Place>{});
+    EXPECT_EQ(page.damaged, (std::vector<Place>{due_place(10, 1), due_place(10, 2)}));
+    EXPECT_EQ(page.read_to, due_place(10, 2));
   }
-  const TaskPage rest = this->due_page(due_place(10, 4), kNeverDue, 1);
-  EXPECT_EQ(rest.damaged, (std::vector<Place>{due_place(10, 5)}));
-  EXPECT_FALSE(rest.more);
+  for (const TaskPage& page : {this->due_page(due_place(10, 2), kNeverDue, 4),
+                               this->store_->read_by_id(id_of(2), 4).value()}) {
+    EXPECT_EQ(places_of(page), (std::vector<Place>{due_place(10, 4)}));
+    EXPECT_EQ(page.damaged, (std::vector<Place>{due_place(10, 3), due_place(10, 5)}));
+    EXPECT_EQ(page.read_to, std::nullopt);
+  }
+}
+
+TYPED_TEST(StoreDamage, WhatIsSetAsideTogetherIsGoneAsAWhole) {
+  std::vector<Place> bad;
+  std::vector<Place> sound;
+  for (const Lane lane : kLanes) {
+    const std::vector<Place> places = this->damaged_lane(lane);
+    bad.push_back(places[1]);
+    sound.insert(sound.end(), {places[0], places[2]});
+  }
+  std::vector<Place> named = bad;
+  named.push_back(due_place(77, 7'777));  // where there is no record
+  ASSERT_TRUE(this->store_->quarantine(named));
+  ASSERT_TRUE(this->store_->quarantine({}));
+  this->bustle();
+  this->reopen();
+  EXPECT_EQ(this->store_->quarantined().value(), bad.size());
+  for (const Place& place : bad) EXPECT_FALSE(this->store_->find(place.id).value().has_value());
+  for (const Place& place : sound) EXPECT_TRUE(this->read_one(place));
 }
 
 TYPED_TEST(StoreDamage, QuarantinedRecordLeavesItsLaneForGood) {
@@ -100,9 +122,9 @@ TYPED_TEST(StoreDamage, QuarantinedRecordLeavesItsLaneForGood) {
   for (const Lane lane : kLanes) {
     const std::vector<Place> places = this->damaged_lane(lane);
     const Place bad = places[1];
-    ASSERT_TRUE(this->store_->quarantine(bad));
+    ASSERT_TRUE(this->store_->quarantine({&bad, 1}));
     EXPECT_EQ(this->store_->quarantined().value(), ++expected);
-    ASSERT_TRUE(this->store_->quarantine(bad));  // already gone: nothing happens
+    ASSERT_TRUE(this->store_->quarantine({&bad, 1}));  // already gone: nothing happens
     this->reopen();
     this->bustle();
     EXPECT_EQ(this->store_->quarantined().value(), expected);

@@ -114,12 +114,12 @@ TYPED_TEST(StoreLanes, PageSaysThatThereMayBeMoreOnlyWhenItIsFull) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 3; ++n) add(batch, due_place(10, n));
   this->write(batch);
-  EXPECT_TRUE(this->page(Lane::due, 0, 2).more);
-  EXPECT_TRUE(this->page(Lane::due, 0, 3).more);
-  EXPECT_FALSE(this->page(Lane::due, 0, 4).more);
-  EXPECT_FALSE(this->due_page(due_place(10, 3), kNeverDue, 3).more);
-  EXPECT_TRUE(this->store_->read_by_id(TaskId{}, 3).value().more);
-  EXPECT_FALSE(this->store_->read_by_id(TaskId{}, 4).value().more);
+  EXPECT_TRUE(this->page(Lane::due, 0, 2).read_to);
+  EXPECT_TRUE(this->page(Lane::due, 0, 3).read_to);
+  EXPECT_FALSE(this->page(Lane::due, 0, 4).read_to);
+  EXPECT_FALSE(this->due_page(due_place(10, 3), kNeverDue, 3).read_to);
+  EXPECT_TRUE(this->store_->read_by_id(TaskId{}, 3).value().read_to);
+  EXPECT_FALSE(this->store_->read_by_id(TaskId{}, 4).value().read_to);
 }
 
 // The classic mistake (PW_OFFSET_SKIP): 5 000 rows in pages of 1 000 by offset, deleting each page,
@@ -139,7 +139,7 @@ TYPED_TEST(StoreLanes, PagingByKeySkipsNothingWhileTasksAreRemovedAndAdded) {
   Place after = begin_of(Lane::due);
   for (bool more = true; more;) {
     const TaskPage page = this->due_page(after, kNeverDue, 1'000);
-    more = page.more;
+    more = page.read_to.has_value();
     if (page.tasks.empty()) break;
     after = page.tasks.back().place;
     WriteBatch work;
@@ -181,7 +181,7 @@ TYPED_TEST(StoreLanes, PagesByIdMeetEveryTaskOnceWhereverItMoves) {
   TaskId after;
   for (bool more = true; more;) {
     const TaskPage page = this->store_->read_by_id(after, 37).value();
-    more = page.more;
+    more = page.read_to.has_value();
     for (const StoredTask& stored : page.tasks) {
       ASSERT_EQ(stored.place, places.at(stored.place.id));
       seen.push_back(stored.place.id);

@@ -71,14 +71,14 @@ TaskPage StoreModel::read_by_id(TaskId after, std::size_t limit) const {
 TaskPage StoreModel::page_of(const std::vector<Place>& places, std::size_t limit) const {
   TaskPage page;
   for (const Place place : places) {
-    if (page.tasks.size() == limit) break;
+    if (page.read_to) break;
     if (damaged.contains(place.id)) {
       page.damaged.push_back(place);
     } else {
       page.tasks.push_back(tasks.at(place.id));
     }
+    if (page.tasks.size() + page.damaged.size() == limit) page.read_to = place;
   }
-  page.more = page.tasks.size() == limit;
   return page;
 }
 

@@ -2,6 +2,7 @@
 // stores closed and opened, records damaged, and keys trimmed in between.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -26,7 +27,7 @@ class StoreModelTest : public StoreFixture<Medium> {
   void expect_page(const TaskPage& page, const TaskPage& expected) {
     ASSERT_EQ(page.tasks, expected.tasks);
     ASSERT_EQ(page.damaged, expected.damaged);
-    ASSERT_EQ(page.more, expected.more);
+    ASSERT_EQ(page.read_to, expected.read_to);
   }
 
   void expect_task(TaskId id) {
@@ -124,25 +125,23 @@ class StoreModelTest : public StoreFixture<Medium> {
     for (const auto& [name, record] : model_.keys) expect_key(name);
     expect_queues_and_sums();
   }
-  /// Page after page, each going on after the last task of the one before.
+  /// Page after page, each going on where the one before ended.
   void expect_lane(Lane lane, std::uint32_t queue) {
     const std::size_t limit = 1 + rng_.below(50);
-    Place after = begin_of(lane, queue);
-    for (bool more = true; more && !this->HasFatalFailure();) {
-      const TaskPage page = this->store_->read(after, end_of(lane, queue), limit).value();
-      expect_page(page, model_.read(after, end_of(lane, queue), limit));
-      more = page.more;
-      if (more) after = page.tasks.back().place;
+    std::optional<Place> after = begin_of(lane, queue);
+    while (after && !this->HasFatalFailure()) {
+      const TaskPage page = this->store_->read(*after, end_of(lane, queue), limit).value();
+      expect_page(page, model_.read(*after, end_of(lane, queue), limit));
+      after = page.read_to;
     }
   }
   void expect_pages_by_id() {
     const std::size_t limit = 1 + rng_.below(50);
-    TaskId after;
-    for (bool more = true; more && !this->HasFatalFailure();) {
-      const TaskPage page = this->store_->read_by_id(after, limit).value();
-      expect_page(page, model_.read_by_id(after, limit));
-      more = page.more;
-      if (more) after = page.tasks.back().place.id;
+    std::optional<Place> after = Place{};
+    while (after && !this->HasFatalFailure()) {
+      const TaskPage page = this->store_->read_by_id(after->id, limit).value();
+      expect_page(page, model_.read_by_id(after->id, limit));
+      after = page.read_to;
     }
   }
   void expect_queues_and_sums() {
@@ -176,7 +175,7 @@ class StoreModelTest : public StoreFixture<Medium> {
   void quarantine_one() {
     if (model_.damaged.empty()) return;
     const TaskId id = *model_.damaged.begin();
-    ASSERT_TRUE(this->store_->quarantine(model_.tasks.at(id).place));
+    ASSERT_TRUE(this->store_->quarantine(std::array{model_.tasks.at(id).place}));
     model_.quarantine(id);
   }
   void trim_some_keys() {

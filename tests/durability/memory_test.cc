@@ -172,7 +172,7 @@ std::size_t live_bytes(SmallEngine& engine) {
   for (bool more = true; more;) {
     const TaskPage page = engine->tasks_after(after, 1'000).value();
     for (const StoredTask& stored : page.tasks) bytes += encode_record(stored.task).size();
-    more = page.more;
+    more = page.read_to.has_value();
     if (!page.tasks.empty()) after = page.tasks.back().task.id;
   }
   return bytes;

@@ -121,8 +121,8 @@ class ConnectedStore final : public Store {
   Result<void> write(const WriteBatch& batch, Durability durability) override {
     return change([&] { return store_.write(batch, durability); });
   }
-  Result<void> quarantine(Place place) override {
-    return change([&] { return store_.quarantine(place); });
+  Result<void> quarantine(std::span<const Place> places) override {
+    return change([&] { return store_.quarantine(places); });
   }
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
     return change([&] { return store_.trim_keys(now, limit); });

@@ -161,17 +161,25 @@ Result<std::vector<StoredTask>> OpenPostgresStore::find_all(std::span<const Task
   return tasks().find_all(ids);
 }
 
-Result<void> OpenPostgresStore::quarantine(Place place) {
+Result<void> OpenPostgresStore::quarantine(std::span<const Place> places) {
+  std::vector<std::int64_t> ids, at, queues, priorities, lanes;
+  for (const Place& place : places) {
+    ids.push_back(id_number(place.id));
+    at.push_back(milliseconds_of(place.at));
+    queues.push_back(place.queue);
+    priorities.push_back(place.priority);
+    lanes.push_back(static_cast<std::int64_t>(place.lane));
+  }
   FencedStatement statement(fence_);
   Statement& parameters = statement.parameters();
-  constexpr const char* kColumns = "shard, id, at_ms, queue, priority, lane, record";
-  const std::string columns = kColumns;
-  const std::string is_it = "shard = $1 and id = " + parameters.add_bigint(id_number(place.id)) +
-                            " and at_ms = " + parameters.add_bigint(milliseconds_of(place.at)) +
-                            " and queue = " + parameters.add_bigint(place.queue) +
-                            " and priority = " + parameters.add_bigint(place.priority) +
-                            " and lane = " + std::to_string(static_cast<int>(place.lane));
-  statement.add("gone", "delete from detent.task where " + is_it + " returning " + columns);
+  const std::string id_array = parameters.add_bigints(ids);
+  const std::string arrays =
+      id_array + ", " + parameters.add_bigints(at) + ", " + parameters.add_bigints(queues) + ", " +
+      parameters.add_bigints(priorities) + ", " + parameters.add_bigints(lanes);
+  const std::string columns = "shard, id, at_ms, queue, priority, lane, record";
+  statement.add("gone", "delete from detent.task where shard = $1 and id = any(" + id_array +
+                            ") and (id, at_ms, queue, priority, lane) in (select * from unnest(" +
+                            arrays + ")) returning " + columns);
   statement.add("kept",
                 "insert into detent.quarantine (" + columns + ") select " + columns + " from gone");
   TRY(change(std::move(statement).finish(), Durability::synced));

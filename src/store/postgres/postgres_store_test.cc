@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -140,7 +141,7 @@ TEST_F(PostgresStoreTest, NoKindOfWriteGetsPastTheFence) {
       EXPECT_FALSE(old->begin_epoch());
     }
     if (kind == 1) {
-      EXPECT_FALSE(old->quarantine(due_place(1)));
+      EXPECT_FALSE(old->quarantine(std::array{due_place(1)}));
     }
     if (kind == 2) {
       EXPECT_FALSE(old->trim_keys(at_ms(10), 10));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <libpq-fe.h>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -193,7 +194,8 @@ TEST_F(PostgresShards, NoKindOfChangeIsPossibleOnceAnotherNodeHasTakenTheShard) 
          batch.removed_schedules = {"s"};
          return store.write(batch, Durability::synced).has_value();
        }},
-      {"quarantine", [](Store& store) { return store.quarantine(due_place(1)).has_value(); }},
+      {"quarantine",
+       [](Store& store) { return store.quarantine(std::array{due_place(1)}).has_value(); }},
       {"trim_keys", [](Store& store) { return store.trim_keys(at_ms(10), 10).has_value(); }},
       {"first begin_epoch", [](Store& store) { return store.begin_epoch().has_value(); }},
   };
@@ -260,7 +262,7 @@ TEST_F(PostgresShards, ShardsDoNotSeeEachOther) {
   EXPECT_EQ(two->trim_keys(at_ms(10), 10).value(), 0u);
   EXPECT_EQ(two->last_id(), TaskId{});
   ASSERT_TRUE(two->write(batch, Durability::synced));
-  ASSERT_TRUE(two->quarantine(due_place(1)));
+  ASSERT_TRUE(two->quarantine(std::array{due_place(1)}));
   EXPECT_EQ(two->quarantined().value(), 1u);
   EXPECT_EQ(one->quarantined().value(), 0u);
   EXPECT_EQ(count(*one), 1u);

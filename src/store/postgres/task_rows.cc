@@ -68,26 +68,22 @@ Statement id_statement(Fence fence, TaskId after, std::size_t rows) {
   return statement;
 }
 
-/// Fills a page, with as many queries as it takes: damaged records don't fill it. `statement_after`
-/// makes the query for what is after a place, or from the start.
+/// Fills a page, kMostRows a query. `statement_after` makes the query for what is after a place, or
+/// from the start.
 template <class StatementAfter>
 Result<TaskPage> fill_page(Connection& connection, std::size_t limit, Place after,
                            StatementAfter statement_after) {
   DETENT_CHECK(limit > 0);
   TaskPage page;
-  for (;;) {
-    const std::size_t wanted = std::min(limit - page.tasks.size(), kMostRows);
+  for (std::size_t left = limit;;) {
+    const std::size_t wanted = std::min(left, kMostRows);
     ASSIGN_OR_RETURN(const Rows rows, connection.run_one(statement_after(after, wanted)));
     for (std::size_t row = 0; row < rows.size(); ++row) {
       after = place_of(rows, row);
-      if (Result<Task> task = task_of(rows, row)) {
-        page.tasks.push_back({after, *std::move(task)});
-      } else {
-        page.damaged.push_back(after);
-      }
+      add_to_page(page, limit, after, task_of(rows, row));
     }
-    page.more = page.tasks.size() == limit;
-    if (page.more || rows.size() < wanted) return page;
+    left -= rows.size();
+    if (left == 0 || rows.size() < wanted) return page;
   }
 }
 

@@ -365,16 +365,20 @@ Result<std::vector<StoredTask>> OpenStore::find_all(std::span<const TaskId> ids)
   return reader().find_all(ids);
 }
 
-Result<void> OpenStore::quarantine(Place place) {
+Result<void> OpenStore::quarantine(std::span<const Place> places) {
   if (write_failed_) return earlier_write_failed();
-  TRY(finish_settle(least_corrections()));
-  ASSIGN_OR_RETURN(const std::optional<std::string> record, reader().raw_record(place));
-  if (!record) return ok();
+  TRY(finish_settle(least_corrections() + 2 * places.size()));
   Changes changes(*db_);
-  must(changes.batch().Put(db_->quarantine(), place_key(place), *record));
-  stage_erase(place, changes);
+  std::vector<TaskId> accepted;
+  for (const Place& place : places) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> record, reader().raw_record(place));
+    if (!record) continue;
+    must(changes.batch().Put(db_->quarantine(), place_key(place), *record));
+    stage_erase(place, changes);
+    if (is_accepted(place.id)) accepted.push_back(place.id);
+  }
   TRY(apply(changes, Durability::synced));
-  if (is_accepted(place.id)) move_accepted(place.id, std::nullopt);
+  for (const TaskId id : accepted) move_accepted(id, std::nullopt);
   return ok();
 }
 

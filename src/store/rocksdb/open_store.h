@@ -44,7 +44,7 @@ class OpenStore final : public Store {
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places) override;
   Result<std::optional<StoredTask>> find(TaskId id) override;
   Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids) override;
-  Result<void> quarantine(Place place) override;
+  Result<void> quarantine(std::span<const Place> places) override;
   Result<std::optional<KeyRecord>> find_key(std::uint32_t queue, std::string_view key) override;
   Result<std::vector<KeyRecord>> find_keys(std::uint32_t queue,
                                            std::span<const std::string> keys) override;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -225,7 +226,7 @@ TEST_F(RocksDbStoreDeathTest, FailedWriteStopsAllLaterOnesUntilReopened) {
     if (store->write(tasks(21, 1), Durability::synced)) ::_exit(3);
     if (store->write({}, Durability::synced)) ::_exit(4);
     if (store->begin_epoch()) ::_exit(5);
-    if (store->quarantine(place_of(1))) ::_exit(6);
+    if (store->quarantine(std::array{place_of(1)})) ::_exit(6);
     if (!store->find(place_of(1).id)) ::_exit(7);  // reading goes on
     if (store->last_id() < place_of(10).id) ::_exit(8);
     store.reset();  // closing survives the error too
@@ -389,7 +390,7 @@ TEST_F(RocksDbStoreTest, AcceptedTaskWhosePlaceIsDamagedIsMetAndSetAside) {
     ASSERT_EQ(page.damaged.size(), 1u);
     EXPECT_EQ(page.damaged[0].id, place_of(2).id);
     EXPECT_EQ(store->find(place_of(2).id).error().code, ErrorCode::data_loss);
-    ASSERT_TRUE(store->quarantine(page.damaged[0]));
+    ASSERT_TRUE(store->quarantine(std::array{page.damaged[0]}));
     EXPECT_EQ(store->quarantined().value(), 1u);
     EXPECT_TRUE(whole_due_order(*store).damaged.empty());
   }

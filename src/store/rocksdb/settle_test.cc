@@ -6,6 +6,7 @@
 #include <rocksdb/file_system.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -146,7 +147,7 @@ void expect_tasks(Store& store, const std::map<TaskId, StoredTask>& tasks) {
       ASSERT_TRUE(page.damaged.empty());
       read.insert(read.end(), page.tasks.begin(), page.tasks.end());
       if (!read.empty()) after = read.back().place;
-      more = page.more;
+      more = page.read_to.has_value();
     }
     ASSERT_TRUE(read == sorted(tasks, lane, queue)) << read.size() << " tasks in a lane";
   };
@@ -319,7 +320,7 @@ TEST_F(SettleTest, QuarantineDuringASettleHolds) {
   auto store = OpenStore::open(options(10, false), {.at_step = gate.hook()}).value();
   ASSERT_TRUE(store->write(model.add(10), Durability::buffered));
   gate.await();
-  ASSERT_TRUE(store->quarantine(model.tasks().at(id_of(3)).place));
+  ASSERT_TRUE(store->quarantine(std::array{model.tasks().at(id_of(3)).place}));
   gate.open();
   while (gate.settles_done() == 0) ASSERT_TRUE(store->write({}, Durability::buffered));
   EXPECT_EQ(store->find(id_of(3)).value(), std::nullopt);

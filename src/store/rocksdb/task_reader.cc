@@ -18,24 +18,10 @@ namespace detent {
 Result<TaskPage> TaskReader::read(const Place& after, const Place& until, std::size_t limit) {
   DETENT_CHECK(limit > 0);
   DETENT_CHECK(after.lane == until.lane && after.queue == until.queue);
+  ASSIGN_OR_RETURN(std::vector<Met> met, meet(after, until, limit));
+  TRY(read_missing(met));
   TaskPage page;
-  Place from = after;
-  // Once, unless a record turns out to be damaged: those do not count.
-  for (bool is_end = false; !is_end && page.tasks.size() < limit;) {
-    const std::size_t wanted = limit - page.tasks.size();
-    ASSIGN_OR_RETURN(std::vector<Met> met, meet(from, until, wanted));
-    TRY(read_missing(met));
-    is_end = met.size() < wanted;
-    for (Met& each : met) {
-      if (*each.task) {
-        page.tasks.push_back({each.place, **std::move(each.task)});
-      } else {
-        page.damaged.push_back(each.place);
-      }
-      from = each.place;
-    }
-  }
-  page.more = page.tasks.size() == limit;
+  for (Met& each : met) add_to_page(page, limit, each.place, *std::move(each.task));
   return page;
 }
 
@@ -91,25 +77,15 @@ Result<void> TaskReader::read_missing(std::vector<Met>& met) {
 
 Result<TaskPage> TaskReader::read_by_id(TaskId after, std::size_t limit) {
   DETENT_CHECK(limit > 0);
+  ASSIGN_OR_RETURN(std::vector<Place> places, settled_places(after, limit));
+  const std::vector<Place> accepted =
+      accepted_.read_by_id(std::max(after, bounds_.settled_to), limit - places.size());
+  places.insert(places.end(), accepted.begin(), accepted.end());
+  ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
   TaskPage page;
-  for (bool is_end = false; !is_end && page.tasks.size() < limit;) {
-    const std::size_t wanted = limit - page.tasks.size();
-    ASSIGN_OR_RETURN(std::vector<Place> places, settled_places(after, wanted));
-    const std::vector<Place> accepted =
-        accepted_.read_by_id(std::max(after, bounds_.settled_to), wanted - places.size());
-    places.insert(places.end(), accepted.begin(), accepted.end());
-    is_end = places.size() < wanted;
-    ASSIGN_OR_RETURN(std::vector<Result<Task>> tasks, read_at(places));
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (tasks[i]) {
-        page.tasks.push_back({places[i], *std::move(tasks[i])});
-      } else {
-        page.damaged.push_back(places[i]);
-      }
-      after = places[i].id;
-    }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    add_to_page(page, limit, places[i], std::move(tasks[i]));
   }
-  page.more = page.tasks.size() == limit;
   return page;
 }
 

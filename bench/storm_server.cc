@@ -1,0 +1,134 @@
+#include "bench/storm_server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/wall_time.h"
+#include "bench/http_socket.h"
+#include "bench/running_server.h"
+#include "bench/server_process.h"
+#include "bench/stopwatch.h"
+#include "detent/clock.h"
+
+namespace detent::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kBatch = 1'000;
+constexpr std::size_t kCalmMax = 10;
+constexpr std::size_t kStormMax = 1'000;
+
+WallInstant wall_now() { return SystemClock().wall_now(); }
+
+/// Waits until the server answers; throws what it said last when it does not in a minute.
+void wait_until_ready(std::uint16_t port, ServerProcess& server) {
+  for (const Stopwatch watch;;) {
+    try {
+      HttpSocket(port).get("/readyz");
+      return;
+    } catch (const ServerError&) {
+      server.check_alive();
+      if (watch.wall_seconds() > 60) throw;
+    }
+    std::this_thread::sleep_for(milliseconds{5});
+  }
+}
+
+/// Puts `count` tasks, due one after another from `from` on, over a time of `over`.
+void load(std::uint16_t port, const std::string& queue, std::size_t count, WallTime from,
+          milliseconds over) {
+  HttpSocket socket(port);
+  const std::string payload(98, 'x');  // and its two quotes
+  std::string body;
+  for (std::size_t done = 0; done < count; done += kBatch) {
+    body = "[";
+    const std::size_t end = std::min(done + kBatch, count);
+    for (std::size_t i = done; i < end; ++i) {
+      const milliseconds at{over.count() * static_cast<std::int64_t>(i) /
+                            static_cast<std::int64_t>(count)};
+      body += R"({"queue":")" + queue + R"(","due_at":")" + format_rfc3339(from + at) +
+              R"(","payload":")" + payload + "\"},";
+    }
+    body.back() = ']';
+    if (count_of(socket.post("/v1/tasks/batch", body), R"("id":")") != end - done) {
+      throw ServerError("a task was refused");
+    }
+  }
+}
+
+/// Leases and completes until the time is over; tells `see` of each task's due time.
+void work(std::uint16_t port, const std::string& queue, std::size_t max, WallTime end,
+          const std::function<void(WallTime due, WallInstant now)>& see) {
+  HttpSocket socket(port);
+  const std::string path = "/v1/queues/" + queue + "/lease";
+  std::string leases;
+  while (wall_now() < end) {
+    const std::string_view answer =
+        socket.post(path, R"({"max":)" + std::to_string(max) + R"(,"wait_ms":500})");
+    const WallInstant now = wall_now();
+    leases = R"({"leases":[)";
+    for (std::size_t at = 0;;) {
+      const std::string_view lease = next_string(answer, R"("lease":")", at);
+      if (at == std::string_view::npos) break;
+      leases += '"' + std::string(lease) + "\",";
+      see(parse_rfc3339(next_string(answer, R"("due_at":")", at)).value(), now);
+    }
+    if (leases.back() == '[') continue;
+    leases.back() = ']';
+    leases += '}';
+    socket.post("/v1/leases/complete", leases);
+  }
+}
+
+}  // namespace
+
+std::vector<Seen> storm_over_http(const std::filesystem::path& program,
+                                  const std::filesystem::path& folder, std::size_t storm_tasks,
+                                  int storm_workers) {
+  const std::uint16_t port = free_port();
+  std::filesystem::create_directories(folder);
+  ServerProcess server({.command = {program.string(), "serve", "--data", (folder / "data").string(),
+                                    "--http", "127.0.0.1:" + std::to_string(port), "--beanstalk",
+                                    "off", "--log-level", "warning"},
+                        .log = folder / "server.log",
+                        .account = {.user = ::getuid(), .group = ::getgid()}});
+  wait_until_ready(port, server);
+  const auto start = std::chrono::ceil<milliseconds>(wall_now());
+  const WallTime end = start + kCalmFor;
+  if (storm_tasks > 0) load(port, "storm", storm_tasks, start + kStormAfter, kStormFor);
+  // Loading takes its time; what is measured begins when it is over.
+  const auto calm = std::chrono::ceil<milliseconds>(wall_now());
+  if (calm >= start + kStormAfter) throw ServerError("the storm broke before it was loaded");
+  load(port, "calm", static_cast<std::size_t>((end - calm).count()), calm, end - calm);
+
+  std::vector<std::vector<Seen>> seen(kCalmWorkers);
+  std::vector<std::function<void()>> bodies;
+  for (std::vector<Seen>& mine : seen) {
+    bodies.emplace_back([&mine, port, start, end] {
+      work(port, "calm", kCalmMax, end, [&mine, start](WallTime due, WallInstant now) {
+        if (now < due) throw ServerError("a task came early");
+        mine.push_back({due - start, now - due});
+      });
+    });
+  }
+  for (int i = 0; i < storm_workers; ++i) {
+    bodies.emplace_back([port, end] {
+      work(port, "storm", kStormMax, end, [](WallTime /*due*/, WallInstant /*now*/) {});
+    });
+  }
+  Progress progress;
+  run_threads(bodies, progress);
+  std::vector<Seen> all;
+  for (const std::vector<Seen>& mine : seen) all.insert(all.end(), mine.begin(), mine.end());
+  return all;
+}
+
+}  // namespace detent::bench
