@@ -392,7 +392,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   void fire_due();
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void serve_due();
-  Result<void> tend_memory(MonotonicTime turn_start, LoadWindow::Load load);
+  Result<void> tend_memory(MonotonicTime turn_start);
+  LoadWindow::Moves moves_now(MonotonicTime now);
+  bool do_workers_come();
   bool is_due_soon() const;
   void hand_out_until(Doorbell& written);
   Result<void> forget_ended();
@@ -422,9 +424,11 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   // The turn's own.
   Rng rng_;
   MonotonicTime last_fired_{};           // when fire_tasks() was called last
-  std::uint64_t fired_before_turn_ = 0;  // of the counters, by the end of the last turn
-  Tick next_forget_ = 0;                 // of what is kept for a time only
-  Tick next_refresh_ = 0;                // of the schedules' rules
+  MonotonicTime::duration step_time_{};  // what a step of tend_memory() takes
+  bool moves_wait_ = false;              // the last turn left them, as something is due soon
+  Tick workers_come_until_ = 0;
+  Tick next_forget_ = 0;   // of what is kept for a time only
+  Tick next_refresh_ = 0;  // of the schedules' rules
 };
 
 }  // namespace detent

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/test_seed.h"
 #include "engine/engine_fixture.h"
+#include "store/forwarding_store.h"
 
 namespace detent {
 namespace {
@@ -275,25 +276,104 @@ TEST_F(EngineStorm, ASmallerQueueThatIsCutNeedNotWaitForALargerOne) {
   engine_->check_invariants();
 }
 
-TEST_F(EngineStorm, MovesToTheLaneGiveWayToWhatIsDueButNotForEver) {
-  reopen_with({.max_loaded = 4'000});
-  schedule_over("steady", 1'200, 1min, 60ms);
-  clock_.advance(1min - 1ms);
-  std::vector<TaskId> flood;
-  for (int i = 0; i < 5'000; ++i) {
-    flood.push_back(engine_->schedule(request("flood", 0ms)).value().task.id);
-  }
-  const TaskId last_at_hand = flood[1'499];  // three eighths
-  for (int i = 0; i < 60; ++i) {
-    clock_.advance(1ms);
-    turn();
-    if (i == 10) {
-      EXPECT_EQ(place_of(last_at_hand).lane, Lane::due);
+/// A store on which a move to a ready lane takes its time; nothing else does.
+class SlowMoves final : public ForwardingStore {
+ public:
+  SlowMoves(Store& store, ManualClock& clock, milliseconds step)
+      : ForwardingStore(store), clock_(clock), step_(step) {}
+
+  Result<void> write(const WriteBatch& batch, Durability durability) override {
+    if (durability == Durability::buffered) {
+      ++moves;
+      moved += batch.puts.size();
+      clock_.advance(step_);
     }
+    return store_.write(batch, durability);
   }
-  EXPECT_EQ(place_of(last_at_hand).lane, Lane::ready);
+
+  int moves = 0;
+  std::size_t moved = 0;
+
+ private:
+  ManualClock& clock_;
+  const milliseconds step_;
+};
+
+class EngineMoves : public EngineStorm {
+ protected:
+  /// A backlog that is to move to its lane, in steps of this length, and tasks of "calm", one each
+  /// `between`, with workers that wait for them.
+  void begin(milliseconds between, milliseconds step) {
+    engine_.reset();
+    slow_ = std::make_unique<SlowMoves>(*store_, clock_, step);
+    engine_ = Engine::open(*slow_, clock_, {.max_loaded = 400}).value();
+    schedule_over("calm", 100, 1min, 100 * between);
+    clock_.advance(1min - 1ms);
+    for (int i = 0; i < 5'000; ++i) ASSERT_TRUE(engine_->schedule(request("flood", 0ms)));
+    for (int i = 0; i < 4; ++i) wait();
+  }
+  void wait() {
+    engine_->lease_or_wait({.queue = "calm"}, 1h, [this](Result<std::vector<LeasedTask>> tasks) {
+      for (const LeasedTask& task : tasks.value()) most_late_ = std::max(most_late_, task.lateness);
+      ++served_;
+    });
+  }
+  /// As the engine's own thread: turns when it wants to be woken, until `count` tasks were served.
+  /// Returns how many turns it took.
+  int serve(int count) {
+    int turns = 0;
+    for (const int last = served_ + count; served_ < last && turns < 10'000; ++turns) {
+      const MonotonicTime wakeup = *engine_->next_wakeup();
+      if (wakeup > clock_.now()) clock_.advance(wakeup - clock_.now());
+      const int before = served_;
+      turn();
+      for (int i = before; i < served_; ++i) wait();
+    }
+    return turns;
+  }
+
+  std::unique_ptr<SlowMoves> slow_;
+  int served_ = 0;
+  milliseconds most_late_{0};
+};
+
+TEST_F(EngineMoves, FitInBetweenWhatIsDueAndMakeNobodyWait) {
+  begin(10ms, 3ms);
+  serve(5);  // by now it is known what a step takes
+  most_late_ = 0ms;
+  slow_->moves = 0;
+  serve(20);
+  EXPECT_EQ(most_late_, 0ms);
+  EXPECT_GE(slow_->moves, 20) << "they went on in between";
+}
+
+TEST_F(EngineMoves, ThatDoNotFitInBetweenGiveWayButNotForEver) {
+  begin(2ms, 3ms);
+  serve(5);
+  slow_->moves = 0;
+  const int turns = serve(60);
+  EXPECT_GE(slow_->moves, 1);
+  EXPECT_LE(slow_->moves, turns / 8);
+}
+
+TEST_F(EngineMoves, AreSmallWhileWorkersComeAndLargeWhenNoneDoes) {
+  begin(10ms, 3ms);
+  serve(3);
+  slow_->moves = 0;
+  slow_->moved = 0;
+  serve(3);
+  ASSERT_GT(slow_->moves, 0);
+  EXPECT_LE(slow_->moved / static_cast<std::size_t>(slow_->moves), 16u);
+  serve(100 - served_);
+  engine_->end_waits();
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(engine_->schedule(request("flood", 0ms)));
+  clock_.advance(2s);
+  slow_->moves = 0;
+  slow_->moved = 0;
   settle();
-  EXPECT_EQ(stats_of("flood").ready, 5'000u);
+  ASSERT_GT(slow_->moves, 0);
+  EXPECT_GT(slow_->moved / static_cast<std::size_t>(slow_->moves), 32u);
+  EXPECT_EQ(stats_of("flood").ready, 5'500u);
 }
 
 // ---- failures ----

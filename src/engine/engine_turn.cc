@@ -18,8 +18,6 @@ using std::chrono::milliseconds;
 /// the last turn, but no longer than this.
 constexpr std::size_t kFireLimit = 2'000;
 constexpr milliseconds kMostFireTime{10};
-/// So many fired in one turn are a storm.
-constexpr std::uint64_t kStormTasks = 16;
 /// Leases ended in one turn: their records are read and written whole.
 constexpr std::size_t kLeaseEndLimit = 256;
 /// How long a lease that ran out waits when the store could not be read.
@@ -36,6 +34,9 @@ constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
 /// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
 /// however long the backlog.
 constexpr int kFirstPages = 160;
+constexpr Tick kWorkersComeTicks = 1'000;
+/// The longest of the last steps counts for how long the next takes, by so much less with each.
+constexpr int kStepTimeFades = 8;
 /// What moves in the memory's favour in one turn takes no longer than this: a turn that was long
 /// because the disk was slow need not be made up for.
 constexpr milliseconds kMostTending{10};
@@ -136,11 +137,9 @@ Result<void> Engine::turn() {
     decide_schedules();
     serve_due();
   }
-  const std::uint64_t fired_now = news_.counters().fired;
-  const bool is_storm = fired_now - std::exchange(fired_before_turn_, fired_now) >= kStormTasks;
   TRY(commit());
   TRY(writer_.sync_if_due());
-  TRY(tend_memory(start, is_storm ? LoadWindow::Load::storm : LoadWindow::Load::usual));
+  TRY(tend_memory(start));
   if (records_.staged().empty()) news_.publish(ok());  // what became ready as it was loaded
   refresh_schedules();
   orphans_.go_on(tasks_, time_.now());
@@ -150,15 +149,14 @@ Result<void> Engine::turn() {
 std::optional<MonotonicTime> Engine::next_wakeup() const {
   if (!answers_.empty()) return clock_.now();
   if (stopped_by()) return std::nullopt;
-  if (!records_.staged().empty() || hand_out_.has_work() || window_.has_work()) {
-    return clock_.now();
-  }
+  if (!records_.staged().empty() || hand_out_.has_work()) return clock_.now();
+  if (window_.has_work() && !moves_wait_) return clock_.now();
   std::optional<Tick> next = tasks_.wheel().next_wakeup();
   const auto take_earlier = [&next](std::optional<Tick> tick) {
     if (tick && (!next || *tick < *next)) next = tick;
   };
   take_earlier(hand_out_.next_time());
-  take_earlier(window_.next_work());
+  if (!moves_wait_) take_earlier(window_.next_work());  // else the wheel has something sooner
   if (const std::optional<WallTime> wake = records_.schedules().next_wake()) {
     take_earlier(time_.tick_at(std::max(*wake, time_.wall_now())));
   }
@@ -245,22 +243,43 @@ Result<void> Engine::commit() {
   return result;
 }
 
-/// Steps of what the memory needs, if it needs any: one at least, and more for as long as the turn
-/// has taken so far, so that all this keeps up with the load, and requests wait at most twice as
-/// long. Who waits for a task that becomes due meanwhile waits for one step.
-Result<void> Engine::tend_memory(MonotonicTime turn_start, LoadWindow::Load load) {
-  using enum LoadWindow::Moves;
+/// Steps of what the memory needs, if it needs any: one, and where the load presses more for as
+/// long as the turn has taken so far, so that all this keeps up with it, and requests wait at most
+/// twice as long; while workers come and go for a quarter of that, and small ones. Who waits for a
+/// task that becomes due meanwhile waits for such a step, and seldom for that: they are made where
+/// they fit in between.
+Result<void> Engine::tend_memory(MonotonicTime turn_start) {
   const MonotonicTime start = clock_.now();
-  const LoadWindow::Moves moves = window_.gives_way(load) ? give_way : may_be_made;
-  const auto most = std::min<MonotonicTime::duration>(start - turn_start, kMostTending);
+  const MonotonicTime::duration took = start - turn_start;
+  const auto most =
+      std::min<MonotonicTime::duration>(do_workers_come() ? took / 4 : took, kMostTending);
   do {
-    ASSIGN_OR_RETURN(const bool had_work, window_.tend(moves));
+    const MonotonicTime step = clock_.now();
+    ASSIGN_OR_RETURN(const bool had_work, window_.tend(moves_now(step)));
     if (!had_work) break;
+    step_time_ = std::max(clock_.now() - step, step_time_ - step_time_ / kStepTimeFades);
     if (!hand_out_.does_anyone_wait()) continue;
     serve_due();
     TRY(commit());
-  } while (clock_.now() - start < most);
+  } while (window_.is_pressed() && clock_.now() - start < most);
   return ok();
+}
+
+/// How much may be moved in a step that begins now.
+LoadWindow::Moves Engine::moves_now(MonotonicTime now) {
+  using enum LoadWindow::Time;
+  const std::optional<Tick> next = tasks_.wheel().next_wakeup();
+  const bool is_free =
+      !hand_out_.does_anyone_wait() || !next || now + step_time_ <= time_.when(*next);
+  moves_wait_ = window_.gives_way(is_free ? enough : none);
+  if (moves_wait_) return LoadWindow::Moves::none;
+  return do_workers_come() ? LoadWindow::Moves::few : LoadWindow::Moves::many;
+}
+
+/// Whether somebody waits for tasks, or did of late: busy workers are about to come back.
+bool Engine::do_workers_come() {
+  if (hand_out_.does_anyone_wait()) workers_come_until_ = time_.now() + kWorkersComeTicks;
+  return time_.now() < workers_come_until_;
 }
 
 void Engine::refresh_schedules() {

@@ -16,7 +16,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kPageTasks = 128;
 constexpr std::size_t kHeadTasks = 256;
 /// Tasks moved to a ready lane at a time: their records are read and written whole.
-constexpr std::size_t kMoveTasks = 64;
+constexpr std::size_t kMoveFew = 16;
+constexpr std::size_t kMoveMany = 64;
 /// Moves to the ready lanes give way to what is due, but not more often than this in a row.
 constexpr int kMostWaived = 15;
 /// How long after an attempt in vain the window may try to shrink again, and by which part of what
@@ -31,6 +32,10 @@ constexpr std::uint32_t kSweepSlots = 1'024;
 constexpr std::uint32_t kLargestSamples = 256;
 constexpr std::uint32_t kAllSlots = ~std::uint32_t{0};
 constexpr TaskId kLastId{~std::uint64_t{0}};
+
+std::size_t tasks_of(LoadWindow::Moves moves) noexcept {
+  return moves == LoadWindow::Moves::many ? kMoveMany : kMoveFew;
+}
 
 /// Just before `place`: no task lies between.
 Place before(Place place) {
@@ -162,17 +167,28 @@ Result<bool> LoadWindow::tend(Moves moves) {
   const bool has_page = wants_page();
   if (has_page) TRY(load_page());
   const Queue* const behind = next_behind_cut();
-  const bool may_move = moves == Moves::may_be_made;
-  const bool may_load = parts_.tasks.ready() < ready_room() && room_for_pages() > 0;
+  const bool may_move = moves != Moves::none;
   if (may_move && parts_.tasks.ready() > ready_room()) {
-    TRY(spill_ready());
+    TRY(spill_ready(moves));
     return true;
   }
-  if (behind != nullptr && (may_move || may_load)) {
-    TRY(load_behind_cut(behind->cut_to));
+  if (behind != nullptr && (may_move || may_load_behind_cut())) {
+    TRY(load_behind_cut(behind->cut_to, moves));
     return true;
   }
   return has_page;
+}
+
+bool LoadWindow::may_load_behind_cut() const noexcept {
+  return parts_.tasks.ready() < ready_room() && room_for_pages() > 0;
+}
+
+bool LoadWindow::is_pressed() const {
+  return wants_page() || is_short() || (may_load_behind_cut() && next_behind_cut() != nullptr);
+}
+
+bool LoadWindow::is_short() const noexcept {
+  return is_out_of_room_ || parts_.tasks.ready() > max_loaded_ * kPageParts / kMemoryParts;
 }
 
 bool LoadWindow::has_work() const {
@@ -189,8 +205,8 @@ std::optional<Tick> LoadWindow::next_work() const {
   return next;
 }
 
-bool LoadWindow::gives_way(Load load) {
-  if (load == Load::usual || is_full() || is_out_of_room_ || waived_ == kMostWaived) {
+bool LoadWindow::gives_way(Time time) {
+  if (time == Time::enough || is_short() || waived_ == kMostWaived) {
     waived_ = 0;
     return false;
   }
@@ -304,9 +320,9 @@ Queue* LoadWindow::next_behind_cut() const {
 
 /// Reads on in the due order behind a queue's cut, for all queues cut there or later, whose tasks
 /// up to their cuts are in memory. Those that are due and can't be loaded move to their ready lane.
-Result<void> LoadWindow::load_behind_cut(const Place& from) {
+Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
   const Result<TaskPage> page = parts_.store.read(
-      from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : kMoveTasks);
+      from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : tasks_of(moves));
   if (!page) return parts_.writer.stop(page.error());
   parts_.tasks.set_aside(page->damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
@@ -376,7 +392,7 @@ void LoadWindow::move_to_lane(Queue& queue, const Place& from, const Task& task)
 
 /// The order with most ready tasks, as far as a sample can tell, gives up its least urgent ones.
 /// Requires: there are ready tasks in memory.
-Result<void> LoadWindow::spill_ready() {
+Result<void> LoadWindow::spill_ready(Moves moves) {
   ReadyTasks* largest = nullptr;
   const auto compare = [&largest](const LoadedTask& task) {
     if (task.state != TaskState::ready) return;
@@ -385,7 +401,7 @@ Result<void> LoadWindow::spill_ready() {
   };
   sample_tasks(kLargestSamples, compare);
   if (largest == nullptr) sample_tasks(kAllSlots, compare);
-  TRY(spill(*largest, std::min(kMoveTasks, parts_.tasks.ready() - ready_room())));
+  TRY(spill(*largest, std::min(tasks_of(moves), parts_.tasks.ready() - ready_room())));
   return parts_.records.write_moved();
 }
 

@@ -84,17 +84,21 @@ class LoadWindow {
   /// Loads a page behind the window. Where there is no room for a task, its queue is cut if it has
   /// most of the memory; for the others room is made, so that the page waits for no queue's tasks.
   Result<void> load_page();
-  /// Whether many tasks became due in this turn.
-  enum class Load : std::uint8_t { usual, storm };
-  /// Whether moves to the ready lanes wait for the end of a storm: not for ever, nor while the
-  /// memory is short.
-  bool gives_way(Load load);
-  enum class Moves : std::uint8_t { may_be_made, give_way };
+  /// Whether there is time for a step before somebody who waits has something to take.
+  enum class Time : std::uint8_t { enough, none };
+  /// Whether moves to the ready lanes wait until there is time: not for ever, nor while the memory
+  /// is short.
+  bool gives_way(Time time);
+  /// How much is moved in a step: a tenth of a millisecond of reading, or some tenths.
+  enum class Moves : std::uint8_t { none, few, many };
   /// One step of what the memory needs: the next page, tasks behind a cut, ready tasks to their
   /// lane. Answers whether it needed any. Errors: the store failed.
   Result<bool> tend(Moves moves);
   /// Whether tend() has something to do, if moves may be made.
   bool has_work() const;
+  /// Whether what it has to do must keep up with the load: tasks are to come into the memory, or it
+  /// is short. Moves to the ready lanes need not, as long as there is room.
+  bool is_pressed() const;
   /// When it will have, if nothing changes.
   std::optional<Tick> next_work() const;
 
@@ -107,6 +111,8 @@ class LoadWindow {
 
  private:
   bool is_full() const noexcept { return parts_.tasks.size() >= max_loaded_; }
+  bool is_short() const noexcept;
+  bool may_load_behind_cut() const noexcept;
   std::size_t room_for_pages() const noexcept;
   void shrink();
 
@@ -120,7 +126,7 @@ class LoadWindow {
   bool make_room();
   bool cut_largest();
   Queue* next_behind_cut() const;
-  Result<void> load_behind_cut(const Place& from);
+  Result<void> load_behind_cut(const Place& from, Moves moves);
 
   // The ready lanes.
   std::size_t ready_room() const noexcept;
@@ -128,7 +134,7 @@ class LoadWindow {
   bool has_little_ready(const Queue& queue) const noexcept;
   bool would_spill(const ReadyTasks& ready, const Place& place) const noexcept;
   void move_to_lane(Queue& queue, const Place& from, const Task& task);
-  Result<void> spill_ready();
+  Result<void> spill_ready(Moves moves);
   Result<void> spill(ReadyTasks& ready, std::size_t count);
 
   const Parts parts_;

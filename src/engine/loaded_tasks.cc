@@ -53,7 +53,7 @@ void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
     ++loaded_from_lanes_;
     enter_ready(loaded);
   } else if (loaded.tick <= parts_.time.now()) {
-    become_ready(loaded);
+    become_ready(loaded, parts_.clock.now());
   } else {
     wheel_.schedule(loaded.index, loaded.tick);
   }
@@ -116,13 +116,16 @@ std::vector<LoadedTask*> LoadedTasks::fire(Tick now, std::size_t limit, Monotoni
   std::vector<LoadedTask*> ran_out;
   const auto fire_task = [&](std::uint32_t index) {
     LoadedTask& task = tasks_[index];
-    if (task.state == TaskState::leased) {
-      ran_out.push_back(&task);
-    } else {
-      become_ready(task);
-    }
+    (task.state == TaskState::leased ? ran_out : due_).push_back(&task);
   };
-  while (wheel_.advance(now, fire_task, limit).more && parts_.clock.now() < until) {
+  for (bool more = true; more;) {
+    more = wheel_.advance(now, fire_task, limit).more;
+    // In the order of their queues, so that each finds its place beside the one before.
+    std::ranges::sort(due_, ReadyOrder());
+    const MonotonicTime fired = parts_.clock.now();
+    for (LoadedTask* const task : due_) become_ready(*task, fired);
+    due_.clear();
+    more = more && fired < until;
   }
   return ran_out;
 }
@@ -135,9 +138,8 @@ void LoadedTasks::retime() {
   });
 }
 
-void LoadedTasks::become_ready(LoadedTask& task) {
+void LoadedTasks::become_ready(LoadedTask& task, MonotonicTime now) {
   DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
-  const MonotonicTime now = parts_.clock.now();
   note_fired(task.id(), *task.queue, task.tick, now);
   task.ready_since = now;
   task.held_before_ready = parts_.lateness.held_total(*task.queue, now);

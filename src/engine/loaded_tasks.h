@@ -153,7 +153,7 @@ class LoadedTasks {
  private:
   friend struct PlantedOrphans;  // a test of would_be_stuck()
 
-  void become_ready(LoadedTask& task);
+  void become_ready(LoadedTask& task, MonotonicTime now);
   void lose(LoadedTask& task);
   void drop_lease(const LoadedTask& task);
   std::size_t check_ready(const Queue& queue, const ReadyTasks& ready) const;
@@ -163,7 +163,8 @@ class LoadedTasks {
 
   // The timers of the wheel are the indices of the slab.
   Slab<LoadedTask> tasks_;
-  DenseWheel wheel_;  // due, or lease run out
+  DenseWheel wheel_;              // due, or lease run out
+  std::vector<LoadedTask*> due_;  // while they fire
   std::unordered_map<std::uint64_t, LoadedTask*> by_id_;
   Leases leases_;
   std::uint64_t loaded_from_lanes_ = 0;
