@@ -88,8 +88,12 @@ Result<std::size_t> FaultStore::trim_keys(WallTime now, std::size_t limit) {
   return faulty_write([&] { return store_.trim_keys(now, limit); });
 }
 
-Result<std::vector<ScheduleRecord>> FaultStore::schedules() {
-  return faulty_read([&] { return store_.schedules(); });
+Result<std::vector<KeyRecord>> FaultStore::wrong_expiries(std::span<const KeyRecord> records) {
+  return faulty_read([&] { return store_.wrong_expiries(records); });
+}
+
+Result<std::vector<Result<ScheduleRecord>>> FaultStore::read_schedules() {
+  return faulty_read([&] { return store_.read_schedules(); });
 }
 
 Result<std::vector<QueueRecord>> FaultStore::queues() {

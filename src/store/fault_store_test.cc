@@ -129,6 +129,7 @@ TEST_F(FaultStoreTest, ReadsFailAsToldAndWritesGoOn) {
   EXPECT_EQ(error_of(store.read_at({})), error);
   EXPECT_EQ(error_of(store.find_key(1, "k")), error);
   EXPECT_EQ(error_of(store.queues()), error);
+  EXPECT_EQ(error_of(store.wrong_expiries({})), error);
   EXPECT_EQ(error_of(store.schedules()), error);
   EXPECT_EQ(error_of(store.due_counts()), error);
   EXPECT_EQ(error_of(store.quarantined()), error);

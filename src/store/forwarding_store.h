@@ -46,7 +46,12 @@ class ForwardingStore : public Store {
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
     return store_.trim_keys(now, limit);
   }
-  Result<std::vector<ScheduleRecord>> schedules() override { return store_.schedules(); }
+  Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records) override {
+    return store_.wrong_expiries(records);
+  }
+  Result<std::vector<Result<ScheduleRecord>>> read_schedules() override {
+    return store_.read_schedules();
+  }
   Result<std::vector<QueueRecord>> queues() override { return store_.queues(); }
   Result<std::vector<DueCount>> due_counts() override { return store_.due_counts(); }
   Result<std::uint64_t> quarantined() override { return store_.quarantined(); }

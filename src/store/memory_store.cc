@@ -71,6 +71,10 @@ void MemoryDisk::flip_key_bit(std::uint32_t queue, const std::string& key, std::
   flip(found->second, bit);
 }
 
+void MemoryDisk::drop_expiry(std::uint32_t queue, const std::string& key) {
+  std::erase_if(expiries_, [&](const auto& entry) { return entry.second == KeyName{queue, key}; });
+}
+
 MemoryStore::MemoryStore(MemoryDisk& disk) : disk_(disk) { disk_.is_open_ = true; }
 
 MemoryStore::~MemoryStore() { disk_.is_open_ = false; }
@@ -231,13 +235,20 @@ Result<std::size_t> MemoryStore::trim_keys(WallTime now, std::size_t limit) {
   return trimmed;
 }
 
-Result<std::vector<ScheduleRecord>> MemoryStore::schedules() {
-  std::vector<ScheduleRecord> all;
-  all.reserve(disk_.schedules_.size());
-  for (const auto& [name, bytes] : disk_.schedules_) {
-    ASSIGN_OR_RETURN(ScheduleRecord record, decode_schedule(name, bytes));
-    all.push_back(std::move(record));
+Result<std::vector<KeyRecord>> MemoryStore::wrong_expiries(std::span<const KeyRecord> records) {
+  std::vector<KeyRecord> wrong;
+  for (const KeyRecord& record : records) {
+    if (!record.expires_at) continue;  // never wrong: trimming asks the key itself
+    const MemoryDisk::KeyName name{record.queue, record.key};
+    if (!disk_.expiries_.contains({*record.expires_at, name})) wrong.push_back(record);
   }
+  return wrong;
+}
+
+Result<std::vector<Result<ScheduleRecord>>> MemoryStore::read_schedules() {
+  std::vector<Result<ScheduleRecord>> all;
+  all.reserve(disk_.schedules_.size());
+  for (const auto& [name, bytes] : disk_.schedules_) all.push_back(decode_schedule(name, bytes));
   return all;
 }
 

@@ -33,6 +33,8 @@ class MemoryDisk {
   /// The same of a schedule's record, and of a key's of a queue (by number).
   void flip_schedule_bit(const std::string& name, std::size_t bit);
   void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit);
+  /// Takes a key out of the order in which keys expire.
+  void drop_expiry(std::uint32_t queue, const std::string& key);
   /// In all lanes.
   std::size_t record_count() const noexcept { return records_.size(); }
 
@@ -72,7 +74,8 @@ class MemoryStore final : public Store {
   Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
                             std::size_t limit) override;
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
-  Result<std::vector<ScheduleRecord>> schedules() override;
+  Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records) override;
+  Result<std::vector<Result<ScheduleRecord>>> read_schedules() override;
   Result<std::vector<QueueRecord>> queues() override;
   Result<std::vector<DueCount>> due_counts() override;
   Result<std::uint64_t> quarantined() override;

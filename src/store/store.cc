@@ -39,4 +39,15 @@ Result<std::vector<KeyRecord>> Store::find_keys(std::uint32_t queue,
   return records;
 }
 
+Result<std::vector<ScheduleRecord>> Store::schedules() {
+  ASSIGN_OR_RETURN(std::vector<Result<ScheduleRecord>> records, read_schedules());
+  std::vector<ScheduleRecord> all;
+  all.reserve(records.size());
+  for (Result<ScheduleRecord>& record : records) {
+    if (!record) return std::move(record).error();
+    all.push_back(*std::move(record));
+  }
+  return all;
+}
+
 }  // namespace detent

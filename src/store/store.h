@@ -220,9 +220,14 @@ class Store {
   /// many. One that was put again with another expiry is not among them. Buffered; a write in the
   /// sense of the contract.
   virtual Result<std::size_t> trim_keys(WallTime now, std::size_t limit) = 0;
+  /// Those of these records, as they were read, that trim_keys() would not treat as they say: it
+  /// would never meet one that expires, or remove one that does not.
+  virtual Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records) = 0;
 
-  /// All recurring schedules, by name. Errors: data_loss when one is damaged.
-  virtual Result<std::vector<ScheduleRecord>> schedules() = 0;
+  /// All recurring schedules, by name; data_loss, with its name, for one that is damaged.
+  virtual Result<std::vector<Result<ScheduleRecord>>> read_schedules() = 0;
+  /// The same. Errors: data_loss when one is damaged.
+  Result<std::vector<ScheduleRecord>> schedules();
   /// By queue name.
   virtual Result<std::vector<QueueRecord>> queues() = 0;
   /// The sums of all changes, by bin, without those that are 0.

@@ -61,9 +61,10 @@ class LyingStore final : public ForwardingStore {
     if (id == misplaced) (*found)->place.at += milliseconds{1};
     return found;
   }
-  Result<std::vector<ScheduleRecord>> schedules() override {
-    if (!failing_schedules) return told_schedules ? *told_schedules : store_.schedules();
-    return Error{ErrorCode::unavailable, "read schedules: no", ""};
+  Result<std::vector<Result<ScheduleRecord>>> read_schedules() override {
+    if (failing_schedules) return Error{ErrorCode::unavailable, "read schedules: no", ""};
+    if (!told_schedules) return store_.read_schedules();
+    return std::vector<Result<ScheduleRecord>>(told_schedules->begin(), told_schedules->end());
   }
   Result<std::vector<QueueRecord>> queues() override {
     Result<std::vector<QueueRecord>> all = store_.queues();

@@ -95,6 +95,13 @@ class StoreFixture : public testing::Test {
     reopen();
   }
 
+  /// Closes the store, takes a key out of the order in which keys expire and opens it again.
+  void drop_expiry(const KeyRecord& record) {
+    close();
+    medium_.drop_expiry(record);
+    reopen();
+  }
+
   void write(const WriteBatch& batch, Durability durability = Durability::synced) {
     const Result<void> written = store_->write(batch, durability);
     ASSERT_TRUE(written) << written.error().message;

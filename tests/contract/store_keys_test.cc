@@ -98,6 +98,36 @@ TYPED_TEST(StoreKeys, KeyIsThereUntilItIsTrimmed) {
   EXPECT_EQ(this->key("k"), std::nullopt);
 }
 
+TYPED_TEST(StoreKeys, AnExpiryThatTrimmingWouldNotMeetIsWrong) {
+  const std::vector<KeyRecord> keys{key_record("a", 1, at_ms(100)), key_record("b", 2),
+                                    key_record("c", 3, at_ms(100)), key_record("d", 4, at_ms(50))};
+  WriteBatch batch;
+  batch.keys = keys;
+  batch.keys[1].expires_at = at_ms(70);
+  this->write(batch);
+  batch.keys = {keys[1]};  // the old entry of its expiry may be left
+  this->write(batch);
+  EXPECT_EQ(this->store_->wrong_expiries(keys).value(), std::vector<KeyRecord>{});
+  EXPECT_EQ(this->store_->wrong_expiries({}).value(), std::vector<KeyRecord>{});
+  this->drop_expiry(keys[2]);
+  EXPECT_EQ(this->store_->wrong_expiries(keys).value(), std::vector<KeyRecord>{keys[2]});
+  EXPECT_EQ(this->trim(1'000), 2u);
+  EXPECT_EQ(this->key("b"), keys[1]);
+  EXPECT_EQ(this->key("c"), keys[2]);
+}
+
+#if defined(DETENT_POSTGRES_CONTRACT)
+// There the expiry is a column, and trimming looks at nothing else.
+TYPED_TEST(StoreKeys, AnExpiryThatTheKeyDoesNotSayIsWrong) {
+  const std::vector<KeyRecord> keys{key_record("a", 1, at_ms(100)), key_record("b", 2)};
+  WriteBatch batch;
+  batch.keys = keys;
+  this->write(batch);
+  for (const KeyRecord& record : keys) this->medium_.set_expiry(record, "50");
+  EXPECT_EQ(this->store_->wrong_expiries(keys).value(), keys);
+}
+#endif
+
 TYPED_TEST(StoreKeys, OldestKeysAreTrimmedFirstUpToTheLimit) {
   WriteBatch batch;
   for (std::uint64_t n = 1; n <= 10; ++n) {  // every other in queue 2

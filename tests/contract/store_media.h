@@ -53,11 +53,20 @@ class PostgresMedium {
     flip("schedule set value", "value", bit, "name = '" + name + "'");
   }
   void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
-    flip("task_key set value", "value", bit,
-         "name = int4send(" + std::to_string(queue) + ") || '" + key + "'::bytea");
+    flip("task_key set value", "value", bit, name_is(queue, key));
+  }
+  void drop_expiry(const KeyRecord& record) { set_expiry(record, "null"); }
+  /// `ms`: as SQL.
+  void set_expiry(const KeyRecord& record, const std::string& ms) {
+    execute(url_,
+            "set session_replication_role = replica; update detent.task_key set expires_ms = " +
+                ms + " where " + name_is(record.queue, record.key));
   }
 
  private:
+  static std::string name_is(std::uint32_t queue, const std::string& key) {
+    return "name = int4send(" + std::to_string(queue) + ") || '" + key + "'::bytea";
+  }
   void flip(const std::string& set, const std::string& column, std::size_t bit,
             const std::string& where) {
     const std::string at = std::to_string(bit / 8) + " % length(" + column + ")";
@@ -124,6 +133,7 @@ class MemoryMedium {
   void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
     disk_.flip_key_bit(queue, key, bit);
   }
+  void drop_expiry(const KeyRecord& record) { disk_.drop_expiry(record.queue, record.key); }
 
  private:
   MemoryDisk disk_;
@@ -141,6 +151,9 @@ class RocksDbMedium {
   }
   void flip_key_bit(std::uint32_t queue, const std::string& key, std::size_t bit) {
     flip_stored_key_bit(path(), {.queue = queue, .key = key}, bit);
+  }
+  void drop_expiry(const KeyRecord& record) {
+    drop_stored_expiry(path(), {.queue = record.queue, .key = record.key}, *record.expires_at);
   }
 
  protected:

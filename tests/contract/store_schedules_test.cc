@@ -177,6 +177,11 @@ TYPED_TEST(StoreSchedules, OneThatIsDamagedIsToldByNameUntilItIsPutOrRemoved) {
   const Result<Schedules> all = this->store_->schedules();
   ASSERT_EQ(error_code_of(all), ErrorCode::data_loss);
   EXPECT_NE(all.error().message.find("schedule \"b\""), std::string::npos) << all.error().message;
+  const auto each = this->store_->read_schedules().value();
+  ASSERT_EQ(each.size(), 3U);
+  EXPECT_EQ(each[0], schedule_named("a"));
+  EXPECT_EQ(each[1].error(), all.error());
+  EXPECT_EQ(each[2], schedule_named("c"));
   this->write(new_task(due_place(10, 1)));  // the rest goes on
   EXPECT_EQ(error_code_of(this->store_->schedules()), ErrorCode::data_loss);
   this->write(batch_of({schedule_named("b", 9)}));

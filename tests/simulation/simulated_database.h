@@ -156,8 +156,11 @@ class ConnectedStore final : public Store {
                             std::size_t limit) override {
     return look([&] { return store_.read_keys(queue, after, limit); });
   }
-  Result<std::vector<ScheduleRecord>> schedules() override {
-    return look([&] { return store_.schedules(); });
+  Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records) override {
+    return look([&] { return store_.wrong_expiries(records); });
+  }
+  Result<std::vector<Result<ScheduleRecord>>> read_schedules() override {
+    return look([&] { return store_.read_schedules(); });
   }
   Result<std::vector<QueueRecord>> queues() override {
     return look([&] { return store_.queues(); });

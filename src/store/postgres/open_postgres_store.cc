@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "detent/check.h"
@@ -263,16 +266,37 @@ Result<std::size_t> OpenPostgresStore::trim_keys(WallTime now, std::size_t limit
   return static_cast<std::size_t>(rows.bigint(0, 1));
 }
 
-Result<std::vector<ScheduleRecord>> OpenPostgresStore::schedules() {
+Result<std::vector<KeyRecord>> OpenPostgresStore::wrong_expiries(
+    std::span<const KeyRecord> records) {
+  std::vector<std::string> names;
+  names.reserve(records.size());
+  for (const KeyRecord& record : records) names.push_back(key_key(record.queue, record.key));
+  Statement statement;
+  const std::string is_in = in_shard(statement, fence_);
+  statement.set_sql("select name, expires_ms from detent.task_key where " + is_in +
+                    " and name = any(" + statement.add_byte_strings(names) + ")");
+  ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read expiry of keys"));
+  std::map<std::string_view, std::optional<std::int64_t>> expiries;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!rows.is_null(row, 1)) expiries[rows.bytes(row, 0)] = rows.bigint(row, 1);
+  }
+  std::vector<KeyRecord> wrong;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::optional<WallTime>& at = records[i].expires_at;
+    const auto told = at ? std::optional(milliseconds_of(*at)) : std::nullopt;
+    if (expiries[names[i]] != told) wrong.push_back(records[i]);
+  }
+  return wrong;
+}
+
+Result<std::vector<Result<ScheduleRecord>>> OpenPostgresStore::read_schedules() {
   ASSIGN_OR_RETURN(
       const Rows rows,
       select(of_shard(fence_, "select name, value from detent.schedule", " order by name"),
              "read schedules"));
-  std::vector<ScheduleRecord> all;
+  std::vector<Result<ScheduleRecord>> all;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    ASSIGN_OR_RETURN(ScheduleRecord record,
-                     decode_schedule(rows.bytes(row, 0), rows.bytes(row, 1)));
-    all.push_back(std::move(record));
+    all.push_back(decode_schedule(rows.bytes(row, 0), rows.bytes(row, 1)));
   }
   return all;
 }

@@ -40,7 +40,8 @@ class OpenPostgresStore final : public Store {
   Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
                             std::size_t limit) override;
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override;
-  Result<std::vector<ScheduleRecord>> schedules() override;
+  Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records) override;
+  Result<std::vector<Result<ScheduleRecord>>> read_schedules() override;
   Result<std::vector<QueueRecord>> queues() override;
   Result<std::vector<DueCount>> due_counts() override;
   Result<std::uint64_t> quarantined() override;

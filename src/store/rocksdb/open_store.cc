@@ -37,22 +37,18 @@ struct MetaRange {
   std::string_view reading;  // for errors
 };
 
-/// `parse` makes a record of its key and value.
-template <class Record, class Parse>
-Result<std::vector<Record>> read_meta_range(OpenDb& db, const MetaRange& range, Parse parse) {
+/// Calls `take(key, value)`, which may fail, for each.
+template <class Take>
+Result<void> read_meta_range(OpenDb& db, const MetaRange& range, Take take) {
   const rocksdb::Slice lower = slice(range.begin);
   const rocksdb::Slice upper = slice(range.end);
   rocksdb::ReadOptions options;
   options.iterate_lower_bound = &lower;
   options.iterate_upper_bound = &upper;
   const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.meta()));
-  std::vector<Record> all;
-  for (it->Seek(lower); it->Valid(); it->Next()) {
-    ASSIGN_OR_RETURN(Record record, parse(view(it->key()), view(it->value())));
-    all.push_back(std::move(record));
-  }
+  for (it->Seek(lower); it->Valid(); it->Next()) TRY(take(view(it->key()), view(it->value())));
   if (!it->status().ok()) return to_error(range.reading, it->status());
-  return all;
+  return ok();
 }
 
 }  // namespace
@@ -405,13 +401,28 @@ Result<std::size_t> OpenStore::trim_keys(WallTime now, std::size_t limit) {
   return count;
 }
 
-Result<std::vector<ScheduleRecord>> OpenStore::schedules() {
-  return read_meta_range<ScheduleRecord>(*db_, {kSchedulePrefix, kScheduleEnd, "read schedules"},
-                                         parse_schedule);
+Result<std::vector<KeyRecord>> OpenStore::wrong_expiries(std::span<const KeyRecord> records) {
+  return keys_.wrong_expiries(records);
+}
+
+Result<std::vector<Result<ScheduleRecord>>> OpenStore::read_schedules() {
+  std::vector<Result<ScheduleRecord>> all;
+  TRY(read_meta_range(*db_, {kSchedulePrefix, kScheduleEnd, "read schedules"},
+                      [&all](std::string_view key, std::string_view value) {
+                        all.push_back(parse_schedule(key, value));
+                        return ok();
+                      }));
+  return all;
 }
 
 Result<std::vector<QueueRecord>> OpenStore::queues() {
-  return read_meta_range<QueueRecord>(*db_, {kQueuePrefix, kQueueEnd, "read queues"}, parse_queue);
+  std::vector<QueueRecord> all;
+  TRY(read_meta_range(*db_, {kQueuePrefix, kQueueEnd, "read queues"},
+                      [&all](std::string_view key, std::string_view value) -> Result<void> {
+                        ASSIGN_OR_RETURN(all.emplace_back(), parse_queue(key, value));
+                        return ok();
+                      }));
+  return all;
 }
 
 Result<std::vector<DueCount>> OpenStore::due_counts() { return due_sums_.counts(); }

@@ -129,6 +129,10 @@ void flip_stored_key_bit(const std::string& folder, const KeyName& key, std::siz
   db.put("keys", name, value);
 }
 
+void drop_stored_expiry(const std::string& folder, const KeyName& key, WallTime expires_at) {
+  RawDb(folder).remove("key_expiry", expiry_key(expires_at, key_key(key.queue, key.key)));
+}
+
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit) {
   RawDb db(folder);
   std::string value = db.get("accepted", id_key(id));

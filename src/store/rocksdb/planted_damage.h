@@ -22,6 +22,8 @@ void flip_stored_bit(const std::string& folder, const Place& place, std::size_t 
 void flip_stored_schedule_bit(const std::string& folder, const std::string& name, std::size_t bit);
 /// The same of the record of a queue's key.
 void flip_stored_key_bit(const std::string& folder, const KeyName& key, std::size_t bit);
+/// Takes a key out of the order in which keys expire.
+void drop_stored_expiry(const std::string& folder, const KeyName& key, WallTime expires_at);
 /// The same among the bytes that say where an accepted record lies.
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit);
 /// Removes the settled record at `place` and leaves the index entry of its id.

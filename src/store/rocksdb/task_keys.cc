@@ -98,6 +98,24 @@ Result<std::size_t> TaskKeys::stage_trim(WallTime now, std::size_t limit, Change
   return count;
 }
 
+/// One that does not expire is never wrong: trimming asks the key itself.
+Result<std::vector<KeyRecord>> TaskKeys::wrong_expiries(std::span<const KeyRecord> records) {
+  std::vector<KeyRecord> wrong;
+  for (const KeyRecord& record : records) {
+    if (!record.expires_at) continue;
+    const std::string key = expiry_key(*record.expires_at, key_key(record.queue, record.key));
+    rocksdb::PinnableSlice value;
+    const rocksdb::Status status =
+        db_.db().Get(rocksdb::ReadOptions(), db_.key_expiry(), key, &value);
+    if (status.IsNotFound() || status.IsCorruption()) {
+      wrong.push_back(record);
+    } else if (!status.ok()) {
+      return to_error("read expiry of key", status);
+    }
+  }
+  return wrong;
+}
+
 /// Whether the key still says that it expires then. One that can't be read is of no more use.
 Result<bool> TaskKeys::has_expired(std::string_view key, WallTime at) {
   rocksdb::PinnableSlice value;

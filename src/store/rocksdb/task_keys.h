@@ -35,6 +35,8 @@ class TaskKeys {
   /// Returns how many. Requires: trimmed() is called when they are written.
   Result<std::size_t> stage_trim(WallTime now, std::size_t limit, Changes& changes);
   void trimmed() { begin_ = trimmed_to_; }
+  /// As Store::wrong_expiries.
+  Result<std::vector<KeyRecord>> wrong_expiries(std::span<const KeyRecord> records);
 
  private:
   Result<bool> has_expired(std::string_view key, WallTime at);
