@@ -1,6 +1,7 @@
 #include "store/store_check.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include "base/wall_time.h"
+#include "store/key_check.h"
+#include "store/store_findings.h"
 
 namespace detent {
 
@@ -20,12 +23,17 @@ std::string_view name_of(Lane lane) noexcept { return kLaneNames[static_cast<std
 
 bool is_in_webhook_lane(const Place& place) noexcept { return (place.queue & kWebhookLane) != 0; }
 
-std::string describe(const Place& place) {
-  std::string text = "task " + to_string(place.id) + " in the " + std::string(name_of(place.lane));
+std::string describe_lane(const Place& place) {
+  std::string text = "the " + std::string(name_of(place.lane));
   text += is_in_webhook_lane(place) ? " webhook lane" : " lane";
   const std::uint32_t queue = place.queue & ~kWebhookLane;
   if (queue != 0) text += " of queue number " + std::to_string(queue);
-  return text + " at " + format_rfc3339(place.at);
+  return text;
+}
+
+std::string describe(const Place& place) {
+  return "task " + to_string(place.id) + " in " + describe_lane(place) + " at " +
+         format_rfc3339(place.at);
 }
 
 std::string describe(DueBin bin) {
@@ -41,7 +49,8 @@ struct CheckedQueue {
 
 class StoreCheck {
  public:
-  StoreCheck(Store& store, const std::function<void(std::uint64_t)>& at) : store_(store), at_(at) {}
+  StoreCheck(Store& store, const std::function<void(std::uint64_t)>& at)
+      : store_(store), findings_(at) {}
 
   Result<StoreReport> run() {
     TRY(read_queues());
@@ -49,17 +58,22 @@ class StoreCheck {
     TRY(read_by_id());
     TRY(read_lane(Lane::due, 0));
     TRY(read_lane(Lane::ended, 0));
-    // Also the numbers that no queue has any more: nothing may lie there.
+    TRY(keys_.read_keys(kNoQueue));
+    // Also the numbers that no queue has any more: no task may lie there.
     for (std::uint32_t left = store_.last_queue_number(); left > 0; --left) {
       TRY(read_lane(Lane::ready, left));
       TRY(read_lane(Lane::ready, left | kWebhookLane));
       TRY(read_lane(Lane::dead, left));
+      TRY(keys_.read_keys(left));
     }
     compare_lanes();
     compare_queues();
     TRY(compare_due_counts());
-    ASSIGN_OR_RETURN(report_.quarantined, store_.quarantined());
-    return std::move(report_);
+    const Result<std::uint64_t> quarantined = store_.quarantined();
+    ASSIGN_OR_RETURN(const bool is_read,
+                     findings_.expect_read(quarantined, "the quarantine cannot be read"));
+    if (is_read) findings_.report.quarantined = *quarantined;
+    return std::move(findings_.report);
   }
 
  private:
@@ -67,57 +81,50 @@ class StoreCheck {
   struct LaneCount {
     std::uint64_t sound = 0;
     std::uint64_t damaged = 0;
+    bool is_whole = true;
   };
   using LaneCounts = std::array<LaneCount, 4>;
 
-  void find_fault(std::string what) {
-    ++report_.finding_count;
-    if (report_.findings.size() < StoreReport::kMaxFindings) {
-      report_.findings.push_back(std::move(what));
-    }
-  }
-
-  void note_read(const TaskPage& page) {
-    read_ += page.tasks.size() + page.damaged.size();
-    at_(read_);
-  }
-
   Result<void> read_queues() {
-    ASSIGN_OR_RETURN(const std::vector<QueueRecord> records, store_.queues());
-    report_.queues = records.size();
+    const Result<std::vector<QueueRecord>> records = store_.queues();
+    ASSIGN_OR_RETURN(has_queues_, findings_.expect_read(records, "queues cannot be read"));
+    if (!has_queues_) return ok();
+    findings_.report.queues = records->size();
     std::map<std::uint32_t, std::string> names;
-    for (const QueueRecord& record : records) {
+    for (const QueueRecord& record : *records) {
       if (record.number == 0 || record.number > store_.last_queue_number()) {
-        find_fault("queue " + record.queue + ": number " + std::to_string(record.number) +
-                   " was never given out");
+        findings_.add("queue " + record.queue + ": number " + std::to_string(record.number) +
+                      " was never given out");
       }
       const auto [other, is_new] = names.emplace(record.number, record.queue);
       if (!is_new) {
-        find_fault("queue " + record.queue + ": has the number of queue " + other->second);
+        findings_.add("queue " + record.queue + ": has the number of queue " + other->second);
       }
       if (!queues_.emplace(record.queue, CheckedQueue{record, {}}).second) {
-        find_fault("queue " + record.queue + ": is there twice");
+        findings_.add("queue " + record.queue + ": is there twice");
       }
     }
+    keys_.set_queues(std::move(names));
     return ok();
   }
 
-  /// One that is damaged hides the others: a store reads all or none.
   Result<void> read_schedules() {
-    const Result<std::vector<ScheduleRecord>> records = store_.schedules();
-    if (!records && records.error().code != ErrorCode::data_loss) return records.error();
-    if (!records) {
-      find_fault(records.error().message);
-      return ok();
-    }
-    report_.schedules = records->size();
+    const Result<std::vector<Result<ScheduleRecord>>> records = store_.read_schedules();
+    ASSIGN_OR_RETURN(const bool is_read,
+                     findings_.expect_read(records, "schedules cannot be read"));
+    if (!is_read) return ok();
     std::string_view last;
-    for (const ScheduleRecord& record : *records) {
-      const RecurringSchedule& schedule = record.schedule;
-      if (const Result<void> valid = validate(schedule); !valid) {
-        find_fault("schedule " + schedule.name + ": " + valid.error().message);
+    for (const Result<ScheduleRecord>& record : *records) {
+      if (!record) {
+        findings_.add(record.error().message);
+        continue;
       }
-      if (schedule.name <= last) find_fault("schedule " + schedule.name + ": is out of order");
+      ++findings_.report.schedules;
+      const RecurringSchedule& schedule = record->schedule;
+      if (const Result<void> valid = validate(schedule); !valid) {
+        findings_.add("schedule " + schedule.name + ": " + valid.error().message);
+      }
+      if (schedule.name <= last) findings_.add("schedule " + schedule.name + ": is out of order");
       last = schedule.name;
     }
     return ok();
@@ -126,23 +133,40 @@ class StoreCheck {
   // ---- the records by id ----
 
   Result<void> read_by_id() {
+    std::size_t limit = kPageTasks;
     for (TaskId after{};;) {
-      ASSIGN_OR_RETURN(const TaskPage page, store_.read_by_id(after, kPageTasks));
-      note_read(page);
-      for (const Place& place : page.damaged) {
-        find_fault(describe(place) + ": the record is damaged");
-        ++count_of(by_id_, place.lane).damaged;
+      const Result<TaskPage> page =
+          read_in_parts(limit, [&](std::size_t most) { return store_.read_by_id(after, most); });
+      const std::string from = after == TaskId{} ? "" : " after task " + to_string(after);
+      ASSIGN_OR_RETURN(const bool is_read,
+                       findings_.expect_read(page, "records cannot be read by id" + from));
+      if (!is_read) {
+        read_by_id_to_ = after;
+        return ok();
       }
-      TRY(check_places(page.tasks));
-      for (const StoredTask& stored : page.tasks) {
+      findings_.note_read(page->tasks.size() + page->damaged.size());
+      for (const Place& place : page->damaged) TRY(note_damaged(place));
+      TRY(check_places(page->tasks));
+      for (const StoredTask& stored : page->tasks) {
         if (stored.place.id <= after)
-          find_fault(describe(stored.place) + ": is out of order by id");
+          findings_.add(describe(stored.place) + ": is out of order by id");
         after = stored.place.id;
         TRY(check_task(stored));
       }
-      if (!page.read_to) return ok();
-      after = page.read_to->id;
+      if (!page->read_to) return ok();
+      after = page->read_to->id;
     }
+  }
+
+  Result<void> note_damaged(const Place& place) {
+    ++count_of(by_id_, place.lane).damaged;
+    const Result<std::vector<Result<Task>>> records = store_.read_at(std::span(&place, 1));
+    ASSIGN_OR_RETURN(const bool is_read, findings_.expect_read(records, describe(place)));
+    if (!is_read) return ok();
+    const Result<Task>& record = records->front();
+    findings_.add(describe(place) + ": the record is damaged" +
+                  (record ? "" : ": " + record.error().message));
+    return ok();
   }
 
   /// What is found by id lies where its place says.
@@ -150,13 +174,16 @@ class StoreCheck {
     std::vector<Place> places;
     places.reserve(tasks.size());
     for (const StoredTask& stored : tasks) places.push_back(stored.place);
-    ASSIGN_OR_RETURN(const auto records, store_.read_at(places));
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      if (!records[i]) {
-        find_fault(describe(places[i]) +
-                   ": not to be read by its place: " + records[i].error().message);
-      } else if (*records[i] != tasks[i].task) {
-        find_fault(describe(places[i]) + ": another record by its place than by its id");
+    const Result<std::vector<Result<Task>>> records = store_.read_at(places);
+    ASSIGN_OR_RETURN(const bool is_read,
+                     findings_.expect_read(records, "records cannot be read by place"));
+    for (std::size_t i = 0; is_read && i < tasks.size(); ++i) {
+      const Result<Task>& record = (*records)[i];
+      if (!record) {
+        findings_.add(describe(places[i]) +
+                      ": not to be read by its place: " + record.error().message);
+      } else if (*record != tasks[i].task) {
+        findings_.add(describe(places[i]) + ": another record by its place than by its id");
       }
     }
     return ok();
@@ -165,20 +192,24 @@ class StoreCheck {
   Result<void> check_task(const StoredTask& stored) {
     const auto& [place, task] = stored;
     ++count_of(by_id_, place.lane).sound;
-    if (task.id != place.id) find_fault(describe(place) + ": the record is another task's");
-    if (place.id > store_.last_id()) find_fault(describe(place) + ": this id was never given out");
+    if (task.id != place.id) findings_.add(describe(place) + ": the record is another task's");
+    if (place.id > store_.last_id())
+      findings_.add(describe(place) + ": this id was never given out");
     check_lane(stored);
     if (task.standing != Standing::live && task.standing != Standing::dead) return ok();
+    if (task.standing == Standing::live) ++due_sums_[due_bin_of(task.due_at, task.created_at)];
+    if (!has_queues_) return ok();
     const auto queue = queues_.find(task.queue);
     if (queue == queues_.end()) {
-      find_fault(describe(place) + ": there is no queue " + task.queue);
+      findings_.add(describe(place) + ": there is no queue " + task.queue);
       return ok();
     }
     if (place.queue != 0 && (place.queue & ~kWebhookLane) != queue->second.record.number) {
-      find_fault(describe(place) + ": lies with another queue than its own, " + task.queue);
+      findings_.add(describe(place) + ": lies with another queue than its own, " + task.queue);
     }
     add_to_sums(stored, queue->second.sums);
-    return check_key(stored, queue->second.record.number);
+    if (task.key.empty()) return ok();
+    return keys_.check_key_of(task, queue->second.record.number, describe(place));
   }
 
   /// Lane and place are what the engine gives to such a task.
@@ -203,10 +234,10 @@ class StoreCheck {
         is_right = task.standing == Standing::completed || task.standing == Standing::cancelled;
         break;
     }
-    if (!is_right) find_fault(describe(place) + ": the record says that it belongs elsewhere");
+    if (!is_right) findings_.add(describe(place) + ": the record says that it belongs elsewhere");
   }
 
-  void add_to_sums(const StoredTask& stored, QueueRecord& sums) {
+  static void add_to_sums(const StoredTask& stored, QueueRecord& sums) {
     const auto& [place, task] = stored;
     sums.bytes += task.payload.data.size();
     if (task.standing == Standing::dead) {
@@ -217,52 +248,55 @@ class StoreCheck {
     if (place.lane == Lane::ready) {
       ++(is_in_webhook_lane(place) ? sums.in_webhook_lane : sums.in_ready_lane);
     }
-    ++due_sums_[due_bin_of(task.due_at, task.created_at)];
-  }
-
-  Result<void> check_key(const StoredTask& stored, std::uint32_t queue) {
-    const Task& task = stored.task;
-    if (task.key.empty()) return ok();
-    const Result<std::optional<KeyRecord>> key = store_.find_key(queue, task.key);
-    if (!key && key.error().code != ErrorCode::data_loss) return key.error();
-    if (!key) {
-      find_fault(describe(stored.place) + ": its key is damaged: " + key.error().message);
-    } else if (!*key || (*key)->id != task.id) {
-      find_fault(describe(stored.place) + ": its key does not stand for it");
-    } else if ((*key)->expires_at) {
-      find_fault(describe(stored.place) + ": its key expires as if it had ended");
-    }
-    return ok();
   }
 
   // ---- the records by place ----
 
   Result<void> read_lane(Lane lane, std::uint32_t queue) {
+    LaneCount& count = count_of(by_place_, lane);
+    const Place begin = begin_of(lane, queue);
     const Place end = end_of(lane, queue);
-    for (Place after = begin_of(lane, queue);;) {
-      ASSIGN_OR_RETURN(const TaskPage page, store_.read(after, end, kPageTasks));
-      note_read(page);
-      count_of(by_place_, lane).damaged += page.damaged.size();
-      for (const StoredTask& stored : page.tasks) {
-        if (stored.place <= after) find_fault(describe(stored.place) + ": is out of order");
-        after = stored.place;
-        ++count_of(by_place_, lane).sound;
-        TRY(check_found(stored));
+    std::size_t limit = kPageTasks;
+    for (Place after = begin;;) {
+      const Result<TaskPage> page =
+          read_in_parts(limit, [&](std::size_t most) { return store_.read(after, end, most); });
+      const std::string from =
+          after == begin ? ""
+                         : " after task " + to_string(after.id) + " at " + format_rfc3339(after.at);
+      ASSIGN_OR_RETURN(
+          const bool is_read,
+          findings_.expect_read(page, describe_lane(begin) + " cannot be read" + from));
+      if (!is_read) {
+        count.is_whole = false;
+        return ok();
       }
-      if (!page.read_to) return ok();
-      after = *page.read_to;
+      findings_.note_read(page->tasks.size() + page->damaged.size());
+      count.damaged += page->damaged.size();
+      for (const Place& place : page->damaged) {
+        if (place.id > read_by_id_to_) TRY(note_damaged(place));
+      }
+      for (const StoredTask& stored : page->tasks) {
+        if (stored.place <= after) findings_.add(describe(stored.place) + ": is out of order");
+        after = stored.place;
+        ++count.sound;
+        TRY(check_found(stored));
+        if (stored.place.id > read_by_id_to_) TRY(check_task(stored));
+      }
+      if (!page->read_to) return ok();
+      after = *page->read_to;
     }
   }
 
   /// What lies at a place is found by its id, there.
   Result<void> check_found(const StoredTask& stored) {
     const Result<std::optional<StoredTask>> found = store_.find(stored.place.id);
-    if (!found && found.error().code != ErrorCode::data_loss) return found.error();
-    if (!found || !*found) {
-      find_fault(describe(stored.place) + ": not to be found by its id");
-    } else if ((*found)->place != stored.place) {
-      find_fault(describe(stored.place) + ": its id leads elsewhere, to " +
-                 describe((*found)->place));
+    if (found && *found && (*found)->place == stored.place) return ok();
+    const std::string what = describe(stored.place) + ": not to be found by its id";
+    ASSIGN_OR_RETURN(const bool is_read, findings_.expect_read(found, what));
+    if (is_read && !*found) findings_.add(what);
+    if (is_read && *found) {
+      findings_.add(describe(stored.place) + ": its id leads elsewhere, to " +
+                    describe((*found)->place));
     }
     return ok();
   }
@@ -271,8 +305,8 @@ class StoreCheck {
 
   void compare(const std::string& what, std::uint64_t told, std::uint64_t counted) {
     if (told == counted) return;
-    find_fault(what + ": " + std::to_string(told) + " are said to be there, " +
-               std::to_string(counted) + " are");
+    findings_.add(what + ": " + std::to_string(told) + " are said to be there, " +
+                  std::to_string(counted) + " are");
   }
 
   void compare_lanes() {
@@ -280,7 +314,8 @@ class StoreCheck {
       const LaneCount& by_id = count_of(by_id_, lane);
       const LaneCount& by_place = count_of(by_place_, lane);
       const std::string name = "the " + std::string(name_of(lane)) + " lane";
-      report_.records[static_cast<std::size_t>(lane)] = by_place.sound;
+      findings_.report.records[static_cast<std::size_t>(lane)] = by_place.sound;
+      if (!by_place.is_whole) continue;
       compare("records of " + name + " by id", by_id.sound, by_place.sound);
       compare("damaged records of " + name + " by id", by_id.damaged, by_place.damaged);
     }
@@ -299,12 +334,15 @@ class StoreCheck {
   }
 
   Result<void> compare_due_counts() {
-    ASSIGN_OR_RETURN(const std::vector<DueCount> counts, store_.due_counts());
-    report_.due_bins = counts.size();
-    for (const auto& [bin, count] : counts) {
+    const Result<std::vector<DueCount>> counts = store_.due_counts();
+    ASSIGN_OR_RETURN(const bool is_read,
+                     findings_.expect_read(counts, "the forecast's counts cannot be read"));
+    if (!is_read) return ok();
+    findings_.report.due_bins = counts->size();
+    for (const auto& [bin, count] : *counts) {
       const std::string what = "tasks due in " + describe(bin);
       if (count < 0) {
-        find_fault(what + ": a count below zero");
+        findings_.add(what + ": a count below zero");
       } else {
         compare(what, static_cast<std::uint64_t>(count), due_sums_[bin]);
       }
@@ -319,13 +357,15 @@ class StoreCheck {
   }
 
   Store& store_;
-  const std::function<void(std::uint64_t)>& at_;
-  std::uint64_t read_ = 0;
+  StoreFindings findings_;
+  KeyCheck keys_{store_, findings_};
+  bool has_queues_ = false;  // else nothing is said of what belongs to them
   std::map<std::string, CheckedQueue> queues_;
+  // Those after it, if it is not the last, are checked where they are met by place.
+  TaskId read_by_id_to_{std::numeric_limits<std::uint64_t>::max()};
   std::map<DueBin, std::uint64_t> due_sums_;
   LaneCounts by_id_{};
   LaneCounts by_place_{};
-  StoreReport report_;
 };
 
 }  // namespace

@@ -42,6 +42,7 @@ class LyingStore final : public ForwardingStore {
 
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override {
     Result<TaskPage> page = store_.read(after, until, std::min(limit, page_size));
+    if (has(*page, lost_in_lane)) return lost();
     if (page && unlisted.value != 0) {
       std::erase_if(page->tasks, [this](const auto& some) { return some.place.id == unlisted; });
     }
@@ -49,6 +50,7 @@ class LyingStore final : public ForwardingStore {
   }
   Result<TaskPage> read_by_id(TaskId after, std::size_t limit) override {
     Result<TaskPage> page = store_.read_by_id(after, std::min(limit, page_size));
+    if (has(*page, lost_by_id)) return lost();
     for (StoredTask& stored : page->tasks) {
       if (stored.place.id == changed_by_id) stored.task.attempts += 1;
       if (stored.place.id == renamed) stored.task.id = stored.task.id.next();
@@ -57,33 +59,59 @@ class LyingStore final : public ForwardingStore {
   }
   Result<std::optional<StoredTask>> find(TaskId id) override {
     if (id == unfound) return std::optional<StoredTask>();
+    if (id == lost_by_id) return lost();
     Result<std::optional<StoredTask>> found = store_.find(id);
     if (id == misplaced) (*found)->place.at += milliseconds{1};
     return found;
   }
+  Result<KeyPage> read_keys(std::uint32_t queue, std::string_view after,
+                            std::size_t limit) override {
+    Result<KeyPage> page = store_.read_keys(queue, after, std::min(limit, page_size));
+    for (const KeyRecord& record : page->records) {
+      if (record.key == lost_key) return lost();
+    }
+    return page;
+  }
   Result<std::vector<Result<ScheduleRecord>>> read_schedules() override {
-    if (failing_schedules) return Error{ErrorCode::unavailable, "read schedules: no", ""};
+    if (failing_schedules) return *failing_schedules;
     if (!told_schedules) return store_.read_schedules();
     return std::vector<Result<ScheduleRecord>>(told_schedules->begin(), told_schedules->end());
   }
   Result<std::vector<QueueRecord>> queues() override {
+    if (lost_queues) return lost();
     Result<std::vector<QueueRecord>> all = store_.queues();
     if (same_numbers) all->at(1).number = all->at(0).number;
     return all;
   }
   Result<std::vector<DueCount>> due_counts() override {
-    if (failing) return Error{ErrorCode::unavailable, "read due counts: no", ""};
+    if (failing_due_counts) return *failing_due_counts;
     return store_.due_counts();
   }
+  Result<std::uint64_t> quarantined() override {
+    if (lost_quarantine) return lost();
+    return store_.quarantined();
+  }
   TaskId last_id() const noexcept override { return low_last_id ? TaskId{256} : store_.last_id(); }
+
+  /// As where a block of a file is damaged: a page that reaches it fails as a whole.
+  static Error lost() { return {ErrorCode::data_loss, "a bad block", ""}; }
 
   std::size_t page_size = 1'000;
   TaskId unlisted, unfound, misplaced, changed_by_id, renamed;
   bool same_numbers = false;
   bool low_last_id = false;
-  bool failing = false;
-  bool failing_schedules = false;
+  TaskId lost_in_lane, lost_by_id;
+  std::string lost_key = "none";
+  bool lost_queues = false;
+  bool lost_quarantine = false;
+  std::optional<Error> failing_due_counts, failing_schedules;
   std::optional<std::vector<ScheduleRecord>> told_schedules;
+
+ private:
+  static bool has(const TaskPage& page, TaskId id) {
+    return std::any_of(page.tasks.begin(), page.tasks.end(),
+                       [id](const StoredTask& stored) { return stored.place.id == id; });
+  }
 };
 
 class StoreCheckTest : public testing::Test {
@@ -146,7 +174,7 @@ class StoreCheckTest : public testing::Test {
 TEST_F(StoreCheckTest, ASoundStoreHasNoFindings) {
   const StoreReport found = report();
   EXPECT_TRUE(found.is_sound()) << to_string(found);
-  EXPECT_EQ(read_, 10U);
+  EXPECT_EQ(read_, 11U);
   EXPECT_EQ(to_string(found),
             "records     5 (due 2, ready 1, dead 1, ended 1)\n"
             "queues      2\n"
@@ -194,7 +222,7 @@ TEST_F(StoreCheckTest, WrongDueCountsAreFound) {
 TEST_F(StoreCheckTest, ATaskOfAQueueThatIsNotThereIsFound) {
   put(task_of(1'536, "nowhere"), Lane::due);
   write();
-  expect_findings({"there is no queue nowhere", "tasks due in the minute"});
+  expect_findings({"there is no queue nowhere"});
 }
 
 TEST_F(StoreCheckTest, ATaskInAnotherQueuesLaneIsFound) {
@@ -250,12 +278,90 @@ TEST_F(StoreCheckTest, ATaskInTheLaneOfANumberThatNoQueueHasIsFound) {
 TEST_F(StoreCheckTest, AKeyThatDoesNotStandForItsTaskIsFound) {
   batch_.keys.push_back({.queue = 2, .key = "k", .id = due_.id});
   write();
-  expect_findings({"task 1280 in the due lane at 2019-12-20T21:20:00.000Z: its key does not"});
+  expect_findings({"task 1280 in the due lane at 2019-12-20T21:20:00.000Z: its key does not",
+                   "key \"k\" of queue b: stands for task 256, which has another"});
   batch_.keys.push_back({.queue = 2, .key = "k", .id = keyed_.id, .expires_at = kAt});
   write();
   expect_findings({"its key expires"});
   ASSERT_EQ(store_->trim_keys(kAt, 1).value(), 1U);
   expect_findings({"its key does not stand for it"});
+}
+
+TEST_F(StoreCheckTest, AKeyThatStandsForNoTaskThatHasItIsFound) {
+  const auto expect_of = [this](KeyRecord record, const std::vector<std::string>& words) {
+    batch_.keys = {record};
+    write();
+    expect_findings(words);
+    record.expires_at = kAt;  // whatever it stands for: it has ended, and may be gone
+    batch_.keys = {record};
+    write();
+    expect_findings({});
+  };
+  expect_of({.queue = 1, .key = "x", .id = due_.id},
+            {"key \"x\" of queue a: stands for task 256, which has another"});
+  expect_of({.queue = 1, .key = "k", .id = keyed_.id},
+            {"key \"k\" of queue a: stands for task 1280, which has another"});
+  expect_of({.queue = 1, .key = "e", .id = ended_.id},
+            {"key \"e\" of queue a: stands for task 1024, which has ended, and does not expire"});
+  expect_of({.queue = 1, .key = "g", .id = TaskId{9'984}},
+            {"key \"g\" of queue a: stands for task 9984, which is gone, and does not expire"});
+}
+
+// What is told of the task is enough.
+TEST_F(StoreCheckTest, TheKeyOfATaskThatCannotBeReadIsNoFindingOfItsOwn) {
+  disk_.flip_bit(place_of(keyed_, Lane::due), 80);
+  expect_findings({"task 1280 in the due lane", "b: tasks that wait", "b: bytes of payload",
+                   "tasks due in the minute"});
+}
+
+TEST_F(StoreCheckTest, AKeyOfAQueueThatIsNotThereIsFoundUnlessItExpires) {
+  set_queue({.queue = "c", .number = 3});
+  batch_.removed_queues.emplace_back("c");
+  batch_.keys.push_back({.queue = 3, .key = "x", .id = due_.id, .expires_at = kAt});
+  write();
+  expect_findings({});
+  batch_.keys.push_back({.queue = 3, .key = "x", .id = due_.id});
+  write();
+  expect_findings({"key \"x\" of queue number 3: there is no such queue, and it does not expire"});
+}
+
+TEST_F(StoreCheckTest, ADamagedKeyIsFoundOnce) {
+  disk_.flip_key_bit(2, "k", 20);
+  expect_findings({"task 1280 in the due lane at 2019-12-20T21:20:00.000Z: its key is damaged"});
+  for (const std::uint32_t queue : {0U, 2U}) {
+    batch_.keys.push_back({.queue = queue, .key = "256", .id = TaskId{256}, .expires_at = kAt});
+  }
+  write();
+  disk_.flip_key_bit(2, "256", 20);
+  disk_.flip_key_bit(0, "256", 20);
+  expect_findings({"its key is damaged", "key \"256\" of queue b: the record is damaged",
+                   "key \"256\" of no queue: the record is damaged"});
+}
+
+// Marks of tasks that another system may have, and leases that a stop has kept.
+TEST_F(StoreCheckTest, KeysOfNoQueueAreWhatTheirNamesSay) {
+  batch_.keys = {{.key = "256", .id = TaskId{256}},
+                 {.key = "9984", .id = TaskId{9'984}},
+                 {.key = "512", .id = TaskId{512}, .expires_at = kAt},
+                 {.key = "lease 2 1-17 0 w", .id = due_.id, .content = 5, .expires_at = kAt},
+                 {.key = "leases taken up", .content = 1, .expires_at = kAt}};
+  write();
+  expect_findings({});
+  batch_.keys = {{.key = "256", .id = TaskId{512}}, {.key = "lease 2 1-17 0 w", .id = due_.id}};
+  write();
+  expect_findings({"key \"256\" of no queue: stands for task 512",
+                   "key \"lease 2 1-17 0 w\" of no queue: does not expire"});
+}
+
+TEST_F(StoreCheckTest, AKeyThatWouldNotBeTrimmedIsFound) {
+  batch_.keys = {{.queue = 2, .key = "e", .id = ended_.id, .expires_at = kAt},
+                 {.key = "512", .id = TaskId{512}, .expires_at = kAt}};
+  write();
+  expect_findings({});
+  disk_.drop_expiry(2, "e");
+  disk_.drop_expiry(0, "512");
+  expect_findings({"key \"e\" of queue b: is not where it should be in the order of expiry",
+                   "key \"512\" of no queue: is not where"});
 }
 
 TEST_F(StoreCheckTest, IndexesThatDisagreeAreFound) {
@@ -285,8 +391,11 @@ TEST_F(StoreCheckTest, NumbersThatWereNotGivenOutAreFound) {
 }
 
 TEST_F(StoreCheckTest, ADamagedScheduleIsFound) {
+  disk_.flip_schedule_bit("report", 80);
+  expect_findings({"read schedule \"report\": its checksum does not match"});
+  EXPECT_EQ(report().schedules, 1U);
   disk_.flip_schedule_bit("sweep", 80);
-  expect_findings({"read schedule \"sweep\": its checksum does not match"});
+  expect_findings({"schedule \"report\"", "schedule \"sweep\""});
 }
 
 TEST_F(StoreCheckTest, SchedulesThatAreNoneOrOutOfOrderAreFound) {
@@ -316,11 +425,66 @@ TEST_F(StoreCheckTest, ManyFindingsAreCountedAndTheFirstAreTold) {
   EXPECT_TRUE(to_string(found).ends_with("\nand 50 more\n"));
 }
 
+TEST_F(StoreCheckTest, ALaneIsReadUpToWhatCannotBeRead) {
+  for (std::uint64_t i = 1; i <= 20; ++i) put(task_of(10'240 + 256 * i, "a"), Lane::due);
+  write();
+  lying_.lost_in_lane = TaskId{10'240 + 256 * 17};
+  disk_.flip_bit(place_of(ended_, Lane::ended), 80);
+  set_queue({.queue = "a", .number = 1, .waiting = 22, .bytes = 110, .in_ready_lane = 1});
+  expect_findings(
+      {"the due lane cannot be read after task 14336 at 2019-12-29T22:56:00.000Z: a bad block",
+       "task 1024 in the ended lane"});
+  EXPECT_EQ(report().records[0], 18U);
+  lying_.lost_in_lane = due_.id;
+  expect_findings({"the due lane cannot be read: a bad block", "task 1024 in the ended lane"});
+  lying_.lost_in_lane = ready_.id;
+  expect_findings({"the ready lane of queue number 1 cannot be read: a bad block", "task 1024"});
+}
+
+// All else of those that come after is checked where they are met by place.
+TEST_F(StoreCheckTest, WhatCannotBeReadByIdIsCheckedByPlace) {
+  Task unknown = task_of(1'536, "nowhere");
+  put(unknown, Lane::due);
+  write();
+  disk_.flip_bit(place_of(ended_, Lane::ended), 80);
+  lying_.lost_by_id = ready_.id;
+  expect_findings({"records cannot be read by id after task 256: a bad block",
+                   "task 512 in the ready lane of queue number 1 at 2019-12-20T08:32:00.000Z: not "
+                   "to be found by its id: a bad block",
+                   "there is no queue nowhere", "task 1024 in the ended lane"});
+}
+
+TEST_F(StoreCheckTest, KeysAreReadUpToWhatCannotBeRead) {
+  for (const char* key : {"a", "b", "c"}) {
+    batch_.keys.push_back({.queue = 1, .key = key, .id = due_.id, .expires_at = kAt});
+  }
+  batch_.keys.push_back({.queue = 2, .key = "x", .id = due_.id});
+  write();
+  lying_.lost_key = "b";
+  expect_findings({"keys of queue a cannot be read after \"a\": a bad block",
+                   "key \"x\" of queue b: stands for"});
+}
+
+TEST_F(StoreCheckTest, AKindThatCannotBeReadHidesNoOther) {
+  lying_.lost_queues = true;
+  lying_.failing_schedules = LyingStore::lost();
+  lying_.failing_due_counts = LyingStore::lost();
+  lying_.lost_quarantine = true;
+  disk_.flip_bit(place_of(dead_, Lane::dead, 2), 80);
+  batch_.keys = {{.queue = 1, .key = "e", .id = ended_.id}};
+  write();
+  expect_findings({"queues cannot be read: a bad block", "schedules cannot be read: a bad block",
+                   "the forecast's counts cannot be read: a bad block",
+                   "the quarantine cannot be read: a bad block", "task 768 in the dead lane",
+                   "key \"e\" of queue number 1: stands for task 1024, which has ended"});
+}
+
 TEST_F(StoreCheckTest, AStoreThatCannotBeReadIsAnError) {
-  lying_.failing = true;
+  const Error error{ErrorCode::unavailable, "no", ""};
+  lying_.failing_due_counts = error;
   EXPECT_EQ(check_store(lying_, [](std::uint64_t) {}).error().code, ErrorCode::unavailable);
-  lying_.failing = false;
-  lying_.failing_schedules = true;
+  lying_.failing_due_counts.reset();
+  lying_.failing_schedules = error;
   EXPECT_EQ(check_store(lying_, [](std::uint64_t) {}).error().code, ErrorCode::unavailable);
 }
 
