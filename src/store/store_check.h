@@ -3,9 +3,13 @@
 // Goes through all records twice, by id and by place, and compares what it meets: each record is
 // where its place says, under its id, of a queue that there is and in a lane that its standing
 // allows; its key stands for it; and the sums over all of them are what the queues and the due
-// counts say. Recurring schedules can be read, and are what a schedule may be. Over the Store
-// interface, so for every back end. Memory: a page of records, and a few counters for each queue
-// and each due bin.
+// counts say. Goes through all keys (key_check.h). Recurring schedules can be read, and are what a
+// schedule may be. Over the Store interface, so for every back end. Memory: a page of records, and
+// a few counters for each queue and each due bin.
+//
+// What is damaged is a finding, and hides nothing else. Where that is a page, it is read up to the
+// damage, because nobody knows where to go on behind it. So the other way through the records has
+// to do: records that were not read by id are checked where they are met by place, all of them.
 #pragma once
 
 #include <array>
@@ -38,7 +42,8 @@ struct StoreReport {
 std::string to_string(const StoreReport& report);
 
 /// Checks a store that nobody writes to meanwhile. Changes nothing. `at` is told now and then how
-/// many records have been read; each is read twice. Errors: the store's, when it cannot be read on.
+/// many records have been read: of tasks, each twice, and of keys. Errors: the store's, but for
+/// data_loss, which is a finding.
 Result<StoreReport> check_store(Store& store, const std::function<void(std::uint64_t)>& at);
 
 }  // namespace detent

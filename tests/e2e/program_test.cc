@@ -17,6 +17,8 @@
 
 #include "client/api_client.h"
 #include "examples/orders/server_process.h"
+#include "store/rocksdb/planted_damage.h"
+#include "store/rocksdb/sound_folder.h"
 #include "store/rocksdb/test_folder.h"
 #include "tests/support/raw_socket.h"
 
@@ -237,6 +239,34 @@ TEST_F(Program, ACheckOfAFolderWithoutDataMakesNone) {
   std::filesystem::create_directory(data());
   EXPECT_EQ(run("check --data " + data()).status, 3);
   EXPECT_TRUE(std::filesystem::is_empty(data()));
+}
+
+// A byte that the disk has changed: RocksDB refuses the block. And a record that was damaged before
+// it was written.
+TEST_F(Program, ACheckTellsAllThatIsDamaged) {
+  write_sound_folder(data());
+  const Outcome sound = run("check --data " + data());
+  EXPECT_EQ(sound.status, 0);
+  EXPECT_TRUE(says(sound, "records     1800 (due 600, ready 0, dead 600, ended 600)\n") &&
+              says(sound, "all is well"))
+      << sound.said;
+  spoil_table(data(), "due");
+  const Place planted = sound_place(2 * kSoundTasks);
+  flip_stored_bit(data(), planted, 80);
+  const Outcome outcome = run("check --data " + data());
+  EXPECT_EQ(outcome.status, 1);
+  for (const std::string& words :
+       {std::string("wrong: the due lane cannot be read after task "),
+        std::string("block checksum mismatch"),
+        "wrong: task " + to_string(planted.id) + " in the dead lane of queue number 1 at ",
+        std::string("wrong: queue mail: tasks that wait: 600 are said to be there, "),
+        std::string("wrong: queue mail: dead tasks: 600 are said to be there, 599 are\n"),
+        std::string("wrong: tasks due in the minute from ")}) {
+    EXPECT_TRUE(says(outcome, words)) << words << " is not in\n" << outcome.said;
+  }
+  const Outcome json = run("check --json --data " + data());
+  EXPECT_EQ(json.status, 1);
+  EXPECT_TRUE(says(json, R"("findings":["task )")) << json.said;
 }
 
 }  // namespace

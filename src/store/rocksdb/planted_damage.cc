@@ -1,7 +1,9 @@
 #include "store/rocksdb/planted_damage.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/table_properties.h>
 
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -60,6 +62,11 @@ class RawDb {
   }
   void remove(std::string_view family_name, const std::string& key) {
     DETENT_CHECK(db_->Delete({}, family(family_name), key).ok());
+  }
+  rocksdb::TablePropertiesCollection tables(std::string_view family_name) {
+    rocksdb::TablePropertiesCollection tables;
+    DETENT_CHECK(db_->GetPropertiesOfAllTables(family(family_name), &tables).ok());
+    return tables;
   }
   void add_family(const std::string& name) {
     rocksdb::ColumnFamilyHandle* handle = nullptr;
@@ -140,6 +147,24 @@ void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t b
   DETENT_CHECK(place_bytes > 0);
   flip(value, bit / 8 % place_bytes, bit % 8);
   db.put("accepted", id_key(id), value);
+}
+
+void spoil_table(const std::string& folder, const std::string& family) {
+  std::string path;
+  std::uint64_t size = 0;
+  for (const auto& [name, properties] : RawDb(folder).tables(family)) {
+    if (properties->data_size <= size) continue;
+    path = name;
+    size = properties->data_size;
+  }
+  DETENT_CHECK(size > 0);
+  std::fstream table(path, std::ios::binary | std::ios::in | std::ios::out);
+  const auto at = static_cast<std::streamoff>(size / 3);
+  table.seekg(at);
+  std::string byte(1, static_cast<char>(table.get()));
+  flip(byte, 0, 2);
+  table.seekp(at);
+  DETENT_CHECK(table << byte << std::flush);
 }
 
 void drop_stored_record(const std::string& folder, const Place& place) {

@@ -1,0 +1,111 @@
+// A check of a folder in one of whose tables a byte was changed on the disk: RocksDB refuses the
+// block that has it, with all that is in it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/rocksdb/planted_damage.h"
+#include "store/rocksdb/rocksdb_store.h"
+#include "store/rocksdb/sound_folder.h"
+#include "store/rocksdb/test_folder.h"
+#include "store/store_check.h"
+
+namespace detent {
+namespace {
+
+class DamagedBlock : public testing::Test {
+ protected:
+  DamagedBlock() { write_sound_folder(path_); }
+
+  void check() {
+    const auto store = RocksDbStore::open({.path = path_});
+    ASSERT_TRUE(store) << store.error().message;
+    Result<StoreReport> report = check_store(**store, [](std::uint64_t) {});
+    ASSERT_TRUE(report) << report.error().message;
+    report_ = *std::move(report);
+  }
+  std::ptrdiff_t count(std::string_view words) const {
+    return std::count_if(
+        report_.findings.begin(), report_.findings.end(),
+        [words](const std::string& finding) { return finding.find(words) != std::string::npos; });
+  }
+  /// Some of the tasks, but far from all.
+  static void expect_a_block(std::ptrdiff_t count) {
+    EXPECT_GT(count, 1);
+    EXPECT_LT(count, 100);
+  }
+  /// Nothing else was found than these, all of which are told.
+  void expect_all(std::ptrdiff_t count) const {
+    EXPECT_EQ(report_.finding_count, static_cast<std::uint64_t>(count)) << to_string(report_);
+  }
+
+  TestFolder folder_;
+  const std::string path_ = folder_ / "data";
+  StoreReport report_;
+};
+
+TEST_F(DamagedBlock, WithoutOneTheFolderIsSound) {
+  check();
+  EXPECT_TRUE(report_.is_sound()) << to_string(report_);
+}
+
+TEST_F(DamagedBlock, OfALaneIsFoundAndNamesTheTasksThatAreLost) {
+  spoil_table(path_, "lanes");
+  check();
+  const std::ptrdiff_t lost = count("the record is damaged: read task ");
+  expect_a_block(lost);
+  EXPECT_EQ(count("checksum mismatch"), lost + 1);
+  EXPECT_EQ(count("the dead lane of queue number 1 cannot be read after task "), 1);
+  EXPECT_EQ(report_.records[0], kSoundTasks);
+  EXPECT_EQ(report_.records[3], kSoundTasks);
+}
+
+TEST_F(DamagedBlock, OfTheDueOrderHidesNoDamageElsewhere) {
+  spoil_table(path_, "due");
+  flip_stored_bit(path_, sound_place(kSoundTasks + 1), 80);
+  check();
+  const std::ptrdiff_t lost = count("the record is damaged: read task ");
+  expect_a_block(lost);
+  EXPECT_EQ(count("the due lane cannot be read after task "), 1);
+  EXPECT_EQ(count("task 153856 in the dead lane of queue number 1 at "), 1);
+  EXPECT_EQ(count("queue mail: tasks that wait: 600 are said to be there, " +
+                  std::to_string(600 - lost) + " are"),
+            1);
+  EXPECT_EQ(count("queue mail: dead tasks: 600 are said to be there, 599 are"), 1);
+  EXPECT_EQ(count("tasks due in the minute from "), lost);
+  expect_all(2 * lost + 5);  // and the bytes
+}
+
+TEST_F(DamagedBlock, OfTheIdsIsFoundAndTheSumsAreRight) {
+  spoil_table(path_, "ids");
+  check();
+  const std::ptrdiff_t lost = count(": not to be found by its id: find task ");
+  EXPECT_GT(lost, 1);
+  EXPECT_EQ(count("records cannot be read by id after task "), 1);
+  EXPECT_EQ(count("queue mail"), 0);
+  EXPECT_EQ(count("tasks due in "), 0);
+  EXPECT_EQ(report_.records,
+            (std::array<std::uint64_t, 4>{kSoundTasks, 0, kSoundTasks, kSoundTasks}));
+}
+
+TEST_F(DamagedBlock, OfTheKeysIsFoundAndNamesTheTasksThatHaveThem) {
+  spoil_table(path_, "keys");
+  check();
+  EXPECT_GT(count(": its key is damaged: find key: "), 1);
+  EXPECT_EQ(count("keys of queue mail cannot be read after \"k"), 1);
+}
+
+TEST_F(DamagedBlock, OfTheOrderOfExpiryIsFoundAndNamesTheKeysThatAreInIt) {
+  spoil_table(path_, "key_expiry");
+  check();
+  EXPECT_GT(count("of queue mail: is not where it should be in the order of expiry"), 1);
+}
+
+}  // namespace
+}  // namespace detent
