@@ -39,7 +39,9 @@ std::string as_json(const StoreReport& report) {
   json.name("finding_count").number(report.finding_count);
   json.name("findings").begin_array();
   for (const std::string& finding : report.findings) json.string(finding);
-  json.end_array().end_object();
+  json.end_array();
+  if (report.ended_by) json.name("error").string(report.ended_by->message);
+  json.end_object();
   return text + "\n";
 }
 

@@ -52,7 +52,13 @@ class StoreCheck {
   StoreCheck(Store& store, const std::function<void(std::uint64_t)>& at)
       : store_(store), findings_(at) {}
 
-  Result<StoreReport> run() {
+  StoreReport run() {
+    if (Result<void> read = read_all(); !read) findings_.report.ended_by = std::move(read).error();
+    return std::move(findings_.report);
+  }
+
+ private:
+  Result<void> read_all() {
     TRY(read_queues());
     TRY(read_schedules());
     TRY(read_by_id());
@@ -73,10 +79,9 @@ class StoreCheck {
     ASSIGN_OR_RETURN(const bool is_read,
                      findings_.expect_read(quarantined, "the quarantine cannot be read"));
     if (is_read) findings_.report.quarantined = *quarantined;
-    return std::move(findings_.report);
+    return ok();
   }
 
- private:
   /// What one way through the records met in a lane.
   struct LaneCount {
     std::uint64_t sound = 0;
@@ -282,6 +287,7 @@ class StoreCheck {
         TRY(check_found(stored));
         if (stored.place.id > read_by_id_to_) TRY(check_task(stored));
       }
+      findings_.report.records[static_cast<std::size_t>(lane)] = count.sound;
       if (!page->read_to) return ok();
       after = *page->read_to;
     }
@@ -314,7 +320,6 @@ class StoreCheck {
       const LaneCount& by_id = count_of(by_id_, lane);
       const LaneCount& by_place = count_of(by_place_, lane);
       const std::string name = "the " + std::string(name_of(lane)) + " lane";
-      findings_.report.records[static_cast<std::size_t>(lane)] = by_place.sound;
       if (!by_place.is_whole) continue;
       compare("records of " + name + " by id", by_id.sound, by_place.sound);
       compare("damaged records of " + name + " by id", by_id.damaged, by_place.damaged);
@@ -388,10 +393,11 @@ std::string to_string(const StoreReport& report) {
   if (report.finding_count > report.findings.size()) {
     text += "and " + std::to_string(report.finding_count - report.findings.size()) + " more\n";
   }
+  if (report.ended_by) text += "not all was read: " + report.ended_by->message + '\n';
   return text;
 }
 
-Result<StoreReport> check_store(Store& store, const std::function<void(std::uint64_t)>& at) {
+StoreReport check_store(Store& store, const std::function<void(std::uint64_t)>& at) {
   return StoreCheck(store, at).run();
 }
 

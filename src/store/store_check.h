@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,10 @@ struct StoreReport {
   std::uint64_t quarantined = 0;  // set aside earlier, so no finding of its own
   std::uint64_t finding_count = 0;
   std::vector<std::string> findings;  // the first kMaxFindings, each one line
+  std::optional<Error> ended_by;      // the store's, before all was read
 
   static constexpr std::size_t kMaxFindings = 100;
-  bool is_sound() const noexcept { return finding_count == 0; }
+  bool is_sound() const noexcept { return finding_count == 0 && !ended_by; }
   friend bool operator==(const StoreReport&, const StoreReport&) = default;
 };
 
@@ -42,8 +44,7 @@ struct StoreReport {
 std::string to_string(const StoreReport& report);
 
 /// Checks a store that nobody writes to meanwhile. Changes nothing. `at` is told now and then how
-/// many records have been read: of tasks, each twice, and of keys. Errors: the store's, but for
-/// data_loss, which is a finding.
-Result<StoreReport> check_store(Store& store, const std::function<void(std::uint64_t)>& at);
+/// many records have been read: of tasks, each twice, and of keys.
+StoreReport check_store(Store& store, const std::function<void(std::uint64_t)>& at);
 
 }  // namespace detent

@@ -142,7 +142,7 @@ class StoreCheckTest : public testing::Test {
     write();
   }
   StoreReport report() {
-    return check_store(lying_, [this](std::uint64_t read) { read_ = read; }).value();
+    return check_store(lying_, [this](std::uint64_t read) { read_ = read; });
   }
   /// Each of the findings has these words, and there are no others.
   void expect_findings(const std::vector<std::string>& words) {
@@ -189,7 +189,7 @@ TEST_F(StoreCheckTest, ASoundStoreHasNoFindings) {
 TEST_F(StoreCheckTest, AnEmptyStoreIsSound) {
   MemoryDisk disk;
   const auto empty = MemoryStore::open(disk).value();
-  EXPECT_TRUE(check_store(*empty, [](std::uint64_t) {}).value().is_sound());
+  EXPECT_TRUE(check_store(*empty, [](std::uint64_t) {}).is_sound());
 }
 
 TEST_F(StoreCheckTest, ADamagedRecordIsFoundInEveryLane) {
@@ -479,13 +479,19 @@ TEST_F(StoreCheckTest, AKindThatCannotBeReadHidesNoOther) {
                    "key \"e\" of queue number 1: stands for task 1024, which has ended"});
 }
 
-TEST_F(StoreCheckTest, AStoreThatCannotBeReadIsAnError) {
-  const Error error{ErrorCode::unavailable, "no", ""};
+// What was found before is told all the same.
+TEST_F(StoreCheckTest, AStoreThatCannotBeReadEndsTheCheck) {
+  const Error error{ErrorCode::unavailable, "read due counts: no", ""};
   lying_.failing_due_counts = error;
-  EXPECT_EQ(check_store(lying_, [](std::uint64_t) {}).error().code, ErrorCode::unavailable);
-  lying_.failing_due_counts.reset();
+  EXPECT_FALSE(report().is_sound());
+  disk_.flip_bit(place_of(ended_, Lane::ended), 80);
+  EXPECT_EQ(report().ended_by, error);
+  EXPECT_EQ(report().records[0], 2U);
+  expect_findings({"task 1024 in the ended lane"});
+  EXPECT_TRUE(to_string(report()).ends_with("\nnot all was read: read due counts: no\n"));
   lying_.failing_schedules = error;
-  EXPECT_EQ(check_store(lying_, [](std::uint64_t) {}).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(report().ended_by, error);
+  expect_findings({});
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ void flip_stored_key_bit(const std::string& folder, const KeyName& key, std::siz
 void drop_stored_expiry(const std::string& folder, const KeyName& key, WallTime expires_at);
 /// The same among the bytes that say where an accepted record lies.
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit);
-/// Flips one bit in the first half of what the largest table of a family holds, as a fault of the disk
-/// would: RocksDB's own checksum refuses the block that has it. Requires: the family has a table.
+/// Flips one bit in the first half of what the largest table of a family holds, as a fault of the
+/// disk would: RocksDB's own checksum refuses the block that has it. Requires: the family has a
+/// table.
 void spoil_table(const std::string& folder, const std::string& family);
 /// Removes the settled record at `place` and leaves the index entry of its id.
 void drop_stored_record(const std::string& folder, const Place& place);
