@@ -1,8 +1,9 @@
-// A store that counts the writes that pass through it, by what they ask of the disk. What is only
-// buffered can be held back until the next sync: then it is gone with the store, as after a power
-// cut. For tests.
+// A store that counts the writes that pass through it, by what they ask of the disk, and the pages
+// that are read of the due order. What is only buffered can be held back until the next sync: then
+// it is gone with the store, as after a power cut. For tests.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,6 +37,12 @@ class CountingStore final : public ForwardingStore {
     return store_.write(batch, durability);
   }
 
+  Result<TaskPage> read(Place after, Place until, std::size_t limit) override {
+    if (after.lane == Lane::due) ++due_pages;
+    return store_.read(after, until, limit);
+  }
+
+  int due_pages = 0;
   int synced_commits = 0;
   int buffered_commits = 0;
   int empty_syncs = 0;

@@ -3,10 +3,13 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
+#include "engine/counting_store.h"
 #include "engine/engine_fixture.h"
 
 namespace detent {
 namespace {
+
+using std::chrono::milliseconds;
 
 class EngineWindow : public EngineFixture {
  protected:
@@ -260,6 +263,59 @@ TEST_F(EngineWindow, AFullMemoryKeepsTheInvariantsUnderRandomLoad) {
     }
   }
   EXPECT_EQ(completed, accepted);
+}
+
+// ---- how often the due order is read ----
+
+class EngineWindowReads : public EngineWindow {
+ public:
+  ~EngineWindowReads() override { engine_.reset(); }  // it uses the store below
+
+ protected:
+  /// Pages of the due order that are read in five minutes, half a window, in each second of which
+  /// so many tasks are due, of so many queues, and are completed at once. Memory holds 800 tasks.
+  int pages_in_half_a_window(int tasks_a_second, int queues) {
+    open_on_a_new_disk();
+    engine_.reset();
+    counting_ = std::make_unique<CountingStore>(*store_, clock_);
+    engine_ = Engine::open(*counting_, clock_, {.max_loaded = 800}).value();
+    const auto queue_name = [queues](int i) { return "q" + std::to_string(i % queues); };
+    for (int i = 0; i < 15 * 60 * tasks_a_second; ++i) {
+      const milliseconds due{std::int64_t{i} * 1'000 / tasks_a_second};
+      EXPECT_TRUE(engine_->schedule(request(queue_name(i), 1s + due)));
+      if (i % 100 == 0) settle();
+    }
+    settle();
+    counting_->due_pages = 0;
+    int completed = 0;
+    for (int second = 0; second < 300; ++second) {
+      advance(1s);
+      for (int i = 0; i < queues; ++i) {
+        for (const LeasedTask& task : lease(queue_name(i), 100)) {
+          EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
+          ++completed;
+        }
+      }
+    }
+    EXPECT_GE(completed, 299 * tasks_a_second);
+    return counting_->due_pages;
+  }
+
+ private:
+  std::unique_ptr<CountingStore> counting_;
+};
+
+// Whether one queue has most of the memory, and is cut, or many share it.
+TEST_F(EngineWindowReads, MoreTasksASecondMakeMoreReadsButNotOneATaskAndAnIdleWindowMakesNone) {
+  for (const int queues : {1, 40}) {
+    SCOPED_TRACE(std::to_string(queues) + " queues");
+    EXPECT_LE(pages_in_half_a_window(0, queues), 1) << "the look at each half of a window";
+    const int slow = pages_in_half_a_window(2, queues);
+    const int quick = pages_in_half_a_window(20, queues);
+    EXPECT_GT(slow, 300 * 2 / 128) << "no page has more";
+    EXPECT_GT(quick, 5 * slow);
+    EXPECT_LT(quick, 300 * 20 / 50) << "tasks a page";
+  }
 }
 
 TEST_F(EngineWindow, ADelayDoesNotMoveWhenTheWallClockIsStepped) {

@@ -68,13 +68,20 @@ void put_behind_head(ReadyTasks& ready, const Place& place) noexcept {
 bool LoadWindow::wants_page() const {
   // What is staged is not in the store yet: a page read now would miss it and move past it.
   if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return false;
-  if (is_out_of_room_ && room_for_pages() == 0) return false;
+  const bool is_urgent = room_for_pages() > 0 && last_call() <= parts_.time.now();
+  if (is_out_of_room_ && !has_room_for_many() && !is_urgent) return false;
   return more_stored_ || parts_.time.wall_now() + length_ / 2 >= loaded_to_.at;
 }
 
 std::size_t LoadWindow::room_for_pages() const noexcept {
   const std::size_t most = std::max<std::size_t>(1, max_loaded_ * kPageParts / kMemoryParts);
   return most - std::min(most, parts_.tasks.size());
+}
+
+/// Room for a good part of a page: else each task that leaves a full memory would have a page read
+/// for the one that takes its place.
+bool LoadWindow::has_room_for_many() const noexcept {
+  return room_for_pages() >= std::min(kPageTasks, good_part());
 }
 
 bool LoadWindow::wants_in_memory(Queue& queue, const Place& place, const Task& task,
@@ -198,8 +205,10 @@ bool LoadWindow::has_work() const {
 std::optional<Tick> LoadWindow::next_work() const {
   std::optional<Tick> next;
   const auto take_earlier = [&next](Tick tick) { next = std::min(next.value_or(tick), tick); };
-  if (!is_out_of_room_ || room_for_pages() > 0) {
+  if (!is_out_of_room_ || has_room_for_many()) {
     take_earlier(parts_.time.tick_at(loaded_to_.at - length_ / 2));
+  } else if (room_for_pages() > 0) {
+    take_earlier(last_call());
   }
   for (const Queue* queue : cut_queues_) take_earlier(parts_.time.tick_at(queue->cut_to.at));
   return next;
@@ -306,7 +315,7 @@ bool LoadWindow::cut_largest() {
 /// wants.
 Queue* LoadWindow::next_behind_cut() const {
   if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return nullptr;
-  const bool has_room = room_for_pages() >= std::min(kPageTasks, good_part()) && !wants_page();
+  const bool has_room = has_room_for_many() && !wants_page();
   const auto rank = [this](const Queue& queue) {
     return std::pair(!has_little_ready(queue), queue.cut_to);
   };

@@ -114,6 +114,11 @@ class LoadWindow {
   bool is_short() const noexcept;
   bool may_load_behind_cut() const noexcept;
   std::size_t room_for_pages() const noexcept;
+  bool has_room_for_many() const noexcept;
+  /// When what waits on disk for room, due in a moment, is loaded into however little there is.
+  Tick last_call() const noexcept {
+    return parts_.time.tick_at(loaded_to_.at - std::chrono::seconds{1});
+  }
   void shrink();
 
   // Queues that are cut.
