@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "detent/check.h"
+#include "store/forwarding_store.h"
 #include "store/rocksdb/open_store.h"
 
 namespace detent {
@@ -27,6 +28,21 @@ RocksDbStoreOptions store_options(const std::string& path, bool settle_inline) {
           .settle_tasks = 32,
           .settle_inline = settle_inline};
 }
+
+/// A store that answers ok whatever became of a batch.
+class DeafStore final : public ForwardingStore {
+ public:
+  explicit DeafStore(std::unique_ptr<Store> store) noexcept
+      : ForwardingStore(*store), owned_(std::move(store)) {}
+
+  Result<void> write(const WriteBatch& batch, Durability durability) override {
+    static_cast<void>(store_.write(batch, durability));
+    return ok();
+  }
+
+ private:
+  std::unique_ptr<Store> owned_;
+};
 
 }  // namespace
 
@@ -126,6 +142,7 @@ Result<void> PowerCutRun::open() {
     if (++settle_steps_ == cut_at_settle_step_) disk_->turn_off();
   };
   ASSIGN_OR_RETURN(store_, OpenStore::open(in_folder, {.env = env_.get(), .at_step = at_step}));
+  if (options_.ignores_errors) store_ = std::make_unique<DeafStore>(std::move(store_));
   const EngineOptions options{.window = std::chrono::minutes{1},
                               .max_loaded = one_in(2) ? std::size_t{8} : std::size_t{1'000},
                               .sync_interval = options_.sync_interval,

@@ -34,6 +34,7 @@ class PowerCutRun {
   struct Options {
     std::chrono::milliseconds sync_interval{0};  // as EngineOptions
     Lie lie = Lie::none;
+    bool ignores_errors = false;  // of writes: a store that says ok all the same
   };
   PowerCutRun(std::uint64_t seed, Options options);
   ~PowerCutRun();

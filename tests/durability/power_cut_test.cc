@@ -107,5 +107,19 @@ TEST(FailingDisk, ThatIsFullLosesNothingAcknowledged) {
   expect_nothing_lost_on(DiskFault::no_space, 997);
 }
 
+/// The control: a store that ignores what its disk says.
+TEST(FailingDisk, IsFoundToLoseTasksOfAStoreThatIgnoresItsErrors) {
+  for (const DiskFault fault :
+       {DiskFault::sync_fails, DiskFault::append_fails, DiskFault::no_space}) {
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      PowerCutRun run(seed, {.ignores_errors = true});
+      run.break_disk(fault, 40 * (fault == DiskFault::no_space ? 997 : 1));
+      if (!run.findings().empty()) ++found;
+    }
+    EXPECT_GE(found, 4) << "fault " << static_cast<int>(fault);
+  }
+}
+
 }  // namespace
 }  // namespace detent
