@@ -144,7 +144,8 @@ ASKED = {
     "G15": "10⁶ tasks due in one second in a queue leave the others in time. By the order of "
            "hand-outs; the lateness by the clock, docs/internals/engine.md, is more than the twice "
            "asked for",
-    "G16": "a start with 10⁷ tasks, a tenth of them overdue",
+    "G16": "a start with 10⁷ tasks, a tenth of them overdue; 10⁷ ready tasks that nobody takes: "
+           "memory stays bounded, all are handed out",
     "G17": "tasks come and go under a transaction that is held for long",
     "G18": "at least 90 % of 100 mutants killed; branch coverage",
 }
@@ -203,6 +204,8 @@ GOALS = (
          10**6, is_of_one_run=True),
     Goal("G16 a start with overdue tasks", FAULTS_TEST,
          "Boot.*", "DETENT_BOOT_TASKS", 10**7, 10**7, is_of_one_run=True),
+    Goal("G16 tasks that are ready and that nobody takes", FAULTS_TEST,
+         "ReadyBacklog.*", "DETENT_BOOT_TASKS", 10**7, 10**7, is_of_one_run=True),
     Goal("G17 tasks that came and went under a held transaction", POSTGRES_TEST,
          "PostgresBloatTest.*", "DETENT_BLOAT_TASKS", 10**6, 10**6, is_of_one_run=True),
     ScriptGoal("G18 mutants", "tools/mutate --count {size} --seed {seed}", "^mutate: at least 90 %",
