@@ -137,8 +137,12 @@ Footprint footprint() {
 }
 
 // Half of the tasks are far, so on disk only. Those come and go once before, which leaves the
-// buffers and caches of the store as large as they get. What is not given back is a few bytes a
-// task of tables that only grow, and pages that malloc cannot return because something lives there.
+// buffers and caches of the store as large as they get. What is in use is back within a tenth; it
+// was 1.4 % of three million tasks', tables that only grow. The process keeps a tenth and some
+// more: pages that malloc cannot return, because among what was given back something small lives
+// on. They were 5 to 9 MB of 32 for 300 000 tasks, 10 of 92 for a million, 26 of 282 for three
+// million.
+constexpr std::size_t kBytesOfSharedPages = 10 << 20;
 TEST(Memory, IsGivenBackByCancelledTasks) {
   if (has_own_allocator()) GTEST_SKIP() << "another allocator";
   const std::size_t tasks = tasks_wanted();
@@ -160,8 +164,9 @@ TEST(Memory, IsGivenBackByCancelledTasks) {
       tasks, in_mb(before.in_use), in_mb(full.in_use), in_mb(after.in_use), in_mb(before.resident),
       in_mb(full.resident), in_mb(after.resident));
   EXPECT_GT(full.in_use, before.in_use + tasks / 2 * 100) << "the tasks were not in memory";
-  EXPECT_LT(after.in_use, before.in_use + (full.in_use - before.in_use) / 8);
-  EXPECT_LT(after.resident, before.resident + (full.resident - before.resident) / 4);
+  EXPECT_LT(after.in_use, before.in_use + (full.in_use - before.in_use) / 10);
+  EXPECT_LT(after.resident,
+            before.resident + (full.resident - before.resident) / 10 + kBytesOfSharedPages);
   EXPECT_EQ(engine->stats().loaded, 0u);
 }
 
