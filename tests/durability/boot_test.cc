@@ -37,7 +37,8 @@ constexpr std::size_t kBatch = 5'000;
 
 bool is_soak() { return std::getenv("DETENT_BOOT_TASKS") != nullptr; }
 std::size_t tasks_wanted(std::size_t in_brief) {
-  return is_soak() ? std::strtoull(std::getenv("DETENT_BOOT_TASKS"), nullptr, 0) : in_brief;
+  const char* text = std::getenv("DETENT_BOOT_TASKS");
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : in_brief;
 }
 
 /// Tasks by number, from 0, some of them overdue.
