@@ -63,6 +63,15 @@ void AcceptedIndex::leave(Slot& slot) {
     --due_count_;
   }
   slot.at = kGone;
+  pass_gone();
+}
+
+/// Tasks go at the front of the order, as a rule. Each of their entries is passed at once, or the
+/// first page after half of them have gone would pass them all.
+void AcceptedIndex::pass_gone() {
+  for (Run& run : runs_) {
+    while (run.left() > 0 && !counts(*run.begin())) ++run.first;
+  }
 }
 
 void AcceptedIndex::drop_through(TaskId id) {
@@ -97,9 +106,9 @@ std::vector<Place> AcceptedIndex::read(const Place& after, const Place& until, s
 std::vector<Place> AcceptedIndex::read_due(const Entry& after, const Entry& until,
                                            std::size_t limit) {
   sort_tail();
+  pass_gone();
   std::vector<std::pair<const Entry*, const Entry*>> parts;  // of each run, what is left to read
-  for (Run& run : runs_) {
-    while (run.first < run.entries.size() && !counts(run.entries[run.first])) ++run.first;
+  for (const Run& run : runs_) {
     parts.emplace_back(std::upper_bound(run.begin(), run.end(), after),
                        std::upper_bound(run.begin(), run.end(), until));
   }

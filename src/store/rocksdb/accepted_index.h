@@ -62,7 +62,7 @@ class AcceptedIndex {
   };
   struct Run {
     std::vector<Entry> entries;
-    std::size_t first = 0;  // what lies before counts no more
+    std::size_t first = 0;  // what lies before counts no more: it is passed as tasks go
 
     const Entry* begin() const noexcept { return entries.data() + first; }
     const Entry* end() const noexcept { return entries.data() + entries.size(); }
@@ -75,6 +75,7 @@ class AcceptedIndex {
   const Slot* slot_of(TaskId id) const noexcept;
   Slot& slot_for(TaskId id);
   void leave(Slot& slot);
+  void pass_gone();
   bool counts(const Entry& entry) const noexcept;
   void clean();
   void sort_tail();

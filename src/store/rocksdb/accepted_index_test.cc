@@ -128,6 +128,18 @@ TEST(AcceptedIndex, EntriesThatCountNoMoreAreCleanedUp) {
   index.check_invariants();
 }
 
+TEST(AcceptedIndex, EntriesAtTheFrontArePassedAsTheirTasksGoNotByTheNextReader) {
+  AcceptedIndex index;
+  for (std::uint64_t n = 1; n <= 9'000; ++n) index.put(due(static_cast<std::int64_t>(n), n));
+  EXPECT_EQ(due_places(index, 1), Places{due(1, 1)});
+  for (std::uint64_t n = 1; n <= 2'000; ++n) index.erase(id_of(n));
+  EXPECT_EQ(index.entry_count(), 7'000u);
+  for (std::uint64_t n = 2'001; n <= 4'000; ++n) index.put(due(20'000, n));
+  EXPECT_EQ(index.entry_count(), 7'000u) << "those that moved are counted where they are now";
+  EXPECT_EQ(due_places(index, 1), Places{due(4'001, 4'001)});
+  index.check_invariants();
+}
+
 /// Random changes, each made to the index and to a map of places.
 class RandomChanges {
  public:
