@@ -180,6 +180,11 @@ struct DurableOptions {
   /// Requires: positive.
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t max_loaded = 1'000'000;
+  /// How long a key still stands for its task after that has ended, in names that are new to the
+  /// folder. None: a key that was cancelled, or whose task has run, can be scheduled with another
+  /// content. With some, a call that is repeated because the process died before it saw the answer
+  /// makes no second task even when the first has run meanwhile. Requires: 0 … 365 days.
+  std::chrono::milliseconds key_retention{0};
 };
 
 /// Thread-safe. Each verb blocks until its answer is durable (one sync of the disk, shared by all

@@ -18,6 +18,8 @@
 namespace detent {
 namespace {
 
+using std::chrono::milliseconds;
+
 /// Most schedule_async() that may be unanswered. Half of what the engine's thread takes, so that
 /// the dispatcher's commands are never refused.
 constexpr std::size_t kMaxUnanswered = EngineThread::kMaxCommands / 2;
@@ -27,13 +29,12 @@ Error refused() {
 }
 
 Result<ScheduledTask> schedule_on(Engine& engine, durable::Dispatcher& dispatcher,
-                                  ScheduleRequest request) {
+                                  milliseconds key_retention, ScheduleRequest request) {
   const std::string name = request.queue;
   const bool is_new = !engine.queue(name);
   ASSIGN_OR_RETURN(const auto scheduled, engine.schedule(std::move(request)));
-  // A key is free as soon as its task has ended. A name that has been there, perhaps as a server's
-  // queue, keeps its settings.
-  if (is_new) TRY(engine.set_queue(name, {.key_retention = std::chrono::milliseconds{0}}));
+  // A name that has been there, perhaps as a server's queue, keeps its settings.
+  if (is_new) TRY(engine.set_queue(name, {.key_retention = key_retention}));
   dispatcher.note_task(engine, name);
   return ScheduledTask{.id = scheduled.task.id.value,
                        .due_at = scheduled.task.due_at,
@@ -57,7 +58,7 @@ Result<OpenEngine> open_engine(const DurableOptions& options, Clock& clock) {
 class DurableScheduler::Impl {
  public:
   static Result<std::unique_ptr<Impl>> open(const DurableOptions& options) {
-    std::unique_ptr<Impl> impl(new Impl);
+    std::unique_ptr<Impl> impl(new Impl(options));
     Clock& clock = options.clock != nullptr ? *options.clock : impl->own_clock_;
     ASSIGN_OR_RETURN(OpenEngine opened, open_engine(options, clock));
     try {
@@ -93,7 +94,7 @@ class DurableScheduler::Impl {
 
   auto schedule_verb(ScheduleRequest request) {
     return [this, request = std::move(request)](Engine& engine) mutable {
-      return schedule_on(engine, *dispatcher_, std::move(request));
+      return schedule_on(engine, *dispatcher_, key_retention_, std::move(request));
     };
   }
 
@@ -117,7 +118,7 @@ class DurableScheduler::Impl {
   }
 
  private:
-  Impl() = default;
+  explicit Impl(const DurableOptions& options) : key_retention_(options.key_retention) {}
 
   template <class T, class Verb, class Done>
   bool post(Verb verb, Done done) {
@@ -150,6 +151,7 @@ class DurableScheduler::Impl {
   std::size_t unanswered_ DETENT_GUARDED_BY(mutex_) = 0;
 
   // Constant once it is open. The later ones use the earlier ones, and mutex_, on their threads.
+  const milliseconds key_retention_;
   SystemClock own_clock_;
   std::unique_ptr<ThreadPool> own_pool_;
   std::unique_ptr<EngineThread> engine_;
@@ -168,8 +170,10 @@ Result<TaskId> id_of(Engine& engine, const Target& target) {
 }  // namespace
 
 DurableResult<DurableScheduler> DurableScheduler::open(DurableOptions options) {
-  DETENT_CHECK(options.window > std::chrono::milliseconds{0});
+  DETENT_CHECK(options.window > milliseconds{0});
   DETENT_CHECK(options.max_loaded > 0);
+  DETENT_CHECK(options.key_retention >= milliseconds{0});
+  DETENT_CHECK(options.key_retention <= kMaxRetention);
   Result<std::unique_ptr<Impl>> impl = Impl::open(options);
   if (!impl) return durable::to_public(impl.error());
   return DurableScheduler(*std::move(impl));

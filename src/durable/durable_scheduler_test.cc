@@ -241,6 +241,24 @@ TEST_F(DurableSchedulerTest, AKeyIsFreeOnceItsTaskHasEnded) {
   EXPECT_EQ(ran_, (Payloads{"b", "b"}));
 }
 
+TEST_F(DurableSchedulerTest, AKeyStandsForATaskThatHasEndedForAsLongAsTheOptionsSay) {
+  key_retention_ = 10min;
+  reopen();
+  note("mail");
+  const TaskRequest request{.name = "mail", .key = "k", .payload = "a"};
+  schedule(request);
+  settle();
+  EXPECT_EQ(ran_, Payloads{"a"});
+  reopen();
+  note("mail");
+  EXPECT_TRUE(scheduler().schedule(request, 0ms).value().was_there);
+  advance(10min);
+  EXPECT_EQ(ran_, Payloads{"a"});
+  EXPECT_FALSE(scheduler().schedule(request, 0ms).value().was_there);
+  settle();
+  EXPECT_EQ(ran_, (Payloads{"a", "a"}));
+}
+
 TEST_F(DurableSchedulerTest, AKeyIsKeptWithItsTask) {
   const TaskRequest request{.name = "mail", .key = "k", .payload = "a"};
   const std::uint64_t id = schedule(request, 1h);

@@ -51,7 +51,10 @@ class DurableFixture : public ::testing::Test {
  protected:
   static constexpr int kThreads = 2;
 
-  DurableOptions options() { return {.path = path_, .executor = executor_, .clock = &clock_}; }
+  DurableOptions options() {
+    return {
+        .path = path_, .executor = executor_, .clock = &clock_, .key_retention = key_retention_};
+  }
   void open() { scheduler_.emplace(DurableScheduler::open(options()).value()); }
   void reopen() {
     scheduler_.reset();
@@ -80,6 +83,7 @@ class DurableFixture : public ::testing::Test {
   ManualClock clock_;
   InlineExecutor inline_executor_;
   Executor* executor_ = &inline_executor_;
+  std::chrono::milliseconds key_retention_{0};
   std::vector<std::string> ran_;  // written by handlers, read when all is settled
   std::optional<DurableScheduler> scheduler_;
 };
