@@ -125,6 +125,10 @@ ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& stre
   if (!counts) return fail_with(streams, counts.error());
   streams.err << "dumped " << counted(counts->tasks, "tasks") << and_schedules(counts->schedules)
               << '\n';
+  if (counts->external > 0) {
+    streams.err << "not in the dump: " << counted(counts->external, "tasks")
+                << " that the external scheduler keeps\n";
+  }
   if (counts->damaged == 0) return ExitCode::done;
   return fail_with(streams, {ErrorCode::data_loss,
                              std::to_string(counts->damaged) +

@@ -61,6 +61,11 @@ TEST_F(CopyCommandsTest, ADumpToAFileAndBack) {
   EXPECT_EQ(run(DumpCommand{}), ExitCode::done);
   EXPECT_EQ(out_.str(), read(file("d")));
 
+  server_.external = 1;
+  EXPECT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
+  EXPECT_EQ(err_.str(),
+            "dumped 3 tasks\nnot in the dump: 1 task that the external scheduler keeps\n");
+
   server_.tasks.erase(512);
   EXPECT_EQ(run(RestoreCommand{file("d")}), ExitCode::done) << err_.str();
   EXPECT_EQ(out_.str(), "");

@@ -124,6 +124,7 @@ Result<ApiClient::DumpPage> read_dump_page(std::string_view body,
   if (whole == nullptr || whole->tasks != page.tasks || whole->schedules != page.schedules) {
     return bad_page("the page is not whole");
   }
+  page.external = whole->external;
   return page;
 }
 

@@ -153,6 +153,7 @@ class ApiClient {
     std::uint64_t tasks = 0;    // among them
     std::uint64_t damaged = 0;  // tasks that could not be read, likewise a line each
     std::uint64_t schedules = 0;
+    std::uint64_t external = 0;      // on the last page: tasks that another system keeps
     std::optional<DumpCursor> next;  // where the next page begins; none: this was the last
   };
   /// The page from there on, or the first one. Errors: `internal` for a page that is not whole.

@@ -295,8 +295,12 @@ TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
   const auto last = client_.dump({});
   ASSERT_TRUE(last);
   EXPECT_EQ(last->lines, "");
+  EXPECT_EQ(last->external, 0U);
   EXPECT_FALSE(last->next);
   EXPECT_EQ(prompt_.asked[1].target, "/v1/dump");
+
+  answer(200, "{\"end\":true,\"tasks\":0,\"external\":3}\n");
+  EXPECT_EQ(client_.dump({}).value().external, 3U);
 }
 
 TEST_F(ClientTest, APageOfADumpMayGoOnWithinTheSchedules) {

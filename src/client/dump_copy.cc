@@ -36,12 +36,13 @@ Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
     counts.tasks += page.tasks;
     counts.damaged += page.damaged;
     counts.schedules += page.schedules;
+    counts.external += page.external;
     if (!(out << page.lines)) return stream_error("write");
     at(counts.tasks);
     from = std::move(page.next);
   }
   std::string end;
-  json::append_dump_line(end, json::DumpEnd{counts.tasks, counts.schedules});
+  json::append_dump_line(end, json::DumpEnd{counts.tasks, counts.schedules, counts.external});
   if (!(out << end << std::flush)) return stream_error("write");
   return counts;
 }
@@ -118,8 +119,8 @@ void DumpRestore::take_end(std::string_view line, std::uint64_t number) {
   const Result<json::DumpLine> end = json::parse_dump_line(line);
   if (!end) return refuse(number, end.error());
   report_.has_end = true;
-  report_.is_count_right =
-      std::get<json::DumpEnd>(*end) == json::DumpEnd{.tasks = tasks_, .schedules = schedule_count_};
+  const auto& counts = std::get<json::DumpEnd>(*end);
+  report_.is_count_right = counts.tasks == tasks_ && counts.schedules == schedule_count_;
 }
 
 void DumpRestore::refuse(std::uint64_t number, const Error& error) {

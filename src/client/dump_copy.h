@@ -27,6 +27,7 @@ struct DumpCounts {
   std::uint64_t tasks = 0;
   std::uint64_t damaged = 0;  // on the server; not in the dump
   std::uint64_t schedules = 0;
+  std::uint64_t external = 0;  // with another system; not in the dump
 };
 
 /// Dumps all queues, tasks and schedules to `out`. `at` is told after each page how many tasks

@@ -197,6 +197,15 @@ TEST_F(DumpCopyTest, AnAnswerForOtherLinesIsAnError) {
   EXPECT_EQ(failed, ErrorCode::internal);
 }
 
+TEST_F(DumpCopyTest, WhatAnotherSystemKeepsIsToldAtTheEnd) {
+  for (const std::uint64_t id : {256U, 512U, 768U}) server_.add(id);
+  server_.external = 4;
+  EXPECT_EQ(dump().value().external, 4U);
+  const std::string text = out_.str();
+  EXPECT_TRUE(text.ends_with("{\"end\":true,\"tasks\":3,\"external\":4}\n")) << text;
+  EXPECT_TRUE(restore(text).is_count_right) << "it is not of the tasks that are in the dump";
+}
+
 TEST_F(DumpCopyTest, SchedulesTravelAndAreRestoredAfterAllTasks) {
   for (const char* name : {"a", "b"}) {
     server_.schedules[name] = {

@@ -120,6 +120,14 @@ TEST_F(RoutesFar, ARestoredTaskCountsInsteadOfTheOneThatIsAway) {
   EXPECT_TRUE(external_->entries.empty());
 }
 
+TEST_F(RoutesFar, TheEndOfADumpTellsHowManyAreAway) {
+  EXPECT_EQ(send("GET", "/v1/dump").body, "{\"end\":true,\"tasks\":0}\n");
+  schedule_far();
+  const std::string dump = send("GET", "/v1/dump").body;
+  EXPECT_TRUE(dump.ends_with("{\"end\":true,\"tasks\":0,\"external\":1}\n")) << dump;
+  EXPECT_NE(post("/v1/restore", dump).body.find(R"("errors":[])"), std::string::npos);
+}
+
 TEST_F(RoutesFar, MetricsTellHowManyAreAway) {
   schedule_far();
   const std::string text = send("GET", "/metrics").body;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "external/offload_thread.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/dump_parser.h"
 #include "protocol/json/dump_renderer.h"
@@ -88,7 +89,9 @@ Result<void> dump_schedules(const Engine& engine, std::size_t limit, json::DumpN
   return ok();
 }
 
-Result<std::string> dump_page(Engine& engine, json::DumpNext from, std::size_t limit) {
+/// `external`: how many tasks are with another system, for the end of the dump.
+Result<std::string> dump_page(Engine& engine, json::DumpNext from, std::size_t limit,
+                              std::uint64_t external) {
   std::string body;
   if (from == json::DumpNext{}) TRY(dump_queues(engine, body));
   std::uint64_t tasks = 0;
@@ -100,7 +103,8 @@ Result<std::string> dump_page(Engine& engine, json::DumpNext from, std::size_t l
     from.after = last_of(page, from.after);
     tasks += dump_tasks(std::move(page), body);
     if (is_last) {
-      TRY(dump_schedules(engine, limit, std::move(from), {.tasks = tasks}, body));
+      TRY(dump_schedules(engine, limit, std::move(from), {.tasks = tasks, .external = external},
+                         body));
       return body;
     }
   }
@@ -220,10 +224,11 @@ void Routes::dump(const Call& call) {
   };
   const Result<Request> request = read();
   if (!request) return call.reply.send_error(request.error());
+  const std::uint64_t external = offload_ != nullptr ? offload_->stats().away : 0;
   run(
       call.reply,
-      [request = *request](Engine& engine) {
-        return dump_page(engine, request.from, request.limit);
+      [request = *request, external](Engine& engine) {
+        return dump_page(engine, request.from, request.limit, external);
       },
       [](const HttpReply& reply, std::string& body) {
         reply.send({.status = 200,

@@ -34,7 +34,8 @@ class DumpServer {
   std::size_t page_size = 2;
   std::size_t calls = 0;
   std::size_t fail_at_call = 0;
-  std::uint64_t damaged = 0;  // an id
+  std::uint64_t damaged = 0;   // an id
+  std::uint64_t external = 0;  // tasks that another system keeps
 
  private:
   std::string dump(std::string_view target) const {
@@ -56,7 +57,7 @@ class DumpServer {
       ++count;
     }
     for (const auto& [name, record] : schedules) json::append_dump_line(body, record);
-    json::append_dump_line(body, json::DumpEnd{count, schedules.size()});
+    json::append_dump_line(body, json::DumpEnd{count, schedules.size(), external});
     return body;
   }
 

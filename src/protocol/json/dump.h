@@ -46,10 +46,12 @@ struct DumpNext {
 
   friend bool operator==(const DumpNext&, const DumpNext&) = default;
 };
-/// The end of a dump of so many.
+/// The end of a dump of so many. `external` are kept by another system, as of the last look there,
+/// and are not in the dump.
 struct DumpEnd {
   std::uint64_t tasks = 0;
   std::uint64_t schedules = 0;
+  std::uint64_t external = 0;
 
   friend bool operator==(const DumpEnd&, const DumpEnd&) = default;
 };

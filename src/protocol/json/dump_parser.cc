@@ -308,9 +308,11 @@ struct LineFields {
   JsonField end{"end"};
   JsonField tasks{"tasks"};
   JsonField schedules{"schedules"};
+  JsonField external{"external"};
 
-  std::array<JsonField*, 9> all() {
-    return {&queue, &task, &damaged, &schedule, &next, &next_schedule, &end, &tasks, &schedules};
+  std::array<JsonField*, 10> all() {
+    return {&queue,         &task, &damaged, &schedule,  &next,
+            &next_schedule, &end,  &tasks,   &schedules, &external};
   }
 };
 
@@ -320,6 +322,9 @@ Result<DumpLine> read_end(const LineFields& fields) {
   ASSIGN_OR_RETURN(end.tasks, read_integer(fields.tasks, {}));
   if (fields.schedules.given()) {  // not in dumps from before there were any
     ASSIGN_OR_RETURN(end.schedules, read_integer(fields.schedules, {}));
+  }
+  if (fields.external.given()) {
+    ASSIGN_OR_RETURN(end.external, read_integer(fields.external, {}));
   }
   return DumpLine{end};
 }

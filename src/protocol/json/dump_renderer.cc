@@ -174,6 +174,7 @@ void write(JsonWriter& writer, const DumpEnd& line) {
   writer.name("end").raw("true");
   writer.name("tasks").number(line.tasks);
   if (line.schedules > 0) writer.name("schedules").number(line.schedules);
+  if (line.external > 0) writer.name("external").number(line.external);
 }
 
 }  // namespace

@@ -128,7 +128,9 @@ TEST(Dump, TheLinesBetweenAndAtTheEnd) {
   EXPECT_EQ(rendered(DumpEnd{7}), "{\"end\":true,\"tasks\":7}\n");
   EXPECT_EQ(rendered(DumpEnd{7, 2}), "{\"end\":true,\"tasks\":7,\"schedules\":2}\n");
   expect_there_and_back(DumpNext{TaskId{512}, "s"});
+  EXPECT_EQ(rendered(DumpEnd{7, 0, 3}), "{\"end\":true,\"tasks\":7,\"external\":3}\n");
   expect_there_and_back(DumpEnd{0, 1});
+  expect_there_and_back(DumpEnd{0, 0, 3});
   expect_there_and_back(DamagedTask{TaskId{256}});
   expect_there_and_back(DumpNext{TaskId{512}});
   expect_there_and_back(DumpEnd{0});
