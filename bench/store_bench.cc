@@ -3,14 +3,26 @@
 //     store_bench [--tasks 2m] [--batch N] [--folder DIR] [--csv FILE]
 //
 // Varies the batch size, unless one is given: every write is synced, so small batches show the disk
-// and large ones the processor. The tasks are those of a busy server: ids rise, due times are
-// uniform in the next 30 days, 100 bytes of random payload (about 130 bytes a record). The baseline
-// is the disk itself: the same records appended to a file, with one fdatasync a batch. Figures are
-// thousands of tasks a second of wall time; "CPU" is microseconds of the process's threads a task
-// accepted, settles and compactions up to the end of the last write included. "Disk" is bytes of
-// the data folder a task, once closed and opened again; "fresh" and "worn" are milliseconds for the
-// first page of the due order before and after five sixths of the tasks, at its front, have ended;
-// "RSS" the most memory that the process had so far.
+// and large ones the processor. Only the largest takes all of the tasks; 256 a third, 1 a
+// thousandth. The tasks are those of a busy server: ids rise, due times are uniform in the next 30
+// days, 100 bytes of random payload (about 130 bytes a record). The baseline is the disk itself:
+// the same records appended to a file, with one fdatasync a batch. Measured, in this order:
+//
+//  - disk, accept /s      tasks a second of wall time, of the baseline and of the store
+//  - longest ms           one write of these
+//  - accept us            CPU of the process's threads a task accepted, settles and compactions up
+//                         to the end of the last write included
+//  - open ms, memory MB   opened again, and the most memory that the process had until then
+//  - disk B               of the data folder a task, then
+//  - page, place, find /s   all tasks in due order; half a million by place and by id
+//  - fresh ms             a page of the due order that nobody has read for long: the median of some
+//  - worn ms              the same, when five sixths of the tasks, all before it, have ended; it
+//                         is the first page now. "worn of fresh" is what that costs
+//  - remove /s            tasks ended
+//  - empty ms             the first page when all have ended
+//  - emptied %            the data folder then, of what it was with all of them, once the store has
+//                         come to rest; nobody asks it to compact, because the server does not
+//  - restarted %          the same after it was closed and opened again
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,12 +32,17 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/rng.h"
 #include "bench/arguments.h"
+#include "bench/results.h"
 #include "detent/check.h"
 #include "detent/clock.h"
 #include "store/record_format.h"
@@ -36,6 +53,15 @@ namespace {
 
 constexpr std::int64_t kStartMs = 1'700'000'000'000;
 constexpr std::uint64_t kMonthMs = std::uint64_t{30} * 24 * 3'600'000;
+constexpr std::size_t kPage = 1'000;
+constexpr std::size_t kLookups = 500'000;
+// Pages whose median is told, and how many tasks lie between them.
+constexpr std::size_t kFronts = 11;
+constexpr std::size_t kFrontStep = 20'000;
+constexpr std::uint32_t kLeastTasks = 10'000;
+// At rest: the folder has not changed for so long.
+constexpr std::chrono::seconds kRest{5};
+constexpr std::chrono::seconds kMostRest{60};
 
 StoredTask sample_task(TaskId id, Rng& rng) {
   Task task;
@@ -110,7 +136,7 @@ std::vector<Place> page_through(Store& store) {
   std::vector<Place> places;
   Place after = begin_of(Lane::due);
   for (bool more = true; more;) {
-    const Result<TaskPage> page = store.read(after, end_of(Lane::due), 1'000);
+    const Result<TaskPage> page = store.read(after, end_of(Lane::due), kPage);
     DETENT_CHECK(page.has_value());
     DETENT_CHECK(page->damaged.empty());
     more = page->read_to.has_value();
@@ -120,26 +146,38 @@ std::vector<Place> page_through(Store& store) {
   return places;
 }
 
-void read_by_place(Store& store, const std::vector<Place>& places) {
-  for (std::size_t i = 0; i < places.size(); i += 1'000) {
-    const std::size_t count = std::min<std::size_t>(1'000, places.size() - i);
-    const auto tasks = store.read_at(std::span(places).subspan(i, count));
+void read_by_place(Store& store, std::span<const Place> places) {
+  for (std::size_t i = 0; i < places.size(); i += kPage) {
+    const std::size_t count = std::min(kPage, places.size() - i);
+    const auto tasks = store.read_at(places.subspan(i, count));
     DETENT_CHECK(tasks.has_value());
     for (const Result<Task>& task : *tasks) DETENT_CHECK(task.has_value());
   }
 }
 
-void find_by_id(Store& store, const std::vector<Place>& places) {
+void find_by_id(Store& store, std::span<const Place> places) {
   for (const Place& place : places) DETENT_CHECK(store.find(place.id).value().has_value());
 }
 
-void remove_all(Store& store, std::span<const Place> places, std::size_t batch_tasks) {
-  for (std::size_t i = 0; i < places.size(); i += batch_tasks) {
-    WriteBatch batch;
-    const std::size_t end = std::min(i + batch_tasks, places.size());
-    for (std::size_t n = i; n < end; ++n) batch.erases.push_back(places[n]);
-    DETENT_CHECK(store.write(batch, Durability::synced).has_value());
-  }
+/// So many of them, evenly over all.
+std::vector<Place> sample_of(const std::vector<Place>& places, std::size_t count) {
+  std::vector<Place> sample;
+  for (std::size_t i = 0; i < count; ++i) sample.push_back(places[i * places.size() / count]);
+  return sample;
+}
+
+/// Seconds for the page after a place.
+double read_page(Store& store, const Place& after) {
+  return measure([&] {
+    const Result<TaskPage> page = store.read(after, end_of(Lane::due), kPage);
+    DETENT_CHECK(page.has_value());
+    DETENT_CHECK(!page->tasks.empty());
+  });
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
 std::unique_ptr<Store> open_store(const std::string& path) {
@@ -154,7 +192,9 @@ std::unique_ptr<Store> open_store(const std::string& path) {
 double folder_bytes(const std::string& path) {
   double bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+    std::error_code gone;  // RocksDB removes tables meanwhile
+    const std::uintmax_t size = entry.is_regular_file(gone) ? entry.file_size(gone) : 0;
+    if (!gone) bytes += static_cast<double>(size);
   }
   return bytes;
 }
@@ -165,123 +205,171 @@ double most_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1'024;
 }
 
-struct Figures {
-  double disk = 0;  // seconds, as are all that say nothing else
-  double accept = 0;
-  double longest_write = 0;
-  double accept_cpu = 0;
-  double open = 0;
-  double memory_mb = 0;
-  double bytes = 0;
-  double page = 0;
-  double by_place = 0;
-  double find = 0;
-  double remove = 0;
-  double fresh_front = 0;  // the first page of the due order
-  double worn_front = 0;   // the same when five sixths of the tasks, at the front, have ended
-  double empty = 0;
+/// Bytes of the folder once it has not changed for a while: what RocksDB does behind is done.
+double bytes_at_rest(const std::string& path) {
+  SystemClock clock;
+  Doorbell never;
+  const MonotonicTime begin = clock.now();
+  double bytes = folder_bytes(path);
+  for (MonotonicTime since = begin; clock.now() - since < kRest;) {
+    if (clock.now() - begin > kMostRest) break;
+    clock.wait(never, clock.now() + kRest / 10);
+    const double now = folder_bytes(path);
+    if (now != bytes) since = clock.now();
+    bytes = now;
+  }
+  return bytes;
+}
+
+/// One store, from its first task to its last.
+class Life {
+ public:
+  /// `add` is given each measure and its value.
+  using Add = std::function<void(const char* measure, double value)>;
+
+  Life(std::string folder, std::size_t batches, std::size_t batch_tasks, Add add)
+      : folder_(std::move(folder)),
+        batches_(batches),
+        batch_tasks_(batch_tasks),
+        add_(std::move(add)) {}
+
+  void run() {
+    add_rate("disk /s", append_to_file(folder_ + "/baseline", batches_, batch_tasks_));
+    std::filesystem::remove(folder_ + "/baseline");
+    store_ = open_store(data_);
+    accept_all();
+    store_.reset();
+    add_("open ms", 1e3 * measure([this] { store_ = open_store(data_); }));
+    add_("memory MB", most_memory_mb());
+    full_bytes_ = folder_bytes(data_);
+    add_("disk B", full_bytes_ / count());
+    read_all();
+    remove_all();
+  }
+
+ private:
+  double count() const { return static_cast<double>(batches_ * batch_tasks_); }
+  void add_rate(const char* measure, double seconds) { add_(measure, count() / seconds); }
+
+  void accept_all() {
+    double cpu = 0;
+    double total = 0;
+    double longest = 0;
+    for (std::size_t n = 0; n < batches_; ++n) {
+      const WriteBatch batch = sample_batch(n, batch_tasks_);
+      const double cpu_before = cpu_seconds();
+      const double seconds =
+          measure([&] { DETENT_CHECK(store_->write(batch, Durability::synced).has_value()); });
+      cpu += cpu_seconds() - cpu_before;
+      total += seconds;
+      longest = std::max(longest, seconds);
+    }
+    add_rate("accept /s", total);
+    add_("longest ms", longest * 1e3);
+    add_("accept us", cpu / count() * 1e6);
+  }
+
+  void read_all() {
+    add_rate("page /s", measure([this] { places_ = page_through(*store_); }));
+    DETENT_CHECK(places_.size() == batches_ * batch_tasks_);
+    const std::size_t lookups = std::min(kLookups, places_.size());
+    const auto first = std::span(places_).first(lookups);
+    const auto rate = [lookups](double seconds) { return static_cast<double>(lookups) / seconds; };
+    add_("place /s", rate(measure([&] { read_by_place(*store_, first); })));
+    const std::vector<Place> some = sample_of(places_, lookups);
+    add_("find /s", rate(measure([&] { find_by_id(*store_, some); })));
+  }
+
+  void remove_all() {
+    // Where the pages begin: before the last sixth, the last of them right there.
+    const std::size_t most = places_.size() * 5 / 6;
+    const std::size_t step = std::min(kFrontStep, most / kFronts);
+    std::vector<double> fresh;
+    for (std::size_t i = kFronts; i-- > 0;) {
+      fresh.push_back(read_page(*store_, places_[most - i * step - 1]));
+    }
+    std::vector<double> worn;
+    double seconds = 0;
+    std::size_t removed = 0;
+    for (std::size_t i = kFronts; i-- > 0;) {
+      seconds += remove(removed, most - i * step);
+      removed = most - i * step;
+      worn.push_back(read_page(*store_, begin_of(Lane::due)));
+    }
+    seconds += remove(most, places_.size());
+    add_("fresh ms", median(fresh) * 1e3);
+    add_("worn ms", median(worn) * 1e3);
+    add_("worn of fresh", median(worn) / median(fresh));
+    add_rate("remove /s", seconds);
+    add_("empty ms", 1e3 * measure([this] { DETENT_CHECK(page_through(*store_).empty()); }));
+    add_("emptied %", 100 * bytes_at_rest(data_) / full_bytes_);
+    store_.reset();
+    store_ = open_store(data_);
+    add_("restarted %", 100 * bytes_at_rest(data_) / full_bytes_);
+  }
+
+  /// Those of the places from `begin` to `end`. Returns: seconds.
+  double remove(std::size_t begin, std::size_t end) {
+    return measure([&] {
+      while (begin < end) {
+        WriteBatch batch;
+        for (std::size_t n = 0; n < batch_tasks_ && begin < end; ++n) {
+          batch.erases.push_back(places_[begin++]);
+        }
+        DETENT_CHECK(store_->write(batch, Durability::synced).has_value());
+      }
+    });
+  }
+
+  const std::string folder_;
+  const std::string data_ = folder_ + "/data";
+  const std::size_t batches_;
+  const std::size_t batch_tasks_;
+  const Add add_;
+  std::unique_ptr<Store> store_;
+  double full_bytes_ = 0;
+  std::vector<Place> places_;  // in due order
 };
 
-void accept_all(Store& store, std::size_t batches, std::size_t batch_tasks, Figures& figures) {
-  for (std::size_t n = 0; n < batches; ++n) {
-    const WriteBatch batch = sample_batch(n, batch_tasks);
-    const double cpu_before = cpu_seconds();
-    const double seconds =
-        measure([&] { DETENT_CHECK(store.write(batch, Durability::synced).has_value()); });
-    figures.accept_cpu += cpu_seconds() - cpu_before;
-    figures.accept += seconds;
-    figures.longest_write = std::max(figures.longest_write, seconds);
-  }
-}
-
-Figures run(const std::string& folder, std::size_t batches, std::size_t batch_tasks) {
-  Figures figures;
-  figures.disk = append_to_file(folder + "/baseline", batches, batch_tasks);
-  std::filesystem::remove(folder + "/baseline");
-  const std::string data = folder + "/data";
-  auto store = open_store(data);
-  accept_all(*store, batches, batch_tasks, figures);
-  store.reset();
-  figures.open = measure([&] { store = open_store(data); });
-  figures.memory_mb = most_memory_mb();
-  figures.bytes = folder_bytes(data);
-  std::vector<Place> places;
-  figures.page = measure([&] { places = page_through(*store); });
-  DETENT_CHECK(places.size() == batches * batch_tasks);
-  figures.by_place = measure([&] { read_by_place(*store, places); });
-  figures.find = measure([&] { find_by_id(*store, places); });
-  const auto read_front = [&store] {
-    DETENT_CHECK(!store->read(begin_of(Lane::due), end_of(Lane::due), 1'000)->tasks.empty());
-  };
-  figures.fresh_front = measure(read_front);
-  const auto front = std::span(places).first(places.size() * 5 / 6);
-  figures.remove = measure([&] { remove_all(*store, front, batch_tasks); });
-  figures.worn_front = measure(read_front);
-  figures.remove +=
-      measure([&] { remove_all(*store, std::span(places).subspan(front.size()), batch_tasks); });
-  figures.empty = measure([&] { DETENT_CHECK(page_through(*store).empty()); });
-  return figures;
-}
-
-void print(const Figures& figures, std::size_t batch_tasks, double count, std::FILE* csv) {
-  const auto rate = [count](double seconds) { return count / seconds / 1'000; };
-  const double cpu = figures.accept_cpu / count * 1e6;
-  std::printf(
-      "%6zu %8.0f %8.1f %8.1f %8.1f %6.2f %7.1f %6.0f %6.1f %8.1f %8.1f %8.1f %8.1f %6.2f %6.2f "
-      "%8.2f\n",
-      batch_tasks, count / 1'000, rate(figures.disk), rate(figures.accept),
-      figures.longest_write * 1e3, cpu, figures.open * 1e3, figures.memory_mb,
-      figures.bytes / count, rate(figures.page), rate(figures.by_place), rate(figures.find),
-      rate(figures.remove), figures.fresh_front * 1e3, figures.worn_front * 1e3,
-      figures.empty * 1e3);
-  if (csv == nullptr) return;
-  std::fprintf(csv,
-               "%zu,%.0f,%.2f,%.2f,%.2f,%.3f,%.2f,%.0f,%.1f,%.2f,%.2f,%.2f,%.2f,%.3f,%.3f,"
-               "%.3f\n",
-               batch_tasks, count, rate(figures.disk), rate(figures.accept),
-               figures.longest_write * 1e3, cpu, figures.open * 1e3, figures.memory_mb,
-               figures.bytes / count, rate(figures.page), rate(figures.by_place),
-               rate(figures.find), rate(figures.remove), figures.fresh_front * 1e3,
-               figures.worn_front * 1e3, figures.empty * 1e3);
+/// How many of the tasks a run with such batches takes. With one sync a task a thousandth of them
+/// takes as long.
+std::size_t share_of(std::uint32_t tasks, std::size_t batch_tasks) {
+  if (batch_tasks == 1) return tasks / 1'000;
+  return batch_tasks < kPage ? tasks / 3 : tasks;
 }
 
 int main(const std::vector<std::string>& arguments) {
-  std::uint32_t tasks = 2'000'000;
+  std::uint32_t tasks = 6'000'000;
   std::uint32_t batch = 0;
   std::filesystem::path parent = std::filesystem::temp_directory_path();
-  std::filesystem::path csv_file;
+  std::string csv = "store_bench.csv";
   const bool understood = read_arguments(arguments, {},
                                          {{"--tasks", into(tasks)},
                                           {"--batch", repetitions_into(batch)},
                                           {"--folder", into(parent)},
-                                          {"--csv", into(csv_file)}});
-  if (!understood) {
-    std::fputs("usage: store_bench [--tasks 2m] [--batch TASKS] [--folder FOLDER] [--csv FILE]\n",
+                                          {"--csv", into(csv)}});
+  if (!understood || tasks < kLeastTasks) {
+    std::fputs("usage: store_bench [--tasks 6m] [--batch TASKS] [--folder FOLDER] [--csv FILE]\n",
                stderr);
     return 2;
   }
-  std::vector<std::uint32_t> batch_sizes{1, 256, 1'000};
+  Results results(csv);
+  std::vector<std::size_t> batch_sizes{1, 256, 1'024};
   if (batch != 0) batch_sizes = {batch};
-  std::FILE* const csv = csv_file.empty() ? nullptr : std::fopen(csv_file.c_str(), "w");
-  if (csv != nullptr) {
-    std::fputs("batch,tasks,disk_k,accept_k,longest_ms,cpu_us,open_ms,rss_mb,disk_b,page_k,", csv);
-    std::fputs("by_place_k,find_k,remove_k,fresh_front_ms,worn_front_ms,empty_page_ms\n", csv);
-  }
-  std::printf(
-      "thousands of tasks a second; longest write, open and empty page in milliseconds\n"
-      " batch    tasks     disk   accept  longest CPU µs    open RSS MB disk B     page    by at"
-      "     find   remove  fresh   worn    empty\n");
+  std::vector<std::string> names;
   for (const std::size_t batch_tasks : batch_sizes) {
     std::string folder = parent / "detent-bench-XXXXXX";
     DETENT_CHECK(::mkdtemp(folder.data()) != nullptr);
-    // One sync a task: a hundredth of the tasks takes as long.
-    const std::size_t count = batch_tasks == 1 ? tasks / 100 : tasks;
-    const std::size_t batches = std::max<std::size_t>(1, count / batch_tasks);
-    print(run(folder, batches, batch_tasks), batch_tasks,
-          static_cast<double>(batches * batch_tasks), csv);
+    const std::size_t batches =
+        std::max<std::size_t>(1, (batch != 0 ? tasks : share_of(tasks, batch_tasks)) / batch_tasks);
+    names.push_back("groups of " + std::to_string(batch_tasks));
+    const auto add = [&](const char* measure, double value) {
+      results.add({tasks, names.back(), measure, 1, value});
+    };
+    Life(folder, batches, batch_tasks, add).run();
     std::filesystem::remove_all(folder);
   }
-  if (csv != nullptr) std::fclose(csv);
+  results.print(tasks, names);
   return 0;
 }
 

@@ -5,6 +5,7 @@ decides something in them; and that docs/benchmarks.md is what they make.
 Figures are made up, so what the report says of them is known beforehand.
 """
 
+import dataclasses
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -218,6 +219,13 @@ class Targets(unittest.TestCase):
         self.measure()
         self.assertEqual(self.table("core")["cancel-1k"][0], "≤ 10 ns (here 15)")
         self.assertEqual(self.table("core")["cancel-1k"][6], "met")
+
+    def test_an_aim_of_another_machine_is_scaled_by_another_figure_of_the_run(self):
+        here = {"who": "Redis", "measure": "accept", "value": 290_000}
+        self.targets = [dataclasses.replace(each, set_where=here) for each in self.targets]
+        self.measure()
+        self.assertEqual(self.table("server")["accept"][0], "≥ 300 000 /s (here 150 000)")
+        self.assertEqual(self.table("server")["accept"][6], "met")
 
     def test_more_is_better_where_the_aim_is_a_least(self):
         self.measure()

@@ -38,6 +38,7 @@ class Target:
     why: str = ""  # what is known of a miss: a key of [why]
     steady: bool = False  # bytes, and what else does not depend on how busy the machine is
     calibration: float | None = None  # ns of a dependent line where the aim was set
+    set_where: dict | None = None  # who, measure and value of a figure where the aim was set
 
     @property
     def wants_more(self):
@@ -77,7 +78,7 @@ def sources(target):
     """Whose figures tell: the benchmark's own run, or those with other sizes or promises beside
     it."""
     return [target.program.replace("_bench", ending)
-            for ending in ("_bench", "_large", "_huge", "_interval")]
+            for ending in ("_bench", "_large", "_huge", "_interval", "_waiting")]
 
 
 def measured_row(target, figures, program=None):
@@ -113,6 +114,9 @@ def _row(target, figures, mine, count):
     if target.calibration and machine:
         line = machine.get(count, "64 B / 4 KiB", "dependent")
         row["scale"] = round(line / target.calibration, 2) if line else None
+    if target.set_where:
+        here = mine.get(count, target.set_where["who"], target.set_where["measure"])
+        row["scale"] = round(here / target.set_where["value"], 2) if here else None
     return {key: round(value, 4) if isinstance(value, float) else value
             for key, value in row.items() if value is not None}
 
