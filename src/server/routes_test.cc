@@ -288,7 +288,7 @@ TEST_F(RoutesTest, ALeaseThatIsOfferedInVainIsGivenBackAndMeasuredOnce) {
                         return false;
                       })));
   EXPECT_EQ(json::parse_leased_tasks(offered.get_future().get()).value().size(), 1u);
-  EXPECT_EQ(lease("q").size(), 1u);
+  EXPECT_EQ(lease("q", R"({"wait":"10s"})").size(), 1u) << "once it is given back";
   const std::string metrics = send("GET", "/metrics").body;
   const std::string line =
       "detent_http_request_seconds_count{route=\"/v1/queues/{queue}/lease\"} 2";
