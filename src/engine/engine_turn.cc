@@ -34,8 +34,9 @@ constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
 /// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
 /// however long the backlog.
 constexpr int kFirstPages = 160;
+/// So long after somebody has waited, workers are thought to come and go.
 constexpr Tick kWorkersComeTicks = 1'000;
-/// The longest of the last steps counts for how long the next takes, by so much less with each.
+/// How long a step takes is what the longest took, less this part of it with each step since.
 constexpr int kStepTimeFades = 8;
 /// What moves in the memory's favour in one turn takes no longer than this: a turn that was long
 /// because the disk was slow need not be made up for.
