@@ -35,7 +35,7 @@ constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
 /// however long the backlog.
 constexpr int kFirstPages = 160;
 /// So long after somebody has waited, workers are thought to come and go.
-constexpr Tick kWorkersComeTicks = 1'000;
+constexpr Tick kWorkersComeTicks = 20;
 /// How long a step takes is what the longest took, less this part of it with each step since.
 constexpr int kStepTimeFades = 8;
 /// What moves in the memory's favour in one turn takes no longer than this: a turn that was long
