@@ -1,11 +1,10 @@
 #include "bench/storm_server.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,8 +12,7 @@
 #include "base/wall_time.h"
 #include "bench/http_socket.h"
 #include "bench/running_server.h"
-#include "bench/server_process.h"
-#include "bench/stopwatch.h"
+#include "bench/server_peer.h"
 #include "detent/clock.h"
 
 namespace detent::bench {
@@ -27,20 +25,6 @@ constexpr std::size_t kCalmMax = 10;
 constexpr std::size_t kStormMax = 1'000;
 
 WallInstant wall_now() { return SystemClock().wall_now(); }
-
-/// Waits until the server answers; throws what it said last when it does not in a minute.
-void wait_until_ready(std::uint16_t port, ServerProcess& server) {
-  for (const Stopwatch watch;;) {
-    try {
-      HttpSocket(port).get("/readyz");
-      return;
-    } catch (const ServerError&) {
-      server.check_alive();
-      if (watch.wall_seconds() > 60) throw;
-    }
-    std::this_thread::sleep_for(milliseconds{5});
-  }
-}
 
 /// Puts `count` tasks, due one after another from `from` on, over a time of `over`.
 void load(std::uint16_t port, const std::string& queue, std::size_t count, WallTime from,
@@ -95,14 +79,11 @@ void work(std::uint16_t port, const std::string& queue, std::size_t max, WallTim
 std::vector<Seen> storm_over_http(const std::filesystem::path& program,
                                   const std::filesystem::path& folder, std::size_t storm_tasks,
                                   int storm_workers) {
-  const std::uint16_t port = free_port();
+  const std::unique_ptr<ServerPeer> detent = detent_server(program, "always");
+  if (!detent->traits().missing.empty()) throw ServerError(detent->traits().missing);
   std::filesystem::create_directories(folder);
-  ServerProcess server({.command = {program.string(), "serve", "--data", (folder / "data").string(),
-                                    "--http", "127.0.0.1:" + std::to_string(port), "--beanstalk",
-                                    "off", "--log-level", "warning"},
-                        .log = folder / "server.log",
-                        .account = {.user = ::getuid(), .group = ::getgid()}});
-  wait_until_ready(port, server);
+  const RunningServer server(*detent, folder);
+  const std::uint16_t port = server.port();
   const auto start = std::chrono::ceil<milliseconds>(wall_now());
   const WallTime end = start + kCalmFor;
   if (storm_tasks > 0) load(port, "storm", storm_tasks, start + kStormAfter, kStormFor);
