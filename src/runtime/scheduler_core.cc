@@ -161,10 +161,9 @@ std::vector<PendingJob> SchedulerCore::stop(Drain drain) {
 
 // ---- what the driver does -----------------------------------------------------------------------
 
+// The time is read after it is known whether to stop: what was due when stop was called runs.
 Step SchedulerCore::step() {
-  const ClockReading clocks{.now = clock_.now(), .wall = clock_.wall_now()};
   const bool woke = std::exchange(slept_, false);
-  if (woke) woke_at_ = clocks.now;
   std::optional<Drain> stopping;
   {
     MutexLock lock(mu_);
@@ -172,6 +171,8 @@ Step SchedulerCore::step() {
     stopping = stopping_;
   }
   if (stopping == Drain::drop || stopping == Drain::hand_back) return end();
+  const ClockReading clocks{.now = clock_.now(), .wall = clock_.wall_now()};
+  if (woke) woke_at_ = clocks.now;
   const bool wall_stepped = was_wall_stepped(clocks);
   Step step{.next = Step::Next::sleep};
   bool has_dates = false;

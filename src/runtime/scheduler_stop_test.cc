@@ -72,6 +72,66 @@ TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
   opener.join();
 }
 
+/// A clock that can hold another thread between its reading of the time and what it does with it.
+class HoldingClock final : public Clock {
+ public:
+  MonotonicTime now() const noexcept override {
+    const MonotonicTime now = clock_.now();
+    if (std::this_thread::get_id() != holder_ && holds_.exchange(false)) {
+      held_.open();
+      go_on_.wait();
+    }
+    return now;
+  }
+  WallInstant wall_now() const noexcept override { return clock_.wall_now(); }
+  bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept override {
+    return clock_.wait(bell, until);
+  }
+
+  ManualClock& manual() { return clock_; }
+  /// The next thread that reads the time is held until `release`, unless it is the one that made
+  /// the clock.
+  void hold_next_reader() { holds_ = true; }
+  void await_reader() { held_.wait(); }
+  void release() { go_on_.open(); }
+
+ private:
+  const std::thread::id holder_ = std::this_thread::get_id();
+  ManualClock clock_;
+  mutable std::atomic<bool> holds_ = false;
+  mutable Gate held_;
+  mutable Gate go_on_;
+};
+
+// The driver has read the time and not looked at anything yet: the time passes and stop begins.
+TEST(SchedulerStop, RunDueRunsWhatBecameDueWhileTheDriverBeganToLook) {
+  HoldingClock clock;
+  ThreadPool pool({.threads = 1});
+  Scheduler scheduler({.clock = &clock, .executor = &pool});
+  int ran = 0;
+  Gate began;
+  Gate may_stop;
+  Gate stopped;
+  const TimerHandle stopper = scheduler.schedule_after(0ms, [&] {
+    began.open();
+    may_stop.wait();
+    scheduler.stop(Drain::run_due);  // inside a job it does not wait
+    stopped.open();
+  });
+  began.wait();  // the pool reads no time any more, and the driver sleeps
+  clock.manual().await_waiters(1);
+  clock.hold_next_reader();
+  scheduler.schedule_after(1ms, [&] { ++ran; }).release();
+  clock.await_reader();
+  clock.manual().advance(1ms);
+  may_stop.open();
+  stopped.wait();
+  clock.release();
+  scheduler.stop();  // waits for the end
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(scheduler.stats().dropped, 0u);
+}
+
 struct OpensWhenDestroyed {
   void operator()(Gate* gate) const { gate->open(); }
 };
