@@ -11,6 +11,10 @@
 
 namespace detent::net {
 
+/// ASCII letters; all else stays as it is.
+std::string to_lower(std::string_view text);
+bool equals_ignoring_case(std::string_view text, std::string_view lower);
+
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {

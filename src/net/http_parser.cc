@@ -21,18 +21,6 @@ constexpr std::size_t kFirstBodyReserve = 64 * 1024;  // a length is a claim unt
 
 std::string_view to_std(beast::string_view text) { return {text.data(), text.size()}; }
 
-std::string to_lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() && to_lower(text) == lower;
-}
-
 bool is_all_digits(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });

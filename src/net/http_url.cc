@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "net/http_message.h"
+
 namespace detent::net {
 namespace {
 
@@ -13,14 +15,6 @@ constexpr std::size_t kMaxLabelBytes = 63;
 
 Error bad(std::string_view reason) {
   return Error{ErrorCode::invalid_argument, "the URL " + std::string(reason), ""};
-}
-
-std::string to_lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -18,11 +18,12 @@ struct RouteMatch {
   std::string_view pattern;
   const Handler* handler = nullptr;     // none: the path exists, the method does not
   std::vector<std::string> parameters;  // decoded, in the order of the pattern
-  std::string allowed;                  // the methods this path has: "GET, DELETE"
+  std::string allowed;                  // the methods this path has: "GET, HEAD, DELETE"
 };
 
 /// Immutable once built. A pattern is a path with {name} for one segment: "/v1/tasks/{id}". Fixed
-/// segments win over parameters. Lookup costs the number of patterns.
+/// segments win over parameters. Who answers GET answers HEAD, too: the connection leaves the body
+/// out. Lookup costs the number of patterns.
 template <class Handler>
 class RouteTable {
  public:
@@ -61,9 +62,11 @@ std::optional<RouteMatch<Handler>> RouteTable<Handler>::find(std::string_view me
     const bool is_better = !best || parameters->size() < best->parameters.size();
     if (is_better) best = RouteMatch<Handler>{.pattern = route.pattern};
     if (route.pattern != best->pattern) continue;
-    best->allowed += (best->allowed.empty() ? "" : ", ") + std::string(route.method);
+    const bool is_get = route.method == "GET";
+    best->allowed += best->allowed.empty() ? "" : ", ";
+    best->allowed += is_get ? std::string_view("GET, HEAD") : route.method;
     best->parameters = *std::move(parameters);
-    if (route.method == method) best->handler = &route.handler;
+    if (route.method == method || (is_get && method == "HEAD")) best->handler = &route.handler;
   }
   return best;
 }

@@ -31,6 +31,11 @@ TEST(RouteTable, AMethodAndPathHaveOneHandler) {
   EXPECT_EQ(handler_of("GET", "/"), 6);
 }
 
+TEST(RouteTable, HeadIsAnsweredWhereGetIs) {
+  EXPECT_EQ(handler_of("HEAD", "/v1/tasks/256"), 3);
+  EXPECT_EQ(handler_of("HEAD", "/v1/tasks"), 0);
+}
+
 TEST(RouteTable, APathThatIsNoPatternIsNotFound) {
   const RouteTable<int> routes = table();
   for (const char* target : {"", "*", "/v1", "/v1/", "/v1/tasks/", "/v1/tasks/1/2", "//", "/v1//",
@@ -44,7 +49,7 @@ TEST(RouteTable, AWrongMethodNamesTheOnesAllowed) {
   const auto match = routes.find("PUT", "/v1/tasks/1");
   ASSERT_TRUE(match);
   EXPECT_EQ(match->handler, nullptr);
-  EXPECT_EQ(match->allowed, "GET, DELETE");
+  EXPECT_EQ(match->allowed, "GET, HEAD, DELETE");
 }
 
 TEST(RouteTable, AFixedSegmentWinsOverAParameter) {

@@ -70,6 +70,17 @@ void keep_trace(const net::HttpRequest& request, ScheduleRequest& task) {
   detent::keep_trace(task.headers, traceparent, request.header("tracestate"));
 }
 
+/// Bodies are read as they come: nothing here unpacks one, so none may be larger than it looks.
+std::optional<net::HttpResponse> refuse_coded(const net::HttpRequest& request) {
+  const std::string_view coding = request.header("content-encoding");
+  if (coding.empty() || net::equals_ignoring_case(coding, "identity")) return std::nullopt;
+  net::HttpResponse refusal =
+      http_problem(415, "a body with Content-Encoding: " + std::string(coding) +
+                            " is not read here; send it as it is, without that header");
+  refusal.headers.emplace_back("accept-encoding", "identity");
+  return refusal;
+}
+
 }  // namespace
 
 Routes::Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options)
@@ -164,8 +175,7 @@ std::vector<Routes::Route> Routes::all() const {
 
 std::optional<net::RouteMatch<Routes::Endpoint>> Routes::match_of(
     const net::HttpRequest& request) const {
-  const bool is_head = request.method == "HEAD";
-  return table_.find(is_head ? std::string_view("GET") : request.method, request.target);
+  return table_.find(request.method, request.target);
 }
 
 HttpReply Routes::reply_to(const net::HttpRequest& request,
@@ -231,6 +241,7 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
     const Result<void> none = net::take_query(request.target, {});
     if (!none) refused = http_error(none.error());
   }
+  if (!refused) refused = refuse_coded(request);
   return refused;
 }
 

@@ -217,9 +217,31 @@ TEST_F(RoutesTest, ABatchMayHave10000TasksAndNotOneMore) {
   EXPECT_EQ(engine_stats().counters.scheduled, 10'000u);
 }
 
+TEST_F(RoutesTest, ABodyInAContentCodingIsRefusedAsThat) {
+  const auto post_coded = [&](const std::string& coding) {
+    return client_
+        ->send({.method = "POST",
+                .target = "/v1/tasks",
+                .headers = {{"content-encoding", coding}},
+                .body = R"({"queue":"q"})"})
+        .value();
+  };
+  for (const char* coding : {"gzip", "zstd", "deflate, gzip", "identity, br"}) {
+    const HttpResponse refused = post_coded(coding);
+    expect_problem(refused, 415, {"Content-Encoding", coding});
+    EXPECT_EQ(refused.header("accept-encoding"), "identity");
+  }
+  EXPECT_EQ(post_coded("identity").status, 201);
+  EXPECT_EQ(post_coded("Identity").status, 201);
+  EXPECT_EQ(post_coded("").status, 201);
+  EXPECT_EQ(engine_stats().counters.scheduled, 3u);
+}
+
 TEST_F(RoutesTest, WrongMethodsPathsAndIdsAreToldApart) {
   const HttpResponse wrong_method = send("PUT", "/v1/tasks/1");
-  expect_problem(wrong_method, 405, {"GET, PATCH, DELETE"});
+  expect_problem(wrong_method, 405, {"GET, HEAD, PATCH, DELETE"});
+  EXPECT_EQ(wrong_method.header("allow"), "GET, HEAD, PATCH, DELETE");
+  EXPECT_EQ(send("HEAD", "/v1/tasks").status, 200) << "what is said to be allowed is";
   expect_problem(send("GET", "/v2/tasks"), 404, {"/v2/tasks"});
   expect_problem(send("GET", "/v1/tasks/12345"), 404, {"there is no task 12345"});
   for (const char* id : {"x", "-1", "01", "9007199254740992", "18446744073709551617"}) {
@@ -349,7 +371,7 @@ TEST_F(RoutesCorsTest, APreflightTellsTheMethodsAndHeadersOfThePath) {
   const HttpResponse answer = send_from("https://a.example", "OPTIONS", "/v1/tasks/7");
   EXPECT_EQ(answer.status, 204);
   EXPECT_EQ(answer.header("access-control-allow-origin"), "https://a.example");
-  EXPECT_EQ(answer.header("access-control-allow-methods"), "GET, PATCH, DELETE");
+  EXPECT_EQ(answer.header("access-control-allow-methods"), "GET, HEAD, PATCH, DELETE");
   EXPECT_EQ(answer.header("access-control-allow-headers"),
             "authorization, content-type, if-match, last-event-id");
   EXPECT_EQ(send_from("https://a.example", "OPTIONS", "/none").status, 404);
