@@ -332,7 +332,7 @@ struct Schedule {
 struct ClientOptions {
   std::string token = {};    // an access token, if the server wants one; "": none
   std::string ca_file = {};  // certificates that are trusted for https, in PEM; "": the system's
-  /// Until a try is given up; lease() adds its wait.
+  /// Until a try is given up; lease() adds its wait. Above 0, at most a day.
   std::chrono::milliseconds timeout{30'000};
   /// For so long a call is repeated; 0: never.
   std::chrono::milliseconds retry_for{15'000};
@@ -345,8 +345,9 @@ struct ClientOptions {
 class Client {
  public:
   /// `url` is "http://HOST[:PORT]" or "https://…". Does not connect yet.
-  /// Errors: invalid_argument for a URL of another form, a ca_file without certificates, or a token
-  /// with control characters (the line break of the file it was read from).
+  /// Errors: invalid_argument for a URL of another form, a ca_file without certificates, a timeout
+  /// that is not above 0 and at most a day, or a token with control characters (the line break of
+  /// the file it was read from).
   static ClientResult<Client> create(std::string url, ClientOptions options = {});
   ~Client();
   /// One that was moved from may only be destroyed or assigned to.

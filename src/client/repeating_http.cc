@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "detent/internal/saturate.h"
+
 namespace detent {
 namespace {
 
@@ -31,7 +33,8 @@ std::optional<milliseconds> retry_after(const net::HttpResponse& answer) {
 }  // namespace
 
 Result<net::HttpResponse> RepeatingHttp::send(const net::HttpRequest& request) {
-  const MonotonicTime give_up = clock_.now() + retry_for_;
+  const MonotonicTime give_up =
+      internal::saturating_add(clock_.now(), internal::saturate_to_nanoseconds(retry_for_));
   note_.sends = 0;
   for (int tries = 1;; ++tries) {
     Result<net::HttpResponse> answer = http_->send(request);

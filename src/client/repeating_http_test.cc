@@ -77,6 +77,13 @@ TEST_F(RepeatingHttpTest, RepeatsA503AfterTheSecondsItNames) {
   EXPECT_EQ(note_.status, 200);
 }
 
+TEST_F(RepeatingHttpTest, RepeatsForTheLongestTimeThereIs) {
+  script_ = {lost(), answered(200)};
+  const Result<net::HttpResponse> answer = send(Repeat::always, milliseconds::max());
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, 200);
+}
+
 TEST_F(RepeatingHttpTest, WaitsByItsOwnMeasureWhenRetryAfterIsNoNumberOfSeconds) {
   for (const char* const text : {"", "-1", "1.5", "99999999999", "Fri, 02 Jan 2026 03:04:05 GMT"}) {
     script_.push_back(answered(503, {{"retry-after", text}}));

@@ -35,6 +35,8 @@ using std::chrono::milliseconds;
 constexpr ParseLimits kAnswerLimits{.max_header_bytes = 64 * 1024,
                                     .max_body_bytes = std::size_t{64} * 1024 * 1024};
 
+/// A day, and what a call may wait for besides.
+constexpr milliseconds kLongestTimeout = std::chrono::hours{25};
 /// For an answer that is on its way when the call is interrupted.
 constexpr milliseconds kInterruptedPatience{500};
 constexpr std::uint16_t kPlainPort = 80;
@@ -396,6 +398,12 @@ class Client final : public HttpClient {
 Result<std::unique_ptr<HttpClient>> HttpClient::create(std::string_view url, milliseconds timeout,
                                                        HttpClientOptions options) {
   ASSIGN_OR_RETURN(Authority authority, parse_url(url));
+  if (timeout <= milliseconds{0} || timeout > kLongestTimeout) {
+    return Error{ErrorCode::invalid_argument,
+                 "a timeout is above 0 and at most a day; this one is " +
+                     std::to_string(timeout.count()) + " ms",
+                 "timeout"};
+  }
   for (const auto& [name, value] : options.headers) {  // it may be a secret, and is not repeated
     if (is_header_value(value)) continue;
     return Error{ErrorCode::invalid_argument,

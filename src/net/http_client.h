@@ -35,8 +35,8 @@ class HttpClient {
   /// 80 unless given; a path is refused. With "https://" it is 443, TLS is 1.2 at least, and the
   /// server's certificate must be trusted and of HOST. Does not connect yet. `timeout` is for one
   /// call of send or send_all, connecting included; only the look-up of a name takes as long as the
-  /// system lets it. Errors: `invalid_argument`, also for a ca_file that holds no certificates and
-  /// a header with control characters.
+  /// system lets it. Errors: `invalid_argument`, also for a ca_file that holds no certificates, a
+  /// header with control characters, and a timeout that is not above 0 or well over a day.
   static Result<std::unique_ptr<HttpClient>> create(std::string_view url,
                                                     std::chrono::milliseconds timeout,
                                                     HttpClientOptions options = {});

@@ -12,6 +12,7 @@ namespace detent::net {
 namespace {
 
 using namespace std::chrono_literals;
+using std::chrono::milliseconds;
 
 constexpr auto kLong = 600s;  // longer than a test may take
 
@@ -304,6 +305,18 @@ TEST(HttpClient, RefusesAHeaderThatDoesNotStayOnItsLine) {
     EXPECT_EQ(client.error().message.find("secret"), std::string::npos);
   }
   EXPECT_TRUE(HttpClient::create("http://h", kLong, {.headers = {{"x-a", "\tb \xc3\xa4"}}}));
+}
+
+TEST(HttpClient, RefusesATimeoutThatIsNoneOrMoreThanADay) {
+  for (const milliseconds timeout :
+       {0ms, -1ms, milliseconds::min(), milliseconds::max(), milliseconds{48h}}) {
+    const auto client = HttpClient::create("http://h", timeout);
+    ASSERT_FALSE(client) << timeout.count();
+    EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(client.error().field, "timeout");
+  }
+  EXPECT_TRUE(HttpClient::create("http://h", 1ms));
+  EXPECT_TRUE(HttpClient::create("http://h", 24h + 1min)) << "a lease's wait is added to a day";
 }
 
 TEST(HttpClient, ReadsUrls) {

@@ -24,6 +24,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from .errors import Internal, Unavailable, error_of
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 5.0
+_LONGEST_TIMEOUT = 86_400
 
 
 class Repeat(enum.Enum):
@@ -87,6 +88,8 @@ class Transport:
             raise ValueError(f"{url!r} is not http://HOST[:PORT] or https://HOST[:PORT]")
         if parts.path not in ("", "/") or parts.query or parts.fragment or parts.username:
             raise ValueError(f"{url!r} is more than a host and a port")
+        if not 0 < timeout <= _LONGEST_TIMEOUT:
+            raise ValueError(f"a timeout is above 0 and at most a day of seconds; not {timeout!r}")
         self._host, self._port = parts.hostname, parts.port
         self._tls = (
             ssl.create_default_context(cafile=ca_file) if parts.scheme == "https" else None

@@ -94,7 +94,8 @@ class Client:
         """Does not connect yet.
 
         token: an access token, if the server wants one.
-        timeout: seconds without a byte until a try is given up; lease() adds its wait.
+        timeout: seconds without a byte until a try is given up; lease() adds its wait. Above 0,
+            at most a day; else ValueError.
         retry_for: seconds for which a call is repeated; 0: never.
         ca_file: certificates that are trusted for https, in PEM; else the system's.
         """

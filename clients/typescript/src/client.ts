@@ -24,7 +24,8 @@ import {
 export interface ClientOptions {
   /** An access token, if the server wants one. */
   token?: string;
-  /** Milliseconds until a try is given up; 30 000 if not given. lease() adds its wait. */
+  /** Milliseconds until a try is given up; 30 000 if not given. lease() adds its wait.
+   *  Above 0, at most a day; else the constructor throws a RangeError. */
   timeout?: number;
   /** Milliseconds for which a call is repeated; 15 000 if not given; 0: never. */
   retryFor?: number;

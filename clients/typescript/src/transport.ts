@@ -11,6 +11,7 @@ import { type DetentError, errorOf, Internal, InvalidArgument, Unavailable } fro
 
 const firstPause = 100;
 const lastPause = 5_000;
+const longestTimeout = 86_400_000; // with a wait, setTimeout has room for it
 
 export type Repeat = 'never' | 'always';
 
@@ -60,6 +61,10 @@ export class Transport {
     }
     if (pathname !== '/' || search || hash || username) {
       throw new TypeError(`"${url}" is more than a host and a port`);
+    }
+    if (!(timeout > 0 && timeout <= longestTimeout)) {
+      throw new RangeError(
+        `a timeout is above 0 and at most a day of milliseconds; not ${timeout}`);
     }
     this.base = origin;
     this.headers = token ? { authorization: `Bearer ${token}` } : {};

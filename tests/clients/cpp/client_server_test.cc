@@ -250,5 +250,15 @@ TEST(ClientUrl, IsRefusedWhenItIsMoreThanAHost) {
             Code::invalid_argument);
 }
 
+TEST(ClientTimeout, IsRefusedWhenItIsNoneOrMoreThanADay) {
+  for (const std::chrono::milliseconds timeout : {0ms, -1ms, std::chrono::milliseconds::max()}) {
+    const auto made = Client::create("http://a", {.timeout = timeout});
+    ASSERT_FALSE(made) << timeout.count();
+    EXPECT_EQ(made.error().code, Code::invalid_argument);
+    EXPECT_EQ(made.error().field, "timeout");
+  }
+  EXPECT_TRUE(Client::create("http://a", {.timeout = 24h}));
+}
+
 }  // namespace
 }  // namespace detent

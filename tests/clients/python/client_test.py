@@ -181,6 +181,12 @@ class Wire(unittest.TestCase):
             with self.assertRaises(ValueError):
                 detent.Client(url)
 
+    def test_a_timeout_that_is_none_or_more_than_a_day_is_refused(self):
+        for timeout in (0, -1, float("nan"), float("inf"), 86_401):
+            with self.subTest(timeout=timeout), self.assertRaisesRegex(ValueError, "timeout"):
+                detent.Client(timeout=timeout)
+        detent.Client(timeout=86_400)
+
     def test_a_naive_datetime_is_refused(self):
         client = detent.Client()
         with self.assertRaises(ValueError):

@@ -209,6 +209,13 @@ test('a URL that is more than a host is refused', () => {
   }
 });
 
+test('a timeout that is none or more than a day is refused', () => {
+  for (const timeout of [0, -1, NaN, Infinity, 86_400_001]) {
+    assert.throws(() => new detent.Client(undefined, { timeout }), RangeError);
+  }
+  new detent.Client(undefined, { timeout: 86_400_000 });
+});
+
 // The example of Standard Webhooks' specification and libraries.
 const key = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const otherKey = 'whsec_' + Buffer.alloc(24, 'x').toString('base64');
