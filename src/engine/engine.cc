@@ -86,7 +86,7 @@ Result<std::optional<TaskSnapshot>> Engine::find_by_key(const ScheduleRequest& r
   const bool is_gone = !found && found.error().code == ErrorCode::not_found;
   // One that was set aside as damaged leaves its key free.
   if (is_gone && !record->expires_at) return std::optional<TaskSnapshot>();
-  // A restored task's key has no content: nobody knows any more what was asked.
+  // A restored task's key may have no content.
   if (record->content != 0 && record->content != content_hash(request)) {
     return Error{ErrorCode::conflict,
                  "the key stands for task " + to_string(record->id) +
@@ -129,10 +129,16 @@ Result<bool> Engine::restore(Task task) {
   ASSIGN_OR_RETURN(const std::optional<StoredTask> there, records_.find(task.id));
   if (there) return false;
   Queue& queue = queues_.queue_of(task.queue);
+  std::uint64_t content = 0;  // nobody knows any more what was asked
   if (!task.key.empty() && queue.record.number != 0) {
     ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken,
                      records_.keys().find(queue.record.number, task.key, time_.wall_now()));
-    if (taken) task.key.clear();
+    if (taken && taken->id == task.id) {
+      content = taken->content;  // the task was set aside, and its key is as it was
+    } else if (taken) {
+      ASSIGN_OR_RETURN(const bool is_there, is_here(taken->id));
+      if (is_there || taken->expires_at) task.key.clear();
+    }
   }
   queues_.note_change(queue);
   queue.record.bytes += task.payload.data.size();
@@ -140,7 +146,7 @@ Result<bool> Engine::restore(Task task) {
     records_.keys().put({.queue = queue.record.number,
                          .key = task.key,
                          .id = task.id,
-                         .content = 0,
+                         .content = content,
                          .expires_at = std::nullopt});
   }
   records_.note_id(std::max(records_.last_id(), task.id.on_shard(options_.shard)));

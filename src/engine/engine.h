@@ -86,8 +86,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<TaskSnapshot> schedule(ScheduleRequest request);
   /// Takes over a task as it stands in another store, under its own id; does nothing when there is
   /// a task of this id. Answers whether there was none. A key that stands for another task here is
-  /// left to that one. Errors: as validate(ScheduleRequest); invalid_argument for an id that no
-  /// task can have, a task that has ended, or one of a queue of which no part is here.
+  /// left to that one; one whose task was set aside as damaged stands for none. Errors: as
+  /// validate(ScheduleRequest); invalid_argument for an id that no task can have, a task that has
+  /// ended, or one of a queue of which no part is here.
   Result<bool> restore(Task task);
   /// Errors: not_found.
   Result<TaskSnapshot> get(TaskId id);

@@ -32,6 +32,14 @@ class EngineRestore : public EngineFixture {
     const Result<bool> restored = engine_->restore(task);
     return restored ? Error{} : restored.error();
   }
+  /// Damages a task that is due in a day, and has the engine meet it. The counts are too high from
+  /// then on, so nothing checks the invariants.
+  void set_aside(TaskId id) {
+    disk_->flip_bit(store_->find(id).value().value().place, 100);
+    advance(24h);
+    EXPECT_EQ(store_->quarantined().value(), 1u);
+    EXPECT_FALSE(engine_->get(id));
+  }
   Task stored(TaskId id) { return engine_->get(id).value().task; }
   /// All tasks, in pages of `limit`.
   std::vector<Task> all_tasks(std::size_t limit = 100) {
@@ -170,6 +178,52 @@ TEST_F(EngineRestore, AKeyThatStandsForAnotherTaskIsLeftToThatOne) {
   settle();
   EXPECT_EQ(engine_->id_of_key("q", "k").value(), here) << "the other's end is not the key's";
   EXPECT_EQ(engine_->schedule(keyed).value().task.id, here);
+}
+
+// The way back for what was damaged: a dump has the task yet, and its key must be its own again.
+TEST_F(EngineRestore, ATaskThatWasSetAsideComesBackWithItsKey) {
+  ScheduleRequest keyed = request("q", 24h);
+  keyed.key = "k";
+  const TaskId id = schedule(keyed);
+  const Task dumped = all_tasks().at(0);
+  set_aside(id);
+  EXPECT_TRUE(engine_->restore(dumped).value());
+  settle();
+  EXPECT_EQ(stored(id).key, "k");
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), id);
+  EXPECT_EQ(engine_->schedule(keyed).value().task.id, id);
+  keyed.payload.data += "other";
+  EXPECT_EQ(engine_->schedule(keyed).error().code, ErrorCode::conflict)
+      << "it is known yet what was asked for";
+  crash_and_open();
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), id);
+  advance(24h);
+  EXPECT_EQ(complete(lease("q").at(0).lease), LeaseOutcome::done);
+  EXPECT_EQ(engine_->id_of_key("q", "k").error().code, ErrorCode::not_found);
+}
+
+TEST_F(EngineRestore, AKeyOfATaskThatWasSetAsideIsFreeForAnother) {
+  ScheduleRequest keyed = request("q", 24h);
+  keyed.key = "k";
+  set_aside(schedule(keyed));
+  Task other = task(id_of(5'000));
+  other.key = "k";
+  EXPECT_TRUE(engine_->restore(other).value());
+  settle();
+  EXPECT_EQ(engine_->id_of_key("q", "k").value(), other.id);
+  EXPECT_EQ(engine_->schedule(keyed).value().task.id, other.id);
+}
+
+TEST_F(EngineRestore, AKeyThatStandsForATaskThatHasEndedIsLeftToThatOne) {
+  ScheduleRequest keyed = request("q", 0ms);
+  keyed.key = "k";
+  const TaskId ended = schedule(keyed);
+  EXPECT_EQ(complete(lease("q").at(0).lease), LeaseOutcome::done);
+  Task other = task(id_of(5'000));
+  other.key = "k";
+  EXPECT_TRUE(restore(other));
+  EXPECT_EQ(stored(other.id).key, "");
+  EXPECT_EQ(engine_->schedule(keyed).value().task.id, ended);
 }
 
 TEST_F(EngineRestore, TheKeyOfARestoredTaskIsFreeAfterItsEnd) {
