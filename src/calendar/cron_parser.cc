@@ -1,5 +1,6 @@
 #include "calendar/cron_parser.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -40,6 +41,10 @@ constexpr FieldKind kWeekday{"day of week",
                              "0-7 or SUN-SAT, *, ?, ranges a-b, steps */n, lists a,b, n#k and nL",
                              0, 7, kWeekdays};
 
+/// A tab is a blank.
+constexpr bool is_control(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+}
 constexpr char to_upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
 
 bool is_equal(std::string_view text, std::string_view upper) {
@@ -337,6 +342,12 @@ Parsed<CronRule> parse_nickname(std::string_view text, std::span<const Word> wor
 Parsed<CronRule> parse_cron(std::string_view expression) {
   if (expression.size() > kLongestExpression) {
     return CalendarError{"an expression has at most 1000 characters", kLongestExpression + 1};
+  }
+  // What is wrong is quoted, and would break the line that shows it.
+  const auto control = std::find_if(expression.begin(), expression.end(), is_control);
+  if (control != expression.end()) {
+    return CalendarError{"an expression holds no control character, such as a line break",
+                         static_cast<std::size_t>(control - expression.begin()) + 1};
   }
   const std::vector<Word> words = words_of(expression);
   if (!words.empty() && expression[words[0].begin] == '@') {

@@ -73,6 +73,10 @@ constexpr Refused kRefused[] = {
     {"@every 5 m", 10, "one duration"},
     {"@every 5x", 8, ""},
     {"@every 0s", 8, "above zero"},
+    {"0 9 * * *\n", 10, "no control character, such as a line break"},
+    {"0\r 9 * * *", 2, "no control character"},
+    {"@day\x1b[2J", 5, "no control character"},
+    {"0 9 * * \x7f", 9, "no control character"},
 };
 
 TEST(CronParser, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
@@ -83,6 +87,25 @@ TEST(CronParser, ErrorsPointAtTheColumnAndSayWhatIsAllowed) {
         << refused.expression << ": " << parsed.error().message;
     EXPECT_NE(parsed.error().message.find(refused.says), std::string::npos)
         << refused.expression << ": " << parsed.error().message;
+  }
+}
+
+// It would break the line of whoever shows the error.
+TEST(CronParser, ErrorsHoldNoControlCharacter) {
+  for (int byte = 0; byte < 0x100; ++byte) {
+    const bool is_control = byte < 0x20 || byte == 0x7f;
+    const std::string text(1, static_cast<char>(byte));
+    for (const std::string& expression : {"0 9 * * 1" + text, "@" + text, "@every 1" + text,
+                                          text + " 9 * * *", "0 0 1 * * * 7" + text}) {
+      const auto parsed = parse_cron(expression);
+      if (parsed) continue;
+      for (const char c : parsed.error().message) {
+        ASSERT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f) << byte;
+      }
+      if (is_control && byte != '\t') {
+        EXPECT_NE(parsed.error().message.find("control character"), std::string::npos) << byte;
+      }
+    }
   }
 }
 

@@ -78,10 +78,13 @@ bool is_zone_name(std::string_view name) {
 
 Result<TimeZone> TimeZone::load(std::string_view name, std::string_view directory) {
   if (name == "UTC") return utc();
+  if (!is_zone_name(name)) {  // and is not quoted, for it may hold a line break
+    return Error{ErrorCode::invalid_argument,
+                 "the name of a time zone is letters, digits and _ + - /, as Europe/Berlin"};
+  }
   const Error unknown{ErrorCode::invalid_argument,
                       "no time zone '" + std::string(name) + "' in " + std::string(directory) +
                           "; names are those of the tz database, as Europe/Berlin"};
-  if (!is_zone_name(name)) return unknown;
   std::ifstream file(std::string(directory) + "/" + std::string(name), std::ios::binary);
   std::string content;
   content.resize(kLargestFile);

@@ -41,6 +41,7 @@ TEST(TimeZone, SaysWhichNamesThereAre) {
     EXPECT_EQ(loaded.error().code, ErrorCode::invalid_argument);
   }
   EXPECT_NE(TimeZone::load("Mars/Base").error().message.find("'Mars/Base'"), std::string::npos);
+  EXPECT_EQ(TimeZone::load("UTC\n").error().message.find('\n'), std::string::npos);
 }
 
 TEST(TimeZone, SpansMeetAndDifferFrom1900To9999) {
