@@ -131,6 +131,33 @@ struct Shared {
   IdleConnections idle{options};
 };
 
+std::string in_words(milliseconds timeout) {
+  const auto count = timeout.count();
+  return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
+}
+
+/// A step in errors, for people.
+struct StepWords {
+  std::string_view failed;     // "connect: …"
+  std::string_view timed_out;  // "timed out after 5 s connecting"
+};
+
+StepWords words_of(CallStep step) {
+  switch (step) {
+    case CallStep::resolve:
+      return {"resolve", "looking up the host's name"};
+    case CallStep::filter:
+      return {"address", "checking its addresses"};
+    case CallStep::connect:
+      return {"connect", "connecting"};
+    case CallStep::handshake:
+      return {"TLS handshake", "in the TLS handshake"};
+    case CallStep::exchange:
+      return {"exchange", "waiting for the answer"};
+  }
+  return {};
+}
+
 /// One call, from its URL to its end. Confined to the I/O thread; kept alive by what it waits for.
 class Call final : public std::enable_shared_from_this<Call> {
  public:
@@ -150,7 +177,7 @@ class Call final : public std::enable_shared_from_this<Call> {
   void start(HttpCaller::Late late) {
     total_timer_.expires_after(shared_.options.total_timeout);
     total_timer_.async_wait([self = shared_from_this()](error_code ec) {
-      if (!ec) self->time_out();
+      if (!ec) self->time_out(self->shared_.options.total_timeout, " in all,");
     });
     if (late.tell) watch(std::move(late));
     connection_ = shared_.idle.take(url_);
@@ -307,23 +334,25 @@ class Call final : public std::enable_shared_from_this<Call> {
     step_ = step;
     const auto number = ++step_number_;
     step_timer_.expires_after(timeout);
-    step_timer_.async_wait([self = shared_from_this(), number](error_code ec) {
+    step_timer_.async_wait([self = shared_from_this(), number, timeout](error_code ec) {
       // A timer that ran out may be told after the next step has begun.
-      if (!ec && number == self->step_number_) self->time_out_step();
+      if (!ec && number == self->step_number_) self->time_out_step(timeout);
     });
   }
 
-  void time_out_step() {
+  void time_out_step(milliseconds timeout) {
     const bool has_other = step_ == CallStep::connect && next_address_ < addresses_.size();
     if (has_other && !is_over_) return connect(next_address_);
-    time_out();
+    time_out(timeout, "");
   }
 
-  void time_out() {
+  /// `of_what` is said of the time: "", or that it was the whole call's.
+  void time_out(milliseconds timeout, std::string_view of_what) {
     if (is_over_) return;
     if (has_head()) return answer_cut();
     finish(CallFailure{step_, CallFailure::Kind::timed_out,
-                       std::string(to_string(step_)) + ": timed out"});
+                       "timed out after " + in_words(timeout) + std::string(of_what) + " " +
+                           std::string(words_of(step_).timed_out)});
   }
 
   void answer_cut() {
@@ -340,7 +369,7 @@ class Call final : public std::enable_shared_from_this<Call> {
 
   void fail(const std::string& message) {
     finish(CallFailure{step_, CallFailure::Kind::failed,
-                       std::string(to_string(step_)) + ": " + message});
+                       std::string(words_of(step_).failed) + ": " + message});
   }
 
   void finish(CallOutcome outcome) {
@@ -452,22 +481,6 @@ class Caller final : public HttpCaller {
 };
 
 }  // namespace
-
-std::string_view to_string(CallStep step) noexcept {
-  switch (step) {
-    case CallStep::resolve:
-      return "resolve";
-    case CallStep::filter:
-      return "address";
-    case CallStep::connect:
-      return "connect";
-    case CallStep::handshake:
-      return "TLS handshake";
-    case CallStep::exchange:
-      return "exchange";
-  }
-  return "";
-}
 
 Result<std::unique_ptr<HttpCaller>> HttpCaller::start(HttpCallerOptions options,
                                                       HostResolver& resolver,

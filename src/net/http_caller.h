@@ -38,14 +38,13 @@ enum class CallStep : std::uint8_t {
   handshake,  // of TLS; the certificate must be valid for the host
   exchange,   // send the request, read the answer
 };
-std::string_view to_string(CallStep step) noexcept;
 
 /// Why there is no answer. Unless the step is `exchange`, the host has not seen the request.
 struct CallFailure {
   enum class Kind : std::uint8_t { failed, timed_out };
   CallStep step = CallStep::resolve;
   Kind kind = Kind::failed;
-  std::string message;  // "connect: Connection refused"
+  std::string message;  // "connect: Connection refused", "timed out after 5 s connecting"
 };
 
 /// An answer is its head: of the body there is what came before the limits, or the connection's
