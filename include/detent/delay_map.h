@@ -139,8 +139,9 @@ using KeyView = std::conditional_t<std::is_same_v<K, std::string>, std::string_v
 /// next; running out of memory for any but the entry itself ends the process.
 ///
 /// User code under the lock: `Equal` on keys, V's copy in `get`, and the function given to `with`.
-/// None of it may call the map. Keys and values are made, moved and destroyed without the lock.
-/// Requires: Hash of a KeyView<K> does not throw; Equal compares a K with a KeyView<K>.
+/// None of it may call the map, which stops the process. Keys and values are made, moved and
+/// destroyed without the lock. Requires: Hash of a KeyView<K> does not throw; Equal compares a K
+/// with a KeyView<K>.
 template <class K, class V, class Hash = std::hash<std::remove_cvref_t<internal::KeyView<K>>>,
           class Equal = std::equal_to<>>
 class DelayMap {
@@ -203,8 +204,9 @@ class DelayMap {
     return copy;
   }
 
-  /// Calls `f(V&)` with the live value, under the lock: keep it short, and call no map in it. The
-  /// value may be changed, the deadline stays. Returns: false when there is no live one.
+  /// Calls `f(V&)` with the live value, under the lock: keep it short. It may change the value; the
+  /// deadline stays. Requires: `f` does not call this map. Returns: false when there is no live
+  /// one.
   template <std::invocable<V&> F>
   bool with(Key key, F&& f) {
     return visit(key, [&](internal::DelayMapNode& node) { f(node_of(node).value); });

@@ -8,11 +8,13 @@
 #include "detent/delay_map.h"
 
 #include <atomic>
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/thread.h"
 #include "detent/check.h"
 #include "detent/scheduler.h"
 #include "runtime/delay_table.h"
@@ -95,6 +97,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   }
 
   std::size_t expire() {
+    DETENT_CHECK(!is_inside_its_own_call());
     Aftermath aftermath(*this);
     {
       MutexLock lock(mu_);
@@ -109,6 +112,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   }
 
   void check_invariants() noexcept {
+    DETENT_CHECK(!is_inside_its_own_call());
     MutexLock lock(mu_);
     table_.check_invariants(clock_.now());
   }
@@ -157,11 +161,31 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     return schedulers;
   }
 
+  /// Marks the calls in which user code runs under the lock: it may not call the map, and would
+  /// wait for itself for ever.
+  class Inside {
+   public:
+    explicit Inside(Impl& map) noexcept : map_(map) {
+      map_.inside_.store(thread_number(), std::memory_order_relaxed);
+    }
+    ~Inside() { map_.inside_.store(kNoThread, std::memory_order_relaxed); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Impl& map_;
+  };
+  bool is_inside_its_own_call() const noexcept {
+    return inside_.load(std::memory_order_relaxed) == thread_number();
+  }
+
   /// Calls `step(table, now)` under the lock. Returns: what it does.
   template <class Step>
   std::invoke_result_t<const Step&, DelayTable&, MonotonicTime> take_turn(const Step& step) {
+    DETENT_CHECK(!is_inside_its_own_call());
     Aftermath aftermath(*this);  // destroyed after the lock
     MutexLock lock(mu_);
+    const Inside inside(*this);
     const MonotonicTime now = clock_.now();
     if (!timer_) table_.expire(now, kStepsPerCall);
     auto result = step(table_, now);
@@ -199,6 +223,11 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   // How many threads hand out entries; by all, relaxed: read when there are to be none, so that a
   // map destroyed from inside on_expire is found out.
   std::atomic<int> handing_out_ = 0;
+
+  // The thread whose call runs user code under the lock, else kNoThread. Written under the lock;
+  // read without it, relaxed: a thread sees its own number only where it wrote it itself.
+  static constexpr std::size_t kNoThread = std::numeric_limits<std::size_t>::max();
+  std::atomic<std::size_t> inside_ = kNoThread;
 
   mutable Mutex mu_;
   DelayTable table_ DETENT_GUARDED_BY(mu_);

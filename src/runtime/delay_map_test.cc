@@ -315,6 +315,32 @@ TEST(DelayMapDeathTest, RefusesACapacityOfZero) {
   EXPECT_DEATH((DelayMap<int, int>({.capacity = 0})), "capacity_ >= 1");
 }
 
+// It would wait for its own lock for ever.
+TEST(DelayMapDeathTest, IsNotCalledFromInsideTheFunctionGivenToWith) {
+  DelayMap<int, int> map;
+  map.insert_or_assign(1, 1, 1h);
+  EXPECT_DEATH(map.with(1, [&](int&) { map.contains(2); }), "is_inside_its_own_call");
+  EXPECT_DEATH(map.with(1, [&](int&) { map.erase(1); }), "is_inside_its_own_call");
+  EXPECT_DEATH(map.with(1, [&](int&) { map.expire(); }), "is_inside_its_own_call");
+  EXPECT_THROW(map.with(1, [](int&) { throw std::runtime_error("f"); }), std::runtime_error);
+  EXPECT_TRUE(map.contains(1)) << "one that threw is not inside any more";
+}
+
+struct AskingEqual {
+  static inline const DelayMap<int, int, std::hash<int>, AskingEqual>* asked = nullptr;
+  bool operator()(int one, int other) const {
+    return (asked == nullptr || asked->contains(3)) && one == other;
+  }
+};
+
+TEST(DelayMapDeathTest, IsNotCalledFromInsideEqual) {
+  DelayMap<int, int, std::hash<int>, AskingEqual> map;
+  map.insert_or_assign(1, 1, 1h);
+  AskingEqual::asked = &map;
+  EXPECT_DEATH(map.contains(1), "is_inside_its_own_call");
+  AskingEqual::asked = nullptr;
+}
+
 // Its wake-ups would be set on one clock and its deadlines on another.
 TEST(DelayMapDeathTest, RefusesAnotherClockThanItsSchedulers) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
