@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "protocol/json/base64.h"
+#include "base/base64.h"
 
 namespace detent {
 namespace {
@@ -51,7 +51,7 @@ std::string sign(const std::string& secret, const std::string& content) {
            digest.data(), &size);
   DETENT_CHECK(made != nullptr);
   std::string signature = "v1,";
-  json::append_base64(signature, {reinterpret_cast<const char*>(digest.data()), size});
+  append_base64(signature, {reinterpret_cast<const char*>(digest.data()), size});
   return signature;
 }
 
@@ -93,7 +93,7 @@ ClientResult<std::string> verify_webhook(std::span<const std::string> keys,
     constexpr std::string_view kPrefix = "whsec_";
     std::optional<std::string> secret;
     if (key.starts_with(kPrefix)) {
-      secret = json::decode_base64(std::string_view(key).substr(kPrefix.size()));
+      secret = decode_base64(std::string_view(key).substr(kPrefix.size()));
     }
     if (!secret || secret->empty()) {
       return ClientError{.code = ClientError::Code::invalid_argument,

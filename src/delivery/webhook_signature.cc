@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/base64.h"
 #include "detent/check.h"
-#include "protocol/json/base64.h"
 #include "task/limits.h"
 
 namespace detent {
@@ -33,7 +33,7 @@ std::string hmac_sha256(const std::string& key, const std::string& text) {
 
 Result<WebhookKey> WebhookKey::parse(std::string_view text) {
   std::optional<std::string> secret;
-  if (text.starts_with(kPrefix)) secret = json::decode_base64(text.substr(kPrefix.size()));
+  if (text.starts_with(kPrefix)) secret = decode_base64(text.substr(kPrefix.size()));
   if (!secret || secret->size() < kLeastWebhookKeyBytes || secret->size() > kMaxWebhookKeyBytes) {
     return Error{ErrorCode::invalid_argument,
                  "a webhook key is whsec_ and base64, with padding, of 24 to 64 bytes", ""};
@@ -51,7 +51,7 @@ Result<WebhookKey> WebhookKey::make() {
 
 std::string WebhookKey::text() const {
   std::string text(kPrefix);
-  json::append_base64(text, secret_);
+  append_base64(text, secret_);
   return text;
 }
 
@@ -79,7 +79,7 @@ std::string sign_webhook(const WebhookKeys& keys, const SignedContent& content) 
   for (const WebhookKey& key : keys) {
     if (!signatures.empty()) signatures += ' ';
     signatures += "v1,";
-    json::append_base64(signatures, hmac_sha256(key.secret(), text));
+    append_base64(signatures, hmac_sha256(key.secret(), text));
   }
   return signatures;
 }

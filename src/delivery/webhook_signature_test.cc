@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/base64.h"
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "protocol/json/base64.h"
 #include "task/webhook.h"
 
 namespace detent {
@@ -78,7 +78,7 @@ TEST(WebhookKey, IsReadWhereTheSettingsOfAQueueTakeItAndNowhereElse) {
   int taken = 0;
   for (int i = 0; i < 20'000; ++i) {
     std::string text = "whsec_";
-    json::append_base64(text, std::string(20 + rng.below(50), '\0'));
+    append_base64(text, std::string(20 + rng.below(50), '\0'));
     for (std::uint32_t left = rng.below(3); left > 0; --left) {
       text[text.size() - 1 - rng.below(4)] = kEnds[rng.below(kEnds.size())];
     }

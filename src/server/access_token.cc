@@ -5,7 +5,9 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <string>
 
+#include "base/base64.h"
 #include "detent/check.h"
 
 namespace detent::server {
@@ -15,16 +17,11 @@ constexpr std::string_view kHex = "0123456789abcdef";
 
 /// Base64 with the alphabet of RFC 4648, section 5, without padding.
 std::string base64url(const TokenHash& bytes) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   std::string text;
-  std::uint32_t bits = 0;
-  int count = 0;  // of bits
-  for (const std::uint8_t byte : bytes) {
-    bits = bits << 8 | byte;
-    for (count += 8; count >= 6; count -= 6) text.push_back(kAlphabet[bits >> (count - 6) & 63u]);
-  }
-  if (count > 0) text.push_back(kAlphabet[bits << (6 - count) & 63u]);
+  append_base64(text, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::erase(text, '=');
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/base64.h"
 #include "task/sink_name.h"
 
 namespace detent {
@@ -103,30 +104,10 @@ Result<void> validate_header(const TaskHeader& header) {
   return ok();
 }
 
-/// How many bytes are in this base64 (RFC 4648, 4), padded and with unused bits zero; nothing when
-/// it is none.
-std::optional<std::size_t> base64_size(std::string_view text) noexcept {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  if (text.empty() || text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && text.ends_with('=')) {
-    text.remove_suffix(1);
-    ++padding;
-  }
-  const auto digit = [&](char c) { return kAlphabet.find(c); };
-  if (std::ranges::any_of(text, [&](char c) { return digit(c) == std::string_view::npos; })) {
-    return std::nullopt;
-  }
-  const std::size_t unused = (std::size_t{1} << (2 * padding)) - 1;
-  if ((digit(text.back()) & unused) != 0) return std::nullopt;
-  return text.size() * 3 / 4;
-}
-
-bool is_webhook_key(std::string_view key) noexcept {
+bool is_webhook_key(std::string_view key) {
   if (!key.starts_with(kKeyPrefix)) return false;
-  const std::optional<std::size_t> size = base64_size(key.substr(kKeyPrefix.size()));
-  return size && *size >= kLeastWebhookKeyBytes && *size <= kMaxWebhookKeyBytes;
+  const std::optional<std::string> secret = decode_base64(key.substr(kKeyPrefix.size()));
+  return secret && secret->size() >= kLeastWebhookKeyBytes && secret->size() <= kMaxWebhookKeyBytes;
 }
 
 }  // namespace

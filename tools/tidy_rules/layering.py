@@ -36,7 +36,7 @@ NEEDS = {
     "protocol": {"task"},
     "protocol/json": {"protocol", "task"},
     "protocol/beanstalk": {"protocol", "task"},
-    "delivery": {"engine", "net", "protocol/json", "sinks", "task"},
+    "delivery": {"engine", "net", "sinks", "task"},
     "gateway": {"cluster", "net", "protocol", "protocol/json", "task"},
     "durable": {"engine", "store", "store/rocksdb", "runtime", "task"},
     "external": {"client", "engine", "redis", "store", "task"},

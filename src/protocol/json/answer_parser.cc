@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "protocol/json/base64.h"
+#include "base/base64.h"
 #include "protocol/json/json_fields.h"
 #include "protocol/json/problem.h"
 #include "protocol/json/read_answer.h"

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstddef>
 
+#include "base/base64.h"
 #include "base/utf8.h"
-#include "protocol/json/base64.h"
 
 namespace detent::json {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "protocol/json/base64.h"
+#include "base/base64.h"
 
 namespace detent::json {
 

@@ -1,4 +1,4 @@
-#include "protocol/json/base64.h"
+#include "base/base64.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/test_seed.h"
 
-namespace detent::json {
+namespace detent {
 namespace {
 
 std::string encode(std::string_view bytes) {
@@ -52,4 +52,4 @@ TEST(Base64, ATextThatIsNotTheOneEncodingIsRefused) {
 }
 
 }  // namespace
-}  // namespace detent::json
+}  // namespace detent

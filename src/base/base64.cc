@@ -1,10 +1,10 @@
-#include "protocol/json/base64.h"
+#include "base/base64.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-namespace detent::json {
+namespace detent {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace detent::json
+}  // namespace detent

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace detent::json {
+namespace detent {
 
 void append_base64(std::string& out, std::string_view bytes);
 
@@ -13,4 +13,4 @@ void append_base64(std::string& out, std::string_view bytes);
 /// where it belongs, unused bits zero. Returns nothing when the text is not so.
 std::optional<std::string> decode_base64(std::string_view text);
 
-}  // namespace detent::json
+}  // namespace detent
