@@ -25,6 +25,7 @@ class DurableCrashDeathTest : public DurableFixture {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     if (const char* const inherited = std::getenv("DETENT_TEST_DATA")) {
       path_ = inherited;
+      folder_.reset();  // its own, which nothing would remove when it dies
       return;
     }
     ::setenv("DETENT_TEST_DATA", path_.c_str(), 1);

@@ -1,7 +1,6 @@
 #include "server/offload.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "net/test_certificate.h"
 #include "net/tls_server.h"
 #include "store/memory_store.h"
+#include "store/rocksdb/test_folder.h"
 
 namespace detent::server {
 namespace {
@@ -52,7 +52,8 @@ TEST(Offload, WithoutAUrlThereIsNoneAndAWrongOneIsSaid) {
 }
 
 TEST(Offload, TheTokenGoesByTlsToAServerThatIsTrusted) {
-  const std::string base = testing::TempDir() + "remote_tls_" + std::to_string(getpid());
+  const TestFolder folder;
+  const std::string base = folder / "server";
   net::write_certificate(base + ".crt", base + ".key", {});
   std::string authorization;  // written before the answer goes out, read after it came in
   const auto server = net::HttpServer::start(
