@@ -56,12 +56,11 @@ std::optional<sys_seconds> next_occurrence(const LocalSchedule& schedule, sys_se
     const bool may_go_back = span.end - span.to_utc(begin) < kMostOffsetDifference;
     if (!match && !may_go_back) return std::nullopt;
 
+    // Without a match, what follows the span may have local times before `begin` once more.
     std::optional<sys_seconds> found;
-    if (!match) {
-      // What follows the span may have local times before `begin` once more.
-    } else if (*match < end_wanted(schedule, span, after)) {
+    if (match && *match < end_wanted(schedule, span, after)) {
       found = span.to_utc(*match);
-    } else if (schedule.gap == Gap::run_after && *match >= span.to_local(span.end) &&
+    } else if (match && schedule.gap == Gap::run_after && *match >= span.to_local(span.end) &&
                *match < after.to_local(span.end)) {
       found = span.end;
     }
