@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "detent/check.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/multi_get.h"
@@ -54,6 +55,7 @@ Result<std::vector<KeyRecord>> TaskKeys::find_all(std::uint32_t queue,
 }
 
 Result<KeyPage> TaskKeys::read(std::uint32_t queue, std::string_view after, std::size_t limit) {
+  DETENT_CHECK(limit > 0);
   const std::string lower = key_key(queue, after);
   const std::string end = key_key(queue + 1, "");
   const rocksdb::Slice upper = slice(end);

@@ -79,5 +79,13 @@ TEST_F(TaskKeysTest, DamagedKeyIsSaidAndTrimmedWhenItExpires) {
   EXPECT_FALSE(has("a"));
 }
 
+using TaskKeysDeathTest = TaskKeysTest;
+
+TEST_F(TaskKeysDeathTest, APageOfNoKeysIsABug) {
+  // A child that began anew would leave a folder of its own behind.
+  GTEST_FLAG_SET(death_test_style, "fast");
+  EXPECT_DEATH(static_cast<void>(keys.read(1, "", 0)), "limit > 0");
+}
+
 }  // namespace
 }  // namespace detent
