@@ -31,6 +31,15 @@ describe('The page', () => {
     }, { viewport: { width, height: 740 } }));
   }
 
+  for (const width of [800, 1000, 1200, 1440]) {
+    test(`has the buttons of a queue within its card, ${width} px`, () => withPage(server, 'queues', async (page) => {
+      await page.locator('td.actions button').first().waitFor();
+      const rooms = await page.evaluate(() => [...document.querySelectorAll('td.actions button')].map((button) =>
+        button.closest('.card').getBoundingClientRect().right - button.getBoundingClientRect().right));
+      assert.ok(rooms.length > 8 && rooms.every((room) => room >= 8), `px to the card's edge: ${rooms}`);
+    }, { viewport: { width, height: 740 } }));
+  }
+
   test('is dark where the system is, and switches', () => withPage(server, 'now', async (page) => {
     await shows(page, '.status', 'live');
     const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
