@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/test_folder.h"
 #include "bench/arguments.h"
 #include "bench/results.h"
 #include "bench/server_socket.h"
@@ -33,7 +34,6 @@
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent::bench {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "detent/clock.h"
 #include "engine/engine_thread.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

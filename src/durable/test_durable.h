@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/test_folder.h"
 #include "detent/clock.h"
 #include "detent/durable_scheduler.h"
 #include "detent/executor.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <variant>
 
+#include "base/test_folder.h"
 #include "external/external_url.h"
 #include "net/http_server.h"
 #include "net/test_certificate.h"
 #include "net/tls_server.h"
 #include "store/memory_store.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent::server {
 namespace {

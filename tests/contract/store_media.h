@@ -20,10 +20,10 @@
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/private_cluster.h"
 #else
+#include "base/test_folder.h"
 #include "store/memory_store.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 #endif
 
 namespace detent {

@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "client/api_client.h"
 #include "detent/clock.h"
 #include "engine/load_window.h"
 #include "server/memory_plan.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 #include "task/due_bin.h"
 #include "task/limits.h"
 #include "tests/durability/child_server.h"

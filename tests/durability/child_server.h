@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/rocksdb/test_folder.h"
+#include "base/test_folder.h"
 
 namespace detent {
 

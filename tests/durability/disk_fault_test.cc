@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "client/api_client.h"
 #include "detent/clock.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 #include "tests/durability/small_disk.h"
 

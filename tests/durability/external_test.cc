@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "client/api_client.h"
 #include "external/redis_scheduler.h"
 #include "external/redis_server_rig.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
 namespace detent {

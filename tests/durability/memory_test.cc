@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "client/api_client.h"
 #include "detent/clock.h"
 #include "engine/engine.h"
 #include "store/record_format.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
 namespace detent {

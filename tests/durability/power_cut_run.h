@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "detent/clock.h"
 #include "engine/engine.h"
-#include "store/rocksdb/test_folder.h"
 #include "store/store.h"
 #include "tests/durability/power_cut_env.h"
 #include "tests/durability/power_cut_file_system.h"

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "base/wall_time.h"
 #include "client/api_client.h"
 #include "external/remote_detent_scheduler.h"
 #include "store/record_format.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
 namespace detent {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-#include "store/rocksdb/test_folder.h"
+#include "base/test_folder.h"
 
 namespace detent {
 

@@ -15,11 +15,11 @@
 #include <string>
 #include <thread>
 
+#include "base/test_folder.h"
 #include "client/api_client.h"
 #include "examples/orders/server_process.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/sound_folder.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent {

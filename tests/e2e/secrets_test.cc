@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/rocksdb/test_folder.h"
+#include "base/test_folder.h"
 #include "tests/durability/child_server.h"
 #include "tests/support/raw_socket.h"
 

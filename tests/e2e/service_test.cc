@@ -8,10 +8,10 @@
 #include <fstream>
 #include <string>
 
+#include "base/test_folder.h"
 #include "client/api_client.h"
 #include "server/access_token.h"
 #include "server/test_notify_socket.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 #include "tests/support/raw_socket.h"
 

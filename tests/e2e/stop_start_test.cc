@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/test_folder.h"
 #include "client/api_client.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
 namespace detent {

@@ -11,11 +11,11 @@
 #include <set>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "base/test_seed.h"
 #include "engine/engine.h"
 #include "examples/orders/order.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/sound_folder.h"
-#include "store/rocksdb/test_folder.h"
 #include "store/store_check.h"
 
 namespace detent {

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "store/rocksdb/test_folder.h"
+#include "base/test_folder.h"
 
 namespace detent {
 namespace {

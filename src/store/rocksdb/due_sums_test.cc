@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "base/test_seed.h"
 #include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/slices.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "store/rocksdb/live_copy.h"
 #include "store/rocksdb/open_store.h"
 #include "store/rocksdb/planted_damage.h"
-#include "store/rocksdb/test_folder.h"
 #include "store/store_check.h"
 #include "task/due_bin.h"
 

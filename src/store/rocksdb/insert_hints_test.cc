@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "base/test_seed.h"
 #include "detent/check.h"
 #include "store/meta_format.h"
@@ -19,7 +20,6 @@
 #include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/open_db.h"
 #include "store/rocksdb/slices.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/rocksdb/test_folder.h"
+#include "base/test_folder.h"
 
 namespace detent {
 namespace {

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/test_folder.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

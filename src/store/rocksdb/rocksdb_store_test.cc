@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "detent/check.h"
 #include "store/rocksdb/planted_damage.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

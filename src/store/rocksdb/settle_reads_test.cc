@@ -10,13 +10,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/test_folder.h"
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/open_store.h"
 #include "store/rocksdb/settle_gate.h"
 #include "store/rocksdb/settle_tables.h"
 #include "store/rocksdb/slices.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

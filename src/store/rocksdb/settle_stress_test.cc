@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "base/test_seed.h"
 #include "store/rocksdb/open_store.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

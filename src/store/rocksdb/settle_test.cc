@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "base/test_folder.h"
 #include "base/test_seed.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/live_copy.h"
@@ -26,7 +27,6 @@
 #include "store/rocksdb/open_store.h"
 #include "store/rocksdb/settle_gate.h"
 #include "store/rocksdb/slices.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

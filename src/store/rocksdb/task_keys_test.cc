@@ -6,8 +6,8 @@
 
 #include <memory>
 
+#include "base/test_folder.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

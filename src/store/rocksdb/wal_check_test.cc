@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/rng.h"
-#include "store/rocksdb/test_folder.h"
+#include "base/test_folder.h"
 
 namespace detent {
 namespace {

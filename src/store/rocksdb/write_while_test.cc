@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/test_folder.h"
 #include "store/rocksdb/open_store.h"
-#include "store/rocksdb/test_folder.h"
 
 namespace detent {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/test_folder.h"
 #include "detent/client.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
 namespace detent {

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/test_folder.h"
 #include "base/thread.h"
 #include "detent/worker.h"
-#include "store/rocksdb/test_folder.h"
 #include "tests/durability/child_server.h"
 
 namespace detent {
