@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <utility>
 
 #include "detent/check.h"
+#include "tests/durability/power_cut_bytes.h"
 
 namespace detent {
 
@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using rocksdb::IOStatus;
-
-constexpr std::uint64_t kSectorBytes = 512;
 
 IOStatus power_is_off() { return IOStatus::IOError("the power is off"); }
 /// RocksDB 7.8 with its assertions on, as Debian builds it, aborts when a compaction that leaves no
@@ -38,25 +36,6 @@ bool counts_down(std::uint64_t& left, std::uint64_t never) {
   return left == 0;
 }
 
-/// 0 … most; the ends, which are what code may rely on unawares, as often as all between.
-std::uint64_t any_part(std::uint64_t most, Rng& rng) {
-  switch (rng.below(4)) {
-    case 0:
-      return 0;
-    case 1:
-      return most;
-    default:
-      return rng.next() % (most + 1);
-  }
-}
-
-void zero(const std::string& path, std::uint64_t begin, std::uint64_t end) {
-  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  file.seekp(static_cast<std::streamoff>(begin));
-  file << std::string(end - begin, '\0');
-  DETENT_CHECK(file.flush().good());
-}
-
 class SilentLogger final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -65,46 +44,6 @@ class SilentLogger final : public rocksdb::Logger {
 };
 
 }  // namespace
-
-struct PowerCutFileSystem::Bytes {
-  explicit Bytes(std::string backing) : path(std::move(backing)) {}
-  ~Bytes() { fs::remove(path); }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-
-  /// Takes away what the disk may not have got, and leaves zeros where more was reserved.
-  void tear(Rng& rng, Tear how) {
-    tear_written(rng, how);
-    if (reserved > size) size += any_part(reserved - size, rng);
-    fs::resize_file(path, size);
-    synced = size;
-  }
-  /// A file that was cut short behind this object's back was so durably.
-  void tear_written(Rng& rng, Tear how) {
-    size = std::min<std::uint64_t>(size, fs::file_size(path));
-    synced = std::min(synced, size);
-    std::uint64_t kept = synced + any_part(size - synced, rng);
-    if (how == Tear::sectors && kept < size) {
-      kept = std::max(synced, kept / kSectorBytes * kSectorBytes);
-    }
-    fs::resize_file(path, kept);
-    size = kept;
-    if (how == Tear::bytes) return;
-    const std::uint32_t lost_of_4 = rng.below(5);
-    for (std::uint64_t begin = synced; begin < kept;) {
-      const std::uint64_t end = std::min(kept, (begin / kSectorBytes + 1) * kSectorBytes);
-      if (rng.below(4) < lost_of_4) zero(path, begin, end);
-      begin = end;
-    }
-  }
-
-  const std::string path;           // in the backing folder
-  std::uint64_t size = 0;           // written
-  std::uint64_t reserved = 0;       // the size until it is closed, if more
-  std::uint64_t synced = 0;         // so many from the beginning are durable
-  bool is_table = false;            // see goes_on_without_power()
-  bool has_failed_to_sync = false;  // then no more will be
-};
 
 /// A file open for appending.
 class PowerCutFileSystem::WatchedFile final : public rocksdb::FSWritableFile {
