@@ -24,12 +24,15 @@ describe('The wheel, the forecast and the cluster', () => {
   test('the wheel shows its slots, tells the one under the pointer, and lists its tasks', () => withPage(server, 'wheel', async (page) => {
     await shows(page, '.tip', '41 timers');
     await shows(page, 'main', '30 more tasks wait on disk');
+    // In five minutes is on level 2, or on 3 in the minutes before a turn of level 2 ends.
     const { levels } = await server.call('GET', '/v1/wheel');
-    const [full] = levels[2].slots.filter(({ count }) => count >= 40);
+    const rings = Math.max(3, levels.findLastIndex(({ slots }) => slots.length > 0) + 1);
+    const { level, slots } = levels.find(({ slots: some }) => some.some(({ count }) => count >= 40));
+    const full = slots.find(({ count }) => count >= 40);
     const box = await page.locator('canvas').boundingBox();
-    const place = placeOf(box.width, 3, 2, full.slot);
+    const place = placeOf(box.width, rings, level, full.slot);
     await page.mouse.move(box.x + place.x, box.y + place.y);
-    await shows(page, '.tip', `level 2, slot ${full.slot}`);
+    await shows(page, '.tip', `level ${level}, slot ${full.slot}`);
     await shows(page, '.tip', `${full.count} timers`);
     await page.mouse.click(box.x + place.x, box.y + place.y);
     await shows(page, 'h1', 'Tasks');
@@ -49,8 +52,8 @@ describe('The wheel, the forecast and the cluster', () => {
   }, { expected: [/willReadFrequently/] }));
 
   test('the wheel has its fullest slots as a table, for those who do not point', () => withPage(server, 'wheel', async (page) => {
-    await page.getByRole('row', { name: /level 2, slot \d+/ }).first().waitFor();
-    await page.getByRole('link', { name: /level 2, slot/ }).first().press('Enter');
+    await page.getByRole('row', { name: /level [23], slot \d+/ }).first().waitFor();
+    await page.getByRole('link', { name: /level [23], slot/ }).first().press('Enter');
     await shows(page, 'h1', 'Tasks');
   }));
 
