@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "cli/cli.h"
 #include "cli/progress.h"
@@ -22,7 +23,12 @@ Result<StoreReport> report_on(const cli::CheckOptions& options) {
   const bool is_watched = cli::terminal_of_process().is_error_terminal;
   cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,
                          "records read:");
-  return check_store(*store, [&progress](std::uint64_t read) { progress.at(read); });
+  StoreReport report = check_store(*store, [&progress](std::uint64_t read) { progress.at(read); });
+  for (std::string& file : damaged_files(options)) {
+    ++report.finding_count;
+    report.findings.push_back(std::move(file));
+  }
+  return report;
 }
 
 std::string as_json(const StoreReport& report) {

@@ -68,9 +68,14 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   Clock& clock = with.clock;
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
-  const auto open = [&] { return open_engine(options, clock, owner, changes); };
-  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, open));
-  EngineThread engine_thread(std::move(opened), clock, log_engine_events(open));
+  const auto open = [&](DataFolderIs folder) {
+    return open_engine(options, clock, owner, changes, folder);
+  };
+  ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
+                     return open(DataFolderIs::made_if_missing);
+                   }));
+  EngineThread engine_thread(std::move(opened), clock,
+                             log_engine_events([&] { return open(DataFolderIs::there); }));
   const Watchdog watchdog(with.manager, engine_thread, clock);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<OffloadThread> offload,

@@ -14,6 +14,7 @@
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
 #include "store/rocksdb/rocksdb_store.h"
+#include "store/rocksdb/table_check.h"
 
 namespace detent::server {
 
@@ -25,11 +26,12 @@ constexpr std::chrono::milliseconds kStartPause{500};
 
 Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                                           const MemoryPlan& memory, Clock& clock,
-                                          std::uint64_t owner) {
+                                          std::uint64_t owner, DataFolderIs folder) {
   if (!options.store.empty()) {
     return PostgresStore::open({.url = options.store, .owner = owner}, clock);
   }
   return RocksDbStore::open({.path = options.data.string(),
+                             .make = folder == DataFolderIs::made_if_missing,
                              .cache_bytes = memory.cache_bytes,
                              .write_buffer_bytes = memory.write_buffer_bytes,
                              .settle_tasks = memory.settle_tasks,
@@ -107,9 +109,9 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 }
 
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes) {
+                               ChangeFeed& changes, DataFolderIs folder) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner));
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner, folder));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    Engine::open(*store, clock,
                                 {.window = options.window,
@@ -135,7 +137,12 @@ Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options) {
       std::filesystem::is_empty(options.data, error)) {
     return Error{ErrorCode::not_found, "there is no data in " + options.data.string(), "data"};
   }
-  return RocksDbStore::open({.path = options.data.string()});
+  return RocksDbStore::open({.path = options.data.string(), .make = false});
+}
+
+std::vector<std::string> damaged_files(const cli::CheckOptions& options) {
+  if (!options.store.empty()) return {};
+  return damaged_tables(options.data.string());
 }
 
 std::string data_place(const cli::ServeOptions& options) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/check_options.h"
@@ -21,11 +22,14 @@ namespace detent::server {
 /// Names this process to a store that other processes can reach.
 std::uint64_t random_owner();
 
-/// Opens what `options` asks for, and makes it where there is nothing yet. `clock` and `changes`,
+/// Whether a data folder that is not there is made. A server that is up had one: it waits until
+/// that is back.
+enum class DataFolderIs : std::uint8_t { made_if_missing, there };
+/// Opens what `options` asks for. `clock` and `changes`,
 /// which is told of its tasks, must outlive the engine. Reads whatever recovery needs. Whoever has
 /// the same `owner` may open again at once what it had open.
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes);
+                               ChangeFeed& changes, DataFolderIs folder);
 /// Opens by `open` when the program starts: waits up to 15 seconds for a database that is not up
 /// yet, or that still keeps its tasks for a server that did not end well.
 Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,
@@ -53,6 +57,9 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 /// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
 /// would be made a data folder; `unavailable` while a server has it open.
 Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options);
+
+/// A line for each file of that store in which something is damaged, be it read or not. Reads all.
+std::vector<std::string> damaged_files(const cli::CheckOptions& options);
 
 /// Where the data is, for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);

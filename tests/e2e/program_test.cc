@@ -257,7 +257,7 @@ TEST_F(Program, ACheckTellsAllThatIsDamaged) {
   EXPECT_EQ(outcome.status, 1);
   for (const std::string& words :
        {std::string("wrong: the due lane cannot be read after task "),
-        std::string("block checksum mismatch"),
+        std::string("block checksum mismatch"), std::string("wrong: table "),
         "wrong: task " + to_string(planted.id) + " in the dead lane of queue number 1 at ",
         std::string("wrong: queue mail: tasks that wait: 600 are said to be there, "),
         std::string("wrong: queue mail: dead tasks: 600 are said to be there, 599 are\n"),

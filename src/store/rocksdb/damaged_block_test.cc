@@ -14,6 +14,7 @@
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/sound_folder.h"
+#include "store/rocksdb/table_check.h"
 #include "store/store_check.h"
 
 namespace detent {
@@ -52,6 +53,15 @@ class DamagedBlock : public testing::Test {
 TEST_F(DamagedBlock, WithoutOneTheFolderIsSound) {
   check();
   EXPECT_TRUE(report_.is_sound()) << to_string(report_);
+}
+
+TEST_F(DamagedBlock, IsOfATableThatIsNamed) {
+  EXPECT_EQ(damaged_tables(path_), std::vector<std::string>{});
+  spoil_table(path_, "lanes");
+  const std::vector<std::string> damaged = damaged_tables(path_);
+  ASSERT_EQ(damaged.size(), 1u);
+  EXPECT_NE(damaged[0].find(".sst: Corruption: block checksum mismatch"), std::string::npos)
+      << damaged[0];
 }
 
 TEST_F(DamagedBlock, OfALaneIsFoundAndNamesTheTasksThatAreLost) {

@@ -164,6 +164,14 @@ Error error_of(const DataFolder& folder, const rocksdb::Status& status) {
   return to_error("open " + folder.name(), status);
 }
 
+Error gone(const std::string& path) {
+  return {ErrorCode::unavailable,
+          "data folder '" + path +
+              "' holds no data any more: it was moved, removed or unmounted; put it back, or start "
+              "again to begin with an empty one",
+          ""};
+}
+
 /// A family this program does not know would be hidden from it and might be stale afterwards.
 Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
   std::vector<std::string> found;
@@ -184,8 +192,10 @@ Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
 }  // namespace
 
 Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options, StoreSeams seams) {
+  if (!options.make && !std::filesystem::is_directory(options.path)) return gone(options.path);
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::open(options.path));
   ASSIGN_OR_RETURN(const bool exists, folder.holds_database());
+  if (!exists && !options.make) return gone(options.path);
   if (exists) {
     TRY(check_families(folder, seams.env));
     TRY(mend_logs(folder));

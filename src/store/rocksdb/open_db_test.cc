@@ -129,6 +129,25 @@ struct OpenDbTest : testing::Test {
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(disk);
 };
 
+// Its tasks may be elsewhere: moved away, or on a disk that is unmounted.
+TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
+  const TestFolder folder;
+  const RocksDbStoreOptions options{.path = folder / "data", .make = false};
+  const auto expect_gone = [&options] {
+    const Result<std::unique_ptr<Store>> store = RocksDbStore::open(options);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().code, ErrorCode::unavailable);
+    EXPECT_NE(store.error().message.find("holds no data any more"), std::string::npos);
+  };
+  expect_gone();
+  EXPECT_FALSE(std::filesystem::exists(options.path));
+  std::filesystem::create_directory(options.path);
+  expect_gone();
+  EXPECT_FALSE(std::filesystem::exists(options.path + "/CURRENT"));
+  ASSERT_TRUE(RocksDbStore::open({.path = options.path}));
+  EXPECT_TRUE(RocksDbStore::open(options));
+}
+
 TEST_F(OpenDbTest, HasFullBuffersFlushedAndNoOthers) {
   const auto db = open();
   ASSERT_TRUE(write_much(*db).ok());

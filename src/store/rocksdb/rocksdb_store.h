@@ -18,8 +18,12 @@
 namespace detent {
 
 struct RocksDbStoreOptions {
-  /// The data folder: made if it is missing (mode 0700), its parent must exist.
+  /// The data folder.
   std::string path;
+  /// Where there is none, or an empty one: makes it (mode 0700, its parent must exist). Otherwise
+  /// that is `unavailable`, and nothing is made: for who had it open before, and would begin anew
+  /// beside tasks that were moved away or unmounted.
+  bool make = true;
   /// Memory for blocks read, their indexes and filters.
   std::size_t cache_bytes = std::size_t{128} << 20;
   /// Memory for one buffer of accepted records not yet in a table; there are two, and smaller ones
