@@ -25,9 +25,10 @@ std::uint64_t random_owner();
 /// Whether a data folder that is not there is made. A server that is up had one: it waits until
 /// that is back.
 enum class DataFolderIs : std::uint8_t { made_if_missing, there };
-/// Opens what `options` asks for. `clock` and `changes`,
-/// which is told of its tasks, must outlive the engine. Reads whatever recovery needs. Whoever has
-/// the same `owner` may open again at once what it had open.
+
+/// Opens what `options` asks for. `clock` and `changes`, which is told of its tasks, must outlive
+/// the engine. Reads whatever recovery needs. Whoever has the same `owner` may open again at once
+/// what it had open.
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
                                ChangeFeed& changes, DataFolderIs folder);
 /// Opens by `open` when the program starts: waits up to 15 seconds for a database that is not up
