@@ -1,6 +1,6 @@
 // store_bench: how fast the RocksDB store accepts, reads back, finds and removes tasks.
 //
-//     store_bench [--tasks 2m] [--batch N] [--folder DIR] [--csv FILE]
+//     store_bench [--tasks 2m] [--batch N] [--folder DIR] [--rest SECONDS] [--csv FILE]
 //
 // Varies the batch size, unless one is given: every write is synced, so small batches show the disk
 // and large ones the processor. Only the largest takes all of the tasks; 256 a third, 1 a
@@ -21,7 +21,8 @@
 //  - remove /s            tasks ended
 //  - empty ms             the first page when all have ended
 //  - emptied %            the data folder then, of what it was with all of them, once the store has
-//                         come to rest; nobody asks it to compact, because the server does not
+//                         come to rest (unchanged for SECONDS, 5); nobody asks it to compact,
+//                         because the server does not
 //  - restarted %          the same after it was closed and opened again
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -59,9 +60,8 @@ constexpr std::size_t kLookups = 500'000;
 constexpr std::size_t kFronts = 11;
 constexpr std::size_t kFrontStep = 20'000;
 constexpr std::uint32_t kLeastTasks = 10'000;
-// At rest: the folder has not changed for so long.
-constexpr std::chrono::seconds kRest{5};
-constexpr std::chrono::seconds kMostRest{60};
+// A store that does not come to rest is waited for so many times as long as a rest takes.
+constexpr int kMostRests = 12;
 
 StoredTask sample_task(TaskId id, Rng& rng) {
   Task task;
@@ -205,15 +205,15 @@ double most_memory_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1'024;
 }
 
-/// Bytes of the folder once it has not changed for a while: what RocksDB does behind is done.
-double bytes_at_rest(const std::string& path) {
+/// Bytes of the folder once it has not changed for `rest`: what RocksDB does behind is done.
+double bytes_at_rest(const std::string& path, MonotonicTime::duration rest) {
   SystemClock clock;
   Doorbell never;
   const MonotonicTime begin = clock.now();
   double bytes = folder_bytes(path);
-  for (MonotonicTime since = begin; clock.now() - since < kRest;) {
-    if (clock.now() - begin > kMostRest) break;
-    clock.wait(never, clock.now() + kRest / 10);
+  for (MonotonicTime since = begin; clock.now() - since < rest;) {
+    if (clock.now() - begin > kMostRests * rest) break;
+    clock.wait(never, clock.now() + rest / 10);
     const double now = folder_bytes(path);
     if (now != bytes) since = clock.now();
     bytes = now;
@@ -227,10 +227,12 @@ class Life {
   /// `add` is given each measure and its value.
   using Add = std::function<void(const char* measure, double value)>;
 
-  Life(std::string folder, std::size_t batches, std::size_t batch_tasks, Add add)
+  Life(std::string folder, std::size_t batches, std::size_t batch_tasks,
+       MonotonicTime::duration rest, Add add)
       : folder_(std::move(folder)),
         batches_(batches),
         batch_tasks_(batch_tasks),
+        rest_(rest),
         add_(std::move(add)) {}
 
   void run() {
@@ -302,10 +304,10 @@ class Life {
     add_("worn of fresh", median(worn) / median(fresh));
     add_rate("remove /s", seconds);
     add_("empty ms", 1e3 * measure([this] { DETENT_CHECK(page_through(*store_).empty()); }));
-    add_("emptied %", 100 * bytes_at_rest(data_) / full_bytes_);
+    add_("emptied %", 100 * bytes_at_rest(data_, rest_) / full_bytes_);
     store_.reset();
     store_ = open_store(data_);
-    add_("restarted %", 100 * bytes_at_rest(data_) / full_bytes_);
+    add_("restarted %", 100 * bytes_at_rest(data_, rest_) / full_bytes_);
   }
 
   /// Those of the places from `begin` to `end`. Returns: seconds.
@@ -325,6 +327,7 @@ class Life {
   const std::string data_ = folder_ + "/data";
   const std::size_t batches_;
   const std::size_t batch_tasks_;
+  const MonotonicTime::duration rest_;
   const Add add_;
   std::unique_ptr<Store> store_;
   double full_bytes_ = 0;
@@ -341,21 +344,27 @@ std::size_t share_of(std::uint32_t tasks, std::size_t batch_tasks) {
 int main(const std::vector<std::string>& arguments) {
   std::uint32_t tasks = 6'000'000;
   std::uint32_t batch = 0;
+  double rest_seconds = 5;
   std::filesystem::path parent = std::filesystem::temp_directory_path();
   std::string csv = "store_bench.csv";
   const bool understood = read_arguments(arguments, {},
                                          {{"--tasks", into(tasks)},
                                           {"--batch", repetitions_into(batch)},
                                           {"--folder", into(parent)},
+                                          {"--rest", into(rest_seconds)},
                                           {"--csv", into(csv)}});
   if (!understood || tasks < kLeastTasks) {
-    std::fputs("usage: store_bench [--tasks 6m] [--batch TASKS] [--folder FOLDER] [--csv FILE]\n",
-               stderr);
+    std::fputs(
+        "usage: store_bench [--tasks 6m] [--batch TASKS] [--folder FOLDER] "
+        "[--rest SECONDS] [--csv FILE]\n",
+        stderr);
     return 2;
   }
   Results results(csv);
   std::vector<std::size_t> batch_sizes{1, 256, 1'024};
   if (batch != 0) batch_sizes = {batch};
+  const auto rest = std::chrono::duration_cast<MonotonicTime::duration>(
+      std::chrono::duration<double>(rest_seconds));
   std::vector<std::string> names;
   for (const std::size_t batch_tasks : batch_sizes) {
     std::string folder = parent / "detent-bench-XXXXXX";
@@ -366,7 +375,7 @@ int main(const std::vector<std::string>& arguments) {
     const auto add = [&](const char* measure, double value) {
       results.add({tasks, names.back(), measure, 1, value});
     };
-    Life(folder, batches, batch_tasks, add).run();
+    Life(folder, batches, batch_tasks, rest, add).run();
     std::filesystem::remove_all(folder);
   }
   results.print(tasks, names);

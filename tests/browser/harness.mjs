@@ -12,7 +12,7 @@ import { chromium } from 'playwright-core';
 
 export const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const program = process.argv[2] ?? 'build/release/detent';
-const PATIENCE = 20_000; // ms for a condition to become true; nothing waits longer than it takes
+const PATIENCE = 60_000; // ms for a condition to become true; nothing waits longer than it takes
 
 /** Asks the server at `url`; what it refuses fails the test. */
 export const callTo = (url) => async (method, target, body) => {

@@ -41,12 +41,15 @@ class Load {
     acknowledged_.push_back(task->id);
     return ok();
   }
-  /// How long it takes until a task is accepted again; `patience` when none is.
-  MonotonicTime::duration await_acceptance(std::chrono::milliseconds patience) {
+  /// Whether a task is accepted again within so long.
+  bool is_accepted_within(std::chrono::milliseconds patience) {
     const SystemClock clock;
-    const MonotonicTime start = clock.now();
-    while (!schedule(10) && clock.now() - start < patience) pause();
-    return clock.now() - start;
+    const MonotonicTime end = clock.now() + patience;
+    while (!schedule(10)) {
+      if (clock.now() >= end) return false;
+      pause();
+    }
+    return true;
   }
   /// Lets the server have some time.
   static void pause() {
@@ -114,7 +117,7 @@ TEST(FullDisk, RefusesTasksAndAcceptsThemAgainOnceThereIsSpace) {
   ASSERT_TRUE(server.is_running()) << server.log();
 
   std::filesystem::remove(disk / "ballast");
-  EXPECT_LT(load.await_acceptance(20s), 10s) << server.log();
+  EXPECT_TRUE(load.is_accepted_within(60s)) << server.log();
   EXPECT_GT(load.acknowledged(), 50u);
   expect_nothing_lost(server, load);
 }
@@ -201,7 +204,7 @@ Answers schedule_through_failures(Load& load, int tasks, const std::string& trac
     }
     ++answers.refused;
     EXPECT_EQ(scheduled.error().code, ErrorCode::unavailable);
-    EXPECT_LT(load.await_acceptance(20s), 10s);
+    EXPECT_TRUE(load.is_accepted_within(60s));
   }
   return answers;
 }
@@ -259,7 +262,7 @@ TEST(FailingSync, ThatStaysIsNeverAcknowledged) {
     while (load.schedule(10)) {
     }
     const std::size_t acknowledged = load.acknowledged();
-    EXPECT_GE(load.await_acceptance(3s), 3s);
+    EXPECT_FALSE(load.is_accepted_within(3s));
     EXPECT_EQ(load.acknowledged(), acknowledged);
     EXPECT_TRUE(server.is_running()) << server.log();
   }
@@ -299,7 +302,7 @@ TEST(FewDescriptors, UnderLoadCrashNothingAndLoseNothing) {
     }
     ASSERT_TRUE(server.is_running()) << server.log();
   }
-  EXPECT_LT(load.await_acceptance(20s), 10s) << server.log();
+  EXPECT_TRUE(load.is_accepted_within(60s)) << server.log();
   EXPECT_GT(load.acknowledged(), 20u);
   expect_nothing_lost(server, load);
 }

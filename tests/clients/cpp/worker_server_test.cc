@@ -84,12 +84,12 @@ TEST_F(WorkerServerTest, AHandlerLongerThanTheVisibilityTimeoutKeepsItsTask) {
   const auto handle = [&](const WorkTask& task) -> WorkResult {
     runs.push_back(task.task.payload.data);
     if (runs.size() == 1) {
-      const MonotonicTime end = clock_.now() + 1500ms;
+      const MonotonicTime end = clock_.now() + 4500ms;
       until([&] { return clock_.now() >= end; });
     }
     return Done{};
   };
-  Worker worker(client(), "q", handle, {.prefetch = 2, .visibility_timeout = 600ms, .wait = 1s});
+  Worker worker(client(), "q", handle, {.prefetch = 2, .visibility_timeout = 3s, .wait = 1s});
   worker.start();
   until([&] { return counts("\"completed\":3,"); });
   EXPECT_EQ(runs, (std::vector<std::string>{"0", "1", "2"}));

@@ -195,7 +195,7 @@ class Workers(WithServer):
                     self.assertTrue(extended.acquire(timeout=PATIENCE))
 
         worker = detent.Worker(Counting(self.server.url), "q", handle, wait=1, prefetch=2,
-                               visibility_timeout=0.6)
+                               visibility_timeout=3)
         self.addCleanup(worker.stop, 0)
         worker.start()
         self.until(lambda: self.client.stats()["counters"]["completed"] == 3)

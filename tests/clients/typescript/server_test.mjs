@@ -196,7 +196,7 @@ test('a handler longer than the visibility timeout keeps its task', async (t) =>
     runs.push(payload);
     if (payload === 0) await enough.promise;
   };
-  const options = { prefetch: 2, visibilityTimeout: 600 };
+  const options = { prefetch: 2, visibilityTimeout: 3_000 };
   workerOf(handle, options, new Counting(server.url)).start();
   await until(async () => (await client.stats()).counters.completed === 3);
   const { counters } = await client.stats();
