@@ -65,8 +65,8 @@ class PostgresBloatTest : public testing::Test {
   /// told.
   std::int64_t blocks() {
     while (value_of(url_,
-                    "select count(*) from pg_stat_activity where application_name = "
-                    "'detent' and datname = current_database()") != "0") {
+                    "select count(*) from pg_stat_activity where application_name like "
+                    "'detent%' and datname = current_database()") != "0") {
     }
     return std::stoll(value_of(
         url_,
