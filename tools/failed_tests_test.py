@@ -11,6 +11,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOOL = ROOT / "tools" / "failed_tests"
 
 PROJECT = r"""
 cmake_minimum_required(VERSION 3.20)
@@ -25,7 +26,7 @@ set_tests_properties(skipped PROPERTIES SKIP_RETURN_CODE 77)
 
 
 def shown(*trees):
-    return subprocess.run([ROOT / "tools" / "failed_tests", *trees], check=True, text=True,
+    return subprocess.run([TOOL, *trees], check=True, text=True,
                           capture_output=True).stdout
 
 
@@ -59,6 +60,29 @@ class FailedTests(unittest.TestCase):
             lines = shown(folder).splitlines()
         self.assertEqual(len(lines), 12 * 2 + 1)
         self.assertTrue(lines[-1].endswith("and 2 more: t12 t13"))
+
+    def test_tells_what_a_busy_machine_may_be_the_reason_of(self):
+        ended = "[ RUN      ] A.B\na.cc:1: Failure\n 1 FAILED TEST"
+        for outputs, expected in (([ended], True), (["AssertionError: 3 is not 4"], True),
+                                  ([ended] * 3, True), ([ended] * 4, False),
+                                  ([], False), ([""], False),
+                                  (["[ RUN      ] A.B\n"], False),  # crashed, or hung
+                                  (["WARNING: ThreadSanitizer: data race\n" + ended], False),
+                                  (["a.cc:3:1: runtime error: overflow\n" + ended], False),
+                                  ([ended, "a.cc:3: check failed: is_open"], False)):
+            cases = "".join(f'<testcase name="t" status="fail"><system-out>{output}</system-out>'
+                            "</testcase>" for output in outputs)
+            with tempfile.TemporaryDirectory() as folder:
+                report = pathlib.Path(folder) / "tests.xml"
+                report.write_text(f"<testsuite>{cases}</testsuite>",
+                                  encoding="utf-8")
+                run = subprocess.run([TOOL, "--may-be-chance", folder], check=False)
+            self.assertEqual(run.returncode == 0, expected, outputs)
+
+    def test_a_run_that_left_no_report_is_not_chance(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(subprocess.run([TOOL, "--may-be-chance", folder],
+                                            check=False).returncode, 1)
 
 
 if __name__ == "__main__":
