@@ -2,6 +2,7 @@
 //
 //   const std::uint64_t seed = test_seed();
 //   SCOPED_TRACE(replay_hint(seed));   // every failure below says how to see it again
+//   for (int round = 0; round < test_rounds(200); ++round) {
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,16 @@ inline std::uint64_t test_seed() {
 
 inline std::string replay_hint(std::uint64_t seed) {
   return "replay with DETENT_SEED=" + std::to_string(seed);
+}
+
+/// How many of `rounds` are worth their time: a quarter under a sanitizer, where each takes five to
+/// twenty times as long, and what it finds are not rare paths of the model but what they touch.
+constexpr int test_rounds(int rounds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return rounds / 4 + 1;
+#else
+  return rounds;
+#endif
 }
 
 }  // namespace detent

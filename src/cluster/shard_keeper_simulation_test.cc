@@ -137,8 +137,8 @@ void run_chaos(std::uint64_t seed) {
 
 TEST(ShardKeeperSimulation, HasNeverTwoOwnersThroughDeathsPausesAndPartitions) {
   const std::uint64_t first = test_seed();
-  for (std::uint64_t seed = first; seed < first + 50 && !::testing::Test::HasFailure(); ++seed) {
-    run_chaos(seed);
+  for (int run = 0; run < test_rounds(50) && !::testing::Test::HasFailure(); ++run) {
+    run_chaos(first + static_cast<std::uint64_t>(run));
   }
 }
 

@@ -358,7 +358,7 @@ TEST_F(EngineBacklog, EveryTaskIsWhereItShouldBeWhateverTheMemory) {
   constexpr std::size_t kMemories[] = {8, 12, 16, 24, 40, 100};
   for (std::uint64_t i = 0; i < 6 && !HasFailure(); ++i) {
     SCOPED_TRACE(replay_hint(seed + i) + ", memory " + std::to_string(kMemories[i]));
-    run(seed + i, kMemories[i], 2'000);
+    run(seed + i, kMemories[i], test_rounds(2'000));
   }
 }
 

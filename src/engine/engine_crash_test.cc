@@ -174,7 +174,7 @@ TEST_F(EngineCrash, NothingAcknowledgedIsLostAndNothingRemovedComesBack) {
   const std::uint64_t first_seed = test_seed();
   for (std::uint64_t seed = first_seed; seed < first_seed + 20 && !HasFailure(); ++seed) {
     SCOPED_TRACE(replay_hint(seed));
-    run(seed, 2'000);
+    run(seed, test_rounds(2'000));
     EXPECT_EQ(contradictions(), std::vector<std::string>{});
   }
 }

@@ -160,7 +160,7 @@ TEST_F(EngineForecast, ItIsWhatAScanCountsAfterRandomVerbsAndCrashes) {
   const auto delay = [&] {
     return milliseconds{rng.below(rng.below(3) == 0 ? 400'000'000 : 90'000)};
   };
-  for (int i = 0; i < 3'000 && !HasFailure(); ++i) {
+  for (int i = 0; i < test_rounds(3'000) && !HasFailure(); ++i) {
     SCOPED_TRACE("step " + std::to_string(i));
     const std::string queue = rng.below(2) == 0 ? "q" : "kept";
     switch (ids.empty() ? 0 : rng.below(8)) {

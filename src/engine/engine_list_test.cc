@@ -368,8 +368,8 @@ class EngineListModel : public EngineList {
 
 TEST_F(EngineListModel, ListsWhatThereIsAndMissesNoTaskThatStays) {
   const std::uint64_t first = test_seed();
-  for (std::uint64_t run = 0; run < 6; ++run) {
-    const std::uint64_t seed = first + run;
+  for (int run = 0; run < test_rounds(6); ++run) {
+    const std::uint64_t seed = first + static_cast<std::uint64_t>(run);
     SCOPED_TRACE(replay_hint(seed));
     rng_ = Rng(seed);
     ids_.clear();

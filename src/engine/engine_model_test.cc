@@ -386,7 +386,7 @@ TEST_F(EngineModel, EveryTaskIsWhatItsVerbsMadeOfIt) {
   const std::uint64_t seed = test_seed();
   for (std::uint64_t i = 0; i < 8 && !HasFailure(); ++i) {
     SCOPED_TRACE(replay_hint(seed + i));
-    run(seed + i, {.window = 1min}, 1'500);
+    run(seed + i, {.window = 1min}, test_rounds(1'500));
   }
 }
 
@@ -394,7 +394,7 @@ TEST_F(EngineModel, EvenWhenMemoryHoldsOnlyAFew) {
   const std::uint64_t seed = test_seed();
   for (std::uint64_t i = 0; i < 8 && !HasFailure(); ++i) {
     SCOPED_TRACE(replay_hint(seed + i));
-    run(seed + i, {.window = 1min, .max_loaded = 4 + i}, 1'500);
+    run(seed + i, {.window = 1min, .max_loaded = 4 + i}, test_rounds(1'500));
   }
 }
 

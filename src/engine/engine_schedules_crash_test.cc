@@ -75,7 +75,7 @@ TEST_F(EngineSchedulesCrash, ExactlyOneTaskAnOccurrenceOver200Kills) {
   schedules[1].jitter = 5s;
   for (const RecurringSchedule& each : schedules) ASSERT_TRUE(engine_->put_schedule(each));
   settle();
-  while (crashes_ < 200 && !HasFailure()) crash_somehow();
+  while (crashes_ < test_rounds(200) && !HasFailure()) crash_somehow();
   advance(10s);
   drain();
 
@@ -93,7 +93,7 @@ TEST_F(EngineSchedulesCrash, ExactlyOneTaskAnOccurrenceOver200Kills) {
     seen.insert(key);
   }
   EXPECT_EQ(seen, expected);
-  EXPECT_GT(seen.size(), 1'000u);
+  EXPECT_GT(seen.size(), static_cast<std::size_t>(test_rounds(1'000)));
   engine_->check_invariants();
 }
 

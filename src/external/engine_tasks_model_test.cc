@@ -260,7 +260,7 @@ TEST(EngineTasksModel, NoTaskIsLostOrDoneTwiceWhateverFailsOrCrashes) {
   SCOPED_TRACE(replay_hint(seed));
   for (std::uint64_t round = 0; round < 12 && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    World(seed + round).run(1'000);
+    World(seed + round).run(test_rounds(1'000));
   }
 }
 

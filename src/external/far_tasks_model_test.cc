@@ -209,9 +209,9 @@ class World {
 TEST(FarTasksModel, NoTaskIsLostOrDoneTwiceWhateverFailsOrCrashes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
-  for (std::uint64_t round = 0; round < 20 && !HasFailure(); ++round) {
+  for (int round = 0; round < test_rounds(20) && !HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    World(seed + round).run(3'000);
+    World(seed + static_cast<std::uint64_t>(round)).run(3'000);
   }
 }
 

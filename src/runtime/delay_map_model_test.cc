@@ -183,7 +183,7 @@ class Comparison {
 void expect_no_mismatch(Drive drive, int runs, int steps) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
-  for (int run = 0; run < runs; ++run) {
+  for (int run = 0; run < test_rounds(runs); ++run) {
     Comparison comparison(seed + static_cast<std::uint64_t>(run), drive);
     for (int i = 0; i < steps; ++i) {
       comparison.step();

@@ -103,7 +103,7 @@ TEST(JsonFuzz, EveryParserAnswersEveryBody) {
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
   int accepted = 0;
-  for (int round = 0; round < 280'000; ++round) {
+  for (int round = 0; round < test_rounds(280'000); ++round) {
     const std::string body = mutate(std::string(kBodies[rng.below(kBodies.size())]), rng);
     SCOPED_TRACE(testing::Message() << testing::PrintToString(body));
     const auto request = parse_schedule(body);
