@@ -11,11 +11,13 @@ the pages.
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from child_programs import free_port  # noqa: E402: found only now
 
 PROGRAM, BUILD, ROOT = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 WRITE = "--write" in sys.argv
@@ -55,17 +57,11 @@ def agrees(shown, printed):
         for line, other in zip(shown, printed))
 
 
-def free_port():
-    """A port that nobody listens on just now. Another may take it before it is used."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
-
-
 class Server:
     """With the sink `mail`, for a Redis that a page may start."""
 
     def __init__(self, folder):
-        self.redis = free_port()
+        self.redis = str(free_port())
         sinks = pathlib.Path(folder, "sinks")
         sinks.write_text(f"mail redis://127.0.0.1:{self.redis}/mail\n", "utf-8")
         self.process = subprocess.Popen(

@@ -1,15 +1,22 @@
 """What tests that start programs have in common."""
 
 import ctypes
+import random
 import signal
 import socket
 import time
 
 
 def free_port():
-    """A port that nobody listens on just now. Another may take it before it is used."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+    """A port for a program that cannot choose one itself. Nobody listens on it just now, and it is
+    below those that Linux gives to connections, of which tests open thousands meanwhile."""
+    while True:
+        port = random.randrange(10_000, 32_768)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            continue
 
 
 def die_with_parent():
