@@ -186,7 +186,7 @@ TEST_F(WorkerServerTest, AServerKilledTwiceLosesNothingAndRepeatsOnlyOpenLeases)
     return runs.size();
   };
   Worker worker(client(), "q", handle,
-                {.concurrency = kConcurrency, .prefetch = kPrefetch, .visibility_timeout = 5s});
+                {.concurrency = kConcurrency, .prefetch = kPrefetch, .visibility_timeout = 60s});
   worker.start();
   constexpr std::size_t kKills = 2;
   for (std::size_t kill = 1; kill <= kKills; ++kill) {

@@ -269,7 +269,7 @@ class Workers(WithServer):
 
         self.client.schedule_many([detent.NewTask("q", n, key=str(n)) for n in range(count)])
         worker = self.worker(handle, concurrency=concurrency, prefetch=prefetch,
-                             visibility_timeout=5, on_error=lambda error: None)
+                             visibility_timeout=60, on_error=lambda error: None)
         worker.start()
         for event in reached:
             self.assertTrue(event.wait(PATIENCE))

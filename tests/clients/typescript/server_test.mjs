@@ -266,7 +266,7 @@ test('a server killed twice loses nothing and repeats only open leases', async (
   await client.scheduleMany(Array.from({ length: count },
     (_, n) => ({ queue: 'q', payload: n, key: `${n}` })));
   const worker = workerOf(handle,
-    { concurrency, prefetch, visibilityTimeout: 5_000, onError: () => {} });
+    { concurrency, prefetch, visibilityTimeout: 60_000, onError: () => {} });
   worker.start();
   for (const { promise } of reached) {
     await promise;
