@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,6 +59,7 @@ class ForwardingStore : public Store {
   TaskId last_id() const noexcept override { return store_.last_id(); }
   std::uint32_t last_queue_number() const noexcept override { return store_.last_queue_number(); }
   Result<std::uint64_t> begin_epoch() override { return store_.begin_epoch(); }
+  Result<std::string> identity() override { return store_.identity(); }
 
  protected:
   Store& store_;

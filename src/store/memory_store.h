@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "base/rng.h"
 #include "store/store.h"
 
 namespace detent {
@@ -42,6 +43,7 @@ class MemoryDisk {
   friend class MemoryStore;
   using KeyName = std::pair<std::uint32_t, std::string>;  // number of the queue, key
 
+  const std::string identity_ = std::to_string(random_seed());
   bool is_open_ = false;
   std::map<Place, std::string> records_;
   std::map<TaskId, Place> places_;
@@ -82,6 +84,7 @@ class MemoryStore final : public Store {
   TaskId last_id() const noexcept override;
   std::uint32_t last_queue_number() const noexcept override;
   Result<std::uint64_t> begin_epoch() override;
+  Result<std::string> identity() override { return disk_.identity_; }
 
  private:
   explicit MemoryStore(MemoryDisk& disk);

@@ -17,6 +17,8 @@
 //     the task.
 //  6. begin_epoch() gives a number higher than any earlier call ever gave, durably.
 //  7. One process at a time: opening a store that is open elsewhere fails with `unavailable`.
+//  8. identity() is made at random when the store is, the same at each open, and no other store's
+//     but a copy's.
 // Confined to one thread, but for what a back end does on threads of its own.
 #pragma once
 
@@ -238,6 +240,8 @@ class Store {
   /// The highest QueueRecord::number a batch ever named, whatever became of the queue.
   virtual std::uint32_t last_queue_number() const noexcept = 0;
   virtual Result<std::uint64_t> begin_epoch() = 0;
+  /// Letters, digits and hyphens; no secret. For who keeps something for this store elsewhere.
+  virtual Result<std::string> identity() = 0;
 };
 
 }  // namespace detent

@@ -231,5 +231,19 @@ TYPED_TEST(StoreContract, OpenStoreCannotBeOpenedAgainUntilItIsClosed) {
   EXPECT_TRUE(this->medium_.open());
 }
 
+// 8. Identity.
+
+TYPED_TEST(StoreContract, ItsIdentityIsItsOwnForEver) {
+  const std::string identity = this->store_->identity().value();
+  EXPECT_GE(identity.size(), 8u);
+  EXPECT_EQ(identity.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-"), std::string::npos)
+      << identity;
+  this->write(new_task(due_place(10, 1)));
+  this->reopen();
+  EXPECT_EQ(this->store_->identity().value(), identity);
+  TypeParam other;
+  EXPECT_NE(other.open().value()->identity().value(), identity);
+}
+
 }  // namespace
 }  // namespace detent

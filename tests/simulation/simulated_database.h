@@ -129,6 +129,9 @@ class ConnectedStore final : public Store {
   }
   /// The epoch that the lease was taken at; once.
   Result<std::uint64_t> begin_epoch() override { return lease_.epoch; }
+  Result<std::string> identity() override {
+    return look([&] { return store_.identity(); });
+  }
 
   Result<TaskPage> read(Place after, Place until, std::size_t limit) override {
     return look([&] { return store_.read(after, until, limit); });

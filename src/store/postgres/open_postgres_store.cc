@@ -352,4 +352,15 @@ Result<std::uint64_t> OpenPostgresStore::begin_epoch() {
   return epoch;
 }
 
+/// Of what the database has that was made at random with it, and is in every copy: it is a secret,
+/// so a hash of it.
+Result<std::string> OpenPostgresStore::identity() {
+  Statement statement;
+  statement.set_sql("select encode(sha256(convert_to('shard ' || " +
+                    statement.add_bigint(options_.shard) +
+                    " || ' ' || secret, 'UTF8')), 'hex') from detent.cluster");
+  ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read identity"));
+  return std::string(rows.bytes(0, 0));
+}
+
 }  // namespace detent

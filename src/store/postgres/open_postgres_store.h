@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,7 @@ class OpenPostgresStore final : public Store {
   TaskId last_id() const noexcept override { return last_id_; }
   std::uint32_t last_queue_number() const noexcept override { return last_queue_number_; }
   Result<std::uint64_t> begin_epoch() override;
+  Result<std::string> identity() override;
 
  private:
   OpenPostgresStore(const PostgresStoreOptions& options, std::unique_ptr<Connection> connection,

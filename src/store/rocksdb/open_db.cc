@@ -91,6 +91,9 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   // synced log that has vanished as a whole is found by the manifest.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.track_and_verify_wals_in_manifest = true;
+  // Where the store's identity is checked as it is read; RocksDB makes another for a folder that
+  // has lost the file.
+  options.write_dbid_to_manifest = true;
   // After a failed write the store is opened again; nothing resumes behind its back.
   options.max_bgerror_resume_count = 0;
   options.max_background_jobs = 2;

@@ -148,6 +148,18 @@ TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
   EXPECT_TRUE(RocksDbStore::open(options));
 }
 
+TEST(OpenDb, ACopyOfAFolderIsTheSameOneAlsoWithoutTheFileThatTheManifestMakesUpFor) {
+  const TestFolder folder;
+  const auto identity_of = [](const std::string& path) {
+    return RocksDbStore::open({.path = path}).value()->identity().value();
+  };
+  const std::string identity = identity_of(folder / "data");
+  fs::copy(folder / "data", folder / "copy", fs::copy_options::recursive);
+  EXPECT_EQ(identity_of(folder / "copy"), identity);
+  ASSERT_TRUE(fs::remove(folder / "copy/IDENTITY"));
+  EXPECT_EQ(identity_of(folder / "copy"), identity);
+}
+
 TEST_F(OpenDbTest, HasFullBuffersFlushedAndNoOthers) {
   const auto db = open();
   ASSERT_TRUE(write_much(*db).ok());

@@ -443,4 +443,11 @@ Result<std::uint64_t> OpenStore::begin_epoch() {
   return ++epoch_;
 }
 
+Result<std::string> OpenStore::identity() {
+  std::string identity;
+  const rocksdb::Status status = db_->db().GetDbIdentity(identity);
+  if (!status.ok()) return to_error("read identity", status);
+  return identity;
+}
+
 }  // namespace detent

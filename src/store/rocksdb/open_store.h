@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +60,7 @@ class OpenStore final : public Store {
   TaskId last_id() const noexcept override { return last_id_; }
   std::uint32_t last_queue_number() const noexcept override { return last_queue_number_; }
   Result<std::uint64_t> begin_epoch() override;
+  Result<std::string> identity() override;
 
  private:
   OpenStore(std::unique_ptr<OpenDb> db, const RocksDbStoreOptions& options);
