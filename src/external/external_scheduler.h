@@ -9,13 +9,15 @@
 //  1. Every call may be repeated: what it did already it does not do twice.
 //  2. After an error it is unknown whether the call was carried out, for all of its tasks or some,
 //     each as a whole. Once a later call has been answered, that does not change any more.
-//  3. One server at a time: another that uses the same tasks takes over, and what the one before
+//  3. One data folder, by its Store::identity(): a server with another is refused, whatever it
+//     calls, while tasks lie there, and nothing of them is changed or shown. One server at a time:
+//     another with that folder, or with any where no task lies, takes over, and what the one before
 //     still has under way changes nothing any more; its next such call fails with `unavailable`.
 //  4. A record reads back as it was put, or as ErrorCode::data_loss: never as something else.
 //  5. Due times are compared with what the caller says; the other system's clock is not used.
 // Errors of all calls: `unavailable` (down, too slow, not willing: it may be tried again),
-// `resource_exhausted` (full), `invalid_argument` (set up in a way that loses tasks, or a wrong
-// password); the message says where and what to do.
+// `resource_exhausted` (full), `invalid_argument` (set up in a way that loses tasks, a wrong
+// password, tasks of another data folder); the message says where and what to do.
 #pragma once
 
 #include <chrono>

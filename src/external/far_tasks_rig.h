@@ -26,14 +26,14 @@ struct Crash {};
 
 inline Error broken() { return {ErrorCode::unavailable, "planned fault", ""}; }
 
-/// Carries a call out as `fault` says.
+/// Carries a call out as `fault` says; one that fails answers `error`.
 template <class Apply>
-auto call_with(Fault fault, Apply apply) -> decltype(apply()) {
+auto call_with(Fault fault, Apply apply, Error error = broken()) -> decltype(apply()) {
   if (fault == Fault::crash_before) throw Crash{};
-  if (fault == Fault::before || fault == Fault::later) return broken();
+  if (fault == Fault::before || fault == Fault::later) return error;
   auto result = apply();
   if (fault == Fault::crash_after) throw Crash{};
-  if (fault == Fault::after) return broken();
+  if (fault == Fault::after) return error;
   return result;
 }
 
@@ -45,6 +45,7 @@ class FakeExternal final : public ExternalScheduler {
   };
 
   std::function<Fault()> next_fault = [] { return Fault::none; };
+  Error error = broken();  // of the calls that fail
   /// What others do while a call is under way.
   std::function<void()> meanwhile = [] {};
   std::map<TaskId, Entry> entries;
@@ -109,7 +110,7 @@ class FakeExternal final : public ExternalScheduler {
     meanwhile();
     const Fault fault = next_fault();
     if (fault == Fault::later) late_ = [apply] { (void)apply(); };
-    return call_with(fault, apply);
+    return call_with(fault, apply, error);
   }
 
   std::function<void()> late_;

@@ -82,10 +82,13 @@ MonotonicTime OffloadThread::step() {
 void OffloadThread::tell(const FarTasksStats& before) {
   const FarTasksStats& now = far_.stats();
   if (now.damaged > before.damaged && events_.on_damaged) events_.on_damaged(*now.last_damage);
-  const bool has_failed = now.failures_in_row > 0;
-  if (has_failed == (before.failures_in_row > 0)) return;
-  if (has_failed && events_.on_failed) events_.on_failed(*now.last_error);
-  if (!has_failed && events_.on_recovered) events_.on_recovered();
+  const bool had_failed = before.failures_in_row > 0;
+  if (now.failures_in_row == 0) {
+    if (had_failed && events_.on_recovered) events_.on_recovered();
+    return;
+  }
+  const bool is_as_before = had_failed && now.last_error->code == before.last_error->code;
+  if (!is_as_before && events_.on_failed) events_.on_failed(*now.last_error);
 }
 
 void OffloadThread::note_stats() {

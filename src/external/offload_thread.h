@@ -29,7 +29,7 @@ struct OffloadStats {
 
 /// What is told, on the thread.
 struct OffloadEvents {
-  /// A step failed, and the one before it had not.
+  /// A step failed, and the one before it had not, or with another code: other help is needed.
   UniqueFunction<void(const Error&)> on_failed = {};
   /// A step went well again.
   UniqueFunction<void()> on_recovered = {};

@@ -124,6 +124,22 @@ TEST_F(OffloadThreadTest, WhileTheOtherSystemIsDownTasksStayAndItIsSaidOnce) {
   EXPECT_EQ(offload_->stats().moves.failures_in_row, 0u);
 }
 
+TEST_F(OffloadThreadTest, AnotherKindOfFailureIsSaidTooAndOnce) {
+  const TaskId far = schedule("q", 30h);
+  is_down_ = true;
+  start();
+  EXPECT_EQ(failed_, 1);
+  external_->error = {ErrorCode::invalid_argument, "planned fault", ""};
+  for (int i = 0; i < 5; ++i) pass(1min);
+  EXPECT_EQ(failed_, 2);
+  EXPECT_EQ(recovered_, 0);
+  EXPECT_TRUE(is_here(far));
+  mend_external();
+  pass(1min);
+  EXPECT_EQ(recovered_, 1);
+  EXPECT_FALSE(is_here(far));
+}
+
 TEST_F(OffloadThreadTest, WhatIsAwayIsToldFromTheLastStepThatWentWell) {
   schedule("q", 30h);
   start();

@@ -70,6 +70,9 @@ Result<std::unique_ptr<RedisScheduler>> RedisScheduler::create(RedisOptions opti
   if (!is_queue_name(options.name)) {
     return Error{ErrorCode::invalid_argument, "must be a name as those of queues", "name"};
   }
+  if (options.folder.empty()) {
+    return Error{ErrorCode::invalid_argument, "must be a data folder's identity", "folder"};
+  }
   if (!options.user.empty() && options.password.empty()) {
     return Error{ErrorCode::invalid_argument, "a user needs a password", "password"};
   }
@@ -153,7 +156,7 @@ Result<CancelOutcome> RedisScheduler::cancel(TaskId id) {
 
 Result<std::optional<Task>> RedisScheduler::find(TaskId id) {
   const auto send = [id](RedisSession& session) -> Result<std::size_t> {
-    TRY(session.send_to_records("HGET", std::array{digits(id)}));
+    TRY(session.send(RedisScript::find, std::array{digits(id)}));
     return std::size_t{1};
   };
   ASSIGN_OR_RETURN(const auto replies, exchange("find task " + to_string(id), send));
@@ -214,7 +217,7 @@ Result<void> RedisScheduler::for_each_id(std::string_view verb, RedisScript scri
 
 Result<std::uint64_t> RedisScheduler::size() {
   const auto send = [](RedisSession& session) -> Result<std::size_t> {
-    TRY(session.send_to_records("HLEN", {}));
+    TRY(session.send(RedisScript::size, {}));
     return std::size_t{1};
   };
   ASSIGN_OR_RETURN(const auto replies, exchange("count tasks", send));

@@ -1,8 +1,8 @@
 // Far tasks in Redis: a sorted set by due time, a hash of records, a sorted set of claims.
 //
 // Each verb is one Lua script, so it happens as a whole or not at all, and large calls are cut into
-// many that are on their way together. What Redis must be set up for, and how a connection that was
-// given up is kept from doing anything later, is in redis_session.h.
+// many that are on their way together. What Redis must be set up for, whose tasks may lie there and
+// how a connection that was given up is kept from doing anything later is in redis_session.h.
 #pragma once
 
 #include <cstddef>

@@ -390,7 +390,7 @@ TEST(RedisServerSettings, ItIsReachedOverTcpToo) {
 TEST(RedisErrors, NobodyThereNamesTheAddressAndWhatToLookAt) {
   const OtherPort silent;
   for (const std::string& address : {"127.0.0.1:" + silent.port(), std::string("/nowhere/redis")}) {
-    const auto answer = open({.address = address})->put(std::array{task_at(1, 1s)});
+    const auto answer = open({.address = address, .folder = "f"})->put(std::array{task_at(1, 1s)});
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, ErrorCode::unavailable);
     EXPECT_NE(answer.error().message.find("put 1 tasks: redis at " + address + ": cannot connect"),
@@ -407,7 +407,7 @@ TEST(RedisErrors, SomebodyElseThereIsNoRedis) {
     const OtherPort other;
     ASSERT_TRUE(other.listen());
     const Thread speaker([&other, text = words] { other.speak_once(text); });
-    const auto answer = open({.address = "127.0.0.1:" + other.port()})->size();
+    const auto answer = open({.address = "127.0.0.1:" + other.port(), .folder = "f"})->size();
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, code);
     EXPECT_NE(answer.error().message.find(told), std::string::npos) << answer.error().message;
@@ -416,10 +416,14 @@ TEST(RedisErrors, SomebodyElseThereIsNoRedis) {
 
 TEST(RedisOptions, WhatCannotBeIsRefusedByName) {
   EXPECT_EQ(RedisScheduler::create({.address = "here"}).error().field, "address");
-  EXPECT_EQ(RedisScheduler::create({.user = "me"}).error().field, "password");
+  EXPECT_EQ(RedisScheduler::create({.user = "me", .folder = "f"}).error().field, "password");
   EXPECT_EQ(RedisScheduler::create({.name = "a}b"}).error().field, "name");
-  EXPECT_EQ(RedisScheduler::create({.timeouts = {.connect = 0ms}}).error().field, "timeouts");
-  EXPECT_EQ(RedisScheduler::create({.timeouts = {.command = 0ms}}).error().field, "timeouts");
+  EXPECT_EQ(RedisScheduler::create({}).error().field, "folder");
+  for (const RedisConnection::Timeouts timeouts :
+       {RedisConnection::Timeouts{.connect = 0ms}, RedisConnection::Timeouts{.command = 0ms}}) {
+    EXPECT_EQ(RedisScheduler::create({.folder = "f", .timeouts = timeouts}).error().field,
+              "timeouts");
+  }
 }
 
 TEST(RedisAddress, IsASocketOrHostAndPort) {

@@ -81,7 +81,9 @@ class RedisServer {
   std::string socket() const { return folder_ / "socket"; }
   /// As a test that needs no more uses it: a short time-out only where one is to run out.
   RedisOptions options() const {
-    return {.address = socket(), .timeouts = {.connect = kPatience, .command = kPatience}};
+    return {.address = socket(),
+            .folder = "folder-1",
+            .timeouts = {.connect = kPatience, .command = kPatience}};
   }
 
  private:

@@ -16,11 +16,21 @@ namespace {
 //   claims   sorted set: id → when the claim runs out
 //   owner    the number of the session that may change something
 //   damaged  hash: id → what was under it, for people
+//   folder   the identity of the data folder whose tasks they are
 // Ids and due times are decimals of 16 digits, so that ids sort as numbers do; times are wall
 // milliseconds, exact in the doubles that sorted sets keep. ARGV[1] is the session's number.
-constexpr std::array<std::string_view, 5> kKeys{"due", "records", "claims", "owner", "damaged"};
-constexpr std::size_t kOwner = 3;
-constexpr std::size_t kRecords = 1;
+constexpr std::array<std::string_view, 6> kKeys{"due",   "records", "claims",
+                                                "owner", "damaged", "folder"};
+
+/// Answers the number of the session, or nothing where tasks of another folder lie. Tasks that were
+/// put before `folder` was written are whose server comes first. ARGV[1] is the folder here.
+constexpr std::string_view kTakeOver = R"lua(
+local records, owner, folder = KEYS[2], KEYS[4], KEYS[6]
+local there = redis.call('GET', folder)
+if there and there ~= ARGV[1] and redis.call('EXISTS', records) == 1 then return false end
+redis.call('SET', folder, ARGV[1])
+return redis.call('INCR', owner)
+)lua";
 
 constexpr std::string_view kHead = R"lua(
 local due, records, claims = KEYS[1], KEYS[2], KEYS[3]
@@ -46,6 +56,11 @@ if redis.call('ZSCORE', claims, ARGV[2]) then return 1 end
 redis.call('HDEL', records, ARGV[2])
 redis.call('ZREM', due, ARGV[2])
 return 0
+)lua";
+
+/// An id. Answers due time and record.
+constexpr std::string_view kFind = R"lua(
+return redis.call('HGET', records, ARGV[2])
 )lua";
 
 /// Now, until, limit, when the new claims run out. Answers id, due time and record in turn.
@@ -97,9 +112,13 @@ end
 return 0
 )lua";
 
+constexpr std::string_view kSize = R"lua(
+return redis.call('HLEN', records)
+)lua";
+
 /// By RedisScript.
-constexpr std::array<std::string_view, kRedisScripts> kScripts{kPut, kCancel, kTake, kForget,
-                                                               kSetAside};
+constexpr std::array<std::string_view, kRedisScripts> kScripts{kPut,    kCancel,   kFind, kTake,
+                                                               kForget, kSetAside, kSize};
 
 /// What Redis said, and what its first word means for the caller.
 Error to_error(const std::string& text) {
@@ -125,6 +144,18 @@ Error not_durable(std::string_view name, const std::string& value, std::string_v
           std::string(name)};
 }
 
+Error of_another_folder(const RedisOptions& options) {
+  const std::string base = "'{detent:" + options.name + "}:";
+  const std::string database =
+      options.database == 0 ? "" : "-n " + std::to_string(options.database) + " ";
+  return {ErrorCode::invalid_argument,
+          "the tasks under the name '" + options.name +
+              "' are of another data folder; give this server a name of its own in --external "
+              "(?name=NAME), or, to give those tasks up: redis-cli " +
+              database + "DEL " + base + "records' " + base + "due' " + base + "claims'",
+          "name"};
+}
+
 }  // namespace
 
 RedisSession::RedisSession(std::unique_ptr<RedisConnection> connection, const RedisOptions& options)
@@ -141,7 +172,7 @@ Result<std::unique_ptr<RedisSession>> RedisSession::open(const RedisOptions& opt
   TRY(session->log_in(options));
   if (options.durability == RedisDurability::required) TRY(session->check_durability());
   TRY(session->load_scripts());
-  TRY(session->take_over());
+  TRY(session->take_over(options));
   return session;
 }
 
@@ -193,9 +224,13 @@ Result<void> RedisSession::load_scripts() {
   return ok();
 }
 
-Result<void> RedisSession::take_over() {
-  ASSIGN_OR_RETURN(const RedisReply reply,
-                   call(std::array<std::string_view, 2>{"INCR", keys_[kOwner]}));
+Result<void> RedisSession::take_over(const RedisOptions& options) {
+  const std::string key_count = std::to_string(keys_.size());
+  std::vector<std::string_view> command{"EVAL", kTakeOver, key_count};
+  command.insert(command.end(), keys_.begin(), keys_.end());
+  command.emplace_back(options.folder);
+  ASSIGN_OR_RETURN(const RedisReply reply, call(command));
+  if (reply.kind == RedisReply::Kind::nil) return of_another_folder(options);
   owner_ = std::to_string(reply.integer);
   return ok();
 }
@@ -213,13 +248,6 @@ Result<void> RedisSession::send(RedisScript script, std::span<const std::string>
   command.emplace_back(owner_);
   command.insert(command.end(), arguments.begin(), arguments.end());
   return connection_->send(command);
-}
-
-Result<void> RedisSession::send_to_records(std::string_view command,
-                                           std::span<const std::string> arguments) {
-  std::vector<std::string_view> words{command, keys_[kRecords]};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return connection_->send(words);
 }
 
 Result<RedisReply> RedisSession::receive() {

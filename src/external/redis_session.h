@@ -1,9 +1,13 @@
 // A connection to Redis that is logged in, has our scripts loaded and owns our keys.
 //
-// Whoever opens a session increments the number under the key `owner`, and every script that
-// changes something first compares that number with the session's. So a command of an earlier
-// session that is still on its way (its server gave up waiting, or another took over) does nothing:
-// a fencing token, as in Kleppmann's "How to do distributed locking" (2016).
+// Whoever opens a session increments the number under the key `owner`, and every script first
+// compares that number with the session's. So a command of an earlier session that is still on its
+// way (its server gave up waiting, or another took over) does nothing: a fencing token, as in
+// Kleppmann's "How to do distributed locking" (2016).
+//
+// Under the key `folder` stands whose tasks they are. In the same step in which a session takes
+// over it looks there, and is refused as long as tasks of another data folder lie there: their ids
+// mean something else, and each would take the other's for its own.
 #pragma once
 
 #include <array>
@@ -29,26 +33,26 @@ struct RedisOptions {
   std::string user;                        // may be empty: the default user
   std::string password;                    // empty: no log-in
   std::uint32_t database = 0;
-  /// Names the tasks: all keys begin with "{detent:NAME}:". A queue's name; one server a name.
+  /// Names the tasks: all keys begin with "{detent:NAME}:". A queue's name; one data folder a name.
   std::string name = "default";
+  std::string folder = {};  // Store::identity() of that data folder
   RedisDurability durability = RedisDurability::required;
   RedisConnection::Timeouts timeouts = {};
 };
 
-enum class RedisScript : std::uint8_t { put, cancel, take, forget, set_aside };
-inline constexpr std::size_t kRedisScripts = 5;
+enum class RedisScript : std::uint8_t { put, cancel, find, take, forget, set_aside, size };
+inline constexpr std::size_t kRedisScripts = 7;
 
 /// Thread-compatible. After an error it is of no more use. Redis runs the scripts one at a time, so
 /// each is atomic; what they are given and answer is told in redis_session.cc.
 class RedisSession {
  public:
-  /// Connects, logs in, checks and takes over. Errors: as those of an ExternalScheduler.
+  /// Connects, logs in, checks and takes over. Errors: as those of an ExternalScheduler; also
+  /// invalid_argument where tasks of another data folder lie.
   static Result<std::unique_ptr<RedisSession>> open(const RedisOptions& options);
 
   /// Puts a call of a script on its way; its reply comes in its turn.
   Result<void> send(RedisScript script, std::span<const std::string> arguments);
-  /// Likewise a command on the hash of records.
-  Result<void> send_to_records(std::string_view command, std::span<const std::string> arguments);
   /// The next reply. An error that Redis answers is an error here.
   Result<RedisReply> receive();
 
@@ -64,10 +68,10 @@ class RedisSession {
   Result<void> check_durability();
   Result<std::string> setting(std::string_view name);
   Result<void> load_scripts();
-  Result<void> take_over();
+  Result<void> take_over(const RedisOptions& options);
 
   std::unique_ptr<RedisConnection> connection_;
-  std::array<std::string, 5> keys_;  // in the order of KEYS in the scripts
+  std::array<std::string, 6> keys_;  // in the order of KEYS in the scripts
   std::array<std::string, kRedisScripts> sha1_;
   std::string owner_;
   bool has_lost_scripts_ = false;

@@ -19,14 +19,6 @@ constexpr std::size_t kPartBytes = std::size_t{4} << 20;
 /// Tasks that one lease brings at most: an answer of the largest ones is below 64 MiB.
 constexpr std::size_t kPartLeases = 250;
 
-/// What `verb` failed with; the client has named the address.
-Error failed(std::string_view verb, Error error) {
-  if (error.code == ErrorCode::unavailable) {
-    error.message += "; start the detent server that --external names: this is tried again";
-  }
-  return with_context(verb, std::move(error));
-}
-
 Error claimed(TaskId id) {
   return {ErrorCode::unavailable,
           "task " + to_string(id) +
@@ -43,6 +35,19 @@ Result<Task> decode(std::string_view key, const Payload& payload) {
   return decode_record(*id, payload.data);
 }
 
+Error of_another_folder(const RemoteDetentOptions& options) {
+  const std::string server = " --server " + options.url;
+  return {ErrorCode::invalid_argument,
+          "queue " + options.queue + " at " + options.url +
+              " keeps tasks of another data folder; give this server a queue of its own in "
+              "--external (?queue=NAME), or, to give those tasks up when no other server uses it: "
+              "detent purge " +
+              options.queue + server + " && detent cancel --queue " +
+              RemoteDetentScheduler::folder_queue(options.queue) + " --key " +
+              std::string(RemoteDetentScheduler::kFolderKey) + server,
+          "queue"};
+}
+
 bool has_ended(TaskState state) {
   return state == TaskState::completed || state == TaskState::cancelled;
 }
@@ -55,6 +60,9 @@ Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
     return Error{ErrorCode::invalid_argument, "must be a queue's name, of at most 192 bytes",
                  "queue"};
   }
+  if (options.folder.empty()) {
+    return Error{ErrorCode::invalid_argument, "must be a data folder's identity", "folder"};
+  }
   if (options.timeout <= milliseconds{0}) {
     return Error{ErrorCode::invalid_argument, "must be above 0", "timeout"};
   }
@@ -65,6 +73,15 @@ Result<std::unique_ptr<RemoteDetentScheduler>> RemoteDetentScheduler::create(
                    ApiClient::create(options.url, options.timeout,
                                      {.token = options.token, .ca_file = options.ca_file}));
   return std::make_unique<RemoteDetentScheduler>(std::move(client), options);
+}
+
+/// What `verb` failed with; the client has named the address. It may be another server next time.
+Error RemoteDetentScheduler::failed(std::string_view verb, Error error) {
+  is_queue_set_up_ = false;
+  if (error.code == ErrorCode::unavailable) {
+    error.message += "; start the detent server that --external names: this is tried again";
+  }
+  return with_context(verb, std::move(error));
 }
 
 bool RemoteDetentScheduler::keeps(const Task& task) const {
@@ -82,17 +99,42 @@ ScheduleRequest RemoteDetentScheduler::request_for(const Task& task) const {
           .key = to_string(task.id)};
 }
 
-/// Keys must be free as soon as their tasks are gone: a task may be handed over again.
 Result<void> RemoteDetentScheduler::set_up_queue() {
   if (is_queue_set_up_) return ok();
+  TRY(drop_ended(folder_queue(options_.queue)));
+  TRY(expect_own_folder());
+  TRY(drop_ended(options_.queue));
+  is_queue_set_up_ = true;
+  return ok();
+}
+
+/// Keys must be free as soon as their tasks are gone: a task may be handed over again.
+Result<void> RemoteDetentScheduler::drop_ended(const std::string& queue) {
   ApiClient::QueuePatch patch;
   patch.key_retention = milliseconds{0};
   patch.retention = milliseconds{0};
-  if (auto queue = client_.change_queue(options_.queue, patch); !queue) {
-    return failed("set up queue " + options_.queue, std::move(queue).error());
+  if (auto changed = client_.change_queue(queue, patch); !changed) {
+    return failed("set up queue " + queue, std::move(changed).error());
   }
-  is_queue_set_up_ = true;
   return ok();
+}
+
+/// Whoever comes first says whose tasks they are, because of two only one gets the key.
+Result<void> RemoteDetentScheduler::expect_own_folder() {
+  const TaskKey name{folder_queue(options_.queue), std::string(kFolderKey)};
+  const Payload payload{.kind = Payload::Kind::bytes, .data = options_.folder};
+  const auto answer = client_.schedule(
+      {.queue = name.queue, .payload = payload, .due = milliseconds{kMaxDelay}, .key = name.key});
+  if (answer) return ok();
+  const std::string verb = "look whose tasks queue " + options_.queue + " keeps";
+  if (answer.error().code != ErrorCode::conflict) return failed(verb, answer.error());
+  auto there = client_.get(name);
+  if (!there && there.error().code == ErrorCode::not_found) {
+    return Error{ErrorCode::unavailable, verb + ": that has just changed; this is tried again", ""};
+  }
+  if (!there) return failed(verb, std::move(there).error());
+  if (there->task.payload == payload) return ok();
+  return of_another_folder(options_);
 }
 
 Result<void> RemoteDetentScheduler::put(std::span<const Task> tasks) {
@@ -114,10 +156,7 @@ Result<void> RemoteDetentScheduler::put_part(std::span<const Task> tasks,
                                              std::span<const ScheduleRequest> requests) {
   const std::string verb = "put " + std::to_string(tasks.size()) + " tasks";
   const auto answers = client_.schedule_batch(requests);
-  if (!answers) {
-    is_queue_set_up_ = false;  // it may be another server next time
-    return failed(verb, answers.error());
-  }
+  if (!answers) return failed(verb, answers.error());
   if (answers->size() != requests.size()) {
     return Error{ErrorCode::internal, verb + ": " + std::to_string(answers->size()) + " answers",
                  ""};
@@ -160,6 +199,7 @@ Result<std::optional<TaskSnapshot>> RemoteDetentScheduler::look_up(TaskId id) {
 }
 
 Result<CancelOutcome> RemoteDetentScheduler::cancel(TaskId id) {
+  TRY(set_up_queue());
   ASSIGN_OR_RETURN(const std::optional<TaskSnapshot> there, look_up(id));
   if (!there) return CancelOutcome::not_there;
   const Result<void> cancelled = client_.cancel(there->task.id);
@@ -178,6 +218,7 @@ Result<CancelOutcome> RemoteDetentScheduler::cancel(TaskId id) {
 }
 
 Result<std::optional<Task>> RemoteDetentScheduler::find(TaskId id) {
+  TRY(set_up_queue());
   ASSIGN_OR_RETURN(const std::optional<TaskSnapshot> there, look_up(id));
   if (!there) return std::optional<Task>();
   ASSIGN_OR_RETURN(Task task, decode_record(id, there->task.payload.data));
@@ -196,10 +237,7 @@ Result<Taken> RemoteDetentScheduler::take(const TakeRequest& request) {
                        .visibility_timeout = std::min(request.claim, kMaxVisibilityTimeout),
                        .worker = "external"},
                       milliseconds{0});
-    if (!leased) {
-      is_queue_set_up_ = false;
-      return failed("take tasks", std::move(leased).error());
-    }
+    if (!leased) return failed("take tasks", std::move(leased).error());
     for (const ApiClient::LeasedTask& one : *leased) {
       auto task = decode(one.key, one.payload);
       if (task) {
@@ -235,6 +273,7 @@ Result<void> RemoteDetentScheduler::set_aside(const ApiClient::LeasedTask& lease
 }
 
 Result<void> RemoteDetentScheduler::forget(std::span<const TaskId> ids) {
+  TRY(set_up_queue());
   while (!ids.empty()) {
     const auto part = ids.first(std::min(ids.size(), kMaxLeaseTasks));
     ids = ids.subspan(part.size());
@@ -278,6 +317,7 @@ Result<void> RemoteDetentScheduler::remove(TaskId id) {
 }
 
 Result<std::uint64_t> RemoteDetentScheduler::size() {
+  TRY(set_up_queue());
   const auto queue = client_.queue(options_.queue);
   if (queue) {
     const QueueStats& stats = queue->stats;

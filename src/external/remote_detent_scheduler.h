@@ -25,6 +25,7 @@ struct RemoteDetentOptions {
   std::string token = {};                 // an access token of that server; "": none
   std::string ca_file = {};               // as ClientOptions::ca_file
   std::string queue = "detent-external";  // of this data folder alone
+  std::string folder = {};                // Store::identity() of that data folder
   /// So long before they are due tasks may be taken. Holds for those that are put from now on.
   std::chrono::milliseconds lead = std::chrono::hours{1};
   std::chrono::milliseconds timeout = std::chrono::seconds{10};  // of each request
@@ -43,7 +44,11 @@ struct RemoteDetentOptions {
 /// back that has ended. That server carries out in order what it has read, so this takes a network
 /// that holds bytes back for longer than `timeout`; there is no fence against it as in Redis.
 ///
-/// Clause 3 is not kept: a second server with the same queue is not noticed.
+/// Clause 3: whose tasks the queue keeps is said by a task of the queue "QUEUE.folder", due in 136
+/// years. It is looked at before the first call and after an error; a server with another data
+/// folder is refused for as long as it stands there, also once the queue is empty, because nothing
+/// there can be compared and changed in one step. Two servers with copies of one folder are not
+/// noticed.
 ///
 /// Clause 5: that server's clock decides what is ready and which claims have run out, so `now` and
 /// `until` of take() are not used. That clock may be wrong by much less than `lead`.
@@ -74,10 +79,16 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   static std::string damaged_queue(std::string_view queue) {
     return std::string(queue) + ".damaged";
   }
+  /// Where it is said whose tasks they are: the payload of the task with this key is the folder.
+  static std::string folder_queue(std::string_view queue) { return std::string(queue) + ".folder"; }
+  static constexpr std::string_view kFolderKey = "folder";
 
  private:
   ScheduleRequest request_for(const Task& task) const;
+  Error failed(std::string_view verb, Error error);
   Result<void> set_up_queue();
+  Result<void> drop_ended(const std::string& queue);
+  Result<void> expect_own_folder();
   Result<void> put_part(std::span<const Task> tasks, std::span<const ScheduleRequest> requests);
   Result<void> replace(TaskId id, const ScheduleRequest& request);
   Result<std::optional<TaskSnapshot>> look_up(TaskId id);

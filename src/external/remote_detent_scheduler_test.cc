@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,7 +32,8 @@ class RemoteDetent : public testing::Test {
   RemoteDetent() {
     script_.respond = [this](const net::HttpRequest& request) { return respond(request); };
   }
-  /// A queue is set up; everything else is answered as a test says.
+  /// A queue is set up, and says that it keeps the tasks of this folder; everything else is
+  /// answered as a test says.
   Result<net::HttpResponse> respond(const net::HttpRequest& request) {
     if (request.method == "PATCH") {
       return net::HttpResponse{
@@ -41,6 +43,9 @@ class RemoteDetent : public testing::Test {
                   R"("max_attempts":null,"visibility_timeout_ms":null,"backoff":null,)"
                   R"("retention_ms":0,"key_retention_ms":0,"max_tasks":null,"max_bytes":null,)"
                   R"("rate":null,"concurrency":null}})"};
+    }
+    if (request.target == "/v1/tasks" && request.body.find("far.folder") != std::string::npos) {
+      return net::HttpResponse{.status = 200, .body = accepted_task(true)};
     }
     if (request.method == "GET") return net::HttpResponse{.status = 404};
     return request.target == "/v1/tasks/batch" ? batch_ : one_;
@@ -73,16 +78,19 @@ class RemoteDetent : public testing::Test {
   test::Script script_;
   net::HttpResponse batch_;
   net::HttpResponse one_;
-  RemoteDetentScheduler remote_{ApiClient(std::make_unique<test::ScriptedHttp>(script_),
-                                          std::make_unique<test::ScriptedHttp>(script_)),
-                                {.url = "http://far:1", .queue = "far", .lead = 10min}};
+  RemoteDetentScheduler remote_{
+      ApiClient(std::make_unique<test::ScriptedHttp>(script_),
+                std::make_unique<test::ScriptedHttp>(script_)),
+      {.url = "http://far:1", .queue = "far", .folder = "folder-1", .lead = 10min}};
 };
 
 TEST_F(RemoteDetent, ATaskIsPutUnderItsIdReadyWhenItIsNearAndOutlivesItsClaims) {
   batch_ = accepted(1);
   const Task task = task_of(513);
   ASSERT_TRUE(remote_.put(std::span(&task, 1)));
-  EXPECT_EQ(asked("PATCH", "/v1/queues/far"), 1U);
+  for (const char* queue : {"/v1/queues/far", "/v1/queues/far.folder"}) {
+    EXPECT_EQ(asked("PATCH", queue), 1U);
+  }
   EXPECT_NE(script_.asked.front().body.find("key_retention"), std::string::npos);
   const std::string& body = script_.asked.back().body;
   EXPECT_EQ(tasks_in(body), 1U);
@@ -111,7 +119,7 @@ TEST_F(RemoteDetent, ManyTasksOrLargeOnesGoInParts) {
   for (std::uint64_t id = 1; id <= kMaxLeaseTasks + 1; ++id) tasks.push_back(task_of(id));
   std::size_t rest = tasks.size();
   script_.respond = [&](const net::HttpRequest& request) -> Result<net::HttpResponse> {
-    if (request.method == "PATCH") return respond(request);
+    if (request.target != "/v1/tasks/batch") return respond(request);
     const std::size_t count = tasks_in(request.body);
     rest -= count;
     return accepted(count);
@@ -157,18 +165,51 @@ TEST_F(RemoteDetent, WhileItIsDownEachVerbSaysWhatToDo) {
   script_.answer = Error{ErrorCode::unavailable, "connect to far:1: refused", ""};
   const Task task = task_of(7);
   const std::array ids{task.id};
-  const std::vector<std::pair<Error, std::string>> all{
-      {remote_.put(std::span(&task, 1)).error(), "set up queue far"},
-      {remote_.take({.claim = 1s}).error(), "set up queue far"},
-      {remote_.cancel(task.id).error(), "find task 7"},
-      {remote_.find(task.id).error(), "find task 7"},
-      {remote_.forget(ids).error(), "find task 7"},
-      {remote_.size().error(), "count tasks"}};
-  for (const auto& [error, verb] : all) {
+  const auto expect_advice = [](const Error& error, const std::string& verb) {
     EXPECT_EQ(error.code, ErrorCode::unavailable);
     EXPECT_EQ(error.message, verb + ": connect to far:1: refused; start the detent server that " +
                                  "--external names: this is tried again");
+  };
+  const auto set_up = [this] {
+    batch_ = accepted(1);
+    script_.respond = [this](const net::HttpRequest& request) { return respond(request); };
+    const Task other = task_of(1);
+    ASSERT_TRUE(remote_.put(std::span(&other, 1)));
+    script_.respond = nullptr;
+  };
+  const std::vector<std::pair<std::function<Error()>, std::string>> all{
+      {[&] { return remote_.put(std::span(&task, 1)).error(); }, "put 1 tasks"},
+      {[&] { return remote_.take({.claim = 1s}).error(); }, "take tasks"},
+      {[&] { return remote_.cancel(task.id).error(); }, "find task 7"},
+      {[&] { return remote_.find(task.id).error(); }, "find task 7"},
+      {[&] { return remote_.forget(ids).error(); }, "find task 7"},
+      {[&] { return remote_.size().error(); }, "count tasks"}};
+  for (const auto& [ask, verb] : all) {
+    expect_advice(ask(), "set up queue far.folder");
+    set_up();
+    expect_advice(ask(), verb);
+    expect_advice(ask(), "set up queue far.folder");  // it may be another server by now
   }
+}
+
+TEST_F(RemoteDetent, WhatGoesWrongWhereItLooksWhoseTasksAQueueKeepsIsSaid) {
+  int status = 409;
+  int found = 404;
+  script_.respond = [&](const net::HttpRequest& request) -> Result<net::HttpResponse> {
+    if (request.method == "PATCH") return respond(request);
+    return net::HttpResponse{.status = request.method == "GET" ? found : status};
+  };
+  const std::string verb = "look whose tasks queue far keeps";
+  const auto expect = [&](ErrorCode code) {
+    const Error error = remote_.size().error();
+    EXPECT_EQ(error.code, code) << error.message;
+    EXPECT_TRUE(error.message.starts_with(verb)) << error.message;
+  };
+  expect(ErrorCode::unavailable);  // who had it there has given it up just now
+  found = 403;
+  expect(ErrorCode::forbidden);
+  status = 403;
+  expect(ErrorCode::forbidden);
 }
 
 TEST_F(RemoteDetent, ATaskWhoseRecordIsLargerThanAPayloadIsNotKept) {
@@ -185,11 +226,12 @@ TEST(RemoteDetentOptions, WhatIsWrongIsRefusedByName) {
   EXPECT_EQ(field({.url = "http://h:1", .queue = "-"}), "queue");
   EXPECT_EQ(field({.url = "http://h:1", .queue = std::string(193, 'q')}), "queue")
       << "that of damaged records would be too long";
-  EXPECT_EQ(field({.url = "http://h:1", .lead = -1ms}), "lead");
-  EXPECT_EQ(field({.url = "http://h:1", .timeout = 0ms}), "timeout");
-  EXPECT_EQ(RemoteDetentScheduler::create({.url = "http://"}).error().code,
+  EXPECT_EQ(field({.url = "http://h:1"}), "folder");
+  EXPECT_EQ(field({.url = "http://h:1", .folder = "f", .lead = -1ms}), "lead");
+  EXPECT_EQ(field({.url = "http://h:1", .folder = "f", .timeout = 0ms}), "timeout");
+  EXPECT_EQ(RemoteDetentScheduler::create({.url = "http://", .folder = "f"}).error().code,
             ErrorCode::invalid_argument);
-  EXPECT_TRUE(RemoteDetentScheduler::create({.url = "http://h:1"}));
+  EXPECT_TRUE(RemoteDetentScheduler::create({.url = "http://h:1", .folder = "f"}));
 }
 
 }  // namespace

@@ -74,14 +74,16 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
                      return open(DataFolderIs::made_if_missing);
                    }));
+  ASSIGN_OR_RETURN(const std::string identity, opened.store->identity());
   EngineThread engine_thread(std::move(opened), clock,
                              log_engine_events([&] { return open(DataFolderIs::there); }));
   const Watchdog watchdog(with.manager, engine_thread, clock);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<OffloadThread> offload,
-      start_offload(
-          {.url = options.external, .after = options.external_after, .window = options.window},
-          engine_thread, clock));
+  ASSIGN_OR_RETURN(const std::unique_ptr<OffloadThread> offload,
+                   start_offload({.url = options.external,
+                                  .folder = identity,
+                                  .after = options.external_after,
+                                  .window = options.window},
+                                 engine_thread, clock));
   ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Webhooks> webhooks,

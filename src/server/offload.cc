@@ -30,13 +30,17 @@ OffloadEvents log_events() {
               }};
 }
 
-Result<std::unique_ptr<ExternalScheduler>> make_external(std::string_view url, milliseconds near) {
-  ASSIGN_OR_RETURN(ExternalOptions options, parse_external_url(url));
+Result<std::unique_ptr<ExternalScheduler>> make_external(const OffloadOptions& wanted,
+                                                         milliseconds near) {
+  ASSIGN_OR_RETURN(ExternalOptions options, parse_external_url(wanted.url));
   if (auto* const remote = std::get_if<RemoteDetentOptions>(&options)) {
+    remote->folder = wanted.folder;
     remote->lead = near;
     return RemoteDetentScheduler::create(*remote);
   }
-  return RedisScheduler::create(std::get<RedisOptions>(std::move(options)));
+  auto& redis = std::get<RedisOptions>(options);
+  redis.folder = wanted.folder;
+  return RedisScheduler::create(std::move(redis));
 }
 
 }  // namespace
@@ -64,8 +68,7 @@ Result<std::unique_ptr<OffloadThread>> start_offload(const OffloadOptions& optio
                                                      EngineThread& engine, Clock& clock) {
   if (options.url.empty()) return std::unique_ptr<OffloadThread>();
   ASSIGN_OR_RETURN(const FarTasksOptions far, far_tasks_options(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<ExternalScheduler> scheduler,
-                   make_external(options.url, far.near));
+  ASSIGN_OR_RETURN(std::unique_ptr<ExternalScheduler> scheduler, make_external(options, far.near));
   return std::make_unique<OffloadThread>(engine, std::move(scheduler), clock, far, log_events());
 }
 

@@ -12,7 +12,8 @@
 namespace detent::server {
 
 struct OffloadOptions {
-  std::string url;  // empty: far tasks stay here
+  std::string url;     // empty: far tasks stay here
+  std::string folder;  // Store::identity() of the tasks that are here
   std::chrono::milliseconds after = std::chrono::hours{24};
   std::chrono::milliseconds window = std::chrono::minutes{10};
 };

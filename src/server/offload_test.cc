@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <variant>
 
@@ -68,11 +67,12 @@ TEST(Offload, TheTokenGoesByTlsToAServerThatIsTrusted) {
                           .value();
   const std::string address = "127.0.0.1:" + std::to_string(server->port());
   const auto scheduler_for = [](const std::string& url) {
-    const ExternalOptions options = parse_external_url(url).value();
-    return RemoteDetentScheduler::create(std::get<RemoteDetentOptions>(options)).value();
+    auto options = std::get<RemoteDetentOptions>(parse_external_url(url).value());
+    options.folder = "folder-1";
+    return RemoteDetentScheduler::create(options).value();
   };
   const auto trusting = scheduler_for("https://dt_x@" + address + "?ca=" + base + ".crt");
-  EXPECT_EQ(trusting->find(TaskId{256}).value(), std::nullopt);
+  EXPECT_EQ(trusting->find(TaskId{256}).error().code, ErrorCode::not_found) << "is what it says";
   EXPECT_EQ(authorization, "Bearer dt_x");
   authorization.clear();
   const auto found = scheduler_for("https://dt_x@" + address)->find(TaskId{256});

@@ -32,8 +32,9 @@ class RemoteVerbs : public ::testing::Test {
     ASSERT_TRUE(server_.start());
     remote_ = open();
   }
-  std::unique_ptr<RemoteDetentScheduler> open() const {
-    return RemoteDetentScheduler::create({.url = server_.url(), .queue = "far", .lead = 1h})
+  std::unique_ptr<RemoteDetentScheduler> open(const std::string& folder = "first") const {
+    return RemoteDetentScheduler::create(
+               {.url = server_.url(), .queue = "far", .folder = folder, .lead = 1h})
         .value();
   }
   ApiClient client() const { return ApiClient::create(server_.url()).value(); }
@@ -159,6 +160,41 @@ TEST_F(RemoteVerbs, ARecordThatCannotBeReadIsSetAsideRaw) {
   const auto aside = client().lease({.queue = "far.damaged", .max = 9}, 1s).value();
   ASSERT_FALSE(aside.empty());
   EXPECT_EQ(aside.front().payload, payload);
+}
+
+TEST_F(RemoteVerbs, AQueueThatKeepsTasksOfAnotherFolderIsRefusedAndWhatToDoIsSaid) {
+  const Task far = task(513, 2h);
+  ASSERT_TRUE(put(far));
+  const auto second = open("second");
+  const std::array ids{far.id};
+  for (const Error& error :
+       {second->put(std::span(&far, 1)).error(), second->find(far.id).error(),
+        second->cancel(far.id).error(), second->forget(ids).error(), second->size().error(),
+        second->take({.now = now(), .until = now() + 3h}).error()}) {
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_NE(error.message.find("another data folder"), std::string::npos) << error.message;
+    EXPECT_NE(error.message.find("?queue=NAME"), std::string::npos) << error.message;
+    EXPECT_NE(error.message.find("detent purge far --server " + server_.url() +
+                                 " && detent cancel --queue far.folder --key folder --server " +
+                                 server_.url()),
+              std::string::npos)
+        << error.message;
+  }
+  EXPECT_EQ(open("first")->find(far.id).value(), far) << "and of the same one is taken up";
+  EXPECT_EQ(open("first")->size().value(), 1U);
+
+  ASSERT_TRUE(client().purge("far"));
+  ASSERT_TRUE(client().cancel(TaskKey{"far.folder", "folder"}));
+  EXPECT_TRUE(second->put(std::span(&far, 1)));
+  EXPECT_EQ(open("first")->size().error().code, ErrorCode::invalid_argument);
+}
+
+TEST_F(RemoteVerbs, TasksOfAVersionThatDidNotSayWhoseTheyAreAreOfWhoComesFirst) {
+  const Task far = task(513, 2h);
+  ASSERT_TRUE(put(far));
+  ASSERT_TRUE(client().cancel(TaskKey{"far.folder", "folder"}));
+  EXPECT_EQ(open("second")->find(far.id).value(), far);
+  EXPECT_EQ(open("first")->find(far.id).error().code, ErrorCode::invalid_argument);
 }
 
 TEST_F(RemoteVerbs, TasksAreThereAfterAKill) {

@@ -1,0 +1,184 @@
+// Two servers as processes that were given one place for their far tasks, or one that lost its data
+// folder: nothing is lost, the one that comes later is refused, and goes on by itself once it may.
+// Time is real: tasks are far from 8 s on.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/test_folder.h"
+#include "client/api_client.h"
+#include "external/redis_server_rig.h"
+#include "tests/durability/child_server.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
+using std::chrono::milliseconds;
+
+/// A server, and what became of its tasks, which nobody else's are.
+class Side {
+ public:
+  Side(std::string name, const std::string& data)
+      : name_(std::move(name)),
+        server_({.program = DETENT_BINARY,
+                 .data = data,
+                 .flags = {"--window", "1s", "--external-after", "8s", "--external"}}) {}
+
+  ChildServer& server() { return server_; }
+  /// To be handed out while the test runs.
+  void schedule(std::size_t count) {
+    const Payload payload{Payload::Kind::bytes, name_};
+    const std::vector<ScheduleRequest> requests(
+        count, {.queue = name_, .payload = payload, .due = milliseconds{16s}});
+    const auto answers = client().schedule_batch(requests).value();
+    for (const auto& answer : answers) handed_out_.emplace(answer.value().id, 0);
+  }
+  /// Stays where it goes.
+  TaskId schedule_far() const {
+    return client().schedule({.queue = name_, .due = milliseconds{1h}}).value().id;
+  }
+  void work() {
+    ApiClient now = client();
+    std::vector<std::string> leases;
+    const auto tasks = now.lease({.queue = name_, .max = 1'000}, 200ms).value();
+    for (const ApiClient::LeasedTask& task : tasks) {
+      ++handed_out_.at(task.id);
+      EXPECT_EQ(task.payload.data, name_);
+      leases.push_back(task.lease);
+    }
+    done_ += leases.size();
+    if (leases.empty()) return;
+    ASSERT_TRUE(now.complete(leases));
+  }
+  std::size_t done() const { return done_; }
+  void expect_each_once() const {
+    for (const auto& [id, times] : handed_out_) EXPECT_EQ(times, 1) << name_ << to_string(id);
+    EXPECT_EQ(handed_out_.size(), done_);
+  }
+  std::size_t here() const {
+    const auto queue = client().queue(name_);
+    return queue ? queue->stats.scheduled + queue->stats.ready + queue->stats.leased : 0;
+  }
+  std::size_t refusals() const {
+    const std::string log = server_.log();
+    const std::string words = "of another data folder";
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  ApiClient client() const { return ApiClient::create(server_.url()).value(); }
+
+ private:
+  std::string name_;
+  ChildServer server_;
+  std::map<TaskId, int> handed_out_;  // how often, by task
+  std::size_t done_ = 0;
+};
+
+class ExternalFolder : public ::testing::Test {
+ protected:
+  void start(const std::string& external) {
+    for (Side* side : {&first_, &second_}) side->server().options().flags.push_back(external);
+    ASSERT_TRUE(first_.server().start());
+  }
+  /// Both at once, with the same ids: each hands its own tasks out, and those of the one that comes
+  /// later stay with it.
+  void work_at_once() {
+    constexpr std::size_t kTasks = 500;
+    far_task_ = first_.schedule_far();
+    first_.schedule(kTasks);
+    while (first_.here() != 0) first_.work();
+    ASSERT_TRUE(second_.server().start());
+    second_.schedule(kTasks);
+    while (second_.refusals() == 0) second_.work();
+    while (first_.done() < kTasks || second_.done() < kTasks) {
+      first_.work();
+      second_.work();
+    }
+    first_.expect_each_once();
+    second_.expect_each_once();
+    EXPECT_EQ(second_.refusals(), 1U) << second_.server().log();
+  }
+  /// The first leaves tasks there, the second is refused.
+  void leave_tasks() {
+    first_.schedule_far();
+    far_task_ = first_.schedule_far();
+    while (first_.here() != 0) first_.work();
+    first_.server().kill();
+    ASSERT_TRUE(second_.server().start());
+    second_.schedule_far();
+    while (second_.refusals() == 0) second_.work();
+    EXPECT_EQ(second_.here(), 1U);
+    const auto others = second_.client().get(far_task_);
+    EXPECT_EQ(others.error().code, ErrorCode::unavailable);
+    EXPECT_NE(others.error().message.find("of another data folder"), std::string::npos)
+        << others.error().message;
+  }
+  void await_handed_over() {
+    while (second_.here() != 0) second_.work();
+  }
+
+  TestFolder folder_;
+  TaskId far_task_;  // the last one of the first
+  Side first_{"first", folder_ / "first"};
+  Side second_{"second", folder_ / "second"};
+};
+
+class RedisFolders : public ExternalFolder {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(redis_.start(), "");
+    start("redis+unix://" + redis_.socket());
+  }
+  test::RedisServer redis_;
+};
+
+TEST_F(RedisFolders, WhoComesLaterIsRefusedAndGoesOnOnceTheNameIsEmpty) {
+  work_at_once();
+  second_.schedule_far();
+  ASSERT_TRUE(first_.client().cancel(far_task_));
+  await_handed_over();
+}
+
+TEST_F(RedisFolders, ANewOneIsRefusedUntilTheTasksThatLieThereAreGivenUp) {
+  leave_tasks();
+  const std::string keys = "{detent:default}:";
+  const auto connection =
+      RedisConnection::open(parse_redis_address(redis_.socket()).value(), {}).value();
+  const std::array names{keys + "records", keys + "due", keys + "claims"};
+  ASSERT_TRUE(
+      connection->send(std::array<std::string_view, 4>{"DEL", names[0], names[1], names[2]}));
+  ASSERT_EQ(connection->receive().value().integer, 2);
+  await_handed_over();
+}
+
+class RemoteFolders : public ExternalFolder {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(far_.start());
+    start(far_.url() + "?queue=far");
+  }
+  ChildServer far_{
+      {.program = DETENT_BINARY, .data = folder_ / "far", .flags = {"--window", "1s"}}};
+};
+
+TEST_F(RemoteFolders, WhoComesLaterIsRefused) { work_at_once(); }
+
+TEST_F(RemoteFolders, ANewOneIsRefusedUntilTheTasksThatLieThereAreGivenUp) {
+  leave_tasks();
+  ApiClient far = ApiClient::create(far_.url()).value();
+  EXPECT_EQ(far.purge("far").value(), 2U);
+  ASSERT_TRUE(far.cancel(TaskKey{"far.folder", "folder"}));
+  await_handed_over();
+}
+
+}  // namespace
+}  // namespace detent
