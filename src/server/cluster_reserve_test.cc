@@ -1,98 +1,20 @@
-// One reserve over shards that the test plays, on the thread of an engine whose clock it moves.
+// What one reserve asks of its shards, and what it makes of their answers. How one ends that is
+// told to is in cluster_reserve_end_test.cc.
 #include "server/cluster_reserve.h"
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <future>
-#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "detent/clock.h"
-#include "server/played_shards_fixture.h"
-#include "store/memory_store.h"
+#include "server/cluster_reserve_fixture.h"
 
 namespace detent::server {
 namespace {
 
 using namespace std::chrono_literals;
-
-class ClusterReserveTest : public ::testing::Test {
- public:
-  ~ClusterReserveTest() override { engine_.stop(); }
-
- protected:
-  using Kind = ShardAsk::Kind;
-  using Asked = PlayedShards::Asked;
-  using Got = std::optional<JobAnswer>;
-
-  /// Runs it on the thread of the sessions; returns when that is done.
-  void on_engine(EngineThread::Command command) {
-    std::promise<void> done;
-    ASSERT_TRUE(engine_.post([&](Engine& engine) {
-      command(engine);
-      done.set_value();
-    }));
-    done.get_future().wait();
-  }
-  /// Returns when all that was to do is done.
-  void settle() const { clock_.await_waiters(1); }
-  /// Begins one over a queue of each of these. For so long, else without end.
-  std::future<Got> reserve(const std::vector<ShardNumber>& shards,
-                           std::optional<std::chrono::milliseconds> timeout = {}) {
-    ClusterReserve::Options options;
-    for (const ShardNumber shard : shards) options.queues.push_back(queue_of(shard));
-    if (timeout) options.until = clock_.now() + *timeout;
-    auto ended = std::make_shared<std::promise<Got>>();  // which refuses a second value
-    std::future<Got> end = ended->get_future();
-    reserve_ = std::make_shared<ClusterReserve>(
-        SessionShards(hub_, shards_), std::move(options),
-        ClusterReserve::Events{
-            .on_wait = [this] { ++waits_; },
-            .on_end = [ended](Engine&, Got got) { ended->set_value(std::move(got)); }});
-    on_engine([this](Engine& engine) { reserve_->start(engine); });
-    return end;
-  }
-  static bool is_over(const std::future<Got>& end) {
-    return end.wait_for(0s) == std::future_status::ready;
-  }
-  /// Answers a look of so many shards: what is next there, by shard; else nothing.
-  void answer_look(std::size_t shards, const std::map<ShardNumber, ReadyHead>& heads = {}) {
-    std::vector<Asked> looks;
-    for (std::size_t i = 0; i < shards; ++i) looks.push_back(shards_.next(Kind::next));
-    for (Asked& look : looks) {
-      ShardAnswer answer;
-      if (const auto head = heads.find(look.shard); head != heads.end()) answer.head = head->second;
-      look.done(answer);
-    }
-  }
-  /// What so many shards are asked next, by shard.
-  std::map<ShardNumber, Asked> asked(Kind kind, std::size_t shards) {
-    std::map<ShardNumber, Asked> asked;
-    for (std::size_t i = 0; i < shards; ++i) {
-      Asked one = shards_.next(kind);
-      const ShardNumber shard = one.shard;
-      asked.emplace(shard, std::move(one));
-    }
-    return asked;
-  }
-  std::map<ShardNumber, Asked> takes(std::size_t shards) { return asked(Kind::take, shards); }
-  bool is_asked() {
-    settle();
-    return shards_.is_asked();
-  }
-
-  ManualClock clock_;
-  MemoryDisk disk_;
-  std::unique_ptr<Store> store_ = MemoryStore::open(disk_).value();
-  PlayedShards shards_;
-  EngineThread engine_{
-      OpenEngine{.store = nullptr, .engine = Engine::open(*store_, clock_, {}).value()}, clock_};
-  BeanstalkHub hub_{.engine = engine_, .clock = clock_, .id = "test"};
-  int waits_ = 0;
-  std::shared_ptr<ClusterReserve> reserve_;
-};
 
 TEST_F(ClusterReserveTest, OverOneShardItWaitsThereWithoutALook) {
   auto end = reserve({2});
@@ -411,91 +333,6 @@ TEST_F(ClusterReserveTest, ItsTimeHoldsHoweverOftenItLooksAfterItsQueues) {
   EXPECT_FALSE(is_over(end));
   clock_.advance(1ms);
   EXPECT_EQ(end.get(), std::nullopt);
-}
-
-TEST_F(ClusterReserveTest, WhenTheNodeStopsOneThatWaitsIsOver) {
-  auto end = reserve({2});
-  shards_.next(Kind::take);
-  clock_.advance(ClusterReserve::kMapPeriod);
-  settle();
-  on_engine([](Engine& engine) { engine.end_waits(); });
-  EXPECT_EQ(end.get(), std::nullopt);
-}
-
-TEST_F(ClusterReserveTest, WhenWaitsEndOneThatWaitsIsOverAtOnce) {
-  auto end = reserve({0, 1});
-  answer_look(2);
-  auto waiting = takes(2);
-  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
-  EXPECT_EQ(end.get(), std::nullopt);
-  for (int i = 0; i < 2; ++i) shards_.next(Kind::end_take);
-}
-
-TEST_F(ClusterReserveTest, WhenWaitsEndOneThatLooksStillTakesWhatIsThere) {
-  auto end = reserve({0, 1});
-  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
-  EXPECT_FALSE(is_over(end));
-  answer_look(2, {{1, {}}});
-  shards_.next(Kind::take).done(job_answer(id_of(1, 5)));
-  EXPECT_EQ(end.get().value().taken.id, id_of(1, 5));
-}
-
-TEST_F(ClusterReserveTest, WhenWaitsEndOneThatFindsNothingDoesNotBeginToWait) {
-  auto end = reserve({0, 1});
-  on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
-  answer_look(2);
-  EXPECT_EQ(end.get(), std::nullopt);
-  EXPECT_EQ(waits_, 0);
-}
-
-TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByAShardThatIsLate) {
-  for (const bool is_late_first : {true, false}) {
-    auto end = reserve({0, 1}, is_late_first ? 0ms : 30s);
-    auto looking = asked(Kind::next, 2);
-    looking.at(1).done(ShardAnswer{});
-    if (is_late_first) looking.at(0).late();
-    on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
-    if (!is_late_first) {
-      EXPECT_FALSE(is_over(end));
-      looking.at(0).late();
-      settle();
-    }
-    ASSERT_TRUE(is_over(end));
-    EXPECT_EQ(end.get(), std::nullopt);
-    EXPECT_EQ(waits_, 0);
-  }
-}
-
-TEST_F(ClusterReserveTest, WhenWaitsEndOneIsNotKeptByShardsThatAreLateToHandOut) {
-  for (const bool is_late_too : {true, false}) {
-    auto end = reserve({0, 1}, 0ms);
-    answer_look(2, {{0, {}}});
-    Asked late = shards_.next(Kind::take);
-    late.late();
-    Asked other = shards_.next(Kind::take);
-    on_engine([this](Engine& engine) { reserve_->end_wait(engine); });
-    EXPECT_FALSE(is_over(end)) << "the other may hand one out";
-    if (is_late_too) {
-      other.late();
-    } else {
-      other.done(ShardAnswer{});
-    }
-    settle();
-    ASSERT_TRUE(is_over(end));
-    EXPECT_EQ(end.get(), std::nullopt);
-    shards_.next_ends(is_late_too ? 2 : 1);
-  }
-}
-
-TEST_F(ClusterReserveTest, OfOneThatNobodyWantsWhatComesIsGivenBack) {
-  auto end = reserve({0, 1});
-  answer_look(2, {{1, {}}});
-  Asked take = shards_.next(Kind::take);
-  on_engine([this](Engine& engine) { reserve_->abandon(engine); });
-  EXPECT_EQ(end.get(), std::nullopt);
-  EXPECT_EQ(shards_.next(Kind::end_take).ask.number, take.ask.number);
-  take.done(job_answer(id_of(1, 5)));
-  EXPECT_EQ(shards_.next(Kind::give_back).shard, 1u);
 }
 
 }  // namespace
