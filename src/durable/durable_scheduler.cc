@@ -41,10 +41,10 @@ Result<ScheduledTask> schedule_on(Engine& engine, durable::Dispatcher& dispatche
                        .was_there = scheduled.was_there};
 }
 
-/// Opens the folder, which it may make; or opens it again when its disk has failed, and may not.
-Result<OpenEngine> open_engine(const DurableOptions& options, Clock& clock, bool may_make) {
+/// Opens the folder; or opens it again when its disk has failed.
+Result<OpenEngine> open_engine(const DurableOptions& options, Clock& clock, DataFolderIs folder) {
   OpenEngine opened;
-  ASSIGN_OR_RETURN(opened.store, RocksDbStore::open({.path = options.path, .make = may_make}));
+  ASSIGN_OR_RETURN(opened.store, RocksDbStore::open({.path = options.path, .folder = folder}));
   ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock,
                                                {.window = options.window,
                                                 .max_loaded = options.max_loaded,
@@ -60,7 +60,7 @@ class DurableScheduler::Impl {
   static Result<std::unique_ptr<Impl>> open(const DurableOptions& options) {
     std::unique_ptr<Impl> impl(new Impl(options));
     Clock& clock = options.clock != nullptr ? *options.clock : impl->own_clock_;
-    ASSIGN_OR_RETURN(OpenEngine opened, open_engine(options, clock, /*may_make=*/true));
+    ASSIGN_OR_RETURN(OpenEngine opened, open_engine(options, clock, DataFolderIs::made_if_missing));
     try {
       if (options.executor == nullptr) {
         impl->own_pool_ = std::make_unique<ThreadPool>(
@@ -68,7 +68,7 @@ class DurableScheduler::Impl {
       }
       Executor& executor = options.executor != nullptr ? *options.executor : *impl->own_pool_;
       const auto reopen = [options, &clock] {
-        return open_engine(options, clock, /*may_make=*/false);
+        return open_engine(options, clock, DataFolderIs::there);
       };
       impl->engine_ =
           std::make_unique<EngineThread>(std::move(opened), clock, EngineEvents{.reopen = reopen});

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
     return PostgresStore::open({.url = options.store, .owner = owner}, clock);
   }
   return RocksDbStore::open({.path = options.data.string(),
-                             .make = folder == DataFolderIs::made_if_missing,
+                             .folder = folder,
                              .cache_bytes = memory.cache_bytes,
                              .write_buffer_bytes = memory.write_buffer_bytes,
                              .settle_tasks = memory.settle_tasks,
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options) {
       std::filesystem::is_empty(options.data, error)) {
     return Error{ErrorCode::not_found, "there is no data in " + options.data.string(), "data"};
   }
-  return RocksDbStore::open({.path = options.data.string(), .make = false});
+  return RocksDbStore::open({.path = options.data.string(), .folder = DataFolderIs::there});
 }
 
 std::vector<std::string> damaged_files(const cli::CheckOptions& options) {

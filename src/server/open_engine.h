@@ -14,6 +14,7 @@
 #include "detent/clock.h"
 #include "engine/change_feed.h"
 #include "engine/engine_thread.h"
+#include "store/data_folder_is.h"
 #include "store/lease_table.h"
 #include "store/store.h"
 
@@ -21,10 +22,6 @@ namespace detent::server {
 
 /// Names this process to a store that other processes can reach.
 std::uint64_t random_owner();
-
-/// Whether a data folder that is not there is made. A server that is up had one: it waits until
-/// that is back.
-enum class DataFolderIs : std::uint8_t { made_if_missing, there };
 
 /// Opens what `options` asks for. `clock` and `changes`, which is told of its tasks, must outlive
 /// the engine. Reads whatever recovery needs. Whoever has the same `owner` may open again at once

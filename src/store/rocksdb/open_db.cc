@@ -195,10 +195,11 @@ Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
 }  // namespace
 
 Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options, StoreSeams seams) {
-  if (!options.make && !std::filesystem::is_directory(options.path)) return gone(options.path);
+  const bool may_make = options.folder == DataFolderIs::made_if_missing;
+  if (!may_make && !std::filesystem::is_directory(options.path)) return gone(options.path);
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::open(options.path));
   ASSIGN_OR_RETURN(const bool exists, folder.holds_database());
-  if (!exists && !options.make) return gone(options.path);
+  if (!exists && !may_make) return gone(options.path);
   if (exists) {
     TRY(check_families(folder, seams.env));
     TRY(mend_logs(folder));

@@ -132,7 +132,7 @@ struct OpenDbTest : testing::Test {
 // Its tasks may be elsewhere: moved away, or on a disk that is unmounted.
 TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
   const TestFolder folder;
-  const RocksDbStoreOptions options{.path = folder / "data", .make = false};
+  const RocksDbStoreOptions options{.path = folder / "data", .folder = DataFolderIs::there};
   const auto expect_gone = [&options] {
     const Result<std::unique_ptr<Store>> store = RocksDbStore::open(options);
     ASSERT_FALSE(store);

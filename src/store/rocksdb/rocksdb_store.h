@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "store/data_folder_is.h"
 #include "store/store.h"
 
 namespace detent {
@@ -20,10 +21,9 @@ namespace detent {
 struct RocksDbStoreOptions {
   /// The data folder.
   std::string path;
-  /// Where there is none, or an empty one: makes it (mode 0700, its parent must exist). Otherwise
-  /// that is `unavailable`, and nothing is made: for who had it open before, and would begin anew
-  /// beside tasks that were moved away or unmounted.
-  bool make = true;
+  /// It is made with mode 0700, and its parent must exist. One that should be there and is not, or
+  /// holds no store, is `unavailable`, and nothing is made in it.
+  DataFolderIs folder = DataFolderIs::made_if_missing;
   /// Memory for blocks read, their indexes and filters.
   std::size_t cache_bytes = std::size_t{128} << 20;
   /// Memory for one buffer of accepted records not yet in a table; there are two, and smaller ones
