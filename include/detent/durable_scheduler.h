@@ -196,9 +196,9 @@ class DurableScheduler {
   using OnScheduled = UniqueFunction<void(DurableResult<ScheduledTask>)>;
 
   /// Opens the folder and recovers all tasks in it; those that are overdue wait for their `on`.
-  /// Errors: unavailable when another process or object has it open; invalid_argument when it
-  /// cannot be a data folder or a newer version wrote it; data_loss when it is damaged. The message
-  /// names the folder. Requires: the options as they say.
+  /// Errors: unavailable when another process or object has it open, or this user may not make,
+  /// read or write it; invalid_argument when it is no folder or a newer version wrote it; data_loss
+  /// when it is damaged. The message names the folder. Requires: the options as they say.
   [[nodiscard]] static DurableResult<DurableScheduler> open(DurableOptions options);
   /// stop().
   ~DurableScheduler();

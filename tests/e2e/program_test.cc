@@ -160,6 +160,13 @@ TEST_F(Program, APathThatIsNoFolderIsSaid) {
   EXPECT_TRUE(says(outcome, data()) && says(outcome, "not a folder")) << outcome.said;
 }
 
+// Not the command line is wrong, but what is there: it may be mounted later, or given to the user.
+TEST_F(Program, AFolderThatCannotBeMadeExitsWith1) {
+  const Outcome outcome = run("serve --http 127.0.0.1:0 --data " + (folder_ / "no/data"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_TRUE(says(outcome, "cannot be created: No such file")) << outcome.said;
+}
+
 TEST_F(Program, ADamagedFolderIsRefusedAndSaid) {
   ASSERT_TRUE(server_.start());
   ASSERT_TRUE(client().schedule({.queue = "q", .due = 1h}));

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,17 @@
 
 namespace detent {
 namespace {
+
+namespace fs = std::filesystem;
+
+std::string largest_table(const std::string& folder) {
+  std::string largest;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".sst") continue;
+    if (largest.empty() || entry.file_size() > fs::file_size(largest)) largest = entry.path();
+  }
+  return largest;
+}
 
 class DamagedBlock : public testing::Test {
  protected:
@@ -114,6 +127,43 @@ TEST_F(DamagedBlock, OfTheOrderOfExpiryIsFoundAndNamesTheKeysThatAreInIt) {
   spoil_table(path_, "key_expiry");
   check();
   EXPECT_GT(count("of queue mail: is not where it should be in the order of expiry"), 1);
+}
+
+// RocksDB says of most of these that the manifest is damaged.
+TEST_F(DamagedBlock, ATableThatCannotBeOpenedIsNamed) {
+  const std::string table = largest_table(path_);
+  const std::string name = fs::path(table).filename();
+  const std::uintmax_t size = fs::file_size(table);
+  const auto refusal_after = [this](const auto& damage) {
+    const TestFolder copy;
+    fs::copy(path_, copy / "data", fs::copy_options::recursive);
+    damage(copy / "data/");
+    const auto store = RocksDbStore::open({.path = copy / "data"});
+    EXPECT_EQ(store.error().code, ErrorCode::data_loss);
+    return store.error().message;
+  };
+  const auto expect_named = [&name](const std::string& message, const std::string& problem) {
+    EXPECT_NE(message.find("is damaged: its table " + name + problem), std::string::npos)
+        << message;
+    EXPECT_EQ(message.find("MANIFEST"), std::string::npos) << message;
+    EXPECT_NE(message.find("a dump into an empty one"), std::string::npos) << message;
+  };
+  expect_named(refusal_after([&](const std::string& folder) { fs::remove(folder + name); }),
+               " is missing");
+  expect_named(refusal_after([&](const std::string& folder) {
+                 std::fstream file(folder + name, std::ios::binary | std::ios::in | std::ios::out);
+                 file.seekp(static_cast<std::streamoff>(size) - 12).write("damaged", 7);
+               }),
+               " cannot be read: ");
+  expect_named(refusal_after([&](const std::string& folder) { fs::resize_file(folder + name, 9); }),
+               " cannot be read: ");
+  // That of the manifest itself is no table's.
+  const std::string of_manifest = refusal_after([](const std::string& folder) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().filename().native().starts_with("MANIFEST")) fs::resize_file(entry, 20);
+    }
+  });
+  EXPECT_NE(of_manifest.find("MANIFEST"), std::string::npos) << of_manifest;
 }
 
 }  // namespace

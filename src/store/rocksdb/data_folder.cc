@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,12 @@ namespace fs = std::filesystem;
 
 Error folder_error(ErrorCode code, const std::string& path, std::string_view problem) {
   return {code, "data folder '" + path + "' " + std::string(problem), ""};
+}
+
+Error damaged_folder(const std::string& path, const std::string& what) {
+  return folder_error(
+      ErrorCode::data_loss, path,
+      "is damaged: " + what + "; restore the folder from a backup, or a dump into an empty one");
 }
 
 std::string reason(int error) { return std::generic_category().message(error); }
@@ -39,24 +46,37 @@ Result<void> sync_parent(const std::string& path) {
 Result<void> make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return sync_parent(path);
   if (errno != EEXIST) {
-    return folder_error(ErrorCode::invalid_argument, path, "cannot be created: " + reason(errno));
+    const int error = errno;
+    const ErrorCode code = error == ENOTDIR ? ErrorCode::invalid_argument : ErrorCode::unavailable;
+    return folder_error(code, path, "cannot be created: " + reason(error));
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    return folder_error(ErrorCode::invalid_argument, path, "cannot be read: " + reason(errno));
+    return folder_error(ErrorCode::unavailable, path, "cannot be read: " + reason(errno));
   }
   if (!S_ISDIR(status.st_mode)) {
     return folder_error(ErrorCode::invalid_argument, path, "is not a folder");
   }
   if (::access(path.c_str(), R_OK | W_OK | X_OK) != 0) {
-    return folder_error(ErrorCode::invalid_argument, path,
+    return folder_error(ErrorCode::unavailable, path,
                         "cannot be read and written by this user: " + reason(errno));
   }
   return ok();
 }
 
-bool ends_with(const std::string& name, std::string_view ending) {
-  return std::string_view(name).ends_with(ending);
+/// Whether RocksDB has made it: a number before `ending`. Others may have files beside them, as the
+/// log of a program, which are not to be taken for its own, or even cut off.
+bool is_numbered(std::string_view name, std::string_view ending) {
+  return name.ends_with(ending) && name.find_first_not_of("0123456789") == name.rfind(ending) &&
+         name.size() > ending.size();
+}
+
+/// What a start that was interrupted may have left, or an operator may have put there before it.
+bool is_of_a_beginning(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames{"detent.lock", "webhook.key", "LOCK",
+                                                   "IDENTITY",    "settle",      "lost+found"};
+  return name.starts_with('.') || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") ||
+         name.ends_with(".dbtmp") || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 Result<std::vector<std::string>> list(const std::string& path) {
@@ -84,7 +104,7 @@ Result<DataFolder> DataFolder::open(std::string path) {
   const std::string lock_path = path + "/detent.lock";
   const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) {
-    return folder_error(ErrorCode::invalid_argument, path, "cannot be locked: " + reason(errno));
+    return folder_error(ErrorCode::unavailable, path, "cannot be locked: " + reason(errno));
   }
   DataFolder folder(std::move(path), lock);
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return folder;
@@ -102,23 +122,27 @@ DataFolder::~DataFolder() {
 DataFolder::DataFolder(DataFolder&& other) noexcept
     : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 
-Result<bool> DataFolder::holds_database() const {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, list(path_));
+Result<bool> DataFolder::holds_database(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, list(path));
   if (std::binary_search(names.begin(), names.end(), "CURRENT")) return true;
   for (const std::string& name : names) {
     // A first start that was interrupted leaves a manifest, but neither tables nor logs.
-    if (ends_with(name, ".sst") || ends_with(name, ".log")) {
-      return folder_error(ErrorCode::data_loss, path_,
-                          "is damaged: it holds tasks, but its file CURRENT is missing; restore it "
-                          "from a backup");
+    if (is_numbered(name, ".sst") || is_numbered(name, ".log")) {
+      return damaged_folder(path, "it holds tasks, but its file CURRENT is missing");
     }
   }
   return false;
 }
 
+Result<std::vector<std::string>> DataFolder::files_of_others(const std::string& path) {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, list(path));
+  std::erase_if(names, is_of_a_beginning);
+  return names;
+}
+
 Result<std::vector<std::string>> DataFolder::log_files() const {
   ASSIGN_OR_RETURN(std::vector<std::string> names, list(path_));
-  std::erase_if(names, [](const std::string& name) { return !ends_with(name, ".log"); });
+  std::erase_if(names, [](const std::string& name) { return !is_numbered(name, ".log"); });
   // Their names are numbers of at least six digits.
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
@@ -131,11 +155,16 @@ Result<std::optional<std::string>> DataFolder::manifest_file() const {
   if (!file) return std::optional<std::string>();
   std::string name;
   std::getline(file, name);
-  if (name.starts_with("MANIFEST-") && name.find('/') == std::string::npos) {
-    return std::optional<std::string>(std::move(name));
+  if (!name.starts_with("MANIFEST-") || name.find('/') != std::string::npos) {
+    return damaged("its file CURRENT names no manifest");
   }
-  return folder_error(ErrorCode::data_loss, path_,
-                      "is damaged: its file CURRENT names no manifest; restore it from a backup");
+  std::error_code error;
+  if (!fs::exists(path_ + "/" + name, error) && !error) {
+    return damaged("its file " + name + " is missing");
+  }
+  return std::optional<std::string>(std::move(name));
 }
+
+Error DataFolder::damaged(const std::string& what) const { return damaged_folder(path_, what); }
 
 }  // namespace detent

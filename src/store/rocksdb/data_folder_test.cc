@@ -50,7 +50,7 @@ TEST(DataFolder, IsLockedUntilItIsDestroyed) {
 TEST(DataFolder, MissingParentIsRefused) {
   TestFolder parent;
   const Error error = refusal(parent / "no/data");
-  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_EQ(error.code, ErrorCode::unavailable);
   EXPECT_TRUE(says(error, "cannot be created: No such file")) << error.message;
 }
 
@@ -77,7 +77,7 @@ TEST(DataFolderDeathTest, FolderOfAnotherUserIsRefused) {
     }
     const Error error = refusal(parent / "data");
     std::fprintf(stderr, "%s\n", error.message.c_str());
-    ::_exit(error.code == ErrorCode::invalid_argument ? 0 : 1);
+    ::_exit(error.code == ErrorCode::unavailable ? 0 : 1);
   };
   EXPECT_EXIT(open_without_rights(), testing::ExitedWithCode(0),
               "cannot be read and written by this user: Permission denied");
@@ -102,6 +102,29 @@ TEST(DataFolder, PartsOfADatabaseAreDamage) {
     EXPECT_EQ(holds.error().code, ErrorCode::data_loss);
     EXPECT_TRUE(says(holds.error(), "CURRENT is missing")) << holds.error().message;
   }
+}
+
+// Some have a program's output beside its data.
+TEST(DataFolder, FilesOfOthersWithItsEndingsAreNoPartsOfIt) {
+  TestFolder parent;
+  for (const char* name : {"app.log", ".log", "1a.log", "2.sst.log", "app.sst"}) {
+    touch(parent / name);
+  }
+  const Result<DataFolder> folder = DataFolder::open(parent.path());
+  ASSERT_TRUE(folder);
+  EXPECT_FALSE(folder->holds_database().value());
+  EXPECT_TRUE(folder->log_files().value().empty());
+}
+
+TEST(DataFolder, AManifestThatIsNotThereIsDamage) {
+  TestFolder parent;
+  std::ofstream(parent / "CURRENT") << "MANIFEST-000007\n";
+  const Result<DataFolder> folder = DataFolder::open(parent.path());
+  const Error error = folder->manifest_file().error();
+  EXPECT_EQ(error.code, ErrorCode::data_loss);
+  EXPECT_TRUE(says(error, "its file MANIFEST-000007 is missing")) << error.message;
+  touch(parent / "MANIFEST-000007");
+  EXPECT_EQ(folder->manifest_file().value(), "MANIFEST-000007");
 }
 
 TEST(DataFolder, LogsComeOldestFirst) {

@@ -18,6 +18,7 @@
 #include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
+#include "store/rocksdb/table_check.h"
 #include "store/rocksdb/wal_check.h"
 
 namespace detent {
@@ -157,14 +158,31 @@ std::vector<rocksdb::ColumnFamilyDescriptor> families(
   return all;
 }
 
-Error damaged_folder(const DataFolder& folder, const std::string& what) {
-  return {ErrorCode::data_loss,
-          folder.name() + " is damaged: " + what + "; restore it from a backup", ""};
+Error error_of(const DataFolder& folder, const rocksdb::Status& status) {
+  if (status.IsCorruption()) return folder.damaged(status.ToString());
+  return to_error("open " + folder.name(), status);
 }
 
-Error error_of(const DataFolder& folder, const rocksdb::Status& status) {
-  if (status.IsCorruption()) return damaged_folder(folder, status.ToString());
-  return to_error("open " + folder.name(), status);
+/// The table that RocksDB did not find, which it then calls by a name that it had long ago.
+std::string missing_table(const std::string& cause) {
+  const std::size_t end = cause.find(".ldb: No such file");
+  if (end == std::string::npos) return "";
+  const std::size_t begin = cause.rfind('/', end) + 1;
+  return cause.substr(begin, end - begin) + ".sst";
+}
+
+/// Why a database did not open whose manifest was read before. Where RocksDB says all the same that
+/// this is damaged, it means a table that the manifest names.
+Error not_opened(const DataFolder& folder, const rocksdb::Status& status) {
+  const std::string cause = status.ToString();
+  if (!status.IsCorruption() || cause.find("MANIFEST-") == std::string::npos) {
+    return error_of(folder, status);
+  }
+  if (const std::string table = missing_table(cause); !table.empty()) {
+    return folder.damaged("its table " + table + " is missing");
+  }
+  const std::string unreadable = unreadable_table(folder.path());
+  return unreadable.empty() ? error_of(folder, status) : folder.damaged(unreadable);
 }
 
 Error gone(const std::string& path) {
@@ -196,11 +214,15 @@ Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
 
 Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options, StoreSeams seams) {
   const bool may_make = options.folder == DataFolderIs::made_if_missing;
-  if (!may_make && !std::filesystem::is_directory(options.path)) return gone(options.path);
+  if (!may_make) {
+    // Before it is locked, which leaves a file in it.
+    ASSIGN_OR_RETURN(const bool is_there, RocksDbStore::is_in(options.path));
+    if (!is_there) return gone(options.path);
+  }
   ASSIGN_OR_RETURN(DataFolder folder, DataFolder::open(options.path));
   ASSIGN_OR_RETURN(const bool exists, folder.holds_database());
-  if (!exists && !may_make) return gone(options.path);
   if (exists) {
+    TRY(folder.manifest_file());
     TRY(check_families(folder, seams.env));
     TRY(mend_logs(folder));
   }
@@ -213,7 +235,7 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
       std::min(kMostLog, kMostLogInBuffers * std::uint64_t{options.write_buffer_bytes});
   const rocksdb::Status status = rocksdb::DB::Open(
       database, open->folder_.path(), families(options, open->hints_), &open->families_, &db);
-  if (!status.ok()) return open->open_error(status);
+  if (!status.ok()) return not_opened(open->folder_, status);
   open->db_.reset(db);
   TRY(open->check_format());
   TRY(open->clean_settle_folder());
@@ -336,7 +358,7 @@ Result<std::uint64_t> OpenDb::read_number(std::string_view key) {
   return parse_number_bytes(*bytes);
 }
 
-Error OpenDb::damaged(const std::string& what) const { return damaged_folder(folder_, what); }
+Error OpenDb::damaged(const std::string& what) const { return folder_.damaged(what); }
 
 Error OpenDb::open_error(const rocksdb::Status& status) const { return error_of(folder_, status); }
 

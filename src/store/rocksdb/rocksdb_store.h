@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "store/data_folder_is.h"
 #include "store/store.h"
@@ -41,10 +42,15 @@ struct RocksDbStoreOptions {
 /// Makes the store; all else of it is behind the interface.
 class RocksDbStore {
  public:
-  /// Errors: unavailable when another process has the folder open; invalid_argument when it cannot
-  /// be a data folder, or a newer version wrote it; data_loss when it is damaged. The message names
-  /// the folder and is meant for the operator.
+  /// Errors: unavailable when another process has the folder open, or this user may not use it;
+  /// invalid_argument when it is no folder, or a newer version wrote it; data_loss when it is
+  /// damaged. The message names the folder and is meant for the operator.
   static Result<std::unique_ptr<Store>> open(const RocksDbStoreOptions& options);
+  /// Whether there is a store in a folder. Errors: data_loss when there are parts of one only.
+  static Result<bool> is_in(const std::string& folder);
+  /// What else is in a folder without a store, in which one would be made; nothing that may be
+  /// there before: hidden files, those of a start that was interrupted, webhook.key, lost+found.
+  static std::vector<std::string> files_of_others(const std::string& folder);
 };
 
 }  // namespace detent

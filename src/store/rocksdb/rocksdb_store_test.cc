@@ -81,7 +81,8 @@ void expect_damaged(const std::string& path) {
   EXPECT_EQ(error.code, ErrorCode::data_loss);
   EXPECT_NE(error.message.find("data folder '" + path + "' is damaged"), std::string::npos)
       << error.message;
-  EXPECT_NE(error.message.find("restore it from a backup"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("restore the folder from a backup"), std::string::npos)
+      << error.message;
 }
 
 TaskPage whole_due_order(Store& store) {

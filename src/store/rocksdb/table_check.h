@@ -13,4 +13,8 @@ namespace detent {
 /// Requires: nobody writes to the folder. Reads all of its tables, O(bytes); changes nothing.
 std::vector<std::string> damaged_tables(const std::string& folder);
 
+/// Returns: which table of the folder cannot even be opened, and why; "" when all can. The first,
+/// if there are several. Changes nothing.
+std::string unreadable_table(const std::string& folder);
+
 }  // namespace detent

@@ -143,11 +143,8 @@ Result<void> cut_file(const std::string& path, std::size_t size) {
 }
 
 Error damaged_log(const DataFolder& folder, const std::string& name) {
-  return {ErrorCode::data_loss,
-          folder.name() + " is damaged: its log " + name +
-              " has a record in the middle that does not match its checksum; restore it from a "
-              "backup",
-          ""};
+  return folder.damaged("its log " + name +
+                        " has a record in the middle that does not match its checksum");
 }
 
 /// Cuts off the tail of `name` that was torn, so that what is written from now on does not make it
