@@ -195,11 +195,25 @@ std::string missing_command(const CommandEntry& known) {
   return text;
 }
 
+/// The option that was given more often than it may be; "" when the error is another one.
+std::string repeated_option(const CLI::App& chosen, const CLI::ParseError& error) {
+  if (error.get_name() != "ArgumentMismatch") return "";
+  for (const CLI::App* app = &chosen; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_expected_max() == 1 && option->count() > 1) return option->get_name();
+    }
+  }
+  return "";
+}
+
 /// What stands behind the command that was chosen and is none of its parts, or that nothing stands
-/// there; "" when the error is another one.
+/// there, or what is given twice; "" when the error is another one.
 std::string hint_about(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+  if (const std::string repeated = repeated_option(*chosen, error); !repeated.empty()) {
+    return repeated + " is given more than once; it may be given once";
+  }
   const CommandEntry known = read_commands(*chosen);
   const std::vector<std::string> unknown = app.remaining(true);
   if (unknown.empty()) {
@@ -239,7 +253,7 @@ Invocation serve_call(CLI::App& serve, Parsed& parsed) {
     return NothingToRun{ExitCode::usage, "detent serve: " + settings.error().message + "\n"};
   }
   if (parsed.print_config) return NothingToRun{ExitCode::done, to_toml(*settings)};
-  return ServeCall{std::move(parsed.serve), *std::move(settings)};
+  return ServeCall{std::move(parsed.serve), *std::move(settings), unknown_variables(serve)};
 }
 
 }  // namespace

@@ -79,6 +79,19 @@ TEST(Arguments, NumbersAreToldWithTheirRange) {
   EXPECT_EQ(command_of<ListCommand>({"list", "--limit", "5000"}).limit, 5'000U);
 }
 
+TEST(Arguments, AnOptionThatIsGivenTwiceIsNamed) {
+  const std::string rest =
+      " is given more than once; it may be given once\nRun with --help for more information.\n";
+  EXPECT_EQ(complaint_about({"serve", "--data", "a", "--data", "b"}), "detent: --data" + rest);
+  EXPECT_EQ(complaint_about({"serve", "--sync", "always", "--http", "[::1]:1", "--sync=always"}),
+            "detent: --sync" + rest);
+  EXPECT_EQ(complaint_about({"--server", "http://a", "--server", "http://b", "stats"}),
+            "detent: --server" + rest);
+  EXPECT_EQ(complaint_about({"put", "q", "--delay", "1s", "--delay", "2s"}),
+            "detent: --delay" + rest);
+  EXPECT_NE(complaint_about({"put", "q", "--delay"}).find("--delay"), std::string::npos);
+}
+
 TEST(Arguments, WhatIsNoCommandIsWrongUsage) {
   complaint_about({});
   EXPECT_NE(complaint_about({"frobnicate"}), "");

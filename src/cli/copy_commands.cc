@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -85,7 +86,8 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
   }
   if (is_partial) return !is_sound;
   if (!report.has_end) {
-    complain("the dump has no end line: it was cut off");
+    complain(report.is_dump ? "the dump has no end line: it was cut off"
+                            : "this is no dump: no line of it is one of a dump");
   } else if (!report.is_count_right) {
     complain("the dump is not whole: its end line counts another number of tasks or schedules");
   }
@@ -159,6 +161,11 @@ ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& 
   const Result<bool> is_whole = has_dump_end(in);
   if (!is_whole) return fail_with(streams, is_whole.error());
   if (*is_whole) return restore_from(in, command, restore, progress, streams);
+  std::array<char, 64> beginning{};
+  in.read(beginning.data(), beginning.size());
+  const Result<void> may_be_cut_off =
+      expect_dump({beginning.data(), std::size_t(in.gcount())}, command.file);
+  if (!may_be_cut_off) return fail_with(streams, may_be_cut_off.error());
   return fail_with(streams,
                    {ErrorCode::data_loss,
                     command.file + " has no end line: it was cut off. Nothing is restored; "

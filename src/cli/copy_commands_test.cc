@@ -141,6 +141,26 @@ TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
   EXPECT_TRUE(says("not whole")) << err_.str();
 }
 
+TEST_F(CopyCommandsTest, WhatIsNoDumpIsSaidToBeNoneNotCutOff) {
+  const auto expect_said = [this](const std::string& bytes, const std::string& words) {
+    write("d", bytes);
+    for (const bool is_stream : {false, true}) {
+      in_.clear();
+      in_.str(bytes);
+      EXPECT_EQ(run(RestoreCommand{is_stream ? "-" : file("d")}), ExitCode::failed);
+      EXPECT_TRUE(says(words)) << err_.str();
+      EXPECT_FALSE(says("cut off")) << err_.str();
+    }
+  };
+  expect_said("no JSON\nat all\n", " is no dump: ");
+  expect_said(std::string("\x80\0\xFF\n\xFE", 5), " is no dump: ");
+  const std::string rest("\0\n\0", 3);
+  expect_said("\x1F\x8B" + rest, " is packed; unpack it: gzip -dc FILE | detent restore -");
+  expect_said("\x28\xB5\x2F\xFD" + rest, "zstd -dc FILE | detent restore -");
+  expect_said("\xFD\x37zXZ" + rest, "xz -dc FILE | detent restore -");
+  expect_said("BZh9" + rest, "bzip2 -dc FILE | detent restore -");
+}
+
 TEST_F(CopyCommandsTest, AWrongLineFailsTheCommandButNotTheOthers) {
   server_.add(256);
   ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);

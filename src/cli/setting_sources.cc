@@ -1,9 +1,11 @@
 #include "cli/setting_sources.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,7 @@ namespace detent::cli {
 
 namespace {
 
+constexpr std::string_view kPrefix = "DETENT_";
 constexpr const char* kConfig = "--config";
 constexpr const char* kPrintConfig = "--print-config";
 
@@ -115,10 +118,16 @@ Result<Setting> fill(CLI::Option& option, const std::vector<FileSetting>& in_fil
   return setting;
 }
 
+/// What a container gets of each service beside it, behind the service's name: the address as in
+/// DETENT_SERVICE_HOST, DETENT_PORT_7070_TCP_ADDR.
+bool is_of_kubernetes(std::string_view name) {
+  return name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_");
+}
+
 }  // namespace
 
 std::string variable_of(const std::string& flag) {
-  std::string variable = "DETENT_";
+  std::string variable(kPrefix);
   for (const char letter : flag.substr(flag.find_first_not_of('-'))) {
     variable += letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
   }
@@ -157,6 +166,28 @@ Result<std::vector<Setting>> fill_settings(CLI::App& serve, const std::string& f
     settings.push_back(std::move(setting));
   }
   return settings;
+}
+
+std::vector<UnknownVariable> unknown_variables(CLI::App& serve) {
+  std::vector<std::string> known{"URL", "TOKEN", "CA", "CONFIG"};
+  for (const CLI::Option* option : settable(serve)) {
+    known.push_back(variable_of(option->get_name()).substr(kPrefix.size()));
+  }
+  std::vector<UnknownVariable> unknown;
+  for (const char* const* entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (!variable.starts_with(kPrefix)) continue;
+    const std::string name(variable.substr(kPrefix.size(), variable.find('=') - kPrefix.size()));
+    if (is_of_kubernetes(name) || std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    const std::optional<std::string> meant = nearest(name, known);
+    unknown.push_back({.name = std::string(kPrefix) + name,
+                       .nearest = meant ? std::string(kPrefix) + *meant : ""});
+  }
+  std::sort(unknown.begin(), unknown.end(),
+            [](const auto& one, const auto& other) { return one.name < other.name; });
+  return unknown;
 }
 
 }  // namespace detent::cli

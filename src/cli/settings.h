@@ -22,10 +22,19 @@ struct Setting {
   SettingKind kind = SettingKind::text;
 };
 
+/// A variable of the environment that looks like one of a setting, and is of none.
+struct UnknownVariable {
+  std::string name;     // "DETENT_MEMROY"
+  std::string nearest;  // "DETENT_MEMORY", or "" when none is like it
+
+  friend bool operator==(const UnknownVariable&, const UnknownVariable&) = default;
+};
+
 /// What `detent serve` was asked for: all values read and checked, and the same as text.
 struct ServeCall {
   ServeOptions options;
   std::vector<Setting> settings;  // in the order of --help
+  std::vector<UnknownVariable> unknown_variables = {};
 };
 
 /// Reads command line, environment and file once more, as at the start.

@@ -296,6 +296,31 @@ TEST_F(Settings, AWrongVariableIsToldByItsName) {
   EXPECT_TRUE(call_of({"--memory", "1G"}).options.memory_bytes == std::size_t{1} << 30);
 }
 
+TEST_F(Settings, AVariableOfNoSettingIsTold) {
+  for (const char* name : {"DETENT_MEMROY", "DETENT_QQQQQQQQQQ", "DETENT_URL", "DETENT_TOKEN",
+                           "DETENT_CA", "DETENT_MEMORIES", "DETENT_PORT", "DETENT_SERVICE_HOST",
+                           "DETENT_PORT_7070_TCP_ADDR", "ADETENT_MEMROY"}) {
+    variables_.set(name, "1G");
+  }
+  variables_.set("DETENT_CONFIG", file(""));
+  variables_.set("DETENT_MEMORY", "1G");
+  const std::vector<UnknownVariable> expected{{"DETENT_MEMORIES", "DETENT_MEMORY"},
+                                              {"DETENT_MEMROY", "DETENT_MEMORY"},
+                                              {"DETENT_QQQQQQQQQQ", ""}};
+  const std::vector<UnknownVariable> all = call_of({}).unknown_variables;
+  // Whoever runs the tests may have some of their own.
+  for (const UnknownVariable& one : expected) {
+    EXPECT_EQ(std::count(all.begin(), all.end(), one), 1) << one.name;
+  }
+  for (const char* name :
+       {"DETENT_URL", "DETENT_TOKEN", "DETENT_CA", "DETENT_CONFIG", "DETENT_MEMORY", "DETENT_PORT",
+        "DETENT_SERVICE_HOST", "DETENT_PORT_7070_TCP_ADDR"}) {
+    EXPECT_TRUE(std::none_of(all.begin(), all.end(), [name](const UnknownVariable& one) {
+      return one.name == name;
+    })) << name;
+  }
+}
+
 TEST_F(Settings, OtherCommandsReadNoFile) {
   variables_.set("DETENT_CONFIG", "/nowhere/detent.toml");
   const std::vector<const char*> words{"detent", "stats"};

@@ -31,17 +31,22 @@ std::string_view without_hyphens(std::string_view word) {
 
 }  // namespace
 
-std::string suggestion(std::string_view word, std::span<const std::string> known) {
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known) {
   const std::string_view typed = without_hyphens(word);
-  const std::string* nearest = nullptr;
+  std::optional<std::string> found;
   std::size_t fewest = typed.size() / 2 + 1;
   for (const std::string& each : known) {
     const std::size_t edits = edits_between(typed, without_hyphens(each));
     if (edits >= fewest) continue;
     fewest = edits;
-    nearest = &each;
+    found = each;
   }
-  return nearest == nullptr ? "" : "; did you mean '" + *nearest + "'?";
+  return found;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string> known) {
+  const std::optional<std::string> meant = nearest(word, known);
+  return meant ? "; did you mean '" + *meant + "'?" : "";
 }
 
 }  // namespace detent::cli

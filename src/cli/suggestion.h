@@ -3,14 +3,19 @@
 // the command line, and for names in a file of settings.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace detent::cli {
 
-/// "; did you mean 'get'?", or nothing when more than half of `word` would have to change. The
-/// first of several that are as near. Cost: the product of the lengths, for each that is known.
+/// The known word that is most like `word`; nothing when more than half of this would have to
+/// change. The first of several that are as near. Cost: the product of the lengths, for each that
+/// is known.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
+
+/// The same as a hint: "; did you mean 'get'?", or "".
 std::string suggestion(std::string_view word, std::span<const std::string> known);
 
 }  // namespace detent::cli

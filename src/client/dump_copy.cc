@@ -26,6 +26,21 @@ Error stream_error(const char* verb) {
           std::string(verb) + " the dump: " + std::generic_category().message(errno), ""};
 }
 
+/// What unpacks a file that begins so; "" when it is not packed, as far as is known.
+std::string_view unpacking_command(std::string_view beginning) {
+  if (beginning.starts_with("\x1F\x8B")) return "gzip -dc";
+  if (beginning.starts_with("\x28\xB5\x2F\xFD")) return "zstd -dc";
+  if (beginning.starts_with("\xFD\x37zXZ")) return "xz -dc";
+  return beginning.starts_with("BZh") ? "bzip2 -dc" : "";
+}
+
+Result<void> expect_unpacked(std::string_view beginning, const std::string& file) {
+  const std::string command(unpacking_command(beginning));
+  if (command.empty()) return ok();
+  return Error{ErrorCode::data_loss,
+               file + " is packed; unpack it: " + command + " FILE | detent restore -", ""};
+}
+
 }  // namespace
 
 Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
@@ -62,11 +77,20 @@ Result<bool> has_dump_end(std::istream& in) {
   return kind && *kind == json::DumpLineKind::end;
 }
 
+Result<void> expect_dump(std::string_view beginning, const std::string& file) {
+  TRY(expect_unpacked(beginning, file));
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || beginning[first] == '{') return ok();
+  return Error{ErrorCode::data_loss, file + " is no dump: a line of one is a JSON object", ""};
+}
+
 Result<void> DumpRestore::run(std::istream& in) {
   std::vector<char> line(json::kMaxDumpLineBytes);
   for (std::uint64_t number = 1; in.peek() != std::istream::traits_type::eof(); ++number) {
     in.getline(line.data(), static_cast<std::streamsize>(line.size()));
     if (in.bad()) break;
+    // Told once, not line by line.
+    if (number == 1) TRY(expect_unpacked({line.data(), std::size_t(in.gcount())}, "the input"));
     if (in.fail()) {
       const std::string what = "line " + std::to_string(number) + " is longer than any of a dump";
       return Error{ErrorCode::too_large, what, ""};
@@ -87,6 +111,7 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
     refuse(number, kind.error());
     return ok();
   }
+  report_.is_dump = true;
   if (report_.has_end) {
     refuse(number, {ErrorCode::invalid_argument, "it comes after the end of the dump", ""});
     return ok();

@@ -39,6 +39,10 @@ Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
 /// Errors: unavailable when `in` cannot be read, or not from any place.
 Result<bool> has_dump_end(std::istream& in);
 
+/// Why `file`, which begins so, is no dump that was cut off: it is none, or packed; ok when it may
+/// be one.
+Result<void> expect_dump(std::string_view beginning, const std::string& file);
+
 /// One restore. Thread-compatible.
 class DumpRestore {
  public:
@@ -57,6 +61,7 @@ class DumpRestore {
     std::uint64_t refused = 0;       // lines
     std::uint64_t damaged = 0;       // tasks that could not be read when the dump was made
     std::uint64_t through_line = 0;  // the last one that was sent and answered
+    bool is_dump = false;            // some line is one of a dump
     bool has_end = false;
     bool is_count_right = false;  // the end counts as many as there were
   };
