@@ -12,12 +12,14 @@ namespace detent {
 
 namespace {
 
+/// The forms that it shows have nothing that would be masked as a secret where errors are told.
 Error wrong(std::string message) {
   return {ErrorCode::invalid_argument,
           message +
-              "; write redis://[:PASSWORD@]HOST:PORT[/DATABASE][?name=NAME], "
+              "; write redis://HOST:PORT[/DATABASE][?name=NAME], "
               "redis+unix:///path/of/socket[?name=NAME] or "
-              "http[s]://[TOKEN@]HOST:PORT[?queue=NAME][&ca=FILE]",
+              "http[s]://HOST:PORT[?queue=NAME][&ca=FILE], with [USER]:PASSWORD@ before the HOST "
+              "of a Redis, TOKEN@ before that of a server, where one is asked for",
           "external"};
 }
 

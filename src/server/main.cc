@@ -76,7 +76,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                    }));
   ASSIGN_OR_RETURN(const std::string identity, opened.store->identity());
   EngineThread engine_thread(std::move(opened), clock,
-                             log_engine_events([&] { return open(DataFolderIs::there); }));
+                             log_engine_events([&] { return open(DataFolderIs::there); }, clock));
   const Watchdog watchdog(with.manager, engine_thread, clock);
   ASSIGN_OR_RETURN(const std::unique_ptr<OffloadThread> offload,
                    start_offload({.url = options.external,
@@ -132,6 +132,15 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   return ok();
 }
 
+/// Whether one was meant for a setting nobody can tell, so it does not keep the server from
+/// starting.
+void warn_of_unknown_variables(const cli::ServeCall& call) {
+  for (const cli::UnknownVariable& variable : call.unknown_variables) {
+    log_warning("an environment variable is of no setting; it has no effect",
+                {{"variable", variable.name}, {"nearest", variable.nearest}});
+  }
+}
+
 Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
                                       const cli::ReadAgain& read_again) {
   const cli::ServeOptions& options = call.options;
@@ -140,6 +149,7 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   Reloads reloads(call, read_again);
   TRY(check_exposure(options));
   warn_of_exposure(options);
+  warn_of_unknown_variables(call);
   ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
   ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads));
   SystemClock clock;

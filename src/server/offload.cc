@@ -68,8 +68,9 @@ Result<std::unique_ptr<OffloadThread>> start_offload(const OffloadOptions& optio
                                                      EngineThread& engine, Clock& clock) {
   if (options.url.empty()) return std::unique_ptr<OffloadThread>();
   ASSIGN_OR_RETURN(const FarTasksOptions far, far_tasks_options(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<ExternalScheduler> scheduler, make_external(options, far.near));
-  return std::make_unique<OffloadThread>(engine, std::move(scheduler), clock, far, log_events());
+  Result<std::unique_ptr<ExternalScheduler>> scheduler = make_external(options, far.near);
+  if (!scheduler) return with_context("--external", std::move(scheduler).error());
+  return std::make_unique<OffloadThread>(engine, *std::move(scheduler), clock, far, log_events());
 }
 
 }  // namespace detent::server

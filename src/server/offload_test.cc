@@ -6,6 +6,7 @@
 #include <string>
 #include <variant>
 
+#include "base/log/redact.h"
 #include "base/test_folder.h"
 #include "external/external_url.h"
 #include "net/http_server.h"
@@ -47,6 +48,12 @@ TEST(Offload, WithoutAUrlThereIsNoneAndAWrongOneIsSaid) {
                           "redis://nowhere", "http://", "http://h:1?queue=-"}) {
     EXPECT_EQ(start_offload({.url = url}, engine, clock).error().code, ErrorCode::invalid_argument)
         << url;
+  }
+  for (const char* url : {"foo://x", "redis://a@h:1", "http://h:1?colour=red"}) {
+    const Error wrong = start_offload({.url = url}, engine, clock).error();
+    EXPECT_TRUE(wrong.message.starts_with("--external: ")) << wrong.message;
+    EXPECT_NE(wrong.message.find("write redis://HOST:PORT"), std::string::npos) << wrong.message;
+    EXPECT_EQ(redact(wrong.message), wrong.message) << "its examples are no secrets";
   }
 }
 

@@ -1,9 +1,7 @@
 #include "server/open_engine.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/log/log.h"
@@ -24,12 +22,28 @@ namespace {
 constexpr std::chrono::seconds kStartPatience{15};
 constexpr std::chrono::milliseconds kStartPause{500};
 
+/// A wrong --data begins an empty store, and looks as if all tasks were gone. It is not refused:
+/// the file of tokens or a certificate may be kept beside the data.
+void warn_of_files_of_others(const std::string& folder) {
+  const std::vector<std::string> names = RocksDbStore::files_of_others(folder);
+  if (names.empty()) return;
+  constexpr std::size_t kMostShown = 5;
+  std::string shown;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostShown); ++i) {
+    shown += (i == 0 ? "" : ", ") + names[i];
+  }
+  if (names.size() > kMostShown) shown += ", …";
+  log_warning("a new store begins in a folder that has other files; is it the right one?",
+              {{"folder", folder}, {"files", shown}});
+}
+
 Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                                           const MemoryPlan& memory, Clock& clock,
                                           std::uint64_t owner, DataFolderIs folder) {
   if (!options.store.empty()) {
     return PostgresStore::open({.url = options.store, .owner = owner}, clock);
   }
+  if (folder == DataFolderIs::made_if_missing) warn_of_files_of_others(options.data.string());
   return RocksDbStore::open({.path = options.data.string(),
                              .folder = folder,
                              .cache_bytes = memory.cache_bytes,
@@ -132,9 +146,8 @@ Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options) {
   if (!options.store.empty()) {
     return PostgresStore::open_to_read({.url = options.store});
   }
-  std::error_code error;
-  if (!std::filesystem::is_directory(options.data, error) ||
-      std::filesystem::is_empty(options.data, error)) {
+  ASSIGN_OR_RETURN(const bool is_there, RocksDbStore::is_in(options.data.string()));
+  if (!is_there) {
     return Error{ErrorCode::not_found, "there is no data in " + options.data.string(), "data"};
   }
   return RocksDbStore::open({.path = options.data.string(), .folder = DataFolderIs::there});
@@ -149,14 +162,15 @@ std::string data_place(const cli::ServeOptions& options) {
   return options.store.empty() ? options.data.string() : shown_postgres_url(options.store);
 }
 
-EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen) {
+EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen, Clock& clock) {
   return {.on_stopped =
               [](const Error& error) {
                 log_error("the store failed; nothing is accepted until it is open again",
                           {{"cause", error.message}});
               },
           .on_reopen_failed =
-              [](const Error& error) {
+              [&clock, pace = LogPace()](const Error& error) mutable {
+                if (!pace.is_worth_a_line(error.message, clock.now())) return;
                 log_warning("the store cannot be opened again yet", {{"cause", error.message}});
               },
           .on_reopened = [] { log_info("the store is open again"); },

@@ -52,8 +52,8 @@ struct LeasedShard {
 Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& clock,
                                      const LeasedShard& shard, ChangeFeed& changes);
 
-/// The store that a server has made. Errors: `not_found` where the folder has nothing in it, for it
-/// would be made a data folder; `unavailable` while a server has it open.
+/// The store that a server has made. Errors: `not_found` where there is none in the folder, to
+/// which nothing is done then; `unavailable` while a server has it open.
 Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options);
 
 /// A line for each file of that store in which something is damaged, be it read or not. Reads all.
@@ -62,7 +62,8 @@ std::vector<std::string> damaged_files(const cli::CheckOptions& options);
 /// Where the data is, for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);
 
-/// Logs that the store failed and came back; `reopen` opens it again.
-EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen);
+/// Logs that the store failed and came back; `reopen` opens it again. Why it cannot be opened yet
+/// is logged at LogPace. `clock` must outlive them.
+EngineEvents log_engine_events(UniqueFunction<Result<OpenEngine>()> reopen, Clock& clock);
 
 }  // namespace detent::server

@@ -16,6 +16,7 @@ void Reloads::add(std::string what, Reload reload) {
 
 void Reloads::run() {
   const Result<cli::ServeCall> now = read_again_();
+  bool has_failed = !now;
   if (now) {
     compare(*now);
   } else {
@@ -26,11 +27,16 @@ void Reloads::run() {
     if (const Result<void> reloaded = part.reload(); reloaded) {
       log_info("read again", {{"what", part.what}});
     } else {
+      has_failed = true;
       log_error("cannot be read again; what was in force stays so",
                 {{"what", part.what}, {"cause", reloaded.error().message}});
     }
   }
-  log_info("reloaded");
+  if (has_failed) {
+    log_warning("not reloaded as a whole: see the errors before this");
+  } else {
+    log_info("reloaded");
+  }
 }
 
 /// Values are not logged: an address may contain a password.

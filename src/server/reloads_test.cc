@@ -82,7 +82,7 @@ TEST(Reloads, SettingsThatCannotBeReadLeaveTheOldInForceAndFilesAreReadAllTheSam
             "error the settings cannot be read again; those of before stay in force "
             "cause=\"detent.toml:1: no\"\n"
             "info read again what=\"the tokens\"\n"
-            "info reloaded\n");
+            "warning not reloaded as a whole: see the errors before this\n");
 }
 
 TEST(Reloads, APartThatFailsHoldsUpNoOther) {
@@ -104,7 +104,7 @@ TEST(Reloads, APartThatFailsHoldsUpNoOther) {
             "error cannot be read again; what was in force stays so what=keys cause=\"no key in "
             "line 2\"\n"
             "info read again what=certificate\n"
-            "info reloaded\n");
+            "warning not reloaded as a whole: see the errors before this\n");
 }
 
 }  // namespace

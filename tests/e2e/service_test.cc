@@ -84,6 +84,17 @@ TEST_F(Service, ReadsItsFileAgainAndAWrongOneLeavesTheOldInForce) {
   EXPECT_EQ(server_.stop(), 0);
 }
 
+TEST_F(Service, TellsOfAVariableThatIsOfNoSetting) {
+  write_settings("");
+  server_.options().wrapper.emplace_back("DETENT_MEMROY=1G");
+  ASSERT_TRUE(server_.start());
+  EXPECT_TRUE(
+      has_logged("warning an environment variable is of no setting; it has no effect "
+                 "variable=DETENT_MEMROY nearest=DETENT_MEMORY"))
+      << server_.log();
+  EXPECT_EQ(server_.stop(), 0);
+}
+
 TEST_F(Service, FeedsTheWatchdog) {
   write_settings("");
   server_.options().wrapper.emplace_back("WATCHDOG_USEC=20000");
