@@ -182,8 +182,9 @@ std::vector<UnknownVariable> unknown_variables(CLI::App& serve) {
       continue;
     }
     const std::optional<std::string> meant = nearest(name, known);
-    unknown.push_back({.name = std::string(kPrefix) + name,
-                       .nearest = meant ? std::string(kPrefix) + *meant : ""});
+    if (!meant) continue;
+    unknown.push_back(
+        {.name = std::string(kPrefix) + name, .nearest = std::string(kPrefix) + *meant});
   }
   std::sort(unknown.begin(), unknown.end(),
             [](const auto& one, const auto& other) { return one.name < other.name; });

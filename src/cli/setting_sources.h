@@ -29,8 +29,8 @@ void show_variables(CLI::App& serve);
 /// file and line to mend.
 Result<std::vector<Setting>> fill_settings(CLI::App& serve, const std::string& file);
 
-/// Variables DETENT_… that neither `serve` nor a client reads, in alphabetical order. Not those
-/// that Kubernetes makes for a service of the name detent.
+/// Variables DETENT_… that neither `serve` nor a client reads and that are like one that they read,
+/// in alphabetical order. Not those that Kubernetes makes for a service of the name detent.
 std::vector<UnknownVariable> unknown_variables(CLI::App& serve);
 
 }  // namespace detent::cli

@@ -22,10 +22,10 @@ struct Setting {
   SettingKind kind = SettingKind::text;
 };
 
-/// A variable of the environment that looks like one of a setting, and is of none.
+/// A variable of the environment that was likely meant for a setting, and is of none.
 struct UnknownVariable {
   std::string name;     // "DETENT_MEMROY"
-  std::string nearest;  // "DETENT_MEMORY", or "" when none is like it
+  std::string nearest;  // "DETENT_MEMORY"
 
   friend bool operator==(const UnknownVariable&, const UnknownVariable&) = default;
 };
