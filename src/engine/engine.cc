@@ -223,7 +223,16 @@ void Engine::place(Queue& queue, Task task, std::optional<Place> from, Deadline 
   records_.due_counts().add(task.due_at, task.created_at, +1);
   queue.had_webhooks |= !task.webhook.empty();
   const Place place{.lane = Lane::due, .at = deadline.due_at, .id = task.id};
-  if (window_.wants_in_memory(queue, place, task, deadline)) tasks_.load(task, place, deadline);
+  using enum LoadWindow::Home;
+  switch (window_.home_of(queue, place, task, deadline)) {
+    case ready_lane:
+      return window_.put_in_lane(queue, from, std::move(task));
+    case memory:
+      tasks_.load(task, place, deadline);
+      break;
+    case due_order:
+      break;
+  }
   records_.put(queue, from, {.place = place, .task = std::move(task)});
 }
 

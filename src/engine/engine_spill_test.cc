@@ -35,9 +35,16 @@ class EngineSpill : public EngineFixture {
     engine_->check_invariants();
     return ids;
   }
+  void crash_and_open_after_turn() {
+    ASSERT_TRUE(engine_->turn());
+    crash_and_open();
+  }
   /// Where the record lies on disk.
   Place place_of(TaskId id) { return store_->find(id).value().value().place; }
   bool is_in_ready_lane(TaskId id) { return place_of(id).lane == Lane::ready; }
+  std::vector<LeasedTask> lease_without_a_turn(const std::string& queue, std::size_t max) {
+    return engine_->lease({.queue = queue, .max = max}).value();
+  }
   /// Leases one after another and completes each, until none is left.
   std::vector<TaskId> drain(const std::string& queue) {
     std::vector<TaskId> ids;
@@ -112,6 +119,37 @@ TEST_F(EngineSpill, OrderHoldsWhateverComesBetweenTheLeases) {
     ASSERT_EQ(complete(leased[0].lease), LeaseOutcome::done);
     ASSERT_EQ(stats_of("q").ready, expected.size());
   }
+}
+
+TEST_F(EngineSpill, OrderHoldsBeforeAnythingHasMovedToTheDisk) {
+  const std::uint64_t seed = test_seed();
+  SCOPED_TRACE(replay_hint(seed));
+  Rng rng(seed);
+  std::set<std::pair<std::uint32_t, TaskId>> expected;
+  for (int i = 0; i < 2'000; ++i) {
+    for (std::uint32_t n = rng.below(expected.size() < 300 ? 6 : 2); n > 0; --n) {
+      ScheduleRequest asked = request("q", 0ms);
+      asked.rules.priority = rng.below(100);
+      const TaskSnapshot view = engine_->schedule(asked).value();
+      ASSERT_EQ(view.state, TaskState::ready);
+      expected.emplace(asked.rules.priority, view.task.id);
+    }
+    ASSERT_EQ(stats_of("q").ready, expected.size()) << "step " << i;
+    if (rng.below(3) == 0) {
+      ASSERT_TRUE(engine_->turn());
+    }
+    const std::size_t most = 1 + rng.below(3);
+    const std::vector<LeasedTask> leased = lease_without_a_turn("q", most);
+    ASSERT_EQ(leased.empty(), expected.empty()) << "step " << i;
+    for (const LeasedTask& task : leased) {
+      ASSERT_EQ(task.task.id, expected.begin()->second) << "step " << i;
+      expected.erase(expected.begin());
+      ASSERT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
+    }
+    if (rng.below(100) == 0) crash_and_open_after_turn();
+  }
+  settle();
+  engine_->check_invariants();
 }
 
 TEST_F(EngineSpill, AnEarlierDueTimeGoesFirstAmongSpilledTasksAsInMemory) {

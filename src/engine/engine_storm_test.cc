@@ -308,9 +308,13 @@ class EngineMoves : public EngineStorm {
     slow_ = std::make_unique<SlowMoves>(*store_, clock_, step);
     engine_ = Engine::open(*slow_, clock_, {.max_loaded = 400}).value();
     schedule_over("calm", 100, 1min, 100 * between);
+    flood(5'000, 1min - 1ms);
     clock_.advance(1min - 1ms);
-    for (int i = 0; i < 5'000; ++i) ASSERT_TRUE(engine_->schedule(request("flood", 0ms)));
     for (int i = 0; i < 4; ++i) wait();
+  }
+  void flood(int count, milliseconds delay) {
+    for (int i = 0; i < count; ++i) ASSERT_TRUE(engine_->schedule(request("flood", delay)));
+    settle();
   }
   void wait() {
     engine_->lease_or_wait({.queue = "calm"}, 1h, [this](Result<std::vector<LeasedTask>> tasks) {
@@ -366,7 +370,7 @@ TEST_F(EngineMoves, AreSmallWhileWorkersComeAndLargeWhenNoneDoes) {
   EXPECT_LE(slow_->moved / static_cast<std::size_t>(slow_->moves), 16u);
   serve(100 - served_);
   engine_->end_waits();
-  for (int i = 0; i < 500; ++i) ASSERT_TRUE(engine_->schedule(request("flood", 0ms)));
+  flood(500, 1s);
   clock_.advance(2s);
   slow_->moves = 0;
   slow_->moved = 0;

@@ -31,9 +31,6 @@ constexpr std::size_t kRefreshLimit = 50;
 /// Ids left out at a start whose commits are not synced at once: more than are given out between
 /// two syncs, so that none of those that a power cut made be forgotten is given out again.
 constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
-/// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
-/// however long the backlog.
-constexpr int kFirstPages = 160;
 /// So long after somebody has waited, workers are thought to come and go.
 constexpr Tick kWorkersComeTicks = 20;
 /// How long a step takes is what the longest took, less this part of it with each step since.
@@ -124,7 +121,7 @@ Result<void> Engine::recover() {
   records_.schedules().restore(std::move(schedules));
   next_refresh_ = time_.now() + kRefreshTicks;
   next_forget_ = time_.now() + kForgetTicks;
-  for (int page = 0; page < kFirstPages && window_.wants_page(); ++page) TRY(window_.load_page());
+  TRY(window_.open());
   if (options_.keep_leases) TRY(take_up_leases());
   return ok();
 }

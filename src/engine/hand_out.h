@@ -9,6 +9,10 @@
 // same, because the tasks may have been made since the last one. Who waits need not wait for that,
 // nor for what others have changed: serve_now() tells at once what no crash can make untrue, of
 // tasks that are stored as they are (hand_out_now.cc).
+//
+// After a start nothing is handed out until what was due is in its queue's order, or the time for
+// that is over (LoadWindow::is_catching_up()): who asks is told that there is nothing, who waits
+// waits.
 // Thread-compatible.
 #pragma once
 
@@ -95,7 +99,8 @@ class HandOut {
   std::size_t waiting() const noexcept { return waits_.size(); }
   bool does_anyone_wait() const noexcept { return waiting() > 0 || delivery_wait_ != nullptr; }
   /// Whether serve() may have something to do.
-  bool has_work() const noexcept {
+  bool has_work() const {
+    if (parts_.window.is_catching_up()) return false;
     return parts_.turns.has_to_serve() ||
            (delivery_wait_ != nullptr && parts_.turns.to_deliver() > 0);
   }

@@ -11,13 +11,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Tasks read at a time from the due order, and from a ready lane: some tenths of a millisecond in
-/// which nobody else is served.
+/// Tasks read at a time from the due order: some tenths of a millisecond in which nobody else is
+/// served.
 constexpr std::size_t kPageTasks = 128;
-constexpr std::size_t kHeadTasks = 256;
-/// Tasks moved to a ready lane at a time: their records are read and written whole.
-constexpr std::size_t kMoveFew = 16;
-constexpr std::size_t kMoveMany = 64;
+/// Steps made before the engine is open: overdue tasks at hand.
+constexpr int kFirstSteps = 160;
 /// Moves to the ready lanes give way to what is due, but not more often than this in a row.
 constexpr int kMostWaived = 15;
 /// How long after an attempt in vain the window may try to shrink again, and by which part of what
@@ -27,43 +25,27 @@ constexpr std::size_t kShrinkPart = 4;
 /// Places looked at in the slab, to find where to cut a queue, and at a time to give tasks back.
 constexpr std::uint32_t kCutSamples = 4'096;
 constexpr std::uint32_t kSweepSlots = 1'024;
-/// Places looked at there to find the queue that has most in memory: who has an eighth of it is met
-/// for certain, as good as.
-constexpr std::uint32_t kLargestSamples = 256;
-constexpr std::uint32_t kAllSlots = ~std::uint32_t{0};
 constexpr TaskId kLastId{~std::uint64_t{0}};
-
-std::size_t tasks_of(LoadWindow::Moves moves) noexcept {
-  return moves == LoadWindow::Moves::many ? kMoveMany : kMoveFew;
-}
-
-/// Just before `place`: no task lies between.
-Place before(Place place) {
-  --place.id.value;
-  return place;
-}
-
-Place ready_place(const ReadyTasks& ready, const Place& place, std::uint32_t priority) noexcept {
-  return {.lane = Lane::ready,
-          .queue = ready.lane,
-          .priority = priority,
-          .at = place.at,
-          .id = place.id};
-}
-
-bool is_more_urgent(const ReadyTasks& ready, const Place& place) noexcept {
-  return !ready.in_memory.empty() && place < (*ready.in_memory.rbegin())->ready_place();
-}
-
-/// What is behind a lane's head comes from the lane: `place` must not be at the head any more, or
-/// not yet. Requires: it is not counted among the tasks of the lane yet.
-void put_behind_head(ReadyTasks& ready, const Place& place) noexcept {
-  ready.head_to = ready.is_spilled() ? std::min(ready.head_to, before(place)) : before(place);
-}
 
 }  // namespace
 
 // ---- the load window ----
+
+Result<void> LoadWindow::open() {
+  opened_at_ = parts_.time.wall_now();
+  catch_up_until_ = parts_.time.tick_after(kMostCatchUp);
+  for (int step = 0; step < kFirstSteps && (wants_page() || is_catching_up()); ++step) {
+    TRY(tend(Moves::many));
+  }
+  return ok();
+}
+
+bool LoadWindow::is_catching_up() const {
+  if (parts_.time.now() >= catch_up_until_) return false;
+  const Place overdue = last_at(Lane::due, opened_at_);
+  const auto is_behind = [&overdue](const Queue* queue) { return queue->cut_to < overdue; };
+  return loaded_to_ < overdue || std::ranges::any_of(cut_queues_, is_behind);
+}
 
 bool LoadWindow::wants_page() const {
   // What is staged is not in the store yet: a page read now would miss it and move past it.
@@ -84,22 +66,27 @@ bool LoadWindow::has_room_for_many() const noexcept {
   return room_for_pages() >= std::min(kPageTasks, good_part());
 }
 
-bool LoadWindow::wants_in_memory(Queue& queue, const Place& place, const Task& task,
-                                 const Deadline& deadline) {
-  if (place > loaded_to_) return false;
-  const bool is_due = deadline.tick <= parts_.time.now();
+LoadWindow::Home LoadWindow::home_of(Queue& queue, const Place& place, const Task& task,
+                                     const Deadline& deadline) {
+  if (deadline.tick <= parts_.time.now()) return home_of_due(queue, place, task);
+  if (place > loaded_to_ || place > queue.cut_to) return Home::due_order;
+  if (is_full() && !make_room()) shrink();
+  return place <= loaded_to_ && place <= queue.cut_to ? Home::memory : Home::due_order;
+}
+
+/// A task that is due is in its order at once: in memory, or in the lane.
+LoadWindow::Home LoadWindow::home_of_due(const Queue& queue, const Place& place, const Task& task) {
   const ReadyTasks& others = queue.ready_of(task);
-  const Place ready = ready_place(others, place, task.rules.priority);
-  if (is_due && would_spill(others, ready)) {
-    cut(queue, place);
-    return false;
-  }
-  // Behind a cut there may be tasks on disk that come first, unless it is more urgent than what is
+  const Place ready = others.place_of(task, place);
+  if (place > loaded_to_ || would_spill(others, ready)) return Home::ready_lane;
+  // Behind a cut there are tasks on disk that may come first, unless it is more urgent than what is
   // at hand.
-  if (place > queue.cut_to && !(is_due && is_more_urgent(others, ready))) return false;
-  if (!is_full() || make_room()) return is_due || place <= queue.cut_to;
-  shrink();
-  return place <= loaded_to_;
+  if (place > queue.cut_to && !others.is_more_urgent(ready)) return Home::ready_lane;
+  const auto has_room = [this] { return !is_full() || make_room(); };
+  if (!has_room() && parts_.tasks.size() > parts_.tasks.ready() + parts_.tasks.leases().size()) {
+    shrink();
+  }
+  return is_full() || place > loaded_to_ ? Home::ready_lane : Home::memory;
 }
 
 Result<void> LoadWindow::load_page() {
@@ -119,14 +106,14 @@ Result<void> LoadWindow::load_page() {
     const bool is_due = deadline.tick <= parts_.time.now();
     const bool is_large = room_for_pages() == 0 && queue.loaded >= good_part();
     const ReadyTasks& others = queue.ready_of(task);
-    if ((is_due && would_spill(others, ready_place(others, place, task.rules.priority))) ||
+    if ((is_due && would_spill(others, others.place_of(task, place))) ||
         (is_large && (&queue == largest_queue(&Queue::in_memory) || !make_room()))) {
       cut(queue, place);
     } else if (room_for_pages() > 0 || make_room()) {
       parts_.tasks.load(task, place, deadline);
     } else {
       is_out_of_room_ = true;
-      to = before(place);
+      to = just_before(place);
       break;
     }
   }
@@ -174,6 +161,7 @@ Result<bool> LoadWindow::tend(Moves moves) {
   const bool has_page = wants_page();
   if (has_page) TRY(load_page());
   const Queue* const behind = next_behind_cut();
+  if (is_catching_up()) moves = Moves::many;  // nobody is served meanwhile
   const bool may_move = moves != Moves::none;
   if (may_move && parts_.tasks.ready() > ready_room()) {
     TRY(spill_ready(moves));
@@ -195,7 +183,8 @@ bool LoadWindow::is_pressed() const {
 }
 
 bool LoadWindow::is_short() const noexcept {
-  return is_out_of_room_ || parts_.tasks.ready() > max_loaded_ * kPageParts / kMemoryParts;
+  return is_out_of_room_ || parts_.tasks.ready() > max_loaded_ * kPageParts / kMemoryParts ||
+         is_catching_up();
 }
 
 bool LoadWindow::has_work() const {
@@ -230,18 +219,6 @@ std::size_t LoadWindow::good_part() const noexcept {
   return std::max<std::size_t>(1, max_loaded_ / kMemoryParts);
 }
 
-/// Visits about `most` of the tasks in memory, or all when there are no more slots. Cost: a wait
-/// for memory each, however many queues there are.
-template <class Visit>
-void LoadWindow::sample_tasks(std::uint32_t most, Visit visit) {
-  // Odd, so that queues that take turns are met alike.
-  const std::uint32_t step = (parts_.tasks.slot_limit() / most) | 1u;
-  // Never twice at the same places: those of the last sample may have gone to the disk.
-  for (std::uint32_t at = samples_++ % step; at < parts_.tasks.slot_limit(); at += step) {
-    if (LoadedTask* const task = parts_.tasks.at(at)) visit(*task);
-  }
-}
-
 /// The queue that has most in memory of what is counted, as far as a sample can tell: it meets all
 /// who have a good part. None when the memory is empty.
 Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) {
@@ -255,7 +232,7 @@ Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) {
 /// Tasks of the queue at `place` or behind need not be in memory any more.
 void LoadWindow::cut(Queue& queue, const Place& place) {
   if (!queue.is_cut()) cut_queues_.push_back(&queue);
-  queue.cut_to = std::min(queue.cut_to, before(place));
+  queue.cut_to = std::min(queue.cut_to, just_before(place));
 }
 
 void LoadWindow::forget_cut(Queue& queue) {
@@ -331,7 +308,7 @@ Queue* LoadWindow::next_behind_cut() const {
 /// up to their cuts are in memory. Those that are due and can't be loaded move to their ready lane.
 Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
   const Result<TaskPage> page = parts_.store.read(
-      from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : tasks_of(moves));
+      from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : count_of(moves));
   if (!page) return parts_.writer.stop(page.error());
   parts_.tasks.set_aside(page->damaged, nullptr);
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
@@ -347,13 +324,13 @@ Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
     const bool is_due = deadline.tick <= parts_.time.now();
     const bool has_room = room_for_pages() > 0;
     const ReadyTasks& others = queue.ready_of(task);
-    const Place ready = ready_place(others, place, task.rules.priority);
+    const Place ready = others.place_of(task, place);
     if (is_due && (!has_room || would_spill(others, ready))) {
-      move_to_lane(queue, place, task);
+      put_in_lane(queue, place, task);
     } else if (has_room) {
       parts_.tasks.load(task, place, deadline);
     } else {
-      queue.cut_to = before(place);
+      queue.cut_to = just_before(place);
       held_up.push_back(&queue);
     }
   }
@@ -363,114 +340,6 @@ Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
   }
   drop_cuts();
   return parts_.records.write_moved();
-}
-
-// ---- the ready lanes ----
-
-std::size_t LoadWindow::ready_room() const noexcept {
-  return std::max<std::size_t>(1, max_loaded_ * kReadyParts / kMemoryParts);
-}
-
-/// Ready tasks of each order of a queue that may be in memory however many the others have.
-std::size_t LoadWindow::ready_part() const noexcept {
-  return std::max<std::size_t>(1, ready_room() / kMemoryParts);
-}
-
-/// In one of its orders: many in the one are of no use to who takes from the other.
-bool LoadWindow::has_little_ready(const Queue& queue) const noexcept {
-  return queue.ready.in_memory.size() < ready_part() ||
-         (queue.had_webhooks && queue.webhooks.in_memory.size() < ready_part());
-}
-
-/// Whether a task that is due would have to leave the memory again at once.
-bool LoadWindow::would_spill(const ReadyTasks& ready, const Place& place) const noexcept {
-  if (parts_.tasks.ready() < ready_room() || is_more_urgent(ready, place)) return false;
-  return ready.in_memory.size() >= ready_part();
-}
-
-/// A task that is due moves from the due order to its ready lane, and is not loaded on the way.
-void LoadWindow::move_to_lane(Queue& queue, const Place& from, const Task& task) {
-  ReadyTasks& ready = queue.ready_of(task);
-  const Place to = ready_place(ready, from, task.rules.priority);
-  put_behind_head(ready, to);
-  parts_.records.put(queue, from, {.place = to, .task = task});
-  parts_.tasks.note_fired(task.id, queue, parts_.time.tick_at(task.due_at), parts_.clock.now());
-  queue.had_webhooks |= !task.webhook.empty();
-  parts_.turns.want_serving(queue);
-}
-
-/// The order with most ready tasks, as far as a sample can tell, gives up its least urgent ones.
-/// Requires: there are ready tasks in memory.
-Result<void> LoadWindow::spill_ready(Moves moves) {
-  ReadyTasks* largest = nullptr;
-  const auto compare = [&largest](const LoadedTask& task) {
-    if (task.state != TaskState::ready) return;
-    ReadyTasks& ready = task.ready_tasks();
-    if (largest == nullptr || ready.in_memory.size() > largest->in_memory.size()) largest = &ready;
-  };
-  sample_tasks(kLargestSamples, compare);
-  if (largest == nullptr) sample_tasks(kAllSlots, compare);
-  TRY(spill(*largest, std::min(tasks_of(moves), parts_.tasks.ready() - ready_room())));
-  return parts_.records.write_moved();
-}
-
-Result<void> LoadWindow::spill(ReadyTasks& ready, std::size_t count) {
-  std::vector<LoadedTask*> out;
-  const auto& tasks = ready.in_memory;
-  for (auto it = tasks.rbegin(); it != tasks.rend() && out.size() < count; ++it) {
-    out.push_back(*it);
-  }
-  std::vector<LoadedTask*> to_move;  // the others are in the lane already
-  for (LoadedTask* task : out) {
-    if (task->place.lane != Lane::ready) to_move.push_back(task);
-  }
-  Result<std::vector<Result<Task>>> records = parts_.records.read_all(to_move);
-  if (!records) return parts_.writer.stop(std::move(records).error());
-  // What is at its end now was not at the head before, or is no longer.
-  put_behind_head(ready, out.back()->ready_place());
-  for (std::size_t i = 0; i < to_move.size(); ++i) {
-    if (!(*records)[i]) {
-      std::erase(out, to_move[i]);
-      parts_.tasks.set_aside(*to_move[i]);
-      continue;
-    }
-    const Place to = to_move[i]->ready_place();
-    parts_.records.put(*to_move[i]->queue, to_move[i]->place,
-                       {.place = to, .task = *std::move((*records)[i])});
-  }
-  for (LoadedTask* task : out) parts_.tasks.unload(*task);
-  return ok();
-}
-
-Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
-  while (true) {
-    if (!ready.in_memory.empty() && ready.is_at_head(**ready.in_memory.begin())) {
-      return *ready.in_memory.begin();
-    }
-    if (!ready.is_spilled()) return static_cast<LoadedTask*>(nullptr);
-    TRY(load_head(queue, ready));
-  }
-}
-
-/// What the turn has taken from the lane is still in the page; a leased task may be behind the head
-/// and in memory.
-Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
-  const Place end = end_of(Lane::ready, ready.lane);
-  ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(ready.head_to, end, kHeadTasks));
-  parts_.tasks.set_aside(page.damaged, &queue);
-  if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
-  for (const StoredTask& stored : page.tasks) {
-    const TaskId id = stored.place.id;
-    if (parts_.records.is_staged(id) || parts_.tasks.find_loaded(id) != nullptr) continue;
-    parts_.tasks.load(stored.task, stored.place, parts_.time.dated(stored.task.due_at));
-  }
-  ready.head_to = page.read_to.value_or(end);
-  // Nothing is left behind the head.
-  if (!page.read_to && ready.is_spilled()) {
-    ready.in_lane = ready.loaded_from_lane;
-    parts_.queues.note_change(queue);
-  }
-  return ok();
 }
 
 }  // namespace detent

@@ -6,7 +6,7 @@
 // memory the queue with most of them is **cut**: behind its `cut_to` it has only on disk what the
 // others have in memory. Where no queue has a good part of the memory the window shrinks. Either
 // way what is due first stays. Tasks that are due behind a cut, and have no room, move to their
-// ready lane without being loaded.
+// ready lane without being loaded; new ones that are due and have no room go there at once.
 //
 // What is ready and more than its part of the memory **spills**: the least urgent tasks of the
 // queue that has most of them move to that queue's ready lane on disk. Memory holds only the head
@@ -47,6 +47,9 @@ inline constexpr std::size_t kReadyParts = 3;
 inline constexpr std::size_t kLeasedParts = 2;
 static_assert(kReadyParts + kLeasedParts < kPageParts);
 
+// After a start nothing is handed out for so long at most, while what is due has yet to be read.
+inline constexpr std::chrono::milliseconds kMostCatchUp{2'000};
+
 class LoadWindow {
  public:
   /// What it works on; all must outlive it.
@@ -64,11 +67,21 @@ class LoadWindow {
   LoadWindow(Parts parts, std::chrono::milliseconds length, std::size_t max_loaded)
       : parts_(parts), length_(length), max_loaded_(max_loaded) {}
 
+  /// What was due by now comes into its queue's order before anything is handed out, as far as that
+  /// takes no longer than kMostCatchUp. Makes the first steps of it, and loads the first pages, so
+  /// that a start stays short however long the backlog. Errors: the store failed.
+  Result<void> open();
+  /// Whether it is still about that.
+  bool is_catching_up() const;
+
   // The verbs' part.
 
-  /// Whether a task that gets this place in the due order is to be loaded at once; may make room.
-  bool wants_in_memory(Queue& queue, const Place& place, const Task& task,
-                       const Deadline& deadline);
+  /// Where a task belongs that gets this place in the due order; may make room for it.
+  enum class Home : std::uint8_t { memory, due_order, ready_lane };
+  Home home_of(Queue& queue, const Place& place, const Task& task, const Deadline& deadline);
+  /// A task that is due gets its place in its ready lane, and is not loaded; `from` is the place it
+  /// leaves (none for a new task).
+  void put_in_lane(Queue& queue, std::optional<Place> from, Task task);
   /// The next of these ready tasks, in memory; null when there is none. Loads a page of their lane
   /// when the head of it has been handed out.
   Result<LoadedTask*> head_of(Queue& queue, ReadyTasks& ready);
@@ -110,6 +123,13 @@ class LoadWindow {
   void check(const Queue& queue) const;
 
  private:
+  /// Places looked at to find the queue that has most in memory: who has an eighth of it is met for
+  /// certain, as good as.
+  static constexpr std::uint32_t kLargestSamples = 256;
+  static constexpr std::uint32_t kAllSlots = ~std::uint32_t{0};
+  /// Tasks moved to a ready lane at a time: their records are read and written whole.
+  static std::size_t count_of(Moves moves) noexcept { return moves == Moves::many ? 64 : 16; }
+
   bool is_full() const noexcept { return parts_.tasks.size() >= max_loaded_; }
   bool is_short() const noexcept;
   bool may_load_behind_cut() const noexcept;
@@ -119,12 +139,22 @@ class LoadWindow {
   Tick last_call() const noexcept {
     return parts_.time.tick_at(loaded_to_.at - std::chrono::seconds{1});
   }
+  Home home_of_due(const Queue& queue, const Place& place, const Task& task);
   void shrink();
 
   // Queues that are cut.
   std::size_t good_part() const noexcept;
+  /// Visits about `most` of the tasks in memory, or all when there are no more slots. Cost: a wait
+  /// for memory each, however many queues there are.
   template <class Visit>
-  void sample_tasks(std::uint32_t most, Visit visit);
+  void sample_tasks(std::uint32_t most, Visit visit) {
+    // Odd, so that queues that take turns are met alike.
+    const std::uint32_t step = (parts_.tasks.slot_limit() / most) | 1u;
+    // Never twice at the same places: those of the last sample may have gone to the disk.
+    for (std::uint32_t at = samples_++ % step; at < parts_.tasks.slot_limit(); at += step) {
+      if (LoadedTask* const task = parts_.tasks.at(at)) visit(*task);
+    }
+  }
   Queue* largest_queue(std::size_t (Queue::*count)() const noexcept);
   void cut(Queue& queue, const Place& place);
   void drop_cuts();
@@ -138,7 +168,7 @@ class LoadWindow {
   std::size_t ready_part() const noexcept;
   bool has_little_ready(const Queue& queue) const noexcept;
   bool would_spill(const ReadyTasks& ready, const Place& place) const noexcept;
-  void move_to_lane(Queue& queue, const Place& from, const Task& task);
+  void load_staged(ReadyTasks& ready, const Place& from);
   Result<void> spill_ready(Moves moves);
   Result<void> spill(ReadyTasks& ready, std::size_t count);
 
@@ -146,14 +176,17 @@ class LoadWindow {
   const std::chrono::milliseconds length_;
   const std::size_t max_loaded_;
 
+  WallTime opened_at_{};     // what was due then is caught up with
+  Tick catch_up_until_ = 0;  // at the latest
   Place loaded_to_ = begin_of(Lane::due);
   bool more_stored_ = true;      // a page was cut short, or the window has shrunk
   bool is_out_of_room_ = false;  // the last page was not loaded to its end
   std::uint32_t samples_ = 0;    // that sample_tasks() has taken
   Tick next_shrink_ = 0;         // not before: the last attempt was in vain
   std::vector<Queue*> cut_queues_;
-  std::uint32_t sweep_at_ = 0;  // a slot of the tasks: make_room() goes on there
-  int waived_ = 0;              // turns in a row in which moves gave way
+  std::vector<Place> staged_in_lanes_;  // since the last commit: no page of a lane shows them yet
+  std::uint32_t sweep_at_ = 0;          // a slot of the tasks: make_room() goes on there
+  int waived_ = 0;                      // turns in a row in which moves gave way
 };
 
 }  // namespace detent

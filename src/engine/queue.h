@@ -6,6 +6,7 @@
 // task, and neither kind hides the other (hand_out_turns.h says who takes which).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,12 @@ using WaitId = std::uint64_t;
 
 /// The end of the load window of a queue that is not cut, as far as it is the queue's own.
 inline constexpr Place kNotCut = end_of(Lane::due);
+
+/// No task lies between this and `place`.
+inline Place just_before(Place place) noexcept {
+  --place.id.value;
+  return place;
+}
 
 /// What of the queues' records is counted for all queues together.
 struct QueueCounts {
@@ -56,6 +63,21 @@ struct ReadyTasks {
   std::uint64_t spilled() const noexcept { return in_lane - loaded_from_lane; }
   bool is_spilled() const noexcept { return in_lane > loaded_from_lane; }
   bool empty() const noexcept { return in_memory.empty() && !is_spilled(); }
+  /// Where this task of theirs, whose place in the due order is given, lies in the lane.
+  Place place_of(const Task& task, const Place& due) const noexcept {
+    return {.lane = Lane::ready,
+            .queue = lane,
+            .priority = task.rules.priority,
+            .at = due.at,
+            .id = due.id};
+  }
+  /// Whether what gets this place in the lane comes before some that are in memory.
+  bool is_more_urgent(const Place& place) const noexcept;
+  /// What is behind the head comes from the lane: `place` must not be at the head any more, or not
+  /// yet. Requires: it is not counted among the tasks of the lane yet.
+  void put_behind_head(const Place& place) noexcept {
+    head_to = is_spilled() ? std::min(head_to, just_before(place)) : just_before(place);
+  }
   /// Whether nothing on disk comes before this ready task of theirs.
   bool is_at_head(const LoadedTask& task) const noexcept {
     return !is_spilled() || task.ready_place() <= head_to;
@@ -102,6 +124,9 @@ struct Queue {
   ReadyTasks& ready_of(const Task& task) noexcept {
     return task.webhook.empty() ? ready : webhooks;
   }
+  const ReadyTasks& ready_of(const Task& task) const noexcept {
+    return task.webhook.empty() ? ready : webhooks;
+  }
   /// Requires: the place is in a ready lane.
   ReadyTasks& ready_at(const Place& place) noexcept {
     return (place.queue & kWebhookLane) == 0 ? ready : webhooks;
@@ -138,6 +163,10 @@ inline Place LoadedTask::ready_place() const noexcept {
           .priority = priority,
           .at = due_at,
           .id = place.id};
+}
+
+inline bool ReadyTasks::is_more_urgent(const Place& place) const noexcept {
+  return !in_memory.empty() && place < (*in_memory.rbegin())->ready_place();
 }
 
 }  // namespace detent

@@ -1,0 +1,98 @@
+// The order of what is overdue at a start, when that is more than is read before the engine is
+// open.
+#include <algorithm>
+
+#include "base/rng.h"
+#include "engine/engine_fixture.h"
+
+namespace detent {
+namespace {
+
+class EngineStart : public EngineFixture {
+ protected:
+  static constexpr int kOverdue = 45'000;
+
+  EngineStart() {
+    options_ = {.max_loaded = 60'000};
+    crash_and_open();
+    Rng rng(7);
+    for (int i = 0; i < kOverdue; ++i) {
+      ScheduleRequest asked = request("q", 1s);
+      asked.rules.priority = rng.below(1'000);
+      order_.emplace_back(asked.rules.priority, engine_->schedule(asked).value().task.id);
+    }
+    std::ranges::sort(order_);
+    EXPECT_TRUE(engine_->turn());
+    clock_.advance(1min);
+    crash_and_open();
+  }
+  std::vector<LeasedTask> lease_without_a_turn(const std::string& queue, std::size_t max) {
+    return engine_->lease({.queue = queue, .max = max}).value();
+  }
+  /// A worker that waits for so many.
+  void wait_for(std::size_t count) {
+    engine_->lease_or_wait({.queue = "q", .max = count}, 1h,
+                           [this](Result<std::vector<LeasedTask>> tasks) {
+                             for (LeasedTask& task : tasks.value()) got_.push_back(task.task.id);
+                           });
+  }
+
+  std::vector<std::pair<std::uint32_t, TaskId>> order_;
+  std::vector<TaskId> got_;
+};
+
+TEST_F(EngineStart, NothingIsHandedOutBeforeAllThatWasDueIsInItsOrder) {
+  wait_for(2);
+  EXPECT_TRUE(lease_without_a_turn("q", 100).empty());
+  EXPECT_EQ(engine_->next_ready({.queue = "q"}).value(), std::nullopt);
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_TRUE(got_.empty());
+  std::size_t next = 2;
+  for (int turns = 0; next < order_.size() && turns < 100'000; ++turns) {
+    for (const LeasedTask& task : lease_without_a_turn("q", 500)) {
+      ASSERT_EQ(task.task.id, order_[next++].second);
+      ASSERT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
+    }
+    ASSERT_TRUE(engine_->turn());
+  }
+  EXPECT_EQ(next, order_.size());
+  EXPECT_EQ(got_, (std::vector{order_[0].second, order_[1].second}));
+  settle();
+  engine_->check_invariants();
+}
+
+TEST_F(EngineStart, TheDelivererWaitsForItToo) {
+  ASSERT_TRUE(engine_->set_queue("q", {.webhook = QueueWebhook{.url = "https://a"}}));
+  EXPECT_TRUE(engine_->lease_deliveries({.max = 10}).value().empty());
+  settle();
+  const std::vector<Delivery> deliveries = engine_->lease_deliveries({.max = 10}).value();
+  ASSERT_FALSE(deliveries.empty());
+  EXPECT_EQ(deliveries[0].leased.task.id, order_[0].second);
+}
+
+TEST_F(EngineStart, IsOverAfterSomeTimeHoweverManyAreOverdue) {
+  wait_for(1);
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_TRUE(got_.empty());
+  clock_.advance(kMostCatchUp);
+  ASSERT_TRUE(engine_->turn());
+  EXPECT_EQ(got_.size(), 1u);
+  EXPECT_EQ(lease_without_a_turn("q", 10).size(), 10u);
+}
+
+TEST_F(EngineStart, WhatIsAcceptedMeanwhileHasItsPlaceInTheOrder) {
+  ScheduleRequest asked = request("q", 0ms);
+  asked.rules.priority = 0;
+  std::vector<TaskId> urgent;
+  for (int i = 0; i < 10; ++i) urgent.push_back(engine_->schedule(asked).value().task.id);
+  settle();
+  std::vector<TaskId> expected;
+  for (const auto& [priority, id] : order_) {
+    if (priority == 0) expected.push_back(id);
+  }
+  expected.insert(expected.end(), urgent.begin(), urgent.end());
+  EXPECT_EQ(lease_ids("q", expected.size()), expected);
+}
+
+}  // namespace
+}  // namespace detent
