@@ -1,5 +1,7 @@
 // The whole program, assembled from top to bottom: each part is made from the ones above it, and
 // stopped in the order at the end.
+#include <malloc.h>  // tidy-ok(third-party): glibc is told what to give back
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -162,7 +164,20 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   return options.cluster.node.empty() ? serve_alone(options, with) : serve_as_node(options, with);
 }
 
+/// Batches and what is on its way to the disk are buffers that come and go. glibc would keep
+/// theirs, and the more the larger they were, so the server would stay as large as its largest
+/// moment. From this size on they go back to the system at once; from a smaller one on that costs a
+/// seventh of the processor time of accepting.
+void give_large_buffers_back() {
+#ifdef __GLIBC__
+  constexpr int kLargeBytes = 1 << 20;
+  static_cast<void>(::mallopt(M_MMAP_THRESHOLD, kLargeBytes));
+  static_cast<void>(::mallopt(M_TRIM_THRESHOLD, 4 * kLargeBytes));
+#endif
+}
+
 int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {
+  give_large_buffers_back();
   configure_log({.level = call.options.log_level, .format = call.options.log_format});
   const Result<void> served = serve_until_told_to_stop(call, read_again);
   if (served) return 0;

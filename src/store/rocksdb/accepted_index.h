@@ -6,7 +6,8 @@
 // kept as a log-structured merge does (O'Neil et al. 1996): what comes goes to a tail, a tail is
 // sorted into a run, and runs of like size are merged. Nothing is removed from a run when a task
 // moves or ends: an entry counts only if it is where the task is now. When most don't, the runs are
-// cleaned. Other lanes hold few accepted tasks: a sorted set.
+// cleaned. Those of other lanes are in a sorted set, 160 bytes each: a ready backlog, until the
+// next settle.
 #pragma once
 
 #include <cstddef>
