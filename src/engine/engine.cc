@@ -226,7 +226,7 @@ void Engine::place(Queue& queue, Task task, std::optional<Place> from, Deadline 
   using enum LoadWindow::Home;
   switch (window_.home_of(queue, place, task, deadline)) {
     case ready_lane:
-      return window_.put_in_lane(queue, from, std::move(task));
+      return window_.put_in_lane(queue, from, std::move(task), deadline.tick);
     case memory:
       tasks_.load(task, place, deadline);
       break;

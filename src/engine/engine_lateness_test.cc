@@ -196,6 +196,20 @@ TEST_F(EngineLateness, OfWhatWaitedOnDiskThePauseIsKnownToo) {
   EXPECT_EQ(lease_late("q"), (LatenessParts{0ms, 0ms, 8s, 0ms}));
 }
 
+TEST_F(EngineLateness, ADateThatHadPassedFiresInTimeAlsoWhereThereIsABacklog) {
+  options_.max_loaded = 16;
+  open_on_a_new_disk();
+  schedule_many("q", 50);
+  advance(1s);
+  ScheduleRequest asked = request("q", WallTime{wall_now() - 24h});
+  asked.rules.priority = kDefaultPriority + 1;
+  const TaskId id = engine_->schedule(asked).value().task.id;
+  settle();
+  ASSERT_EQ(store_->find(id).value().value().place.lane, Lane::ready) << "or this shows nothing";
+  EXPECT_EQ(engine_->stats().counters.fired, 51u);
+  EXPECT_LE(engine_->stats().lateness.quantile(1), 1ms);
+}
+
 // Whatever happens, the parts of a hand-out add up to how long the task could have been had, give
 // or take what is rounded.
 TEST_F(EngineLateness, ThePartsAddUpInAnyRun) {

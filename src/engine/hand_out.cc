@@ -56,7 +56,7 @@ void HandOut::note_number(std::uint64_t number) noexcept {
 Result<std::vector<LeasedTask>> HandOut::lease(const LeaseRequest& request) {
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   TRY(validate(request));
-  if (parts_.window.is_catching_up()) return std::vector<LeasedTask>{};
+  if (parts_.window.holds_hand_outs()) return std::vector<LeasedTask>{};
   serve_waits_before(request);
   if (!request.other_queues.empty()) return lease_most_urgent(request);
   return lease_from(request.queue, request);
@@ -119,7 +119,7 @@ std::vector<Queue*> HandOut::queues_of(const LeaseRequest& request) const {
 Result<std::optional<ReadyHead>> HandOut::next_ready(const LeaseRequest& request) {
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   TRY(validate(request));
-  if (parts_.window.is_catching_up()) return std::optional<ReadyHead>();
+  if (parts_.window.holds_hand_outs()) return std::optional<ReadyHead>();
   serve_waits();  // who waits came first
   ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues_of(request), nullptr));
   if (queue == nullptr) return std::optional<ReadyHead>();
@@ -172,7 +172,7 @@ std::optional<Tick> HandOut::next_time() const {
 }
 
 void HandOut::serve() {
-  if (parts_.window.is_catching_up()) return;
+  if (parts_.window.holds_hand_outs()) return;
   if (is_deliverers_turn_) serve_delivery_wait();
   serve_waits(serve_now());
   serve_delivery_wait();
@@ -347,7 +347,7 @@ Result<std::vector<Delivery>> HandOut::lease_deliveries(const DeliveryRequest& r
                                                         const HeldWebhooks& held) {
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   TRY(validate(request));
-  if (parts_.window.is_catching_up()) return std::vector<Delivery>{};
+  if (parts_.window.holds_hand_outs()) return std::vector<Delivery>{};
   LeaseRequest lease{
       .queue = {}, .visibility_timeout = request.visibility_timeout, .worker = request.worker};
   parts_.turns.release_held(held);

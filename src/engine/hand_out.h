@@ -11,7 +11,7 @@
 // tasks that are stored as they are (hand_out_now.cc).
 //
 // After a start nothing is handed out until what was due is in its queue's order, or the time for
-// that is over (LoadWindow::is_catching_up()): who asks is told that there is nothing, who waits
+// that is over (LoadWindow::holds_hand_outs()): who asks is told that there is nothing, who waits
 // waits.
 // Thread-compatible.
 #pragma once
@@ -100,7 +100,7 @@ class HandOut {
   bool does_anyone_wait() const noexcept { return waiting() > 0 || delivery_wait_ != nullptr; }
   /// Whether serve() may have something to do.
   bool has_work() const {
-    if (parts_.window.is_catching_up()) return false;
+    if (parts_.window.holds_hand_outs()) return false;
     return parts_.turns.has_to_serve() ||
            (delivery_wait_ != nullptr && parts_.turns.to_deliver() > 0);
   }

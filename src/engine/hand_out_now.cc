@@ -15,7 +15,7 @@ namespace detent {
 /// The queues take turns as in serve_waits().
 std::size_t HandOut::serve_now() {
   served_at_ = parts_.time.now();
-  if (parts_.window.is_catching_up()) return 0;
+  if (parts_.window.holds_hand_outs()) return 0;
   std::size_t served = 0;
   for (std::size_t left = parts_.turns.to_serve(); left > 0 && served < kServeLimit; --left) {
     Queue& queue = parts_.turns.take_to_serve();

@@ -14,8 +14,9 @@ using std::chrono::milliseconds;
 /// Tasks read at a time from the due order: some tenths of a millisecond in which nobody else is
 /// served.
 constexpr std::size_t kPageTasks = 128;
-/// Steps made before the engine is open: overdue tasks at hand.
-constexpr int kFirstSteps = 160;
+/// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
+/// however long the backlog.
+constexpr int kFirstPages = 160;
 /// Moves to the ready lanes give way to what is due, but not more often than this in a row.
 constexpr int kMostWaived = 15;
 /// How long after an attempt in vain the window may try to shrink again, and by which part of what
@@ -33,18 +34,13 @@ constexpr TaskId kLastId{~std::uint64_t{0}};
 
 Result<void> LoadWindow::open() {
   opened_at_ = parts_.time.wall_now();
-  catch_up_until_ = parts_.time.tick_after(kMostCatchUp);
-  for (int step = 0; step < kFirstSteps && (wants_page() || is_catching_up()); ++step) {
-    TRY(tend(Moves::many));
-  }
+  hold_until_ = parts_.time.tick_after(kMostHold);
+  for (int page = 0; page < kFirstPages && wants_page(); ++page) TRY(load_page());
   return ok();
 }
 
-bool LoadWindow::is_catching_up() const {
-  if (parts_.time.now() >= catch_up_until_) return false;
-  const Place overdue = last_at(Lane::due, opened_at_);
-  const auto is_behind = [&overdue](const Queue* queue) { return queue->cut_to < overdue; };
-  return loaded_to_ < overdue || std::ranges::any_of(cut_queues_, is_behind);
+bool LoadWindow::holds_hand_outs() const {
+  return parts_.time.now() < hold_until_ && loaded_to_ < last_at(Lane::due, opened_at_);
 }
 
 bool LoadWindow::wants_page() const {
@@ -161,7 +157,7 @@ Result<bool> LoadWindow::tend(Moves moves) {
   const bool has_page = wants_page();
   if (has_page) TRY(load_page());
   const Queue* const behind = next_behind_cut();
-  if (is_catching_up()) moves = Moves::many;  // nobody is served meanwhile
+  if (holds_hand_outs()) moves = Moves::many;  // nobody is served meanwhile
   const bool may_move = moves != Moves::none;
   if (may_move && parts_.tasks.ready() > ready_room()) {
     TRY(spill_ready(moves));
@@ -184,7 +180,7 @@ bool LoadWindow::is_pressed() const {
 
 bool LoadWindow::is_short() const noexcept {
   return is_out_of_room_ || parts_.tasks.ready() > max_loaded_ * kPageParts / kMemoryParts ||
-         is_catching_up();
+         holds_hand_outs();
 }
 
 bool LoadWindow::has_work() const {
@@ -200,6 +196,7 @@ std::optional<Tick> LoadWindow::next_work() const {
     take_earlier(last_call());
   }
   for (const Queue* queue : cut_queues_) take_earlier(parts_.time.tick_at(queue->cut_to.at));
+  if (holds_hand_outs()) take_earlier(hold_until_);
   return next;
 }
 
@@ -326,7 +323,7 @@ Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
     const ReadyTasks& others = queue.ready_of(task);
     const Place ready = others.place_of(task, place);
     if (is_due && (!has_room || would_spill(others, ready))) {
-      put_in_lane(queue, place, task);
+      put_in_lane(queue, place, task, deadline.tick);
     } else if (has_room) {
       parts_.tasks.load(task, place, deadline);
     } else {

@@ -48,7 +48,7 @@ inline constexpr std::size_t kLeasedParts = 2;
 static_assert(kReadyParts + kLeasedParts < kPageParts);
 
 // After a start nothing is handed out for so long at most, while what is due has yet to be read.
-inline constexpr std::chrono::milliseconds kMostCatchUp{2'000};
+inline constexpr std::chrono::milliseconds kMostHold{2'000};
 
 class LoadWindow {
  public:
@@ -67,21 +67,20 @@ class LoadWindow {
   LoadWindow(Parts parts, std::chrono::milliseconds length, std::size_t max_loaded)
       : parts_(parts), length_(length), max_loaded_(max_loaded) {}
 
-  /// What was due by now comes into its queue's order before anything is handed out, as far as that
-  /// takes no longer than kMostCatchUp. Makes the first steps of it, and loads the first pages, so
-  /// that a start stays short however long the backlog. Errors: the store failed.
+  /// Loads the first pages. Errors: the store failed.
   Result<void> open();
-  /// Whether it is still about that.
-  bool is_catching_up() const;
+  /// Whether what was due when it was opened is still being read, so that of what is in memory
+  /// nobody knows yet whether it is the most urgent: for kMostHold at most.
+  bool holds_hand_outs() const;
 
   // The verbs' part.
 
   /// Where a task belongs that gets this place in the due order; may make room for it.
   enum class Home : std::uint8_t { memory, due_order, ready_lane };
   Home home_of(Queue& queue, const Place& place, const Task& task, const Deadline& deadline);
-  /// A task that is due gets its place in its ready lane, and is not loaded; `from` is the place it
-  /// leaves (none for a new task).
-  void put_in_lane(Queue& queue, std::optional<Place> from, Task task);
+  /// A task that is due, since the tick `due`, gets its place in its ready lane, and is not loaded;
+  /// `from` is the place it leaves (none for a new task).
+  void put_in_lane(Queue& queue, std::optional<Place> from, Task task, Tick due);
   /// The next of these ready tasks, in memory; null when there is none. Loads a page of their lane
   /// when the head of it has been handed out.
   Result<LoadedTask*> head_of(Queue& queue, ReadyTasks& ready);
@@ -92,11 +91,6 @@ class LoadWindow {
 
   // The turn's part, after a commit, when nothing is staged.
 
-  /// Whether the next page is wanted.
-  bool wants_page() const;
-  /// Loads a page behind the window. Where there is no room for a task, its queue is cut if it has
-  /// most of the memory; for the others room is made, so that the page waits for no queue's tasks.
-  Result<void> load_page();
   /// Whether there is time for a step before somebody who waits has something to take.
   enum class Time : std::uint8_t { enough, none };
   /// Whether moves to the ready lanes wait until there is time: not for ever, nor while the memory
@@ -123,6 +117,12 @@ class LoadWindow {
   void check(const Queue& queue) const;
 
  private:
+  /// Whether the next page is wanted.
+  bool wants_page() const;
+  /// Loads a page behind the window. Where there is no room for a task, its queue is cut if it has
+  /// most of the memory; for the others room is made, so that the page waits for no queue's tasks.
+  Result<void> load_page();
+
   /// Places looked at to find the queue that has most in memory: who has an eighth of it is met for
   /// certain, as good as.
   static constexpr std::uint32_t kLargestSamples = 256;
@@ -177,7 +177,7 @@ class LoadWindow {
   const std::size_t max_loaded_;
 
   WallTime opened_at_{};     // what was due then is caught up with
-  Tick catch_up_until_ = 0;  // at the latest
+  Tick hold_until_ = 0;  // at the latest
   Place loaded_to_ = begin_of(Lane::due);
   bool more_stored_ = true;      // a page was cut short, or the window has shrunk
   bool is_out_of_room_ = false;  // the last page was not loaded to its end

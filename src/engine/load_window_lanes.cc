@@ -34,13 +34,13 @@ bool LoadWindow::would_spill(const ReadyTasks& ready, const Place& place) const 
   return ready.in_memory.size() >= ready_part();
 }
 
-void LoadWindow::put_in_lane(Queue& queue, std::optional<Place> from, Task task) {
+void LoadWindow::put_in_lane(Queue& queue, std::optional<Place> from, Task task, Tick due) {
   ReadyTasks& ready = queue.ready_of(task);
   const Place to = ready.place_of(task, {.at = task.due_at, .id = task.id});
   ready.put_behind_head(to);
   if (parts_.records.staged().empty()) staged_in_lanes_.clear();
   staged_in_lanes_.push_back(to);
-  parts_.tasks.note_fired(task.id, queue, parts_.time.tick_at(task.due_at), parts_.clock.now());
+  parts_.tasks.note_fired(task.id, queue, due, parts_.clock.now());
   queue.had_webhooks |= !task.webhook.empty();
   parts_.records.put(queue, from, {.place = to, .task = std::move(task)});
   parts_.turns.want_serving(queue);
