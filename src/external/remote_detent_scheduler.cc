@@ -101,8 +101,8 @@ ScheduleRequest RemoteDetentScheduler::request_for(const Task& task) const {
 
 Result<void> RemoteDetentScheduler::set_up_queue() {
   if (is_queue_set_up_) return ok();
-  TRY(expect_own_folder());
   TRY(drop_ended(folder_queue(options_.queue)));
+  TRY(expect_own_folder());
   TRY(drop_ended(options_.queue));
   is_queue_set_up_ = true;
   return ok();
