@@ -63,10 +63,13 @@ class FailedTests(unittest.TestCase):
 
     def test_tells_what_a_busy_machine_may_be_the_reason_of(self):
         ended = "[ RUN      ] A.B\na.cc:1: Failure\n 1 FAILED TEST"
-        for outputs, expected in (([ended], True), (["AssertionError: 3 is not 4"], True),
+        for outputs, expected in (([ended], True), (["E\nFAILED (failures=1)"], True),
+                                  (["not ok 1\n# pass 83\n# fail 1"], True),
                                   ([ended] * 3, True), ([ended] * 4, False),
                                   ([], False), ([""], False),
                                   (["[ RUN      ] A.B\n"], False),  # crashed, or hung
+                                  (["test_a (T) ... "], False), (["ok 1 - a"], False),
+                                  (["AssertionError: 3 is not 4"], False),
                                   (["WARNING: ThreadSanitizer: data race\n" + ended], False),
                                   (["a.cc:3:1: runtime error: overflow\n" + ended], False),
                                   ([ended, "a.cc:3: check failed: is_open"], False)):

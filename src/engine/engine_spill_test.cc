@@ -42,9 +42,6 @@ class EngineSpill : public EngineFixture {
   /// Where the record lies on disk.
   Place place_of(TaskId id) { return store_->find(id).value().value().place; }
   bool is_in_ready_lane(TaskId id) { return place_of(id).lane == Lane::ready; }
-  std::vector<LeasedTask> lease_without_a_turn(const std::string& queue, std::size_t max) {
-    return engine_->lease({.queue = queue, .max = max}).value();
-  }
   /// Leases one after another and completes each, until none is left.
   std::vector<TaskId> drain(const std::string& queue) {
     std::vector<TaskId> ids;
@@ -140,7 +137,7 @@ TEST_F(EngineSpill, OrderHoldsBeforeAnythingHasMovedToTheDisk) {
       ASSERT_TRUE(engine_->turn());
     }
     const std::size_t most = 1 + rng.below(3);
-    const std::vector<LeasedTask> leased = lease_without_a_turn("q", most);
+    const std::vector<LeasedTask> leased = engine_->lease({.queue = "q", .max = most}).value();
     ASSERT_EQ(leased.empty(), expected.empty()) << "step " << i;
     for (const LeasedTask& task : leased) {
       ASSERT_EQ(task.task.id, expected.begin()->second) << "step " << i;

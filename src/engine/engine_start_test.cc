@@ -26,9 +26,6 @@ class EngineStart : public EngineFixture {
     clock_.advance(1min);
     crash_and_open();
   }
-  std::vector<LeasedTask> lease_without_a_turn(const std::string& queue, std::size_t max) {
-    return engine_->lease({.queue = queue, .max = max}).value();
-  }
   /// A worker that waits for so many.
   void wait_for(std::size_t count) {
     engine_->lease_or_wait({.queue = "q", .max = count}, 1h,
@@ -43,13 +40,14 @@ class EngineStart : public EngineFixture {
 
 TEST_F(EngineStart, NothingIsHandedOutBeforeAllThatWasDueIsInItsOrder) {
   wait_for(2);
-  EXPECT_TRUE(lease_without_a_turn("q", 100).empty());
+  EXPECT_TRUE(engine_->lease({.queue = "q", .max = 100}).value().empty());
   EXPECT_EQ(engine_->next_ready({.queue = "q"}).value(), std::nullopt);
   ASSERT_TRUE(engine_->turn());
   EXPECT_TRUE(got_.empty());
   std::size_t next = 2;
   for (int turns = 0; next < order_.size() && turns < 100'000; ++turns) {
-    for (const LeasedTask& task : lease_without_a_turn("q", 500)) {
+    const auto leased = engine_->lease({.queue = "q", .max = 500}).value();
+    for (const LeasedTask& task : leased) {
       ASSERT_EQ(task.task.id, order_[next++].second);
       ASSERT_EQ(engine_->complete(task.lease), LeaseOutcome::done);
     }
@@ -77,7 +75,7 @@ TEST_F(EngineStart, IsOverAfterSomeTimeHoweverManyAreOverdue) {
   clock_.advance(kMostHold);
   ASSERT_TRUE(engine_->turn());
   EXPECT_EQ(got_.size(), 1u);
-  EXPECT_EQ(lease_without_a_turn("q", 10).size(), 10u);
+  EXPECT_EQ(engine_->lease({.queue = "q", .max = 10}).value().size(), 10u);
 }
 
 // A queue that has more overdue tasks than may be in memory gets the others little by little.
@@ -90,7 +88,7 @@ TEST_F(EngineStart, WhatDoesNotFitInMemoryHoldsNobodyUp) {
   clock_.advance(1min);
   crash_and_open();
   ASSERT_TRUE(engine_->turn());
-  EXPECT_EQ(lease_without_a_turn("calm", 1).size(), 1u);
+  EXPECT_EQ(engine_->lease({.queue = "calm", .max = 1}).value().size(), 1u);
   EXPECT_LT(engine_->queue("flood").value().stats.ready, 5'000u) << "or this shows nothing";
 }
 

@@ -40,7 +40,7 @@ Result<void> LoadWindow::open() {
 }
 
 bool LoadWindow::holds_hand_outs() const {
-  return parts_.time.now() < hold_until_ && loaded_to_ < last_at(Lane::due, opened_at_);
+  return loaded_to_ < last_at(Lane::due, opened_at_) && parts_.time.now() < hold_until_;
 }
 
 bool LoadWindow::wants_page() const {
