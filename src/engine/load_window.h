@@ -176,8 +176,8 @@ class LoadWindow {
   const std::chrono::milliseconds length_;
   const std::size_t max_loaded_;
 
-  WallTime opened_at_{};     // what was due then is caught up with
-  Tick hold_until_ = 0;  // at the latest
+  WallTime opened_at_{};  // what was due then is caught up with
+  Tick hold_until_ = 0;   // at the latest
   Place loaded_to_ = begin_of(Lane::due);
   bool more_stored_ = true;      // a page was cut short, or the window has shrunk
   bool is_out_of_room_ = false;  // the last page was not loaded to its end
