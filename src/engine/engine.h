@@ -389,7 +389,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   void notice_clock();
   void decide_schedules();
   void refresh_schedules();
-  std::vector<LoadedTask*> fire_tasks(Tick now);
+  std::vector<LoadedTask*> fire_tasks();
   void fire_due();
   void end_leases(const std::vector<LoadedTask*>& ran_out);
   void serve_due();

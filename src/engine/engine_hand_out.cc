@@ -21,7 +21,7 @@ void Engine::hand_out_due() {
 }
 
 bool Engine::is_due_soon() const {
-  const std::optional<Tick> next = tasks_.wheel().next_wakeup();
+  const std::optional<Tick> next = tasks_.timers().next_wakeup();
   return turns_.has_to_serve() || (next && *next <= time_.now() + kSoon);
 }
 
@@ -29,7 +29,7 @@ bool Engine::is_due_soon() const {
 void Engine::hand_out_until(Doorbell& written) {
   for (bool is_written = false; !is_written;) {
     hand_out_due();
-    std::optional<Tick> next = tasks_.wheel().next_wakeup();
+    std::optional<Tick> next = tasks_.timers().next_wakeup();
     const Tick soonest = time_.now() + 1;
     if (turns_.has_to_serve() || (next && *next < soonest)) next = soonest;
     is_written = clock_.wait(written, next ? std::optional(time_.when(*next)) : std::nullopt);

@@ -112,9 +112,9 @@ Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
   }
   const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
-  const LoadedTask& task = *lease->task;
+  LoadedTask& task = *lease->task;
   DETENT_CHECK(next_state(task.state, TaskVerb::extend) == TaskState::leased);
-  tasks_.set_timer(task, std::max(tasks_.timer_of(task), time_.tick_after(by)));
+  tasks_.timers().set(task, std::max(tasks_.timers().tick_of(task), time_.tick_after(by)));
   news_.tell(task.id(), *task.queue, TaskEvent::extended, TaskState::leased);
   return LeaseOutcome::done;
 }

@@ -8,7 +8,7 @@ namespace detent {
 /// Puts an engine's memory into states that no verb leads to.
 struct PlantedOrphans {
   static void lose_timer(Engine& engine, TaskId id) {
-    engine.tasks_.wheel_.cancel(engine.tasks_.find_loaded(id)->index);
+    engine.tasks_.timers_.cancel(*engine.tasks_.find_loaded(id));
   }
   static void lose_order(Engine& engine, TaskId id) {
     LoadedTask* const task = engine.tasks_.find_loaded(id);

@@ -117,7 +117,7 @@ Result<milliseconds> Engine::time_left(TaskId id) {
   if (const LoadedTask* const loaded = tasks_.find_loaded(id)) {
     if (loaded->state == TaskState::ready) return milliseconds{0};
     const Tick now = time_.now();
-    return milliseconds{std::max(tasks_.timer_of(*loaded), now) - now};
+    return milliseconds{std::max(tasks_.timers().tick_of(*loaded), now) - now};
   }
   ASSIGN_OR_RETURN(const FoundTask found, tasks_.find(id));
   if (found.state != TaskState::scheduled) return milliseconds{0};

@@ -174,20 +174,20 @@ WheelView Engine::wheel() const {
   WheelView view{.now = time_.wall_now(),
                  .level_count = 6,
                  .slots_per_level = DenseWheel::kSlotsPerLevel,
-                 .timers = tasks_.wheel().size(),
+                 .timers = tasks_.timers().size(),
                  .slots = {}};
   const milliseconds shift =
       view.now.time_since_epoch() - milliseconds{static_cast<std::int64_t>(time_.now())};
   const auto instant = [shift](Tick tick) {
     return WallTime{milliseconds{static_cast<std::int64_t>(tick)} + shift};
   };
-  tasks_.wheel().for_each_slot([&](const WheelSlot& slot) {
+  for (const WheelSlot& slot : tasks_.timers().slots()) {
     view.slots.push_back({.level = slot.level,
                           .index = slot.index,
                           .from = instant(slot.first),
                           .until = instant(slot.last + 1),
                           .count = slot.count});
-  });
+  }
   return view;
 }
 

@@ -89,7 +89,7 @@ void Engine::keep(std::uint64_t number, const Lease& lease) {
                     std::to_string(lease.since.time_since_epoch().count()) + " ";
   key += lease.worker.substr(0, kMaxKeyBytes - key.size());  // for people only
   const Tick now = time_.now();
-  const Tick left = std::max(tasks_.timer_of(task), now) - now;
+  const Tick left = std::max(tasks_.timers().tick_of(task), now) - now;
   const WallTime until = time_.wall_after(milliseconds{static_cast<std::int64_t>(left)});
   records_.keys().put({.queue = kNoQueue,
                        .key = std::move(key),

@@ -168,6 +168,41 @@ TEST_F(EngineStorm, TheOthersAreInTimeWhateverTheStormsAndTheMemory) {
   }
 }
 
+TEST_F(EngineStorm, AWorkerOfAnotherQueueIsToldBeforeTheTasksOfTheStormFire) {
+  schedule_over("storm", 100, 1min, 1ms);
+  schedule("calm", 1min);
+  std::uint64_t fired_before = 0;
+  engine_->lease_or_wait({.queue = "calm"}, 2min, [&](Result<std::vector<LeasedTask>> tasks) {
+    ASSERT_EQ(tasks.value().size(), 1u);
+    fired_before = engine_->stats().counters.fired;
+  });
+  settle();
+  clock_.advance(1min);
+  turn();
+  EXPECT_EQ(engine_->stats().counters.fired, 101u);
+  // Those that came before it was a storm are in one wheel with the calm.
+  EXPECT_GE(fired_before, 1u);
+  EXPECT_LE(fired_before, 1u + 400u / 128);
+}
+
+TEST_F(EngineStorm, TasksOfTheStormThatAreDueTogetherComeInOrderAlsoThoseThatCameBeforeIt) {
+  std::vector<TaskId> ids;
+  const WallTime at = wall_now() + 30s;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    ScheduleRequest asked = request("storm", at);
+    asked.rules.priority = 40 - i;
+    ids.push_back(engine_->schedule(asked).value().task.id);
+  }
+  std::vector<LeasedTask> got;
+  wait_for_one("storm", got);
+  settle();
+  clock_.advance(30s);
+  turn();
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].task.id, ids.back());
+  engine_->check_invariants();
+}
+
 // ---- the storm itself ----
 
 TEST_F(EngineStorm, ItsMostUrgentTaskIsFoundThoughAllWereOnDisk) {

@@ -18,7 +18,7 @@ struct Queue;
 struct ReadyTasks;
 
 struct LoadedTask {
-  std::uint32_t index = 0;  // in its slab, and its timer's in the wheel: LoadedTasks
+  std::uint32_t index = 0;  // in its slab, and its timer's in its wheel: LoadedTasks
   std::uint32_t priority = 0;
   Place place = {};
   WallTime due_at{};
@@ -31,6 +31,7 @@ struct LoadedTask {
   std::uint32_t attempts = 0;  // that have ended
   std::uint32_t payload_bytes = 0;
   TaskState state = TaskState::scheduled;
+  std::uint8_t wheel = 0;     // that its timer is in, or was in last: TaskTimers
   bool follows_wall = false;  // was scheduled for a date, so moves when the wall clock is stepped
   bool has_key = false;
   bool has_webhook = false;  // of its own

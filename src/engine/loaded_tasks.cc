@@ -24,8 +24,8 @@ Error not_allowed(TaskId id, TaskState state) {
   return Error{ErrorCode::conflict, "task " + to_string(id) + what, "id"};
 }
 
-LoadedTasks::LoadedTasks(Parts parts, std::size_t most_leased)
-    : parts_(parts), most_leased_(most_leased), wheel_(parts.time.now()) {}
+LoadedTasks::LoadedTasks(Parts parts, std::size_t most_leased, std::size_t crowd)
+    : parts_(parts), most_leased_(most_leased), timers_(parts.time.now(), crowd) {}
 
 // ---- coming and going ----
 
@@ -55,7 +55,7 @@ void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
   } else if (loaded.tick <= parts_.time.now()) {
     become_ready(loaded, parts_.clock.now());
   } else {
-    wheel_.schedule(loaded.index, loaded.tick);
+    timers_.set(loaded, loaded.tick);
   }
 }
 
@@ -71,7 +71,7 @@ void LoadedTasks::unload(LoadedTask& task) {
     --loaded_from_lanes_;
   }
   --queue.loaded;
-  wheel_.cancel(task.index);
+  timers_.cancel(task);
   by_id_.erase(task.id().value);
   tasks_.erase(task.index);
   // A map keeps the buckets of its fullest time. Seldom enough to cost O(1) a task.
@@ -112,29 +112,30 @@ void LoadedTasks::set_aside(std::span<const Place> places, Queue* queue) {
 
 // ---- time ----
 
-std::vector<LoadedTask*> LoadedTasks::fire(Tick now, std::size_t limit, MonotonicTime until) {
-  std::vector<LoadedTask*> ran_out;
-  const auto fire_task = [&](std::uint32_t index) {
+void LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
+                       std::vector<LoadedTask*>& ran_out) {
+  timers_.fire(wheel, now, limit, [&](std::uint32_t index) {
     LoadedTask& task = tasks_[index];
-    (task.state == TaskState::leased ? ran_out : due_).push_back(&task);
-  };
-  for (bool more = true; more;) {
-    more = wheel_.advance(now, fire_task, limit).more;
-    // In the order of their queues, so that each finds its place beside the one before.
-    std::ranges::sort(due_, ReadyOrder());
-    const MonotonicTime fired = parts_.clock.now();
-    for (LoadedTask* const task : due_) become_ready(*task, fired);
-    due_.clear();
-    more = more && fired < until;
-  }
-  return ran_out;
+    if (task.state == TaskState::leased) {
+      ran_out.push_back(&task);
+    } else if (task.queue->wheel != wheel) {
+      timers_.set(task, task.tick);  // with the others of its queue
+    } else {
+      due_.push_back(&task);
+    }
+  });
+  // In the order of their queues, so that each finds its place beside the one before.
+  std::ranges::sort(due_, ReadyOrder());
+  const MonotonicTime fired = parts_.clock.now();
+  for (LoadedTask* const task : due_) become_ready(*task, fired);
+  due_.clear();
 }
 
 void LoadedTasks::retime() {
   tasks_.for_each([this](LoadedTask& task) {
     if (task.state != TaskState::scheduled || !task.follows_wall) return;
     task.tick = parts_.time.tick_at(task.due_at);
-    wheel_.schedule(task.index, task.tick);
+    timers_.set(task, task.tick);
   });
 }
 
@@ -182,7 +183,7 @@ void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
   task.state = TaskState::leased;
   task.lease = number;
   ++task.queue->leased;
-  wheel_.schedule(task.index, until);
+  timers_.set(task, until);
   const bool is_new = leases_.emplace(number, std::move(lease)).second;
   DETENT_CHECK(is_new);
   note_limits(*task.queue);
@@ -196,7 +197,7 @@ void LoadedTasks::drop_lease(const LoadedTask& task) {
 
 void LoadedTasks::give_back(LoadedTask& task) {
   DETENT_CHECK(next_state(task.state, TaskVerb::release) == TaskState::ready);
-  wheel_.cancel(task.index);
+  timers_.cancel(task);
   drop_lease(task);
   task.tick = parts_.time.now();
   task.ready_since = parts_.clock.now();
@@ -272,13 +273,12 @@ TaskState LoadedTasks::state_of(const StoredTask& stored) const {
 bool LoadedTasks::would_be_stuck(LoadedTask& task) const {
   switch (task.state) {
     case TaskState::scheduled:
-      return !wheel_.is_pending(task.index);
+      return !timers_.is_pending(task);
     case TaskState::ready:
       return !task.ready_tasks().in_memory.contains(&task);
     case TaskState::leased: {
       const auto lease = leases_.find(task.lease);
-      return !wheel_.is_pending(task.index) || lease == leases_.end() ||
-             lease->second.task != &task;
+      return !timers_.is_pending(task) || lease == leases_.end() || lease->second.task != &task;
     }
     case TaskState::dead:
     case TaskState::completed:
@@ -289,16 +289,16 @@ bool LoadedTasks::would_be_stuck(LoadedTask& task) const {
 }
 
 void LoadedTasks::check_invariants() const {
-  wheel_.check_invariants();
+  timers_.check_invariants();
   tasks_.check_invariants();
   DETENT_CHECK(tasks_.size() == by_id_.size());
   std::size_t timers = 0;
   tasks_.for_each([&](const LoadedTask& task) {
     const bool has_timer = task.state != TaskState::ready;
-    DETENT_CHECK(wheel_.is_pending(task.index) == has_timer);
+    DETENT_CHECK(timers_.is_pending(task) == has_timer);
     if (has_timer) ++timers;
   });
-  DETENT_CHECK(timers == wheel_.size());
+  DETENT_CHECK(timers == timers_.size());
   std::size_t ready = 0;
   std::size_t leased = 0;
   std::size_t urgent = 0;

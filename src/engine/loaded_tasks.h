@@ -1,11 +1,11 @@
 // The tasks in memory: they come, become ready, are leased, and go. Which of those that are stored
 // are here is for the load window to say (load_window.h).
 //
-// They lie in a slab, with a wheel beside it whose timers are the slab's indices. A task has at
-// most one timer: until it is due, then for its lease.
+// They lie in a slab, with wheels beside it whose timers are the slab's indices (task_timers.h). A
+// task has at most one timer: until it is due, then for its lease.
 //
 // Invariants, tested by check_invariants():
-//  1. A task in memory is scheduled (in the wheel), ready (in its queue's order), or leased (in the
+//  1. A task in memory is scheduled (in a wheel), ready (in its queue's order), or leased (in a
 //     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
 //  2. Every leased task has a lease of its number, and every lease such a task.
 //  3. The counts of a queue that concern the memory, and those of all queues here, are those of the
@@ -23,7 +23,6 @@
 #include "base/result.h"
 #include "base/slab.h"
 #include "detent/clock.h"
-#include "detent/dense_wheel.h"
 #include "engine/engine_time.h"
 #include "engine/hand_out_turns.h"
 #include "engine/lateness_account.h"
@@ -31,6 +30,7 @@
 #include "engine/queue.h"
 #include "engine/task_news.h"
 #include "engine/task_records.h"
+#include "engine/task_timers.h"
 #include "task/request.h"
 
 namespace detent {
@@ -66,8 +66,9 @@ class LoadedTasks {
     LatenessAccount& lateness;
     TaskRecords& records;
   };
-  /// At most `most_leased` are leased at a time.
-  LoadedTasks(Parts parts, std::size_t most_leased);
+  /// At most `most_leased` are leased at a time; a queue of which `crowd` are here is a crowd
+  /// (task_timers.h).
+  LoadedTasks(Parts parts, std::size_t most_leased, std::size_t crowd);
 
   // Coming and going.
 
@@ -86,13 +87,13 @@ class LoadedTasks {
 
   // Time.
 
-  /// Makes ready what is due, or a part of it, for as long as it takes to look at `limit` timers,
-  /// or until `until` when that is later. Returns the tasks whose leases have run out, which have
-  /// no timer now.
-  std::vector<LoadedTask*> fire(Tick now, std::size_t limit, MonotonicTime until);
-  /// The task's timer is at `tick`.
-  void set_timer(const LoadedTask& task, Tick tick) { wheel_.schedule(task.index, tick); }
-  Tick timer_of(const LoadedTask& task) const noexcept { return wheel_.deadline_of(task.index); }
+  /// Makes ready what is due of the timers in one wheel, or a part of it, for as long as it takes
+  /// to look at `limit` timers. Tasks whose leases have run out, which have no timer now, come to
+  /// `ran_out`.
+  void fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
+            std::vector<LoadedTask*>& ran_out);
+  TaskTimers& timers() noexcept { return timers_; }
+  const TaskTimers& timers() const noexcept { return timers_; }
   /// The wall clock was stepped: tasks with a date get new timers. O(tasks).
   void retime();
   /// A task became due: counts it, wherever it lies.
@@ -143,7 +144,6 @@ class LoadedTasks {
   std::uint64_t loaded_from_lanes() const noexcept { return loaded_from_lanes_; }
   /// No ready task in memory is due after it.
   WallTime latest_ready() const noexcept { return latest_ready_; }
-  const DenseWheel& wheel() const noexcept { return wheel_; }
 
   /// Whether no step would ever touch the task again: invariants 1 and 2 of it. O(log ready).
   bool would_be_stuck(LoadedTask& task) const;
@@ -161,9 +161,8 @@ class LoadedTasks {
   const Parts parts_;
   const std::size_t most_leased_;
 
-  // The timers of the wheel are the indices of the slab.
   Slab<LoadedTask> tasks_;
-  DenseWheel wheel_;              // due, or lease run out
+  TaskTimers timers_;             // named by their indices in the slab
   std::vector<LoadedTask*> due_;  // while they fire
   std::unordered_map<std::uint64_t, LoadedTask*> by_id_;
   Leases leases_;

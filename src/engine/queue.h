@@ -106,6 +106,7 @@ struct Queue {
   std::uint64_t accepted = 0;  // since the start
   std::size_t urgent = 0;      // ready in memory, before the default priority
   Place cut_to = kNotCut;      // where its window ends, if not with the others'
+  std::uint8_t wheel = 0;      // that timers of its tasks are set in: TaskTimers
   ReadyTasks ready{record.in_ready_lane};
   ReadyTasks webhooks{record.in_webhook_lane};  // with one of their own
 
