@@ -28,11 +28,11 @@ Result<TaskId> named_task(Engine& engine, const std::vector<std::string>& path,
   return *id;
 }
 
-/// A task with the rules in force.
+/// A task with the rules in force. One that has ended may outlive its queue.
 Result<TaskSnapshot> view_task(Engine& engine, TaskId id) {
   ASSIGN_OR_RETURN(TaskSnapshot view, engine.get(id));
-  ASSIGN_OR_RETURN(const QueueView queue, engine.queue(view.task.queue));
-  show_rules_in_force(view.task.rules, queue.settings);
+  const Result<QueueView> queue = engine.queue(view.task.queue);
+  if (queue) show_rules_in_force(view.task.rules, queue->settings);
   return view;
 }
 

@@ -378,6 +378,14 @@ TEST_F(RoutesQueuesTest, OnlyAnEmptyQueueIsRemoved) {
   EXPECT_EQ(send("GET", "/v1/queues/a%2Fb").status, 404);
 }
 
+TEST_F(RoutesQueuesTest, WhatIsKeptIsReadAfterItsQueueWasRemoved) {
+  change("q", R"({"retention":"1h","max_attempts":3})");
+  const std::string id = schedule(R"({"queue":"q"})");
+  ASSERT_EQ(send("DELETE", "/v1/tasks/" + id).status, 200);
+  ASSERT_EQ(send("DELETE", "/v1/queues/q").status, 200);
+  EXPECT_EQ(state_of(id), "cancelled");
+}
+
 // ---- whole queues ----
 
 TEST_F(RoutesQueuesTest, APurgeRemovesAllButWhatIsLeased) {
