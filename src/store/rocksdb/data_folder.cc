@@ -155,7 +155,9 @@ Result<std::optional<std::string>> DataFolder::manifest_file() const {
   if (!file) return std::optional<std::string>();
   std::string name;
   std::getline(file, name);
-  if (!name.starts_with("MANIFEST-") || name.find('/') != std::string::npos) {
+  constexpr std::string_view kManifest = "MANIFEST-";
+  const bool is_one = name.starts_with(kManifest) && name.size() > kManifest.size();
+  if (!is_one || name.find_first_not_of("0123456789", kManifest.size()) != std::string::npos) {
     return damaged("its file CURRENT names no manifest");
   }
   std::error_code error;

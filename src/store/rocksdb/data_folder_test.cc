@@ -127,6 +127,17 @@ TEST(DataFolder, AManifestThatIsNotThereIsDamage) {
   EXPECT_EQ(folder->manifest_file().value(), "MANIFEST-000007");
 }
 
+// What it holds instead may be any bytes: they are not shown as the name of a file.
+TEST(DataFolder, AManifestHasANumberForItsName) {
+  for (const char* name : {"MANIFEST-00\xb0\x1b[2J", "MANIFEST-", "MANIFEST-7a", "elsewhere", ""}) {
+    TestFolder parent;
+    std::ofstream(parent / "CURRENT") << name << '\n';
+    const Error error = DataFolder::open(parent.path())->manifest_file().error();
+    EXPECT_EQ(error.code, ErrorCode::data_loss);
+    EXPECT_TRUE(says(error, "its file CURRENT names no manifest")) << error.message;
+  }
+}
+
 TEST(DataFolder, LogsComeOldestFirst) {
   TestFolder parent;
   for (const char* name : {"1000000.log", "000009.log", "000010.log", "LOG", "000008.sst"}) {
