@@ -18,16 +18,16 @@ namespace detent::server {
 namespace {
 
 Result<StoreReport> report_on(const cli::CheckOptions& options) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options));
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_data(options));
   using Shown = cli::Progress::Shown;
   const bool is_watched = cli::terminal_of_process().is_error_terminal;
   cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,
                          "records read:");
   StoreReport report = check_store(*store, [&progress](std::uint64_t read) { progress.at(read); });
-  for (std::string& file : damaged_files(options)) {
-    ++report.finding_count;
-    report.findings.push_back(std::move(file));
-  }
+  store.reset();  // it writes tables anew as long as it is open
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, damaged_files(options));
+  report.finding_count += files.size();
+  report.findings.insert(report.findings.end(), files.begin(), files.end());
   return report;
 }
 

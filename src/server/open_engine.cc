@@ -11,6 +11,7 @@
 #include "server/memory_plan.h"
 #include "store/postgres/postgres_lease_table.h"
 #include "store/postgres/postgres_store.h"
+#include "store/rocksdb/data_folder.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/rocksdb/table_check.h"
 
@@ -153,9 +154,10 @@ Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options) {
   return RocksDbStore::open({.path = options.data.string(), .folder = DataFolderIs::there});
 }
 
-std::vector<std::string> damaged_files(const cli::CheckOptions& options) {
-  if (!options.store.empty()) return {};
-  return damaged_tables(options.data.string());
+Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options) {
+  if (!options.store.empty()) return std::vector<std::string>{};
+  ASSIGN_OR_RETURN(const DataFolder folder, DataFolder::open(options.data.string()));
+  return damaged_tables(folder.path());
 }
 
 std::string data_place(const cli::ServeOptions& options) {

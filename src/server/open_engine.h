@@ -57,7 +57,8 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options);
 
 /// A line for each file of that store in which something is damaged, be it read or not. Reads all.
-std::vector<std::string> damaged_files(const cli::CheckOptions& options);
+/// Errors: `unavailable` while anybody has it open: a table that is being written looks damaged.
+Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options);
 
 /// Where the data is, for people: a folder, or an address without its password.
 std::string data_place(const cli::ServeOptions& options);

@@ -73,6 +73,19 @@ TEST_F(OpenEngineTest, AFolderOfOthersHasNoDataToCheckAndIsLeftAsItIs) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "detent.lock"));
 }
 
+TEST_F(OpenEngineTest, FilesAreNotCheckedWhileAStoreMayWriteThem) {
+  cli::CheckOptions options;
+  options.data = folder_.path();
+  {
+    const Result<OpenEngine> opened = open(DataFolderIs::made_if_missing);
+    ASSERT_TRUE(opened);
+    const Result<std::vector<std::string>> files = damaged_files(options);
+    ASSERT_FALSE(files);
+    EXPECT_EQ(files.error().code, ErrorCode::unavailable);
+  }
+  EXPECT_TRUE(damaged_files(options).value().empty());
+}
+
 TEST_F(OpenEngineTest, AStoreThatStaysAwayIsToldNowAndThenNotAtEachTry) {
   EngineEvents events = log_engine_events([this] { return open(DataFolderIs::there); }, clock_);
   const auto try_for = [&](std::chrono::seconds time) {
