@@ -202,6 +202,23 @@ TEST_F(RoutesWholeTest, ARestoreThatIsRepeatedChangesNothing) {
   EXPECT_EQ(dump(), all);
 }
 
+// A server that was begun anew gives ids out from the first one on, too.
+TEST_F(RoutesWholeTest, ATaskWhoseIdAnotherHasIsNotSaidToBeThere) {
+  schedule_at("q", R"("delay":"1h","payload":"of the dump")");
+  const std::string all = dump();
+  begin_anew();
+  const std::string id = schedule_at("other", R"("delay":"1h")");
+  for (const char* once_more : {"in memory", "leased"}) {
+    const json::RestoreAnswer answer = restore(all);
+    EXPECT_EQ(answer.there, 0U) << once_more;
+    ASSERT_EQ(answer.errors.size(), 1U) << once_more;
+    EXPECT_EQ(answer.errors[0].error.code, ErrorCode::conflict);
+    EXPECT_EQ(answer.errors[0].error.field, "task.id");
+    post("/v1/tasks/" + id + "/run", "");
+    lease("other");
+  }
+}
+
 TEST_F(RoutesWholeTest, TheSettingsOfAQueueThatIsThereStay) {
   schedule_at("q", R"("delay":"1h")");
   const std::string all = dump();
