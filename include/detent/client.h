@@ -283,7 +283,7 @@ struct CronRule {
 };
 struct IntervalRule {
   milliseconds every{0};
-  WallTime anchor{};  // 1970: now
+  std::optional<WallTime> anchor = {};  // none: the schedule's start, or now
 };
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
@@ -291,7 +291,7 @@ struct CalendarRule {
   std::uint32_t every = 1;
   Unit unit = Unit::month;
   MonthEnd month_end = MonthEnd::clamp;
-  WallTime anchor{};  // 1970: now
+  std::optional<WallTime> anchor = {};  // none: the schedule's start, or now
 };
 
 /// A recurring schedule to be: its rule, and the task it makes. docs/guides/recurring.md says what

@@ -9,7 +9,7 @@ namespace detent::cli {
 /// What the options write to; `chosen` is the command once the line has been read.
 struct ScheduleArguments {
   PutScheduleCommand put;  // but for these two
-  WallTime anchor{};
+  std::optional<WallTime> anchor = {};
   CalendarRule::MonthEnd month_end = CalendarRule::MonthEnd::clamp;
   GetScheduleCommand get;
   NextOccurrencesCommand next;

@@ -49,12 +49,12 @@ void add_rule_rows(std::vector<Row>& rows, const RecurringSchedule& schedule) {
     rows.push_back({"cron", printable(cron->expression)});
   } else if (const auto* interval = std::get_if<IntervalRule>(&schedule.rule)) {
     rows.push_back({"every", show_duration(interval->period)});
-    rows.push_back({"anchor", format_rfc3339(interval->anchor)});
+    if (interval->anchor) rows.push_back({"anchor", format_rfc3339(*interval->anchor)});
   } else if (const auto* calendar = std::get_if<CalendarRule>(&schedule.rule)) {
     rows.push_back({"calendar", std::to_string(calendar->every) + " " +
                                     std::string(to_string(calendar->unit)) +
                                     (calendar->every == 1 ? "" : "s")});
-    rows.push_back({"anchor", format_rfc3339(calendar->anchor)});
+    if (calendar->anchor) rows.push_back({"anchor", format_rfc3339(*calendar->anchor)});
     rows.push_back({"month end", std::string(to_string(calendar->month_end))});
   }
   rows.push_back({"zone", printable(schedule.time_zone)});

@@ -52,25 +52,31 @@ std::string duration_words(milliseconds period) {
   return std::to_string(period.count()) + " ms";
 }
 
+/// A rule that a schedule goes by has one.
+WallTime anchor_of(const auto& rule) { return rule.anchor.value_or(WallTime{}); }
+
 std::string in_words(const IntervalRule& rule) {
-  return "Every " + duration_words(rule.period) + " from " + format_rfc3339(rule.anchor) + " on";
+  return "Every " + duration_words(rule.period) + " from " + format_rfc3339(anchor_of(rule)) +
+         " on";
 }
 
 std::string in_words(const CalendarRule& rule, const std::string& zone) {
   const std::string unit = kUnitWords[static_cast<std::size_t>(rule.unit)];
   const std::string every = rule.every == 1 ? unit : std::to_string(rule.every) + " " + unit + "s";
-  return "Every " + every + " from " + format_rfc3339(rule.anchor) + " on (" + zone + ")";
+  return "Every " + every + " from " + format_rfc3339(anchor_of(rule)) + " on (" + zone + ")";
 }
 
 std::optional<WallTime> next_of(const IntervalRule& rule, WallTime time) {
-  if (time < rule.anchor) return rule.anchor;
-  const WallTime next = rule.anchor + ((time - rule.anchor) / rule.period + 1) * rule.period;
+  const WallTime anchor = anchor_of(rule);
+  if (time < anchor) return anchor;
+  const WallTime next = anchor + ((time - anchor) / rule.period + 1) * rule.period;
   return next < kWallTimeEnd ? std::optional(next) : std::nullopt;
 }
 
 std::optional<WallTime> last_of(const IntervalRule& rule, WallTime time) {
-  if (time <= rule.anchor) return std::nullopt;
-  return rule.anchor + (time - milliseconds{1} - rule.anchor) / rule.period * rule.period;
+  const WallTime anchor = anchor_of(rule);
+  if (time <= anchor) return std::nullopt;
+  return anchor + (time - milliseconds{1} - anchor) / rule.period * rule.period;
 }
 
 }  // namespace
@@ -95,7 +101,7 @@ Result<Recurrence> Recurrence::make(const RecurringSchedule& schedule) {
     return Recurrence(cron.value(), schedule);
   }
   if (const auto* const rule = std::get_if<CalendarRule>(&schedule.rule)) {
-    CalendarIntervalOptions options{.anchor = rule->anchor,
+    CalendarIntervalOptions options{.anchor = anchor_of(*rule),
                                     .unit = kUnits[static_cast<std::size_t>(rule->unit)],
                                     .every = rule->every,
                                     .month_end = rule->month_end == CalendarRule::MonthEnd::clamp

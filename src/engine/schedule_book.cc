@@ -40,7 +40,7 @@ Result<void> check_zone(const RecurringSchedule& schedule) {
 void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, WallTime now) {
   const auto fill = [&]<class Rule>(Rule& rule) {
     if constexpr (requires { rule.anchor; }) {
-      if (rule.anchor != WallTime{}) return;
+      if (rule.anchor) return;
       rule.anchor = schedule.start.value_or(now);
       if (before == nullptr || !std::holds_alternative<Rule>(before->rule)) return;
       Rule as_before = rule;

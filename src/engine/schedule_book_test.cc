@@ -286,6 +286,14 @@ TEST_F(ScheduleBookTest, PuttingTheSameChangesNothing) {
   EXPECT_EQ(run_to("01:30"), Times{"01:30"}) << "its anchor is when it was first put";
 }
 
+TEST_F(ScheduleBookTest, AnAnchorMayBeTheBeginningOf1970) {
+  now_ = at("2026-03-02T00:10:00Z");
+  RecurringSchedule schedule = hourly();
+  schedule.rule = IntervalRule{.period = 30min, .anchor = WallTime{}};
+  put(schedule);
+  EXPECT_EQ(run_to("01:00"), (Times{"00:30", "01:00"}));
+}
+
 TEST_F(ScheduleBookTest, AnEditHoldsFromTheNextOccurrenceOn) {
   put(hourly());
   run_to("01:00");

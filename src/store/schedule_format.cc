@@ -72,10 +72,10 @@ void write_rule(ByteWriter& writer, const Rule& rule) {
     writer.string(cron->expression);
   } else if (const auto* interval = std::get_if<IntervalRule>(&rule)) {
     write_duration(writer, interval->period);
-    write_time(writer, interval->anchor);
+    write_time(writer, interval->anchor.value_or(WallTime{}));
   } else {
     const auto& calendar = std::get<CalendarRule>(rule);
-    write_time(writer, calendar.anchor);
+    write_time(writer, calendar.anchor.value_or(WallTime{}));
     write_choice(writer, calendar.unit);
     writer.varint(calendar.every);
     write_choice(writer, calendar.month_end);

@@ -29,7 +29,7 @@ struct CronRule {
 /// Every `period` from the anchor on, the anchor included. Real time: no zone has a part in it.
 struct IntervalRule {
   std::chrono::milliseconds period{0};
-  WallTime anchor{};  // 1970: not given; ScheduleBook::put() takes `start`, or the present, then
+  std::optional<WallTime> anchor = {};  // none: ScheduleBook::put() takes `start`, or the present
 
   friend bool operator==(const IntervalRule&, const IntervalRule&) = default;
 };
@@ -38,7 +38,7 @@ struct IntervalRule {
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
   enum class MonthEnd : std::uint8_t { clamp, skip };
-  WallTime anchor{};  // likewise
+  std::optional<WallTime> anchor = {};  // likewise
   Unit unit = Unit::month;
   std::uint32_t every = 1;
   MonthEnd month_end = MonthEnd::clamp;

@@ -143,7 +143,7 @@ Result<Rule> read_rule(const ScheduleRuleFields& fields) {
     ASSIGN_OR_RETURN(std::string expression, read_string(fields.cron));
     return Rule{CronRule{std::move(expression)}};
   }
-  WallTime anchor{};
+  std::optional<WallTime> anchor;
   if (fields.anchor.given()) {
     ASSIGN_OR_RETURN(anchor, read_time(fields.anchor));
   }

@@ -19,7 +19,7 @@ void write_rule(JsonWriter& writer, const CronRule& rule) {
 }
 void write_rule(JsonWriter& writer, const IntervalRule& rule) {
   writer.name("every_ms").number(rule.period.count());
-  if (rule.anchor != WallTime{}) write_time(writer, "anchor", rule.anchor);
+  write_time(writer, "anchor", rule.anchor);
 }
 void write_rule(JsonWriter& writer, const CalendarRule& rule) {
   writer.name("calendar").begin_object();
@@ -27,7 +27,7 @@ void write_rule(JsonWriter& writer, const CalendarRule& rule) {
   writer.name("unit").string(to_string(rule.unit));
   writer.name("month_end").string(to_string(rule.month_end));
   writer.end_object();
-  if (rule.anchor != WallTime{}) write_time(writer, "anchor", rule.anchor);
+  write_time(writer, "anchor", rule.anchor);
 }
 
 /// The members of a schedule as it is asked for, but for its payload.

@@ -65,6 +65,8 @@ TEST(ScheduleJson, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(parse_schedule_rule("report", render_schedule_rule(schedule)).value(), schedule);
   schedule.rule = IntervalRule{.period = 90s, .anchor = at("2026-01-05T00:00:00Z")};
   EXPECT_EQ(parse_schedule_rule("report", render_schedule_rule(schedule)).value(), schedule);
+  schedule.rule = IntervalRule{.period = 90s, .anchor = WallTime{}};
+  EXPECT_EQ(parse_schedule_rule("report", render_schedule_rule(schedule)).value(), schedule);
   schedule.rule = CalendarRule{.anchor = at("2026-01-31T09:00:00Z"),
                                .unit = CalendarRule::Unit::year,
                                .every = 3,
@@ -82,7 +84,8 @@ TEST(ScheduleJson, LittleIsEnough) {
             (RecurringSchedule{.name = "s", .rule = IntervalRule{.period = 90s}, .queue = "q"}));
   const RecurringSchedule calendar =
       parse_schedule_rule("s", R"({"calendar":{"unit":"month"},"queue":"q","anchor":0})").value();
-  EXPECT_EQ(calendar.rule, decltype(calendar.rule)(CalendarRule{}));
+  EXPECT_EQ(calendar.rule, decltype(calendar.rule)(CalendarRule{.anchor = WallTime{}}));
+  EXPECT_NE(calendar.rule, decltype(calendar.rule)(CalendarRule{})) << "which counts from now on";
 }
 
 TEST(ScheduleJson, ErrorsNameTheMember) {
