@@ -11,6 +11,15 @@
 
 #include "base/rng.h"
 
+// g++ defines the macros; clang says it by __has_feature, of which g++ 12 knows nothing.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DETENT_TESTED_UNDER_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define DETENT_TESTED_UNDER_SANITIZER
+#endif
+#endif
+
 namespace detent {
 
 inline std::uint64_t test_seed() {
@@ -25,7 +34,7 @@ inline std::string replay_hint(std::uint64_t seed) {
 /// How many of `rounds` are worth their time: a quarter under a sanitizer, where each takes five to
 /// twenty times as long, and what it finds are not rare paths of the model but what they touch.
 constexpr int test_rounds(int rounds) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef DETENT_TESTED_UNDER_SANITIZER
   return rounds / 4 + 1;
 #else
   return rounds;
