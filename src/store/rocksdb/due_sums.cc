@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "base/bytes.h"
 #include "store/meta_format.h"
-#include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
-#include "store/rocksdb/slices.h"
+#include "store/rocksdb/range_scan.h"
 
 namespace detent {
 
@@ -77,25 +75,18 @@ Result<DueSums> DueSums::read(OpenDb& db) {
     if (!sums.set_full(*full)) return db.damaged("the due counts are no such thing");
   }
   sums.next_number_ = sums.first_number_;
-  // The entries before were removed by range; the bound spares walking over what is left of them.
-  const std::string lower = counts_key(sums.first_number_);
-  const rocksdb::Slice lower_bound(lower);
-  const rocksdb::Slice upper_bound = slice(kCountsEnd);
-  rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower_bound;
-  options.iterate_upper_bound = &upper_bound;
-  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.meta()));
-  for (it->Seek(lower_bound); it->Valid(); it->Next()) {
-    if (view(it->key()) != counts_key(sums.next_number_)) {
+  RangeScan scan(db.db(), db.meta(), {counts_key(sums.first_number_), std::string(kCountsEnd)});
+  for (; scan.is_valid(); scan.next()) {
+    if (scan.key() != counts_key(sums.next_number_)) {
       return db.damaged("a change of the due counts is missing");
     }
-    const auto bytes = parse_meta_value(view(it->key()), view(it->value()));
+    const auto bytes = parse_meta_value(scan.key(), scan.value());
     if (!bytes) return db.damaged("a change of the due counts does not match its checksum");
     if (!sums.add(*bytes)) return db.damaged("a change of the due counts is no such thing");
     sums.change_bytes_ += bytes->size();
     ++sums.next_number_;
   }
-  if (!it->status().ok()) return db.open_error(it->status());
+  if (!scan.status().ok()) return db.open_error(scan.status());
   return sums;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "store/rocksdb/due_sums.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/slices.h"
 #include "task/due_bin.h"
 
@@ -38,10 +38,10 @@ class Upgrade {
   }
 
  private:
-  std::unique_ptr<rocksdb::Iterator> iterate(rocksdb::ColumnFamilyHandle* family) {
+  RangeScan scan(rocksdb::ColumnFamilyHandle* family, KeyBounds bounds = {}) {
     rocksdb::ReadOptions options;
     options.fill_cache = false;
-    return std::unique_ptr<rocksdb::Iterator>(db_.db().NewIterator(options, family));
+    return {db_.db(), family, std::move(bounds), options};
   }
   Result<void> write(Changes& changes, bool is_last = false) {
     const rocksdb::Status status =
@@ -74,40 +74,40 @@ class Upgrade {
 
 /// Numbers are on disk before a key is made of one, so a second run finds those of the first.
 Result<void> Upgrade::number_queues() {
-  const auto it = iterate(db_.meta());
-  for (it->Seek(slice(kQueuePrefix)); it->Valid() && view(it->key()) < kQueueEnd; it->Next()) {
-    const Result<QueueRecord> record = parse_queue(view(it->key()), view(it->value()));
+  RangeScan numbered = scan(db_.meta(), {std::string(kQueuePrefix), std::string(kQueueEnd)});
+  for (; numbered.is_valid(); numbered.next()) {
+    const Result<QueueRecord> record = parse_queue(numbered.key(), numbered.value());
     if (!record) return db_.damaged(record.error().message);
     QueueRecord& queue = queues_[record->queue];
     queue.queue = record->queue;
     queue.number = record->number;
     last_number_ = std::max(last_number_, record->number);
   }
+  if (!numbered.status().ok()) return db_.open_error(numbered.status());
   Changes changes(db_);
-  for (it->Seek(slice(kOldQueuePrefix)); it->Valid() && view(it->key()) < kOldQueueEnd;
-       it->Next()) {
-    changes.set_queue(queue_named(std::string(view(it->key()).substr(kOldQueuePrefix.size()))));
+  RangeScan old = scan(db_.meta(), {std::string(kOldQueuePrefix), std::string(kOldQueueEnd)});
+  for (; old.is_valid(); old.next()) {
+    changes.set_queue(queue_named(std::string(old.key().substr(kOldQueuePrefix.size()))));
   }
-  if (!it->status().ok()) return db_.open_error(it->status());
+  if (!old.status().ok()) return db_.open_error(old.status());
   return write(changes);
 }
 
 Result<void> Upgrade::move_dead() {
-  const auto it = iterate(db_.due());
   Place end_of_time = begin_of(Lane::due);
   end_of_time.at = kNeverDue;
-  it->Seek(place_key(end_of_time));
-  while (it->Valid()) {
+  RangeScan records = scan(db_.due(), {.begin = place_key(end_of_time)});
+  while (records.is_valid()) {
     Changes changes(db_);
-    for (std::size_t i = 0; i < kTasksABatch && it->Valid(); ++i, it->Next()) {
-      const Result<Place> place = parse_due_key(view(it->key()));
+    for (std::size_t i = 0; i < kTasksABatch && records.is_valid(); ++i, records.next()) {
+      const Result<Place> place = parse_due_key(records.key());
       if (!place) return db_.damaged("a place in the due order is malformed");
       changes.erase_record(*place);
-      move_dead(place->id, view(it->value()), changes);
+      move_dead(place->id, records.value(), changes);
     }
     TRY(write(changes));
   }
-  if (!it->status().ok()) return db_.open_error(it->status());
+  if (!records.status().ok()) return db_.open_error(records.status());
   return ok();
 }
 
@@ -129,34 +129,34 @@ void Upgrade::move_dead(TaskId id, std::string_view record, Changes& changes) {
 }
 
 Result<void> Upgrade::count_live() {
-  const auto it = iterate(db_.due());
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    const Result<Place> place = parse_due_key(view(it->key()));
+  RangeScan records = scan(db_.due());
+  for (; records.is_valid(); records.next()) {
+    const Result<Place> place = parse_due_key(records.key());
     if (!place) return db_.damaged("a place in the due order is malformed");
     // A damaged record is met again, and said, when its page is read.
-    const Result<Task> task = decode_record(place->id, view(it->value()));
+    const Result<Task> task = decode_record(place->id, records.value());
     if (!task) continue;
     QueueRecord& queue = queue_named(task->queue);
     ++queue.waiting;
     queue.bytes += task->payload.data.size();
     ++due_counts_[due_bin_of(task->due_at, task->created_at)];
   }
-  if (!it->status().ok()) return db_.open_error(it->status());
+  if (!records.status().ok()) return db_.open_error(records.status());
   return ok();
 }
 
 Result<void> Upgrade::count_dead() {
-  const auto it = iterate(db_.lanes());
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    const Result<Place> place = parse_lane_key(view(it->key()));
+  RangeScan records = scan(db_.lanes());
+  for (; records.is_valid(); records.next()) {
+    const Result<Place> place = parse_lane_key(records.key());
     if (!place) return db_.damaged("a place among dead tasks is malformed");
-    const Result<Task> task = decode_record(place->id, view(it->value()));
+    const Result<Task> task = decode_record(place->id, records.value());
     if (!task) continue;
     QueueRecord& queue = queue_named(task->queue);
     ++queue.dead;
     queue.bytes += task->payload.data.size();
   }
-  if (!it->status().ok()) return db_.open_error(it->status());
+  if (!records.status().ok()) return db_.open_error(records.status());
   return ok();
 }
 

@@ -1,11 +1,10 @@
 #include "store/rocksdb/low_water.h"
 
 #include <algorithm>
-#include <memory>
-#include <string>
 
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
+#include "store/rocksdb/range_scan.h"
 
 namespace detent {
 
@@ -45,17 +44,13 @@ void LowWater::removed(std::size_t count, OpenDb& db, TaskId settled_to) {
 }
 
 void LowWater::raise(OpenDb& db, TaskId settled_to) {
-  const std::string from = place_key(place_);
-  const rocksdb::Slice bound(from);
   rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &bound;
   options.max_skippable_internal_keys = kMostTombstones;
-  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.due()));
+  RangeScan scan(db.db(), db.due(), {.begin = place_key(place_)}, options);
   removals_until_raise_ = kRemovalsARaise;
   std::size_t passed = 0;
-  for (it->Seek(bound); it->Valid(); it->Next()) {
-    const rocksdb::Slice key = it->key();
-    const Result<Place> place = parse_due_key({key.data(), key.size()});
+  for (; scan.is_valid(); scan.next()) {
+    const Result<Place> place = parse_due_key(scan.key());
     // A key that is none stays where it is; reading a page will tell.
     if (!place) return;
     if (place->id <= settled_to) {
@@ -68,7 +63,7 @@ void LowWater::raise(OpenDb& db, TaskId settled_to) {
       return;
     }
   }
-  if (it->status().ok()) {
+  if (scan.status().ok()) {
     place_ = end_of(Lane::due);
   } else {
     removals_until_raise_ = kRemovalsAfterGivingUp;

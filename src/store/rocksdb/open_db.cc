@@ -16,6 +16,7 @@
 #include "store/meta_format.h"
 #include "store/rocksdb/format_upgrade.h"
 #include "store/rocksdb/meta_keys.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 #include "store/rocksdb/table_check.h"
@@ -378,10 +379,9 @@ Result<void> OpenDb::clean_settle_folder() {
 
 Result<bool> OpenDb::is_empty() {
   for (rocksdb::ColumnFamilyHandle* family : families_) {
-    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), family));
-    it->SeekToFirst();
-    if (it->Valid()) return false;
-    if (!it->status().ok()) return open_error(it->status());
+    const RangeScan scan(*db_, family);
+    if (scan.is_valid()) return false;
+    if (!scan.status().ok()) return open_error(scan.status());
   }
   return true;
 }

@@ -11,6 +11,7 @@
 #include "store/record_format.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 #include "store/store_error.h"
@@ -40,14 +41,9 @@ struct MetaRange {
 /// Calls `take(key, value)`, which may fail, for each.
 template <class Take>
 Result<void> read_meta_range(OpenDb& db, const MetaRange& range, Take take) {
-  const rocksdb::Slice lower = slice(range.begin);
-  const rocksdb::Slice upper = slice(range.end);
-  rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower;
-  options.iterate_upper_bound = &upper;
-  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.meta()));
-  for (it->Seek(lower); it->Valid(); it->Next()) TRY(take(view(it->key()), view(it->value())));
-  if (!it->status().ok()) return to_error(range.reading, it->status());
+  RangeScan scan(db.db(), db.meta(), {std::string(range.begin), std::string(range.end)});
+  for (; scan.is_valid(); scan.next()) TRY(take(scan.key(), scan.value()));
+  if (!scan.status().ok()) return to_error(range.reading, scan.status());
   return ok();
 }
 
@@ -98,21 +94,18 @@ Result<void> OpenStore::recover() {
 
 /// Cost: the records above the mark are read, which settling keeps few.
 Result<void> OpenStore::recover_accepted() {
-  const std::string lower = id_key(TaskId{settled_to_.value + 1});
-  // What is below the mark was removed by range; the bound spares walking over what is left of it.
-  const rocksdb::Slice lower_bound(lower);
   rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower_bound;
   options.fill_cache = false;
   options.readahead_size = std::size_t{1} << 20;
-  const std::unique_ptr<rocksdb::Iterator> it(db_->db().NewIterator(options, db_->accepted()));
-  for (it->Seek(lower_bound); it->Valid(); it->Next()) {
-    const Result<TaskId> id = parse_id_key(view(it->key()));
+  RangeScan scan(db_->db(), db_->accepted(), {.begin = id_key(TaskId{settled_to_.value + 1})},
+                 options);
+  for (; scan.is_valid(); scan.next()) {
+    const Result<TaskId> id = parse_id_key(scan.key());
     if (!id) return db_->damaged("the id of a task is malformed");
-    accepted_.put(split_accepted(*id, view(it->value())).place);
-    accepted_bytes_ += it->value().size();
+    accepted_.put(split_accepted(*id, scan.value()).place);
+    accepted_bytes_ += scan.value().size();
   }
-  if (!it->status().ok()) return db_->open_error(it->status());
+  if (!scan.status().ok()) return db_->open_error(scan.status());
   return ok();
 }
 
@@ -428,11 +421,10 @@ Result<std::vector<QueueRecord>> OpenStore::queues() {
 Result<std::vector<DueCount>> OpenStore::due_counts() { return due_sums_.counts(); }
 
 Result<std::uint64_t> OpenStore::quarantined() {
-  const std::unique_ptr<rocksdb::Iterator> it(
-      db_->db().NewIterator(rocksdb::ReadOptions(), db_->quarantine()));
   std::uint64_t count = 0;
-  for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
-  if (!it->status().ok()) return to_error("count quarantine", it->status());
+  RangeScan scan(db_->db(), db_->quarantine());
+  for (; scan.is_valid(); scan.next()) ++count;
+  if (!scan.status().ok()) return to_error("count quarantine", scan.status());
   return count;
 }
 

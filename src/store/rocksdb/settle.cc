@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -12,8 +11,8 @@
 #include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/meta_keys.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
-#include "store/rocksdb/slices.h"
 
 namespace detent {
 
@@ -31,19 +30,14 @@ void give_way() noexcept {
 }  // namespace
 
 Result<void> remove_unsettled(OpenDb& db, TaskId settled_to) {
-  const std::string lower = id_key(TaskId{settled_to.value + 1});
-  const rocksdb::Slice lower_bound(lower);
-  rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower_bound;
-  const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator(options, db.ids()));
-  it->Seek(lower_bound);
-  while (it->Valid()) {
+  RangeScan scan(db.db(), db.ids(), {.begin = id_key(TaskId{settled_to.value + 1})});
+  while (scan.is_valid()) {
     // An id and what it points to go together: killed between two batches, the rest is found again.
     Changes changes(db);
-    for (std::size_t i = 0; i < kRemovalsABatch && it->Valid(); ++i, it->Next()) {
-      const Result<TaskId> id = parse_id_key(view(it->key()));
+    for (std::size_t i = 0; i < kRemovalsABatch && scan.is_valid(); ++i, scan.next()) {
+      const Result<TaskId> id = parse_id_key(scan.key());
       if (!id) return db.damaged("an id is malformed");
-      const Result<Place> place = parse_id_value(*id, view(it->value()));
+      const Result<Place> place = parse_id_value(*id, scan.value());
       if (!place) return db.damaged("the place of task " + to_string(*id) + " is malformed");
       changes.erase_record(*place);
       changes.erase_id(*id);
@@ -51,7 +45,7 @@ Result<void> remove_unsettled(OpenDb& db, TaskId settled_to) {
     const rocksdb::Status status = changes.write(Durability::buffered);
     if (!status.ok()) return db.open_error(status);
   }
-  if (!it->status().ok()) return db.open_error(it->status());
+  if (!scan.status().ok()) return db.open_error(scan.status());
   return ok();
 }
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "store/rocksdb/key_format.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 
@@ -139,24 +139,20 @@ Result<void> Job::add(TaskId id, std::string_view value) {
 }
 
 Result<void> Job::read(const rocksdb::Snapshot* snapshot) {
-  const std::string lower = id_key(TaskId{range_.after.value + 1});
-  const std::string upper = id_key(TaskId{range_.upto.value + 1});
-  const rocksdb::Slice lower_bound(lower);
-  const rocksdb::Slice upper_bound(upper);
   rocksdb::ReadOptions options;
   options.snapshot = snapshot;
-  options.iterate_lower_bound = &lower_bound;
-  options.iterate_upper_bound = &upper_bound;
   options.fill_cache = false;
   options.readahead_size = kBlockBytes;
-  const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, db_.accepted()));
-  for (it->Seek(lower_bound); it->Valid(); it->Next()) {
+  RangeScan scan(db_.db(), db_.accepted(),
+                 {id_key(TaskId{range_.after.value + 1}), id_key(TaskId{range_.upto.value + 1})},
+                 options);
+  for (; scan.is_valid(); scan.next()) {
     if (settled_.tasks % kTasksBetweenChecks == 0) TRY(check_abandoned());
-    ASSIGN_OR_RETURN(const TaskId id, parse_id_key(view(it->key())));
-    TRY(add(id, view(it->value())));
+    ASSIGN_OR_RETURN(const TaskId id, parse_id_key(scan.key()));
+    TRY(add(id, scan.value()));
     if (is_full()) return ok();
   }
-  if (!it->status().ok()) return settle_error(it->status());
+  if (!scan.status().ok()) return settle_error(scan.status());
   settled_.to = range_.upto;
   settled_.is_whole = true;
   return ok();

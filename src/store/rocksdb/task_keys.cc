@@ -1,13 +1,13 @@
 #include "store/rocksdb/task_keys.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "detent/check.h"
 #include "store/meta_format.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/multi_get.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 
@@ -57,16 +57,12 @@ Result<std::vector<KeyRecord>> TaskKeys::find_all(std::uint32_t queue,
 Result<KeyPage> TaskKeys::read(std::uint32_t queue, std::string_view after, std::size_t limit) {
   DETENT_CHECK(limit > 0);
   const std::string lower = key_key(queue, after);
-  const std::string end = key_key(queue + 1, "");
-  const rocksdb::Slice upper = slice(end);
-  rocksdb::ReadOptions options;
-  options.iterate_upper_bound = &upper;
-  const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, db_.keys()));
+  RangeScan scan(db_.db(), db_.keys(), {lower, key_key(queue + 1, "")});
   KeyPage page;
-  for (it->Seek(lower); it->Valid() && !page.read_to; it->Next()) {
-    if (view(it->key()) != lower) add_key_to_page(page, limit, view(it->key()), view(it->value()));
+  for (; scan.is_valid() && !page.read_to; scan.next()) {
+    if (scan.key() != lower) add_key_to_page(page, limit, scan.key(), scan.value());
   }
-  if (!it->status().ok()) return to_error("read keys", it->status());
+  if (!scan.status().ok()) return to_error("read keys", scan.status());
   return page;
 }
 
@@ -80,23 +76,19 @@ Result<std::size_t> TaskKeys::stage_trim(WallTime now, std::size_t limit, Change
   trimmed_to_ = begin_;
   std::size_t count = 0;
   std::size_t seen = 0;  // those that expire later by now cost a read, too
-  const rocksdb::Slice lower_bound(begin_);
-  rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower_bound;
-  const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, db_.key_expiry()));
-  for (it->Seek(lower_bound); it->Valid() && count < limit && seen < limit + kMostStale;
-       it->Next(), ++seen) {
-    ASSIGN_OR_RETURN(const Expiry expiry, parse_expiry_key(view(it->key())));
+  RangeScan scan(db_.db(), db_.key_expiry(), {.begin = begin_});
+  for (; scan.is_valid() && count < limit && seen < limit + kMostStale; scan.next(), ++seen) {
+    ASSIGN_OR_RETURN(const Expiry expiry, parse_expiry_key(scan.key()));
     if (expiry.at > now) break;
     ASSIGN_OR_RETURN(const bool has_expired, this->has_expired(expiry.key_key, expiry.at));
     if (has_expired) {
       must(changes.batch().Delete(db_.keys(), slice(expiry.key_key)));
       ++count;
     }
-    must(changes.batch().Delete(db_.key_expiry(), it->key()));
-    trimmed_to_.assign(view(it->key())).push_back('\0');
+    must(changes.batch().Delete(db_.key_expiry(), slice(scan.key())));
+    trimmed_to_.assign(scan.key()).push_back('\0');
   }
-  if (!it->status().ok()) return to_error("trim keys", it->status());
+  if (!scan.status().ok()) return to_error("trim keys", scan.status());
   return count;
 }
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <utility>
 
 #include "detent/check.h"
 #include "store/record_format.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/multi_get.h"
+#include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
 #include "store/rocksdb/slices.h"
 #include "store/store_error.h"
@@ -34,28 +34,19 @@ Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const 
   const bool is_due = after.lane == Lane::due;
   const Place start = is_due ? std::max(after, bounds_.low_water) : after;
   if (start < until) {
-    // Both bounds are given and the start is sought, so RocksDB never walks over the tombstones of
-    // tasks that were removed before it.
-    const std::string lower = first_key_after(start);
-    const std::string upper = first_key_after(until);
-    const rocksdb::Slice lower_bound(lower);
-    const rocksdb::Slice upper_bound(upper);
-    rocksdb::ReadOptions options;
-    options.iterate_lower_bound = &lower_bound;
-    options.iterate_upper_bound = &upper_bound;
     rocksdb::ColumnFamilyHandle* const family = db_.family_of(after.lane);
-    const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, family));
-    for (it->Seek(lower_bound); it->Valid() && met.size() < limit; it->Next()) {
-      const std::string_view key = view(it->key());
-      ASSIGN_OR_RETURN(const Place place, is_due ? parse_due_key(key) : parse_lane_key(key));
+    RangeScan scan(db_.db(), family, {first_key_after(start), first_key_after(until)});
+    for (; scan.is_valid() && met.size() < limit; scan.next()) {
+      ASSIGN_OR_RETURN(const Place place,
+                       is_due ? parse_due_key(scan.key()) : parse_lane_key(scan.key()));
       while (next != accepted.end() && *next < place && met.size() < limit) {
         met.push_back({*next++, std::nullopt});
       }
       // Of a settle that does not count yet: the accepted family has the task.
       if (place.id > bounds_.settled_to) continue;
-      if (met.size() < limit) met.push_back({place, decode(place, family, it->value())});
+      if (met.size() < limit) met.push_back({place, decode(place, family, scan.value())});
     }
-    if (!it->status().ok()) return to_error("read lane", it->status());
+    if (!scan.status().ok()) return to_error("read lane", scan.status());
   }
   while (next != accepted.end() && met.size() < limit) met.push_back({*next++, std::nullopt});
   return met;
@@ -93,20 +84,14 @@ Result<TaskPage> TaskReader::read_by_id(TaskId after, std::size_t limit) {
 Result<std::vector<Place>> TaskReader::settled_places(TaskId after, std::size_t limit) {
   std::vector<Place> places;
   if (after >= bounds_.settled_to) return places;
-  const std::string lower = id_key(TaskId{after.value + 1});
-  const std::string upper = id_key(TaskId{bounds_.settled_to.value + 1});
-  const rocksdb::Slice lower_bound(lower);
-  const rocksdb::Slice upper_bound(upper);
-  rocksdb::ReadOptions options;
-  options.iterate_lower_bound = &lower_bound;
-  options.iterate_upper_bound = &upper_bound;
-  const std::unique_ptr<rocksdb::Iterator> it(db_.db().NewIterator(options, db_.ids()));
-  for (it->Seek(lower_bound); it->Valid() && places.size() < limit; it->Next()) {
-    ASSIGN_OR_RETURN(const TaskId id, parse_id_key(view(it->key())));
+  RangeScan scan(db_.db(), db_.ids(),
+                 {id_key(TaskId{after.value + 1}), id_key(TaskId{bounds_.settled_to.value + 1})});
+  for (; scan.is_valid() && places.size() < limit; scan.next()) {
+    ASSIGN_OR_RETURN(const TaskId id, parse_id_key(scan.key()));
     // A place that can't be made out: nothing is found at the front, and the page says so.
-    places.push_back(parse_id_value(id, view(it->value())).value_or(front_place(id)));
+    places.push_back(parse_id_value(id, scan.value()).value_or(front_place(id)));
   }
-  if (!it->status().ok()) return to_error("read tasks by id", it->status());
+  if (!scan.status().ok()) return to_error("read tasks by id", scan.status());
   return places;
 }
 
@@ -148,7 +133,7 @@ Result<void> TaskReader::read_family(rocksdb::ColumnFamilyHandle* family,
   const auto take = [&](std::size_t n, const rocksdb::Status& status, const rocksdb::Slice& value) {
     const std::size_t i = wanted_keys[n].second;
     if (status.ok()) {
-      tasks[i] = decode(places[i], family, value);
+      tasks[i] = decode(places[i], family, view(value));
     } else if (status.IsNotFound()) {
       tasks[i] = not_stored(places[i]);
     } else if (status.IsCorruption()) {
@@ -162,9 +147,9 @@ Result<void> TaskReader::read_family(rocksdb::ColumnFamilyHandle* family,
 }
 
 Result<Task> TaskReader::decode(const Place& place, rocksdb::ColumnFamilyHandle* family,
-                                const rocksdb::Slice& value) const {
-  if (family != db_.accepted()) return decode_record(place.id, view(value));
-  return decode_record(place.id, split_accepted(place.id, view(value)).record);
+                                std::string_view value) const {
+  if (family != db_.accepted()) return decode_record(place.id, value);
+  return decode_record(place.id, split_accepted(place.id, value).record);
 }
 
 Result<std::optional<StoredTask>> TaskReader::find(TaskId id) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -48,7 +49,7 @@ class TaskReader {
                            const std::vector<std::size_t>& wanted,
                            std::vector<Result<Task>>& tasks);
   Result<Task> decode(const Place& place, rocksdb::ColumnFamilyHandle* family,
-                      const rocksdb::Slice& value) const;
+                      std::string_view value) const;
 
   OpenDb& db_;
   AcceptedIndex& accepted_;
