@@ -2,7 +2,8 @@
 """What the documentation names must be there: every relative link of every *.md, with its anchor;
 every path of the tree and every test that it mentions; every page under docs/ in the index; every
 case of known wrong answers as a test, and a test for every class of bugs; for every feature
-something that runs and shows it; what the start page has one type, in the Chinese one.
+something that runs and shows it; every name of the glossary in the code; what the start page has
+one type, in the Chinese one.
 
 Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
 """
@@ -143,6 +144,22 @@ def unshown_features(root):
             yield f"docs/features.md: nothing shows: {cells[0]}"
 
 
+def terms_not_in_code(root):
+    """Names in the glossary's cells "in code" that no source has."""
+    page = root / "docs/glossary.md"
+    if not page.exists():
+        return
+    known = {word for folder in ("include", "src") for ending in ("h", "cc")
+             for path in (root / folder).rglob(f"*.{ending}")
+             if not path.name.endswith("_test.cc")
+             for word in re.findall(r"\w+", re.sub(r"//.*", "", path.read_text("utf-8")))}
+    for line in page.read_text("utf-8").splitlines():
+        cells = line.split("|")
+        for word in re.findall(r"\w+", " ".join(re.findall(r"`[^`]+`", "".join(cells[3:4])))):
+            if word not in known:
+                yield f"docs/glossary.md: the code has no {word}"
+
+
 def blocks_of(page):
     """Its blocks of code, but for comments and the text of an error, which are translated."""
     if not page.exists():
@@ -206,6 +223,7 @@ def findings(root):
         yield from missing_tests(root, page, sources)
     yield from unlisted(root)
     yield from unshown_features(root)
+    yield from terms_not_in_code(root)
     yield from untranslated(root)
     yield from cases_without_test(root, sources)
     yield from classes_without_test(root)
@@ -222,7 +240,8 @@ class Docs(unittest.TestCase):
 BROKEN = {
     "docs/README.md": "[a](a.md) [f](internals/failure-modes.md) [gone](gone.md) "
                       "[head](a.md#no-such) [out](../../etc) "
-                      "[features](features.md) [start](start.md) [zh](zh/start.md)",
+                      "[features](features.md) [start](start.md) [zh](zh/start.md) "
+                      "[glossary](glossary.md)",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
                  "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
@@ -233,13 +252,15 @@ BROKEN = {
                         "| speed | here | `some_bench` |\n| ease | [a](a.md) | [a guide](a.md) |\n",
     "docs/start.md": "```sh\nrun one # it\n```\n```sh\nrun two\n```\n",
     "docs/zh/start.md": "```sh\nrun one # 它\n```\n```sh\nrun 2\n```\n",
+    "docs/glossary.md": "| term | meaning | in code | not |\n|---|---|---|---|\n"
+                        "| port | a `door` | `Port`, `Gone::port_of()` | `gate` |\n",
     "docs/lonely.md": "",
     "docs/internals/failure-modes.md": "".join(
         f"| **{number}. Wrong** | there | {shown_by} |\n" for number, shown_by in enumerate(
             ["`Port.SaysWhatHolds`", "`AB_TESTED`", "`AB_GONE`", "`some_test.cc`: all of it",
              "read with care", "`SaysThatItAllHoldsNow`, `tests/regress/x/cases.md`"]
             + ["`tests/regress/`"] * 18, 1)),
-    "src/there.cc": "", "include/detent/there.h": "",
+    "src/there.cc": "struct Port; void port_of();  // Gone", "include/detent/there.h": "",
     "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ASentence) // AB_MISSING\n"
                         "TEST(Port, SaysWhatHolds)",
     "tests/regress/x/cases.md":
@@ -256,6 +277,7 @@ EXPECTED = [
     "docs/a.md: there is no test Port.SaysSomethingElse",
     "docs/features.md: no file is called none_test.cc",
     "docs/features.md: nothing shows: ease",
+    "docs/glossary.md: the code has no Gone",
     "docs/internals/failure-modes.md: no test is called AB_GONE",
     "docs/internals/failure-modes.md: no test shows class 25",
     "docs/internals/failure-modes.md: no test shows class 5",
