@@ -46,7 +46,7 @@ void EngineThread::stop() {
   }
   bell_.ring();
   const MutexLock lock(joining_);
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 bool EngineThread::take_commands(std::vector<Posted>& posted) {

@@ -20,11 +20,11 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "base/thread.h"
 #include "detent/clock.h"
 #include "detent/unique_function.h"
 #include "engine/command_turns.h"
@@ -140,7 +140,7 @@ class EngineThread {
   bool has_failed_ = false;
   MonotonicTime next_reopen_{};
 
-  std::thread thread_;
+  Thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace detent
