@@ -1,19 +1,115 @@
-// Opening an engine; scheduling, reading, cancelling and leasing. The other verbs are in
-// engine_lease.cc, engine_move.cc and engine_queue.cc; what happens by itself as time passes is in
-// engine_turn.cc.
+// Opening an engine; scheduling, restoring, reading and cancelling. Who gets which task is in
+// hand_out.cc, what happens by itself as time passes in engine_turn.cc; each of the other
+// engine_*.cc has verbs of one theme.
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "detent/check.h"
 #include "task/lifecycle.h"
-#include "task/retry.h"
 
 namespace detent {
 
+namespace {
+
 using std::chrono::milliseconds;
+
+/// Ids left out at a start whose commits are not synced at once: more than are given out between
+/// two syncs, so that none of those that a power cut made be forgotten is given out again.
+constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
+
+/// How many tasks may be leased at a time, of so many in memory.
+constexpr std::size_t most_leased(std::size_t max_loaded) noexcept {
+  return std::max<std::size_t>(1, max_loaded * kLeasedParts / kMemoryParts);
+}
+/// How many of them make a queue a crowd: some 8 000 of a million, whose timers a wheel moves in
+/// less than 0.1 ms.
+constexpr std::size_t crowd_of(std::size_t max_loaded) noexcept {
+  return std::max<std::size_t>(1, max_loaded / 128);
+}
+
+}  // namespace
+
+// ---- open ----
+
+Engine::Engine(Store& store, Clock& clock, EngineOptions options)
+    : store_(store),
+      clock_(clock),
+      options_(options),
+      time_(clock),
+      queues_(store.last_queue_number()),
+      news_(time_, options.changes),
+      lateness_(clock, time_),
+      writer_(store, clock, options.sync_interval),
+      records_(store, queues_, news_, writer_, store.last_id().on_shard(options.shard)),
+      tasks_({.clock = clock,
+              .time = time_,
+              .queues = queues_,
+              .turns = turns_,
+              .news = news_,
+              .lateness = lateness_,
+              .records = records_},
+             most_leased(options.max_loaded), crowd_of(options.max_loaded)),
+      window_({.clock = clock,
+               .time = time_,
+               .store = store,
+               .writer = writer_,
+               .queues = queues_,
+               .turns = turns_,
+               .records = records_,
+               .tasks = tasks_},
+              options.window, options.max_loaded),
+      hand_out_({.time = time_,
+                 .writer = writer_,
+                 .queues = queues_,
+                 .turns = turns_,
+                 .news = news_,
+                 .lateness = lateness_,
+                 .records = records_,
+                 .tasks = tasks_,
+                 .window = window_,
+                 .answers = answers_},
+                options.shard),
+      rng_(options.seed) {
+  DETENT_CHECK(options.max_loaded > 0);
+  writer_.write_beside([this] { return has_waits() && is_due_soon(); },
+                       [this](Doorbell& written) { hand_out_until(written); });
+  DETENT_CHECK(options.shard < std::uint64_t{1} << TaskId::kShardBits);
+}
+
+Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::open(Store& store, Clock& clock, EngineOptions options) {
+  std::unique_ptr<Engine> engine(new Engine(store, clock, options));
+  TRY(engine->recover());
+  return engine;
+}
+
+Result<void> Engine::recover() {
+  ASSIGN_OR_RETURN(epoch_, store_.begin_epoch());
+  hand_out_.begin(epoch_);
+  if (options_.sync_interval > milliseconds{0}) {
+    records_.note_id(TaskId{records_.last_id().value + (kIdsUnsynced << TaskId::kShardBits)});
+    // Before one of them is given out: a power cut may come before the first sync.
+    TRY(store_.write({.last_id = records_.last_id()}, Durability::synced));
+  }
+  ASSIGN_OR_RETURN(const std::vector<QueueRecord> records, store_.queues());
+  for (const QueueRecord& record : records) {
+    Queue& queue = queues_.restore(record);
+    tasks_.note_limits(queue);
+    turns_.want_delivery(queue);
+  }
+  ASSIGN_OR_RETURN(const std::vector<DueCount> due_counts, store_.due_counts());
+  records_.due_counts().restore(due_counts);
+  ASSIGN_OR_RETURN(std::vector<ScheduleRecord> schedules, store_.schedules());
+  records_.schedules().restore(std::move(schedules));
+  next_refresh_ = time_.now() + kRefreshTicks;
+  next_forget_ = time_.now() + kForgetTicks;
+  TRY(window_.open());
+  if (options_.keep_leases) TRY(take_up_leases());
+  return ok();
+}
 
 // ---- schedule, get, cancel ----
 

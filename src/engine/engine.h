@@ -428,8 +428,12 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   MonotonicTime::duration step_time_{};  // what a step of tend_memory() takes
   bool moves_wait_ = false;              // the last turn left them, as something is due soon
   Tick workers_come_until_ = 0;
-  Tick next_forget_ = 0;   // of what is kept for a time only
-  Tick next_refresh_ = 0;  // of the schedules' rules
+  // How often what is kept for a time only is looked through, and the rules of schedules are read
+  // anew, as tzdata may be newer; and when next.
+  static constexpr Tick kForgetTicks = 1'000;
+  static constexpr Tick kRefreshTicks = 3'600'000;
+  Tick next_forget_ = 0;
+  Tick next_refresh_ = 0;
 };
 
 }  // namespace detent

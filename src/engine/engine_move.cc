@@ -1,5 +1,6 @@
-// Verbs that give tasks another due time, or life: move, run now, redrive; and those over a whole
-// queue, redrive and purge, which go through the due order in steps.
+// Verbs that give tasks another due time, or life, or change what is given of them: move, edit, run
+// now, redrive; and those over a whole queue, redrive, purge and run now, which go through its
+// lanes and the due order in steps.
 #include <algorithm>
 #include <utility>
 
