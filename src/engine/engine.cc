@@ -149,26 +149,18 @@ Result<TaskSnapshot> Engine::accept(ScheduleRequest request) {
   const Deadline deadline = time_.deadline_of(request.due);
   Task task{.id = records_.last_id(),
             .queue = std::move(request.queue),
-            .payload = std::move(request.payload),
+            .payload = {},
             .rules = request.rules,
             .due_at = deadline.due_at,
             .created_at = time_.wall_now(),
             .key = std::move(request.key),
             .webhook = std::move(request.webhook),
             .headers = std::move(request.headers)};
-  TaskSnapshot view{.task = {.id = task.id,
-                             .queue = task.queue,
-                             .payload = {},
-                             .rules = task.rules,
-                             .due_at = task.due_at,
-                             .created_at = task.created_at,
-                             .key = task.key,
-                             .webhook = task.webhook,
-                             .headers = task.headers}};
+  TaskSnapshot view{.task = task};  // without the payload
+  task.payload = std::move(request.payload);
   news_.tell(view.task.id, queue, TaskEvent::scheduled, time_.state_at(deadline));
   place(queue, std::move(task), std::nullopt, deadline);
-  const LoadedTask* const loaded = tasks_.find_loaded(view.task.id);
-  view.state = loaded != nullptr ? loaded->state : tasks_.state_on_disk(view.task);
+  view.state = tasks_.state_of(view.task);
   return view;
 }
 
@@ -225,17 +217,7 @@ Result<bool> Engine::restore(Task task) {
   ASSIGN_OR_RETURN(const std::optional<StoredTask> there, records_.find(task.id));
   if (there) return false;
   Queue& queue = queues_.queue_of(task.queue);
-  std::uint64_t content = 0;  // nobody knows any more what was asked
-  if (!task.key.empty() && queue.record.number != 0) {
-    ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken,
-                     records_.keys().find(queue.record.number, task.key, time_.wall_now()));
-    if (taken && taken->id == task.id) {
-      content = taken->content;  // the task was set aside, and its key is as it was
-    } else if (taken) {
-      ASSIGN_OR_RETURN(const bool is_there, is_here(taken->id));
-      if (is_there || taken->expires_at) task.key.clear();
-    }
-  }
+  ASSIGN_OR_RETURN(const std::uint64_t content, claim_key(queue, task));
   queues_.note_change(queue);
   queue.record.bytes += task.payload.data.size();
   if (!task.key.empty()) {
@@ -259,6 +241,19 @@ Result<bool> Engine::restore(Task task) {
     place(queue, std::move(task), std::nullopt, deadline);
   }
   return true;
+}
+
+/// Takes the key off a task that is restored where it stands for another. Returns: the content that
+/// the key has; 0 when nobody knows any more what was asked.
+Result<std::uint64_t> Engine::claim_key(const Queue& queue, Task& task) {
+  if (task.key.empty() || queue.record.number == 0) return std::uint64_t{0};
+  ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken,
+                   records_.keys().find(queue.record.number, task.key, time_.wall_now()));
+  if (!taken) return std::uint64_t{0};
+  if (taken->id == task.id) return taken->content;  // it was set aside, and its key is as it was
+  ASSIGN_OR_RETURN(const bool is_there, is_here(taken->id));
+  if (is_there || taken->expires_at) task.key.clear();
+  return std::uint64_t{0};
 }
 
 Result<TaskSnapshot> Engine::get(TaskId id) {

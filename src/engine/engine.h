@@ -169,7 +169,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<std::chrono::milliseconds> time_left(TaskId id);
 
   /// Hands out what is ready now and has no webhook, most urgent first (priority, then due time,
-  /// then id); may be nothing. Answers at most kMaxLeaseBytes of payload at once.
+  /// then id); may be nothing. Answers at most 16 MiB of payload at once, or one task.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
   /// What lease() would hand out first, for who chooses between engines; none: nothing.
   Result<std::optional<ReadyHead>> next_ready(const LeaseRequest& request);
@@ -339,6 +339,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   // Steps of the verbs.
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);
+  Result<std::uint64_t> claim_key(const Queue& queue, Task& task);
   /// Gives a live task its place in the due order, in memory if that is within the window, and
   /// stages it.
   void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);

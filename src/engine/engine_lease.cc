@@ -55,14 +55,9 @@ Result<LoadedTask*> Engine::bring_in(TaskId id) {
 
 LoadedTask* Engine::load_ready(const FoundTask& found) {
   if (found.loaded != nullptr) return found.loaded;
-  const Place from = found.stored.place;
-  const Task& task = found.stored.task;
+  const auto& [from, task] = found.stored;
   Queue& queue = queues_.queue_of(task.queue);
-  const Place to{.lane = Lane::ready,
-                 .queue = queue.ready.lane,
-                 .priority = task.rules.priority,
-                 .at = task.due_at,
-                 .id = from.id};
+  const Place to = queue.ready.place_of(task, {.at = task.due_at, .id = task.id});
   tasks_.load(task, to, time_.dated(task.due_at));
   if (from.lane != Lane::ready) records_.put(queue, from, {.place = to, .task = task});
   return tasks_.find_loaded(from.id);

@@ -88,8 +88,7 @@ TaskSnapshot Engine::put_at(FoundTask found, Deadline deadline) {
   const Place from = found.stored.place;
   TaskSnapshot view{.task = task};
   place(queue, std::move(task), from, deadline);
-  const LoadedTask* const loaded = tasks_.find_loaded(view.task.id);
-  view.state = loaded != nullptr ? loaded->state : tasks_.state_on_disk(view.task);
+  view.state = tasks_.state_of(view.task);
   return view;
 }
 
@@ -128,7 +127,7 @@ Result<QueueStep> Engine::redrive(const std::string& name, std::size_t limit, Qu
   ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (queue->record.dead == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    if (!next_state(tasks_.state_on_disk(stored.task), TaskVerb::redrive)) return false;
+    if (!next_state(tasks_.state_of(stored.task), TaskVerb::redrive)) return false;
     put_now({.stored = stored, .state = TaskState::dead});
     return true;
   };
@@ -147,7 +146,7 @@ Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, Queu
   if (is_done()) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
     LoadedTask* const loaded = tasks_.find_loaded(stored.place.id);
-    const TaskState state = tasks_.state_of(stored);
+    const TaskState state = tasks_.state_of(stored.task);
     if (!next_state(state, TaskVerb::purge)) return false;
     TRY(loaded != nullptr ? remove(*loaded, End::cancelled)
                           : remove({.stored = stored, .state = state}, End::cancelled));
@@ -187,7 +186,7 @@ Result<QueueStep> Engine::run_now(const std::string& name, std::size_t limit, Qu
   ASSIGN_OR_RETURN(Queue* const queue, queues_.known(name));
   if (stats_of(*queue).scheduled == 0) return QueueStep{};
   const auto visit = [this](const StoredTask& stored) -> Result<bool> {
-    if (tasks_.state_of(stored) != TaskState::scheduled) return false;
+    if (tasks_.state_of(stored.task) != TaskState::scheduled) return false;
     put_now({.stored = stored,
              .state = TaskState::scheduled,
              .loaded = tasks_.find_loaded(stored.task.id)});

@@ -90,13 +90,14 @@ Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place fro
   std::optional<StoredTask> first;
   for (const TaskId id : records_.staged().tasks_of(name)) {
     const StoredTask& staged = *records_.staged().find(id)->to;
-    if (tasks_.state_of(staged) == TaskState::scheduled && (!first || staged.place < first->place))
+    if (tasks_.state_of(staged.task) == TaskState::scheduled &&
+        (!first || staged.place < first->place))
       first = staged;
   }
   ASSIGN_OR_RETURN(TaskPage page, store_.read(from, end_of(Lane::due), kStepTasks));
   const auto found = std::ranges::find_if(page.tasks, [&](const StoredTask& stored) {
     return stored.task.queue == name && !records_.is_staged(stored.place.id) &&
-           tasks_.state_of(stored) == TaskState::scheduled;
+           tasks_.state_of(stored.task) == TaskState::scheduled;
   });
   const bool is_in_page = found != page.tasks.end();
   if (is_in_page && (!first || found->place < first->place)) first = std::move(*found);

@@ -263,9 +263,9 @@ TaskState LoadedTasks::state_on_disk(const Task& task) const {
   return task.due_at <= parts_.time.wall_now() ? TaskState::ready : TaskState::scheduled;
 }
 
-TaskState LoadedTasks::state_of(const StoredTask& stored) const {
-  const LoadedTask* const loaded = find_loaded(stored.place.id);
-  return loaded != nullptr ? loaded->state : state_on_disk(stored.task);
+TaskState LoadedTasks::state_of(const Task& task) const {
+  const LoadedTask* const loaded = find_loaded(task.id);
+  return loaded != nullptr ? loaded->state : state_on_disk(task);
 }
 
 // ---- checks ----

@@ -124,10 +124,9 @@ class LoadedTasks {
   Result<FoundTask> find(TaskId id);
   /// Its record. One that cannot be read is set aside.
   Result<Task> read(LoadedTask& task);
-  /// Of a task that is not in memory. An overdue one waits to be loaded, or for its turn in the
-  /// ready lane.
-  TaskState state_on_disk(const Task& task) const;
-  TaskState state_of(const StoredTask& stored) const;
+  /// Wherever it is. One that is overdue and on disk waits to be loaded, or for its turn in the
+  /// ready lane: it is ready.
+  TaskState state_of(const Task& task) const;
   /// The task in a place of the slab, below slot_limit(); null when there is none.
   LoadedTask* at(std::uint32_t slot) const noexcept { return tasks_.find(slot); }
   std::uint32_t slot_limit() const noexcept { return tasks_.index_limit(); }
@@ -156,6 +155,7 @@ class LoadedTasks {
   void become_ready(LoadedTask& task, MonotonicTime now);
   void lose(LoadedTask& task);
   void drop_lease(const LoadedTask& task);
+  TaskState state_on_disk(const Task& task) const;
   std::size_t check_ready(const Queue& queue, const ReadyTasks& ready) const;
 
   const Parts parts_;

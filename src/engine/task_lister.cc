@@ -91,7 +91,7 @@ TaskList TaskLister::pick(const TaskFilter& filter, Place after, Stretch stretch
     const Place place = list_place(stored.place);
     if (!comes_before(after, place)) continue;
     if (comes_before(stretch.until, place)) break;
-    const TaskState state = parts_.tasks.state_of(stored);
+    const TaskState state = parts_.tasks.state_of(stored.task);
     if (!is_wanted(filter, stored.task, state)) continue;
     bytes += stored.task.payload.data.size();
     if (list.tasks.size() == limit || (bytes > kListBytes && !list.tasks.empty())) {
