@@ -230,11 +230,11 @@ TEST_F(EngineEnded, OnlyTheLastTenAttemptsAreRememberedAndAllAreCounted) {
 
 TEST_F(EngineEnded, AnErrorIsCutToItsBoundAtTheEndOfACharacter) {
   const TaskId id = schedule("q", 0ms);
-  std::string long_error(kMaxErrorBytes - 1, 'e');
-  long_error += "\xC3\xA4\xC3\xA4";
+  std::string long_error(kMaxErrorBytes - 2, 'e');
+  long_error += "\xE2\x82\xAC\xE2\x82\xAC";
   ASSERT_EQ(engine_->fail({.lease = lease_as(""), .delay = 0ms, .error = long_error}),
             LeaseOutcome::done);
-  EXPECT_EQ(history(id)[0].error, std::string(kMaxErrorBytes - 1, 'e'));
+  EXPECT_EQ(history(id)[0].error, std::string(kMaxErrorBytes - 2, 'e'));
   ASSERT_EQ(engine_->bury(lease_as(""), std::string(kMaxErrorBytes + 1, 'b')), LeaseOutcome::dead);
   EXPECT_EQ(history(id)[1].error, std::string(kMaxErrorBytes, 'b'));
 }

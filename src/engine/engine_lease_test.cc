@@ -156,16 +156,6 @@ TEST_F(EngineLease, TheLeaseRequestsTimeoutWinsOverTheTasks) {
   EXPECT_EQ(engine_->lease(asked).value()[0].lease_until, wall_now() + 5s);
 }
 
-TEST_F(EngineLease, ALongErrorIsCutBetweenCharacters) {
-  const TaskId id = schedule("q", 0ms);
-  std::string euros;
-  for (int i = 0; i < 300; ++i) euros += "\xE2\x82\xAC";
-  ASSERT_TRUE(engine_->fail({.lease = lease("q")[0].lease, .delay = 1h, .error = euros}));
-  settle();
-  const std::string kept(last_error(engine_->get(id).value().task));
-  EXPECT_EQ(kept.size(), 498u);
-}
-
 TEST_F(EngineLease, PayloadsOfOneAnswerAreBounded) {
   ScheduleRequest big = request("q", 0ms);
   big.payload.data.assign(kMaxPayloadBytes, 'x');

@@ -315,20 +315,5 @@ TEST_F(EngineVerbs, AStoreThatCannotBeReadChangesNothing) {
   EXPECT_EQ(complete(token), LeaseOutcome::done);
 }
 
-TEST_F(EngineVerbs, AfterAFailedWriteEveryVerbIsRefused) {
-  const TaskId id = schedule("q", 24h);
-  store_->fail_write(1, WriteFault::not_applied);
-  ASSERT_TRUE(engine_->run_now(id));
-  EXPECT_FALSE(engine_->turn());
-  EXPECT_EQ(move_error(id, 1s), ErrorCode::unavailable);
-  EXPECT_EQ(engine_->run_now(id).error().code, ErrorCode::unavailable);
-  EXPECT_EQ(engine_->redrive(id).error().code, ErrorCode::unavailable);
-  EXPECT_EQ(engine_->extend({}, 1s).error().code, ErrorCode::unavailable);
-  EXPECT_EQ(engine_->release({}).error().code, ErrorCode::unavailable);
-  EXPECT_EQ(engine_->bury({}, "no").error().code, ErrorCode::unavailable);
-  EXPECT_EQ(engine_->redrive("q", 1).error().code, ErrorCode::unavailable);
-  EXPECT_EQ(engine_->purge("q", 1).error().code, ErrorCode::unavailable);
-}
-
 }  // namespace
 }  // namespace detent
