@@ -118,6 +118,11 @@ bool sync_is_told_from(std::string_view log, std::size_t at) noexcept {
   return false;
 }
 
+LogState state_of(std::string_view log, const LogEnd& end) noexcept {
+  if (!end.is_torn) return LogState::intact;
+  return sync_is_told_from(log, end.at + 1) ? LogState::damaged : LogState::torn_tail;
+}
+
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
@@ -166,11 +171,12 @@ Result<void> mend(const DataFolder& folder, std::span<const std::string> logs) {
     ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + logs[i]));
     const LogEnd end = find_end(log);
     const std::span<const std::string> newer = logs.subspan(i + 1);
-    if (!end.is_torn) {
+    const LogState state = state_of(log, end);
+    if (state == LogState::intact) {
       if (end.at < log.size()) TRY(cut_file(folder.path() + "/" + logs[i], end.at));
       continue;
     }
-    bool is_damaged = sync_is_told_from(log, end.at + 1);
+    bool is_damaged = state == LogState::damaged;
     for (const std::string& name : newer) {
       if (is_damaged) break;
       ASSIGN_OR_RETURN(const std::string later, read_file(folder.path() + "/" + name));
@@ -184,11 +190,7 @@ Result<void> mend(const DataFolder& folder, std::span<const std::string> logs) {
 
 }  // namespace
 
-LogState examine_log(std::string_view log) noexcept {
-  const LogEnd end = find_end(log);
-  if (!end.is_torn) return LogState::intact;
-  return sync_is_told_from(log, end.at + 1) ? LogState::damaged : LogState::torn_tail;
-}
+LogState examine_log(std::string_view log) noexcept { return state_of(log, find_end(log)); }
 
 Result<void> mend_logs(const DataFolder& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());

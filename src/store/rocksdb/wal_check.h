@@ -40,8 +40,8 @@ enum class LogState : std::uint8_t {
   damaged     // a write that was synced is not whole
 };
 
-/// Examines the bytes of one log. Cost: one checksum over it; where it is not intact, seconds at
-/// worst for 64 MB.
+/// Examines the bytes of one log, as mend_logs() does. Cost: one checksum over it; where it is not
+/// intact, seconds at worst for 64 MB.
 LogState examine_log(std::string_view log) noexcept;
 
 /// Examines all logs of a folder, and its manifest, which is of the same format. A torn tail is cut
