@@ -43,9 +43,8 @@ class Upgrade {
     options.fill_cache = false;
     return {db_.db(), family, std::move(bounds), options};
   }
-  Result<void> write(Changes& changes, bool is_last = false) {
-    const rocksdb::Status status =
-        changes.write(is_last ? Durability::synced : Durability::buffered);
+  Result<void> write(Changes& changes, Durability durability = Durability::buffered) {
+    const rocksdb::Status status = changes.write(durability);
     if (!status.ok()) return db_.open_error(status);
     db_.reached(StoreStep::upgrade_batch);
     return ok();
@@ -171,7 +170,7 @@ Result<void> Upgrade::finish() {
   changes.set_meta(kLastQueueNumberKey, number_bytes(last_number_));
   changes.set_meta(kSettledToKey, number_bytes(last_id));
   changes.set_meta(kFormatKey, number_bytes(kFormatVersion));
-  return write(changes, true);
+  return write(changes, Durability::synced);
 }
 
 }  // namespace

@@ -1,5 +1,20 @@
 // The RocksDB store itself. Private to this folder: others open it through rocksdb_store.h; tests
 // also through here, with seams between it and the world.
+//
+// It writes batches, and sees to it that accepted tasks are settled. All else is done by its parts,
+// each with its own state:
+//
+//     DataFolder       the folder, its lock, what lies in it
+//     mend_logs()      judges the logs before RocksDB replays them   (wal_check.h)
+//     OpenDb           the database: families, tuning, format; with LogGuard and InsertHints
+//     Changes          what one write changes, in the words of the layout   (key_format.h)
+//     TaskReader       tasks, wherever they are; by RangeScan and multi_get()
+//     TaskKeys         keys, and the order in which they expire
+//     AcceptedIndex    where the tasks are that are not settled yet
+//     Settle           moves these to their lanes behind the writer's back   (settle_tables.h)
+//     LowWater         where the due order begins
+//     DueSums          how many tasks are due in each bin
+//     WriteThread      writes while who asked for it does something else
 #pragma once
 
 #include <cstddef>
