@@ -43,13 +43,6 @@ std::unique_ptr<Connection> new_connection(const PostgresStoreOptions& options) 
                         .application_name = session_name(options)});
 }
 
-/// The keys of a queue are after this and before end_of_keys(); the first four bytes are its
-/// number.
-std::string end_of_keys(std::uint32_t queue) {
-  const bool is_last = queue == std::numeric_limits<std::uint32_t>::max();
-  return is_last ? std::string(5 + kMaxKeyBytes, '\xFF') : key_key(queue + 1, "");
-}
-
 }  // namespace
 
 OpenPostgresStore::OpenPostgresStore(const PostgresStoreOptions& options,
@@ -229,7 +222,7 @@ Result<KeyPage> OpenPostgresStore::read_keys(std::uint32_t queue, std::string_vi
   const std::string is_in = in_shard(statement, fence_);
   statement.set_sql("select name, value from detent.task_key where " + is_in + " and name > " +
                     statement.add_bytes(key_key(queue, after)) + " and name < " +
-                    statement.add_bytes(end_of_keys(queue)) + " order by name limit " +
+                    statement.add_bytes(key_key(queue + 1, "")) + " order by name limit " +
                     statement.add_bigint(static_cast<std::int64_t>(
                         std::min<std::size_t>(limit, std::numeric_limits<int>::max()))));
   ASSIGN_OR_RETURN(const Rows rows, select(std::move(statement), "read keys"));
