@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/counting_store.h"
+#include "engine/counting_store_rig.h"
 #include "store/fault_store.h"
 #include "store/memory_store.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
-#include "engine/counting_store.h"
+#include "engine/counting_store_rig.h"
 #include "engine/engine_fixture.h"
 
 namespace detent {

@@ -19,7 +19,7 @@
 #include "client/api_client.h"
 #include "examples/orders/server_process.h"
 #include "store/rocksdb/planted_damage.h"
-#include "store/rocksdb/sound_folder.h"
+#include "store/rocksdb/sound_folder_rig.h"
 #include "tests/support/raw_socket.h"
 
 namespace detent {

@@ -15,7 +15,7 @@
 #include "base/test_folder.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/rocksdb/rocksdb_store.h"
-#include "store/rocksdb/sound_folder.h"
+#include "store/rocksdb/sound_folder_rig.h"
 #include "store/rocksdb/table_check.h"
 #include "store/store_check.h"
 

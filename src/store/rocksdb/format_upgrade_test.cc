@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/test_folder.h"
-#include "store/rocksdb/live_copy.h"
+#include "store/rocksdb/live_copy_rig.h"
 #include "store/rocksdb/open_store.h"
 #include "store/rocksdb/planted_damage.h"
 #include "store/store_check.h"

@@ -14,7 +14,7 @@
 #include "store/rocksdb/changes.h"
 #include "store/rocksdb/key_format.h"
 #include "store/rocksdb/open_store.h"
-#include "store/rocksdb/settle_gate.h"
+#include "store/rocksdb/settle_gate_rig.h"
 #include "store/rocksdb/settle_tables.h"
 #include "store/rocksdb/slices.h"
 

@@ -22,10 +22,10 @@
 #include "base/test_folder.h"
 #include "base/test_seed.h"
 #include "store/rocksdb/key_format.h"
-#include "store/rocksdb/live_copy.h"
+#include "store/rocksdb/live_copy_rig.h"
 #include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/open_store.h"
-#include "store/rocksdb/settle_gate.h"
+#include "store/rocksdb/settle_gate_rig.h"
 #include "store/rocksdb/slices.h"
 
 namespace detent {
