@@ -142,8 +142,9 @@ ASKED = {
     "G14": "10⁷ tasks cancelled give their memory back; 8 hours under load stay bounded in memory, "
            "descriptors and disk",
     "G15": "10⁶ tasks due in one second in a queue leave the others in time. By the order of "
-           "hand-outs; the lateness by the clock, docs/internals/engine.md, is within the twice "
-           "asked for in process, while nobody takes them, and more over HTTP or with workers",
+           "hand-outs; the lateness by the clock, docs/internals/engine-figures.md, is within "
+           "the twice asked for in process, while nobody takes them, and more over HTTP or with "
+           "workers",
     "G16": "a start with 10⁷ tasks, a tenth of them overdue; 10⁷ ready tasks that nobody takes: "
            "memory stays bounded, all are handed out",
     "G17": "tasks come and go under a transaction that is held for long",
