@@ -17,7 +17,8 @@ namespace detent {
 
 inline constexpr std::uint8_t kScheduleVersion = 1;
 
-/// Requires: validate() passes the schedule. About 50 bytes more than queue name, rule and payload.
+/// Requires: validate() passes the schedule, and an interval or a calendar has its anchor. About 50
+/// bytes more than queue name, rule and payload.
 std::string encode_schedule(const ScheduleRecord& record);
 
 /// What is read passes validate() too. Errors: data_loss, saying which schedule and what is wrong:

@@ -392,7 +392,7 @@ TEST(ScheduleFormat, NoBytesThatPassTheChecksumCrashTheReaderOrTheWriterAfterIt)
 /// The record of the calendar's bytes above, one byte changed.
 Result<ScheduleRecord> decode_changed(std::size_t position, int byte) {
   ScheduleRecord record = plain_record();
-  record.schedule.rule = CalendarRule{};
+  record.schedule.rule = CalendarRule{.anchor = WallTime{}};
   record.schedule.gap = ScheduleGap::skip;
   record.schedule.repeat = ScheduleRepeat::first;
   std::string bytes = encode_schedule(record);
