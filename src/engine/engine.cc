@@ -23,10 +23,20 @@ constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
 constexpr std::size_t most_leased(std::size_t max_loaded) noexcept {
   return std::max<std::size_t>(1, max_loaded * kLeasedParts / kMemoryParts);
 }
-/// How many of them make a queue a crowd: some 8 000 of a million, whose timers a wheel moves in
-/// less than 0.1 ms.
+/// How many of them make a queue a crowd: as many as a wheel moves in less than 0.1 ms, or an
+/// eighth of a small memory.
 constexpr std::size_t crowd_of(std::size_t max_loaded) noexcept {
-  return std::max<std::size_t>(1, max_loaded / 128);
+  return std::clamp<std::size_t>(max_loaded / kMemoryParts, 1, 8'192);
+}
+
+/// Whether a task to be restored is new where its id is taken: no, if it is the same one by what
+/// never changes of a task. A server that was begun anew gives the same ids out to others.
+Result<bool> is_new_beside(const std::string& queue, WallTime created_at, const Task& task) {
+  if (queue == task.queue && created_at == task.created_at) return false;
+  return Error{ErrorCode::conflict,
+               "task " + to_string(task.id) + " is another one here, of queue " + queue +
+                   ": restore into an empty server",
+               "id"};
 }
 
 }  // namespace
@@ -213,9 +223,11 @@ Result<bool> Engine::restore(Task task) {
                      ": a cluster takes dumps of clusters with as many shards",
                  "id"};
   }
-  if (tasks_.find_loaded(task.id) != nullptr) return false;
+  if (const LoadedTask* const loaded = tasks_.find_loaded(task.id)) {
+    return is_new_beside(loaded->queue->record.queue, loaded->created_at, task);
+  }
   ASSIGN_OR_RETURN(const std::optional<StoredTask> there, records_.find(task.id));
-  if (there) return false;
+  if (there) return is_new_beside(there->task.queue, there->task.created_at, task);
   Queue& queue = queues_.queue_of(task.queue);
   ASSIGN_OR_RETURN(const std::uint64_t content, claim_key(queue, task));
   queues_.note_change(queue);

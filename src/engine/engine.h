@@ -84,11 +84,12 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// validate(ScheduleRequest); conflict when the key stands for a task that was asked for with
   /// another content; resource_exhausted when the queue is at its quota.
   Result<TaskSnapshot> schedule(ScheduleRequest request);
-  /// Takes over a task as it stands in another store, under its own id; does nothing when there is
-  /// a task of this id. Answers whether there was none. A key that stands for another task here is
-  /// left to that one; one whose task was set aside as damaged stands for none. Errors: as
-  /// validate(ScheduleRequest); invalid_argument for an id that no task can have, a task that has
-  /// ended, or one of a queue of which no part is here.
+  /// Takes over a task as it stands in another store, under its own id; does nothing when it is
+  /// here. Answers whether it was not. A key that stands for another task here is left to that one;
+  /// one whose task was set aside as damaged stands for none. Errors: as validate(ScheduleRequest);
+  /// conflict when another task, of another queue or made at another time, has its id;
+  /// invalid_argument for an id that no task can have, a task that has ended, or one of a queue of
+  /// which no part is here.
   Result<bool> restore(Task task);
   /// Errors: not_found.
   Result<TaskSnapshot> get(TaskId id);
@@ -292,7 +293,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// was stepped, because a date is turned into a tick at once, and makes ready what has become due
   /// since the last turn, so that it is handed out before what these verbs make. A lease that has
   /// run out meanwhile still counts until the turn: its worker may have been in time. Costs one
-  /// part of the firing, as turn() does.
+  /// part of the firing, as turn() does, with hand-outs between its wheels.
   void catch_up();
   /// Between parts of what takes its time: makes ready what has become due and hands it to workers
   /// who wait for it, who are told at once and not after the commit (hand_out.h). Bounded as a step

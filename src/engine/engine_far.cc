@@ -121,7 +121,9 @@ Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
 Result<bool> Engine::put_back(const Task& task) {
   ASSIGN_OR_RETURN(const bool is_marked, this->is_marked(task.id));
   if (is_marked) return false;
-  ASSIGN_OR_RETURN(const bool is_new, restore(task));
+  Result<bool> is_new = restore(task);
+  if (!is_new && is_new.error().code == ErrorCode::conflict) is_new = false;  // that one counts
+  if (!is_new) return is_new;
   mark(std::span(&task.id, 1));
   return is_new;
 }

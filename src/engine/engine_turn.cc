@@ -11,9 +11,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Timers fired or moved in one go, so that requests and commits come between in a storm: about a
-/// millisecond. More when turns are long, or firing would fall behind: for half of the time since
-/// the last turn, but no longer than this.
+/// Timers of a wheel fired or moved in one go, so that requests and commits come between in a
+/// storm: some tenths of a millisecond. More when turns are long, or firing would fall behind: for
+/// half of the time since the last turn, but no longer than this.
 constexpr std::size_t kFireLimit = 2'000;
 constexpr milliseconds kMostFireTime{10};
 /// Leases ended in one turn: their records are read and written whole.
@@ -88,7 +88,7 @@ void Engine::catch_up() {
 }
 
 /// Makes ready what is due, or a part of it; returns the tasks whose leases have run out. Workers
-/// who wait for what the smaller wheels held are served before the larger ones fire.
+/// are served between the wheels, with the tasks of those that have fired all that is due.
 std::vector<LoadedTask*> Engine::fire_tasks() {
   const MonotonicTime start = clock_.now();
   const MonotonicTime until =
@@ -99,9 +99,11 @@ std::vector<LoadedTask*> Engine::fire_tasks() {
     const Tick now = time_.now();
     const std::vector<TaskTimers::Wheel> due = tasks_.timers().go_to(now);
     if (due.empty()) break;
+    TaskTimers::Wheels have_fired = kAllWheels;
+    for (const TaskTimers::Wheel wheel : due) have_fired.reset(wheel);
     for (const TaskTimers::Wheel wheel : due) {
-      if (wheel != due.front()) hand_out_.serve_now();
-      tasks_.fire(wheel, now, kFireLimit, ran_out);
+      if (wheel != due.front()) hand_out_.serve_now(have_fired);
+      have_fired[wheel] = !tasks_.fire(wheel, now, kFireLimit, ran_out);
     }
   } while (clock_.now() < until);
   return ran_out;

@@ -89,8 +89,10 @@ class HandOut {
   void serve();
   /// Serves workers that wait as far as they may be told at once; the others stay in line. Asks
   /// nothing of the store but records, so that it may be called while the store writes. Returns the
-  /// tasks handed out, with a KiB of payload as one more.
-  std::size_t serve_now();
+  /// tasks handed out, with a KiB of payload as one more. Of these wheels all that is due has
+  /// fired: who waits for queues of others too is left in line, for what is due together goes by
+  /// its order.
+  std::size_t serve_now(TaskTimers::Wheels have_fired = kAllWheels);
   /// When it was called last.
   Tick served_at() const noexcept { return served_at_; }
   /// The store has failed: answers everyone who waits so.
@@ -143,7 +145,7 @@ class HandOut {
   void hold_back(Queue& queue);
   void finish_wait(WorkerWait& wait, Result<std::vector<LeasedTask>> answer);
   LeaseDone end_wait(WorkerWait& wait);
-  std::size_t serve_now(Queue& queue);
+  std::size_t serve_now(Queue& queue, TaskTimers::Wheels have_fired);
   Queue* next_for(const WorkerWait& wait) const;
   std::vector<LeasedTask> take_now(Queue& queue, const LeaseRequest& request);
   void serve_delivery_wait();

@@ -13,15 +13,16 @@
 namespace detent {
 
 /// The queues take turns as in serve_waits().
-std::size_t HandOut::serve_now() {
+std::size_t HandOut::serve_now(TaskTimers::Wheels have_fired) {
   served_at_ = parts_.time.now();
-  if (parts_.window.holds_hand_outs()) return 0;
+  // A crowd may have tasks in the common wheel.
+  if (parts_.window.holds_hand_outs() || !have_fired[TaskTimers::kCommon]) return 0;
   std::size_t served = 0;
   for (std::size_t left = parts_.turns.to_serve(); left > 0 && served < kServeLimit; --left) {
     Queue& queue = parts_.turns.take_to_serve();
     std::size_t share = 0;
     for (std::size_t answer = 1; answer > 0 && share < kShare; share += answer) {
-      answer = serve_now(queue);
+      answer = serve_now(queue, have_fired);
     }
     served += share;
     if (!queue.waits.empty() && queue.has_work()) {
@@ -36,9 +37,11 @@ std::size_t HandOut::serve_now() {
 /// Serves the worker that has waited longest for a task of this queue, unless he may take all that
 /// a limit allows and it is the deliverer's turn, who is served with the turn. Returns the tasks
 /// handed out, with a KiB of payload as one more.
-std::size_t HandOut::serve_now(Queue& queue) {
+std::size_t HandOut::serve_now(Queue& queue, TaskTimers::Wheels have_fired) {
   if (queue.waits.empty() || !queue.has_work()) return 0;
   WorkerWait& wait = *queue.waits.begin()->second;
+  const auto has_fired = [have_fired](const Queue* of) { return have_fired[of->wheel]; };
+  if (!std::ranges::all_of(wait.queues, has_fired)) return 0;
   Queue* const from = next_for(wait);
   if (from == nullptr) return 0;
   const bool may_take_all = parts_.tasks.allowance(*from) <= wait.request.max;

@@ -112,9 +112,9 @@ void LoadedTasks::set_aside(std::span<const Place> places, Queue* queue) {
 
 // ---- time ----
 
-void LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
+bool LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
                        std::vector<LoadedTask*>& ran_out) {
-  timers_.fire(wheel, now, limit, [&](std::uint32_t index) {
+  const bool more = timers_.fire(wheel, now, limit, [&](std::uint32_t index) {
     LoadedTask& task = tasks_[index];
     if (task.state == TaskState::leased) {
       ran_out.push_back(&task);
@@ -129,6 +129,7 @@ void LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
   const MonotonicTime fired = parts_.clock.now();
   for (LoadedTask* const task : due_) become_ready(*task, fired);
   due_.clear();
+  return more;
 }
 
 void LoadedTasks::retime() {

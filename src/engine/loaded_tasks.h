@@ -88,9 +88,9 @@ class LoadedTasks {
   // Time.
 
   /// Makes ready what is due of the timers in one wheel, or a part of it, for as long as it takes
-  /// to look at `limit` timers. Tasks whose leases have run out, which have no timer now, come to
-  /// `ran_out`.
-  void fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
+  /// to look at `limit` timers; answers whether there are more. Tasks whose leases have run out,
+  /// which have no timer now, come to `ran_out`.
+  bool fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
             std::vector<LoadedTask*>& ran_out);
   TaskTimers& timers() noexcept { return timers_; }
   const TaskTimers& timers() const noexcept { return timers_; }

@@ -3,27 +3,22 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "detent/check.h"
 #include "engine/queue.h"
 
 namespace detent {
-namespace {
 
-constexpr TaskTimers::Wheel kCommon = 0;
-/// A queue is a crowd until it has less than this part of what made it one.
-constexpr std::size_t kCrowdLeft = 4;
-
-}  // namespace
-
-/// A new crowd gets the wheel with fewest timers, but for the common one.
-TaskTimers::Wheel TaskTimers::wheel_for(Queue& queue) const noexcept {
+/// A new crowd gets a new wheel, or else the one with fewest timers, but for the common one.
+TaskTimers::Wheel TaskTimers::wheel_for(Queue& queue) {
   if (queue.wheel == kCommon && queue.loaded >= crowd_) {
+    if (wheels_.size() < kWheels) wheels_.emplace_back(wheels_.front().now());
     const auto emptiest =
         std::ranges::min_element(wheels_.begin() + 1, wheels_.end(), {}, &DenseWheel::size);
     queue.wheel = static_cast<Wheel>(emptiest - wheels_.begin());
-  } else if (queue.wheel != kCommon && queue.loaded < crowd_ / kCrowdLeft) {
-    queue.wheel = kCommon;
+  } else if (queue.wheel != kCommon && queue.loaded < std::min<std::size_t>(2, crowd_)) {
+    queue.wheel = kCommon;  // no other task of it has a timer elsewhere
   }
   return queue.wheel;
 }
@@ -37,15 +32,16 @@ void TaskTimers::set(LoadedTask& task, Tick tick) {
 
 std::vector<TaskTimers::Wheel> TaskTimers::go_to(Tick now) {
   std::vector<Wheel> due;
-  for (Wheel wheel = 0; wheel < kWheels; ++wheel) {
+  for (Wheel wheel = 0; wheel < wheels_.size(); ++wheel) {
     const std::optional<Tick> next = wheels_[wheel].next_wakeup();
     if (next && *next <= now) {
       due.push_back(wheel);
     } else {
-      wheels_[wheel].advance(now, [](std::uint32_t) {});
+      wheels_[wheel].advance(now, [](std::uint32_t) { DETENT_CHECK(false); });
     }
   }
-  std::ranges::sort(due, {}, [this](Wheel wheel) { return wheels_[wheel].size(); });
+  std::ranges::sort(
+      due, {}, [this](Wheel wheel) { return std::pair(wheel != kCommon, wheels_[wheel].size()); });
   return due;
 }
 

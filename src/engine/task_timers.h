@@ -3,20 +3,22 @@
 // What a wheel has to do at a tick it does in one go: it fires what is due, and where a coarse slot
 // begins it moves that slot's timers to finer ones before any of them fires. With a million tasks
 // due in one second this is milliseconds in which no other queue's tasks would fire. So a queue
-// that has a good part of the memory, a **crowd**, has its timers in a wheel beside the common one,
-// apart from all others while crowds are few. Who has to fire what is due goes over the
-// wheels in turns, fewest timers first: a task waits for a bounded piece of the larger ones' work,
-// however much there is.
+// with many tasks in memory, a **crowd**, has its timers in a wheel beside the common one, apart
+// from all others while crowds are few. Who has to fire what is due goes over the wheels in turns,
+// the common one first, then those with fewest timers: a task waits for a bounded piece of the
+// larger ones' work, however much there is.
 //
-// A timer that was set before its queue became a crowd, or ceased to be one, stays where it is.
-// When it fires it moves to the wheel of its queue, so that the tasks of one queue that are due at
-// one tick fire together.
-// Thread-compatible. Memory: 22 bytes a task, and up to 4 more for each wheel that crowds use.
+// A timer that was set before its queue became a crowd stays in the common wheel. When it fires it
+// moves to the wheel of its queue, which is later in the round: the tasks of one queue that are due
+// at one tick become ready together. A crowd is one until it has no more than one task.
+// Thread-compatible. Memory: 22 bytes a task, and up to 4 more for each wheel that crowds use; 17
+// KB a wheel, made when it is needed.
 #pragma once
 
-#include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -28,12 +30,14 @@ namespace detent {
 
 class TaskTimers {
  public:
-  /// The number of a wheel; 0 is the common one.
+  /// The number of a wheel.
   using Wheel = std::uint8_t;
+  static constexpr Wheel kCommon = 0;
   static constexpr Wheel kWheels = 8;
+  using Wheels = std::bitset<kWheels>;
 
   /// A queue with `crowd` tasks in memory is a crowd.
-  TaskTimers(Tick now, std::size_t crowd) : crowd_(crowd) { go_to(now); }
+  TaskTimers(Tick now, std::size_t crowd) : crowd_(crowd) { wheels_.emplace_back(now); }
 
   /// The task's timer, the only one it has, is at `tick`.
   void set(LoadedTask& task, Tick tick);
@@ -46,14 +50,14 @@ class TaskTimers {
     return wheels_[task.wheel].deadline_of(task.index);
   }
 
-  /// Goes to `now` with the wheels that have nothing to do until then; returns the others, fewest
-  /// timers first.
+  /// Goes to `now` with the wheels that have nothing to do until then; returns the others, in the
+  /// order in which they are to fire.
   std::vector<Wheel> go_to(Tick now);
   /// Calls on_fire(index) with tasks of this wheel that are due, for as long as it takes to look at
-  /// `limit` timers. It may set timers.
+  /// `limit` timers. It may set timers. Answers whether there are more.
   template <class OnFire>
-  void fire(Wheel wheel, Tick now, std::size_t limit, OnFire on_fire) {
-    wheels_[wheel].advance(now, on_fire, limit);
+  bool fire(Wheel wheel, Tick now, std::size_t limit, OnFire on_fire) {
+    return wheels_[wheel].advance(now, on_fire, limit).more;
   }
   /// The tick until which nothing needs doing; none without timers.
   std::optional<Tick> next_wakeup() const noexcept;
@@ -66,10 +70,12 @@ class TaskTimers {
   void check_invariants() const noexcept;
 
  private:
-  Wheel wheel_for(Queue& queue) const noexcept;
+  Wheel wheel_for(Queue& queue);
 
   const std::size_t crowd_;
-  std::array<DenseWheel, kWheels> wheels_;
+  std::deque<DenseWheel> wheels_;  // kWheels at most
 };
+
+inline constexpr TaskTimers::Wheels kAllWheels{(1U << TaskTimers::kWheels) - 1};
 
 }  // namespace detent

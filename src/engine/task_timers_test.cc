@@ -59,16 +59,17 @@ TEST_F(TaskTimersTest, AQueueIsACrowdFromSoManyTasksOn) {
   timers_.check_invariants();
 }
 
-TEST_F(TaskTimersTest, ItIsOneUntilItHasAQuarterOfThatNoLonger) {
+TEST_F(TaskTimersTest, ItIsOneUntilItHasNoOtherTask) {
   make_crowd(storm_);
-  storm_.loaded = kCrowd / 4 + 1;
-  LoadedTask& task = tasks_.back();
+  LoadedTask& task = set(storm_, 300);
+  ASSERT_NE(task.wheel, 0);
+  storm_.loaded = 2;
   timers_.set(task, 300);
   EXPECT_NE(task.wheel, 0);
-  storm_.loaded = kCrowd / 4 - 1;
+  storm_.loaded = 1;
   timers_.set(task, 300);
   EXPECT_EQ(task.wheel, 0);
-  EXPECT_EQ(timers_.size(), kCrowd) << "it has one timer";
+  EXPECT_EQ(timers_.size(), kCrowd + 1) << "it has one timer";
   EXPECT_EQ(timers_.tick_of(task), 300u);
 }
 
@@ -101,17 +102,21 @@ TEST_F(TaskTimersTest, ATimerIsCancelledInWhicheverWheelItIs) {
   EXPECT_EQ(timers_.size(), kCrowd);
 }
 
-TEST_F(TaskTimersTest, TheWheelWithFewestTimersIsFirstAndOneWithNothingToDoIsNotNamed) {
+TEST_F(TaskTimersTest, TheCommonWheelIsFirstThenFewestTimersAndOneWithNothingToDoIsNotNamed) {
   make_crowd(storm_);
-  for (int i = 0; i < 20; ++i) set(storm_, 1'000'000);
   LoadedTask& storm = set(storm_, 200);
+  set(storm_, 1'000'000);
+  Queue second{"second"};
+  make_crowd(second);
+  const LoadedTask& early = set(second, 200);
   for (int i = 0; i < 3; ++i) set(calm_, 150);
   EXPECT_LE(timers_.next_wakeup(), 150u);
   EXPECT_TRUE(timers_.go_to(149).empty());
   EXPECT_EQ(timers_.go_to(150), std::vector<Wheel>{0});
-  EXPECT_EQ(timers_.go_to(200), (std::vector<Wheel>{0, storm.wheel}));
+  EXPECT_EQ(timers_.go_to(200), (std::vector<Wheel>{0, early.wheel, storm.wheel}));
   EXPECT_EQ(fire(0, 200).size(), 3u);
   EXPECT_EQ(fire(storm.wheel, 200), std::vector{storm.index});
+  EXPECT_EQ(fire(early.wheel, 200), std::vector{early.index});
   EXPECT_TRUE(timers_.go_to(200).empty());
 }
 

@@ -147,22 +147,10 @@ class Restore {
   Result<void> put(const Task& task) {
     auto restored = engine_.restore(task);
     if (!restored) return inside("task", std::move(restored).error());
-    if (!*restored) TRY(expect_same(task));
     ++(*restored ? answer_.restored : answer_.there);
     // The same task may be with the other system: from now on this one counts.
     if (*restored && offload_ != nullptr) engine_.mark(std::span(&task.id, 1));
     return ok();
-  }
-  /// That the task of this id is the one of the dump, by what never changes of a task: a server
-  /// that was begun anew gives the same ids out to others.
-  Result<void> expect_same(const Task& task) {
-    const Result<TaskSnapshot> there = engine_.get(task.id);
-    if (!there) return ok();  // its record cannot be read
-    if (there->task.queue == task.queue && there->task.created_at == task.created_at) return ok();
-    return Error{ErrorCode::conflict,
-                 "task " + to_string(task.id) + " is another one here, of queue " +
-                     there->task.queue + ": restore into an empty server",
-                 "task.id"};
   }
   Result<void> put(const ScheduleRecord& record) {
     auto restored = engine_.restore_schedule(record);
