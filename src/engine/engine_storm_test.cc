@@ -241,6 +241,21 @@ TEST_F(EngineStorm, WhoWaitsForItAndAnotherQueueGetsTheMostUrgentOfWhatIsDueToge
   }
 }
 
+TEST_F(EngineStorm, ItsWorkerIsToldInTheSameTickAsThatOfAnotherQueue) {
+  const TaskId urgent = schedule_together("storm", 100, true);
+  const TaskId calm = schedule("calm", 30s);
+  std::vector<LeasedTask> got;
+  wait_for_one("calm", got);
+  wait_for_one("storm", got);
+  settle();
+  clock_.advance(30s);
+  engine_->catch_up();
+  engine_->hand_out_due();
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0].task.id, calm);
+  EXPECT_EQ(got[1].task.id, urgent);
+}
+
 // ---- the storm itself ----
 
 TEST_F(EngineStorm, ItsMostUrgentTaskIsFoundThoughAllWereOnDisk) {

@@ -14,7 +14,7 @@ namespace detent {
 
 /// The queues take turns as in serve_waits().
 std::size_t HandOut::serve_now(TaskTimers::Wheels have_fired) {
-  served_at_ = parts_.time.now();
+  if (have_fired.all()) served_at_ = parts_.time.now();
   // A crowd may have tasks in the common wheel.
   if (parts_.window.holds_hand_outs() || !have_fired[TaskTimers::kCommon]) return 0;
   std::size_t served = 0;
