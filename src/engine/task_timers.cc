@@ -32,12 +32,12 @@ void TaskTimers::set(LoadedTask& task, Tick tick) {
 
 std::vector<TaskTimers::Wheel> TaskTimers::go_to(Tick now) {
   std::vector<Wheel> due;
-  for (Wheel wheel = 0; wheel < wheels_.size(); ++wheel) {
-    const std::optional<Tick> next = wheels_[wheel].next_wakeup();
+  for (std::size_t i = 0; i < wheels_.size(); ++i) {
+    const std::optional<Tick> next = wheels_[i].next_wakeup();
     if (next && *next <= now) {
-      due.push_back(wheel);
+      due.push_back(static_cast<Wheel>(i));
     } else {
-      wheels_[wheel].advance(now, [](std::uint32_t) { DETENT_CHECK(false); });
+      wheels_[i].advance(now, [](std::uint32_t) { DETENT_CHECK(false); });
     }
   }
   std::ranges::sort(
