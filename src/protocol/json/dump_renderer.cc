@@ -83,7 +83,7 @@ bool fits_in_line(std::string_view json) noexcept {
 }
 
 /// JSON that does not fit stands in quotes.
-void write_payload(JsonWriter& writer, const Payload& payload) {
+void write_payload_in_line(JsonWriter& writer, const Payload& payload) {
   if (payload.kind == Payload::Kind::bytes) {
     writer.name("payload_base64").base64(payload.data);
   } else if (fits_in_line(payload.data)) {
@@ -144,7 +144,7 @@ void write(JsonWriter& writer, const Task& task) {
     for (const Attempt& attempt : task.history) write_attempt(writer, attempt);
     writer.end_array();
   }
-  write_payload(writer, task.payload);
+  write_payload_in_line(writer, task.payload);
   writer.end_object();
 }
 
@@ -155,7 +155,7 @@ void write(JsonWriter& writer, const DamagedTask& line) {
 void write(JsonWriter& writer, const ScheduleRecord& record) {
   writer.name("schedule").begin_object();
   write_schedule_record(writer, record);
-  write_payload(writer, record.schedule.payload);
+  write_payload_in_line(writer, record.schedule.payload);
   writer.end_object();
 }
 

@@ -18,6 +18,7 @@
 #include "base/thread.h"
 #include "detent/clock.h"
 #include "store/postgres/migrations.h"
+#include "store/postgres/postgres_cluster_fixture.h"
 #include "store/postgres/private_cluster.h"
 
 namespace detent {
@@ -25,15 +26,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-WallTime at_ms(std::int64_t ms) { return WallTime{milliseconds{ms}}; }
-
-Place due_place(std::uint64_t n) {
-  Place place = begin_of(Lane::due);
-  place.at = at_ms(10);
-  place.id = TaskId{n << TaskId::kShardBits};
-  return place;
-}
 
 WriteBatch& add(WriteBatch& batch, std::uint64_t n, std::size_t payload_bytes = 10) {
   StoredTask stored{.place = due_place(n), .task = {}};
@@ -43,10 +35,6 @@ WriteBatch& add(WriteBatch& batch, std::uint64_t n, std::size_t payload_bytes = 
   stored.task.due_at = stored.place.at;
   batch.puts.push_back({.from = std::nullopt, .to = std::move(stored)});
   return batch;
-}
-WriteBatch new_task(std::uint64_t n) {
-  WriteBatch batch;
-  return std::move(add(batch, n));
 }
 WriteBatch new_tasks(std::uint64_t first, std::uint64_t count) {
   WriteBatch batch;

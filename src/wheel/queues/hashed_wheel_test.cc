@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "detent/tick.h"
+#include "wheel/test_queues.h"
 
 namespace detent {
 namespace {
 
 constexpr Tick kEndOfTime = std::numeric_limits<Tick>::max();
-constexpr auto kIgnore = [](HashedWheel::Timer&) noexcept {};
 
 TEST(HashedWheel, RefusesMeasuresThatAreZeroOrTooBigAndSaysWhich) {
   std::string error;

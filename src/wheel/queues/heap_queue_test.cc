@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "detent/advance.h"
+#include "wheel/test_queues.h"
 
 namespace detent {
 namespace {
-
-constexpr auto kIgnore = [](HeapQueue::Timer&) noexcept {};
 
 TEST(HeapQueue, GivesMemoryBackWhenTimersAreCancelled) {
   HeapQueue queue;

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "detent/tick.h"
+#include "wheel/test_queues.h"
 
 namespace detent {
 namespace {
 
 constexpr Tick kEndOfTime = std::numeric_limits<Tick>::max();
-constexpr auto kIgnore = [](SimpleWheel::Timer&) noexcept {};
 
 std::string error_of(const SimpleWheel::Options& options) {
   std::string error;
