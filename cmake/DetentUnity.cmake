@@ -36,9 +36,6 @@ function(detent_group_for_unity target)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
-  # Both warnings judge files one by one, which is how clang-tidy compiles them.
-  target_compile_options(${target} PRIVATE -Wno-shadow
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   set(groups 0)
   foreach(source IN LISTS ARGN)
     get_filename_component(path ${source} ABSOLUTE)
