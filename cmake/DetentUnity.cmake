@@ -1,13 +1,16 @@
-# detent_group_for_unity(target file…): says which of the files of a target are compiled together.
+# detent_group_sources(target sources): with DETENT_UNITY, replaces the .cc files in the list `sources`
+# by files that include several of them each, so that the compiler reads several as one. That saves
+# more than half of the processor time of a full build.
 #
-# With CMAKE_UNITY_BUILD the compiler reads several .cc files as one, which halves the time of a full
-# build. Two files that declare the same name, each for itself in an unnamed namespace, must not meet.
-# So each file joins the first group that has room and declares none of its names. The sources are
-# formatted by clang-format, so a name is declared where a line begins at the first column.
+# Two files that declare the same name, each for itself in an unnamed namespace, must not meet. So
+# each file joins the first group that has room and declares none of its names. The sources are
+# formatted by clang-format, so a name is declared where a line begins at the first column. This scan
+# is a heuristic. When it misses a name, the compiler reports a redefinition: rename one of the two.
 #
-# The scan is a heuristic. When it misses a name, the compiler reports a redefinition: rename one of
-# the two.
+# CMake's own unity builds include files by absolute paths, so that ccache could not use its objects
+# in another clone.
 
+option(DETENT_UNITY "Compile several source files as one" OFF)
 set(DETENT_UNITY_FILES 12 CACHE STRING "The most files that are compiled as one")
 
 # Sets `names` to the types, variables and functions that `file` declares at the first column.
@@ -31,37 +34,48 @@ function(detent_names_declared_in file names)
   set(${names} ${found} PARENT_SCOPE)
 endfunction()
 
-function(detent_group_for_unity target)
-  if(NOT CMAKE_UNITY_BUILD)
+function(detent_group_sources target sources)
+  if(NOT DETENT_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
   set(groups 0)
-  foreach(source IN LISTS ARGN)
+  set(kept "")
+  foreach(source IN LISTS ${sources})
     get_filename_component(path ${source} ABSOLUTE)
-    if(NOT path MATCHES "\\.cc$" OR NOT EXISTS ${path})
-      continue() # a generated file is compiled alone
+    if(NOT EXISTS ${path}) # generated, and compiled alone
+      list(APPEND kept ${source})
+      continue()
     endif()
     detent_names_declared_in(${path} declared)
     set(group 0)
-    while(TRUE)
-      if(group EQUAL groups)
-        math(EXPR groups "${groups} + 1")
-        set(names_of_${group} "")
-        set(files_of_${group} 0)
-        break()
+    while(group LESS groups)
+      set(free ${declared})
+      if(declared AND names_of_${group})
+        list(REMOVE_ITEM free ${names_of_${group}})
       endif()
-      set(common ${declared})
-      if(common AND names_of_${group})
-        list(REMOVE_ITEM common ${names_of_${group}})
-      endif()
-      if(common STREQUAL declared AND files_of_${group} LESS DETENT_UNITY_FILES)
+      list(LENGTH files_of_${group} size)
+      if(free STREQUAL "${declared}" AND size LESS DETENT_UNITY_FILES)
         break()
       endif()
       math(EXPR group "${group} + 1")
     endwhile()
+    if(group EQUAL groups)
+      math(EXPR groups "${groups} + 1")
+    endif()
     list(APPEND names_of_${group} ${declared})
-    math(EXPR files_of_${group} "${files_of_${group}} + 1")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${target}_${group}")
+    list(APPEND files_of_${group} ${path})
   endforeach()
+  set(group 0)
+  while(group LESS groups)
+    set(unity ${CMAKE_CURRENT_BINARY_DIR}/${target}_${group}.cc)
+    set(text "")
+    foreach(path IN LISTS files_of_${group})
+      file(RELATIVE_PATH relative ${CMAKE_CURRENT_BINARY_DIR} ${path})
+      string(APPEND text "#include \"${relative}\"\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${unity} CONTENT "${text}" @ONLY)
+    list(APPEND kept ${unity})
+    math(EXPR group "${group} + 1")
+  endwhile()
+  set(${sources} ${kept} PARENT_SCOPE)
 endfunction()

@@ -7,8 +7,8 @@ target_compile_options(detent_warnings INTERFACE
   # Two warnings judge files one by one, which is how clang-tidy compiles them: a local variable may
   # have the name of another file's constant, and an unnamed namespace is of one file even when
   # several are compiled as one.
-  $<$<NOT:$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wshadow>
-  $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
+  $<$<NOT:$<BOOL:${DETENT_UNITY}>>:-Wshadow>
+  $<$<AND:$<BOOL:${DETENT_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
   # Designated initialisers leave out what has a default; g++ warns of that, clang does not.
   -Wno-missing-field-initializers
   # g++ 12 reports these on its own std::string and std::optional at -O2 (GCC bugs 105329, 105562).

@@ -17,7 +17,7 @@ import sys
 import mutant_schemata
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TREE = ROOT / "build/release"
+TREE = ROOT / "build/mutants"  # a release, its files compiled one by one
 SETTINGS = {"DETENT_SEED": "1", "DETENT_MODEL_OPS": "600000"}
 A_SECOND_MS = 1_000
 LONGEST_MS = (30, 200, A_SECOND_MS, float("inf"))  # tests of a mutant are run in batches, by time
@@ -73,8 +73,8 @@ class OneProgram:
     def build_all(self):
         self.work.mkdir(parents=True, exist_ok=True)
         launcher = "ccache" if shutil.which("ccache") else ""
-        subprocess.run(["cmake", "--preset", "release", "-DDETENT_TESTS=ON",
-                        f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"], cwd=ROOT, check=True,
+        subprocess.run(["cmake", "--preset", "release", "-B", TREE, "-DDETENT_UNITY=OFF",
+                        "-DDETENT_TESTS=ON", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"], cwd=ROOT, check=True,
                        capture_output=True)
         built = ninja("-j1", self.area.program)
         if built.returncode != 0:
