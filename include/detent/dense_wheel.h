@@ -12,7 +12,9 @@
 //     });
 //
 // Numbers should be dense: the wheel keeps four bytes for every number up to the largest it was
-// given. Otherwise it is TimerWheel: the same contract, levels and cells, the same code.
+// given. A number that may be wrong, because it comes from outside, could so cost 16 GB: give the
+// wheel a maximum (`DenseWheel wheel({.max_count = 100'000})`), and it refuses numbers beyond it.
+// Otherwise it is TimerWheel: the same contract, levels and cells, the same code.
 //
 // Cost (docs/internals/wheel.md has nanoseconds): as TimerWheel, with one cache miss less each;
 // 18 bytes a timer in a full slot, 1 KiB at least for a slot that is not empty, 4 a number; 17 KB a
@@ -21,9 +23,11 @@
 // Timers as rows of flat arrays: Agrona's DeadlineTimerWheel. Read first: detent/timer_wheel.h.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -52,9 +56,26 @@ struct WheelSlot {
   friend bool operator==(const WheelSlot&, const WheelSlot&) = default;
 };
 
+/// What a DenseWheel starts with.
+struct DenseWheelOptions {
+  /// The tick that the wheel is at.
+  Tick now = 0;
+  /// Timers have numbers below this. The wheel refuses others, and keeps at most four bytes for
+  /// each of so many, rounded up to a power of two.
+  std::size_t max_count = std::numeric_limits<std::size_t>::max();
+};
+
+/// What `try_schedule` has done.
+enum class TryScheduleResult : std::uint8_t {
+  scheduled,
+  beyond_maximum,  // the number is not below max_count
+  out_of_memory,
+};
+
 namespace internal {
 
 /// The cells of timers that are numbers.
+template <class Large>
 class IndexOwners {
  public:
   using Name = std::uint32_t;
@@ -66,33 +87,48 @@ class IndexOwners {
   }
 
   /// Returns: the number of the timer's cell, or kNoCell.
-  CellNumber find(Name index) const noexcept {
-    return index < cells_.size() ? cells_[index] : kNoCell;
-  }
+  CellNumber find(Name index) const noexcept { return index < size_ ? cells_[index] : kNoCell; }
 
   /// Says that the timer will be named soon.
   void fetch(Name index) const noexcept {
-    if (index < cells_.size()) __builtin_prefetch(&cells_[index], /*for writing:*/ 1);
+    if (index < size_) __builtin_prefetch(&cells_[index], /*for writing:*/ 1);
   }
 
-  /// How many numbers there is room for.
-  std::size_t size() const noexcept { return cells_.size(); }
-  /// Makes room for at least so many.
-  void grow(std::size_t count) noexcept { cells_.grow(count); }
+  /// How many numbers there is room for; never more than max_count().
+  std::size_t size() const noexcept { return size_; }
+  std::size_t max_count() const noexcept { return max_count_; }
+  /// Requires: there is room for none yet.
+  void set_max_count(std::size_t count) noexcept { max_count_ = count; }
+  /// Makes room for at least so many. Requires: count <= max_count().
+  void grow(std::size_t count) noexcept {
+    cells_.grow(count);
+    note_size();
+  }
+  /// The same. Returns: false when there is no memory for it; nothing has changed then.
+  [[nodiscard]] bool try_grow(std::size_t count) noexcept {
+    if (!cells_.try_grow(count)) return false;
+    note_size();
+    return true;
+  }
   /// Has the memory of the first `count` at hand. Requires: there is room for them.
   void touch(std::size_t count) noexcept { cells_.touch(0, count); }
   std::size_t mapped_bytes() const noexcept { return cells_.mapped_bytes(); }
 
  private:
-  FlatArray<CellNumber> cells_;  // memory is kNoCell at first
+  void note_size() noexcept { size_ = std::min(cells_.size(), max_count_); }
+
+  FlatArray<CellNumber, Large> cells_;  // memory is kNoCell at first
+  std::size_t size_ = 0;                // of cells_, as far as numbers go
+  std::size_t max_count_ = std::numeric_limits<std::size_t>::max();
 };
 
 /// A hierarchical timing wheel whose timers are numbers 0, 1, 2 … that the caller chooses.
 /// Thread-compatible. Neither copyable nor movable. It must not be destroyed, nor advanced, from
-/// inside a callback of its own. Running out of memory ends the process.
+/// inside a callback of its own. Running out of memory ends the process, except in `try_schedule`.
 ///
-/// Levels have 2^kDigitBits slots: DenseWheel's, or few, so that tests can try every case.
-template <unsigned kDigitBits>
+/// Levels have 2^kDigitBits slots: DenseWheel's, or few, so that tests can try every case. Large
+/// rows are in `Large`; tests let it run out.
+template <unsigned kDigitBits, class Large = LargePages>
 class IndexWheel {
  public:
   /// What `schedule` takes for many timers at once.
@@ -105,16 +141,26 @@ class IndexWheel {
   static constexpr std::size_t npos = kNoLimit;
 
   explicit IndexWheel(Tick now = 0) noexcept : passes_(now), store_(now) {}
+  explicit IndexWheel(const DenseWheelOptions& options) noexcept : IndexWheel(options.now) {
+    owners().set_max_count(options.max_count);
+  }
   ~IndexWheel() { DETENT_CHECK(!passes_.advancing()); }
   IndexWheel(const IndexWheel&) = delete;
   IndexWheel& operator=(const IndexWheel&) = delete;
 
   /// Arms the timer, or moves it if it is pending; what TimerWheel::schedule says holds here.
-  /// Amortised O(1). Returns: true always.
+  /// Amortised O(1). Returns: false when the number is not below max_count(): nothing has changed
+  /// then.
   bool schedule(std::uint32_t index, Tick deadline) noexcept;
 
   /// As `schedule`, and cheaper when it moves a pending timer to later: one store.
   bool postpone(std::uint32_t index, Tick deadline) noexcept;
+
+  /// As `schedule`, and when the system grants no memory for it, it says so instead of ending the
+  /// process. The timer is then as it was. Linux may grant more than there is, as its settings say
+  /// (vm.overcommit_memory); then nobody is told. `advance` can need memory too, for timers that it
+  /// moves to finer slots: leave it some.
+  TryScheduleResult try_schedule(std::uint32_t index, Tick deadline) noexcept;
 
   /// Disarms the timer.
   /// Returns: true when it was pending and so will not fire; false when there was nothing to do.
@@ -123,8 +169,9 @@ class IndexWheel {
   /// The same for many timers, one after the other. What one needs is fetched while those before it
   /// are worked on, so that cache misses overlap. Returns: how many were pending.
   std::size_t cancel(std::span<const std::uint32_t> indices) noexcept;
-  /// Schedules many timers, likewise.
-  void schedule(std::span<const Timer> timers) noexcept;
+  /// Schedules many timers, likewise. Returns: how many it took; it refuses those whose numbers are
+  /// not below max_count().
+  std::size_t schedule(std::span<const Timer> timers) noexcept;
 
   /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
   /// own callback until scheduled again.
@@ -137,8 +184,9 @@ class IndexWheel {
   }
 
   /// Makes room for `count` pending timers in full slots, numbered below `count`, which is kept:
-  /// scheduling them allocates less, or nothing. O(count).
+  /// scheduling them allocates less, or nothing. Requires: count <= max_count(). O(count).
   void reserve(std::size_t count) {
+    DETENT_CHECK(count <= max_count());
     owners().grow(count);
     owners().touch(count);
     store_.lists().reserve(count);
@@ -160,6 +208,9 @@ class IndexWheel {
 
   /// Returns: the last tick that is finished; inside a callback the tick the pass goes to.
   Tick now() const noexcept { return passes_.now(); }
+
+  /// Returns: the maximum it was given: numbers are below it.
+  std::size_t max_count() const noexcept { return owners().max_count(); }
 
   /// Returns: how many timers are pending.
   std::size_t size() const noexcept { return store_.size(); }
@@ -185,18 +236,15 @@ class IndexWheel {
  private:
   static constexpr std::size_t kFetchAhead = 16;  // timers, by the calls that take many
   template <unsigned kListCount>
-  using Lists = CellLists<IndexOwners, kListCount>;
+  using Lists = CellLists<IndexOwners<Large>, kListCount, Large>;
 
-  IndexOwners& owners() noexcept { return store_.lists().owners(); }
-  const IndexOwners& owners() const noexcept { return store_.lists().owners(); }
+  IndexOwners<Large>& owners() noexcept { return store_.lists().owners(); }
+  const IndexOwners<Large>& owners() const noexcept { return store_.lists().owners(); }
 
   // Not inlined, like all that is rare: it would make the callers save their registers.
   [[gnu::noinline]] bool reschedule(std::uint32_t index, Tick deadline) noexcept {
-    if (!cancel(index)) {
-      const std::size_t count = std::size_t{index} + 1;
-      DETENT_CHECK(count != 0);  // of the largest number where addresses have 32 bits
-      owners().grow(count);
-    }
+    if (index >= max_count()) return false;
+    if (!cancel(index)) owners().grow(std::size_t{index} + 1);
     store_.add({deadline, index}, passes_.end());
     return true;
   }
@@ -205,8 +253,8 @@ class IndexWheel {
   LevelStore<Lists, kDigitBits> store_;
 };
 
-template <unsigned kDigitBits>
-bool IndexWheel<kDigitBits>::schedule(std::uint32_t index, Tick deadline) noexcept {
+template <unsigned kDigitBits, class Large>
+bool IndexWheel<kDigitBits, Large>::schedule(std::uint32_t index, Tick deadline) noexcept {
   const bool is_idle = index < owners().size() && owners().cell_of(index) == kNoCell;
   if (!is_idle) [[unlikely]]
     return reschedule(index, deadline);
@@ -214,8 +262,8 @@ bool IndexWheel<kDigitBits>::schedule(std::uint32_t index, Tick deadline) noexce
   return true;
 }
 
-template <unsigned kDigitBits>
-bool IndexWheel<kDigitBits>::postpone(std::uint32_t index, Tick deadline) noexcept {
+template <unsigned kDigitBits, class Large>
+bool IndexWheel<kDigitBits, Large>::postpone(std::uint32_t index, Tick deadline) noexcept {
   const CellNumber cell = owners().find(index);
   if (cell != kNoCell && deadline > passes_.end()) [[likely]] {
     if (store_.move_in_place(cell, deadline)) return true;
@@ -223,16 +271,26 @@ bool IndexWheel<kDigitBits>::postpone(std::uint32_t index, Tick deadline) noexce
   return reschedule(index, deadline);
 }
 
-template <unsigned kDigitBits>
-bool IndexWheel<kDigitBits>::cancel(std::uint32_t index) noexcept {
+template <unsigned kDigitBits, class Large>
+TryScheduleResult IndexWheel<kDigitBits, Large>::try_schedule(std::uint32_t index,
+                                                              Tick deadline) noexcept {
+  if (index >= max_count()) return TryScheduleResult::beyond_maximum;
+  const bool has_memory = owners().try_grow(std::size_t{index} + 1) && store_.lists().try_prepare();
+  if (!has_memory) return TryScheduleResult::out_of_memory;
+  schedule(index, deadline);
+  return TryScheduleResult::scheduled;
+}
+
+template <unsigned kDigitBits, class Large>
+bool IndexWheel<kDigitBits, Large>::cancel(std::uint32_t index) noexcept {
   const CellNumber cell = owners().find(index);
   if (cell == kNoCell) return false;
   owners().release(index, 0);
   return store_.remove(cell);
 }
 
-template <unsigned kDigitBits>
-std::size_t IndexWheel<kDigitBits>::cancel(std::span<const std::uint32_t> indices) noexcept {
+template <unsigned kDigitBits, class Large>
+std::size_t IndexWheel<kDigitBits, Large>::cancel(std::span<const std::uint32_t> indices) noexcept {
   const std::size_t before = size();
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (i + kFetchAhead < indices.size()) owners().fetch(indices[i + kFetchAhead]);
@@ -241,12 +299,14 @@ std::size_t IndexWheel<kDigitBits>::cancel(std::span<const std::uint32_t> indice
   return before - size();
 }
 
-template <unsigned kDigitBits>
-void IndexWheel<kDigitBits>::schedule(std::span<const Timer> timers) noexcept {
+template <unsigned kDigitBits, class Large>
+std::size_t IndexWheel<kDigitBits, Large>::schedule(std::span<const Timer> timers) noexcept {
+  std::size_t count = 0;
   for (std::size_t i = 0; i < timers.size(); ++i) {
     if (i + kFetchAhead < timers.size()) owners().fetch(timers[i + kFetchAhead].index);
-    schedule(timers[i].index, timers[i].deadline);
+    if (schedule(timers[i].index, timers[i].deadline)) ++count;
   }
+  return count;
 }
 
 }  // namespace internal

@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "base/test_seed.h"
+#include "wheel/test_no_pages.h"
 
 namespace detent::internal {
 namespace {
@@ -201,6 +202,26 @@ TEST(CellLists, ALittleMemoryIsKeptForWhatComesNext) {
   const std::size_t bytes = lists.allocated_bytes();
   for (std::uint32_t name = 0; name < 20'000; ++name) take_out(lists, name);
   EXPECT_EQ(lists.allocated_bytes(), bytes);
+}
+
+// Cells are the heap's up to 128 KiB, and then there are no more.
+TEST(CellLists, PreparingSaysThatThereIsNoMemoryAndHarmsNothing) {
+  CellLists<Owners, kListCount, NoPages> lists;
+  std::uint32_t count = 0;
+  while (count < kMostNames && lists.try_prepare()) {
+    lists.push(count % 2, {1, count});
+    ++count;
+  }
+  EXPECT_GT(count, 1'000u);
+  EXPECT_LT(count, 8'192u);
+  lists.check_invariants();
+  EXPECT_FALSE(lists.try_prepare());
+  for (std::uint32_t name = 0; name < count; ++name) {
+    const CellNumber cell = lists.owners().find(name);
+    if (lists.remove(cell)) lists.settle(cell);
+  }
+  EXPECT_TRUE(lists.try_prepare()) << "chunks are free";
+  lists.check_invariants();
 }
 
 TEST(CellLists, StartOfIsWhatWasSaidOfTheList) {

@@ -9,6 +9,8 @@
 #include <map>
 #include <vector>
 
+#include "wheel/test_no_pages.h"
+
 namespace detent {
 namespace {
 
@@ -87,6 +89,52 @@ TEST(DenseWheel, ReserveMakesRoom) {
   for (std::uint32_t index = 0; index < 10'000; ++index) wheel.schedule(index, index + 1);
   wheel.check_invariants();
   EXPECT_EQ(fired_at(wheel, 10'000).size(), 10'000u);
+}
+
+// Its row is longer, because it grows to powers of two.
+TEST(DenseWheel, RefusesNumbersThatAreNotBelowItsMaximum) {
+  DenseWheel wheel({.now = 100, .max_count = 1'000});
+  EXPECT_EQ(wheel.now(), 100u);
+  EXPECT_TRUE(wheel.schedule(999, 200));
+  for (const std::uint32_t number : {1'000u, 1'023u, 4'000'000'000u}) {
+    EXPECT_FALSE(wheel.schedule(number, 200));
+    EXPECT_FALSE(wheel.postpone(number, 200));
+    EXPECT_EQ(wheel.try_schedule(number, 200), TryScheduleResult::beyond_maximum);
+    EXPECT_FALSE(wheel.is_pending(number));
+    EXPECT_FALSE(wheel.cancel(number));
+  }
+  EXPECT_EQ(wheel.schedule(std::vector<DenseWheel::Timer>{{7, 200}, {1'000, 200}, {8, 200}}), 2u);
+  EXPECT_EQ(wheel.try_schedule(9, 200), TryScheduleResult::scheduled);
+  wheel.reserve(1'000);
+  EXPECT_FALSE(wheel.schedule(1'000, 200));
+  wheel.check_invariants();
+  EXPECT_EQ(fired_at(wheel, 200).size(), 4u);
+}
+
+TEST(DenseWheelDeathTest, RoomBeyondTheMaximumIsABug) {
+  DenseWheel wheel({.max_count = 1'000});
+  EXPECT_DEATH(wheel.reserve(1'001), "count <= max_count");
+}
+
+// A wheel that soon has no memory for its cells, and none for the row of large numbers.
+TEST(DenseWheel, TrySchedulingSaysThatThereIsNoMemory) {
+  internal::IndexWheel<8, internal::NoPages> wheel;
+  EXPECT_EQ(wheel.try_schedule(4'000'000'000, 5), TryScheduleResult::out_of_memory);
+  EXPECT_TRUE(wheel.empty());
+  std::uint32_t count = 0;
+  while (count < 16'384 && wheel.try_schedule(count, 7) == TryScheduleResult::scheduled) ++count;
+  EXPECT_GT(count, 1'000u);
+  EXPECT_LT(count, 16'384u);
+  EXPECT_EQ(wheel.size(), count);
+  wheel.check_invariants();
+
+  EXPECT_EQ(wheel.try_schedule(5, 300), TryScheduleResult::out_of_memory);
+  EXPECT_EQ(wheel.deadline_of(5), 7u) << "as it was";
+  for (std::uint32_t index = 0; index < 100; ++index) wheel.cancel(index);
+  EXPECT_EQ(wheel.try_schedule(count, 300), TryScheduleResult::scheduled);
+  std::size_t fired = 0;
+  wheel.advance(300, [&](std::uint32_t) { ++fired; });
+  EXPECT_EQ(fired, count - 99);
 }
 
 TEST(DenseWheel, CallbackMayGrowTheWheel) {

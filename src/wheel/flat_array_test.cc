@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
+
+#include "wheel/test_no_pages.h"
 
 namespace detent::internal {
 namespace {
@@ -64,6 +67,24 @@ TYPED_TEST(FlatArrayOver, TouchingChangesNothing) {
   for (std::size_t i = 0; i < 100'000; ++i) array[i] = i;
   array.touch(0, 100'000);
   for (std::size_t i = 0; i < 100'000; ++i) ASSERT_EQ(array[i], i);
+}
+
+TEST(FlatArray, IsAsItWasWhenThereIsNoMemoryToGrow) {
+  FlatArray<std::uint32_t, NoPages> array;
+  array.grow(1'000);
+  array[999] = 7;
+  const std::size_t size = array.size();
+  EXPECT_FALSE(array.try_grow(1'000'000));
+  EXPECT_FALSE(array.try_grow(std::numeric_limits<std::size_t>::max()));
+  EXPECT_EQ(array.size(), size);
+  EXPECT_EQ(array[999], 7u);
+  EXPECT_TRUE(array.try_grow(2'000)) << "from the heap";
+  EXPECT_EQ(array[999], 7u);
+}
+
+TEST(FlatArrayDeathTest, RunningOutOfMemoryEndsTheProcess) {
+  FlatArray<std::uint32_t, NoPages> array;
+  EXPECT_DEATH(array.grow(1'000'000), "has_memory");
 }
 
 #if defined(__linux__)

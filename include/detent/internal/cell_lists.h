@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -110,6 +111,18 @@ class CellLists {
     start_of_[chunk] = start;
     fill_cell(chunk, entry);
     return was_empty;
+  }
+
+  /// Allocates what the next `push` needs. Returns: false when there is no memory for it; the lists
+  /// are then as they were.
+  [[nodiscard]] bool try_prepare() noexcept {
+    if (!cells_.try_prepare()) return false;
+    try {
+      add_rows();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
   }
 
   /// Takes a cell out. Its owner keeps the stale number.
@@ -318,17 +331,18 @@ class CellLists {
   }
 
   // Makes what is kept of each chunk as long as there are chunks, and an eighth longer: to double
-  // it would cost a byte a timer.
+  // it would cost a byte a timer. Throws std::bad_alloc. occupied_ is last, because its size says
+  // for which chunks there are rows.
   void add_rows() {
     const std::size_t chunks = cells_.chunk_count();
     if (occupied_.capacity() < chunks) {
-      occupied_.reserve(chunks + chunks / 8);
       start_of_.reserve(chunks + chunks / 8);
       links_.reserve(chunks + chunks / 8);
+      occupied_.reserve(chunks + chunks / 8);
     }
-    occupied_.resize(chunks);
     start_of_.resize(chunks);
     links_.resize(chunks);
+    occupied_.resize(chunks);
   }
 
   void link_first(List list, ChunkNumber chunk) noexcept {

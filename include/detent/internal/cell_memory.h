@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <vector>
 
 #include "detent/check.h"
@@ -66,14 +67,27 @@ class CellMemory {
     if (open_.empty()) open_block();
     const std::uint32_t number = open_.back();
     Block& block = blocks_[number];
-    const auto place = static_cast<unsigned>(std::countr_zero(block.free));
+    const ChunkNumber chunk = first_free(number);
     block.free &= block.free - 1;
     if (block.free == 0) open_.pop_back();
-    const ChunkNumber chunk = number * kBlockChunks + place;
-    const std::size_t end = (std::size_t{chunk} + 1) * kNumbersPerChunk;
-    if (end > cells_.size()) [[unlikely]]
-      cells_.grow(end);
+    if (end_of(chunk) > cells_.size()) [[unlikely]]
+      cells_.grow(end_of(chunk));
     return chunk;
+  }
+
+  /// Allocates what the next `take` needs. Returns: false when there is no memory for it; chunks in
+  /// use are then as they were.
+  [[nodiscard]] bool try_prepare() noexcept {
+    if (open_.empty() && empty_.empty()) {
+      if (bare_.empty() && blocks_.size() == kMostBlocks) return false;
+      try {
+        allocate_block();
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+    }
+    const std::uint32_t number = open_.empty() ? empty_.back() : open_.back();
+    return cells_.try_grow(end_of(first_free(number)));
   }
 
   /// Frees a chunk. Requires: it is in use.
@@ -111,18 +125,19 @@ class CellMemory {
   std::size_t mapped_bytes() const noexcept { return cells_.mapped_bytes(); }
 
   /// Stops the process unless the invariants hold and exactly the chunks that `in_use` names are
-  /// in use. O(chunks).
+  /// in use; chunks beyond its end are free. O(chunks).
   void check_invariants(const std::vector<bool>& in_use) const noexcept {
-    DETENT_CHECK(in_use.size() == chunk_count());
+    DETENT_CHECK(in_use.size() <= chunk_count());
     std::size_t full = 0;
     std::vector<unsigned> kept(kept_.size(), 0);
     for (std::uint32_t number = 0; number < blocks_.size(); ++number) {
       full += blocks_[number].free == 0 ? 1u : 0u;
       ++kept[number / kBlocksPerPage];
     }
-    for (ChunkNumber chunk = 0; chunk < in_use.size(); ++chunk) {
+    for (ChunkNumber chunk = 0; chunk < chunk_count(); ++chunk) {
       const bool is_free = (blocks_[chunk / kBlockChunks].free >> chunk % kBlockChunks & 1) != 0;
-      DETENT_CHECK(is_free != (in_use[chunk] || chunk == kNoChunk));
+      const bool is_used = chunk < in_use.size() && in_use[chunk];
+      DETENT_CHECK(is_free != (is_used || chunk == kNoChunk));
     }
     DETENT_CHECK(full + open_.size() + empty_.size() + bare_.size() == blocks_.size());
     DETENT_CHECK(empty_.size() <= std::max(3 * (full + open_.size() - 1), reserved_));
@@ -145,6 +160,7 @@ class CellMemory {
   static constexpr unsigned kBlocksPerPage = kHugePage / kBlockBytes;
   static constexpr unsigned kKeptBlocks = 7;  // since to give back and to get anew are system calls
   static constexpr std::uint64_t kAllFree = ~std::uint64_t{0};
+  static constexpr std::size_t kMostBlocks = std::numeric_limits<CellNumber>::max() / kBlockSize;
 
   // Chunks that are allocated together.
   struct Block {
@@ -152,14 +168,23 @@ class CellMemory {
     std::uint32_t open_index = 0;   // where in open_ it is, if it is
   };
 
-  // Finds a block with free chunks: an empty one, one that has no memory, or a new one.
-  void open_block() noexcept {
+  ChunkNumber first_free(std::uint32_t number) const noexcept {
+    return number * kBlockChunks + static_cast<unsigned>(std::countr_zero(blocks_[number].free));
+  }
+  // How many cells there must be for this chunk to have all of its own.
+  static constexpr std::size_t end_of(ChunkNumber chunk) noexcept {
+    return (std::size_t{chunk} + 1) * kNumbersPerChunk;
+  }
+
+  // Finds a block with free chunks: an empty one, one that has no memory, or a new one. Throws
+  // std::bad_alloc, as the next two do; all is then as it was.
+  void open_block() {
     if (empty_.empty()) allocate_block();
     add_open(empty_.back());
     empty_.pop_back();
   }
 
-  void allocate_block() noexcept {
+  void allocate_block() {
     if (bare_.empty()) add_block();
     const std::uint32_t number = bare_.back();
     ++kept_[number / kBlocksPerPage];
@@ -199,14 +224,14 @@ class CellMemory {
     open_.push_back(number);
   }
 
-  void add_block() noexcept {
+  void add_block() {
     const auto number = static_cast<std::uint32_t>(blocks_.size());
-    DETENT_CHECK(number < std::numeric_limits<CellNumber>::max() / kBlockSize);
-    blocks_.emplace_back();
+    DETENT_CHECK(number < kMostBlocks);
     kept_.resize(number / kBlocksPerPage + 1);
     for (auto* const numbers : {&open_, &empty_, &bare_}) {  // so that freeing never allocates
-      if (numbers->capacity() < blocks_.size()) numbers->reserve(2 * blocks_.size());
+      if (numbers->capacity() <= number) numbers->reserve(2 * (std::size_t{number} + 1));
     }
+    blocks_.emplace_back();  // last: nothing after it can fail
     bare_.push_back(number);
   }
 

@@ -20,7 +20,6 @@
 #include <limits>
 #include <new>
 #include <type_traits>
-#include <utility>
 #if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
@@ -35,14 +34,16 @@ namespace detent::internal {
 /// Bytes of a large page of the processor, and where one may start.
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Memory of the heap. Running out of it ends the process, as everywhere in the wheels.
+/// Memory of the heap.
 struct HeapPages {
   static constexpr bool usable() noexcept { return true; }
   static constexpr std::size_t kHugeFrom = std::numeric_limits<std::size_t>::max();
 
-  /// Makes `old_bytes` at `old` (none, when null) `bytes`, the new ones zero. Returns: where.
+  /// Makes `old_bytes` at `old` (none, when null) `bytes`, the new ones zero. Returns: where; null
+  /// when there is no memory for it: `old` is then as it was.
   static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
-    void* const start = ::operator new(bytes);
+    void* const start = ::operator new(bytes, std::nothrow);
+    if (start == nullptr) return nullptr;
     if (old != nullptr) std::memcpy(start, old, old_bytes);
     std::memset(static_cast<std::byte*>(start) + old_bytes, 0, bytes - old_bytes);
     ::operator delete(old);
@@ -61,13 +62,16 @@ struct MappedPages {
   /// Rows of that size are in pages of kHugePage.
   static constexpr std::size_t kHugeFrom = 2 * kHugePage;
 
+  /// As HeapPages::grow.
   static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
     void* start = old == nullptr ? map(bytes) : move(old, old_bytes, bytes);
-    if (start == MAP_FAILED) {
+    if (start == MAP_FAILED && old != nullptr) {
       start = map(bytes);
+      if (start == MAP_FAILED) return nullptr;
       std::memcpy(start, old, old_bytes);
       release(old, old_bytes);
     }
+    if (start == MAP_FAILED) return nullptr;
     // The kernel may know no such pages, or have none: they are not needed.
     if (bytes >= kHugeFrom) static_cast<void>(madvise(start, bytes, MADV_HUGEPAGE));
     return start;
@@ -104,16 +108,17 @@ struct MappedPages {
     if (bytes < kHugeFrom) return mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
     // On failure the place may be unmapped already, and another thread's: it is left as it is.
     constexpr int kThere = MREMAP_MAYMOVE | MREMAP_FIXED;
-    return mremap(old, old_bytes, bytes, kThere, map(bytes));
+    void* const place = map(bytes);
+    return place == MAP_FAILED ? place : mremap(old, old_bytes, bytes, kThere, place);
   }
 
+  // Returns: memory of the kernel, or MAP_FAILED.
   static void* map(std::size_t bytes) noexcept {
     // A page of 2 MiB starts at a multiple of that, so one more is mapped and the ends are let go.
     const std::size_t more = bytes >= kHugeFrom ? kHugePage : 0;
     constexpr int kOwn = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void* const mapped = mmap(nullptr, bytes + more, PROT_READ | PROT_WRITE, kOwn, -1, 0);
-    DETENT_CHECK(mapped != MAP_FAILED);
-    if (more == 0) return mapped;
+    if (more == 0 || mapped == MAP_FAILED) return mapped;
     auto* const first = static_cast<std::byte*>(mapped);
     const std::size_t before = -reinterpret_cast<std::uintptr_t>(mapped) % kHugePage;
     if (before != 0) munmap(first, before);
@@ -156,23 +161,36 @@ class FlatArray {
   const T& operator[](std::size_t index) const noexcept { return first_[index]; }
   std::size_t size() const noexcept { return size_; }
 
-  /// Makes it at least `count` long, and twice as long as before. Moves what is in it. O(size)
-  /// while it is small, then O(pages).
+  /// Makes it at least `count` long, and twice as long as before. Moves what is in it. Running out
+  /// of memory ends the process. O(size) while it is small, then O(pages).
   [[gnu::noinline]] void grow(std::size_t count) noexcept {
-    if (count <= size_) return;
-    DETENT_CHECK(count <= kMostBytes / sizeof(T));
+    const bool has_memory = try_grow(count);
+    DETENT_CHECK(has_memory);
+  }
+
+  /// The same. Returns: false when there is no memory for it: the row is then as it was.
+  [[nodiscard]] bool try_grow(std::size_t count) noexcept {
+    if (count <= size_) return true;
+    if (count > kMostBytes / sizeof(T)) return false;
     const std::size_t old_bytes = bytes();
     const std::size_t new_bytes = std::bit_ceil(std::max<std::size_t>(count * sizeof(T), 64));
-    if (is_large()) {
-      first_ = static_cast<T*>(Large::grow(first_, old_bytes, new_bytes));
-    } else if (!is_large(new_bytes)) {
-      first_ = static_cast<T*>(HeapPages::grow(first_, old_bytes, new_bytes));
+    const bool moves_to_large = !is_large() && is_large(new_bytes);
+    void* start = nullptr;
+    if (moves_to_large) {
+      start = Large::grow(nullptr, 0, new_bytes);
+    } else if (is_large()) {
+      start = Large::grow(first_, old_bytes, new_bytes);
     } else {
-      void* const start = Large::grow(nullptr, 0, new_bytes);
-      if (first_ != nullptr) std::memcpy(start, first_, old_bytes);
-      HeapPages::release(std::exchange(first_, static_cast<T*>(start)), old_bytes);
+      start = HeapPages::grow(first_, old_bytes, new_bytes);
     }
+    if (start == nullptr) return false;
+    if (moves_to_large && first_ != nullptr) {
+      std::memcpy(start, first_, old_bytes);
+      HeapPages::release(first_, old_bytes);
+    }
+    first_ = static_cast<T*>(start);
     size_ = new_bytes / sizeof(T);
+    return true;
   }
 
   /// Whether it is in large pages, of which only whole ones are worth giving back.
