@@ -15,6 +15,9 @@
 //       });
 //     }
 //
+// On a DenseWheel timers are numbers here too: drive.schedule_after(7, 30s), and callbacks take a
+// std::uint32_t.
+//
 // A queue counts ticks and reads no clock; a loop sleeps for durations and must not be held up. The
 // drive is what lies between: it turns time into ticks (deadlines rounded up, the present down),
 // says how long to sleep, and fires what is due within a budget. It has no thread and allocates
@@ -56,10 +59,12 @@ struct Budget {
 /// be moved and those with measures come out of `make`. The queue is advanced by the drive only;
 /// everything else may be done with it directly. Thread-compatible: it belongs to the loop's
 /// thread.
-template <TimerQueue Q>
+template <class Q>
+requires TimerQueue<Q> || NumberQueue<Q>
 class QueueDrive {
  public:
-  using Timer = typename Q::Timer;
+  /// What the queue's calls take for a timer: `Q::Timer&`, or on a DenseWheel a number.
+  using Name = typename internal::TimerNameOf<Q>::Type;
 
   /// Tick n of `queue` is n × `resolution` after now. A timer may be late by less than a
   /// resolution; a coarser one saves wake-ups. Queue and clock must outlive the drive.
@@ -78,21 +83,21 @@ class QueueDrive {
   /// resolution from now. Returns: false when the queue does not take that deadline; the timer
   /// then is as it was. A queue's cost, and the clock is read.
   template <class Rep, class Period>
-  bool schedule_after(Timer& timer, std::chrono::duration<Rep, Period> delay) noexcept {
+  bool schedule_after(Name timer, std::chrono::duration<Rep, Period> delay) noexcept {
     return schedule_at(timer, time_after(delay));
   }
   /// The same for an instant; one that has passed is due at once.
-  bool schedule_at(Timer& timer, MonotonicTime deadline) noexcept {
+  bool schedule_at(Name timer, MonotonicTime deadline) noexcept {
     return arm(deadline, [&](Tick tick) { return queue_.schedule(timer, tick); });
   }
   /// As `schedule_after`, and cheaper where the queue's `postpone` is and it moves a pending timer
   /// to later, as a sign of life does. The loop may wake once at the old deadline, for nothing.
   template <class Rep, class Period>
-  bool postpone_after(Timer& timer, std::chrono::duration<Rep, Period> delay) noexcept {
+  bool postpone_after(Name timer, std::chrono::duration<Rep, Period> delay) noexcept {
     return arm(time_after(delay), [&](Tick tick) { return queue_.postpone(timer, tick); });
   }
   /// Disarms `timer`. Returns: whether it was pending, and so will not fire.
-  bool cancel(Timer& timer) noexcept { return queue_.cancel(timer); }
+  bool cancel(Name timer) noexcept { return queue_.cancel(timer); }
 
   /// Returns: how long the loop may sleep; empty: until something else happens, since no timer is
   /// pending. Zero when something is due or a budget cut `run_ready` short. It may be too short
@@ -112,7 +117,7 @@ class QueueDrive {
     return scale_.time_of(*tick);
   }
 
-  /// Calls `on_fire(Timer&)` for what is due, in the order of deadlines, until all is done or the
+  /// Calls `on_fire(timer)` for what is due, in the order of deadlines, until all is done or the
   /// budget is used up. Returns: how many fired, and whether the budget cut it short (`more`, even
   /// if none fired): the next call goes on there.
   ///
@@ -125,7 +130,7 @@ class QueueDrive {
   ///   kLongestBatch timers.
   /// - Callbacks may schedule, postpone, cancel and destroy any timer, their own included. They
   ///   must not throw, nor call `run_ready`.
-  template <std::invocable<Timer&> OnFire>
+  template <std::invocable<Name> OnFire>
   AdvanceResult run_ready(const Budget& budget, OnFire&& on_fire) noexcept {
     const MonotonicTime begin = clock_.now();
     const Tick present = scale_.tick_at_or_before(begin);
@@ -177,7 +182,7 @@ class QueueDrive {
     if (schedule(tick)) return true;
     if (earliest_ != 0) return false;
     queue_.advance(
-        scale_.tick_at_or_before(clock_.now()), [](Timer&) noexcept {}, 0);
+        scale_.tick_at_or_before(clock_.now()), [](Name) noexcept {}, 0);
     return schedule(tick);
   }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -366,6 +367,34 @@ TYPED_TEST(QueueDriveOf, TimeToNextIsZeroInACallback) {
   DueTogether<TypeParam> two(2);
   two.drive.run_ready(
       {}, [&](auto&) noexcept { EXPECT_EQ(two.drive.time_to_next().value_or(0s), 0s); });
+}
+
+// ---- Timers that are numbers.
+
+static_assert(NumberQueue<DenseWheel> && !TimerQueue<DenseWheel>);
+static_assert(TimerQueue<TimerWheel> && !NumberQueue<TimerWheel>);
+
+TEST(QueueDrive, TimersOfADenseWheelAreNumbers) {
+  ManualClock clock;
+  DenseWheel wheel({.max_count = 100});
+  QueueDrive drive(wheel, clock);
+  EXPECT_TRUE(drive.schedule_after(7, 5ms));
+  EXPECT_TRUE(drive.schedule_at(8, clock.now() + 6ms));
+  EXPECT_TRUE(drive.schedule_after(9, 7ms));
+  EXPECT_FALSE(drive.schedule_after(100, 1ms)) << "beyond the wheel's maximum";
+  EXPECT_TRUE(drive.cancel(8));
+  EXPECT_TRUE(drive.postpone_after(7, 10ms));
+  std::vector<std::uint32_t> fired;
+  const auto repeat = [&](std::uint32_t number) noexcept {
+    fired.push_back(number);
+    if (fired.size() < 4) drive.schedule_after(number, 20ms);
+  };
+  while (const std::optional<nanoseconds> sleep = drive.time_to_next()) {
+    clock.advance(*sleep);
+    drive.run_ready({.count = 1, .time = 1ms}, repeat);
+  }
+  EXPECT_EQ(fired, (std::vector<std::uint32_t>{9, 7, 9, 7, 9}));
+  EXPECT_EQ(clock.now(), MonotonicTime{47ms});
 }
 
 // ---- A loop that sleeps.
