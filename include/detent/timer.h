@@ -1,7 +1,8 @@
 // What is scheduled on a TimerWheel: a base class of the user's object.
 //
-// Make your type a Timer, or give it one as a member. Include detent/timer_wheel.h to use it: what
-// needs the wheel is defined there.
+// Make your type a Timer. To give it one or several as members, take detent/member_timer.h: no cast
+// leads from a plain member back to its object. Include detent/timer_wheel.h to use it: what needs
+// the wheel is defined there.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The timer of every queue that keeps its timers in lists: a link, a deadline and its queue.
 //
 // A store names it as its own: `using Timer = LinkedTimer<SlotStore>;`. Users make their type one,
-// or give it one as a member.
+// or give it members that are (detent/member_timer.h).
 #pragma once
 
 #include <type_traits>
