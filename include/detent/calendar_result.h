@@ -18,9 +18,9 @@ struct CalendarError {
   std::size_t column = 0;  // where in the expression, counted from 1; 0: not in it (the zone)
 };
 
-/// A T, or why there is none: has_value(), value(), error(). value() stops the process when there
-/// is none, so for text written in the program `parse("…").value()` is enough, and text from
-/// outside is looked at first.
+/// A T, or why there is none: has_value(), value(), *, -> and error(). value(), * and -> stop the
+/// process when there is none, so for text written in the program `parse("…").value()` is enough,
+/// and text from outside is looked at first.
 template <class T>
 class [[nodiscard]] Parsed : public internal::ValueOr<T, CalendarError> {
  public:

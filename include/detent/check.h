@@ -17,13 +17,12 @@ namespace detent::internal {
 
 }  // namespace detent::internal
 
-#define DETENT_CHECK(condition) \
-  (static_cast<bool>(condition) \
-       ? static_cast<void>(0)   \
-       : ::detent::internal::check_failed(#condition, __FILE__, __LINE__))
+#define DETENT_CHECK(condition)       \
+  ((condition) ? static_cast<void>(0) \
+               : ::detent::internal::check_failed(#condition, __FILE__, __LINE__))
 
 #ifdef NDEBUG
-#define DETENT_DCHECK(condition) static_cast<void>(sizeof(static_cast<bool>(condition)))
+#define DETENT_DCHECK(condition) static_cast<void>(sizeof((condition) ? 1 : 0))
 #else
 #define DETENT_DCHECK(condition) DETENT_CHECK(condition)
 #endif

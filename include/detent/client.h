@@ -64,8 +64,8 @@ struct ClientError {
   bool is_repeated = false;
 };
 
-/// A T, or why there is none: has_value(), value(), error(). value() stops the process when there
-/// is none. A value: as thread-safe as T.
+/// A T, or why there is none: has_value(), value(), *, -> and error(). value(), * and -> stop the
+/// process when there is none. A value: as thread-safe as T.
 template <class T>
 class [[nodiscard]] ClientResult : public internal::ValueOr<T, ClientError> {
  public:

@@ -56,7 +56,8 @@ struct DurableError {
   std::string message = {};  // for people
 };
 
-/// A T, or why there is none. Not [[nodiscard]]: whoever schedules something that may as well be
+/// A T, or why there is none: has_value(), value(), *, -> and error(). value(), * and -> stop the
+/// process when there is none. Not [[nodiscard]]: whoever schedules something that may as well be
 /// lost, or cancels what may have run, need not look. A value: as thread-safe as T.
 template <class T>
 class DurableResult : public internal::ValueOr<T, DurableError> {

@@ -5,6 +5,10 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "detent/internal/value_or.h"
 
 namespace detent {
 namespace {
@@ -53,6 +57,29 @@ TEST(Result, HoldsWhatCanOnlyBeMoved) {
     return *pointer;
   };
   EXPECT_EQ(use().value(), 7);
+}
+
+// ValueOr: what results of public headers have in common.
+using Words = internal::ValueOr<std::vector<std::string>, Error>;
+
+TEST(ValueOr, ItsValueCanBeUsedWhereItIsAndTakenOut) {
+  Words words{{"one"}};
+  words.value().push_back("two");
+  words->push_back("three");
+  (*words).front() = "1";
+  const Words& unchanged = words;
+  EXPECT_EQ(unchanged->size(), 3u);
+  EXPECT_EQ((*unchanged).front(), "1");
+  EXPECT_EQ(unchanged.value().back(), "three");
+  const std::vector<std::string> taken = *std::move(words);
+  EXPECT_EQ(taken.size(), 3u);
+}
+
+TEST(ValueOrDeathTest, WhatIsNotThereIsNotUsed) {
+  Words none{not_found("odd")};
+  EXPECT_DEATH(none->clear(), "has_value");
+  EXPECT_DEATH((*none).clear(), "has_value");
+  EXPECT_DEATH(none.value().clear(), "has_value");
 }
 
 TEST(Error, ContextGoesInFrontAndKeepsCodeAndField) {

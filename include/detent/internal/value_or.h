@@ -2,6 +2,7 @@
 // error its type and say whether an answer may be ignored.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,10 @@ class ValueOr {
   explicit operator bool() const noexcept { return has_value(); }
 
   /// Requires: has_value(); otherwise it stops the process.
+  T& value() & {
+    DETENT_CHECK(has_value());
+    return *value_;
+  }
   const T& value() const& {
     DETENT_CHECK(has_value());
     return *value_;
@@ -30,6 +35,12 @@ class ValueOr {
     DETENT_CHECK(has_value());
     return *std::move(value_);
   }
+  /// The same: value().
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T operator*() && { return std::move(*this).value(); }
+  T* operator->() { return std::addressof(value()); }
+  const T* operator->() const { return std::addressof(value()); }
 
   /// Empty when there is a value.
   const Error& error() const noexcept { return error_; }
