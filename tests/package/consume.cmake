@@ -38,13 +38,23 @@ if(WAY STREQUAL "find_package")
     endforeach()
   endif()
 else()
-  list(APPEND arguments -DDETENT_SOURCE=${SOURCE} -DDETENT_SANITIZE=${SANITIZE})
+  # The library alone, so it has to do without what the server needs.
+  list(APPEND arguments -DDETENT_SOURCE=${SOURCE} -DDETENT_SANITIZE=${SANITIZE}
+    -DCMAKE_DISABLE_FIND_PACKAGE_RocksDB=ON -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON
+    -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
 endif()
 if(SANITIZE)
   list(APPEND arguments -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
 endif()
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G ${GENERATOR}
+set(configure ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -G ${GENERATOR}
   -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=${COMPILER}
   -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} ${arguments})
-run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer)
+run(${configure} -B ${WORK}/build)
+run(${CMAKE_COMMAND} --build ${WORK}/build --target consumer host)
 run(${WORK}/build/consumer)
+run(${WORK}/build/host)
+if(WAY STREQUAL "find_package")
+  # Its optional components are not found then, but it is.
+  run(${configure} -B ${WORK}/without -DCMAKE_DISABLE_FIND_PACKAGE_RocksDB=ON
+    -DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON)
+endif()

@@ -1,0 +1,15 @@
+// The runtime in a shared library. What stands beside it in the library runs when that is loaded.
+#include <chrono>
+#include <semaphore>
+
+#include "detent/check.h"
+#include "detent/scheduler.h"
+
+bool fires_in_a_plugin() {
+  detent::Scheduler scheduler;
+  std::binary_semaphore ran{0};
+  auto handle = scheduler.schedule_after(std::chrono::milliseconds(1), [&] { ran.release(); });
+  ran.acquire();
+  DETENT_CHECK(handle.cancel() != detent::CancelResult::cancelled);
+  return true;
+}
