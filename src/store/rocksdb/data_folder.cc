@@ -64,6 +64,25 @@ Result<void> make_folder(const std::string& path) {
   return ok();
 }
 
+Error in_use(const std::string& path) {
+  return folder_error(ErrorCode::unavailable, path,
+                      "is in use by another process, or by this one already");
+}
+
+Error not_locked(const std::string& path, int error) {
+  return folder_error(ErrorCode::unavailable, path, "cannot be locked: " + reason(error));
+}
+
+std::string lock_path(const std::string& path) { return path + "/detent.lock"; }
+
+/// Whether what is open is what is at the path now.
+bool is_at(int file, const std::string& path) {
+  struct stat open {};
+  struct stat there {};
+  return ::fstat(file, &open) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         open.st_dev == there.st_dev && open.st_ino == there.st_ino;
+}
+
 /// Whether RocksDB has made it: a number before `ending`. Others may have files beside them, as the
 /// log of a program, which are not to be taken for its own, or even cut off.
 bool is_numbered(std::string_view name, std::string_view ending) {
@@ -101,26 +120,50 @@ Result<DataFolder> DataFolder::open(std::string path) {
     return Error{ErrorCode::invalid_argument, "the data folder's path is empty", ""};
   }
   TRY(make_folder(path));
-  const std::string lock_path = path + "/detent.lock";
-  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0) {
-    return folder_error(ErrorCode::unavailable, path, "cannot be locked: " + reason(errno));
+  DataFolder folder(std::move(path));
+  folder.folder_ = ::open(folder.path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder.folder_ < 0) return not_locked(folder.path_, errno);
+  // Other errors: NFS, for one, locks no folders. The lock of the file has to do there.
+  if (::flock(folder.folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return in_use(folder.path_);
   }
-  DataFolder folder(std::move(path), lock);
-  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return folder;
-  if (errno == EWOULDBLOCK) {
-    return folder_error(ErrorCode::unavailable, folder.path_,
-                        "is in use by another process, or by this one already");
+  TRY(folder.lock_file());
+  return folder;
+}
+
+Result<void> DataFolder::lock_file() {
+  const int lock = ::open(lock_path(path_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) return not_locked(path_, errno);
+  const bool is_locked = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+  const int error = errno;
+  // Between the two calls somebody may have removed it, and locked another.
+  if (!is_locked || !is_at(lock, lock_path(path_))) {
+    ::close(lock);
+    return is_locked || error == EWOULDBLOCK ? in_use(path_) : not_locked(path_, error);
   }
-  return folder_error(ErrorCode::unavailable, folder.path_, "cannot be locked: " + reason(errno));
+  if (lock_ >= 0) ::close(lock_);
+  lock_ = lock;
+  return ok();
+}
+
+Result<void> DataFolder::hold() {
+  if (!is_at(folder_, path_)) {
+    return folder_error(ErrorCode::unavailable, path_,
+                        "was moved, removed or replaced while it was in use; put it back, or start "
+                        "again with the folder that is there");
+  }
+  return is_at(lock_, lock_path(path_)) ? ok() : lock_file();
 }
 
 DataFolder::~DataFolder() {
   if (lock_ >= 0) ::close(lock_);
+  if (folder_ >= 0) ::close(folder_);
 }
 
 DataFolder::DataFolder(DataFolder&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::move(other.path_)),
+      folder_(std::exchange(other.folder_, -1)),
+      lock_(std::exchange(other.lock_, -1)) {}
 
 Result<bool> DataFolder::holds_database(const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, list(path));

@@ -14,14 +14,21 @@
 
 namespace detent {
 
-/// Holds the folder's lock until it is destroyed. The lock is the operating system's (flock), so it
-/// ends with the process however that ends, and excludes a second store in the same process too.
+/// Holds the folder's locks until it is destroyed: the folder itself, which stays locked whatever
+/// is removed from it, and a file in it, for file systems that lock no folders. The locks are the
+/// operating system's (flock), so they end with the process however that ends, and exclude a second
+/// store in the same process too. Thread-compatible.
 class DataFolder {
  public:
   /// Makes the folder (mode 0700, its parent must exist) if it is missing, and locks it. Errors:
   /// unavailable when another process holds it, or this user may not make, read or write it;
   /// invalid_argument when it is no folder.
   static Result<DataFolder> open(std::string path);
+  /// Looks whether the folder is still the one that was locked. A lock file that was removed or
+  /// replaced is made and locked again. Errors: unavailable when another folder, or none, is at its
+  /// path, or another process holds the new lock file: writing could then destroy the tasks of
+  /// others. A few system calls.
+  Result<void> hold();
   ~DataFolder();
   DataFolder(DataFolder&& other) noexcept;
   DataFolder& operator=(DataFolder&&) = delete;
@@ -44,10 +51,13 @@ class DataFolder {
   Error damaged(const std::string& what) const;
 
  private:
-  DataFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  explicit DataFolder(std::string path) : path_(std::move(path)) {}
+  Result<void> lock_file();
 
   std::string path_;
-  int lock_;  // file descriptor; −1 when moved from
+  // File descriptors; −1 when not open or moved from.
+  int folder_ = -1;
+  int lock_ = -1;
 };
 
 }  // namespace detent

@@ -1,9 +1,12 @@
 #include "store/rocksdb/data_folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
 
 #include "base/test_folder.h"
@@ -45,6 +48,47 @@ TEST(DataFolder, IsLockedUntilItIsDestroyed) {
               "data folder '" + path + "' is in use by another process, or by this one already");
   }
   EXPECT_TRUE(DataFolder::open(path));
+}
+
+// By somebody who thinks that they are left over.
+TEST(DataFolder, IsLockedAlsoWhenItsLockFileIsRemoved) {
+  const TestFolder parent;
+  const std::string path = parent / "data";
+  Result<DataFolder> folder = DataFolder::open(path);
+  ASSERT_TRUE(folder);
+  ASSERT_EQ(::unlink((path + "/detent.lock").c_str()), 0);
+  EXPECT_TRUE(says(refusal(path), "is in use by another process"));
+  EXPECT_TRUE(folder->hold());
+  EXPECT_EQ(::access((path + "/detent.lock").c_str(), F_OK), 0) << "it is made again";
+  EXPECT_TRUE(says(refusal(path), "is in use by another process"));
+}
+
+// As another process does where folders can't be locked.
+TEST(DataFolder, IsNotHeldWhenAnotherHasLockedAnotherLockFile) {
+  const TestFolder parent;
+  const std::string lock_file = parent / "detent.lock";
+  Result<DataFolder> folder = DataFolder::open(parent.path());
+  ASSERT_TRUE(folder && folder->hold());
+  ASSERT_EQ(::unlink(lock_file.c_str()), 0);
+  const int others = ::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::flock(others, LOCK_EX | LOCK_NB), 0);
+  EXPECT_TRUE(says(folder->hold().error(), "is in use by another process"));
+  ASSERT_EQ(::flock(others, LOCK_UN), 0);
+  EXPECT_TRUE(folder->hold());
+  EXPECT_NE(::flock(others, LOCK_EX | LOCK_NB), 0) << "it is ours now";
+  ::close(others);
+}
+
+TEST(DataFolder, IsNotHeldWhenItWasMovedOrReplaced) {
+  const TestFolder parent;
+  const std::string path = parent / "data";
+  Result<DataFolder> folder = DataFolder::open(path);
+  ASSERT_TRUE(folder && folder->hold());
+  ASSERT_EQ(::rename(path.c_str(), (parent / "elsewhere").c_str()), 0);
+  EXPECT_TRUE(says(folder->hold().error(), "was moved, removed or replaced while it was in use"));
+  const Result<DataFolder> other = DataFolder::open(path);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(folder->hold().error().code, ErrorCode::unavailable);
 }
 
 TEST(DataFolder, MissingParentIsRefused) {

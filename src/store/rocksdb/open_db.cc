@@ -259,7 +259,8 @@ OpenDb::~OpenDb() {
   rocksdb::WriteBatch nothing = new_batch();
   rocksdb::FlushOptions flush;
   flush.wait = true;
-  if (db_->Write(synced, &nothing).ok() && guard_->status().ok()) {
+  // Nor when the folder is another's: RocksDB would make files there.
+  if (folder_.hold() && db_->Write(synced, &nothing).ok() && guard_->status().ok()) {
     static_cast<void>(db_->Flush(flush, families_));
   }
   for (rocksdb::ColumnFamilyHandle* family : families_) {
@@ -277,6 +278,11 @@ rocksdb::WriteBatch OpenDb::new_batch() const {
 rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability) {
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::synced;
+  if (options.sync) {  // which takes so long that looking costs nothing
+    if (const Result<void> held = folder_.hold(); !held) {
+      return rocksdb::Status::IOError(held.error().message);
+    }
+  }
   rocksdb::Status status;
   if (batch.Count() > 0) {
     const MutexLock lock(writing_);

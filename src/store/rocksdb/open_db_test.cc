@@ -160,6 +160,38 @@ TEST(OpenDb, ACopyOfAFolderIsTheSameOneAlsoWithoutTheFileThatTheManifestMakesUpF
   EXPECT_EQ(identity_of(folder / "copy"), identity);
 }
 
+// A second store would make the first one's files its own.
+TEST_F(OpenDbTest, AFolderWhoseLockFilesWereRemovedIsStillInUse) {
+  const auto db = open();
+  ASSERT_TRUE(fs::remove(folder / "data/LOCK"));
+  ASSERT_TRUE(fs::remove(folder / "data/detent.lock"));
+  const Result<std::unique_ptr<Store>> second = RocksDbStore::open({.path = folder / "data"});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::unavailable);
+  EXPECT_NE(second.error().message.find("is in use by another process"), std::string::npos);
+  EXPECT_TRUE(write_epoch(*db, 7).ok());
+}
+
+// The files of both have the same paths.
+TEST_F(OpenDbTest, WritesNothingToAFolderThatHasTakenThePlaceOfItsOwn) {
+  auto db = open();
+  ASSERT_TRUE(write_epoch(*db, 1).ok());
+  ASSERT_TRUE(RocksDbStore::open({.path = folder / "others"}));
+  fs::rename(folder / "data", folder / "moved");
+  fs::rename(folder / "others", folder / "data");
+  const auto files_in = [this](const char* name) {
+    return std::distance(fs::directory_iterator(folder / name), fs::directory_iterator());
+  };
+  const auto files_of_others = files_in("data");
+  const rocksdb::Status written = write_epoch(*db, 2);
+  EXPECT_NE(written.ToString().find("was moved, removed or replaced"), std::string::npos);
+  db.reset();
+  EXPECT_EQ(files_in("data"), files_of_others);
+  fs::rename(folder / "data", folder / "others");
+  fs::rename(folder / "moved", folder / "data");
+  EXPECT_EQ(open()->read_number(kEpochKey).value(), 1u);
+}
+
 TEST_F(OpenDbTest, HasFullBuffersFlushedAndNoOthers) {
   const auto db = open();
   ASSERT_TRUE(write_much(*db).ok());
