@@ -35,10 +35,13 @@ class AddressCounts {
     }
     /// Of the connections of this address, this one included. Requires: was not moved from.
     std::size_t count() const noexcept { return at_->second; }
+    /// What is counted as one address.
+    using Key = std::array<std::uint8_t, 8>;
+    /// Requires: was not moved from.
+    const Key& address() const noexcept { return at_->first; }
 
    private:
     friend class AddressCounts;
-    using Key = std::array<std::uint8_t, 8>;
     Ticket(AddressCounts& counts, std::map<Key, std::size_t>::iterator at)
         : counts_(&counts), at_(at) {
       ++at_->second;

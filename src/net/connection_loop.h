@@ -24,12 +24,14 @@
 #include "base/result.h"
 #include "detent/check.h"
 #include "net/address_counts.h"
+#include "net/silent_connections.h"
 #include "net/tcp_listener.h"
 
 namespace detent::net {
 
 /// `Connection` has drain(), which ends it once it has nothing to do, and close(), which ends it
-/// now; either has it removed in the end. Invariant: open_ is the size of connections_.
+/// now; either has it removed in the end. has_input() tells whether bytes wait in its socket.
+/// Invariants: open_ is the size of connections_; what is in silent_ is in connections_.
 template <class Connection>
 class ConnectionLoop {
  public:
@@ -69,16 +71,44 @@ class ConnectionLoop {
   /// How many connections each address has: a ticket for add().
   AddressCounts& addresses() noexcept { return addresses_; }
   void add(const std::shared_ptr<Connection>& connection, AddressCounts::Ticket ticket) {
-    connections_.emplace(connection.get(), Entry{connection, std::move(ticket)});
+    const auto place = silent_.add(connection.get(), ticket.address());
+    connections_.emplace(connection.get(), Entry{connection, std::move(ticket), place});
     open_.store(connections_.size(), std::memory_order_relaxed);
   }
   void remove(Connection* connection) {
+    heard(connection);
     connections_.erase(connection);
     open_.store(connections_.size(), std::memory_order_relaxed);
     if (is_draining_ && connections_.empty()) io_.stop();
   }
 
+  /// It has sent something, or is answered without: it is not closed to make room any more.
+  void heard(Connection* connection) {
+    const auto entry = connections_.find(connection);
+    if (entry != connections_.end()) silent_.remove(entry->second.silent);
+  }
+  /// Closes the connection that has been silent for longest. False: there is none.
+  bool close_silent() {
+    return close_first([this] { return silent_.oldest(); });
+  }
+  /// The same among the connections of one address.
+  bool close_silent_of(const AddressCounts::Ticket& ticket) {
+    return close_first([this, &ticket] { return silent_.oldest_of(ticket.address()); });
+  }
+
  private:
+  /// The first that `next` answers of which no bytes wait to be read.
+  template <class Next>
+  bool close_first(const Next& next) {
+    while (Connection* const connection = next()) {
+      if (!connection->has_input()) {
+        connection->close();
+        return true;
+      }
+      heard(connection);  // it is read in this round of the loop
+    }
+    return false;
+  }
   void drain(std::chrono::milliseconds grace) {
     is_draining_ = true;
     listener_.close();
@@ -103,6 +133,7 @@ class ConnectionLoop {
   struct Entry {
     std::shared_ptr<Connection> connection;
     AddressCounts::Ticket ticket;
+    typename SilentConnections<Connection>::Place silent;
   };
 
   boost::asio::io_context io_{1};
@@ -117,6 +148,7 @@ class ConnectionLoop {
   boost::asio::steady_timer grace_timer_{io_};
   bool is_draining_ = false;
   AddressCounts addresses_;
+  SilentConnections<Connection> silent_;
   std::unordered_map<Connection*, Entry> connections_;
 };
 

@@ -38,11 +38,17 @@ void HttpConnection::start() {
 
 void HttpConnection::refuse(int status, std::string_view detail) {
   if (context_.options.tls != nullptr) return close();  // not worth a handshake
+  hear();
   fail(status, detail);
 }
 
 void HttpConnection::drain() {
   if (phase_ == Phase::idle || phase_ == Phase::handshaking) close();
+}
+
+bool HttpConnection::has_input() const {
+  error_code ignored;
+  return socket_.available(ignored) > 0;
 }
 
 void HttpConnection::close() {
@@ -116,6 +122,11 @@ void HttpConnection::end_tls() {
 
 // ---- reading ------------------------------------------------------------------------------------
 
+/// The client has sent something, or is answered without.
+void HttpConnection::hear() {
+  if (!std::exchange(is_heard_, true)) context_.loop.heard(this);
+}
+
 void HttpConnection::watch() {
   if (is_watching_) return;
   is_watching_ = true;
@@ -135,6 +146,7 @@ void HttpConnection::watch() {
 void HttpConnection::on_readable(error_code ec) {
   if (phase_ == Phase::closed) return;
   if (ec) return close();
+  hear();
   switch (phase_) {
     case Phase::handshaking:
       return handshake();

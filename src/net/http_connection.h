@@ -65,6 +65,8 @@ class HttpConnection final : public AnswerTarget,
   /// The server is stopping: closes if no request is under way.
   void drain();
   void close();
+  /// Whether bytes that were not read wait in the socket.
+  bool has_input() const;
 
   // Thread-safe.
   void post_answer(std::optional<HttpResponse> response) override;
@@ -90,6 +92,7 @@ class HttpConnection final : public AnswerTarget,
   std::size_t write_some(boost::system::error_code& ec);
   void end_tls();
 
+  void hear();
   void watch();
   void on_readable(boost::system::error_code ec);
   void receive();
@@ -131,6 +134,7 @@ class HttpConnection final : public AnswerTarget,
   const std::unique_ptr<TlsSession> tls_;     // null: plain
   Phase phase_ = Phase::idle;
   bool is_watching_ = false;
+  bool is_heard_ = false;  // the loop knows that the client is not silent
 
   RequestParser parser_;
   InputBuffer input_;

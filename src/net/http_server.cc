@@ -15,8 +15,6 @@ namespace {
 using boost::asio::ip::tcp;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxRefusals = 64;  // connections above a limit that get a 503
-
 class Server final : public HttpServer {
  public:
   Server(HttpServerOptions options, HttpHandler handler, ErrorPage error_page, HeadCheck check)
@@ -51,20 +49,23 @@ class Server final : public HttpServer {
 };
 
 void Server::admit(tcp::socket socket) {
-  if (loop_.size() >= options_.max_connections + kMaxRefusals) return;  // just closed
-  const bool is_over_limit = loop_.size() >= options_.max_connections;
   boost::system::error_code ec;
   const auto address = socket.remote_endpoint(ec).address();
   if (ec) return;  // it has gone already
   AddressCounts::Ticket ticket = loop_.addresses().take(address);
-  const std::size_t of_address = ticket.count();
-  if (of_address > options_.max_connections_of_address + kMaxRefusals) return;
+  const std::size_t excess = options_.max_refusals;
+  const std::size_t most_of_address = options_.max_connections_of_address;
+  const bool is_address_full = ticket.count() > most_of_address && !loop_.close_silent_of(ticket);
+  if (ticket.count() > most_of_address + excess) return;  // just closed
+  const bool is_full =
+      loop_.size() >= options_.max_connections && (is_address_full || !loop_.close_silent());
+  if (loop_.size() >= options_.max_connections + excess) return;
   const auto connection =
       std::make_shared<HttpConnection>(context_, std::move(socket), address.to_string());
   loop_.add(connection, std::move(ticket));
-  if (is_over_limit) {
+  if (is_full) {
     connection->refuse(503, "too many connections");
-  } else if (of_address > options_.max_connections_of_address) {
+  } else if (is_address_full) {
     connection->refuse(503, "too many connections of this address");
   } else {
     connection->start();

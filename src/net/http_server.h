@@ -90,8 +90,11 @@ struct HttpServerOptions {
   /// Of all connections together, until they are answered. When there are more, requests whose
   /// bodies are still on their way are answered `503`; one that came in one piece never is.
   std::size_t max_body_bytes_of_all = 128 * 1024 * 1024;
-  std::size_t max_connections = 10'000;             // further ones are answered `503` and closed
+  /// When there are so many, a further one takes the place of the connection that has been open for
+  /// longest without sending a byte. If there is none, it is answered `503` and closed.
+  std::size_t max_connections = 10'000;
   std::size_t max_connections_of_address = 10'000;  // likewise; an IPv6 /64 is one address
+  std::size_t max_refusals = 64;  // connections above a limit that get the `503`; others get none
   std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
   std::size_t max_stream_bytes = 1024 * 1024;       // that wait for the client of a stream
   std::chrono::milliseconds write_timeout{10'000};  // for a client to take one whole answer, or

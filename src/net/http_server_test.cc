@@ -189,6 +189,61 @@ TEST(HttpServer, OneAddressMayNotHaveAllConnections) {
   }
 }
 
+/// Connects, asks and returns the connection, which stays open.
+RawSocket answered_client(const HttpServer& server, const std::string& body) {
+  RawSocket client(server.port());
+  client.send(get("/"));
+  EXPECT_EQ(body_of(client.read_response()), body);
+  return client;
+}
+
+TEST(HttpServer, ClosesSilentConnectionsForNewOnesOldestFirst) {
+  const auto server = start_server(echo, {.max_connections = 3});
+  RawSocket oldest(server->port());
+  RawSocket known = answered_client(*server, "GET / ");
+  RawSocket newer(server->port());
+  const RawSocket first = answered_client(*server, "GET / ");
+  EXPECT_EQ(oldest.read_to_end(), "");
+  EXPECT_FALSE(newer.has_input()) << "one is enough";
+  const RawSocket second = answered_client(*server, "GET / ");
+  EXPECT_EQ(newer.read_to_end(), "");
+  RawSocket third(server->port());
+  third.send(get("/"));
+  EXPECT_EQ(body_of(third.read_to_end()), "error 503: too many connections");
+  known.send(get("/again"));
+  EXPECT_EQ(body_of(known.read_response()), "GET /again ");
+}
+
+TEST(HttpServer, ClosesSilentConnectionsOfAnAddressThatHasTooMany) {
+  const auto server = start_server(echo, {.max_connections_of_address = 1});
+  RawSocket silent(server->port());
+  const RawSocket first = answered_client(*server, "GET / ");
+  EXPECT_EQ(silent.read_to_end(), "");
+}
+
+// The request came while the I/O thread was busy, so it is read after the new connection is taken.
+TEST(HttpServer, AConnectionWhoseRequestWaitsToBeReadIsNotSilent) {
+  Mailbox<bool> begun;
+  Mailbox<bool> go_on;
+  const auto handler = [&](HttpRequest request, Responder responder) {
+    if (request.target == "/busy") {
+      begun.push(true);
+      go_on.pop();
+    }
+    echo(std::move(request), std::move(responder));
+  };
+  const auto server = start_server(handler, {.max_connections = 2});
+  RawSocket asking(server->port());
+  RawSocket busy(server->port());
+  busy.send(get("/busy"));
+  begun.pop();
+  asking.send(get("/asked"));
+  RawSocket third(server->port());
+  go_on.push(true);
+  EXPECT_EQ(body_of(third.read_to_end()), "error 503: too many connections");
+  EXPECT_EQ(body_of(asking.read_response()), "GET /asked ");
+}
+
 TEST(HttpServer, SlowClientsAreCutAndHoldNobodyUp) {
   const auto server = start_server(echo, {.read_timeout = 300ms});
   std::vector<RawSocket> slow;

@@ -45,6 +45,11 @@ class Connection final : public Stream, public std::enable_shared_from_this<Conn
     if (is_reading_) close();
   }
 
+  bool has_input() const {
+    error_code ignored;
+    return socket_.available(ignored) > 0;
+  }
+
   void send(std::string bytes) override {
     asio::post(shared_.loop.io(), [self = shared_from_this(), bytes = std::move(bytes)]() mutable {
       self->write(std::move(bytes));
@@ -71,6 +76,7 @@ class Connection final : public Stream, public std::enable_shared_from_this<Conn
   bool is_reading_ = false;  // for the handler; else it has the turn
   bool has_ended_ = false;   // the client sends no more
   bool is_closed_ = false;
+  bool is_heard_ = false;  // it has sent something
   std::string out_;
   std::size_t written_ = 0;
   asio::steady_timer timer_;
@@ -107,6 +113,7 @@ void Connection::receive() {
   const std::size_t size = socket_.read_some(asio::buffer(shared_.read_buffer), ec);
   if (ec == asio::error::would_block) return watch();
   if (ec) return close();
+  if (!std::exchange(is_heard_, true)) shared_.loop.heard(this);
   is_reading_ = false;
   stop_timer();
   handler_->on_bytes({shared_.read_buffer.data(), size});
@@ -203,12 +210,13 @@ class Server final : public StreamServer {
 };
 
 void Server::admit(tcp::socket socket) {
-  if (loop_.size() >= options_.max_connections) return;  // closed
   error_code ignored;
   const auto address = socket.remote_endpoint(ignored).address();
   if (ignored) return;  // it has gone already
   AddressCounts::Ticket ticket = loop_.addresses().take(address);
-  if (ticket.count() > options_.max_connections_of_address) return;
+  const bool is_address_full = ticket.count() > options_.max_connections_of_address;
+  if (is_address_full && !loop_.close_silent_of(ticket)) return;  // closed
+  if (loop_.size() >= options_.max_connections && !loop_.close_silent()) return;
   // A client may wait for hours, so one whose machine has gone is noticed by TCP alone.
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   const auto connection = std::make_shared<Connection>(shared_, std::move(socket));

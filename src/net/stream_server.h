@@ -54,9 +54,11 @@ class StreamHandler {
 };
 
 struct StreamServerOptions {
-  std::string address = "127.0.0.1";                // an IP address, v4 or v6
-  std::uint16_t port = 0;                           // 0: the system chooses
-  std::size_t max_connections = 10'000;             // further ones are closed at once
+  std::string address = "127.0.0.1";  // an IP address, v4 or v6
+  std::uint16_t port = 0;             // 0: the system chooses
+  /// When there are so many, a further one takes the place of the connection that has been open for
+  /// longest without sending a byte. If there is none, it is closed at once.
+  std::size_t max_connections = 10'000;
   std::size_t max_connections_of_address = 10'000;  // likewise; an IPv6 /64 is one address
   std::chrono::milliseconds write_timeout{10'000};  // for a client to take something of an answer
 };

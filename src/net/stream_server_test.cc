@@ -148,6 +148,22 @@ TEST_F(StreamServerTest, ClosesConnectionsBeyondTheLimitOfAnAddress) {
   EXPECT_EQ(first.read(1), "y");
 }
 
+TEST_F(StreamServerTest, ClosesSilentConnectionsForNewOnes) {
+  for (const bool is_of_address : {false, true}) {
+    SCOPED_TRACE(is_of_address);
+    StreamServerOptions options;
+    (is_of_address ? options.max_connections_of_address : options.max_connections) = 1;
+    start(options);
+    RawSocket silent = connect();
+    RawSocket first = connect();
+    ASSERT_TRUE(first.send("x"));
+    EXPECT_EQ(first.read(1), "x");
+    EXPECT_EQ(silent.read_to_end(), "");
+    RawSocket second = connect();
+    EXPECT_EQ(second.read_to_end(), "");
+  }
+}
+
 TEST_F(StreamServerTest, StopClosesTheIdleAtOnceAndTheOthersAfterTheGrace) {
   start();
   RawSocket idle = connect();

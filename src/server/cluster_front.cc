@@ -52,8 +52,10 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
       clock_(clock),
       on_stray_(std::move(on_stray)),
       followers_(std::make_shared<Followers>()),
-      peers_({.node = options_.node, .max_calls = options_.max_calls_to_a_node}, link_, clock_,
-             on_stray_,
+      peers_({.node = options_.node,
+              .max_calls = options_.max_calls_to_a_node,
+              .max_all_calls = options_.max_calls_to_all_nodes},
+             link_, clock_, on_stray_,
              [this](gateway::Part part) {
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
              }),

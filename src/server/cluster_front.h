@@ -48,6 +48,7 @@ struct ClusterFrontOptions {
   ShardNumber shards = 1;
   std::string node;  // this one's name
   std::size_t max_calls_to_a_node = 4'096;
+  std::size_t max_calls_to_all_nodes = 16'384;
 };
 
 /// Thread-safe.

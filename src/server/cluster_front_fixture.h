@@ -53,6 +53,7 @@ inline net::HttpRequest lease_request(const std::string& body = R"({"wait":"30s"
 class ClusterFrontTest : public OneShardTest {
  protected:
   static constexpr std::size_t kMostCalls = 4;
+  static constexpr std::size_t kMostCallsToAll = kMostCalls + 1;
 
   void serve() {
     open_shard();
@@ -95,7 +96,10 @@ class ClusterFrontTest : public OneShardTest {
   }
 
   std::atomic<int> strays_{0};
-  ClusterFront front_{{.shards = 1, .node = "a", .max_calls_to_a_node = kMostCalls},
+  ClusterFront front_{{.shards = 1,
+                       .node = "a",
+                       .max_calls_to_a_node = kMostCalls,
+                       .max_calls_to_all_nodes = kMostCallsToAll},
                       shards_,
                       here_,
                       link_,

@@ -116,6 +116,20 @@ TEST_F(ClusterFrontTest, ANodeIsAskedByABoundedNumberAtATime) {
   EXPECT_EQ(caller_.calls.size(), kMostCalls + 1);
 }
 
+// Each call has a socket. A wait at the node that had the shard goes on until it is answered.
+TEST_F(ClusterFrontTest, AllNodesTogetherAreAskedByABoundedNumberAtATime) {
+  give_to("b", "10.0.0.2:7070");
+  std::vector<Client> workers(kMostCalls / 2);
+  for (Client& worker : workers) worker.ask(front_, lease_request());
+  give_to("c", "10.0.0.3:7070");
+  std::vector<Client> clients(kMostCalls);
+  const net::HttpRequest read{
+      .method = "GET", .target = "/v1/queues/q", .headers = {{"host", "localhost"}}, .body = ""};
+  for (Client& client : clients) client.ask(front_, read);
+  EXPECT_EQ(caller_.calls.size(), kMostCallsToAll);
+  EXPECT_EQ(clients.back().answer().status, 503);
+}
+
 TEST_F(ClusterFrontTest, HalfOfTheCallsToANodeMayWaitForTasks) {
   give_to("b", "10.0.0.2:7070");
   std::vector<Client> workers(kMostCalls / 2 + 2);

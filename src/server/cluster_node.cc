@@ -114,8 +114,10 @@ Result<void> ClusterNode::make_caller() {
   };
   link_.emplace(PeerLinkOptions{.scheme = options_.scheme, .secret = options_.secret}, *caller_);
   front_ = std::make_unique<ClusterFront>(
-      ClusterFrontOptions{.shards = table_->shards(), .node = options_.me.node}, shards_, here_,
-      *link_, clock_, look_again);
+      ClusterFrontOptions{.shards = table_->shards(),
+                          .node = options_.me.node,
+                          .max_calls_to_all_nodes = options_.max_peer_calls},
+      shards_, here_, *link_, clock_, look_again);
   figures_.store(&front_->figures(), std::memory_order_release);
   return ok();
 }

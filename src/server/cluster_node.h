@@ -48,6 +48,7 @@ struct ClusterNodeOptions {
       open;  // see ClusterShardsOptions
   RoutesOptions routes = {};
   WebhookOptions webhooks = {};
+  std::size_t max_peer_calls = ClusterFrontOptions{}.max_calls_to_all_nodes;
   std::uint64_t seed = 0;  // spreads the beats of nodes
 };
 

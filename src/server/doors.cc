@@ -37,23 +37,28 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
 }
 
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
+                                                    const DescriptorPlan& plan,
                                                     std::shared_ptr<net::TlsServer> tls,
-                                                    net::HttpHandler handler,
-                                                    net::HeadCheck check) {
+                                                    HttpAnswers answers) {
+  const std::string& host = options.http_host;
   return net::HttpServer::start(
-      {.address = options.http_host,
+      {.address = host,
        .port = options.http_port,
-       .max_connections = kMostConnections,
-       .max_connections_of_address = max_connections_of_address(options.http_host),
+       .max_connections = plan.http_connections,
+       .max_connections_of_address = max_connections_of_address(host, plan.http_connections),
+       .max_refusals = plan.http_refusals,
        .tls = std::move(tls)},
-      std::move(handler), http_problem, std::move(check));
+      std::move(answers.handler), http_problem, std::move(answers.check));
 }
 
-net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options) {
+net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options,
+                                           const DescriptorPlan& plan) {
   const std::string& host = options.beanstalk_host;
+  const std::size_t most = plan.beanstalk_connections;
   return {.address = host,
           .port = options.beanstalk_port,
-          .max_connections_of_address = max_connections_of_address(host)};
+          .max_connections = most,
+          .max_connections_of_address = max_connections_of_address(host, most)};
 }
 
 void drain(BeanstalkServer* beanstalk) {
@@ -63,10 +68,11 @@ void drain(BeanstalkServer* beanstalk) {
 }
 
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
+                                                         const DescriptorPlan& plan,
                                                          EngineThread& engine_thread,
                                                          const Clock& clock) {
   if (options.beanstalk_host.empty()) return std::unique_ptr<BeanstalkServer>();
-  return BeanstalkServer::start(beanstalk_options(options), engine_thread, clock);
+  return BeanstalkServer::start(beanstalk_options(options, plan), engine_thread, clock);
 }
 
 }  // namespace detent::server

@@ -14,6 +14,7 @@
 #include "net/tls_server.h"
 #include "server/access.h"
 #include "server/beanstalk_server.h"
+#include "server/descriptor_plan.h"
 #include "server/reloads.h"
 #include "server/routes.h"
 
@@ -32,18 +33,26 @@ void check_again_at_reload(Reloads& reloads, std::function<void()> check_again);
 Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options,
                                                  Reloads& reloads);
 
+/// What answers requests.
+struct HttpAnswers {
+  net::HttpHandler handler;
+  net::HeadCheck check;
+};
 /// Listens from now on. Errors: as HttpServer::start().
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
+                                                    const DescriptorPlan& plan,
                                                     std::shared_ptr<net::TlsServer> tls,
-                                                    net::HttpHandler handler, net::HeadCheck check);
+                                                    HttpAnswers answers);
 
 /// Where it listens. Requires: it is not off.
-net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options);
+net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options,
+                                           const DescriptorPlan& plan);
 /// Has its clients put no more; null: there are none.
 void drain(BeanstalkServer* beanstalk);
 
 /// Null where it is off. Both must outlive it. Errors: as BeanstalkServer::start().
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
+                                                         const DescriptorPlan& plan,
                                                          EngineThread& engine_thread,
                                                          const Clock& clock);
 

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -44,8 +45,10 @@ Result<void> check(const std::string& host, Allowed allowed, const char* field, 
 
 bool is_loopback(const std::string& host) { return reach_of(host) == Reach::loopback; }
 
-std::size_t max_connections_of_address(const std::string& host) {
-  return is_loopback(host) ? kMostConnections : 1'000;
+std::size_t max_connections_of_address(const std::string& host, std::size_t of_all) {
+  constexpr std::size_t kMostOfAddress = 1'000;
+  return is_loopback(host) ? of_all
+                           : std::min(kMostOfAddress, std::max<std::size_t>(of_all / 2, 1));
 }
 
 void warn_of_exposure(const cli::ServeOptions& options) {

@@ -22,7 +22,8 @@ bool is_loopback(const std::string& host);
 /// Of all addresses together.
 inline constexpr std::size_t kMostConnections = 10'000;
 /// Most connections of one address for a server that listens on `host`: on loopback all come from
-/// one, a proxy's perhaps.
-std::size_t max_connections_of_address(const std::string& host);
+/// one, a proxy's perhaps. `of_all` are the connections of all addresses together.
+std::size_t max_connections_of_address(const std::string& host,
+                                       std::size_t of_all = kMostConnections);
 
 }  // namespace detent::server

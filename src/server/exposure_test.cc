@@ -69,5 +69,11 @@ TEST(Exposure, WhatIsNoAddressIsRefused) {
   EXPECT_TRUE(check_exposure(beanstalk_at("")));  // off
 }
 
+TEST(Exposure, OneAddressHasAtMostHalfOfTheConnectionsButOnLoopback) {
+  EXPECT_EQ(max_connections_of_address("0.0.0.0"), 1'000u);
+  EXPECT_EQ(max_connections_of_address("0.0.0.0", 298), 149u);
+  EXPECT_EQ(max_connections_of_address("127.0.0.1", 298), 298u);
+}
+
 }  // namespace
 }  // namespace detent::server

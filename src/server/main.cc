@@ -23,6 +23,7 @@
 #include "server/announce.h"
 #include "server/beanstalk_server.h"
 #include "server/check_data.h"
+#include "server/descriptor_plan.h"
 #include "server/doors.h"
 #include "server/event_hub.h"
 #include "server/exposure.h"
@@ -68,6 +69,7 @@ void reload_keys_of(Webhooks& webhooks, Alerts* alerts, Reloads& reloads) {
 
 Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& with) {
   Clock& clock = with.clock;
+  ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
   const auto open = [&](DataFolderIs folder) {
@@ -92,7 +94,8 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
       Webhooks::start({.allow = options.webhook_allow,
                        .keys = options.webhook_keys,
                        .data = options.store.empty() ? options.data : std::filesystem::path(),
-                       .sinks = std::move(sinks)},
+                       .sinks = std::move(sinks),
+                       .max_calls = descriptors.webhook_calls},
                       engine_thread, clock));
   ASSIGN_OR_RETURN(const std::unique_ptr<Alerts> alerts,
                    start_alerts(options, *webhooks, engine_thread, clock));
@@ -115,9 +118,9 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
     return routes.refuse_unread(head);
   };
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   start_http(options, with.tls, handle, refuse));
+                   start_http(options, descriptors, with.tls, {handle, refuse}));
   ASSIGN_OR_RETURN(const std::unique_ptr<BeanstalkServer> beanstalk,
-                   start_beanstalk(options, engine_thread, clock));
+                   start_beanstalk(options, descriptors, engine_thread, clock));
   announce(options, http->port(),
            beanstalk ? address_of(options.beanstalk_host, beanstalk->port()) : "");
   with.manager.ready();

@@ -7,6 +7,7 @@
 #include "base/log/log.h"
 #include "base/rng.h"
 #include "cluster/shard_map.h"
+#include "server/descriptor_plan.h"
 #include "server/log_pace.h"
 #include "server/memory_plan.h"
 #include "store/postgres/postgres_lease_table.h"
@@ -50,7 +51,8 @@ Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                              .cache_bytes = memory.cache_bytes,
                              .write_buffer_bytes = memory.write_buffer_bytes,
                              .settle_tasks = memory.settle_tasks,
-                             .settle_bytes = memory.settle_bytes});
+                             .settle_bytes = memory.settle_bytes,
+                             .open_files = descriptors_of(options).store_files});
 }
 
 /// Of a shard, however many there are.

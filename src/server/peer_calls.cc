@@ -174,6 +174,7 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
 PeerCalls::Begun PeerCalls::begin(const std::shared_ptr<Question>& question,
                                   std::size_t max_calls) {
   const MutexLock lock(mutex_);
+  if (calls_ >= options_.max_all_calls) return Begun::too_many;
   Load& load = loads_[question->address];
   if (load.calls >= max_calls) return Begun::too_many;
   if (question->may_wait && load.waits >= max_calls / 2) return Begun::too_many;
@@ -183,6 +184,7 @@ PeerCalls::Begun PeerCalls::begin(const std::shared_ptr<Question>& question,
     if (open->second.hasty > 0) return Begun::in_vain;
   }
   ++load.calls;
+  ++calls_;
   if (question->may_wait) ++load.waits;
   question->number = ++last_number_;
   Questions& questions = open_[target];
@@ -280,6 +282,7 @@ void PeerCalls::end(Question& question) {
   if (by_number.empty()) open_.erase(questions);
   const auto load = loads_.find(question.address);
   if (question.may_wait) --load->second.waits;
+  --calls_;
   if (--load->second.calls == 0) loads_.erase(load);
 }
 

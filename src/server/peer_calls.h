@@ -58,6 +58,7 @@ struct PeerCallsOptions {
   std::string node;               // this one's name
   std::size_t max_calls = 4'096;  // under way to one node at a time, if it takes so many; half of
                                   // them may wait for tasks
+  std::size_t max_all_calls = 16'384;         // to all nodes together
   std::chrono::milliseconds patience{1'000};  // an answer that takes longer is late
 };
 
@@ -137,6 +138,7 @@ class PeerCalls {
   std::uint64_t last_number_ DETENT_GUARDED_BY(mutex_) = 0;
   std::map<Target, Questions> open_ DETENT_GUARDED_BY(mutex_);
   std::map<std::string, Load> loads_ DETENT_GUARDED_BY(mutex_);     // by address
+  std::size_t calls_ DETENT_GUARDED_BY(mutex_) = 0;                 // of all loads
   std::map<std::string, Doubts> doubts_ DETENT_GUARDED_BY(mutex_);  // by address
 };
 

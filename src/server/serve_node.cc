@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "server/announce.h"
 #include "server/cluster_node.h"
+#include "server/descriptor_plan.h"
 #include "server/doors.h"
 #include "server/http_reply.h"
 #include "server/open_engine.h"
@@ -105,6 +106,8 @@ void wait_for_stop(const Beginnings& with, std::function<void()> on_drain) {
 Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& with) {
   TRY(check_settings(options));
   ASSIGN_OR_RETURN(ClusterTable table, open_cluster_table(options, with.clock));
+  ASSIGN_OR_RETURN(const DescriptorPlan descriptors,
+                   take_descriptors(options, table.leases->shards()));
   Door door;
   const auto handle = [&door](net::HttpRequest request, net::Responder responder) {
     door.handle(std::move(request), std::move(responder));
@@ -113,8 +116,10 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   // The node is made after the port is known, and must outlive the requests that come by it.
   std::unique_ptr<ClusterNode> node;
   ASSIGN_OR_RETURN(const std::unique_ptr<net::HttpServer> http,
-                   start_http(options, with.tls, handle, refuse));
+                   start_http(options, descriptors, with.tls, {handle, refuse}));
   ASSIGN_OR_RETURN(ClusterNodeOptions with_port, node_options(options, with, table, http->port()));
+  with_port.webhooks.max_calls = descriptors.webhook_calls;
+  with_port.max_peer_calls = descriptors.peer_calls;
   TRY(join_cluster(*table.leases, with_port.me, with.clock));
   ASSIGN_OR_RETURN(node,
                    ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));
@@ -129,7 +134,7 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   const Watchdog watchdog(with.manager, ask, with.clock);
   door.open(*node);
   const std::string& host = options.beanstalk_host;
-  if (!host.empty()) TRY(node->start_beanstalk(beanstalk_options(options)));
+  if (!host.empty()) TRY(node->start_beanstalk(beanstalk_options(options, descriptors)));
   BeanstalkServer* const beanstalk = node->beanstalk();
   announce(options, http->port(), beanstalk != nullptr ? address_of(host, beanstalk->port()) : "");
   with.manager.ready();

@@ -59,9 +59,11 @@ Result<std::unique_ptr<Webhooks>> Webhooks::start(const WebhookOptions& options,
                                                                      std::uint16_t port) {
                                             return guard.check(address, port);
                                           }));
-  webhooks->deliverer_ = std::make_unique<Deliverer>(
-      webhooks->source_, std::move(caller), clock, std::move(keys),
-      DelivererOptions{.sinks = options.sinks, .on_sink_turn = SinkLog(clock)});
+  webhooks->deliverer_ =
+      std::make_unique<Deliverer>(webhooks->source_, std::move(caller), clock, std::move(keys),
+                                  DelivererOptions{.limits = {.max_all_calls = options.max_calls},
+                                                   .sinks = options.sinks,
+                                                   .on_sink_turn = SinkLog(clock)});
   return webhooks;
 }
 

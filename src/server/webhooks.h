@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@ struct WebhookOptions {
   std::filesystem::path keys;  // a file of keys; empty: webhook.key in `data`, made when missing
   std::filesystem::path data;  // the server's folder; empty: it has none, nor a key of its own
   Sinks sinks = {};
+  std::size_t max_calls = HostLimits{}.max_all_calls;  // under way at once
 };
 
 /// Thread-safe.

@@ -85,7 +85,8 @@ void ChildServer::become(const std::vector<char*>& arguments, int out) const {
   ::dup2(out, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   if (options_.open_files) {
-    const rlimit limit{.rlim_cur = *options_.open_files, .rlim_max = *options_.open_files};
+    const rlim_t most = *options_.open_files;
+    const rlimit limit{.rlim_cur = options_.soft_open_files.value_or(most), .rlim_max = most};
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   ::execvp(arguments.front(), arguments.data());

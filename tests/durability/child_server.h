@@ -2,6 +2,7 @@
 // starved, traced and measured.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -27,6 +28,7 @@ class ChildServer {
     std::string log_level = "warning";           // empty: no flag says it
     std::vector<std::string> wrapper = {};       // runs the program in its own place, with its pid
     std::optional<std::size_t> open_files = {};  // most file descriptors
+    std::optional<rlim_t> soft_open_files = {};  // fewer at first, which it may raise
   };
   explicit ChildServer(Options options) : options_(std::move(options)) {}
   ~ChildServer();
@@ -55,6 +57,7 @@ class ChildServer {
 
   /// "http://127.0.0.1:PORT"
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  std::uint16_t http_port() const noexcept { return port_; }
   /// Where it listens for beanstalk clients since it was ready; another port at each start.
   std::uint16_t beanstalk_port() const noexcept { return beanstalk_port_; }
   /// What all its starts wrote to their log, which is not on the data folder's disk.

@@ -99,7 +99,6 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   // After a failed write the store is opened again; nothing resumes behind its back.
   options.max_bgerror_resume_count = 0;
   options.max_background_jobs = 2;
-  options.max_open_files = 512;
   options.max_manifest_file_size = 16 * kMiB;
   options.skip_stats_update_on_db_open = true;
   // Tables reach the disk as they are written: many megabytes at once would hold up the syncs of
@@ -231,6 +230,9 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
       new OpenDb(std::move(folder), std::move(seams), options.write_buffer_bytes));
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions database = database_options(open->guard_.get());
+  database.max_open_files = static_cast<int>(options.open_files);
+  // Each part of the cache of open tables keeps at least one, so few files need few parts.
+  database.table_cache_numshardbits = 2;
   // Replay runs at some 100 k tasks a second: the bound on the log bounds the start.
   database.max_total_wal_size =
       std::min(kMostLog, kMostLogInBuffers * std::uint64_t{options.write_buffer_bytes});

@@ -35,6 +35,8 @@ struct RocksDbStoreOptions {
   /// start.
   std::size_t settle_tasks = 500'000;
   std::size_t settle_bytes = std::size_t{64} << 20;
+  /// File descriptors for its tables, at least 20. Its logs need some 20 more.
+  std::size_t open_files = 512;
   /// Settles inside write(), not on a thread: for simulation.
   bool settle_inline = false;
 };

@@ -1,0 +1,65 @@
+// How the file descriptors that the process may have are shared out. Connections come from outside,
+// so they get only what is left: the store and the calls that the server makes have theirs first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/result.h"
+#include "cli/serve_options.h"
+#include "server/exposure.h"
+
+namespace detent::server {
+
+/// What needs descriptors.
+struct DescriptorNeeds {
+  bool has_beanstalk = true;
+  std::size_t shards = 0;  // of the node's cluster; 0: the server is no node
+};
+
+struct DescriptorPlan {
+  std::size_t store_files = 0;    // tables that RocksDB keeps open
+  std::size_t others = 0;         // logs of the store, databases, brokers, and the server's own
+  std::size_t webhook_calls = 0;  // under way at once, for each shard
+  std::size_t peer_calls = 0;     // to other nodes, under way at once
+  std::size_t http_connections = 0;
+  std::size_t http_refusals = 0;  // connections above these, which are answered 503
+  std::size_t beanstalk_connections = 0;
+
+  friend bool operator==(const DescriptorPlan&, const DescriptorPlan&) = default;
+};
+
+/// With fewer the server does not start.
+inline constexpr std::size_t kLeastDescriptors = 128;
+
+/// Shares out `limit` descriptors. Requires: limit ≥ kLeastDescriptors.
+constexpr DescriptorPlan plan_descriptors(std::size_t limit, const DescriptorNeeds& needs) {
+  constexpr std::size_t kMostRefusals = 64;
+  constexpr std::size_t kMostPeerCalls = 16'384;
+  const bool is_node = needs.shards > 0;
+  const std::size_t shards = std::max<std::size_t>(needs.shards, 1);
+  DescriptorPlan plan;
+  // A node keeps its tasks in a database: two connections a shard, and a poller of its webhooks.
+  plan.store_files = is_node ? 0 : std::clamp<std::size_t>(limit / 8, 20, 512);
+  plan.others = std::min<std::size_t>(limit / 4, 512 + 8 * needs.shards);
+  const std::size_t webhooks = std::min(limit / 8, 512 * shards);
+  plan.webhook_calls = std::max<std::size_t>(webhooks / shards, 1);
+  plan.peer_calls = is_node ? std::min(limit / 4, kMostPeerCalls) : 0;
+  const std::size_t left = limit - plan.store_files - plan.others - webhooks - plan.peer_calls;
+  const std::size_t http =
+      needs.has_beanstalk ? std::min(left / 3 * 2, kMostConnections + kMostRefusals) : left;
+  plan.http_refusals = std::min(kMostRefusals, http / 8);
+  plan.http_connections = std::min(http - plan.http_refusals, kMostConnections);
+  if (needs.has_beanstalk) plan.beanstalk_connections = std::min(left - http, kMostConnections);
+  return plan;
+}
+
+/// Raises the limit of the process to its hard limit, shares the descriptors out and logs the plan.
+/// `shards` is that of DescriptorNeeds. Errors: `unavailable` when the hard limit is less than
+/// kLeastDescriptors.
+Result<DescriptorPlan> take_descriptors(const cli::ServeOptions& options, std::size_t shards = 0);
+
+/// The plan of a server that is no node, for the limit that the process has now.
+DescriptorPlan descriptors_of(const cli::ServeOptions& options);
+
+}  // namespace detent::server
