@@ -3,6 +3,7 @@
 #include <malloc.h>  // tidy-ok(third-party): glibc is told what to give back
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

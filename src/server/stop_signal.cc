@@ -11,6 +11,7 @@ StopSignal::StopSignal() {
   sigaddset(&signals_, SIGUSR1);
   sigaddset(&signals_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 StopSignal::~StopSignal() { pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr); }

@@ -14,7 +14,7 @@ struct SignalHandlers {
 
 /// Make it before any thread: the threads made after it leave the signals to whoever waits here.
 /// After the first signal to stop they work as usual again, so a second one ends the process at
-/// once.
+/// once. SIGPIPE is ignored from then on: a log that nobody reads any more does not end the server.
 class StopSignal {
  public:
   StopSignal();

@@ -148,6 +148,25 @@ TEST(FullDisk, IsSaidAtAStartAndLosesNothing) {
   }
 }
 
+TEST(LargestFileSize, RefusesTasksAndAcceptsThemAgainOnceFilesMayGrow) {
+  TestFolder folder;
+  ChildServer server({.program = DETENT_BINARY, .data = folder / "data"});
+  ASSERT_TRUE(server.start());
+  Load load(server);
+  ASSERT_TRUE(load.schedule(10));
+  server.limit_file_bytes(1 << 20);
+  Result<void> refused = ok();
+  while ((refused = load.schedule(60'000))) {
+  }
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_NE(refused.error().message.find("File too large"), std::string::npos)
+      << refused.error().message;
+  ASSERT_TRUE(server.is_running()) << server.log();
+  server.limit_file_bytes(RLIM_INFINITY);
+  EXPECT_TRUE(load.is_accepted_within(60s)) << server.log();
+  expect_nothing_lost(server, load);
+}
+
 bool has_strace() { return std::system("strace -V > /dev/null 2>&1") == 0; }
 
 /// Has the n-th sync of each thread not be made, or that and all after it, and answers an error, or
