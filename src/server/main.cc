@@ -35,6 +35,7 @@
 #include "server/serve_node.h"
 #include "server/service_manager.h"
 #include "server/stop_signal.h"
+#include "server/terminate_handler.h"
 #include "server/token_command.h"
 #include "server/watchdog.h"
 #include "server/webhooks.h"
@@ -195,6 +196,9 @@ int serve(const cli::ServeCall& call, const cli::ReadAgain& read_again) {
 }  // namespace detent::server
 
 int main(int argc, char** argv) {
+  // At a limit of file sizes a write then fails, and is handled as one that meets a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  detent::server::install_terminate_handler();
   const detent::cli::Streams streams{std::cin, std::cout, std::cerr,
                                      detent::cli::terminal_of_process()};
   return detent::cli::run(argc, argv, streams,

@@ -37,6 +37,13 @@ std::optional<std::uint16_t> find_port(const std::string& said, std::string_view
   return port;
 }
 
+void set_soft_limit(pid_t process, __rlimit_resource resource, rlim_t soft) {
+  rlimit limit{};
+  ::prlimit(process, resource, nullptr, &limit);
+  limit.rlim_cur = std::min(soft, limit.rlim_max);
+  ::prlimit(process, resource, &limit, nullptr);
+}
+
 }  // namespace
 
 ChildServer::~ChildServer() { kill(); }
@@ -129,6 +136,19 @@ int ChildServer::stop() {
 
 void ChildServer::signal(int number) const {
   if (pid_ > 0) ::kill(pid_, number);
+}
+
+void ChildServer::limit_file_bytes(rlim_t bytes) const {
+  set_soft_limit(pid_, RLIMIT_FSIZE, bytes);
+}
+
+void ChildServer::limit_memory(std::size_t more) const {
+  set_soft_limit(pid_, RLIMIT_AS, status_kib("VmSize:") * 1'024 + more);
+}
+
+int ChildServer::await_exit() {
+  await_end();
+  return exit_status_;
 }
 
 bool ChildServer::is_running() {

@@ -50,6 +50,12 @@ class ChildServer {
   /// SIGTERM; returns the exit status, -1 when it crashed.
   int stop();
   void signal(int number) const;
+  /// From now on none of its files may grow beyond this; RLIM_INFINITY: they may again.
+  void limit_file_bytes(rlim_t bytes) const;
+  /// From now on it gets no more memory than it has, and `more`.
+  void limit_memory(std::size_t more) const;
+  /// Waits until it has ended by itself, and returns its exit status, -1 when it crashed.
+  int await_exit();
   /// Whether it has neither ended nor crashed.
   bool is_running();
   /// Once it has gone: its exit status, -1 when it crashed or was killed.

@@ -1,12 +1,16 @@
 // The server as systemd runs it: what it tells of itself, and what it reads again when it is told
 // to. The test is the service manager.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>  // tidy-ok(third-party): glibc tells whether a sanitizer is in its place
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "base/test_folder.h"
 #include "client/api_client.h"
@@ -148,6 +152,61 @@ TEST_F(Service, EndsWhatARevokedTokenWaitsForAndWatches) {
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 401 ")) << answer;
   EXPECT_TRUE(watcher.read_to_last_chunk().ends_with("0\r\n\r\n"));
   EXPECT_EQ(server_.stop(), 0);
+}
+
+TEST_F(Service, GoesOnWhenNobodyReadsItsLogAnyMore) {
+  const std::string log = folder_ / "log";
+  ASSERT_EQ(::mkfifo(log.c_str(), S_IRUSR | S_IWUSR), 0);
+  const int reader = ::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const std::vector<std::string> log_to_fifo{"sh", "-c", "exec \"$@\" 2> \"$0\"", log};
+  auto& wrapper = server_.options().wrapper;
+  wrapper.insert(wrapper.end(), log_to_fifo.begin(), log_to_fifo.end());
+  write_settings("");
+  ASSERT_TRUE(server_.start());
+  EXPECT_EQ(socket_.next(), "READY=1");
+  ::close(reader);
+  server_.signal(SIGHUP);  // which it logs
+  EXPECT_TRUE(socket_.next());
+  EXPECT_EQ(socket_.next(), "READY=1");
+  EXPECT_TRUE(ApiClient::create(server_.url()).value().ready());
+  EXPECT_EQ(server_.stop(), 0);
+}
+
+bool is_sanitized() { return ::mallinfo2().uordblks == 0; }
+
+TEST_F(Service, OutOfMemoryUnderLoadExitsWith1AndSaysWhy) {
+  if (is_sanitized()) GTEST_SKIP() << "a sanitizer reserves memory without end";
+  write_settings("");
+  ASSERT_TRUE(server_.start());
+  server_.limit_memory(std::size_t{16} << 20U);
+  const auto port = static_cast<std::uint16_t>(std::stoi(server_.url().substr(17)));
+  const std::string body(std::size_t{12} << 20U, ' ');
+  std::vector<test::RawSocket> clients;
+  for (int i = 0; i < 8 && server_.is_running(); ++i) {
+    clients.emplace_back(port);
+    clients.back().send(
+        "POST /v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 13000000\r\n\r\n");
+    clients.back().send(body);
+  }
+  EXPECT_EQ(server_.await_exit(), 1);
+  EXPECT_TRUE(has_logged("out of memory, threads or descriptors; the process ends"))
+      << server_.log();
+}
+
+TEST_F(Service, ALackOfMemoryAtTheStartExitsWith1AndSaysWhy) {
+  if (is_sanitized()) GTEST_SKIP() << "a sanitizer reserves memory without end";
+  write_settings("");
+  int failed = 0;
+  for (int mebibytes = 100; mebibytes <= 500; mebibytes += 20) {
+    server_.options().wrapper = {"prlimit", "--as=" + std::to_string(mebibytes << 20U)};
+    const std::string before = server_.log();
+    if (server_.start()) break;
+    if (server_.exit_status() == 127) continue;  // the loader of libraries had too little
+    ++failed;
+    EXPECT_EQ(server_.exit_status(), 1) << mebibytes << " MiB: " << server_.log();
+    EXPECT_GT(server_.log().size(), before.size()) << mebibytes << " MiB";
+  }
+  EXPECT_GT(failed, 0);
 }
 
 TEST_F(Service, ABodyThatIsTooBigCostsNoMemory) {
