@@ -18,15 +18,16 @@ namespace {
 
 /// What a shard reads of a client's headers. The others stay here: with those of nodes added, a
 /// head that just fits would not.
-constexpr std::array<std::string_view, 9> kForShards{"access-control-request-method",
-                                                     "authorization",
-                                                     "content-type",
-                                                     "if-match",
-                                                     "if-none-match",
-                                                     "last-event-id",
-                                                     "origin",
-                                                     "traceparent",
-                                                     "tracestate"};
+constexpr std::array<std::string_view, 10> kForShards{"access-control-request-method",
+                                                      "authorization",
+                                                      "content-type",
+                                                      "if-match",
+                                                      "if-none-match",
+                                                      "if-unmodified-since",
+                                                      "last-event-id",
+                                                      "origin",
+                                                      "traceparent",
+                                                      "tracestate"};
 constexpr std::array<std::string_view, 5> kOfTheConnection{
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding"};
 

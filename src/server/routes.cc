@@ -41,10 +41,11 @@ using Changed = std::optional<TaskSnapshot>;
 
 /// Carries out `verb` unless the request's If-Match names other versions of the task.
 template <class Verb>
-Result<Changed> if_unchanged(Engine& engine, TaskId id, const std::string& if_match, Verb verb) {
-  if (!if_match.empty()) {
+Result<Changed> if_unchanged(Engine& engine, TaskId id, const std::optional<std::string>& if_match,
+                             Verb verb) {
+  if (if_match) {
     ASSIGN_OR_RETURN(const TaskSnapshot seen, view_task(engine, id));
-    if (!allows(if_match, etag_of(seen))) return Changed();
+    if (!allows(*if_match, etag_of(seen))) return Changed();
   }
   ASSIGN_OR_RETURN(TaskSnapshot view, verb());
   return Changed(std::move(view));
@@ -242,6 +243,7 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
     if (!none) refused = http_error(none.error());
   }
   if (!refused) refused = refuse_coded(request);
+  if (!refused) refused = refuse_conditions(request, match->pattern);
   return refused;
 }
 
@@ -321,9 +323,8 @@ void answer_task(const HttpReply& reply, const TaskSnapshot& view) {
 void Routes::edit_task(const Call& call) {
   const Result<TaskEdit> edit = json::parse_edit(call.request.body);
   if (!edit) return call.reply.send_error(edit.error());
-  const auto change =
-      [path = call.parameters, caller = call.caller, edit = *edit,
-       if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
+  const auto change = [path = call.parameters, caller = call.caller, edit = *edit,
+                       if_match = if_match_of(call.request)](Engine& engine) -> Result<Changed> {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::produce));
     return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
       TRY(engine.edit(id, edit));
@@ -337,9 +338,8 @@ void Routes::run_task(const Call& call) {
   if (const auto plain = json::parse_nothing(call.request.body); !plain) {
     return call.reply.send_error(plain.error());
   }
-  const auto run_now =
-      [path = call.parameters, caller = call.caller,
-       if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
+  const auto run_now = [path = call.parameters, caller = call.caller,
+                        if_match = if_match_of(call.request)](Engine& engine) -> Result<Changed> {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::produce));
     return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
       TRY(engine.run_now(id));
@@ -350,9 +350,8 @@ void Routes::run_task(const Call& call) {
 }
 
 void Routes::cancel_task(const Call& call) {
-  const auto cancel =
-      [path = call.parameters, caller = call.caller,
-       if_match = std::string(call.request.header("if-match"))](Engine& engine) -> Result<Changed> {
+  const auto cancel = [path = call.parameters, caller = call.caller,
+                       if_match = if_match_of(call.request)](Engine& engine) -> Result<Changed> {
     ASSIGN_OR_RETURN(const TaskId id, named_task(engine, path, caller, Need::produce));
     return if_unchanged(engine, id, if_match, [&]() -> Result<TaskSnapshot> {
       TRY(engine.cancel(id));

@@ -63,6 +63,54 @@ TEST_F(RoutesEditTest, KeepsAnEditThatComesSecondFromUndoingTheFirst) {
   EXPECT_EQ(send_if("*", "DELETE", "/v1/tasks/" + id).status, 404);
 }
 
+TEST_F(RoutesEditTest, AnEmptyIfMatchAllowsNoVersion) {
+  const std::string id = schedule(R"({"queue":"q","delay":"1h","key":"k"})");
+  const std::string seen = etag(id);
+  for (const char* empty : {"", " ", ",", ", ,"}) {
+    for (const char* method : {"PATCH", "DELETE"}) {
+      for (const std::string& target : {"/v1/tasks/" + id, std::string("/v1/queues/q/keys/k")}) {
+        expect_problem(send_if(empty, method, target, R"({"priority":2})"), 412,
+                       {"If-Match is empty", "send the ETag"});
+      }
+    }
+    expect_problem(send_if(empty, "POST", "/v1/tasks/" + id + "/run"), 412, {"If-Match is empty"});
+  }
+  EXPECT_EQ(etag(id), seen) << "nothing was done";
+}
+
+TEST_F(RoutesEditTest, SeveralIfMatchHeadersAreOneList) {
+  const std::string id = schedule(R"({"queue":"q","delay":"1h"})");
+  const auto patch_if = [&](net::HttpHeaders headers) {
+    return client_
+        ->send({.method = "PATCH",
+                .target = "/v1/tasks/" + id,
+                .headers = std::move(headers),
+                .body = R"({"priority":2})"})
+        .value()
+        .status;
+  };
+  EXPECT_EQ(patch_if({{"if-match", ""}, {"if-match", R"("no")"}}), 412);
+  EXPECT_EQ(patch_if({{"if-match", ""}, {"if-match", etag(id)}}), 200);
+}
+
+// Carried out without it, they would change what the client wanted to protect.
+TEST_F(RoutesEditTest, RefusesConditionsThatItDoesNotKeep) {
+  const auto send_with = [this](const char* name, const char* method, const std::string& target,
+                                const std::string& body) {
+    return client_
+        ->send({.method = method, .target = target, .headers = {{name, "*"}}, .body = body})
+        .value();
+  };
+  const std::string id = schedule(R"({"queue":"q","delay":"1h"})");
+  for (const char* name : {"if-none-match", "if-unmodified-since"}) {
+    expect_problem(send_with(name, "DELETE", "/v1/tasks/" + id, ""), 400, {"is not supported"});
+    expect_problem(send_with(name, "PUT", "/v1/schedules/s", R"({"every":"1h","queue":"q"})"), 400,
+                   {"is not supported"});
+  }
+  expect_problem(send_with("if-match", "PATCH", "/v1/queues/q", "{}"), 400, {"If-Match"});
+  EXPECT_EQ(send_with("if-none-match", "GET", "/v1/tasks/" + id, "").status, 200);
+}
+
 TEST_F(RoutesEditTest, HasAnotherVersionOnceATaskIsLeased) {
   const std::string id = schedule(R"({"queue":"q"})");
   const std::string seen = etag(id);
