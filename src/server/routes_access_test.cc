@@ -300,6 +300,24 @@ TEST_F(RoutesAccessTest, ACursorTellsNoTaskOneMayNotSee) {
   expect_problem(as("read-a", "GET", "/v1/tasks?cursor=" + cursor), 400, {"cursor"});
 }
 
+TEST_F(RoutesAccessTest, APreviewShowsNoScheduleToWhomItIsHidden) {
+  const std::string rule = R"({"every":"1h","queue":"a.q"})";
+  for (const char* name : {"s", "preview"}) {
+    ASSERT_EQ(as("admin", "PUT", "/v1/schedules/" + std::string(name), rule).status, 201);
+  }
+  advance(7min);
+  const std::string of_s = as("read", "POST", "/v1/occurrences?name=s", rule).body;
+  const std::string of_none = as("read", "POST", "/v1/occurrences?name=none", rule).body;
+  EXPECT_NE(of_s, of_none) << "it tells that there is one, and its anchor";
+  for (const char* token : {"read-a", "produce-a", "consume-a", "admin-a"}) {
+    for (const char* name : {"s", "none"}) {
+      expect_problem(as(token, "POST", "/v1/occurrences?name=" + std::string(name), rule), 403,
+                     {"read for all queues"});
+    }
+    EXPECT_EQ(as(token, "POST", "/v1/occurrences", rule).body, of_none);
+  }
+}
+
 TEST_F(RoutesAccessTest, WhatAdministratorsDoIsLogged) {
   std::ostringstream log;
   configure_log({.out = &log});

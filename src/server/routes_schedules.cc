@@ -16,6 +16,13 @@ namespace {
 
 constexpr std::uint64_t kMostNext = 1'000;
 
+/// A name that no schedule has, for a preview that is to count from no other's anchor.
+std::string unused_name(const Engine& engine) {
+  std::string name = "preview";
+  while (engine.find_schedule(name)) name.push_back('-');
+  return name;
+}
+
 void answer_view(const HttpReply& reply, const ScheduleView& view) {
   reply.send_json(200, json::render_schedule_view(view));
 }
@@ -89,7 +96,8 @@ void Routes::next_of_schedule(const Call& call) {
 }
 
 /// Of a schedule that exists or not: a preview for whoever is about to put it. `name` may be given
-/// as a parameter: an interval counts from the anchor of the one that is there.
+/// as a parameter: an interval counts from the anchor of the one that is there. The answer then
+/// shows that anchor, so it is only for callers that may look at schedules.
 void Routes::preview_schedule(const Call& call) {
   QueryParameter count{"count"};
   QueryParameter name{"name"};
@@ -99,12 +107,17 @@ void Routes::preview_schedule(const Call& call) {
   }
   const Result<std::uint64_t> most = read_count(count, kMostNext, 10);
   if (!most) return call.reply.send_error(most.error());
+  if (name.value) {
+    const Result<void> allowed = call.caller.require(Need::look_all, "");
+    if (!allowed) return call.reply.send_error(allowed.error());
+  }
   const Result<RecurringSchedule> schedule =
       json::parse_schedule_rule(name.value.value_or("preview"), call.request.body);
   if (!schedule) return call.reply.send_error(schedule.error());
   run(
       call.reply,
-      [schedule = *schedule, most = *most](const Engine& engine) {
+      [schedule = *schedule, is_new = !name.value, most = *most](const Engine& engine) mutable {
+        if (is_new) schedule.name = unused_name(engine);
         return engine.preview_schedule(schedule, most);
       },
       [](const HttpReply& reply, const SchedulePreview& preview) {
