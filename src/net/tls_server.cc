@@ -1,14 +1,22 @@
 #include "net/tls_server.h"
 
+#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <boost/asio/error.hpp>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <utility>
 
+#include "base/read_file.h"
+#include "base/wall_time.h"
 #include "detent/check.h"
 
 namespace detent::net {
@@ -57,10 +65,76 @@ BIO* new_socket_bio(int* socket) {
   return bio;
 }
 
+Error cannot_use(const std::string& file, const std::string& reason) {
+  return Error{ErrorCode::invalid_argument, "use " + file + ": " + reason, "tls"};
+}
+
 Error cannot_use(const std::string& file) {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return Error{ErrorCode::invalid_argument,
-               "use " + file + ": " + (reason == nullptr ? "it cannot be read" : reason), "tls"};
+  return cannot_use(file, reason == nullptr ? "it is no PEM file" : reason);
+}
+
+/// OpenSSL's own words for a file that is missing or empty do not say so.
+Result<void> check_file(const std::string& file) {
+  constexpr std::size_t kLargestFile = std::size_t{1} << 20;
+  const Result<std::string> text = read_file(file, kLargestFile);
+  if (!text) return cannot_use(file, text.error().message);
+  if (text->empty()) return cannot_use(file, "the file is empty");
+  return ok();
+}
+
+// ---- certificates ----
+
+std::string text_of(const ASN1_STRING* string) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)),
+          static_cast<std::size_t>(ASN1_STRING_length(string))};
+}
+
+/// "" for bytes that are no IP address.
+std::string ip_text_of(const ASN1_OCTET_STRING* bytes) {
+  const std::string raw = text_of(bytes);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = raw.size() == sizeof(in_addr) ? AF_INET : AF_INET6;
+  if (family == AF_INET6 && raw.size() != sizeof(in6_addr)) return "";
+  return ::inet_ntop(family, raw.data(), text.data(), text.size()) == nullptr ? "" : text.data();
+}
+
+std::vector<std::string> names_of(const X509* certificate) {
+  std::vector<std::string> names;
+  const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> all(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(all.get(), i);
+    if (name->type == GEN_DNS) names.push_back(text_of(name->d.dNSName));
+    if (name->type == GEN_IPADD) names.push_back(ip_text_of(name->d.iPAddress));
+  }
+  return names;
+}
+
+/// `host` may be a pattern that another certificate was for.
+bool is_for(X509* certificate, const std::string& host) {
+  if (X509_check_host(certificate, host.c_str(), host.size(), 0, nullptr) == 1) return true;
+  if (X509_check_ip_asc(certificate, host.c_str(), 0) == 1) return true;
+  const std::vector<std::string> names = names_of(certificate);
+  return std::find(names.begin(), names.end(), host) != names.end();
+}
+
+std::string shown(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return "a time that cannot be read";
+  return format_rfc3339(WallTime{std::chrono::seconds{::timegm(&parts)}});
+}
+
+void add_time_faults(const X509* certificate, const std::string& which, WallTime now,
+                     std::vector<std::string>& faults) {
+  std::time_t at = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  const ASN1_TIME* const begin = X509_get0_notBefore(certificate);
+  const ASN1_TIME* const end = X509_get0_notAfter(certificate);
+  if (X509_cmp_time(begin, &at) > 0)
+    faults.push_back(which + " is not valid before " + shown(begin));
+  if (X509_cmp_time(end, &at) < 0) faults.push_back(which + " expired on " + shown(end));
 }
 
 }  // namespace
@@ -148,6 +222,8 @@ Result<std::shared_ptr<SSL_CTX>> TlsServer::read() const {
                                       SSL_MODE_RELEASE_BUFFERS);
   // Of TLS 1.2 only what has forward secrecy and authenticated encryption (RFC 9325).
   DETENT_CHECK(SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
+  TRY(check_file(certificate_file_));
+  TRY(check_file(key_file_));
   if (SSL_CTX_use_certificate_chain_file(context.get(), certificate_file_.c_str()) != 1) {
     return cannot_use(certificate_file_);
   }
@@ -165,12 +241,34 @@ Result<void> TlsServer::reload() {
   return ok();
 }
 
-std::unique_ptr<TlsSession> TlsServer::accept(int socket) const {
-  std::shared_ptr<SSL_CTX> context;
-  {
-    const MutexLock lock(mutex_);
-    context = context_;
+std::shared_ptr<SSL_CTX> TlsServer::in_force() const {
+  const MutexLock lock(mutex_);
+  return context_;
+}
+
+std::vector<std::string> TlsServer::names() const {
+  return names_of(SSL_CTX_get0_certificate(in_force().get()));
+}
+
+std::vector<std::string> TlsServer::faults(WallTime now,
+                                           const std::vector<std::string>& hosts) const {
+  const std::shared_ptr<SSL_CTX> context = in_force();
+  X509* const certificate = SSL_CTX_get0_certificate(context.get());
+  std::vector<std::string> faults;
+  add_time_faults(certificate, "the certificate", now, faults);
+  STACK_OF(X509)* signers = nullptr;
+  SSL_CTX_get0_chain_certs(context.get(), &signers);
+  for (int i = 0; signers != nullptr && i < sk_X509_num(signers); ++i) {
+    add_time_faults(sk_X509_value(signers, i), "a certificate that signed it", now, faults);
   }
+  for (const std::string& host : hosts) {
+    if (!is_for(certificate, host)) faults.push_back("the certificate is not for " + host);
+  }
+  return faults;
+}
+
+std::unique_ptr<TlsSession> TlsServer::accept(int socket) const {
+  const std::shared_ptr<SSL_CTX> context = in_force();
   SSL* const ssl = SSL_new(context.get());  // which keeps the context
   if (ssl == nullptr) return nullptr;
   std::unique_ptr<TlsSession> session(new TlsSession(socket, ssl));

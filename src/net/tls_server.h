@@ -14,9 +14,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "detent/clock.h"
 
 namespace detent::net {
 
@@ -58,13 +60,19 @@ class TlsSession {
 class TlsServer {
  public:
   /// Two files in PEM: the server's certificate, those that signed it behind it, and its key.
-  /// Errors: `invalid_argument`, naming the file, when they cannot be read or do not belong
-  /// together.
+  /// Errors: `invalid_argument`, naming the file and the reason, when they cannot be read, are
+  /// empty or do not belong together.
   static Result<std::shared_ptr<TlsServer>> load(std::string certificate_file,
                                                  std::string key_file);
 
   /// Reads the files again, for sessions from now on; on an error all stays as it was.
   Result<void> reload() DETENT_EXCLUDES(mutex_);
+  /// The names and addresses that the certificate is for (subjectAltName).
+  std::vector<std::string> names() const DETENT_EXCLUDES(mutex_);
+  /// Why clients will refuse the certificate: it is not valid at `now`, nor is one of those that
+  /// signed it, or it is not for one of `hosts`. A sentence each.
+  std::vector<std::string> faults(WallTime now, const std::vector<std::string>& hosts) const
+      DETENT_EXCLUDES(mutex_);
   /// Null when there is no memory.
   std::unique_ptr<TlsSession> accept(int socket) const DETENT_EXCLUDES(mutex_);
 
@@ -72,6 +80,7 @@ class TlsServer {
   TlsServer(std::string certificate_file, std::string key_file)
       : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
   Result<std::shared_ptr<SSL_CTX>> read() const;
+  std::shared_ptr<SSL_CTX> in_force() const DETENT_EXCLUDES(mutex_);
 
   const std::string certificate_file_;
   const std::string key_file_;

@@ -6,7 +6,9 @@
 #include <openssl/ssl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -176,6 +178,51 @@ TEST_F(TlsServerTest, FilesThatAreWrongAreRefusedByNameAndLeaveWhatWasInForce) {
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message.find("none.pem"), std::string::npos);
   EXPECT_FALSE(HttpClient::create(url(), 1s, {.headers = {}, .ca_file = key()}));
+}
+
+TEST_F(TlsServerTest, AMissingOrEmptyFileIsNamedWithTheReason) {
+  const std::string wrong = folder_ + "/wrong.pem";
+  const auto message = [&](const std::string& certificate, const std::string& key_file) {
+    const auto loaded = TlsServer::load(certificate, key_file);
+    return loaded ? "" : loaded.error().message;
+  };
+  const std::string missing = "use " + wrong + ": read " + wrong + ": No such file or directory";
+  EXPECT_EQ(message(wrong, key()), missing);
+  EXPECT_EQ(message(cert(), wrong), missing);
+  std::ofstream(wrong).flush();
+  EXPECT_EQ(message(wrong, key()), "use " + wrong + ": the file is empty");
+  EXPECT_EQ(message(cert(), wrong), "use " + wrong + ": the file is empty");
+}
+
+TEST_F(TlsServerTest, FaultsAreWhatClientsWillRefuseTheCertificateFor) {
+  write_certificate(cert(), key(), {.names = "DNS:a.example,DNS:*.b.example,IP:::1,IP:10.0.0.1"});
+  tls_ = TlsServer::load(cert(), key()).value();
+  const auto now = std::chrono::floor<WallTime::duration>(SystemClock().wall_now());
+  const std::vector<std::string> names{"a.example", "*.b.example", "::1", "10.0.0.1"};
+  EXPECT_EQ(tls_->names(), names);
+  std::vector<std::string> hosts = names;
+  hosts.emplace_back("x.b.example");
+  EXPECT_EQ(tls_->faults(now, hosts), std::vector<std::string>{});
+  EXPECT_EQ(tls_->faults(now, {"b.example", "10.0.0.2"}),
+            (std::vector<std::string>{"the certificate is not for b.example",
+                                      "the certificate is not for 10.0.0.2"}));
+  const auto expired = tls_->faults(now + 2h, {});
+  ASSERT_EQ(expired.size(), 1U);
+  EXPECT_TRUE(expired[0].starts_with("the certificate expired on 20")) << expired[0];
+  const auto early = tls_->faults(now - 2h, {});
+  ASSERT_EQ(early.size(), 1U);
+  EXPECT_TRUE(early[0].starts_with("the certificate is not valid before 20")) << early[0];
+}
+
+TEST_F(TlsServerTest, AnExpiredCertificateOfTheChainIsAFault) {
+  write_certificate(folder_ + "/signer.pem", folder_ + "/signer.key",
+                    {.names = "DNS:ca", .valid_from = -7200, .valid_to = -3600});
+  std::ofstream(cert(), std::ios::app) << std::ifstream(folder_ + "/signer.pem").rdbuf();
+  tls_ = TlsServer::load(cert(), key()).value();
+  const auto faults =
+      tls_->faults(std::chrono::floor<WallTime::duration>(SystemClock().wall_now()), {});
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_TRUE(faults[0].starts_with("a certificate that signed it expired on")) << faults[0];
 }
 
 TEST_F(TlsServerTest, AStopEndsIdleConnectionsAndHandshakes) {

@@ -1,13 +1,28 @@
 #include "server/doors.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/log/log.h"
+#include "net/http_url.h"
 #include "server/exposure.h"
 #include "server/http_reply.h"
 
 namespace detent::server {
+namespace {
+
+/// By which clients and other nodes reach the server, as far as the options say so.
+std::vector<std::string> hosts_of(const cli::ServeOptions& options) {
+  std::vector<std::string> hosts = options.host_names;
+  const Result<net::HttpUrl> node = net::parse_http_url("https://" + options.cluster.address + "/");
+  if (node) hosts.push_back(node->host);
+  return hosts;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Reloads& reloads) {
   if (options.auth.empty()) return std::unique_ptr<Access>();
@@ -24,15 +39,31 @@ void check_again_at_reload(Reloads& reloads, std::function<void()> check_again) 
   });
 }
 
-Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options,
-                                                 Reloads& reloads) {
+Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options, Reloads& reloads,
+                                                 const Clock& clock) {
   if (options.tls_cert.empty() != options.tls_key.empty()) {
     return Error{ErrorCode::invalid_argument, "--tls-cert and --tls-key go together", "tls-cert"};
   }
   if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
   ASSIGN_OR_RETURN(std::shared_ptr<net::TlsServer> tls,
                    net::TlsServer::load(options.tls_cert, options.tls_key));
-  reloads.add("the certificate in " + options.tls_cert, [tls] { return tls->reload(); });
+  const auto warn = [file = options.tls_cert, tls, &clock](const std::vector<std::string>& hosts) {
+    const WallTime now = std::chrono::floor<WallTime::duration>(clock.wall_now());
+    for (const std::string& fault : tls->faults(now, hosts)) {
+      log_warning("clients will refuse the certificate", {{"file", file}, {"cause", fault}});
+    }
+  };
+  const std::vector<std::string> hosts = hosts_of(options);
+  warn(hosts);
+  reloads.add("the certificate in " + options.tls_cert, [tls, hosts, warn]() -> Result<void> {
+    std::vector<std::string> all = hosts;
+    for (std::string& name : tls->names()) {
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+    }
+    TRY(tls->reload());
+    warn(all);
+    return ok();
+  });
   return tls;
 }
 

@@ -28,10 +28,12 @@ Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Re
 /// more. After load_access(), so that it goes by the tokens just read.
 void check_again_at_reload(Reloads& reloads, std::function<void()> check_again);
 
-/// The certificate, read again with each reload; null where plain HTTP was asked for. Errors: as
+/// The certificate, read again with each reload; null where plain HTTP was asked for. What clients
+/// will object to in it is warned of: that it is not valid now, or is not for a host that the
+/// options, or the certificate before it, name. `clock` must outlive the reloads. Errors: as
 /// TlsServer::load(); invalid_argument when one of the two files is missing.
-Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options,
-                                                 Reloads& reloads);
+Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options, Reloads& reloads,
+                                                 const Clock& clock);
 
 /// What answers requests.
 struct HttpAnswers {

@@ -157,9 +157,9 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   TRY(check_exposure(options));
   warn_of_exposure(options);
   warn_of_unknown_variables(call);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
-  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads));
   SystemClock clock;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Access> access, load_access(options, reloads));
+  ASSIGN_OR_RETURN(const std::shared_ptr<net::TlsServer> tls, load_tls(options, reloads, clock));
   const Beginnings with{.stop_signal = stop_signal,
                         .manager = manager,
                         .reloads = reloads,

@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/log/log.h"
+#include "base/test_folder.h"
+#include "net/test_certificate.h"
+#include "server/doors.h"
 
 namespace detent::server {
 namespace {
@@ -105,6 +109,39 @@ TEST(Reloads, APartThatFailsHoldsUpNoOther) {
             "line 2\"\n"
             "info read again what=certificate\n"
             "warning not reloaded as a whole: see the errors before this\n");
+}
+
+TEST(Reloads, WarnOfACertificateThatClientsWillRefuse) {
+  const TestFolder folder;
+  const std::string file = folder / "cert.pem";
+  const std::string key = folder / "key.pem";
+  net::write_certificate(file, key, {.names = "DNS:a.example,DNS:b.example"});
+  CapturedLog log;
+  const cli::ServeOptions options{.tls_cert = file, .tls_key = key, .host_names = {"c.example"}};
+  Reloads reloads(call(LogLevel::info, "1G"),
+                  [] { return Result<cli::ServeCall>(call(LogLevel::info, "1G")); });
+  const SystemClock clock;
+  ASSERT_TRUE(load_tls(options, reloads, clock));
+  const std::string refused = "warning clients will refuse the certificate file=" + file;
+  const std::string not_for_c = refused + " cause=\"the certificate is not for c.example\"\n";
+  EXPECT_EQ(log.take(), not_for_c);
+  const std::string read_again = "info read again what=\"the certificate in " + file + "\"\n";
+  net::write_certificate(file, key, {.names = "DNS:a.example", .valid_from = -9, .valid_to = -1});
+  reloads.run();
+  const std::string said = log.take();
+  EXPECT_TRUE(said.starts_with(refused + " cause=\"the certificate expired on 20")) << said;
+  EXPECT_TRUE(said.ends_with(not_for_c + refused +
+                             " cause=\"the certificate is not for b.example\"\n" + read_again +
+                             "info reloaded\n"))
+      << said;
+  std::filesystem::remove(file);
+  reloads.run();
+  EXPECT_EQ(log.take(),
+            "error cannot be read again; what was in force stays so what=\"the certificate "
+            "in " +
+                file + "\" cause=\"use " + file + ": read " + file +
+                ": No such file or directory\"\n"
+                "warning not reloaded as a whole: see the errors before this\n");
 }
 
 }  // namespace
