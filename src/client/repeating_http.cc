@@ -49,13 +49,13 @@ Result<net::HttpResponse> RepeatingHttp::send(const net::HttpRequest& request) {
 }
 
 milliseconds RepeatingHttp::next_pause(const Result<net::HttpResponse>& answer, int tries) {
-  if (answer) {
-    if (const auto told = retry_after(*answer)) return *told;
-  }
   constexpr int kDoublings = 6;
   const milliseconds most =
       std::min(kLastPause, kFirstPause * (1 << std::min(tries - 1, kDoublings)));
-  return most / 2 + milliseconds{rng_.below(static_cast<std::uint32_t>(most.count() / 2) + 1)};
+  const milliseconds own =
+      most / 2 + milliseconds{rng_.below(static_cast<std::uint32_t>(most.count() / 2) + 1)};
+  const auto told = answer ? retry_after(*answer) : std::nullopt;
+  return std::max(own, told.value_or(milliseconds{0}));  // "0" must not repeat without a pause
 }
 
 }  // namespace detent

@@ -77,6 +77,15 @@ TEST_F(RepeatingHttpTest, RepeatsA503AfterTheSecondsItNames) {
   EXPECT_EQ(note_.status, 200);
 }
 
+TEST_F(RepeatingHttpTest, ARetryAfterOfZeroDoesNotShortenItsOwnPauses) {
+  for (int i = 0; i < 3; ++i) script_.push_back(answered(503, {{"retry-after", "0"}}));
+  script_.push_back(answered(200));
+  EXPECT_EQ(send(Repeat::always)->status, 200);
+  ASSERT_EQ(clock_.pauses.size(), 3U);
+  EXPECT_GE(clock_.pauses[0], 50ms);
+  EXPECT_GE(clock_.pauses[2], 200ms);
+}
+
 TEST_F(RepeatingHttpTest, RepeatsForTheLongestTimeThereIs) {
   script_ = {lost(), answered(200)};
   const Result<net::HttpResponse> answer = send(Repeat::always, milliseconds::max());

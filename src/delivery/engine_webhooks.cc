@@ -31,8 +31,10 @@ void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
       (void)engine.complete(lease);
       return;
     case Verdict::Verb::fail:
-      (void)engine.fail(
-          {.lease = lease, .delay = verdict.delay, .error = std::move(verdict.error)});
+      (void)engine.fail({.lease = lease,
+                         .delay = {},
+                         .least_delay = verdict.delay.value_or(std::chrono::milliseconds{0}),
+                         .error = std::move(verdict.error)});
       return;
     case Verdict::Verb::bury:
       (void)engine.bury(lease, std::move(verdict.error));

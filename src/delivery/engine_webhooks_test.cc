@@ -109,9 +109,9 @@ TEST_F(EngineWebhooksTest, EndsALeaseAsTheVerdictSays) {
   clock_.advance(10s);
   const Delivery second = take_one();
   webhooks_->end(second.leased.lease,
-                 {.verb = Verdict::Verb::fail, .delay = 20s, .error = "HTTP 500"});
+                 {.verb = Verdict::Verb::fail, .delay = 20s, .error = "HTTP 503"});
   EXPECT_EQ(find(id(first))->task.attempts, 1u);
-  EXPECT_EQ(last_error(find(id(first))->task), "HTTP 500");
+  EXPECT_EQ(last_error(find(id(first))->task), "HTTP 503");
   EXPECT_EQ(find(id(first))->task.due_at, wall_now() + 20s);
   clock_.advance(20s);
   webhooks_->end(take_one().leased.lease, not_allowed("private"));
@@ -121,6 +121,19 @@ TEST_F(EngineWebhooksTest, EndsALeaseAsTheVerdictSays) {
   webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});
   EXPECT_EQ(find(id(first)).error().code, ErrorCode::not_found);
   webhooks_->end(last.leased.lease, {.verb = Verdict::Verb::complete});  // no harm
+}
+
+// A receiver that always says "Retry-After: 0" must not use up all attempts at once.
+TEST_F(EngineWebhooksTest, AReceiverDoesNotShortenTheBackoffOfATask) {
+  webhooks_->end(take_one().leased.lease, {.verb = Verdict::Verb::complete});
+  const TaskId id = on_engine([](Engine& engine) {
+    ScheduleRequest request{.queue = "q", .payload = {}, .webhook = "https://a.test/"};
+    request.rules.backoff = Backoff{.initial = 1min, .max = 1h};
+    return engine.schedule(request)->task.id;
+  });
+  webhooks_->end(take_one().leased.lease,
+                 {.verb = Verdict::Verb::fail, .delay = 1s, .error = "HTTP 429"});
+  EXPECT_GE(find(id)->task.due_at, wall_now() + 48s);
 }
 
 TEST_F(EngineWebhooksTest, AVerdictWaitsForItsOwnQueueNotForThoseOfNone) {

@@ -59,16 +59,16 @@ std::optional<milliseconds> parse_retry_after(std::string_view text, WallInstant
   if (is_number(text)) {
     std::uint64_t asked = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), asked);
-    const auto most = std::chrono::duration_cast<seconds>(kLongestRetryAfter).count();
+    constexpr std::uint64_t kMost = kLongestRetryAfter / seconds{1};
     // A number beyond 64 bits is also more than the most.
     if (error != std::errc{}) return kLongestRetryAfter;
-    return seconds{std::min<std::uint64_t>(asked, static_cast<std::uint64_t>(most))};
+    return std::max<milliseconds>(seconds{std::min(asked, kMost)}, kLeastRetryAfter);
   }
   const auto date = parse_date(text);
   if (!date) return std::nullopt;
   // Not in nanoseconds, which end in the year 2262.
   const milliseconds until = *date - std::chrono::floor<milliseconds>(now);
-  return std::clamp(until, milliseconds{0}, kLongestRetryAfter);
+  return std::clamp(until, kLeastRetryAfter, kLongestRetryAfter);
 }
 
 }  // namespace detent

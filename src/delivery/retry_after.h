@@ -11,9 +11,13 @@ namespace detent {
 
 /// A receiver that asks for more is asked again after this.
 inline constexpr std::chrono::milliseconds kLongestRetryAfter = std::chrono::hours{24};
+/// A receiver that asks for less ("0", or a date that has passed) is asked again after this. A
+/// shorter pause would spend all attempts of a task within milliseconds.
+inline constexpr std::chrono::milliseconds kLeastRetryAfter = std::chrono::seconds{1};
 
 /// Reads a number of seconds, or a date ("Sun, 06 Nov 1994 08:49:37 GMT"; not the two obsolete
-/// forms); one that has passed is 0. Nothing when it is neither.
+/// forms). Returns a delay from kLeastRetryAfter to kLongestRetryAfter; nothing when the text is
+/// neither.
 std::optional<std::chrono::milliseconds> parse_retry_after(std::string_view text, WallInstant now);
 
 }  // namespace detent

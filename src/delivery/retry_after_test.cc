@@ -12,19 +12,24 @@ constexpr WallInstant kThen{std::chrono::seconds{784'111'777}};
 constexpr std::string_view kThenText = "Sun, 06 Nov 1994 08:49:37 GMT";
 
 TEST(RetryAfter, ReadsSeconds) {
-  EXPECT_EQ(parse_retry_after("0", kThen), 0ms);
   EXPECT_EQ(parse_retry_after("120", kThen), 120s);
   EXPECT_EQ(parse_retry_after("007", kThen), 7s);
 }
 
 TEST(RetryAfter, ReadsADate) {
-  EXPECT_EQ(parse_retry_after(kThenText, kThen), 0ms);
   EXPECT_EQ(parse_retry_after(kThenText, kThen - 90s), 90s);
-  EXPECT_EQ(parse_retry_after(kThenText, kThen - 1'500'001ns), 2ms);  // rounded up
-  EXPECT_EQ(parse_retry_after(kThenText, kThen + 1h), 0ms);
+  EXPECT_EQ(parse_retry_after(kThenText, kThen - 2s - 1'500'001ns), 2'002ms);  // rounded up
   EXPECT_EQ(parse_retry_after("Tue, 29 Feb 2000 00:00:00 GMT",
                               WallInstant{std::chrono::seconds{951'782'400 - 5}}),
             5s);
+}
+
+TEST(RetryAfter, IsAtLeastASecond) {
+  EXPECT_EQ(parse_retry_after("0", kThen), 1s);
+  EXPECT_EQ(parse_retry_after("000", kThen), 1s);
+  EXPECT_EQ(parse_retry_after(kThenText, kThen), 1s);
+  EXPECT_EQ(parse_retry_after(kThenText, kThen - 5ms), 1s);
+  EXPECT_EQ(parse_retry_after(kThenText, kThen + 1h), 1s);
 }
 
 TEST(RetryAfter, IsAtMostADay) {

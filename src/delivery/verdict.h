@@ -35,7 +35,8 @@ struct Verdict {
   enum class Verb : std::uint8_t { complete, fail, bury, release };
   Verb verb = Verb::complete;
   DeliveryEnd end = DeliveryEnd::delivered;
-  /// fail: instead of the task's backoff; release: when the task is ready again.
+  /// fail: the least time until the next attempt, if the task's backoff is shorter; release: when
+  /// the task is ready again.
   std::optional<std::chrono::milliseconds> delay = {};
   std::string error = {};  // fail, bury; for people, printable, ≤ kMaxErrorBytes
 

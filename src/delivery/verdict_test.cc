@@ -41,7 +41,7 @@ TEST(Verdict, StopsWith410) {
 
 TEST(Verdict, HonoursRetryAfterOfThoseThatHaveTooMuchToDo) {
   EXPECT_EQ(judge_status(429, "30").delay, 30s);
-  EXPECT_EQ(judge_status(503, "0").delay, 0ms);
+  EXPECT_EQ(judge_status(503, "0").delay, 1s);
   EXPECT_EQ(judge_status(503, "99999999").delay, 24h);
   EXPECT_EQ(judge_status(503, "soon").delay, std::nullopt);
   EXPECT_EQ(judge_status(503).delay, std::nullopt);

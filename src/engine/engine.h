@@ -380,8 +380,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   LoadedTask* load_ready(const FoundTask& found);
   const Lease* holder_of(LeaseToken lease) noexcept;
   /// `verb` is fail or run_out.
-  LeaseOutcome end_attempt(const Lease& lease, Task task, TaskVerb verb,
-                           std::optional<std::chrono::milliseconds> delay, std::string error);
+  LeaseOutcome end_attempt(const Lease& lease, Task task, TaskVerb verb, const FailRequest& how);
   void note_attempt(const Lease& lease, Task& task, std::string error);
   void rest_dead(LoadedTask& loaded, Task task);
   void put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline);

@@ -93,11 +93,12 @@ Result<LeaseOutcome> Engine::complete(LeaseToken token) {
 Result<LeaseOutcome> Engine::fail(const FailRequest& request) {
   if (stopped_by()) return *stopped_by();
   if (request.delay) TRY(validate(Due{*request.delay}));
+  TRY(validate(Due{request.least_delay}));
   const Lease* const lease = holder_of(request.lease);
   if (lease == nullptr) return LeaseOutcome::conflict;
   ASSIGN_OR_RETURN(Task task, tasks_.read(*lease->task));
   ++news_.counters().failed;
-  return end_attempt(*lease, std::move(task), TaskVerb::fail, request.delay, request.error);
+  return end_attempt(*lease, std::move(task), TaskVerb::fail, request);
 }
 
 Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
@@ -176,11 +177,11 @@ void Engine::note_attempt(const Lease& lease, Task& task, std::string error) {
 }
 
 LeaseOutcome Engine::end_attempt(const Lease& lease, Task task, TaskVerb verb,
-                                 std::optional<milliseconds> delay, std::string error) {
+                                 const FailRequest& how) {
   LoadedTask& loaded = *lease.task;
   Queue& queue = *loaded.queue;
   const QueueSettings& settings = queue.record.settings;
-  note_attempt(lease, task, std::move(error));
+  note_attempt(lease, task, how.error);
   const std::uint32_t max_attempts =
       task.rules.max_attempts.value_or(settings.max_attempts.value_or(kDefaultMaxAttempts));
   if (task.attempts >= max_attempts) {
@@ -190,9 +191,10 @@ LeaseOutcome Engine::end_attempt(const Lease& lease, Task task, TaskVerb verb,
     return LeaseOutcome::dead;
   }
   DETENT_CHECK(next_state(loaded.state, verb) == TaskState::scheduled);
+  std::optional<milliseconds> delay = how.delay;
   if (!delay) {
     const Backoff backoff = task.rules.backoff.value_or(settings.backoff.value_or(Backoff{}));
-    delay = retry_delay(backoff, task.attempts, rng_);
+    delay = std::max(retry_delay(backoff, task.attempts, rng_), how.least_delay);
   }
   const Place from = loaded.place;
   news_.tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
@@ -224,7 +226,8 @@ void Engine::run_out(const Lease& lease, Task task) {
   constexpr const char* kWhy = "the lease ran out";
   ++task.tally.run_outs;
   if (lease.run_out == RunOut::fails) {
-    end_attempt(lease, std::move(task), TaskVerb::run_out, std::nullopt, kWhy);
+    end_attempt(lease, std::move(task), TaskVerb::run_out,
+                {.lease = {}, .delay = {}, .error = kWhy});
     return;
   }
   DETENT_CHECK(next_state(lease.task->state, TaskVerb::release) == TaskState::ready);

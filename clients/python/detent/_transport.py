@@ -126,7 +126,7 @@ class Transport:
                     return answer
                 error = error_of(status, answer)
                 if status == 503 and retry_after is not None:
-                    pause = retry_after
+                    pause = max(pause, retry_after)
             except (Unavailable, Internal) as lost:
                 error = lost
             sends += not isinstance(error, _Unseen)

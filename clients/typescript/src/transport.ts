@@ -81,8 +81,8 @@ export class Transport {
       if (error === undefined) return answer;
       if (!(error instanceof Unseen)) ++sends;
       error.isRepeated = sends > 1;
-      const pause = retryAfter ??
-        Math.min(lastPause, firstPause * 2 ** (tries - 1)) * (0.5 + Math.random() / 2);
+      const pause = Math.max(retryAfter ?? 0,
+        Math.min(lastPause, firstPause * 2 ** (tries - 1)) * (0.5 + Math.random() / 2));
       const isHarmless = (call.repeat ?? 'always') === 'always' || error instanceof Unseen;
       const isOver = this.now() + pause > giveUp;
       if (!(error instanceof Unavailable) || !isHarmless || isOver) throw error;

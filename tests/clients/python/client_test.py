@@ -42,6 +42,14 @@ class Repeats(unittest.TestCase):
             self.assertLessEqual(pauses[1], 0.2)
             self.assertEqual(server.requests[0][3], server.requests[2][3])
 
+    def test_a_retry_after_of_zero_does_not_shorten_its_own_pauses(self):
+        none = (503, {"Retry-After": "0"}, {})
+        with ScriptedServer(none, none, none, DONE) as server:
+            client, pauses = client_of(server)
+            client.move("256", delay="1h")
+            self.assertGreaterEqual(pauses[0], 0.05)
+            self.assertGreaterEqual(pauses[2], 0.2)
+
     def test_a_lost_connection_is_repeated_where_twice_is_once(self):
         with ScriptedServer("drop", DONE) as server:
             client, pauses = client_of(server)

@@ -56,6 +56,13 @@ test('a 503 is repeated after the seconds it names', async (t) => {
   assert.equal(server.requests[0].body, server.requests[2].body);
 });
 
+test('a Retry-After of zero does not shorten its own pauses', async (t) => {
+  const none = { status: 503, headers: { 'retry-after': '0' }, body: {} };
+  const { client, pauses } = clientOf(await script(t, none, none, none, done));
+  await client.move('256', { delay: '1h' });
+  assert.ok(pauses[0] >= 50 && pauses[2] >= 200, pauses.join());
+});
+
 test('a lost connection is repeated where twice is once', async (t) => {
   const server = await script(t, 'drop', done);
   const { client, pauses } = clientOf(server);
