@@ -18,6 +18,8 @@ struct HistogramSnapshot {
   /// An upper bound of the q-quantile, at most twice its value (q in [0, 1]): the bound of the
   /// bucket it falls in; nanoseconds::max() when that is the last one. Zero when empty.
   std::chrono::nanoseconds quantile(double q) const;
+  /// Adds what another one held. Requires: the same bounds, or one of the two is empty.
+  void add(const HistogramSnapshot& other);
 };
 
 }  // namespace detent

@@ -69,4 +69,14 @@ std::chrono::nanoseconds HistogramSnapshot::quantile(double q) const {
   return std::chrono::nanoseconds::max();
 }
 
+void HistogramSnapshot::add(const HistogramSnapshot& other) {
+  if (counts.size() < other.counts.size()) {
+    bounds = other.bounds;
+    counts.resize(other.counts.size());
+  }
+  for (std::size_t i = 0; i < other.counts.size(); ++i) counts[i] += other.counts[i];
+  count += other.count;
+  sum_ns = saturating_add(sum_ns, other.sum_ns);
+}
+
 }  // namespace detent

@@ -44,6 +44,23 @@ std::string webhook_of(const QueueSettings& settings) {
   return printable(settings.webhook->url) + ", signed by " + signed_by;
 }
 
+void show_server_figures(std::ostream& out, const ApiClient::Stats& stats) {
+  const auto& counters = stats.counters;
+  out << counted(stats.loaded, "tasks") << " in memory, "
+      << counted(stats.waiting_workers, "workers") << " waiting";
+  if (stats.away) out << ", " << counted(*stats.away, "far tasks") << " in the external scheduler";
+  out << "\n\n";
+  show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
+                   {std::to_string(counters.scheduled), std::to_string(counters.fired),
+                    std::to_string(counters.leased), std::to_string(counters.completed),
+                    std::to_string(counters.failed), std::to_string(counters.cancelled),
+                    std::to_string(counters.dead)}});
+  if (counters.leases_expired + counters.conflicts + counters.quarantined > 0) {
+    out << counters.leases_expired << " leases ran out, " << counters.conflicts << " conflicts, "
+        << counters.quarantined << " damaged records set aside\n";
+  }
+}
+
 }  // namespace
 
 std::string counted(std::uint64_t count, std::string_view things) {
@@ -169,20 +186,11 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
 }
 
 void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns) {
-  const auto& counters = stats.counters;
   out << "detent " << printable(stats.version) << ", up " << show_age(stats.uptime) << '\n';
-  out << counted(stats.loaded, "tasks") << " in memory, "
-      << counted(stats.waiting_workers, "workers") << " waiting";
-  if (stats.away) out << ", " << counted(*stats.away, "far tasks") << " in the external scheduler";
-  out << "\n\n";
-  show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
-                   {std::to_string(counters.scheduled), std::to_string(counters.fired),
-                    std::to_string(counters.leased), std::to_string(counters.completed),
-                    std::to_string(counters.failed), std::to_string(counters.cancelled),
-                    std::to_string(counters.dead)}});
-  if (counters.leases_expired + counters.conflicts + counters.quarantined > 0) {
-    out << counters.leases_expired << " leases ran out, " << counters.conflicts << " conflicts, "
-        << counters.quarantined << " damaged records set aside\n";
+  if (stats.scope == json::StatsScope::server) {
+    show_server_figures(out, stats);
+  } else {
+    out << kSomeQueuesOnly << '\n';
   }
   if (stats.queues.empty()) return;
   std::vector<Row> rows{{"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "OLDEST READY"}};

@@ -44,6 +44,9 @@ void show_outcomes(std::ostream& out, std::span<const std::string> leases,
 void show_queues(std::ostream& out, std::span<const QueueView> queues, std::size_t columns);
 /// With the settings in force, whether they are its own or defaults.
 void show_queue(std::ostream& out, const QueueView& view);
+/// Instead of the figures of the whole server.
+inline constexpr std::string_view kSomeQueuesOnly =
+    "the token is for some queues: figures of the whole server are not shown";
 void show_stats(std::ostream& out, const ApiClient::Stats& stats, std::size_t columns);
 /// A row a bin; with a bar each where a terminal is `columns` wide, without any for 0.
 void show_forecast(std::ostream& out, const Forecast& forecast, std::size_t columns);

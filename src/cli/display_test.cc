@@ -111,6 +111,21 @@ TEST(Display, StatsAreTables) {
             "b      0          0      0       0     -\n");
 }
 
+TEST(Display, ATokenForSomeQueuesIsShownNoCountersOfTheServer) {
+  std::ostringstream out;
+  show_stats(out,
+             {.version = "0.1.0",
+              .uptime = milliseconds{1'000},
+              .scope = json::StatsScope::some_queues,
+              .queues = {{"mail", 5, 2, 0, 0, std::nullopt}}},
+             0);
+  EXPECT_EQ(out.str(),
+            "detent 0.1.0, up 1s\n"
+            "the token is for some queues: figures of the whole server are not shown\n\n"
+            "QUEUE  SCHEDULED  READY  LEASED  DEAD  OLDEST READY\n"
+            "mail   5          2      0       0     -\n");
+}
+
 TEST(Display, AForecastHasARowABin) {
   const Forecast forecast{.from = WallTime{milliseconds{1'767'323'040'000}},
                           .bin = milliseconds{3'600'000},

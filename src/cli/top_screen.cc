@@ -141,7 +141,9 @@ std::string tasks_line(const TopView& view) {
   const Sums sums = sums_of(view.now.queues);
   std::ostringstream out;
   out << "tasks    scheduled " << sums.scheduled << "   ready " << sums.ready << "   leased "
-      << sums.leased << "   dead " << sums.dead << "   in memory " << view.now.loaded;
+      << sums.leased << "   dead " << sums.dead;
+  if (view.now.scope == json::StatsScope::some_queues) return out.str();
+  out << "   in memory " << view.now.loaded;
   if (view.now.away) out << "   far " << *view.now.away;
   return out.str();
 }
@@ -197,10 +199,12 @@ TopRates rates_between(const json::ServerStats& before, const json::ServerStats&
 
 std::vector<std::string> render_top(const TopView& view, std::size_t width, std::size_t height) {
   const TopRates rates = rates_between(view.before, view.now);
-  std::vector<std::string> lines{"detent " + printable(view.now.version) + " at " +
-                                     printable(view.server) + ", up " + show_age(view.now.uptime),
-                                 tasks_line(view), rates_line(rates), late_line(view, rates),
-                                 printable(view.trouble)};
+  const bool is_whole = view.now.scope == json::StatsScope::server;
+  std::vector<std::string> lines{
+      "detent " + printable(view.now.version) + " at " + printable(view.server) + ", up " +
+          show_age(view.now.uptime),
+      tasks_line(view), is_whole ? rates_line(rates) : std::string(kSomeQueuesOnly),
+      is_whole ? late_line(view, rates) : std::string(), printable(view.trouble)};
   const std::size_t fixed = lines.size() + 1;  // and the keys
   if (height > fixed + 1) {
     for (std::string& line : queue_lines(view, width, height - fixed - 1)) {

@@ -47,6 +47,16 @@ std::vector<std::string> names_in(const std::vector<std::string>& lines) {
 }
 using Names = std::vector<std::string>;
 
+TEST(TopScreen, WithATokenForSomeQueuesThereAreNoRates) {
+  TopView view = view_of_two_looks();
+  view.now.scope = json::StatsScope::some_queues;
+  for (const std::string& line : render_top(view, 200, 24)) {
+    EXPECT_EQ(line.find("a second"), std::string::npos) << line;
+    EXPECT_EQ(line.find("p99"), std::string::npos) << line;
+    EXPECT_EQ(line.find("in memory"), std::string::npos) << line;
+  }
+}
+
 TEST(TopScreen, ShowsRatesPerSecondBetweenTheLooks) {
   const TopRates rates = rates_between(view_of_two_looks().before, view_of_two_looks().now);
   EXPECT_DOUBLE_EQ(rates.accepted, 12'500);

@@ -56,6 +56,7 @@ Result<void> ShardKeeper::step() {
   ASSIGN_OR_RETURN(ClusterView view, table_.beat(me_, held()));
   renewed(view, asked_at);
   members_ = std::move(view.members);
+  missing_ = std::move(view.missing);
   const bool is_retiring = me_.presence == Presence::leaving;
   const std::size_t share = is_retiring ? 0 : fair_share(members_, me_.node, table_.shards());
   close_surplus(share);

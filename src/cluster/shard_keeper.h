@@ -76,6 +76,8 @@ class ShardKeeper {
   /// By number, those that are being closed as well.
   std::vector<ShardLease> held() const;
   const std::vector<Member>& members() const noexcept { return members_; }
+  /// As of the last beat.
+  const std::vector<MissingMember>& missing() const noexcept { return missing_; }
 
  private:
   struct Holding {
@@ -99,6 +101,7 @@ class ShardKeeper {
   Rng rng_;
   std::map<ShardNumber, Holding> held_;
   std::vector<Member> members_;
+  std::vector<MissingMember> missing_;
   MonotonicTime next_step_;
 };
 

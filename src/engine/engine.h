@@ -309,6 +309,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// Each queue's figures are those of at most `most_queues`, the ones with most tasks. O(1) for
   /// 0, else O(queues); the others cost no copy.
   EngineStats stats(std::size_t most_queues = kAllQueues) const;
+  /// The figures of at most `most` queues with a ready task in memory, those first whose most
+  /// urgent ready task has been due longest. O(queues with a ready task).
+  std::vector<QueueStats> oldest_queues(std::size_t most) const;
   /// The wheel of the tasks in memory. O(slots + timers / 56).
   WheelView wheel() const;
   /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes

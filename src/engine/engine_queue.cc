@@ -5,6 +5,7 @@
 
 #include "detent/check.h"
 #include "engine/engine.h"
+#include "task/largest_queues.h"
 
 namespace detent {
 namespace {
@@ -130,7 +131,19 @@ QueueStats Engine::stats_of(const Queue& queue) const {
     if (first == nullptr || ReadyOrder()(head, first)) first = head;
   }
   if (first != nullptr) stats.oldest_ready_age = time_.wall_now() - first->due_at;
+  if (queue.handed_out_at) {
+    stats.last_handed_out_age =
+        std::chrono::floor<milliseconds>(clock_.now() - *queue.handed_out_at);
+  }
   return stats;
+}
+
+std::vector<QueueStats> Engine::oldest_queues(std::size_t most) const {
+  std::vector<QueueStats> queues;
+  queues.reserve(tasks_.queues_with_ready().size());
+  for (const Queue* const queue : tasks_.queues_with_ready()) queues.push_back(stats_of(*queue));
+  keep_oldest(queues, most);
+  return queues;
 }
 
 QueueStats Engine::stats_of_all() const {
@@ -154,6 +167,7 @@ EngineStats Engine::stats(std::size_t most_queues) const {
                     .loaded = tasks_.size(),
                     .urgent = tasks_.urgent(),
                     .orphans = orphans_.found(),
+                    .is_stopped = stopped_by().has_value(),
                     .waiting_workers = hand_out_.waiting(),
                     .schedules = records_.schedules().size(),
                     .commits = written.commits,

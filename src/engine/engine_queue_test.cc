@@ -130,6 +130,34 @@ TEST_F(EngineQueue, FiguresMayBeOfTheLargestQueuesOnly) {
   EXPECT_EQ(engine_->stats().queues.size(), 4u);
 }
 
+// Among thousands of queues the one that is stuck may be small.
+TEST_F(EngineQueue, TheQueuesWithTheOldestReadyTasksAreFoundAmongAll) {
+  const TaskId stuck = schedule("stuck", 0ms);
+  advance(10s);
+  for (const char* name : {"a", "b", "c"}) schedule_many(name, 5);
+  schedule("far", 1h);
+  settle();
+  ASSERT_EQ(engine_->oldest_queues(1).size(), 1u);
+  EXPECT_EQ(engine_->oldest_queues(1)[0].queue, "stuck");
+  EXPECT_EQ(engine_->oldest_queues(1)[0].oldest_ready_age, 10s);
+  EXPECT_EQ(engine_->oldest_queues(kAllQueues).size(), 4u);
+  EXPECT_EQ(lease_ids("stuck", 9), std::vector<TaskId>{stuck});
+  EXPECT_EQ(engine_->oldest_queues(kAllQueues).size(), 3u);
+  purge_all("b");
+  engine_->check_invariants();
+  EXPECT_EQ(engine_->oldest_queues(kAllQueues).size(), 2u);
+}
+
+TEST_F(EngineQueue, TellsWhenATaskWasHandedOutLast) {
+  schedule_many("q", 2);
+  EXPECT_EQ(view("q").stats.last_handed_out_age, std::nullopt);
+  complete(lease("q").front().lease);
+  advance(3s);
+  EXPECT_EQ(view("q").stats.last_handed_out_age, 3s);
+  lease("q");
+  EXPECT_EQ(view("q").stats.last_handed_out_age, 0s);
+}
+
 // ---- paused ----
 
 TEST_F(EngineQueue, APausedQueueAcceptsAndFiresButHandsNothingOut) {

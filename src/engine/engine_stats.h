@@ -17,9 +17,11 @@ struct EngineStats {
   QueueStats all;                  // queues together, without name and age
   std::uint64_t queue_count = 0;   // of all
   std::vector<QueueStats> queues;  // by name; those asked for
+  std::vector<QueueStats> oldest;  // of Engine::oldest_queues(), for who asked for them, too
   std::uint64_t loaded = 0;        // tasks held in memory
   std::uint64_t urgent = 0;        // ready in memory, and before those of the default priority
   std::uint64_t orphans = 0;       // tasks in memory that nothing would touch again: bugs
+  bool is_stopped = false;         // the store failed, and is not open again yet
   std::uint64_t waiting_workers = 0;
   std::uint64_t schedules = 0;        // recurring ones
   std::uint64_t commits = 0;          // writes to the store

@@ -162,6 +162,10 @@ void LoadedTasks::enter_ready(LoadedTask& task) {
   auto& ready = task.ready_tasks().in_memory;
   ready.insert(ready.end(), &task);
   ++ready_;
+  if (task.queue->ready_in_memory() == 1) {
+    task.queue->among_ready_at = with_ready_.size();
+    with_ready_.push_back(task.queue);
+  }
   latest_ready_ = std::max(latest_ready_, task.due_at);
   if (task.is_urgent()) {
     ++task.queue->urgent;
@@ -173,6 +177,11 @@ void LoadedTasks::enter_ready(LoadedTask& task) {
 void LoadedTasks::leave_ready(LoadedTask& task) {
   task.ready_tasks().in_memory.erase(&task);
   --ready_;
+  if (task.queue->ready_in_memory() == 0) {
+    with_ready_[task.queue->among_ready_at] = with_ready_.back();
+    with_ready_.back()->among_ready_at = task.queue->among_ready_at;
+    with_ready_.pop_back();
+  }
   if (!task.is_urgent()) return;
   --task.queue->urgent;
   --urgent_;
@@ -184,6 +193,7 @@ void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
   task.state = TaskState::leased;
   task.lease = number;
   ++task.queue->leased;
+  task.queue->handed_out_at = parts_.clock.now();
   timers_.set(task, until);
   const bool is_new = leases_.emplace(number, std::move(lease)).second;
   DETENT_CHECK(is_new);
@@ -306,6 +316,9 @@ void LoadedTasks::check_invariants() const {
   for (const auto& entry : parts_.queues) {
     const Queue* const queue = entry.second.get();
     ready += queue->ready_in_memory();
+    const bool is_among_ready =
+        queue->among_ready_at < with_ready_.size() && with_ready_[queue->among_ready_at] == queue;
+    DETENT_CHECK(is_among_ready == (queue->ready_in_memory() > 0));
     leased += queue->leased;
     std::uint64_t loaded = 0;
     tasks_.for_each([&](const LoadedTask& task) {

@@ -148,6 +148,8 @@ class LoadedTasks {
   bool would_be_stuck(LoadedTask& task) const;
   /// Stops the process if an invariant is broken. O(queues × tasks).
   void check_invariants() const;
+  /// The queues with a ready task in memory, in no order.
+  const std::vector<Queue*>& queues_with_ready() const noexcept { return with_ready_; }
 
  private:
   friend struct PlantedOrphans;  // a test of would_be_stuck()
@@ -170,6 +172,7 @@ class LoadedTasks {
   std::size_t ready_ = 0;
   std::size_t urgent_ = 0;
   WallTime latest_ready_{};
+  std::vector<Queue*> with_ready_;  // at Queue::among_ready_at
 };
 
 /// What verbs on a task say when it is not there.

@@ -11,10 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "detent/clock.h"
 #include "detent/tick.h"
 #include "engine/hand_out_rate.h"
 #include "engine/held_time.h"
@@ -103,10 +105,12 @@ struct Queue {
   bool had_webhooks = false;  // tasks with one of their own, since the start
   std::size_t loaded = 0;     // tasks in memory: scheduled, ready and leased ones
   std::uint64_t leased = 0;
-  std::uint64_t accepted = 0;  // since the start
-  std::size_t urgent = 0;      // ready in memory, before the default priority
-  Place cut_to = kNotCut;      // where its window ends, if not with the others'
-  std::uint8_t wheel = 0;      // that timers of its tasks are set in: TaskTimers
+  std::uint64_t accepted = 0;      // since the start
+  std::size_t urgent = 0;          // ready in memory, before the default priority
+  std::size_t among_ready_at = 0;  // where it is among the queues with ready tasks in memory
+  std::optional<MonotonicTime> handed_out_at = {};  // the last task, since the start
+  Place cut_to = kNotCut;  // where its window ends, if not with the others'
+  std::uint8_t wheel = 0;  // that timers of its tasks are set in: TaskTimers
   ReadyTasks ready{record.in_ready_lane};
   ReadyTasks webhooks{record.in_webhook_lane};  // with one of their own
 

@@ -122,6 +122,10 @@ void add_partition(QueueStats& sum, const QueueStats& more) {
   sum.leased += more.leased;
   sum.dead += more.dead;
   sum.oldest_ready_age = std::max(sum.oldest_ready_age, more.oldest_ready_age);
+  if (more.last_handed_out_age) {
+    sum.last_handed_out_age = std::min(sum.last_handed_out_age.value_or(*more.last_handed_out_age),
+                                       *more.last_handed_out_age);
+  }
 }
 
 void add_partition(QueueView& sum, const QueueView& more) {

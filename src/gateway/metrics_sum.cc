@@ -11,6 +11,8 @@
 namespace detent::gateway {
 namespace {
 
+/// Of this the lowest counts.
+constexpr std::string_view kLowest = "detent_store_up";
 /// Of these the highest counts; all others are added up.
 constexpr std::array<std::string_view, 3> kHighest{"detent_build_info", "detent_shard_epoch",
                                                    "detent_oldest_ready_age_seconds"};
@@ -79,7 +81,11 @@ class Sum {
     if (is_new) return family.samples.push_back({name, value});
     double& sum = family.samples[known->second].value;
     const bool is_highest = std::ranges::find(kHighest, family.name) != kHighest.end();
-    sum = is_highest ? std::max(sum, value) : sum + value;
+    if (family.name == kLowest) {
+      sum = std::min(sum, value);
+    } else {
+      sum = is_highest ? std::max(sum, value) : sum + value;
+    }
   }
 
   /// The shortest text that reads back as the same number.

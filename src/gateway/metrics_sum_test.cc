@@ -38,6 +38,13 @@ TEST(MetricsSum, AQueueIsAsLateAsTheLatestOfItsPartitions) {
   EXPECT_EQ(sum_metrics({age + "3\n", age + "7.5\n", age + "2\n"}), age + "7.5\n");
 }
 
+TEST(MetricsSum, OneStoreThatDoesNotWorkIsSeen) {
+  const std::string up =
+      "# HELP detent_store_up U.\n# TYPE detent_store_up gauge\ndetent_store_up ";
+  EXPECT_EQ(sum_metrics({up + "1\n", up + "0\n", up + "1\n"}), up + "0\n");
+  EXPECT_EQ(sum_metrics({up + "1\n", up + "1\n"}), up + "1\n");
+}
+
 TEST(MetricsSum, WithoutGaugesOnlyWhatNeverFallsIsLeft) {
   const std::string counter = "# HELP a_total A.\n# TYPE a_total counter\na_total 2\n";
   const std::string summary = "# HELP s S.\n# TYPE s summary\ns_count 2\ns_sum 3\n";

@@ -122,14 +122,14 @@ std::size_t join_partitions(std::vector<QueueStats>& queues) {
   return fewer;
 }
 
-Result<Step> add_stats(const Answers& answers, std::uint64_t most_queues) {
+Result<Step> add_stats(const Answers& answers, QueueOrder order, std::uint64_t most_queues) {
   ASSIGN_OR_RETURN(json::ServerStats sum, json::parse_stats(answers.front().body));
   for (std::size_t i = 1; i < answers.size(); ++i) {
     ASSIGN_OR_RETURN(json::ServerStats more, json::parse_stats(answers[i].body));
     add(sum, std::move(more));
   }
   sum.queue_count -= join_partitions(sum.queues);
-  keep_largest(sum.queues, most_queues);
+  keep_first(sum.queues, order, most_queues);
   return Step(joined(answers, json::render_stats(sum)));
 }
 
@@ -233,16 +233,18 @@ Plan plan_schedules(net::HttpRequest request, ShardNumber shards) {
 
 Plan plan_stats(net::HttpRequest request, ShardNumber shards) {
   net::QueryParameter queues{"queues"};
-  const std::array<net::QueryParameter*, 1> parameters{&queues};
+  net::QueryParameter by{"by"};
+  const std::array<net::QueryParameter*, 2> parameters{&queues, &by};
   const Result<void> taken = net::take_query(request.target, parameters);
   if (!taken) return to_shard(std::move(request), 0);  // which refuses it
+  const QueueOrder order = by.value == "age" ? QueueOrder::by_age : QueueOrder::by_tasks;
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   if (queues.value) {
     const std::string_view text = *queues.value;
     std::from_chars(text.data(), text.data() + text.size(), most);
   }
-  return to_all(request, shards, [most](const Answers& answers) -> Result<Step> {
-    return add_stats(answers, most);  // a number that is none was refused by all
+  return to_all(request, shards, [order, most](const Answers& answers) -> Result<Step> {
+    return add_stats(answers, order, most);  // a number that is none was refused by all
   });
 }
 

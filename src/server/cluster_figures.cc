@@ -34,16 +34,6 @@ std::array<std::uint64_t*, 27> numbers_of(EngineStats& stats) {
           &stats.orphans};
 }
 
-void add(HistogramSnapshot& sum, const HistogramSnapshot& one) {
-  if (sum.counts.size() < one.counts.size()) {
-    sum.bounds = one.bounds;
-    sum.counts.resize(one.counts.size());
-  }
-  for (std::size_t i = 0; i < one.counts.size(); ++i) sum.counts[i] += one.counts[i];
-  sum.count += one.count;
-  sum.sum_ns += one.sum_ns;
-}
-
 void write(ByteWriter& writer, const HistogramSnapshot& histogram) {
   writer.varint(histogram.bounds.size());
   for (const auto bound : histogram.bounds) {
@@ -80,8 +70,8 @@ void ClusterFigures::add(const ClusterFigures& other) {
   const auto from = numbers_of(more);
   for (std::size_t i = 0; i < to.size(); ++i) *to[i] += *from[i];
   for (std::size_t i = 0; i < kLatenessCauses; ++i) sum.late.time[i] += more.late.time[i];
-  server::add(sum.lateness, other.sum.lateness);
-  server::add(sum.commit_time, other.sum.commit_time);
+  sum.lateness.add(other.sum.lateness);
+  sum.commit_time.add(other.sum.commit_time);
 }
 
 EngineStats ClusterFigures::stats() && {

@@ -291,6 +291,11 @@ bool ClusterFront::is_ready() const {
   });
 }
 
+NodeCounts ClusterFront::nodes() const {
+  const MutexLock lock(mutex_);
+  return {.alive = map_.members.size(), .missing = map_.missing.size()};
+}
+
 std::string ClusterFront::render() const {
   const MutexLock lock(mutex_);
   std::string body;
@@ -303,6 +308,12 @@ std::string ClusterFront::render() const {
     writer.begin_object();
     writer.name("node").string(member.node).name("address").string(member.address);
     writer.name("shards").number(shards).end_object();
+  }
+  writer.end_array().name("missing").begin_array();
+  for (const MissingMember& member : map_.missing) {
+    writer.begin_object();
+    writer.name("node").string(member.node).name("address").string(member.address);
+    writer.name("missing_ms").number(member.missing_for.count()).end_object();
   }
   writer.end_array().name("shards").begin_array();
   for (const ShardOwner& owner : map_.owners) {

@@ -42,6 +42,7 @@ struct ClusterMap {
   std::vector<ShardOwner> owners;                  // by shard; all, or none before the first look
   std::map<ShardLease, MonotonicTime> held_until;  // by this node: sure until then
   PartitionedQueues partitioned = {};
+  std::vector<MissingMember> missing = {};  // by name
 };
 
 struct ClusterFrontOptions {
@@ -78,6 +79,7 @@ class ClusterFront {
   std::shared_ptr<const ShardMap> shard_map() const DETENT_EXCLUDES(mutex_);
   /// All shards this node has are open, and its leases are sure.
   bool is_ready() const DETENT_EXCLUDES(mutex_);
+  NodeCounts nodes() const DETENT_EXCLUDES(mutex_);
   /// `GET /v1/cluster`.
   std::string render() const DETENT_EXCLUDES(mutex_);
 

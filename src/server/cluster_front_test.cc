@@ -24,6 +24,19 @@ TEST_F(ClusterFrontTest, ALeaseThatIsHeldBackIsGivenBackAtOnce) {
   expect_free();
 }
 
+TEST_F(ClusterFrontTest, AMissingNodeIsToldAndCounted) {
+  front_.update({.members = {{"a", "10.0.0.1:7070"}},
+                 .owners = {{0, "a", 2, false}},
+                 .held_until = {},
+                 .missing = {{"b", "10.0.0.2:7070", 5s}}});
+  const std::string told = front_.render();
+  EXPECT_NE(told.find(R"("missing":[{"node":"b","address":"10.0.0.2:7070","missing_ms":5000}])"),
+            std::string::npos)
+      << told;
+  EXPECT_EQ(front_.nodes().alive, 1u);
+  EXPECT_EQ(front_.nodes().missing, 1u);
+}
+
 TEST_F(ClusterFrontTest, AnEngineOfAnEarlierEpochHandsNothingOut) {
   serve();
   Client worker;

@@ -102,7 +102,15 @@ bool ClusterNode::ask_figures(UniqueFunction<void(std::optional<EngineStats>)> t
 RoutesOptions ClusterNode::routes_options() {
   RoutesOptions options = options_.routes;
   options.render_cluster = [this] { return front_->render(); };
+  options.process_figures = [this] { return process_figures(); };
   return options;
+}
+
+ProcessFigures ClusterNode::process_figures() const {
+  ProcessFigures figures = read_process_figures({});
+  figures.nodes = front_->nodes();
+  figures.is_store_reached = !is_cut_off_.load(std::memory_order_relaxed);
+  return figures;
 }
 
 Result<void> ClusterNode::make_caller() {
@@ -245,6 +253,7 @@ void ClusterNode::run() {
 
 void ClusterNode::step() {
   note(keeper_.step());
+  note_missing();
   shards_.sweep();
   shards_.look_at_pages();
 }
@@ -261,7 +270,8 @@ void ClusterNode::look() {
   ClusterMap map{.members = keeper_.members(),
                  .owners = owners_,
                  .held_until = {},
-                 .partitioned = partitioned_};
+                 .partitioned = partitioned_,
+                 .missing = keeper_.missing()};
   for (const ShardLease& lease : keeper_.held()) {
     if (const auto until = keeper_.held_until(lease)) map.held_until[lease] = *until;
   }
@@ -273,9 +283,25 @@ void ClusterNode::look() {
   front_->update(std::move(map));
 }
 
+/// Each node says once of each that another is missing, or that it is so no more.
+void ClusterNode::note_missing() {
+  std::set<std::string> now;
+  for (const MissingMember& member : keeper_.missing()) {
+    now.insert(member.node);
+    if (missing_.contains(member.node)) continue;
+    log_warning("a node is missing: it was killed, or does not reach the database",
+                {{"node", member.node},
+                 {"address", member.address},
+                 {"missing_ms", member.missing_for.count()}});
+  }
+  for (const std::string& node : missing_) {
+    if (!now.contains(node)) log_info("a node is not missing any more", {{"node", node}});
+  }
+  missing_ = std::move(now);
+}
+
 void ClusterNode::note(const Result<void>& stepped) {
-  if (is_cut_off_ == !stepped) return;
-  is_cut_off_ = !stepped;
+  if (is_cut_off_.exchange(!stepped, std::memory_order_relaxed) == !stepped) return;
   if (stepped) {
     log_info("the cluster's database answers again");
   } else {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +106,8 @@ class ClusterNode {
   void step();
   void look();
   void note(const Result<void>& stepped);
+  void note_missing();
+  ProcessFigures process_figures() const;
   bool is_stopping() const DETENT_EXCLUDES(mutex_);
   void stop_beanstalk();
 
@@ -119,6 +122,7 @@ class ClusterNode {
   Doorbell bell_;
   std::atomic<bool> has_strayed_{false};        // relaxed: the bell orders it
   std::atomic<NodeFigures*> figures_{nullptr};  // for the thread of events_, which begins first
+  std::atomic<bool> is_cut_off_{false};         // the last step failed; relaxed: a gauge
   NodeChanges changes_;
   MemoryDisk no_tasks_;
   EngineThread here_engine_;
@@ -140,7 +144,7 @@ class ClusterNode {
   ShardKeeper keeper_;
   std::vector<ShardOwner> owners_;
   PartitionedQueues partitioned_;
-  bool is_cut_off_ = false;  // the last step failed
+  std::set<std::string> missing_;  // nodes that the log has told of
 
   Thread thread_;
 };

@@ -174,6 +174,23 @@ TEST_F(ClusterNodeTest, WhatANodeHasCountedStaysWhenItsShardsMove) {
   }
 }
 
+TEST_F(ClusterNodeTest, ANodeThatWasKilledIsMissedAndOneThatLeftIsNot) {
+  settle();
+  ASSERT_TRUE(World::View(world_).beat({"killed", "10.0.0.9:7070"}, {}));
+  const auto has = [this](const std::string& target, const std::string& text) {
+    return a_.send("GET", target).body.find(text) != std::string::npos;
+  };
+  while (!has("/v1/cluster", R"("missing":[{"node":"killed","address":"10.0.0.9:7070",)")) {
+  }
+  EXPECT_TRUE(has("/metrics", R"(detent_cluster_nodes{state="alive"} 2)"));
+  EXPECT_TRUE(has("/metrics", R"(detent_cluster_nodes{state="missing"} 1)"));
+  EXPECT_TRUE(has("/metrics", "\ndetent_store_up 1\n"));
+  b_.stop();
+  while (!has("/metrics", R"(detent_cluster_nodes{state="alive"} 1)")) {
+  }
+  EXPECT_TRUE(has("/metrics", R"(detent_cluster_nodes{state="missing"} 1)"));
+}
+
 TEST_F(ClusterNodeTest, TellsThatItsEnginesWork) {
   settle();
   std::promise<void> works;
@@ -235,6 +252,8 @@ TEST_F(ClusterNodeTest, WithoutItsLeasesANodeAnswersNothing) {
   EXPECT_EQ(a_.send("GET", "/readyz").status, 503);
   EXPECT_EQ(a_.send("GET", "/healthz").status, 200);
   EXPECT_EQ(counted(a_) + counted(b_), 1);
+  while (a_.send("GET", "/metrics").body.find("\ndetent_store_up 0\n") == std::string::npos) {
+  }
   world_.set_down(false);
   EXPECT_EQ(lease_of(a_.ask("POST", "/v1/queues/" + queue(1) + "/lease", "{}")).payload.data, "1");
 }

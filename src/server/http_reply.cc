@@ -4,22 +4,23 @@
 
 namespace detent::server {
 
-void HttpMetrics::record(std::string_view route, std::chrono::nanoseconds duration) {
+void HttpMetrics::record(std::string_view route, int status, std::chrono::nanoseconds duration) {
   const MutexLock lock(mutex_);
-  auto it = by_route_.find(route);
-  if (it == by_route_.end()) it = by_route_.emplace(std::string(route), Histogram()).first;
-  it->second.record(duration);
+  durations_[{route, status}].record(duration);
 }
 
-std::vector<std::pair<std::string, HistogramSnapshot>> HttpMetrics::snapshot() const {
+std::vector<HttpDurations> HttpMetrics::snapshot() const {
   const MutexLock lock(mutex_);
-  std::vector<std::pair<std::string, HistogramSnapshot>> all;
-  for (const auto& [route, histogram] : by_route_) all.emplace_back(route, histogram.snapshot());
+  std::vector<HttpDurations> all;
+  all.reserve(durations_.size());
+  for (const auto& [of, histogram] : durations_) {
+    all.push_back({std::string(of.first), of.second, histogram.snapshot()});
+  }
   return all;
 }
 
 void HttpReply::note(net::HttpResponse& response) const {
-  metrics_->record(route_, metrics_->now() - start_);
+  metrics_->record(route_, response.status, metrics_->now() - start_);
   if (act_ != nullptr) log_audit(*act_, response.status);
   share(response);
 }

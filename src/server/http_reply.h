@@ -20,19 +20,29 @@
 
 namespace detent::server {
 
-/// How long requests took, by route. Thread-safe.
+/// How long requests of a route took that were answered with a status.
+struct HttpDurations {
+  std::string route;
+  int status = 0;
+  HistogramSnapshot durations;
+};
+
+/// How long requests took, by route and status. Thread-safe.
 class HttpMetrics {
  public:
   explicit HttpMetrics(const Clock& clock) : clock_(clock) {}
 
   MonotonicTime now() const noexcept { return clock_.now(); }
-  void record(std::string_view route, std::chrono::nanoseconds duration) DETENT_EXCLUDES(mutex_);
-  std::vector<std::pair<std::string, HistogramSnapshot>> snapshot() const DETENT_EXCLUDES(mutex_);
+  /// `route` must outlive this.
+  void record(std::string_view route, int status, std::chrono::nanoseconds duration)
+      DETENT_EXCLUDES(mutex_);
+  /// By route, then status.
+  std::vector<HttpDurations> snapshot() const DETENT_EXCLUDES(mutex_);
 
  private:
   const Clock& clock_;
   mutable Mutex mutex_;
-  std::map<std::string, Histogram, std::less<>> by_route_ DETENT_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string_view, int>, Histogram> durations_ DETENT_GUARDED_BY(mutex_);
 };
 
 /// Copyable; all copies answer the same request, and only the first answer counts. Thread-safe.

@@ -69,6 +69,11 @@ void reload_keys_of(Webhooks& webhooks, Alerts* alerts, Reloads& reloads) {
               });
 }
 
+/// Empty when the tasks are not in a folder.
+std::filesystem::path data_on_disk(const cli::ServeOptions& options) {
+  return options.store.empty() ? options.data : std::filesystem::path();
+}
+
 Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& with) {
   Clock& clock = with.clock;
   ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
@@ -95,7 +100,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
       const std::unique_ptr<Webhooks> webhooks,
       Webhooks::start({.allow = options.webhook_allow,
                        .keys = options.webhook_keys,
-                       .data = options.store.empty() ? options.data : std::filesystem::path(),
+                       .data = data_on_disk(options),
                        .sinks = std::move(sinks),
                        .max_calls = descriptors.webhook_calls},
                       engine_thread, clock));
@@ -103,11 +108,13 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                    start_alerts(options, *webhooks, engine_thread, clock));
   reload_keys_of(*webhooks, alerts.get(), with.reloads);
   EventHub events(engine_thread, changes, clock);
-  Routes routes(engine_thread, events, clock,
-                {.offload = offload.get(),
-                 .cors_origin = options.cors_origin,
-                 .access = with.access,
-                 .host_names = options.host_names});
+  Routes routes(
+      engine_thread, events, clock,
+      {.offload = offload.get(),
+       .cors_origin = options.cors_origin,
+       .access = with.access,
+       .host_names = options.host_names,
+       .process_figures = [data = data_on_disk(options)] { return read_process_figures(data); }});
   routes.show_deliveries(webhooks->deliverer());
   check_again_at_reload(with.reloads, [&events, &routes] {
     events.check_again();

@@ -3,6 +3,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -103,17 +104,28 @@ MetricFamily tasks_by_queue(const EngineStats& engine) {
   return made;
 }
 
-/// Queues without a ready task in memory have no series.
+/// Queues without a ready task in memory have no series. Of those that have none of their own the
+/// first is the oldest.
 MetricFamily oldest_ready(const EngineStats& engine) {
   MetricFamily made =
       family("detent_oldest_ready_age_seconds",
              "How long the most urgent ready task of a queue has been due.", MetricType::Gauge);
-  for (const QueueStats& queue : engine.queues) {
-    if (!queue.oldest_ready_age) continue;
+  const auto add = [&made](const std::string& queue, std::chrono::milliseconds age) {
     ClientMetric& metric = made.metric.emplace_back();
-    metric.label = {{"queue", queue.queue}};
-    metric.gauge.value = seconds(*queue.oldest_ready_age);
+    metric.label = {{"queue", queue}};
+    metric.gauge.value = seconds(age);
+  };
+  const bool has_others = engine.oldest.size() > kMaxQueueSeries;
+  std::optional<std::chrono::milliseconds> other;
+  for (std::size_t i = 0; i < engine.oldest.size(); ++i) {
+    const QueueStats& queue = engine.oldest[i];
+    if (i >= kMaxQueueSeries || (has_others && queue.queue == kOther)) {
+      other = std::max(other, queue.oldest_ready_age);
+    } else {
+      add(queue.queue, *queue.oldest_ready_age);
+    }
   }
+  if (other) add(kOther, *other);
   return made;
 }
 
@@ -139,17 +151,46 @@ MetricFamily batch_size(const EngineStats& engine) {
   return made;
 }
 
-MetricFamily http_durations(
-    const std::vector<std::pair<std::string, HistogramSnapshot>>& by_route) {
-  MetricFamily made = family("detent_http_request_seconds",
-                             "From a request read to its answer given out, long polls included.",
-                             MetricType::Histogram);
-  for (const auto& [route, snapshot] : by_route) {
-    ClientMetric metric = histogram_metric(snapshot);
-    metric.label = {{"route", route}};
-    made.metric.push_back(std::move(metric));
+void add_http(std::vector<MetricFamily>& families, const std::vector<HttpDurations>& http) {
+  MetricFamily by_code = family("detent_http_request_duration_seconds",
+                                "From a request read to its answer given out, long polls included.",
+                                MetricType::Histogram);
+  MetricFamily by_route = by_code;
+  by_route.name = "detent_http_request_seconds";
+  std::map<std::string, HistogramSnapshot> routes;
+  for (const auto& [route, status, durations] : http) {
+    ClientMetric& metric = by_code.metric.emplace_back(histogram_metric(durations));
+    metric.label = {{"route", route}, {"code", std::to_string(status)}};
+    routes[route].add(durations);
   }
-  return made;
+  for (const auto& [route, durations] : routes) {
+    by_route.metric.emplace_back(histogram_metric(durations)).label = {{"route", route}};
+  }
+  families.push_back(std::move(by_code));
+  families.push_back(std::move(by_route));
+}
+
+void add_process(std::vector<MetricFamily>& families, const ProcessFigures& process) {
+  if (process.resident_bytes) {
+    families.push_back(gauge("process_resident_memory_bytes", "Resident memory size in bytes.",
+                             *process.resident_bytes));
+  }
+  if (process.data_free_bytes) {
+    families.push_back(gauge("detent_data_free_bytes", "Free space on the disk of the data folder.",
+                             *process.data_free_bytes));
+  }
+  if (!process.nodes) return;
+  MetricFamily nodes =
+      family("detent_cluster_nodes", "Nodes of the cluster: alive, or gone without leaving it.",
+             MetricType::Gauge);
+  const auto add = [&nodes](const char* state, std::uint64_t count) {
+    ClientMetric& metric = nodes.metric.emplace_back();
+    metric.label = {{"state", state}};
+    metric.gauge.value = static_cast<double>(count);
+  };
+  add("alive", process.nodes->alive);
+  add("missing", process.nodes->missing);
+  families.push_back(std::move(nodes));
 }
 
 MetricFamily build_info() {
@@ -220,10 +261,10 @@ void add_deliveries(std::vector<MetricFamily>& families, const DeliveryStats& de
 
 }  // namespace
 
-std::string render_metrics(const EngineStats& engine,
-                           const std::vector<std::pair<std::string, HistogramSnapshot>>& http,
+std::string render_metrics(const EngineStats& engine, const std::vector<HttpDurations>& http,
                            const std::optional<OffloadStats>& external,
-                           const std::optional<DeliveryStats>& deliveries) {
+                           const std::optional<DeliveryStats>& deliveries,
+                           const ProcessFigures& process) {
   const TaskCounters& counts = engine.counters;
   std::vector<MetricFamily> families{
       tasks_by_queue(engine),
@@ -254,9 +295,13 @@ std::string render_metrics(const EngineStats& engine,
                [&](std::size_t i) { return seconds(engine.late.time[i]); }),
       histogram("detent_store_commit_seconds", "One write to the store.", engine.commit_time),
       batch_size(engine),
-      http_durations(http),
+      gauge("detent_store_up",
+            "Whether the store works: 0 after it failed, until it is open again.",
+            !engine.is_stopped && process.is_store_reached ? 1 : 0),
       gauge("detent_shard_epoch", "Number of the engine's opening; it only grows.", engine.epoch),
       build_info()};
+  add_http(families, http);
+  add_process(families, process);
   if (external) add_external(families, *external);
   if (deliveries) add_deliveries(families, *deliveries);
   return prometheus::TextSerializer().Serialize(families);

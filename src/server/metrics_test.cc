@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/histogram.h"
+
 namespace detent::server {
 namespace {
 
@@ -48,14 +50,63 @@ TEST(Metrics, AQueueOfThatNameIsAmongTheOthers) {
   EXPECT_TRUE(has_line(text, R"(detent_tasks{queue="other",state="ready"} 5)"));
 }
 
-TEST(Metrics, AQueuesOldestReadyTaskIsToldWhileThereIsOne) {
-  const EngineStats stats{
-      .queue_count = 2,
-      .queues = {{.queue = "a", .ready = 1, .oldest_ready_age = std::chrono::milliseconds{1'500}},
-                 {.queue = "b", .dead = 7}}};
-  const std::string text = render_metrics(stats, {});
-  EXPECT_TRUE(has_line(text, R"(detent_oldest_ready_age_seconds{queue="a"} 1.5)")) << text;
-  EXPECT_EQ(text.find(R"(age_seconds{queue="b"})"), std::string::npos);
+QueueStats aged(std::string name, std::chrono::milliseconds age) {
+  return {.queue = std::move(name), .ready = 1, .oldest_ready_age = age};
+}
+
+TEST(Metrics, TheQueuesWithTheOldestReadyTasksHaveSeries) {
+  using namespace std::chrono_literals;
+  EngineStats stats{.queue_count = 300, .queues = {{.queue = "large", .dead = 900}}};
+  stats.oldest = {aged("small", 1'500ms)};
+  std::string text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_oldest_ready_age_seconds{queue="small"} 1.5)")) << text;
+  EXPECT_EQ(text.find(R"(age_seconds{queue="large"})"), std::string::npos);
+  EXPECT_EQ(text.find(R"(age_seconds{queue="other"})"), std::string::npos);
+  for (std::size_t i = 1; i < kMaxQueueSeries; ++i) {
+    stats.oldest.push_back(aged("q" + std::to_string(i), 1'000ms));
+  }
+  stats.oldest.push_back(aged("z", 750ms));
+  text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_oldest_ready_age_seconds{queue="other"} 0.75)")) << text;
+  stats.oldest[0].queue = "other";
+  text = render_metrics(stats, {});
+  EXPECT_TRUE(has_line(text, R"(detent_oldest_ready_age_seconds{queue="other"} 1.5)")) << text;
+  EXPECT_FALSE(has_line(text, R"(detent_oldest_ready_age_seconds{queue="other"} 0.75)"));
+}
+
+TEST(Metrics, RequestsAreTimedByRouteAndByCode) {
+  Histogram fast;
+  fast.record(std::chrono::microseconds{500});
+  Histogram twice = fast;
+  twice.record(std::chrono::milliseconds{500});
+  const std::string text = render_metrics(
+      {}, {{"/a", 200, twice.snapshot()}, {"/a", 503, fast.snapshot()}, {"/b", 200, {}}});
+  const std::string name = "detent_http_request_duration_seconds_count";
+  EXPECT_TRUE(has_line(text, name + R"({route="/a",code="200"} 2)")) << text;
+  EXPECT_TRUE(has_line(text, name + R"({route="/a",code="503"} 1)"));
+  EXPECT_TRUE(has_line(text, R"(detent_http_request_seconds_count{route="/a"} 3)"));
+}
+
+TEST(Metrics, AStoreThatFailedOrIsNotReachedIsNotUp) {
+  EXPECT_TRUE(has_line(render_metrics({}, {}), "detent_store_up 1"));
+  EXPECT_TRUE(has_line(render_metrics({.is_stopped = true}, {}), "detent_store_up 0"));
+  EXPECT_TRUE(
+      has_line(render_metrics({}, {}, {}, {}, {.is_store_reached = false}), "detent_store_up 0"));
+}
+
+TEST(Metrics, WhatTheSystemAndTheClusterTellIsShownWhereItIsKnown) {
+  const std::string text = render_metrics({}, {}, {}, {},
+                                          {.resident_bytes = 4096,
+                                           .data_free_bytes = 77,
+                                           .nodes = NodeCounts{.alive = 2, .missing = 1}});
+  EXPECT_TRUE(has_line(text, "process_resident_memory_bytes 4096")) << text;
+  EXPECT_TRUE(has_line(text, "detent_data_free_bytes 77"));
+  EXPECT_TRUE(has_line(text, R"(detent_cluster_nodes{state="alive"} 2)"));
+  EXPECT_TRUE(has_line(text, R"(detent_cluster_nodes{state="missing"} 1)"));
+  const std::string none = render_metrics({}, {});
+  EXPECT_EQ(none.find("process_"), std::string::npos);
+  EXPECT_EQ(none.find("detent_data"), std::string::npos);
+  EXPECT_EQ(none.find("detent_cluster"), std::string::npos);
 }
 
 TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {

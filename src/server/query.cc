@@ -42,6 +42,12 @@ Result<std::optional<WallTime>> read_time(const QueryParameter& parameter) {
   return invalid(parameter, "a time as in RFC 3339, or in milliseconds since 1970");
 }
 
+Result<QueueOrder> read_queue_order(const QueryParameter& parameter) {
+  if (!parameter.value || parameter.value == "tasks") return QueueOrder::by_tasks;
+  if (parameter.value == "age") return QueueOrder::by_age;
+  return invalid(parameter, "\"tasks\" or \"age\"");
+}
+
 Result<TaskId> read_id(const QueryParameter& parameter) {
   if (!parameter.value) return TaskId{};
   if (const auto id = parse_task_id(*parameter.value)) return *id;

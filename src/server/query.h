@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "detent/clock.h"
 #include "net/http_query.h"
+#include "task/largest_queues.h"
 #include "task/task.h"
 
 namespace detent::server {
@@ -23,6 +24,9 @@ Result<std::chrono::milliseconds> read_duration(const QueryParameter& parameter,
                                                 std::chrono::milliseconds other);
 /// A time as RFC 3339 or in whole milliseconds since 1970; nothing when it is not given.
 Result<std::optional<WallTime>> read_time(const QueryParameter& parameter);
+/// Which queues come first: "tasks" (also when it is not given) or "age". Errors:
+/// invalid_argument.
+Result<QueueOrder> read_queue_order(const QueryParameter& parameter);
 /// Else the id that names no task, which is before all others.
 Result<TaskId> read_id(const QueryParameter& parameter);
 

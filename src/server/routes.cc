@@ -380,8 +380,9 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
   std::optional<DeliveryStats> deliveries;
   if (deliverer_ != nullptr) deliveries = deliverer_->stats();
   return engine_.post([this, take = std::move(take), external, deliveries](Engine& engine) mutable {
-    take(render_metrics(engine.stats(kMaxQueueSeries), http_metrics_.snapshot(), external,
-                        deliveries));
+    EngineStats stats = engine.stats(kMaxQueueSeries);
+    stats.oldest = engine.oldest_queues(kMaxQueueSeries + 1);
+    take(render_metrics(stats, http_metrics_.snapshot(), external, deliveries, process_figures()));
   });
 }
 
@@ -399,8 +400,9 @@ void Routes::ready(const Call& call) {
 }
 
 void Routes::cluster(const Call& call) {
-  call.reply.send_json(200, options_.render_cluster ? options_.render_cluster()
-                                                    : R"({"node":null,"nodes":[],"shards":[]})");
+  call.reply.send_json(200, options_.render_cluster
+                                ? options_.render_cluster()
+                                : R"({"node":null,"nodes":[],"missing":[],"shards":[]})");
 }
 
 }  // namespace detent::server

@@ -21,6 +21,7 @@
 #include "engine/engine_thread.h"
 #include "net/http_server.h"
 #include "net/route_table.h"
+#include "protocol/json/answer.h"
 #include "protocol/json/queue_patch.h"
 #include "protocol/json/request_parser.h"
 #include "protocol/json/schedule_parser.h"
@@ -28,6 +29,7 @@
 #include "server/audit.h"
 #include "server/http_reply.h"
 #include "server/list_cursor.h"
+#include "server/process_figures.h"
 
 namespace detent {
 class OffloadThread;
@@ -48,6 +50,8 @@ struct RoutesOptions {
   bool is_shard = false;
   /// The answer of `GET /v1/cluster`; null: this server is no cluster's.
   std::function<std::string()> render_cluster = {};
+  /// What /metrics and /v1/stats tell of the process; null: nothing, as a shard does.
+  std::function<ProcessFigures()> process_figures = {};
 };
 
 class EventHub;
@@ -175,6 +179,10 @@ class Routes {
   void move_batch(const Call& call);
 
   void stats(const Call& call);
+  json::ServerStats server_stats(EngineStats& stats, json::StatsScope scope) const;
+  ProcessFigures process_figures() const {
+    return options_.process_figures ? options_.process_figures() : ProcessFigures{};
+  }
   void stats_history(const Call& call);
   void events(const Call& call);
   void forecast(const Call& call);

@@ -267,6 +267,20 @@ TEST_F(RoutesAccessTest, TheSumsOfStatsAreOfTheQueuesOneMayLookAt) {
   EXPECT_EQ(some.queues.size(), 1u);
 }
 
+TEST_F(RoutesAccessTest, ATokenForSomeQueuesIsToldNoFigureOfTheWholeServer) {
+  for (const char* queue : {"a.q", "b.q"}) schedule_in(queue, "k");
+  for (const std::string member :
+       {"counters", "late", "lateness_counts", "loaded", "schedules", "waiting_workers"}) {
+    const auto has = [&](const std::string& token) {
+      return as(token, "GET", "/v1/stats").body.find("\"" + member + "\":") != std::string::npos;
+    };
+    EXPECT_TRUE(has("read")) << member;
+    EXPECT_FALSE(has("read-a")) << member;
+  }
+  const std::string aged = as("read-a", "GET", "/v1/stats?by=age").body;
+  EXPECT_EQ(aged.find("b.q"), std::string::npos) << aged;
+}
+
 TEST_F(RoutesAccessTest, APageOfTheListIsFullOfTasksOneMaySee) {
   for (int i = 0; i < 20; ++i) schedule_in(i % 4 == 0 ? "a.q" : "b.q", std::to_string(i));
   const std::string page = as("read-a", "GET", "/v1/tasks?limit=5").body;

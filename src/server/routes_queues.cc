@@ -25,18 +25,21 @@ constexpr std::size_t kStepTasks = 1'000;
 
 /// Which queues are listed.
 struct QueueFilter {
-  std::uint64_t limit = 0;  // so many, those with most tasks
-  std::string name;         // part of the name, whatever the case of its ASCII letters
+  std::uint64_t limit = 0;  // so many, the first by the order
+  QueueOrder order = QueueOrder::by_tasks;
+  std::string name;  // part of the name, whatever the case of its ASCII letters
 };
 
 Result<QueueFilter> read_filter(std::string_view target) {
   constexpr std::uint64_t kMostQueues = 1'000'000;
   QueryParameter limit{"limit"};
   QueryParameter name{"name"};
-  const std::array<QueryParameter*, 2> parameters{&limit, &name};
+  QueryParameter by{"by"};
+  const std::array<QueryParameter*, 3> parameters{&limit, &name, &by};
   TRY(take_query(target, parameters));
   ASSIGN_OR_RETURN(const std::uint64_t most, read_count(limit, kMostQueues, kMostQueues));
-  return QueueFilter{.limit = most, .name = name.value.value_or("")};
+  ASSIGN_OR_RETURN(const QueueOrder order, read_queue_order(by));
+  return QueueFilter{.limit = most, .order = order, .name = name.value.value_or("")};
 }
 
 bool has_part(std::string_view name, std::string_view part) {
@@ -46,16 +49,17 @@ bool has_part(std::string_view name, std::string_view part) {
          std::search(name.begin(), name.end(), part.begin(), part.end(), is_same) != name.end();
 }
 
-/// The figures of those that the filter wants and the caller may look at, by name.
+/// The figures of those that the filter wants and the caller may look at.
 std::vector<QueueStats> pick_queues(const Engine& engine, const Caller& caller,
                                     const QueueFilter& filter) {
   const bool is_any = filter.name.empty() && caller.may(Need::look_all, "");
+  if (is_any && filter.order == QueueOrder::by_age) return engine.oldest_queues(filter.limit);
   if (is_any) return engine.stats(filter.limit).queues;
   std::vector<QueueStats> queues = engine.stats().queues;
   std::erase_if(queues, [&](const QueueStats& queue) {
     return !has_part(queue.queue, filter.name) || !caller.may(Need::look, queue.queue);
   });
-  keep_largest(queues, filter.limit);
+  keep_first(queues, filter.order, filter.limit);
   return queues;
 }
 

@@ -287,7 +287,9 @@ TEST_F(RoutesQueuesTest, AQueueIsShownWithItsCountsAndSettings) {
   EXPECT_EQ(view.settings, QueueSettings{});
   const auto all = json::parse_queues(send("GET", "/v1/queues").body).value();
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].stats, (QueueStats{.queue = "b", .dead = 1}));
+  EXPECT_EQ(all[0].stats,
+            (QueueStats{
+                .queue = "b", .dead = 1, .last_handed_out_age = std::chrono::milliseconds{1500}}));
   EXPECT_EQ(all[1], view);
 }
 

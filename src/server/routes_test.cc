@@ -297,6 +297,33 @@ TEST_F(RoutesTest, HealthReadinessAndMetricsAnswer) {
   }
 }
 
+// As on a full disk.
+TEST_F(RoutesTest, MetricsTellThatTheStoreFailedAndHowRequestsWereAnswered) {
+  const std::string works = send("GET", "/metrics").body;
+  EXPECT_NE(works.find("\ndetent_store_up 1\n"), std::string::npos) << works;
+  await_rest();
+  store_->fail_write(1, WriteFault::not_applied);
+  EXPECT_EQ(post("/v1/tasks", R"({"queue":"q"})").status, 503);
+  const std::string failed = send("GET", "/metrics").body;
+  EXPECT_NE(failed.find("\ndetent_store_up 0\n"), std::string::npos) << failed;
+  const std::string refused =
+      R"(detent_http_request_duration_seconds_count{route="/v1/tasks",code="503"} 1)";
+  EXPECT_NE(failed.find(refused), std::string::npos) << failed;
+}
+
+TEST_F(RoutesTest, WhatTheSystemTellsIsInTheMetricsAndTheStats) {
+  http_->stop(0ms);
+  routes_ =
+      std::make_unique<Routes>(*engine_, *events_, clock_, RoutesOptions{.process_figures = [] {
+        return ProcessFigures{.resident_bytes = 12, .data_free_bytes = 34};
+      }});
+  listen(10s);
+  const std::string metrics = send("GET", "/metrics").body;
+  EXPECT_NE(metrics.find("\nprocess_resident_memory_bytes 12\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("\ndetent_data_free_bytes 34\n"), std::string::npos) << metrics;
+  EXPECT_EQ(engine_stats().data_free_bytes, 34u);
+}
+
 TEST_F(RoutesTest, ALeaseThatIsOfferedInVainIsGivenBackAndMeasuredOnce) {
   schedule(R"({"queue":"q"})");
   std::promise<std::string> offered;

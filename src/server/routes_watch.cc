@@ -78,8 +78,25 @@ Result<StatsHistory::Range> read_range(const std::string& target) {
   return StatsHistory::range_of(given_span, given_step);
 }
 
-/// Leaves of the figures of all queues what the caller may see, and of each at most `most`.
-void keep_visible(const Caller& caller, std::uint64_t most, EngineStats& stats) {
+/// Which queues' figures a caller of /v1/stats wants.
+struct StatsQuery {
+  std::uint64_t most = 0;
+  QueueOrder order = QueueOrder::by_tasks;
+};
+
+Result<StatsQuery> read_stats_query(const std::string& target) {
+  QueryParameter queues{"queues"};
+  QueryParameter by{"by"};
+  const std::array<QueryParameter*, 2> parameters{&queues, &by};
+  TRY(take_query(target, parameters));
+  StatsQuery query;
+  ASSIGN_OR_RETURN(query.most, read_count(queues, kMaxStatsQueues, kMaxStatsQueues, Zero::allowed));
+  ASSIGN_OR_RETURN(query.order, read_queue_order(by));
+  return query;
+}
+
+/// Leaves of the figures of all queues what the caller may see, and of queues those asked for.
+void keep_visible(const Caller& caller, const StatsQuery& query, EngineStats& stats) {
   std::erase_if(stats.queues, [&caller](const QueueStats& queue) {
     return !caller.may(Need::look, queue.queue);
   });
@@ -91,48 +108,52 @@ void keep_visible(const Caller& caller, std::uint64_t most, EngineStats& stats) 
     stats.all.dead += queue.dead;
   }
   stats.queue_count = stats.queues.size();
-  keep_largest(stats.queues, most);
+  keep_first(stats.queues, query.order, query.most);
 }
 
 }  // namespace
 
 void Routes::stats(const Call& call) {
-  const auto read_most = [&call]() -> Result<std::uint64_t> {
-    QueryParameter queues{"queues"};
-    const std::array<QueryParameter*, 1> parameters{&queues};
-    TRY(take_query(call.request.target, parameters));
-    return read_count(queues, kMaxStatsQueues, kMaxStatsQueues, Zero::allowed);
-  };
-  const Result<std::uint64_t> most = read_most();
-  if (!most) return call.reply.send_error(most.error());
+  const Result<StatsQuery> query = read_stats_query(call.request.target);
+  if (!query) return call.reply.send_error(query.error());
   // Of a caller who may not look at all queues, what is told must be picked from all.
   const bool sees_all = call.caller.may(Need::look_all, "");
-  const std::uint64_t wanted = sees_all ? *most : kAllQueues;
-  const auto read = [wanted](Engine& engine) -> Result<EngineStats> {
-    return engine.stats(wanted);
+  const auto read = [query = *query, sees_all](Engine& engine) -> Result<EngineStats> {
+    if (!sees_all) return engine.stats();
+    if (query.order == QueueOrder::by_tasks) return engine.stats(query.most);
+    EngineStats stats = engine.stats(0);
+    stats.queues = engine.oldest_queues(query.most);
+    return stats;
   };
   run(call.reply, read,
-      [this, caller = call.caller, sees_all, most = *most](const HttpReply& reply,
-                                                           EngineStats& stats) {
-        if (!sees_all) keep_visible(caller, most, stats);
-        const auto uptime = std::chrono::floor<milliseconds>(http_metrics_.now() - start_);
-        std::optional<std::uint64_t> away;
-        if (offload_ != nullptr) away = offload_->stats().away;
-        std::vector<std::uint64_t>& late = stats.lateness.counts;
-        while (!late.empty() && late.back() == 0) late.pop_back();
-        reply.send_json(200, json::render_stats({.version = kVersion,
-                                                 .uptime = uptime,
-                                                 .loaded = stats.loaded,
-                                                 .waiting_workers = stats.waiting_workers,
-                                                 .schedules = stats.schedules,
-                                                 .away = away,
-                                                 .counters = stats.counters,
-                                                 .lateness = std::move(late),
-                                                 .late = stats.late,
-                                                 .all = std::move(stats.all),
-                                                 .queue_count = stats.queue_count,
-                                                 .queues = std::move(stats.queues)}));
+      [this, caller = call.caller, sees_all, query = *query](const HttpReply& reply,
+                                                             EngineStats& stats) {
+        if (!sees_all) keep_visible(caller, query, stats);
+        reply.send_json(
+            200, json::render_stats(server_stats(
+                     stats, sees_all ? json::StatsScope::server : json::StatsScope::some_queues)));
       });
+}
+
+json::ServerStats Routes::server_stats(EngineStats& stats, json::StatsScope scope) const {
+  std::optional<std::uint64_t> away;
+  if (offload_ != nullptr) away = offload_->stats().away;
+  std::vector<std::uint64_t>& late = stats.lateness.counts;
+  while (!late.empty() && late.back() == 0) late.pop_back();
+  return {.version = kVersion,
+          .uptime = std::chrono::floor<milliseconds>(http_metrics_.now() - start_),
+          .scope = scope,
+          .loaded = stats.loaded,
+          .waiting_workers = stats.waiting_workers,
+          .schedules = stats.schedules,
+          .away = away,
+          .data_free_bytes = process_figures().data_free_bytes,
+          .counters = stats.counters,
+          .lateness = std::move(late),
+          .late = stats.late,
+          .all = std::move(stats.all),
+          .queue_count = stats.queue_count,
+          .queues = std::move(stats.queues)};
 }
 
 void Routes::stats_history(const Call& call) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/json/queue_parser.h"
 #include "server/routes_fixture.h"
 #include "tests/support/raw_socket.h"
 
@@ -362,6 +363,31 @@ TEST_F(RoutesWatch, StatsMayLeaveQueuesOut) {
   EXPECT_EQ(one.queue_count, 2u);
   EXPECT_EQ(one.all, (QueueStats{.scheduled = 1, .ready = 2}));
   EXPECT_TRUE(stats("?queues=0").queues.empty());
+}
+
+TEST_F(RoutesWatch, QueuesMayBeThoseWithTheOldestReadyTasks) {
+  schedule(R"({"queue":"stuck"})");
+  advance(10s);
+  for (int i = 0; i < 3; ++i) schedule(R"({"queue":"large"})");
+  schedule(R"({"queue":"idle","delay":"1h"})");
+  const json::ServerStats one =
+      json::parse_stats(send("GET", "/v1/stats?queues=1&by=age").body).value();
+  ASSERT_EQ(one.queues.size(), 1u);
+  EXPECT_EQ(one.queues[0].queue, "stuck");
+  EXPECT_EQ(one.queue_count, 3u);
+  EXPECT_EQ(one.all.ready, 4u);
+  const auto all = json::parse_stats(send("GET", "/v1/stats?by=age").body).value();
+  ASSERT_EQ(all.queues.size(), 2u);
+  EXPECT_EQ(all.queues[1].queue, "large");
+  const auto listed = json::parse_queues(send("GET", "/v1/queues?limit=1&by=age").body).value();
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].stats.queue, "stuck");
+  const auto named = json::parse_queues(send("GET", "/v1/queues?name=l&by=age").body).value();
+  ASSERT_EQ(named.size(), 1u) << "idle has no ready task";
+  EXPECT_EQ(named[0].stats.queue, "large");
+  for (const char* target : {"/v1/stats?by=name", "/v1/queues?by=name"}) {
+    expect_problem(send("GET", target), 400, {R"("field":"by")", "age"});
+  }
 }
 
 }  // namespace

@@ -43,6 +43,17 @@ struct Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
+/// A node that was alive, did not leave, and has been silent for longer than a lease.
+struct MissingMember {
+  std::string node;
+  std::string address;
+  std::chrono::milliseconds missing_for{0};  // since its membership ran out
+
+  friend bool operator==(const MissingMember&, const MissingMember&) = default;
+};
+/// A missing node is forgotten after this.
+inline constexpr std::chrono::hours kMissingMemberKept{24};
+
 /// What a node owns.
 struct ShardLease {
   ShardNumber shard = 0;
@@ -75,6 +86,7 @@ struct ClusterView {
   std::vector<Member> members;    // that are alive, by name; the one that asked is among them
   std::vector<ShardNumber> free;  // shards whose lease has run out, rising
   std::vector<ShardLease> held;   // by the one that asked; the leases were renewed just now
+  std::vector<MissingMember> missing = {};  // by name
 };
 
 /// Thread-compatible. Every method is one statement of the database, a round trip. Errors of all:

@@ -28,7 +28,9 @@ Result<ClusterView> MemoryLeaseTable::beat(const Member& me, std::span<const Sha
   if (is_taken && known->second.member.address != me.address)
     return node_name_in_use(me.node, known->second.member.address);
   members_.insert_or_assign(me.node, Seen{me, until});
-  std::erase_if(members_, [now](const auto& member) { return member.second.until <= now; });
+  std::erase_if(members_, [now](const auto& member) {
+    return member.second.until <= now - kMissingMemberKept;
+  });
   ClusterView view;
   for (const ShardLease& lease : held) {
     Row& row = rows_.at(lease.shard);
@@ -36,7 +38,14 @@ Result<ClusterView> MemoryLeaseTable::beat(const Member& me, std::span<const Sha
     row.until = until;
     view.held.push_back(lease);
   }
-  for (const auto& [node, seen] : members_) view.members.push_back(seen.member);
+  for (const auto& [node, seen] : members_) {
+    if (seen.until > now) {
+      view.members.push_back(seen.member);
+    } else {
+      view.missing.push_back({node, seen.member.address,
+                              std::chrono::floor<std::chrono::milliseconds>(now - seen.until)});
+    }
+  }
   for (ShardNumber shard = 0; shard < shards(); ++shard) {
     if (has_run_out(rows_[shard])) view.free.push_back(shard);
   }

@@ -27,5 +27,24 @@ TEST(LargestQueues, AreThoseWithMostTasksOfAllStatesByName) {
   EXPECT_EQ(names_of(queues, 0), Names());
 }
 
+// Of 10,000 queues a small one may be the one that is stuck.
+TEST(LargestQueues, TheOldestAreThoseWhoseReadyTaskHasBeenDueLongest) {
+  using std::chrono::milliseconds;
+  std::vector<QueueStats> queues{
+      {.queue = "large", .ready = 900, .oldest_ready_age = milliseconds{5}},
+      {.queue = "idle", .scheduled = 900, .oldest_ready_age = std::nullopt},
+      {.queue = "stuck", .ready = 1, .oldest_ready_age = milliseconds{9'000}},
+      {.queue = "also", .ready = 1, .oldest_ready_age = milliseconds{5}}};
+  std::vector<QueueStats> some = queues;
+  keep_oldest(some, 2);
+  ASSERT_EQ(some.size(), 2u);
+  EXPECT_EQ(some[0].queue, "stuck");
+  EXPECT_EQ(some[1].queue, "also") << "of equal ones the first by name";
+  keep_oldest(queues, 9);
+  EXPECT_EQ(queues.size(), 3u) << "without a ready task there is no age";
+  keep_oldest(queues, 0);
+  EXPECT_TRUE(queues.empty());
+}
+
 }  // namespace
 }  // namespace detent

@@ -133,9 +133,9 @@ enum class ReleaseCount : std::uint8_t { none, lease, release };
 
 struct FailRequest {
   LeaseToken lease;
-  std::optional<std::chrono::milliseconds> delay;      // else the task's backoff
-  std::chrono::milliseconds least_delay{0};            // a shorter backoff becomes this long
-  std::string error;                                   // cut to kMaxErrorBytes
+  std::optional<std::chrono::milliseconds> delay;  // else the task's backoff
+  std::chrono::milliseconds least_delay{0};        // a shorter backoff becomes this long
+  std::string error;                               // cut to kMaxErrorBytes
 };
 
 }  // namespace detent

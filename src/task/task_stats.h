@@ -19,6 +19,8 @@ struct QueueStats {
   std::uint64_t leased = 0;
   std::uint64_t dead = 0;
   std::optional<std::chrono::milliseconds> oldest_ready_age;  // of the most urgent ready task
+  /// Since the last task was handed out; none since the server started: nothing.
+  std::optional<std::chrono::milliseconds> last_handed_out_age = {};
 
   friend bool operator==(const QueueStats&, const QueueStats&) = default;
 };

@@ -225,6 +225,35 @@ TYPED_TEST(LeaseTableContract, ForgetsMembersThatDoNotBeatOrLeave) {
   EXPECT_EQ(this->a_.beat(this->ada_, {})->members, (std::vector<Member>{this->ada_}));
 }
 
+TYPED_TEST(LeaseTableContract, TellsWhoIsMissingUntilItIsBackLeavesOrADayIsOver) {
+  const auto missing = [this] {
+    std::vector<std::string> nodes;
+    const Result<ClusterView> view = this->b_.beat(this->ben_, {});
+    for (const MissingMember& member : view->missing) {
+      EXPECT_EQ(member.address, this->ada_.address);
+      EXPECT_GE(member.missing_for, minutes{0});
+      nodes.push_back(member.node);
+    }
+    return nodes;
+  };
+  using Nodes = std::vector<std::string>;
+  ASSERT_TRUE(this->a_.beat(this->ada_, {}));
+  EXPECT_EQ(missing(), Nodes());
+  this->advance(kLease + minutes{1});
+  EXPECT_EQ(missing(), Nodes{"ada"});
+  ASSERT_TRUE(this->a_.beat(this->ada_, {})) << "it is back";
+  EXPECT_EQ(missing(), Nodes());
+  ASSERT_TRUE(this->a_.leave(this->ada_));
+  this->advance(kLease + minutes{1});
+  EXPECT_EQ(missing(), Nodes()) << "it has left";
+  ASSERT_TRUE(this->a_.beat(this->ada_, {}));
+  this->advance(kLease + kMissingMemberKept - minutes{1});
+  EXPECT_EQ(missing(), Nodes{"ada"});
+  this->advance(minutes{2});
+  static_cast<void>(missing());  // which forgets it
+  EXPECT_EQ(missing(), Nodes());
+}
+
 TYPED_TEST(LeaseTableContract, NobodyLeavesForAnotherStartOrANamesake) {
   Member before = this->ada_;
   before.incarnation = 0xFFFF'FFFF'FFFF'FFF1;

@@ -51,13 +51,19 @@ struct LeasedTaskAnswer {
 };
 
 /// `GET /v1/stats`.
+/// Whose figures are told: to a token for some queues no figure of the whole server.
+enum class StatsScope : std::uint8_t { server, some_queues };
+
 struct ServerStats {
   std::string version;
   std::chrono::milliseconds uptime{0};
+  /// some_queues: only `all`, `queue_count` and `queues` are told; the rest is 0.
+  StatsScope scope = StatsScope::server;
   std::uint64_t loaded = 0;                // tasks in memory
   std::uint64_t waiting_workers = 0;       // long polls that wait for a task
   std::uint64_t schedules = 0;             // recurring ones
   std::optional<std::uint64_t> away = {};  // tasks an external scheduler keeps, if there is one
+  std::optional<std::uint64_t> data_free_bytes = {};  // on the disk of the data folder
   TaskCounters counters;
   /// How many tasks fired at most 1, 2, 4, … microseconds late, and more than before; the last one
   /// may have no bound. Zeros at the end are left out.

@@ -130,6 +130,26 @@ void write_counters(JsonWriter& writer, const TaskCounters& counters) {
   writer.end_object();
 }
 
+/// What is not of certain queues.
+void write_server_figures(JsonWriter& writer, const ServerStats& stats) {
+  writer.name("loaded").number(stats.loaded);
+  writer.name("waiting_workers").number(stats.waiting_workers);
+  writer.name("schedules").number(stats.schedules);
+  if (stats.away)
+    writer.name("external").begin_object().name("tasks").number(*stats.away).end_object();
+  if (stats.data_free_bytes) writer.name("data_free_bytes").number(*stats.data_free_bytes);
+  writer.name("counters");
+  write_counters(writer, stats.counters);
+  writer.name("lateness_counts").begin_array();
+  for (const std::uint64_t count : stats.lateness) writer.number(count);
+  writer.end_array();
+  writer.name("late").begin_object().name("tasks");
+  write_by_cause(writer, stats.late.tasks);
+  writer.name("ms");
+  write_by_cause(writer, stats.late.time);
+  writer.end_object();
+}
+
 }  // namespace
 
 std::string render_accepted(const TaskSnapshot& view) {
@@ -231,21 +251,7 @@ std::string render_stats(const ServerStats& stats) {
   writer.begin_object();
   writer.name("version").string(stats.version);
   writer.name("uptime_ms").number(stats.uptime.count());
-  writer.name("loaded").number(stats.loaded);
-  writer.name("waiting_workers").number(stats.waiting_workers);
-  writer.name("schedules").number(stats.schedules);
-  if (stats.away)
-    writer.name("external").begin_object().name("tasks").number(*stats.away).end_object();
-  writer.name("counters");
-  write_counters(writer, stats.counters);
-  writer.name("lateness_counts").begin_array();
-  for (const std::uint64_t count : stats.lateness) writer.number(count);
-  writer.end_array();
-  writer.name("late").begin_object().name("tasks");
-  write_by_cause(writer, stats.late.tasks);
-  writer.name("ms");
-  write_by_cause(writer, stats.late.time);
-  writer.end_object();
+  if (stats.scope == StatsScope::server) write_server_figures(writer, stats);
   writer.name("tasks");
   write_task_counts(writer, stats.all);
   writer.name("queue_count").number(stats.queue_count);

@@ -241,6 +241,7 @@ TEST(AnswerRoundTrip, Stats) {
       .loaded = 1,
       .waiting_workers = 2,
       .schedules = 12,
+      .data_free_bytes = 18,
       .counters = {3, 4, 5, 6, 7, 8, 9, 10, 11, ~std::uint64_t{0}},
       .lateness = {0, 3, ~std::uint64_t{0}},
       .late = {.tasks = {1, 2, 3, 4},
@@ -251,6 +252,22 @@ TEST(AnswerRoundTrip, Stats) {
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
   stats.queues.clear();
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
+}
+
+TEST(AnswerRoundTrip, StatsOfSomeQueuesHaveNoFigureOfTheServer) {
+  const ServerStats stats{.version = "0.1.0",
+                          .uptime = milliseconds{1},
+                          .scope = StatsScope::some_queues,
+                          .all = {.ready = 14},
+                          .queue_count = 1,
+                          .queues = {{"a", 1, 2, 3, 4, milliseconds{5}}}};
+  ServerStats with_more = stats;
+  with_more.loaded = 77;
+  with_more.waiting_workers = 77;
+  with_more.counters.scheduled = 77;
+  with_more.lateness = {77};
+  EXPECT_EQ(render_stats(with_more).find("77"), std::string::npos);
+  EXPECT_EQ(parse_stats(render_stats(with_more)), stats);
 }
 
 TEST(ParseAnswer, FieldsOfANewerServerAreSkipped) {

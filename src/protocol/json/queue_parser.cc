@@ -220,7 +220,9 @@ Result<QueueStats> read_queue_stats(std::string_view json) {
   JsonField leased{"leased"};
   JsonField dead{"dead"};
   JsonField age{"oldest_ready_age_ms"};
-  const std::array<JsonField*, 6> fields{&name, &scheduled, &ready, &leased, &dead, &age};
+  JsonField handed_out{"last_handed_out_age_ms"};
+  const std::array<JsonField*, 7> fields{&name, &scheduled, &ready,     &leased,
+                                         &dead, &age,       &handed_out};
   TRY(take_fields(json, fields, UnknownFields::skip));
   ASSIGN_OR_RETURN(stats.queue, read_string(name));
   ASSIGN_OR_RETURN(stats.scheduled, read_integer(scheduled, kAnyUint64));
@@ -230,6 +232,10 @@ Result<QueueStats> read_queue_stats(std::string_view json) {
   if (age.given() && !age.is(JsonKind::null)) {
     ASSIGN_OR_RETURN(const std::uint64_t age_ms, read_integer(age, {}));
     stats.oldest_ready_age = milliseconds{age_ms};
+  }
+  if (handed_out.given() && !handed_out.is(JsonKind::null)) {
+    ASSIGN_OR_RETURN(const std::uint64_t age_ms, read_integer(handed_out, {}));
+    stats.last_handed_out_age = milliseconds{age_ms};
   }
   return stats;
 }

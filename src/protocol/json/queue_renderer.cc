@@ -159,6 +159,8 @@ void write_queue_stats(JsonWriter& writer, const QueueStats& stats) {
   writer.name("dead").number(stats.dead);
   writer.name("oldest_ready_age_ms");
   write_value(writer, stats.oldest_ready_age);
+  writer.name("last_handed_out_age_ms");
+  write_value(writer, stats.last_handed_out_age);
 }
 
 std::string render_queue_patch(const QueuePatch& patch) {

@@ -39,7 +39,8 @@ QueueView example_view(QueueSettings settings) {
                     .ready = 2,
                     .leased = 3,
                     .dead = 4,
-                    .oldest_ready_age = milliseconds{1'500}},
+                    .oldest_ready_age = milliseconds{1'500},
+                    .last_handed_out_age = milliseconds{250}},
           .bytes = 99,
           .settings = std::move(settings)};
 }
@@ -70,7 +71,8 @@ QueuePatch patch_of(const std::string& members) {
 TEST(Queue, AnAnswerShowsEverySetting) {
   EXPECT_EQ(render_queue(example_view(full_settings())),
             R"({"queue":"a/b","scheduled":1,"ready":2,"leased":3,"dead":4,)"
-            R"("oldest_ready_age_ms":1500,"bytes":99,"settings":{"paused":true,"max_attempts":7,)"
+            R"("oldest_ready_age_ms":1500,"last_handed_out_age_ms":250,"bytes":99,)"
+            R"("settings":{"paused":true,"max_attempts":7,)"
             R"("visibility_timeout_ms":5000,"backoff":{"initial_ms":10,"max_ms":20},)"
             R"("retention_ms":1,"key_retention_ms":2,"max_tasks":18446744073709551615,)"
             R"("max_bytes":0,"rate":1000000,"concurrency":1,)"
@@ -79,7 +81,8 @@ TEST(Queue, AnAnswerShowsEverySetting) {
   plain.stats.queue = "q";
   EXPECT_EQ(render_queue(plain),
             R"({"queue":"q","scheduled":0,"ready":0,"leased":0,"dead":0,)"
-            R"("oldest_ready_age_ms":null,"bytes":0,"settings":{"paused":false,)"
+            R"("oldest_ready_age_ms":null,"last_handed_out_age_ms":null,"bytes":0,)"
+            R"("settings":{"paused":false,)"
             R"("max_attempts":null,"visibility_timeout_ms":null,"backoff":null,"retention_ms":0,)"
             R"("key_retention_ms":600000,"max_tasks":null,"max_bytes":null,"rate":null,)"
             R"("concurrency":null,"webhook":null,"sink":null,"partitions":1}})");

@@ -99,12 +99,13 @@ Result<ServerStats> read_stats(std::string_view json) {
   JsonField lateness{"lateness_counts"};
   JsonField tasks{"tasks"};
   JsonField late{"late"};
-  std::array<Count, 4> counts{{{{"loaded"}, &stats.loaded},
-                               {{"waiting_workers"}, &stats.waiting_workers},
+  JsonField free_bytes{"data_free_bytes"};
+  std::array<Count, 4> counts{{{{"loaded"}, &stats.loaded, true},
+                               {{"waiting_workers"}, &stats.waiting_workers, true},
                                {{"schedules"}, &stats.schedules, true},
                                {{"queue_count"}, &stats.queue_count, true}}};
-  const std::array<JsonField*, 8> others{&version,  &uptime,   &counters, &queues,
-                                         &external, &lateness, &tasks,    &late};
+  const std::array<JsonField*, 9> others{&version,  &uptime, &counters, &queues,    &external,
+                                         &lateness, &tasks,  &late,     &free_bytes};
   TRY(read_counts(json, counts, others));
   if (tasks.given()) {
     std::array<Count, 4> states{{{{"scheduled"}, &stats.all.scheduled},
@@ -120,8 +121,14 @@ Result<ServerStats> read_stats(std::string_view json) {
   ASSIGN_OR_RETURN(stats.version, read_string(version));
   ASSIGN_OR_RETURN(const std::uint64_t uptime_ms, read_integer(uptime, {}));
   stats.uptime = milliseconds{uptime_ms};
-  if (!counters.given()) return missing_field(counters);
-  ASSIGN_OR_RETURN(stats.counters, read_counters(counters.text));
+  if (free_bytes.given()) {
+    ASSIGN_OR_RETURN(stats.data_free_bytes, read_integer(free_bytes, {}));
+  }
+  if (counters.given()) {
+    ASSIGN_OR_RETURN(stats.counters, read_counters(counters.text));
+  } else {
+    stats.scope = StatsScope::some_queues;
+  }
   ASSIGN_OR_RETURN(stats.lateness, read_lateness(lateness));
   ASSIGN_OR_RETURN(stats.late, read_late_counts(late));
   if (!queues.given()) return missing_field(queues);

@@ -26,6 +26,7 @@ constexpr std::int64_t kMember = 0;
 constexpr std::int64_t kHeld = 1;
 constexpr std::int64_t kFree = 2;
 constexpr std::int64_t kNameInUse = 3;
+constexpr std::int64_t kMissing = 4;
 
 std::chrono::milliseconds first_pause(const PostgresLeaseTableOptions& options) {
   return std::max(options.lease_length / 64, std::chrono::milliseconds{1});
@@ -46,9 +47,10 @@ std::uint64_t epoch_in(const Rows& rows, std::size_t row, int column) {
   return static_cast<std::uint64_t>(rows.bigint(row, column));
 }
 
-/// All of it is on one snapshot: `seen` and `renewed` are not in what the selects read. A dead
-/// member's row that another removes just now is left to that one, so that nobody waits in a
-/// circle.
+/// All of it is on one snapshot: `seen` and `renewed` are not in what the selects read. The row of
+/// a member that was killed stays for kMissingMemberKept, so that others can tell it is missing; a
+/// member that leaves removes its own. A row that another removes just now is left to that one, so
+/// that nobody waits in a circle.
 Statement beat_statement(const Member& me, std::span<const ShardLease> held,
                          std::chrono::milliseconds lease) {
   std::vector<std::int64_t> shards;
@@ -71,8 +73,9 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
       "excluded.incarnation, is_leaving = excluded.is_leaving, until = excluded.until where "
       "member.address = excluded.address or member.until is null or member.until < "
       "clock_timestamp() returning node), "
-      "dead as (select node from detent.member where " +
-      run_out + " and node <> " + node +
+      "dead as (select node from detent.member where until <= clock_timestamp() - "
+      "make_interval(hours => " +
+      std::to_string(kMissingMemberKept.count()) + ") and node <> " + node +
       " for update skip locked), buried as (delete from detent.member using dead where member.node "
       "= dead.node), renewed as (update detent.lease set until = " +
       until + " from unnest(" + beat.add_bigints(shards) + ", " + beat.add_bigints(epochs) +
@@ -87,7 +90,10 @@ Statement beat_statement(const Member& me, std::span<const ShardLease> held,
       run_out +
       " and shard not in (select shard from renewed) union all select 3, '', address, 0, 0 from "
       "detent.member where node = " +
-      node + " and not exists (select from seen) order by 1, 4");
+      node +
+      " and not exists (select from seen) union all select 4, node, address, (extract(epoch from "
+      "clock_timestamp() - until) * 1000)::bigint, 0 from detent.member where " +
+      run_out + " and node <> " + node + " order by 1, 4");
   return beat;
 }
 
@@ -108,6 +114,11 @@ Result<ClusterView> view_of(const Rows& rows, const Member& me) {
       case kFree:
         view.free.push_back(shard_in(rows, row, 3));
         break;
+      case kMissing:
+        view.missing.push_back({.node = std::string(rows.bytes(row, 1)),
+                                .address = std::string(rows.bytes(row, 2)),
+                                .missing_for = std::chrono::milliseconds{rows.bigint(row, 3)}});
+        break;
       case kNameInUse:
         return node_name_in_use(me.node, std::string(rows.bytes(row, 2)));
       default:
@@ -115,6 +126,7 @@ Result<ClusterView> view_of(const Rows& rows, const Member& me) {
     }
   }
   std::ranges::sort(view.members, {}, &Member::node);
+  std::ranges::sort(view.missing, {}, &MissingMember::node);
   return view;
 }
 
