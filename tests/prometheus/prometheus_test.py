@@ -28,7 +28,7 @@ from stand import Stand  # noqa: E402
 
 RULES = SOURCE / "packaging/prometheus/detent.rules.yml"
 BOARD = SOURCE / "packaging/grafana/detent.json"
-METRIC = re.compile(r"\bdetent_\w+")
+METRIC = re.compile(r"\b(?:detent|process)_\w+")
 
 # What each metric must be after work(), as a query that has an answer only if it is so. The names
 # that other systems rely on are all here, and all the others, too.
@@ -61,6 +61,10 @@ SANE = {
     "detent_store_batch_size": "detent_store_batch_size_sum == 19"
                                " and detent_store_batch_size_count > 10",
     "detent_http_request_seconds": 'detent_http_request_seconds_count{route="/v1/tasks"} == 11',
+    "detent_http_request_duration_seconds":
+        'detent_http_request_duration_seconds_count{route="/v1/tasks",code="201"} == 11',
+    "detent_store_up": "detent_store_up == 1",
+    "process_resident_memory_bytes": "process_resident_memory_bytes > 1e6",
     "detent_shard_epoch": "detent_shard_epoch == 1",
     "detent_build_info": 'detent_build_info{version=~"[0-9.]+"} == 1',
     "detent_webhook_deliveries_total":
@@ -69,6 +73,9 @@ SANE = {
     "detent_webhook_calls": "detent_webhook_calls == 0",
     "detent_webhook_waiting": "detent_webhook_waiting == 0",
 }
+# Told by a server that stands alone, and by a node of a cluster.
+ALONE = {"detent_data_free_bytes": "detent_data_free_bytes > 0"}
+NODE = {"detent_cluster_nodes"}
 # Told only by a server that hands tasks over, far ones to another or due ones to a broker; the
 # second one does both.
 EXTERNAL = {
@@ -83,6 +90,7 @@ EXTERNAL = {
     "detent_sink_under_way": "detent_sink_under_way == 0",
     "detent_sink_up": "detent_sink_up == 1",
 }
+ALL = set(SANE) | set(ALONE) | NODE | set(EXTERNAL)
 
 
 def http(url, method="GET", body=None):
@@ -234,7 +242,7 @@ class Monitoring(unittest.TestCase):
         return process
 
     def test_every_metric_is_scraped_and_has_the_value_that_it_should_have(self):
-        for name, sane in SANE.items():
+        for name, sane in {**SANE, **ALONE}.items():
             with self.subTest(name):
                 self.prometheus.wait_for(sane, job="detent")
         for name, sane in EXTERNAL.items():
@@ -242,14 +250,15 @@ class Monitoring(unittest.TestCase):
                 self.prometheus.wait_for(sane, job="detent_external")
 
     def test_the_table_of_this_test_has_all_metrics(self):
-        self.assertEqual(names_in(self.server.metrics()), set(SANE))
-        self.assertEqual(names_in(self.other.metrics()), set(SANE) | set(EXTERNAL))
+        alone = set(SANE) | set(ALONE)
+        self.assertEqual(names_in(self.server.metrics()), alone)
+        self.assertEqual(names_in(self.other.metrics()), alone | set(EXTERNAL))
 
     def test_the_reference_has_all_metrics_and_no_others(self):
-        rows = re.findall(r"^\| (`detent_.*?) \|", (SOURCE / "docs/reference/metrics.md")
-                          .read_text(), re.M)
+        page = (SOURCE / "docs/reference/metrics.md").read_text()
+        rows = re.findall(r"^\| (`(?:detent|process)_.*?) \|", page, re.M)
         told = {name for row in rows for name in METRIC.findall(row)}
-        self.assertEqual(told, set(SANE) | set(EXTERNAL))
+        self.assertEqual(told, ALL)
 
     def test_promtool_has_nothing_to_say_about_the_metrics(self):
         for server in (self.server, self.other):
@@ -272,7 +281,8 @@ class Monitoring(unittest.TestCase):
                 run = subprocess.run(["promtool", "check", "metrics"], input=metrics,
                                      capture_output=True, text=True)
                 self.assertEqual((run.returncode, run.stdout + run.stderr), (0, ""))
-                self.assertEqual(names_in(metrics), set(SANE))
+                self.assertEqual(names_in(metrics), set(SANE) | NODE)
+                self.assertIn('\ndetent_cluster_nodes{state="alive"} 2\n', metrics)
                 ready += sum(int(count) for count in re.findall(
                     r'^detent_tasks\{[^}]*state="ready"[^}]*\} (\d+)$', metrics, re.M))
             self.assertEqual(ready, 12)
@@ -287,7 +297,7 @@ class Monitoring(unittest.TestCase):
 
     def test_the_alert_rules_name_only_what_there_is_and_are_all_tested_and_explained(self):
         rules = RULES.read_text()
-        known = series(set(SANE) | set(EXTERNAL))
+        known = series(ALL)
         self.assertEqual(set(METRIC.findall(re.sub(r"^\s*#.*", "", rules, flags=re.M))) - known,
                          set())
         tested = (SOURCE / "tests/prometheus/rules_test.yml").read_text()
@@ -308,7 +318,7 @@ class Monitoring(unittest.TestCase):
 
     def test_every_expression_of_the_board_has_an_answer(self):
         board = json.loads(BOARD.read_text())
-        known = series(set(SANE) | set(EXTERNAL)) | {"up"}
+        known = series(ALL) | {"up"}
         self.prometheus.wait_for("count_over_time(detent_scheduled_total[1m]) > 5")
         for title, expression in expressions_of(board):
             with self.subTest(title, expression=expression):
