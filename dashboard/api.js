@@ -9,7 +9,14 @@ let asking = null; // one question at a time, however many calls wait for the an
 export const access = new EventTarget();
 /** What the token may not do, as far as the server has said so: kinds 'read' and 'change'. */
 const refused = new Set();
-export const mayChange = () => !refused.has('change');
+let outage = null; // why nothing can be changed now, whatever the token
+/** Why actions are off; null when they are on. */
+export const whyNoChange = () => outage ?? (refused.has('change') ? 'Your token allows you to look, not to change anything' : null);
+export function setOutage(reason) {
+  if (reason === outage) return;
+  outage = reason;
+  access.dispatchEvent(new Event('change'));
+}
 
 export class Problem extends Error {
   constructor(status, body) {
@@ -36,16 +43,18 @@ async function newToken(used) {
 
 /**
  * The Response, once it is one that is not 401. What is sent is `body` as JSON, or `text`, which is
- * JSON already. Rejects as fetch() does.
+ * JSON already. With `patience`, a server that says nothing for so many ms has not answered. Rejects
+ * as fetch() does.
  */
-async function send(method, path, { body, text, headers = {}, signal } = {}) {
+async function send(method, path, { body, text, headers = {}, signal, patience } = {}) {
   const content = text ?? (body === undefined ? undefined : JSON.stringify(body));
   for (;;) {
     const token = sessionStorage.getItem(TOKEN);
     const sent = { ...headers };
     if (token !== null) sent.authorization = 'Bearer ' + token;
     if (content !== undefined) sent['content-type'] = 'application/json';
-    const response = await fetch(path, { method, headers: sent, signal, cache: 'no-store', body: content });
+    const response = await fetch(path, { method, headers: sent, cache: 'no-store', body: content,
+      signal: patience === undefined ? signal : AbortSignal.timeout(patience) });
     if (response.status !== 401) return response;
     await response.body?.cancel();
     await newToken(token);

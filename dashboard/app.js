@@ -6,6 +6,7 @@ import { forgetToken, hasToken, access } from './api.js';
 import { h, replace, setText } from './dom.js';
 import { openDialog } from './dialog.js';
 import { icon, mark } from './icons.js';
+import { makeBanner } from './banner.js';
 import { onLive, startLive } from './live.js';
 import { switchTheme } from './theme.js';
 import * as cluster from './cluster.js';
@@ -122,7 +123,7 @@ function makeFrame() {
   signOut.hidden = !hasToken();
   onLive(({ state, problem }) => {
     status.dataset.state = state;
-    setText(status, { live: 'live', lost: 'no answer', refused: 'no access' }[state] ?? state);
+    setText(status, { live: 'live', failed: 'not ready', lost: 'no answer', refused: 'no access' }[state] ?? state);
     status.title = problem ?? 'What you see is at most two seconds old';
   });
   document.body.append(
@@ -139,6 +140,7 @@ function makeFrame() {
       status, signOut,
       h('button', { type: 'button', class: 'quiet', onclick: switchTheme, 'aria-label': 'Light or dark', title: 'Light or dark (d)' }, icon('theme')),
       h('button', { type: 'button', class: 'quiet help', onclick: showKeys, 'aria-label': 'Keys', title: 'Keys (?)' }, icon('help'))),
+    makeBanner(),
     h('nav', { 'aria-label': 'Views' }, SECTIONS.map(({ name, label, key }) =>
       h('a', { href: '#/' + name, 'data-section': name, title: `${label} (g ${key})` }, icon(name), h('span', {}, label)))),
     main,

@@ -1,7 +1,7 @@
 // Cluster: the nodes there are and which has which shard; or that this server stands alone.
 import { get } from './api.js';
 import { every, h, replace } from './dom.js';
-import { count, duration, localTime, plural } from './format.js';
+import { bytes, count, duration, localTime, plural } from './format.js';
 import { onLive } from './live.js';
 
 export const title = 'Cluster';
@@ -11,11 +11,15 @@ const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server stands alone.'),
   h('p', { class: 'sub' }, 'It holds all queues itself; no other server takes over when it is down. Tasks wait on its disk until it is back, and none is lost.')));
 
-/** What is to be said of all nodes at first sight. */
-function verdict({ nodes, shards }) {
+/** What is to be said of all nodes at first sight. A server of before tells of no missing ones. */
+function verdict({ nodes, shards, missing = [] }) {
   const orphans = shards.filter(({ node }) => node === null).length;
   const text = orphans === 0 ? 'Every shard has a node.' : `${plural(orphans, 'shard')} without a node just now.`;
-  return h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, text),
+  const gone = missing.map(({ node, address, missing_ms: ms }) => h('li', {}, h('strong', {}, node), ' at ', h('code', {}, address),
+    ` has been missing for ${duration(ms)}: it did not leave the cluster.`));
+  return h('section', { class: missing.length > 0 ? 'card verdict bad' : 'card verdict' }, h('div', {},
+    missing.length > 0 && h('strong', {}, `${plural(missing.length, 'node')} ${missing.length === 1 ? 'is' : 'are'} missing. `), h('strong', {}, text),
+    gone.length > 0 && h('ul', {}, gone),
     h('p', { class: 'sub' }, `${plural(nodes.length, 'node')} ${nodes.length === 1 ? 'has' : 'share'} ${plural(shards.length, 'shard')}. ` +
       'A queue is of one shard, and a shard of one node at a time; when a node dies, the others take its shards within the length of a lease.')));
 }
@@ -63,9 +67,10 @@ export function show(root, route, signal) {
       stats.epoch !== undefined && fact('epoch', count(stats.epoch), h('span', { class: 'sub' }, ' · grows with each start; leases of an earlier one are stale')),
       fact('running for', duration(stats.uptime_ms), h('span', { class: 'sub' }, ` · since ${localTime(startedAt)}`)),
       fact('queues', count(stats.queue_count)),
-      fact('tasks in memory', count(stats.loaded), h('span', { class: 'sub' }, ' · those due soon; the others are on disk only')),
-      fact('waiting workers', count(stats.waiting_workers)), fact('recurring schedules', count(stats.schedules)),
+      stats.data_free_bytes !== undefined && fact('free disk', bytes(stats.data_free_bytes)),
+      stats.counters && [fact('tasks in memory', count(stats.loaded), h('span', { class: 'sub' }, ' · those due soon; the others are on disk only')),
+        fact('waiting workers', count(stats.waiting_workers)), fact('recurring schedules', count(stats.schedules))],
       stats.external && fact('with another system', plural(stats.external.tasks, 'task')),
-      fact('damaged records set aside', count(stats.counters.quarantined)));
+      stats.counters && fact('damaged records set aside', count(stats.counters.quarantined)));
   }, signal);
 }

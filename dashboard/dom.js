@@ -47,25 +47,40 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Calls `run` now and every `period` ms while the page is looked at, until `signal` aborts. */
-export function every(period, signal, run) {
+const outage = new EventTarget(); // 'over'
+let isOut = false;
+/** While the server does not answer, only who watches for it asks it anything. */
+export function setOut(isOutNow) {
+  const isOver = isOut && !isOutNow;
+  isOut = isOutNow;
+  if (isOver) outage.dispatchEvent(new Event('over'));
+}
+
+/**
+ * Calls `run` now and every `period` ms, or after the ms that it returns, while the page is looked at
+ * and the server answers, until `signal` aborts. Returns what calls it at once, out of turn.
+ */
+export function every(period, signal, run, { always = false } = {}) {
   let timer = 0;
   let running = false;
   const tick = async () => {
     clearTimeout(timer);
-    if (running || signal.aborted || document.hidden) return;
+    if (running || signal.aborted || document.hidden || (isOut && !always)) return;
     running = true;
+    let wait;
     try {
-      await run();
+      wait = await run();
     } finally {
       running = false;
     }
     clearTimeout(timer);
-    if (!signal.aborted) timer = setTimeout(tick, period);
+    if (!signal.aborted) timer = setTimeout(tick, typeof wait === 'number' ? wait : period);
   };
   document.addEventListener('visibilitychange', tick, { signal });
+  outage.addEventListener('over', tick, { signal });
   signal.addEventListener('abort', () => clearTimeout(timer));
-  return tick();
+  tick();
+  return tick;
 }
 
 /** The last call of a row of calls, `wait` ms after it. */

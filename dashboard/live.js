@@ -4,8 +4,11 @@
 // last hour once (/v1/stats/history), and tells its figures each second by itself (/v1/events); while
 // that stream is there, stats are asked for less often, for what the stream does not have. A token
 // that is only for some queues may not have the hour and the stream: the page goes on without.
-import { get, stream } from './api.js';
-import { every } from './dom.js';
+//
+// Every two seconds it also asks /readyz: a server whose store has failed still tells its figures. A
+// server that does not answer is asked again after 1, 2, 4, … 30 s, and nothing else is asked of it.
+import { call, get, setOutage, stream } from './api.js';
+import { every, setOut } from './dom.js';
 import { ofCounts, perSecond, quantile, since } from './histogram.js';
 import { CAUSES } from './why.js';
 
@@ -13,12 +16,19 @@ const PERIOD = 2_000;
 const PERIOD_BESIDE_STREAM = 10_000;
 const HOUR = 3_600_000;
 const WINDOW = 60_000; // of quantiles, where the server does not tell them
+const PATIENCE = 10_000; // ms for an answer
+const FIRST_RETRY = 1_000;
+const LONGEST_RETRY = 30_000;
+const OUTAGES = { lost: 'The server does not answer', failed: 'The server does not accept changes now' };
 
 const listeners = new Set();
 const samples = []; // {at, spanMs, totals, rates, late, lateness, commit}, oldest first
 const polls = []; // {at, stats, lateness} of the last minutes
-let state = 'connecting'; // then 'live', 'lost' or 'refused'
+let state = 'connecting'; // then 'live', 'failed' (it answers that it cannot work), 'lost' or 'refused'
 let problem = null;
+let seenAt = null; // when the last figures came
+let nextTryAt = null; // while it is lost
+let lookNow = () => {};
 let isStreaming = false;
 let isLimited = false; // the token is not for all queues
 
@@ -26,12 +36,12 @@ let isLimited = false; // the token is not for all queues
 export function onLive(listener, signal) {
   listeners.add(listener);
   signal?.addEventListener('abort', () => listeners.delete(listener));
-  if (polls.length > 0 || state === 'lost') listener(view());
+  if (polls.length > 0 || state === 'lost' || state === 'failed') listener(view());
 }
 
 const view = () => {
   const last = polls.at(-1);
-  return { state, problem, isLimited, samples, now: samples.at(-1) ?? null, stats: last?.stats ?? null,
+  return { state, problem, seenAt, nextTryAt, isLimited, samples, now: samples.at(-1) ?? null, stats: last?.stats ?? null,
     startedAt: last ? last.at - last.stats.uptime_ms : null };
 };
 
@@ -69,11 +79,12 @@ async function follow(signal) {
       sample.lateness ??= overall();
       sample.commit ??= samples.at(-1)?.commit ?? null;
       add(sample);
-      state = 'live';
+      seenAt = Date.now();
+      if (state === 'lost') lookNow();
       tell();
     });
   } catch (error) {
-    isLimited = error.status === 403;
+    isLimited ||= error.status === 403;
     // Polling goes on by itself, and says so when nothing answers.
   } finally {
     isStreaming = false;
@@ -95,21 +106,23 @@ function recentLateness() {
 }
 
 function ratesBetween(before, now) {
-  return Object.fromEntries(Object.keys(RATES).map((name) => [name, before
+  return Object.fromEntries(Object.keys(RATES).map((name) => [name, before && !isLimited
     ? perSecond(now.stats.counters[name] - before.stats.counters[name], now.at - before.at) : null]));
 }
 
 const lateBetween = (before, now) => Object.fromEntries(CAUSES.map((cause) => [cause,
-  before ? now.stats.late.tasks[cause] - before.stats.late.tasks[cause] : 0]));
+  before && !isLimited ? now.stats.late.tasks[cause] - before.stats.late.tasks[cause] : 0]));
 
 async function poll() {
-  const stats = await get('/v1/stats?queues=0');
+  const stats = await call('GET', '/v1/stats?queues=0', { patience: PATIENCE });
+  isLimited = stats.counters === undefined; // what is not of certain queues is not told
   const last = polls.at(-1);
-  const now = { at: Date.now(), stats, lateness: ofCounts(stats.lateness_counts) };
+  const now = { at: Date.now(), stats, lateness: ofCounts(stats.lateness_counts ?? []) };
   // Counters that went back are those of another process: what was before is of no use.
   if (last && stats.uptime_ms < last.stats.uptime_ms) polls.length = samples.length = 0;
   const before = polls.at(-1);
   polls.push(now);
+  seenAt = now.at;
   while (polls.length > 2 && polls[1].at < now.at - WINDOW) polls.shift();
   if (!isStreaming || samples.length === 0) {
     add({ at: now.at, spanMs: before ? now.at - before.at : PERIOD, totals: stats.tasks, rates: ratesBetween(before, now), late: lateBetween(before, now),
@@ -117,20 +130,39 @@ async function poll() {
   }
 }
 
+/** How things stand after a look that failed; a node of a cluster may be not ready for a moment. */
+function stateAfter(error, failures) {
+  if (error.status === undefined) return 'lost';
+  if (error.status === 403) return 'refused';
+  return failures > 1 ? 'failed' : state;
+}
+
 export function startLive(signal) {
-  let next = 0;
-  every(PERIOD, signal, async () => {
-    if (isStreaming && Date.now() < next) return;
-    next = Date.now() + PERIOD_BESIDE_STREAM - PERIOD / 2;
+  let next = 0; // when stats are asked for, beside the stream
+  let failures = 0; // in a row
+  lookNow = every(PERIOD, signal, async () => {
     try {
-      await poll();
+      await call('GET', '/readyz', { patience: PATIENCE });
+      if (!isStreaming || Date.now() >= next || state !== 'live') {
+        next = Date.now() + PERIOD_BESIDE_STREAM - PERIOD / 2;
+        await poll();
+        follow(signal);
+      }
+      failures = 0;
       state = 'live';
       problem = null;
-      follow(signal);
     } catch (error) {
-      state = error.status === 403 ? 'refused' : 'lost';
-      problem = error.message;
+      state = stateAfter(error, ++failures);
+      problem = state === 'lost' ? 'The server does not answer.' : error.message;
     }
+    const wait = state === 'lost' ? Math.min(LONGEST_RETRY, FIRST_RETRY * 2 ** (failures - 1)) : PERIOD;
+    nextTryAt = Date.now() + wait;
+    setOut(state === 'lost');
+    setOutage(OUTAGES[state] ?? null);
     tell();
-  });
+    return wait;
+  }, { always: true });
 }
+
+/** Asks a server that is lost at once, instead of after its pause. */
+export const tryAgain = () => lookNow();

@@ -5,7 +5,7 @@ import { makeChart } from './chart.js';
 import { every, h, replace, setText } from './dom.js';
 import { compact, count, duration, plural, rate } from './format.js';
 import { onLive } from './live.js';
-import { firstSteps, stateNode } from './parts.js';
+import { firstSteps, NO_VISIBLE_TASKS, stateNode } from './parts.js';
 import { CAUSES, CAUSE_NAMES, lateTasks, whyQueueWaits } from './why.js';
 
 export const title = 'Now';
@@ -17,17 +17,16 @@ const STATES = [
   ['dead', 'are out of attempts'],
 ];
 const LONG = 5_000; // ms that a ready task may wait before it is worth a word
-const LOOKED_AT = 1_000; // queues, those with most tasks
+const LOOKED_AT = 1_000; // queues, those whose tasks wait longest
 const TOLD = 4; // of those whose tasks wait
 const LATE_SPAN = 600_000; // ms of which it is told why tasks were late
 
-/** The queues whose tasks wait, those that have waited longest with their settings. */
+/** {queues, isCut}: the queues whose tasks wait, the longest first, some with their settings. */
 async function waitingQueues(signal) {
-  const { queues } = await get(`/v1/stats?queues=${LOOKED_AT}`, signal);
-  const waiting = queues.filter(({ ready, oldest_ready_age_ms }) => ready > 0 && oldest_ready_age_ms >= LONG)
-    .sort((a, b) => b.oldest_ready_age_ms - a.oldest_ready_age_ms);
-  return Promise.all(waiting.map((queue, i) => (i >= TOLD ? queue
-    : get(`/v1/queues/${encodeURIComponent(queue.queue)}`, signal).catch(() => queue))));
+  const { queues } = await get(`/v1/stats?by=age&queues=${LOOKED_AT}`, signal);
+  const waiting = queues.filter(({ oldest_ready_age_ms: age }) => age >= LONG);
+  return { isCut: waiting.length === LOOKED_AT, queues: await Promise.all(waiting.map((queue, i) => (i >= TOLD ? queue
+    : get(`/v1/queues/${encodeURIComponent(queue.queue)}`, signal).catch(() => queue)))) };
 }
 
 function tile(name, hint, link) {
@@ -41,22 +40,26 @@ function tile(name, hint, link) {
 }
 
 /** What the whole comes to, in words. */
-function verdictOf(live, queues) {
+export function verdictOf(live, { queues, isCut }) {
   const waiting = queues.map((queue) => ({ queue, why: whyQueueWaits(queue) })).filter(({ why }) => why);
-  const { dead, ready } = live.now.totals;
+  const { dead } = live.now.totals;
+  // Of the queues that are told, unless there are more than were asked for.
+  const due = isCut ? live.now.totals.ready : waiting.reduce((sum, { queue }) => sum + queue.ready, 0);
   const deadPoint = dead > 0 ? h('li', {}, h('a', { href: '#/tasks?state=dead' }, plural(dead, 'task')),
     ` ${dead === 1 ? 'is' : 'are'} out of attempts and ${dead === 1 ? 'needs' : 'need'} you.`) : null;
   const whys = waiting.slice(0, TOLD).map(({ queue, why }) => h('li', {},
     h('a', { href: '#/tasks?' + new URLSearchParams({ queue: queue.queue, state: 'ready' }) }, queue.queue),
     `: ${plural(queue.ready, 'task')}, the first for ${duration(queue.oldest_ready_age_ms)}; ${why.text}.`));
-  if (waiting.length > TOLD) whys.push(h('li', {}, 'and ', h('a', { href: '#/queues' }, plural(waiting.length - TOLD, 'more queue')), '.'));
-  const lately = lateTasks(live.samples.filter(({ at }) => at >= live.now.at - LATE_SPAN));
+  if (waiting.length > TOLD) {
+    whys.push(h('li', {}, isCut ? 'and at least ' : 'and ', h('a', { href: '#/queues' }, plural(waiting.length - TOLD, 'more queue')), '.'));
+  }
+  const lately = live.isLimited ? null : lateTasks(live.samples.filter(({ at }) => at >= live.now.at - LATE_SPAN));
   const late = live.now.lateness;
   const onTime = lately ? 'Nothing is late at the moment.'
     : late?.p50 == null ? 'Everything is on time.'
     : `Everything is on time: half of the tasks fire within ${duration(late.p50)} of their due time, 99 of 100 within ${duration(late.p99)}.`;
   return { kind: waiting.length > 0 ? 'late' : '',
-    headline: waiting.length > 0 ? `${plural(ready, 'task')} ${ready === 1 ? 'is' : 'are'} due and not taken.` : onTime,
+    headline: waiting.length > 0 ? `${plural(due, 'task')} ${due === 1 ? 'is' : 'are'} due and not taken.` : onTime,
     points: [...whys, lately && h('li', {}, `In the last ${duration(LATE_SPAN)} ${lately}`), deadPoint].filter(Boolean) };
 }
 
@@ -70,7 +73,7 @@ function quantileTiles() {
     tiles.p99.set(duration(lateness?.p99), over(lateness));
     tiles.c50.set(duration(commit?.p50), over(commit));
     tiles.c99.set(duration(commit?.p99), over(commit));
-    for (const { element } of [tiles.c50, tiles.c99]) element.hidden = isLimited;
+    for (const { element } of Object.values(tiles)) element.hidden = isLimited;
   } };
 }
 
@@ -92,14 +95,15 @@ export function show(root, route, signal) {
     series: CAUSES.map((cause, i) => ({ label: CAUSE_NAMES[cause], stroke: ['--muted', '--danger', '--second', '--accent'][i] })) }, signal);
   const sub = h('span', { class: 'sub' });
   const span = h('span', { class: 'sub' });
-  const full = h('div', { class: 'grid', hidden: true },
+  const ofServer = [ // of all queues together
     h('section', { class: 'card' }, h('h2', {}, 'Tasks a second', span), rateChart.element),
-    h('section', { class: 'card' }, h('h2', {}, 'Due, in work, dead'), stateChart.element),
-    h('section', { class: 'card' }, h('h2', {}, 'Late, by cause', h('span', { class: 'sub' }, 'a second')), lateChart.element));
+    h('section', { class: 'card' }, h('h2', {}, 'Late, by cause', h('span', { class: 'sub' }, 'a second')), lateChart.element),
+    h('div', { class: 'tiles' }, Object.values(rates).map(({ element }) => element))];
+  const full = h('div', { class: 'grid', hidden: true }, ofServer[0],
+    h('section', { class: 'card' }, h('h2', {}, 'Due, in work, dead'), stateChart.element), ofServer[1]);
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Now'), sub), verdict, first,
     h('div', { class: 'tiles' }, STATES.map(([name]) => states[name].element)), full,
-    h('div', { class: 'tiles' }, Object.values(rates).map(({ element }) => element)),
-    h('div', { class: 'tiles' }, quantiles.elements));
+    ofServer[2], h('div', { class: 'tiles' }, quantiles.elements));
 
   let queues = null;
   let last = '';
@@ -112,14 +116,23 @@ export function show(root, route, signal) {
       return;
     }
     const { stats, now: { totals } } = live;
-    setText(sub, `up for ${duration(stats.uptime_ms)} · ${plural(stats.queue_count, 'queue')} · ${plural(stats.waiting_workers, 'waiting worker')}`);
+    setText(sub, [`up for ${duration(stats.uptime_ms)}`, plural(stats.queue_count, 'queue'),
+      live.isLimited ? null : plural(stats.waiting_workers, 'waiting worker')].filter(Boolean).join(' · '));
     for (const [name] of STATES) states[name].set(compact(totals[name]), count(totals[name]));
     for (const name in rates) rates[name].set(rate(live.now.rates[name]));
     quantiles.set(live);
-    const isEmpty = stats.counters.scheduled === 0 && Object.values(totals).every((n) => n === 0);
+    for (const element of ofServer) element.hidden = live.isLimited;
+    const hasNone = Object.values(totals).every((n) => n === 0);
+    const isEmpty = hasNone && !live.isLimited && stats.counters.scheduled === 0;
     first.hidden = !isEmpty;
     verdict.hidden = isEmpty;
     full.hidden = isEmpty;
+    if (hasNone && live.isLimited) {
+      last = '';
+      verdict.className = 'card verdict';
+      replace(verdict, h('strong', {}, NO_VISIBLE_TASKS));
+      return;
+    }
     setText(span, 'the last ' + duration(live.now.at - live.samples[0].at));
     const times = live.samples.map(({ at }) => at / 1_000);
     const column = (of) => live.samples.map(of);

@@ -1,5 +1,5 @@
 // Small pieces that several views show.
-import { access, mayChange } from './api.js';
+import { access, whyNoChange } from './api.js';
 import { h } from './dom.js';
 import { tell } from './dialog.js';
 
@@ -21,24 +21,33 @@ export function copyable(text, label) {
     h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: copy }, label ?? 'Copy')));
 }
 
-/** A button that changes something: off when the token is known not to allow that. */
+/** Keeps a button off while the token, or the state of the server, allows no change; returns what looks again. */
+export function offWhenRefused(button, { title = null, signal = null } = {}) {
+  const look = () => {
+    button.disabled = whyNoChange() !== null;
+    button.title = whyNoChange() ?? title ?? '';
+  };
+  look();
+  access.addEventListener('change', look, signal ? { signal } : undefined);
+  return look;
+}
+
+/** A button that changes something. */
 export function action(label, run, { kind = null, title = null, signal = null } = {}) {
-  const button = h('button', { type: 'button', class: kind, title, onclick: async () => {
+  const button = h('button', { type: 'button', class: kind, onclick: async () => {
     button.disabled = true;
     try {
       await run();
     } finally {
-      allow();
+      look();
     }
   } }, label);
-  const allow = () => {
-    button.disabled = !mayChange();
-    button.title = mayChange() ? title ?? '' : 'Your token allows you to look, not to change anything';
-  };
-  allow();
-  access.addEventListener('change', allow, signal ? { signal } : undefined);
+  const look = offWhenRefused(button, { title, signal });
   return button;
 }
+
+/** For who has a token for queues without tasks. */
+export const NO_VISIBLE_TASKS = 'No tasks in the queues that this token may see.';
 
 /** For who sees an empty server: what to do first. */
 export function firstSteps() {

@@ -5,13 +5,14 @@ import { attempt, confirmed } from './dialog.js';
 import { breakable, every, h, replace, setText } from './dom.js';
 import { bytes, compact, count, duration, plural } from './format.js';
 import { onLive } from './live.js';
-import { action, firstSteps } from './parts.js';
+import { action, firstSteps, NO_VISIBLE_TASKS } from './parts.js';
 import { makeTable } from './table.js';
 import { whyQueueWaits } from './why.js';
 
 export const title = 'Queues';
 const SHOWN = 200; // lines at first; a filter finds the others
 const MOST = 1_000; // asked for: those with most tasks
+const OLDEST = 200; // and those whose tasks wait longest, however few they are
 
 const pathOf = (name, verb = '') => `/v1/queues/${encodeURIComponent(name)}${verb && '/' + verb}`;
 const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? { queue, state } : { queue });
@@ -54,7 +55,7 @@ function number(label, name) {
     cell: (queue) => (queue[name] === 0 ? '0' : h('a', { href: tasksOf(queue.queue, name), title: count(queue[name]) }, compact(queue[name]))) };
 }
 
-const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', either: 'no worker, or its rate', workers: 'no worker', busy: 'workers busy' };
+const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', either: 'no worker, or its rate', workers: 'no worker', busy: 'workers busy', delivery: 'for its receiver' };
 
 /** What keeps its tasks, in short; in full on hover. */
 function waitNode(why, queue) {
@@ -83,13 +84,15 @@ function columnsOf(reload, signal) {
 /** Where not all are shown: which. */
 function cutText(isCut, isPart) {
   if (!isCut) return isPart ? `; the ${SHOWN} with the most to see to are shown` : '';
-  return `; ${isPart ? `of the ${count(MOST)} with most tasks, the ${SHOWN} with the most to see to are shown` : `the ${count(MOST)} with most tasks are shown`}. The filter finds the others`;
+  const told = `the ${count(MOST)} with most tasks and the ${OLDEST} whose tasks wait longest`;
+  return `; ${isPart ? `of ${told}, the ${SHOWN} with the most to see to are shown` : `${told} are shown`}. The filter finds the others`;
 }
 
 export function show(root, route, signal) {
   let queues = [];
   let total = 0; // of the server
   let isCut = false; // there are more than were asked for
+  let isLimited = false;
   let isAll = false;
   const wanted = () => filter.value.trim();
   const filter = h('input', { type: 'search', placeholder: 'Filter by name', 'aria-label': 'Filter queues by name',
@@ -120,22 +123,25 @@ export function show(root, route, signal) {
     const part = wanted();
     try {
       const query = new URLSearchParams({ limit: MOST, ...(part && total > MOST && { name: part }) });
-      const answer = await get(`/v1/queues?${query}`, signal);
+      const [answer, oldest] = await Promise.all([get(`/v1/queues?${query}`, signal),
+        total > MOST ? get(`/v1/queues?${new URLSearchParams({ limit: OLDEST, by: 'age', ...(part && { name: part }) })}`, signal) : { queues: [] }]);
       if (part !== wanted()) return; // the answer to the last letter is on its way
-      ({ queues } = answer);
-      isCut = queues.length >= MOST && total > MOST;
+      isCut = answer.queues.length >= MOST && total > MOST;
+      queues = [...new Map([...answer.queues, ...oldest.queues].map((queue) => [queue.queue, queue])).values()];
       setText(wrong, '');
     } catch (error) {
       if (error.name === 'AbortError') return;
       setText(wrong, error.message);
     }
     if (queues.length === 0 && part === '' && wrong.textContent === '') {
-      if (!body.querySelector('.steps')) replace(body, firstSteps());
+      if (isLimited) replace(body, h('div', { class: 'card' }, NO_VISIBLE_TASKS));
+      else if (!body.querySelector('.steps')) replace(body, firstSteps());
     } else if (!table.element.isConnected) replace(body, table.element);
     draw();
   }
-  onLive(({ stats }) => {
-    if (stats) total = stats.queue_count;
+  onLive((live) => {
+    if (live.stats) total = live.stats.queue_count;
+    isLimited = live.isLimited;
     draw();
   }, signal);
   every(3_000, signal, load);

@@ -1,9 +1,10 @@
 // The form that makes or changes a schedule. While it is filled in, the server is asked what would
 // come of it: the rule in words, and the next occurrences in its zone and in the viewer's.
-import { call, mayChange, withQuery } from './api.js';
+import { call, withQuery } from './api.js';
 import { tell } from './dialog.js';
 import { debounce, h, replace } from './dom.js';
 import { fromInput, toInput, viewerZone, zoneTime } from './format.js';
+import { offWhenRefused } from './parts.js';
 import { rawMember, withRaw } from './raw_json.js';
 
 /** Members of PUT that the form does not show go back as they came. */
@@ -83,7 +84,7 @@ function layOut(input, name, preview, wrong, submit) {
     field('Occurrences that were missed', input.misfire), field('While the last task lives', input.overlap),
     h('datalist', { id: 'zones' }, Intl.supportedValuesOf('timeZone').map((zone) => h('option', { value: zone })))),
   field('Payload of each task (JSON)', input.payload), h('section', { class: 'preview', 'aria-live': 'polite' }, h('h3', {}, 'Next occurrences'), preview), wrong,
-  h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary', disabled: !mayChange() }, name ? 'Save' : 'Make it'),
+  h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'primary' }, name ? 'Save' : 'Make it'),
     h('a', { class: 'button', href: name ? '#/schedule/' + encodeURIComponent(name) : '#/schedules' }, 'Cancel')));
 }
 
@@ -106,6 +107,7 @@ export async function showForm(root, name, signal) {
   const preview = h('div', { class: 'preview-box' });
   const wrong = h('p', { class: 'wrong', role: 'alert' });
   const form = layOut(input, name, preview, wrong, submit);
+  offWhenRefused(form.querySelector('[type=submit]'), { signal });
   replace(root, head, form);
   let asked = 0;
 

@@ -33,6 +33,14 @@ export function lateTasks(samples) {
   return `${plural(all, 'task')} ${all === 1 ? 'was' : 'were'} handed out more than a second late: ${whys.join(', ')}.`;
 }
 
+const RECENT = 10_000; // ms since a hand-out: somebody takes tasks
+
+/** Since when nothing was handed out; empty when the server does not tell. */
+function sinceHandOut({ last_handed_out_age_ms: age }) {
+  if (age === undefined) return '';
+  return age === null ? ': none was handed out since the server started' : `: the last one was handed out ${duration(age)} ago`;
+}
+
 /** What keeps a queue's ready tasks from being handed out: {kind, text}; null when nothing waits. */
 export function whyQueueWaits(queue) {
   const { ready, leased, settings = {} } = queue;
@@ -43,14 +51,18 @@ export function whyQueueWaits(queue) {
   }
   const rate = settings.rate ?? null;
   if (rate === 0) return { kind: 'rate', text: 'the queue hands out nothing: its rate is 0' };
+  // Quick workers hold nothing at the moment of the look.
+  const age = queue.last_handed_out_age_ms ?? Infinity;
+  const isServed = leased > 0 || age < RECENT;
   if (rate !== null && queue.oldest_ready_age_ms >= LATE) {
-    // Quick workers hold nothing at the moment of the look: the two can't be told apart from here.
-    return leased === 0
-      ? { kind: 'either', text: `no worker takes tasks from the queue, or its rate of ${count(rate)} a second holds them back` }
-      : { kind: 'rate', text: `the queue hands out at most ${plural(rate, 'task')} a second` };
+    return isServed ? { kind: 'rate', text: `the queue hands out at most ${plural(rate, 'task')} a second` }
+      : { kind: 'either', text: `no worker takes tasks from the queue, or its rate of ${count(rate)} a second holds them back${sinceHandOut(queue)}` };
   }
-  if (leased === 0) return { kind: 'workers', text: 'no worker takes tasks from the queue' };
-  return { kind: 'busy', text: `its workers have ${plural(leased, 'task')} in hand and are not fast enough` };
+  const receiver = settings.sink ? 'sink' : settings.webhook ? 'webhook' : null;
+  if (receiver) return { kind: 'delivery', text: `they wait for the queue's ${receiver}${sinceHandOut(queue)}` };
+  if (!isServed) return { kind: 'workers', text: `no worker takes tasks from the queue${sinceHandOut(queue)}` };
+  return { kind: 'busy', text: leased > 0 ? `its workers have ${plural(leased, 'task')} in hand and are not fast enough`
+    : `its workers took the last one ${duration(age)} ago and are not fast enough` };
 }
 
 /** How long its attempts took and how long it rested between them, in ms. */

@@ -16,6 +16,6 @@ const { startBrowser, stopBrowser } = await import('./harness.mjs');
 before(startBrowser);
 after(stopBrowser);
 const wanted = process.argv[3]; // one of the files below, for work on it
-for (const name of ['source', 'text', 'now', 'live', 'queues', 'tasks', 'schedules', 'views', 'stranger', 'cluster', 'safety', 'layout']) {
+for (const name of ['source', 'text', 'now', 'live', 'queues', 'tasks', 'schedules', 'views', 'stranger', 'outage', 'cluster', 'safety', 'layout']) {
   if (!wanted || wanted === name) await import(`./${name}_test.mjs`);
 }

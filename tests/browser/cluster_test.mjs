@@ -34,6 +34,8 @@ describe('The cluster of two nodes', () => {
       await cluster.tell('kill b');
       await until('a has all of them', async () => (await cells(page, 'Shards', 2)).join() === 'a,a,a,a');
       await shows(page, '.verdict', '1 node has 4 shards.');
+      await shows(page, '.verdict', '1 node is missing. Every shard has a node.');
+      await shows(page, '.verdict li', /b at .* has been missing for .*: it did not leave the cluster\./);
       assert.deepEqual(await cells(page, 'Nodes', 1), ['a · this one']);
       const now = await cells(page, 'Shards', 3);
       assert.equal(now.filter((epoch, i) => Number(epoch) > Number(epochs[i])).length, 2, 'two have changed hands');

@@ -22,10 +22,9 @@ export const callTo = (url) => async (method, target, body) => {
   return answer;
 };
 
-/** `detent serve` with an empty folder; {url, call(method, path, body), stop()}. */
-export async function startServer(flags = []) {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-browser-'));
-  const child = spawn(program, ['serve', '--data', path.join(folder, 'data'), '--http', '127.0.0.1:0',
+/** Starts the program on a folder; {child, url} once it is ready. */
+async function spawnServer(folder, address, flags) {
+  const child = spawn(program, ['serve', '--data', path.join(folder, 'data'), '--http', address,
     '--beanstalk', 'off', ...flags], { stdio: ['ignore', 'pipe', 'ignore'] });
   const url = await new Promise((resolve, reject) => {
     let text = '';
@@ -36,14 +35,27 @@ export async function startServer(flags = []) {
       if (ready) resolve(ready[1]);
     });
   });
-  const call = callTo(url);
-  const stop = async () => {
+  return { child, url };
+}
+
+/**
+ * `detent serve` with an empty folder; {url, call(method, path, body), kill(), start(), stop()}: after
+ * kill(), start() has it again at the same address with the same data.
+ */
+export async function startServer(flags = []) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'detent-browser-'));
+  let { child, url } = await spawnServer(folder, '127.0.0.1:0', flags);
+  const end = async (signal) => {
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
+    child.kill(signal);
     await ended;
+  };
+  const start = async () => { ({ child } = await spawnServer(folder, new URL(url).host, flags)); };
+  const stop = async () => {
+    await end('SIGTERM');
     fs.rmSync(folder, { recursive: true, force: true });
   };
-  return { url, call, stop };
+  return { url, call: callTo(url), kill: () => end('SIGKILL'), start, stop };
 }
 
 /**

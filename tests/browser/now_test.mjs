@@ -140,10 +140,12 @@ describe('Now, with a token for some queues', () => {
   };
   let server;
   let some;
+  let none;
   before(async () => {
     const file = path.join(folder, 'tokens.toml');
     const all = newToken(file, 'all', 'admin');
     some = newToken(file, 'some', 'read:shop.');
+    none = newToken(file, 'none', 'read:empty.');
     server = await startServer(['--auth', file]);
     for (const queue of ['shop.mail', 'shop.mail', 'other']) {
       const answer = await fetch(server.url + '/v1/tasks', { method: 'POST', headers: { authorization: `Bearer ${all}` },
@@ -156,11 +158,28 @@ describe('Now, with a token for some queues', () => {
     fs.rmSync(folder, { recursive: true });
   });
 
-  test('shows the figures of those, and why their tasks wait', () => withPage(server, '', async (page) => {
+  const signIn = async (page, token) => {
     await shows(page, 'dialog', 'This server asks for a token');
-    await page.locator('dialog input').fill(some);
+    await page.locator('dialog input').fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await shows(page, '.status', 'live');
+  };
+
+  test('that have no tasks, says so and shows no rates of the server', () => withPage(server, '', async (page) => {
+    await signIn(page, none);
+    await shows(page, '.verdict', 'No tasks in the queues that this token may see.');
+    for (const name of ['accepted', 'completed', 'lateness p50']) {
+      assert.equal(await page.locator('.tile', { hasText: name }).isVisible(), false, name);
+    }
+    await page.goto(`${server.url}/#/queues`);
+    await shows(page, 'main', 'No tasks in the queues that this token may see.');
+    assert.doesNotMatch(await page.locator('body').textContent(), /Nothing here yet/);
+    await page.goto(`${server.url}/#/cluster`);
+    await shows(page, '.facts', 'running for');
+  }, { expected: [/401/, /403/] }));
+
+  test('shows the figures of those, and why their tasks wait', () => withPage(server, '', async (page) => {
+    await signIn(page, some);
     await shows(page, '.tile', /ready\s*2/);
     await shows(page, '.verdict li', /shop.mail: 2 tasks, .* no worker takes tasks/);
     assert.doesNotMatch(await page.locator('main').textContent(), /other/);

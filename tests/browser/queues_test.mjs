@@ -8,7 +8,8 @@ describe('More queues than a page can show', () => {
   before(async () => {
     server = await startServer();
     const tasks = Array.from({ length: 1_300 }, (_, i) => ({ queue: `tenant-${i}`, delay: '1h' }));
-    await server.call('POST', '/v1/tasks/batch', [...tasks, { queue: 'tenant-9', delay: '2h' }]);
+    const more = tasks.map(({ queue }) => ({ queue, delay: '2h' }));
+    await server.call('POST', '/v1/tasks/batch', [...tasks, ...more, { queue: 'a-small-one', delay: '1ms' }]);
   });
   after(() => server.stop());
 
@@ -19,7 +20,8 @@ describe('More queues than a page can show', () => {
       const answer = await response.json().catch(() => null); // the page is being closed
       if (answer) told = Math.max(told, answer.queues.length);
     });
-    await shows(page, 'main', /1,300 queues; of the 1,000 with most tasks, the 200 with the most to see to are shown/);
+    await shows(page, 'main', /1,301 queues; of the 1,000 with most tasks and the 200 whose tasks wait longest, the 200 with the most to see to are shown/);
+    await shows(page, 'td', 'a-small-one');
     await until('200 lines', async () => await page.locator('tbody tr').count() === 200);
     await until('an answer', () => told === 1_000);
     await page.getByLabel('Filter queues by name').fill('TENANT-129');
@@ -27,6 +29,12 @@ describe('More queues than a page can show', () => {
     await page.getByLabel('Filter queues by name').fill('none');
     await shows(page, '.empty', 'No queue has such a name.');
     assert.ok(told <= 1_000, 'never more');
+  }));
+
+  test('hide no small one that is stuck', () => withPage(server, 'now', async (page) => {
+    await until('it has waited', async () => (await server.call('GET', '/v1/queues/a-small-one')).oldest_ready_age_ms > 5_000);
+    await shows(page, '.verdict', '1 task is due and not taken.');
+    await shows(page, '.verdict li', /a-small-one: 1 task, .* no worker takes tasks/);
   }));
 });
 

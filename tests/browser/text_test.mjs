@@ -91,6 +91,17 @@ test('the reason why a queue waits is the one that counts', () => {
   assert.equal(whyQueueWaits(queue({ leased: 1 }, { rate: 5 })).kind, 'rate');
   assert.match(whyQueueWaits(queue({}, { rate: 0 })).text, /hands out nothing/);
   assert.equal(whyQueueWaits(queue({})).kind, 'workers');
+  assert.equal(whyQueueWaits(queue({}, { webhook: { url: 'https://a.test/' } })).kind, 'delivery');
+});
+
+test('that no lease is open at this instant does not mean that no worker takes tasks', () => {
+  const seen = (age, settings) => whyQueueWaits(queue({ last_handed_out_age_ms: age }, settings));
+  assert.equal(seen(300).kind, 'busy');
+  assert.match(plain(seen(300).text), /took the last one 300 ms ago and are not fast enough/);
+  assert.equal(seen(300, { rate: 5 }).kind, 'rate');
+  assert.equal(seen(180_000).kind, 'workers');
+  assert.match(plain(seen(180_000).text), /no worker takes tasks from the queue: the last one was handed out 3 min ago/);
+  assert.match(seen(null).text, /none was handed out since the server started/);
 });
 
 test('the causes of lateness are told, the longest first', () => {

@@ -3,8 +3,8 @@
 What matters in a client of a task server is to know whether a request may have been carried out. So
 a call says whether doing it twice is harmless (Repeat.always). When no connection could be made the
 request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
-harmless one is. Between the tries it waits as long as Retry-After says, else 0.1 s, then twice as
-long each time up to 5 s, less a random part.
+harmless one is. Between the tries it waits 0.1 s, then twice as long each time up to 5 s, less a
+random part, or as long as Retry-After says if that is longer.
 """
 
 from __future__ import annotations

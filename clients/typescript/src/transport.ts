@@ -3,8 +3,8 @@
 // What matters in a client of a task server is to know whether a request may have been carried out.
 // So a call says whether doing it twice is harmless (`repeat`). When no connection could be made the
 // request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
-// harmless one is. Between the tries it waits as long as Retry-After says, else 100 ms, then twice
-// as long each time up to 5 s, less a random part.
+// harmless one is. Between the tries it waits 100 ms, then twice as long each time up to 5 s, less a
+// random part, or as long as Retry-After says if that is longer.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type DetentError, errorOf, Internal, InvalidArgument, Unavailable } from './errors.js';

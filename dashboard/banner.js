@@ -1,0 +1,50 @@
+// The red banner over the whole width: the server does not answer, cannot work, or has nearly no disk
+// left. While figures are old, the page is dimmed and the banner says how old they are.
+import { h, setText } from './dom.js';
+import { bytes, duration } from './format.js';
+import { onLive, tryAgain } from './live.js';
+
+const LEAST_FREE = 256 * 1024 * 1024; // bytes of disk, below which somebody must act
+const OLD = 15_000; // ms; figures come at least every ten seconds
+
+/** What is wrong, in a sentence; null when nothing is. */
+export function trouble({ state, problem, stats }) {
+  if (state === 'lost') return 'The server does not answer.';
+  if (state === 'failed') return `The server accepts nothing and hands nothing out: ${problem}`;
+  const free = stats?.data_free_bytes;
+  if (free !== undefined && free < LEAST_FREE) {
+    return `The disk of the data folder is nearly full: ${bytes(free)} are free. The server stops accepting tasks when nothing is left.`;
+  }
+  return null;
+}
+
+/** How old the figures are, and when the server is asked again. */
+export function ageText({ state, seenAt, nextTryAt }, now = Date.now()) {
+  const age = seenAt === null ? 'There are no figures yet' : `The figures are ${duration(Math.round((now - seenAt) / 1_000) * 1_000)} old`;
+  const wait = Math.max(0, Math.ceil((nextTryAt - now) / 1_000));
+  return state === 'lost' ? `${age}; next try in ${wait}\u00a0s.` : `${age}.`;
+}
+
+export function makeBanner() {
+  const what = h('strong', { role: 'alert' });
+  const age = h('span');
+  const again = h('button', { type: 'button', onclick: tryAgain }, 'Try now');
+  const banner = h('div', { class: 'banner', hidden: true }, what, age, again);
+  let live = { state: 'connecting', seenAt: null };
+  const draw = () => {
+    const text = trouble(live);
+    const isOld = live.state === 'lost' || (live.seenAt !== null && Date.now() - live.seenAt > OLD);
+    banner.hidden = text === null;
+    setText(what, text ?? '');
+    age.hidden = !isOld;
+    if (isOld) setText(age, ageText(live));
+    again.hidden = live.state !== 'lost';
+    document.body.classList.toggle('old', isOld && text !== null);
+  };
+  onLive((next) => {
+    live = next;
+    draw();
+  });
+  setInterval(draw, 1_000);
+  return banner;
+}
