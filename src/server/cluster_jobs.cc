@@ -26,7 +26,7 @@ void write_time(ByteWriter& writer, Duration time) {
 }
 
 template <class Duration>
-Result<Duration> read_time(ByteReader& reader) {
+Result<Duration> decode_time(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
   return Duration{static_cast<std::int64_t>(count)};
 }
@@ -108,15 +108,15 @@ Result<JobCall> read_call(ByteReader& reader) {
   ASSIGN_OR_RETURN(command.id, reader.varint());
   ASSIGN_OR_RETURN(command.bound, reader.varint());
   ASSIGN_OR_RETURN(command.priority, reader.u32());
-  ASSIGN_OR_RETURN(command.delay, read_time<seconds>(reader));
-  ASSIGN_OR_RETURN(command.time_out, read_time<seconds>(reader));
+  ASSIGN_OR_RETURN(command.delay, decode_time<seconds>(reader));
+  ASSIGN_OR_RETURN(command.time_out, decode_time<seconds>(reader));
   ASSIGN_OR_RETURN(command.body, read_text(reader));
   ASSIGN_OR_RETURN(call.queue, read_text(reader));
   ASSIGN_OR_RETURN(const std::uint8_t has_lease, reader.u8());
   if (has_lease > 0) {
     ASSIGN_OR_RETURN(call.lease, read_token(reader));
   }
-  ASSIGN_OR_RETURN(call.length, read_time<milliseconds>(reader));
+  ASSIGN_OR_RETURN(call.length, decode_time<milliseconds>(reader));
   TRY(read_numbers(reader, call.use));
   return call;
 }
@@ -140,7 +140,7 @@ Result<JobAnswer> read_job_answer(ByteReader& reader) {
   if (answer.lease != JobAnswer::Lease::taken) return answer;
   ASSIGN_OR_RETURN(answer.taken.id, reader.varint());
   ASSIGN_OR_RETURN(answer.taken.token, read_token(reader));
-  ASSIGN_OR_RETURN(answer.taken.length, read_time<milliseconds>(reader));
+  ASSIGN_OR_RETURN(answer.taken.length, decode_time<milliseconds>(reader));
   ASSIGN_OR_RETURN(answer.taken.queue, read_text(reader));
   return answer;
 }
@@ -183,7 +183,7 @@ Result<ShardAsk> decode_ask(std::string_view bytes) {
     ASSIGN_OR_RETURN(std::string queue, read_text(reader));
     ask.queues.push_back(std::move(queue));
   }
-  ASSIGN_OR_RETURN(ask.wait, read_time<milliseconds>(reader));
+  ASSIGN_OR_RETURN(ask.wait, decode_time<milliseconds>(reader));
   ASSIGN_OR_RETURN(ask.number, reader.varint());
   ASSIGN_OR_RETURN(const std::uint64_t leases, read_count(reader));
   if (leases > ShardAsk::kMostLeases) return damaged("jobs: too many leases");
