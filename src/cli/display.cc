@@ -10,6 +10,7 @@
 
 #include "base/wall_time.h"
 #include "detent/check.h"
+#include "protocol/json/problem.h"
 #include "task/retry.h"
 #include "task/sink_name.h"
 
@@ -177,10 +178,14 @@ void show_leased(std::ostream& out, std::span<const ApiClient::LeasedTask> tasks
 void show_outcomes(std::ostream& out, std::span<const std::string> leases,
                    std::span<const Result<LeaseOutcome>> outcomes) {
   DETENT_CHECK(leases.size() == outcomes.size());
+  const auto shown = [](const Result<LeaseOutcome>& outcome) {
+    if (outcome) return std::string(to_string(*outcome));
+    const Error& error = outcome.error();
+    return std::string(json::lease_status_of(error)) + ": " + printable(error.message);
+  };
   std::vector<Row> rows;
   for (std::size_t i = 0; i < leases.size(); ++i) {
-    rows.push_back({printable(leases[i]), outcomes[i] ? std::string(to_string(*outcomes[i]))
-                                                      : printable(outcomes[i].error().message)});
+    rows.push_back({printable(leases[i]), shown(outcomes[i])});
   }
   show_table(out, rows);
 }

@@ -78,12 +78,15 @@ TEST(Display, LeasedTasksAreATableAndNothingIsNothing) {
 }
 
 TEST(Display, OutcomesStandBesideTheirLeases) {
-  const std::array<std::string, 3> leases{"3-17", "x\n", "3-18"};
-  const std::vector<Result<LeaseOutcome>> outcomes{LeaseOutcome::done, LeaseOutcome::conflict,
-                                                   Error{ErrorCode::data_loss, "bad record", ""}};
+  const std::array<std::string, 4> leases{"3-17", "x\n", "3-18", "3-19"};
+  const std::vector<Result<LeaseOutcome>> outcomes{
+      LeaseOutcome::done, LeaseOutcome::conflict, Error{ErrorCode::data_loss, "bad record", ""},
+      Error{ErrorCode::unavailable, "shard 3 is away", ""}};
   std::ostringstream out;
   show_outcomes(out, leases, outcomes);
-  EXPECT_EQ(out.str(), "3-17   done\nx\\x0a  conflict\n3-18   bad record\n");
+  EXPECT_EQ(out.str(),
+            "3-17   done\nx\\x0a  conflict\n3-18   error: bad record\n"
+            "3-19   unavailable: shard 3 is away\n");
 }
 
 TEST(Display, StatsAreTables) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -24,8 +25,12 @@ namespace {
 using Texts = std::vector<std::string_view>;
 using Indices = std::vector<std::size_t>;
 
+/// What the elements of a request are. The result of a lease has a status, also when it failed.
+enum class Kind : std::uint8_t { tasks, leases };
+
 /// The elements of a request, and the shard of each; none: it is of no shard.
 struct Elements {
+  Kind kind = Kind::tasks;
   Texts texts;
   std::vector<std::optional<ShardNumber>> shards;
 };
@@ -38,15 +43,17 @@ void append_joined(std::string& out, const Texts& texts, char separator) {
 }
 
 /// What stands for the result of each element of a part that failed.
-std::string element_error(const net::HttpResponse& answer) {
-  std::string problem = json::render_problem(
+std::string element_error(const net::HttpResponse& answer, Kind kind) {
+  const Error error =
       is_success(answer) ? Error{ErrorCode::internal, "what the shard answered cannot be read", ""}
-                         : json::parse_problem(answer.status, answer.body));
+                         : json::parse_problem(answer.status, answer.body);
+  std::string problem = json::render_problem(error);
   // Its own words, whatever this version knows of them.
   const Result<std::string_view> told = json::read_json(answer.body);
   const bool is_problem = answer.content_type == json::kProblemContentType && told &&
                           json::kind_of(*told) == json::JsonKind::object;
   if (is_problem) problem = *told;
+  if (kind == Kind::leases) return json::render_lease_error(error, problem);
   return R"({"error":)" + problem + "}";
 }
 
@@ -58,7 +65,7 @@ bool is_one_failure(const Answers& answers) noexcept {
 }
 
 /// `indices` tells of each answer which elements it is about.
-net::HttpResponse put_back(const std::vector<Indices>& indices, Answers answers) {
+net::HttpResponse put_back(const std::vector<Indices>& indices, Kind kind, Answers answers) {
   if (is_one_failure(answers)) return std::move(answers.front());
   std::size_t count = 0;
   for (const Indices& part : indices) count += part.size();
@@ -68,7 +75,7 @@ net::HttpResponse put_back(const std::vector<Indices>& indices, Answers answers)
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Result<Texts> told = json::take_list(answers[i].body, "results");
     const bool is_done = is_success(answers[i]) && told && told->size() == indices[i].size();
-    if (!is_done) failures.push_back(element_error(answers[i]));
+    if (!is_done) failures.push_back(element_error(answers[i], kind));
     for (std::size_t j = 0; j < indices[i].size(); ++j) {
       results[indices[i][j]] = is_done ? (*told)[j] : failures.back();
     }
@@ -99,8 +106,8 @@ Plan take_apart(net::HttpRequest&& request, const Elements& elements,
     plan.parts.push_back({.shard = shard, .request = with_body(request, body_of(texts))});
     parts.push_back(std::move(indices));
   }
-  plan.join = [parts = std::move(parts)](Answers answers) -> Step {
-    return put_back(parts, std::move(answers));
+  plan.join = [parts = std::move(parts), kind = elements.kind](Answers answers) -> Step {
+    return put_back(parts, kind, std::move(answers));
   };
   return plan;
 }
@@ -147,6 +154,8 @@ std::string render(const NamesBody& body, std::string_view list, const Texts& na
   return text + "]}";
 }
 
+constexpr std::string_view kLeases = "leases";
+
 using ShardOfName = std::function<std::optional<ShardNumber>(std::string_view)>;
 
 /// What stands beside the names goes to each shard, of which there may be many.
@@ -161,7 +170,8 @@ std::size_t size_of(const std::vector<json::JsonMember>& members) {
 /// Takes `body`, which is the request's, apart by what `shard_of` says of each name.
 Step take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::string_view list,
                       const ShardOfName& shard_of) {
-  Elements elements{.texts = body.names, .shards = {}};
+  const Kind kind = list == kLeases ? Kind::leases : Kind::tasks;
+  Elements elements{.kind = kind, .texts = body.names, .shards = {}};
   elements.shards.reserve(body.names.size());
   for (const std::string_view name : body.names) {
     elements.shards.push_back(shard_of(json::unescape(name)));
@@ -231,9 +241,9 @@ Step plan_named_tasks(net::HttpRequest request, const ShardMap& map) {
 }
 
 Step plan_leases(net::HttpRequest request, ShardNumber shards) {
-  const std::optional<NamesBody> body = read_names(request.body, "leases");
+  const std::optional<NamesBody> body = read_names(request.body, kLeases);
   if (!body) return to_shard(std::move(request), 0);
-  return take_names_apart(std::move(request), *body, "leases", [shards](std::string_view text) {
+  return take_names_apart(std::move(request), *body, kLeases, [shards](std::string_view text) {
     const std::optional<LeaseToken> lease = parse_lease_token(text);
     return lease ? if_there(shard_of_lease(*lease), shards) : std::nullopt;
   });

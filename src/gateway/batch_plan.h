@@ -4,7 +4,8 @@
 // that shard says what is wrong with it. An element that is wrong by itself, or names nothing that
 // there can be, goes along with some other: whichever shard gets it refuses it in the same words.
 // Each shard commits its part by itself, so one of them may fail alone; then its elements have that
-// failure as their result. When all fail alike the call fails, as it would with one shard.
+// failure as their result; that of a lease has the status `unavailable` or `error`, too. When all
+// fail alike the call fails, as it would with one shard.
 #pragma once
 
 #include "gateway/request_plan.h"

@@ -63,8 +63,9 @@ TEST(BatchPlan, APartThatFailsIsTheResultOfItsElements) {
       });
   EXPECT_EQ(done.answer.status, 200);
   EXPECT_EQ(done.answer.body.find(
-                R"({"results":[{"error":{"type":"urn:detent:error:unavailable","status":503}},)"
-                R"({"error":{"type":"urn:detent:error:unavailable")"),
+                R"({"results":[{"status":"unavailable",)"
+                R"("error":{"type":"urn:detent:error:unavailable","status":503}},)"
+                R"({"status":"unavailable","error":{"type":"urn:detent:error:unavailable")"),
             0U)
       << done.answer.body;
   EXPECT_NE(done.answer.body.find("the server answered 502"), std::string::npos);
@@ -86,7 +87,7 @@ TEST(BatchPlan, AnAnswerThatIsNotForTheElementsIsAnErrorOfEach) {
         [body](const Part& part) { return part.shard == 1 ? ok_json(body) : results("0"); });
     EXPECT_EQ(done.answer.status, 200);
     EXPECT_TRUE(done.answer.body.starts_with(
-        R"({"results":[0,{"error":{"type":"urn:detent:error:internal")"))
+        R"({"results":[0,{"status":"error","error":{"type":"urn:detent:error:internal")"))
         << done.answer.body;
   }
 }

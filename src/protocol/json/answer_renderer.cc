@@ -238,7 +238,7 @@ std::string render_lease_results(std::span<const Result<LeaseOutcome>> results) 
     if (result) {
       writer.begin_object().name("status").string(to_string(*result)).end_object();
     } else {
-      write_error(writer, result.error());
+      writer.raw(render_lease_error(result.error(), render_problem(result.error())));
     }
   }
   writer.end_array().end_object();

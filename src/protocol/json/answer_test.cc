@@ -148,6 +148,17 @@ TEST(RenderAnswer, LeaseResultsAreAStatusEach) {
             R"({"results":[{"status":"done"},{"status":"conflict"},{"status":"dead"}]})");
 }
 
+TEST(RenderAnswer, ALeaseThatFailedHasAStatusThatSaysWhetherToRepeat) {
+  const auto status_of = [](ErrorCode code) {
+    const std::array<Result<LeaseOutcome>, 1> results{Error{code, "no", ""}};
+    const std::string body = render_lease_results(results);
+    EXPECT_NE(body.find(R"(,"error":{"type":"urn:detent:error:)"), std::string::npos) << body;
+    return body.substr(0, body.find(','));
+  };
+  EXPECT_EQ(status_of(ErrorCode::unavailable), R"({"results":[{"status":"unavailable")");
+  EXPECT_EQ(status_of(ErrorCode::data_loss), R"({"results":[{"status":"error")");
+}
+
 TEST(AnswerRoundTrip, AnAcceptedTask) {
   const TaskSnapshot view = example_view();
   EXPECT_EQ(parse_accepted(render_accepted(view)),

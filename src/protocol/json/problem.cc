@@ -109,6 +109,20 @@ void write_problem(JsonWriter& writer, const Error& error) {
   writer.end_object();
 }
 
+std::string_view lease_status_of(const Error& error) noexcept {
+  return error.code == ErrorCode::unavailable ? "unavailable" : "error";
+}
+
+std::string render_lease_error(const Error& error, std::string_view problem) {
+  std::string text;
+  JsonWriter writer(text);
+  writer.begin_object();
+  writer.name("status").string(lease_status_of(error));
+  writer.name("error").raw(problem);
+  writer.end_object();
+  return text;
+}
+
 std::string render_http_problem(int status, std::string_view detail) {
   std::string body;
   JsonWriter writer(body);

@@ -20,6 +20,13 @@ int http_status(ErrorCode code) noexcept;
 std::string render_problem(const Error& error);
 void write_problem(JsonWriter& writer, const Error& error);
 
+/// The status of a lease in the answer to a call for many: `unavailable` when it is not known whether
+/// the verb was carried out, so the lease may still be held and the call should be repeated; `error`
+/// when repeating does not help.
+std::string_view lease_status_of(const Error& error) noexcept;
+/// `{"status":…,"error":…}`. `problem` is the error as JSON.
+std::string render_lease_error(const Error& error, std::string_view problem);
+
 /// For what HTTP itself refuses and no Error describes: an unknown path (404), a wrong method
 /// (405), bad framing (400). The title is the status's phrase.
 std::string render_http_problem(int status, std::string_view detail);
