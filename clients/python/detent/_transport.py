@@ -4,7 +4,8 @@ What matters in a client of a task server is to know whether a request may have 
 a call says whether doing it twice is harmless (Repeat.always). When no connection could be made the
 request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
 harmless one is. Between the tries it waits 0.1 s, then twice as long each time up to 5 s, less a
-random part, or as long as Retry-After says if that is longer.
+random part, or as long as Retry-After says if that is longer. A call for many elements is repeated
+for the elements that a cluster could not reach.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import ssl
 import threading
 import time
 import urllib.parse
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from .errors import Internal, Unavailable, error_of
+from .errors import DetentError, Internal, Unavailable, error_of
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 5.0
 _LONGEST_TIMEOUT = 86_400
@@ -69,6 +70,31 @@ class Abort:
             pass
 
 
+class Tries:
+    """The pauses between the tries of a call, while there is time for another one."""
+
+    def __init__(
+        self, retry_for: float, now: Callable[[], float], wait: Callable[[float], None]
+    ) -> None:
+        self._now, self._wait = now, wait
+        self._give_up = now() + retry_for
+        self._pauses = 0
+
+    def left(self) -> float:
+        """Seconds."""
+        return max(0.0, self._give_up - self._now())
+
+    def rest(self, told: Optional[float] = None) -> bool:
+        """Waits for the next try, at least `told` seconds. False, at once: there is none."""
+        pause = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** self._pauses) * random.uniform(0.5, 1)
+        pause = max(pause, told or 0)
+        if self._now() + pause > self._give_up:
+            return False
+        self._pauses += 1
+        self._wait(pause)
+        return True
+
+
 class Transport:
     """Thread-safe: a connection is used by one call at a time, and as many are kept as there were
     calls at once."""
@@ -112,30 +138,64 @@ class Transport:
         abort: Optional[Abort] = None,
     ) -> Any:
         """The answer's JSON. `patience`: seconds that the server may take besides."""
-        give_up = self._now() + (self._retry_for if retry_for is None else retry_for)
+        tries = self.tries(retry_for)
         data = None if body is None else json.dumps(
             body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        tries = 0
         sends = 0  # that the server may have seen
         while True:
-            tries += 1
-            pause = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (tries - 1)) * random.uniform(0.5, 1)
+            pause = None
             try:
                 status, retry_after, answer = self._exchange(method, path, data, patience, abort)
                 if status < 300:
                     return answer
                 error = error_of(status, answer)
-                if status == 503 and retry_after is not None:
-                    pause = max(pause, retry_after)
+                if status == 503:
+                    pause = retry_after
             except (Unavailable, Internal) as lost:
                 error = lost
             sends += not isinstance(error, _Unseen)
             error.is_repeated = sends > 1
             is_harmless = repeat is Repeat.always or isinstance(error, _Unseen)
-            is_over = self._now() + pause > give_up or (abort is not None and abort.is_set())
+            is_over = abort is not None and abort.is_set()
             if not isinstance(error, Unavailable) or not is_harmless or is_over:
                 raise error
-            self._wait(pause)
+            if not tries.rest(pause):
+                raise error
+
+    def call_for_each(
+        self,
+        path: str,
+        elements: Sequence[Any],
+        body_of: Callable[[List[Any]], Any],
+        read: Callable[[Any], Any],
+        *,
+        repeat: Repeat = Repeat.always,
+        retry_for: Optional[float] = None,
+    ) -> List[Any]:
+        """A call for many: what `read` makes of each result, or its error. When a shard of a
+        cluster is away its elements alone are `Unavailable`, and are asked for again, as the whole
+        call is; for at most `retry_for` seconds."""
+        tries = self.tries(retry_for)
+        answer = self.call("POST", path, body_of([*elements]), repeat=repeat)
+        results = read_results(answer, read)
+        while repeat is Repeat.always:
+            away = [i for i, result in enumerate(results) if isinstance(result, Unavailable)]
+            if not away or not tries.rest():
+                break
+            try:
+                answer = self.call("POST", path, body_of([elements[i] for i in away]),
+                                   retry_for=tries.left())
+            except DetentError:
+                break  # what is known of the other elements must not get lost
+            for i, result in zip(away, read_results(answer, read)):
+                results[i] = result
+                if isinstance(result, DetentError):
+                    result.is_repeated = True
+        return results
+
+    def tries(self, retry_for: Optional[float] = None) -> Tries:
+        seconds = self._retry_for if retry_for is None else retry_for
+        return Tries(seconds, self._now, self._wait)
 
     def close(self) -> None:
         """Closes the connections that no call uses. Later calls make new ones."""

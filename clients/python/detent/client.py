@@ -19,8 +19,8 @@ import builtins
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote, urlencode
 
-from ._transport import Abort, Repeat, Transport, read_results
-from .errors import DetentError
+from ._transport import Abort, Repeat, Transport
+from .errors import DetentError, Unavailable
 from .values import (
     Backoff,
     Body,
@@ -42,6 +42,7 @@ from .values import (
 )
 
 TaskName = Union[str, TaskKey]
+LeaseResult = Union[str, DetentError]
 
 _SETTING_DURATIONS = ("visibility_timeout", "retention", "key_retention")
 
@@ -142,9 +143,9 @@ class Client:
         """Up to 10 000 in one commit; a result each, in order: one that is wrong fails alone."""
         batch = builtins.list(tasks)
         repeat = Repeat.always if all(task.key for task in batch) else Repeat.never
-        answer = self._http.call(
-            "POST", "/v1/tasks/batch", [task.to_body() for task in batch], repeat=repeat)
-        return read_results(answer, ScheduledTask.from_body)
+        return self._http.call_for_each(
+            "/v1/tasks/batch", batch, lambda some: [task.to_body() for task in some],
+            ScheduledTask.from_body, repeat=repeat)
 
     def get(self, task: TaskName) -> Task:
         return Task.from_body(self._http.call("GET", _task(task)))
@@ -178,8 +179,7 @@ class Client:
 
     def cancel_many(self, tasks: Sequence[TaskName]) -> List[Optional[DetentError]]:
         """Ids, or keys of one queue; up to 10 000 in one commit. None where it is done."""
-        answer = self._http.call("POST", "/v1/tasks/cancel", _names(tasks))
-        return read_results(answer, lambda _: None)
+        return self._http.call_for_each("/v1/tasks/cancel", tasks, _names, lambda _: None)
 
     def move(
         self,
@@ -199,9 +199,9 @@ class Client:
         delay: Optional[Duration] = None,
         due_at: Optional[Instant] = None,
     ) -> List[Union[ScheduledTask, DetentError]]:
-        answer = self._http.call(
-            "POST", "/v1/tasks/move", {**_names(tasks), **_due(delay, due_at)})
-        return read_results(answer, ScheduledTask.from_body)
+        due = _due(delay, due_at)
+        return self._http.call_for_each(
+            "/v1/tasks/move", tasks, lambda some: {**_names(some), **due}, ScheduledTask.from_body)
 
     def run_now(self, task_id: str) -> ScheduledTask:
         """Makes it due now. Raises as cancel() does."""
@@ -243,8 +243,10 @@ class Client:
         return [LeasedTask.from_body(task) for task in answer["tasks"]]
 
     def complete(self, leases: Sequence[str]) -> List[str]:
-        """The work is done. What became of each lease: "done", or "conflict" when it is no longer
-        held. A repeated call may answer "conflict" for what its first time has done."""
+        """The work is done. What became of each lease: "done"; "conflict": it is no longer held;
+        "unavailable": not known, and it may still be held, because its shard of a cluster was away
+        for all of `retry_for`; "error": the server failed at it. A repeated call may answer
+        "conflict" for what its first time has done."""
         return self._leases("complete", leases, {})
 
     def fail(
@@ -275,8 +277,17 @@ class Client:
         return self._leases("release", leases, body)
 
     def _leases(self, verb: str, leases: Sequence[str], body: Body) -> List[str]:
-        answer = self._http.call("POST", f"/v1/leases/{verb}", {"leases": [*leases], **body})
-        return [result.get("status", "conflict") for result in answer["results"]]
+        return [result if isinstance(result, str)
+                else "unavailable" if isinstance(result, Unavailable) else "error"
+                for result in self._report(verb, leases, body)]
+
+    def _report(
+        self, verb: str, leases: Sequence[str], body: Body, *, retry_for: Optional[float] = None
+    ) -> List[LeaseResult]:
+        """A status or an error each. `retry_for`: of leases whose shard is away."""
+        return self._http.call_for_each(
+            f"/v1/leases/{verb}", leases, lambda some: {"leases": some, **body},
+            lambda result: result["status"], retry_for=retry_for)
 
     # ---- queues ----
 

@@ -2,8 +2,10 @@
 
 A handler that returns has completed its task; one that raises has failed it, and the task comes
 again after its backoff (raise Retry to say when). Leases are extended while tasks are held, at
-every third of the visibility timeout, so a handler may take as long as it needs. Delivery is at
-least once: after a crash of either side a task comes again, and a handler must bear that.
+every third of the visibility timeout, so a handler may take as long as it needs. While the server,
+or a shard of a cluster, is away the worker keeps its leases, and repeats what it reports until the
+lease has run out. Delivery is at least once: after a crash of either side a task comes again, and a
+handler must bear that.
 
 Threads: one that leases, one that extends, `concurrency` that run the handler.
 """
@@ -16,17 +18,23 @@ import os
 import signal
 import socket
 import threading
+import time
 from datetime import timedelta
 from types import FrameType
-from typing import Any, Callable, Deque, Dict, List, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence
 
 from ._transport import Abort
-from .client import Client
-from .errors import DetentError
-from .values import Duration, LeasedTask
+from .client import Client, LeaseResult
+from .errors import DetentError, Internal, Unavailable
+from .values import Body, Duration, LeasedTask, put_duration
 
 _log = logging.getLogger("detent")
-_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # between leases that fail
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # between calls that fail
+
+
+def _pause(failures: int) -> float:
+    """After so many of them, at least one."""
+    return _PAUSES[min(failures, len(_PAUSES)) - 1]
 
 
 _MAX_DELAY = timedelta(seconds=4_294_967_295)
@@ -69,7 +77,9 @@ class WorkTask:
         self.lateness = leased.lateness
         self.headers = leased.headers
         self.abandoned = threading.Event()
-        self._is_reported = False  # under the worker's lock: the handler is done with it
+        # Under the worker's lock: the handler is done with it, and when its lease runs out.
+        self._is_reported = False
+        self._lease_end = 0.0
 
 
 Handler = Callable[[WorkTask], Any]
@@ -109,11 +119,13 @@ class Worker:
         self._name = name or f"{socket.gethostname()}:{os.getpid()}"
         self._on_error = on_error or (lambda error: _log.warning("%s: %s", queue, error))
         self._abort = Abort()
+        self._now = time.monotonic
         self._changed = threading.Condition()
         # Guarded by it: tasks by lease, those of them that no handler has begun, how far a stop is.
         self._held: Dict[str, WorkTask] = {}
         self._waiting: Deque[WorkTask] = collections.deque()
         self._is_stopping = False
+        self._is_grace_over = False
         self._is_over = False
         self._threads: List[threading.Thread] = []
 
@@ -140,6 +152,8 @@ class Worker:
         self._release(unbegun)
         with self._changed:
             self._changed.wait_for(lambda: not self._held, grace)
+            self._is_grace_over = True
+            self._changed.notify_all()
             late = [task for task in self._held.values() if not task._is_reported]
             for task in late:
                 task.abandoned.set()
@@ -192,14 +206,16 @@ class Worker:
                 if self._abort.is_set():
                     return
                 self._on_error(error)
-                self._rest(_PAUSES[min(failures, len(_PAUSES) - 1)])
                 failures += 1
+                self._rest(_pause(failures))
                 continue
             self._take([WorkTask(task) for task in tasks])
 
     def _take(self, tasks: List[WorkTask]) -> None:
         with self._changed:
             is_late = self._is_stopping
+            for task in tasks:
+                task._lease_end = self._now() + self._visibility_timeout
             if not is_late:
                 self._held.update({task.leased.lease: task for task in tasks})
                 self._waiting.extend(tasks)
@@ -213,7 +229,7 @@ class Worker:
 
     def _release(self, leases: List[str]) -> None:
         if leases:
-            self._try(lambda: self._client.release(leases))
+            self._try("release", leases, {})
         with self._changed:
             for lease in leases:
                 self._held.pop(lease, None)
@@ -222,16 +238,33 @@ class Worker:
     # ---- keeping ----
 
     def _extend_on(self) -> None:
+        body: Body = {}
+        put_duration(body, "by", self._visibility_timeout)
+        failures = 0
         while True:
+            pause = self._visibility_timeout / 3
             with self._changed:
-                if self._changed.wait_for(lambda: self._is_over, self._visibility_timeout / 3):
+                if failures:
+                    pause = min(pause, _pause(failures))
+                if self._changed.wait_for(lambda: self._is_over, pause):
                     return
                 leases = list(self._held)
-            if leases:
-                results = self._try(
-                    lambda: self._client.extend(leases, self._visibility_timeout))
-                self._lose([lease for lease, result in zip(leases, results or [])
-                            if result == "conflict"])
+            if not leases:
+                failures = 0
+                continue
+            # Not repeated for some of them: then the others would not be extended for as long.
+            results = self._try("extend", leases, body, retry_for=0)
+            self._keep([lease for lease, result in zip(leases, results) if result == "done"])
+            self._lose([lease for lease, result in zip(leases, results) if result == "conflict"])
+            is_known = not any(isinstance(result, Unavailable) for result in results)
+            failures = 0 if is_known else failures + 1
+
+    def _keep(self, leases: List[str]) -> None:
+        with self._changed:
+            end = self._now() + self._visibility_timeout
+            for lease in leases:
+                if lease in self._held:
+                    self._held[lease]._lease_end = end
 
     def _lose(self, leases: List[str]) -> None:
         """They are somebody else's by now: those that are not begun are forgotten."""
@@ -259,13 +292,13 @@ class Worker:
             report = self._work(task)
             with self._changed:
                 task._is_reported = not task.abandoned.is_set()
-            if task._is_reported and self._try(report) == ["conflict"]:
-                self._on_error(RuntimeError(f"the lease of task {task.id} was lost"))
+            if task._is_reported:
+                self._repeat(task, report)
             with self._changed:
                 self._held.pop(task.leased.lease, None)
                 self._changed.notify_all()
 
-    def _work(self, task: WorkTask) -> Callable[[], List[str]]:
+    def _work(self, task: WorkTask) -> Callable[[], List[LeaseResult]]:
         """Runs the handler. Returns: the call that tells the server."""
         leases = [task.leased.lease]
         delay: Optional[Duration] = None
@@ -276,13 +309,42 @@ class Worker:
         except Exception as raised:
             text = f"{type(raised).__name__}: {raised}"
         else:
-            return lambda: self._client.complete(leases)
-        error = text.encode(errors="replace").decode()  # it may hold what no JSON can
-        return lambda: self._client.fail(leases, error=error, delay=delay)
-
-    def _try(self, call: Callable[[], List[str]]) -> Optional[List[str]]:
+            return lambda: self._try("complete", leases, {})
+        body: Body = {"error": text.encode(errors="replace").decode()}  # not what no JSON can hold
         try:
-            return call()
-        except Exception as error:  # of the server; or a delay that is none
-            self._on_error(error)
-            return None
+            put_duration(body, "delay", delay)
+        except Exception as wrong:  # a delay that is none
+            self._on_error(wrong)
+        return lambda: self._try("fail", leases, body)
+
+    def _repeat(self, task: WorkTask, report: Callable[[], List[LeaseResult]]) -> None:
+        """Reports until the server says what became of the lease, or the lease has run out."""
+        failures = 0
+        while True:
+            result = report()[0]
+            if result == "conflict":
+                # What was answered "unavailable" may have been carried out.
+                or_done = ", or an earlier report was carried out" if failures else ""
+                self._on_error(RuntimeError(f"the lease of task {task.id} was lost{or_done}"))
+            if not isinstance(result, Unavailable):
+                return
+            failures += 1
+            with self._changed:
+                left = task._lease_end - self._now()
+                if left <= 0 or self._changed.wait_for(
+                        lambda: self._is_grace_over, min(left, _pause(failures))):
+                    return
+
+    def _try(
+        self, verb: str, leases: Sequence[str], body: Body, *, retry_for: Optional[float] = None
+    ) -> List[LeaseResult]:
+        """A result each. An error is told, once for all of them."""
+        try:
+            results = self._client._report(verb, leases, body, retry_for=retry_for)
+        except Exception as error:
+            lost = error if isinstance(error, DetentError) else Internal(str(error))
+            results = [lost for _ in leases]
+        errors = [result for result in results if isinstance(result, DetentError)]
+        if errors:
+            self._on_error(errors[0])
+        return results

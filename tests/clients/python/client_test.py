@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import select
+import threading
 import unittest
 
 import detent
@@ -150,6 +151,186 @@ class Errors(unittest.TestCase):
             self.assertEqual(first.id, "256")
             self.assertIs(type(second), detent.InvalidArgument)
             self.assertEqual(second.field, "dely")
+
+
+def results(*each):
+    return 200, {}, {"results": list(each)}
+
+
+AWAY = {"status": "unavailable", "error": BUSY[2]}
+HELD = {"status": "done"}
+LOST = {"status": "conflict"}
+
+
+class ShardsAway(unittest.TestCase):
+    """A cluster answers a call for many 200 although one of its shards is away: that shard's
+    elements have a 503 of their own."""
+
+    VERBS = (lambda client, leases: client.complete(leases),
+             lambda client, leases: client.fail(leases, error="e"),
+             lambda client, leases: client.extend(leases, 60),
+             lambda client, leases: client.release(leases))
+
+    def test_leases_are_asked_for_again_until_it_is_known_what_became_of_them(self):
+        for verb in self.VERBS:
+            with ScriptedServer(results(HELD, AWAY, AWAY), results(AWAY, LOST), BUSY,
+                                results(HELD)) as server:
+                client, pauses = client_of(server)
+                self.assertEqual(verb(client, ["1-1", "1-2", "1-3"]), ["done", "done", "conflict"])
+                bodies = [json.loads(body) for *_, body in server.requests]
+                self.assertEqual([body.pop("leases") for body in bodies],
+                                 [["1-1", "1-2", "1-3"], ["1-2", "1-3"], ["1-2"], ["1-2"]])
+                self.assertEqual(bodies, [bodies[0]] * 4)
+                self.assertEqual(len(pauses), 3)
+
+    def test_a_lease_whose_shard_stays_away_is_unavailable_and_no_conflict(self):
+        for verb in self.VERBS:
+            with ScriptedServer(results(HELD, AWAY), answer=lambda *_: results(AWAY)) as server:
+                client, pauses = client_of(server, retry_for=20)
+                self.assertEqual(verb(client, ["1-1", "1-2"]), ["done", "unavailable"])
+                self.assertGreater(len(pauses), 4)
+                self.assertLessEqual(sum(pauses), 20)
+
+    def test_what_is_known_is_answered_when_a_repeat_fails(self):
+        broken = {"status": "error", "error": problem(500, "data_loss")[2]}
+        for failure in (problem(403, "forbidden"), problem(500, "internal")):
+            with ScriptedServer(results(HELD, AWAY, broken), failure) as server:
+                client, _ = client_of(server)
+                self.assertEqual(client.complete(["1-1", "1-2", "1-3"]),
+                                 ["done", "unavailable", "error"])
+
+    def test_tasks_are_asked_for_again_where_twice_is_once(self):
+        gone = {"error": problem(404, "not_found")[2]}
+        away = {"error": BUSY[2]}
+        keyed = [detent.NewTask("q", key="a"), detent.NewTask("q", key="b")]
+        calls = ((lambda client: client.schedule_many(keyed), results(TASK)),
+                 (lambda client: client.move_many(["1", "2"], delay="1s"), results(TASK)),
+                 (lambda client: client.cancel_many(["1", "2"]), results(TASK)))
+        for call, last in calls:
+            with ScriptedServer(results(away, TASK), last) as server:
+                client, _ = client_of(server)
+                self.assertFalse([one for one in call(client)
+                                  if isinstance(one, detent.DetentError)])
+                self.assertEqual(len(server.requests), 2)
+        with ScriptedServer(results(TASK, away), results(gone)) as server:
+            client, _ = client_of(server)
+            error = client.cancel_many(["1", "2"])[1]
+            self.assertIs(type(error), detent.NotFound)
+            self.assertTrue(error.is_repeated)
+        with ScriptedServer(results(away, TASK)) as server:
+            client, _ = client_of(server)
+            first, _ = client.schedule_many([detent.NewTask("q"), keyed[0]])
+            self.assertIs(type(first), detent.Unavailable)
+
+
+class TaskServer:
+    """Hands out tasks 1 … `count`, each once, and answers what becomes of their leases as
+    `result_of(verb, lease, how_often)` says; counts what it was asked, by verb and lease."""
+
+    def __init__(self, count, result_of):
+        self.count, self.result_of = count, result_of
+        self.asked = {}
+        self.leased = 0
+        self.is_asked_for_more = threading.Event()
+        self.lock = threading.Lock()
+
+    def __call__(self, path, body):
+        verb, wanted = path.rsplit("/", 1)[1], json.loads(body)
+        with self.lock:
+            if verb == "lease":
+                tasks = [self.task(n) for n in range(self.leased + 1, self.count + 1)]
+                tasks = tasks[:wanted["max"]]
+                self.leased += len(tasks)
+                if not tasks:
+                    self.is_asked_for_more.set()
+                return 200, {}, {"tasks": tasks}
+            answers = []
+            for lease in wanted["leases"]:
+                times = self.asked[verb, lease] = self.asked.get((verb, lease), 0) + 1
+                answers.append(self.result_of(verb, lease, times))
+            return results(*answers)
+
+    def task(self, number):
+        return {**TASK, "id": str(number), "lease": f"1-{number}", "attempt": 1, "priority": 0,
+                "payload": number, "lease_until": TASK["due_at"], "lateness_ms": 0}
+
+
+class WorkersOfAClusterWithAShardAway(unittest.TestCase):
+    PATIENCE = 60  # seconds until a test that hangs fails
+
+    def worker(self, tasks, handler, **options):
+        server = ScriptedServer(answer=tasks)
+        self.addCleanup(server.__exit__)
+        client = detent.Client(server.url, retry_for=0)
+        self.errors = []
+        worker = detent.Worker(client, "q", handler, wait=0, on_error=self.errors.append,
+                               **options)
+        worker.start()
+        return worker
+
+    def kinds(self):
+        return {type(error) for error in self.errors}
+
+    def test_a_report_is_repeated_until_the_shard_is_back(self):
+        for verb in ("complete", "fail"):
+            def handle(_, verb=verb):
+                if verb == "fail":
+                    raise ValueError("no")
+
+            tasks = TaskServer(2, lambda verb, lease, times: AWAY if lease == "1-2" and times < 4
+                               else HELD)
+            worker = self.worker(tasks, handle, concurrency=2)
+            self.assertTrue(tasks.is_asked_for_more.wait(self.PATIENCE))
+            worker.stop()
+            self.assertEqual((tasks.asked[verb, "1-1"], tasks.asked[verb, "1-2"]), (1, 4))
+            self.assertEqual(self.kinds(), {detent.Unavailable})
+
+    def test_a_lease_that_could_not_be_extended_is_kept(self):
+        abandoned, enough = [], threading.Event()
+
+        def result_of(verb, lease, times):
+            if verb == "extend" and lease == "1-2" and times == 4:
+                enough.set()
+            return AWAY if verb == "extend" and lease == "1-2" and times < 4 else HELD
+
+        def handle(task):
+            self.assertTrue(enough.wait(self.PATIENCE))
+            abandoned.append(task.abandoned.is_set())
+
+        tasks = TaskServer(3, result_of)
+        worker = self.worker(tasks, handle, concurrency=2, prefetch=1, visibility_timeout=0.3)
+        self.assertTrue(tasks.is_asked_for_more.wait(self.PATIENCE))
+        worker.stop()
+        self.assertEqual(abandoned, [False] * 3)
+        self.assertEqual([tasks.asked["complete", f"1-{n}"] for n in (1, 2, 3)], [1, 1, 1])
+        self.assertEqual(self.kinds(), {detent.Unavailable})
+
+    def test_a_report_is_given_up_when_the_lease_has_run_out(self):
+        tasks = TaskServer(1, lambda *_: AWAY)
+        worker = self.worker(tasks, lambda _: None, visibility_timeout=0.05)
+        self.assertTrue(tasks.is_asked_for_more.wait(self.PATIENCE))
+        worker.stop()
+        self.assertEqual(self.kinds(), {detent.Unavailable})
+
+    def test_a_stop_gives_up_reports_once_its_grace_is_over(self):
+        reported = threading.Event()
+
+        def result_of(verb, *_):
+            if verb == "complete":
+                reported.set()
+            return AWAY if verb == "complete" else HELD
+
+        worker = self.worker(TaskServer(1, result_of), lambda _: None)
+        self.assertTrue(reported.wait(self.PATIENCE))
+        worker.stop(grace=0)
+        self.assertEqual(self.kinds(), {detent.Unavailable})
+
+    def test_a_conflict_after_an_unknown_outcome_says_so(self):
+        tasks = TaskServer(1, lambda verb, lease, times: AWAY if times == 1 else LOST)
+        worker = self.worker(tasks, lambda _: None)
+        self.assertTrue(tasks.is_asked_for_more.wait(self.PATIENCE))
+        worker.stop()
+        self.assertIn("or an earlier report was carried out", str(self.errors[-1]))
 
 
 class Wire(unittest.TestCase):

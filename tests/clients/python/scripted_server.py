@@ -1,7 +1,8 @@
 """A server that answers as a test says, one answer a request, and notes what it was asked.
 
 An answer is (status, headers, body), or "drop": the connection is closed without one. With the
-header "x-hang-up" it is closed after the answer, unannounced.
+header "x-hang-up" it is closed after the answer, unannounced. `answer(path, body)` is asked for
+each answer once those given are used up.
 """
 
 import http.server
@@ -10,7 +11,7 @@ import threading
 
 
 class ScriptedServer:
-    def __init__(self, *answers):
+    def __init__(self, *answers, answer=None):
         self.requests = []  # (method, path, headers, body)
         self.connections = 0
         script = list(answers)
@@ -23,25 +24,25 @@ class ScriptedServer:
                 super().setup()
                 outer.connections += 1
 
-            def answer(self):
+            def respond(self):
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 outer.requests.append((self.command, self.path, dict(self.headers), body))
-                answer = script.pop(0)
-                if answer == "drop":
+                said = script.pop(0) if script or not answer else answer(self.path, body)
+                if said == "drop":
                     self.close_connection = True
                     return
-                status, headers, value = answer
+                status, headers, value = said
                 text = value if isinstance(value, bytes) else json.dumps(value).encode()
                 self.send_response(status)
-                for name, said in headers.items():
-                    self.send_header(name, said)
+                for name, header in headers.items():
+                    self.send_header(name, header)
                 self.send_header("content-length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)
                 if "x-hang-up" in headers:
                     self.close_connection = True
 
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = respond
 
             def log_message(self, *_):
                 pass
