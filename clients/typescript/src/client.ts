@@ -12,11 +12,11 @@
 // an error tells that the request was sent more than once: cancel() then fails with NotFound when
 // its first time was carried out and only the answer lost. A repeated lease() takes other tasks;
 // those of the lost answer come back when their visibility timeout is over.
-import { type DetentError } from './errors.js';
-import { type Call, readResults, type Repeat, segment, Transport } from './transport.js';
+import { DetentError, Unavailable } from './errors.js';
+import { type Call, type Repeat, segment, Transport } from './transport.js';
 import {
   type Body, type Due, type Duration, type Instant, type LeasedTask, type LeaseStatus,
-  type NewSchedule, type NewTask, putDuration, type Queue, type QueueSettings, readLeasedTask,
+  type NewSchedule, type NewTask, type Queue, type QueueSettings, readLeasedTask,
   readQueue, readSchedule, readScheduledTask, readTask, type Schedule, type ScheduledTask, type Task,
   type TaskKey, type TaskName, type TaskPage, type TaskState, toBody,
 } from './values.js';
@@ -102,9 +102,9 @@ export class Client {
   async scheduleMany(
     tasks: readonly NewTask[], { signal }: CallOptions = {},
   ): Promise<(ScheduledTask | DetentError)[]> {
-    const call = { repeat: repeatOf(tasks), signal };
-    const answer = await this.http.call('POST', '/v1/tasks/batch', tasks.map(toBody), call);
-    return readResults(answer, readScheduledTask);
+    return this.http.callForEach('/v1/tasks/batch', {
+      elements: tasks, bodyOf: (some) => some.map(toBody), readOne: readScheduledTask,
+      repeat: repeatOf(tasks), signal });
   }
 
   async get(task: TaskName, { signal }: CallOptions = {}): Promise<Task> {
@@ -131,8 +131,8 @@ export class Client {
   async cancelMany(
     tasks: readonly TaskName[], { signal }: CallOptions = {},
   ): Promise<(null | DetentError)[]> {
-    const answer = await this.http.call('POST', '/v1/tasks/cancel', namesOf(tasks), { signal });
-    return readResults(answer, () => null);
+    return this.http.callForEach('/v1/tasks/cancel', {
+      elements: tasks, bodyOf: namesOf, readOne: () => null, signal });
   }
 
   /** Gives it another due time; a dead one lives again. Fails as cancel() does. */
@@ -146,9 +146,10 @@ export class Client {
     tasks: readonly TaskName[], due: Due, { signal }: CallOptions = {},
   ): Promise<(ScheduledTask | DetentError)[]> {
     const { delay, dueAt } = due;
-    const body = { ...namesOf(tasks), ...toBody({ delay, dueAt }) };
-    return readResults(
-      await this.http.call('POST', '/v1/tasks/move', body, { signal }), readScheduledTask);
+    const body = toBody({ delay, dueAt });
+    return this.http.callForEach('/v1/tasks/move', {
+      elements: tasks, bodyOf: (some) => ({ ...namesOf(some), ...body }),
+      readOne: readScheduledTask, signal });
   }
 
   /** Makes it due now. Fails as cancel() does. */
@@ -176,10 +177,10 @@ export class Client {
     return answer.tasks.map(readLeasedTask);
   }
 
-  /** The work is done. What became of each lease: "done", or "conflict" when it is no longer held. A
-   *  repeated call may answer "conflict" for what its first time has done. */
+  /** The work is done. What became of each lease (LeaseStatus). A repeated call may answer "conflict"
+   *  for what its first time has done. */
   async complete(leases: readonly string[], options: CallOptions = {}): Promise<LeaseStatus[]> {
-    return this.report('complete', { leases }, options);
+    return this.statuses('complete', leases, {}, options);
   }
 
   /** The attempt failed; comes again after `delay`, else its backoff. "dead": it was the last one. */
@@ -187,16 +188,14 @@ export class Client {
     leases: readonly string[],
     { error, delay, ...options }: CallOptions & { error?: string; delay?: Duration | undefined } = {},
   ): Promise<LeaseStatus[]> {
-    return this.report('fail', { leases, ...toBody({ error: error || undefined, delay }) }, options);
+    return this.statuses('fail', leases, toBody({ error: error || undefined, delay }), options);
   }
 
   /** They run out `by` from now, or when they did if that is later. */
   async extend(
     leases: readonly string[], by: Duration, options: CallOptions = {},
   ): Promise<LeaseStatus[]> {
-    const body: Body = { leases };
-    putDuration(body, 'by', by);
-    return this.report('extend', body, options);
+    return this.statuses('extend', leases, toBody({ by }), options);
   }
 
   /** Gives tasks back unharmed: the attempt does not count. */
@@ -204,12 +203,28 @@ export class Client {
     leases: readonly string[],
     { delay, priority, ...options }: CallOptions & { delay?: Duration; priority?: number } = {},
   ): Promise<LeaseStatus[]> {
-    return this.report('release', { leases, ...toBody({ delay, priority }) }, options);
+    return this.statuses('release', leases, toBody({ delay, priority }), options);
   }
 
-  private async report(verb: string, body: Body, { signal }: CallOptions): Promise<LeaseStatus[]> {
-    const answer = await this.http.call('POST', `/v1/leases/${verb}`, body, { signal });
-    return answer.results.map((result: { status?: LeaseStatus }) => result.status ?? 'conflict');
+  private async statuses(
+    verb: string, leases: readonly string[], body: Body, { signal }: CallOptions,
+  ): Promise<LeaseStatus[]> {
+    const results = await this.report(verb, leases, body, { signal });
+    return results.map((result) => {
+      if (!(result instanceof DetentError)) return result;
+      return result instanceof Unavailable ? 'unavailable' : 'error';
+    });
+  }
+
+  /** A status or an error each. `retryFor`: of leases whose shard is away.
+   *  @internal */
+  async report(
+    verb: string, leases: readonly string[], body: Body,
+    options: CallOptions & { retryFor?: number } = {},
+  ): Promise<(LeaseStatus | DetentError)[]> {
+    return this.http.callForEach(`/v1/leases/${verb}`, {
+      elements: leases, bodyOf: (some) => ({ leases: some, ...body }),
+      readOne: ({ status }): LeaseStatus => status, ...options });
   }
 
   // ---- queues ----

@@ -4,10 +4,11 @@
 // So a call says whether doing it twice is harmless (`repeat`). When no connection could be made the
 // request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
 // harmless one is. Between the tries it waits 100 ms, then twice as long each time up to 5 s, less a
-// random part, or as long as Retry-After says if that is longer.
+// random part, or as long as Retry-After says if that is longer. A call for many elements is repeated
+// for the elements that a cluster could not reach.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type DetentError, errorOf, Internal, InvalidArgument, Unavailable } from './errors.js';
+import { DetentError, errorOf, Internal, InvalidArgument, Unavailable } from './errors.js';
 
 const firstPause = 100;
 const lastPause = 5_000;
@@ -21,6 +22,46 @@ export interface Call {
   patience?: number | undefined;
   retryFor?: number | undefined;
   signal?: AbortSignal | undefined;
+}
+
+/** A call for many: its elements, the body that asks for some of them, and what is made of a result. */
+export interface CallForEach<E, T> {
+  elements: readonly E[];
+  bodyOf: (elements: readonly E[]) => unknown;
+  readOne: (result: any) => T;
+  repeat?: Repeat | undefined;
+  /** Of elements whose shard is away. */
+  retryFor?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** The pauses between the tries of a call, while there is time for another one. */
+class Tries {
+  private readonly giveUp: number;
+  private pauses = 0;
+
+  constructor(
+    retryFor: number,
+    private readonly now: () => number,
+    private readonly wait: (pause: number, signal?: AbortSignal) => Promise<void>,
+  ) {
+    this.giveUp = now() + retryFor;
+  }
+
+  /** Milliseconds. */
+  left(): number {
+    return Math.max(0, this.giveUp - this.now());
+  }
+
+  /** Waits for the next try, `told` milliseconds if given. False, at once: there is none. */
+  async rest(told?: number, signal?: AbortSignal): Promise<boolean> {
+    const pause = Math.max(told ?? 0,
+      Math.min(lastPause, firstPause * 2 ** this.pauses) * (0.5 + Math.random() / 2));
+    if (this.now() + pause > this.giveUp) return false;
+    ++this.pauses;
+    await this.wait(pause, signal).catch(() => signal?.throwIfAborted());
+    return true;
+  }
 }
 
 /** There was no connection, so the server has not seen the request. */
@@ -72,22 +113,49 @@ export class Transport {
 
   /** The answer's JSON. Throws `signal.reason` once that is aborted. */
   async call(method: string, path: string, body?: unknown, call: Call = {}): Promise<any> {
-    const giveUp = this.now() + (call.retryFor ?? this.retryFor);
+    const tries = this.tries(call.retryFor);
     const text = body === undefined ? undefined : JSON.stringify(body);
     let sends = 0; // that the server may have seen
-    for (let tries = 1; ; ++tries) {
+    for (;;) {
       call.signal?.throwIfAborted();
       const { answer, error, retryAfter } = await this.try(method, path, text, call);
       if (error === undefined) return answer;
       if (!(error instanceof Unseen)) ++sends;
       error.isRepeated = sends > 1;
-      const pause = Math.max(retryAfter ?? 0,
-        Math.min(lastPause, firstPause * 2 ** (tries - 1)) * (0.5 + Math.random() / 2));
       const isHarmless = (call.repeat ?? 'always') === 'always' || error instanceof Unseen;
-      const isOver = this.now() + pause > giveUp;
-      if (!(error instanceof Unavailable) || !isHarmless || isOver) throw error;
-      await this.wait(pause, call.signal).catch(() => call.signal?.throwIfAborted());
+      if (!(error instanceof Unavailable) || !isHarmless) throw error;
+      if (!(await tries.rest(retryAfter, call.signal))) throw error;
     }
+  }
+
+  /** What is made of each result, or its error. When a shard of a cluster is away its elements alone
+   *  are Unavailable, and are asked for again, as the whole call is. */
+  async callForEach<E, T>(path: string, call: CallForEach<E, T>): Promise<(T | DetentError)[]> {
+    const { elements, bodyOf, readOne, repeat = 'always', signal } = call;
+    const tries = this.tries(call.retryFor);
+    const ask = async (some: readonly E[], retryFor?: number) => readResults(
+      await this.call('POST', path, bodyOf(some), { repeat, retryFor, signal }), readOne);
+    const results = await ask(elements);
+    while (repeat === 'always') {
+      const away = [...results.keys()].filter((i) => results[i] instanceof Unavailable);
+      if (away.length === 0 || !(await tries.rest(undefined, signal))) break;
+      try {
+        const again = await ask(away.map((i) => elements[i] as E), tries.left());
+        again.forEach((result, i) => {
+          results[away[i] as number] = result;
+          if (result instanceof DetentError) result.isRepeated = true;
+        });
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!(error instanceof DetentError)) throw error;
+        break; // what is known of the other elements must not get lost
+      }
+    }
+    return results;
+  }
+
+  private tries(retryFor = this.retryFor): Tries {
+    return new Tries(retryFor, () => this.now(), (pause, signal) => this.wait(pause, signal));
   }
 
   private async try(
@@ -145,7 +213,7 @@ function read(response: Response, text: string) {
 }
 
 /** A value or an error for each result of a call for many. */
-export function readResults<T>(answer: any, readOne: (result: any) => T): (T | DetentError)[] {
+function readResults<T>(answer: any, readOne: (result: any) => T): (T | DetentError)[] {
   return answer.results.map((result: any) =>
     result.error ? errorOf(result.error.status ?? 0, result.error) : readOne(result));
 }

@@ -46,7 +46,10 @@ export interface NewTask extends Due, TaskRules {
 
 /** `completed` and `cancelled` while a task is kept after its end. */
 export type TaskState = 'scheduled' | 'ready' | 'leased' | 'dead' | 'completed' | 'cancelled';
-export type LeaseStatus = 'done' | 'conflict' | 'dead';
+/** `conflict`: it is no longer held. `dead`: the attempt that failed was the last one. `unavailable`:
+ *  not known, and it may still be held, because its shard of a cluster was away for all of `retryFor`.
+ *  `error`: the server failed at it. */
+export type LeaseStatus = 'done' | 'conflict' | 'dead' | 'unavailable' | 'error';
 export type Body = Record<string, unknown>;
 
 /** A task that is on the server's disk. `wasThere`: its key stood for it before. */

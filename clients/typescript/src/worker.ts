@@ -3,15 +3,23 @@
 // A handler that returns (whose promise resolves) has completed its task; one that throws has failed
 // it, and the task comes again after its backoff (throw Retry to say when). Leases are extended while
 // tasks are held, at every third of the visibility timeout, so a handler may take as long as it
-// needs, if it lets go of the event loop. Delivery is at least once: after a crash of either side a
-// task comes again, and a handler must bear that.
+// needs, if it lets go of the event loop. While the server, or a shard of a cluster, is away the
+// worker keeps its leases, and repeats what it reports until the lease has run out. Delivery is at
+// least once: after a crash of either side a task comes again, and a handler must bear that.
 import { hostname } from 'node:os';
 
 import { type Client } from './client.js';
-import { type Duration, type LeasedTask, type LeaseStatus } from './values.js';
+import { DetentError, Internal, Unavailable } from './errors.js';
+import {
+  type Body, type Duration, type LeasedTask, type LeaseStatus, toBody,
+} from './values.js';
 
-const pauses = [100, 200, 500, 1_000, 2_000, 5_000]; // between leases that fail
+const pauses = [100, 200, 500, 1_000, 2_000, 5_000]; // between calls that fail
 const lastPause = 5_000;
+/** After so many of them, at least one. */
+const pauseAfter = (failures: number) => pauses[failures - 1] ?? lastPause;
+
+type LeaseResult = LeaseStatus | DetentError;
 
 const maxDelay = 4_294_967_295_000; // milliseconds
 
@@ -58,6 +66,7 @@ interface Held {
   task: WorkTask;
   abandon: AbortController;
   isReported: boolean; // the handler is done with it
+  leaseEnd: number; // when its lease runs out, by performance.now()
 }
 
 /** Runs once: start() and stop(), or run(). */
@@ -73,8 +82,10 @@ export class Worker {
   private readonly poll = new AbortController();
   private running = 0;
   private isStopping = false;
+  private isGraceOver = false;
+  private isOver = false;
   private loop: Promise<void> | undefined;
-  private extension: NodeJS.Timeout | undefined;
+  private extension: Promise<void> | undefined;
   private readonly watchers = new Set<() => void>();
 
   /** `handler` is called for up to `concurrency` tasks at once. */
@@ -98,7 +109,7 @@ export class Worker {
   /** Begins; returns at once. */
   start(): void {
     if (this.loop || this.isStopping) throw new Error('a worker runs once');
-    this.extension = setInterval(() => void this.extend(), this.visibilityTimeout / 3);
+    this.extension = this.extendOn();
     this.loop = this.leaseOn();
   }
 
@@ -111,12 +122,16 @@ export class Worker {
     this.changed();
     await this.release(this.waiting.splice(0));
     await this.until(() => this.held.size === 0, grace);
+    this.isGraceOver = true;
+    this.changed();
     const late = [...this.held.values()].filter((held) => !held.isReported);
     for (const { abandon } of late) abandon.abort();
     await this.release(late);
     await this.loop;
     await this.until(() => this.held.size === 0);
-    clearInterval(this.extension);
+    this.isOver = true;
+    this.changed();
+    await this.extension;
   }
 
   /** Works until the process gets SIGTERM or SIGINT, then stops as stop(grace) does. */
@@ -151,15 +166,17 @@ export class Worker {
       } catch (error) {
         if (this.isStopping) return;
         this.onError(error);
-        await this.until(() => this.isStopping, pauses[failures++] ?? lastPause);
+        await this.until(() => this.isStopping, pauseAfter(++failures));
       }
     }
   }
 
   private take(tasks: readonly LeasedTask[]): void {
+    const leaseEnd = performance.now() + this.visibilityTimeout;
     const taken = tasks.map((leased): Held => {
       const abandon = new AbortController();
-      return { task: { ...leased, abandoned: abandon.signal }, abandon, isReported: false };
+      const task = { ...leased, abandoned: abandon.signal };
+      return { task, abandon, isReported: false, leaseEnd };
     });
     for (const held of taken) this.held.set(held.task.lease, held);
     if (this.isStopping) {
@@ -172,17 +189,33 @@ export class Worker {
 
   private async release(unwanted: readonly Held[]): Promise<void> {
     const leases = unwanted.map(({ task }) => task.lease);
-    if (leases.length > 0) await this.try(() => this.client.release(leases));
+    if (leases.length > 0) await this.try('release', leases, {});
     this.forget(leases);
   }
 
   // ---- keeping ----
 
-  private async extend(): Promise<void> {
-    const leases = [...this.held.keys()];
-    if (leases.length === 0) return;
-    const results = await this.try(() => this.client.extend(leases, this.visibilityTimeout));
-    this.lose(leases.filter((_, i) => results?.[i] === 'conflict'));
+  private async extendOn(): Promise<void> {
+    const body = toBody({ by: this.visibilityTimeout });
+    const third = this.visibilityTimeout / 3;
+    for (let failures = 0; ; ) {
+      await this.until(() => this.isOver, failures ? Math.min(third, pauseAfter(failures)) : third);
+      if (this.isOver) return;
+      const leases = [...this.held.keys()];
+      // Not repeated for some of them: then the others would not be extended for as long.
+      const results = leases.length ? await this.try('extend', leases, body, { retryFor: 0 }) : [];
+      const of = (status: LeaseStatus) => leases.filter((_, i) => results[i] === status);
+      this.keep(of('done'));
+      this.lose(of('conflict'));
+      failures = results.some((result) => result instanceof Unavailable) ? failures + 1 : 0;
+    }
+  }
+
+  private keep(leases: readonly string[]): void {
+    for (const lease of leases) {
+      const held = this.held.get(lease);
+      if (held) held.leaseEnd = performance.now() + this.visibilityTimeout;
+    }
   }
 
   /** They are somebody else's by now: those that are not begun are forgotten. */
@@ -219,33 +252,54 @@ export class Worker {
     const report = await this.handle(task);
     if (!task.abandoned.aborted) {
       held.isReported = true;
-      const results = await this.try(report);
-      if (results?.[0] === 'conflict') {
-        this.onError(new Error(`the lease of task ${task.id} was lost`));
-      }
+      await this.repeat(held, report);
     }
     this.forget([task.lease]);
   }
 
   /** Runs the handler. Resolves with the call that tells the server. */
-  private async handle(task: WorkTask): Promise<() => Promise<LeaseStatus[]>> {
+  private async handle(task: WorkTask): Promise<() => Promise<LeaseResult[]>> {
     try {
       await this.handler(task);
-      return () => this.client.complete([task.lease]);
+      return () => this.try('complete', [task.lease], {});
     } catch (thrown) {
       const retry = thrown instanceof Retry ? thrown : undefined;
       const error = (retry ? retry.message : String(thrown)).replace(/\p{Surrogate}/gu, '?');
-      return () => this.client.fail([task.lease], { error, delay: withinLimits(retry?.delay) });
+      const body = toBody({ error, delay: withinLimits(retry?.delay) });
+      return () => this.try('fail', [task.lease], body);
     }
   }
 
-  private async try(call: () => Promise<LeaseStatus[]>): Promise<LeaseStatus[] | undefined> {
-    try {
-      return await call();
-    } catch (error) {
-      this.onError(error);
-      return undefined;
+  /** Reports until the server says what became of the lease, or the lease has run out. */
+  private async repeat(held: Held, report: () => Promise<LeaseResult[]>): Promise<void> {
+    for (let failures = 0; !this.isGraceOver; ) {
+      const [result] = await report();
+      if (result === 'conflict') {
+        // What was answered "unavailable" may have been carried out.
+        const orDone = failures ? ', or an earlier report was carried out' : '';
+        this.onError(new Error(`the lease of task ${held.task.id} was lost${orDone}`));
+      }
+      if (!(result instanceof Unavailable)) return;
+      const left = held.leaseEnd - performance.now();
+      if (left <= 0) return;
+      await this.until(() => this.isGraceOver, Math.min(left, pauseAfter(++failures)));
     }
+  }
+
+  /** A result each. An error is told, once for all of them. */
+  private async try(
+    verb: string, leases: readonly string[], body: Body, options?: { retryFor: number },
+  ): Promise<LeaseResult[]> {
+    let results: LeaseResult[];
+    try {
+      results = await this.client.report(verb, leases, body, options);
+    } catch (error) {
+      const lost = error instanceof DetentError ? error : new Internal(String(error));
+      results = leases.map(() => lost);
+    }
+    const told = results.find((result) => result instanceof DetentError);
+    if (told) this.onError(told);
+    return results;
   }
 
   // ---- what is held, and waiting for it to change ----

@@ -15,15 +15,17 @@ const busy = {
 const problem = (status, kind, more) => ({
   status, body: { type: `urn:detent:error:${kind}`, status, detail: 'no', ...more } });
 
-/** Answers one request each, or drops its connection ('drop'), and notes what it was asked. */
+/** Answers one request each, or drops its connection ('drop'), and notes what it was asked. A function
+ *  at the end answers all further ones. */
 async function script(t, ...answers) {
+  const answerOf = typeof answers.at(-1) === 'function' ? answers.pop() : () => undefined;
   const requests = [];
   const server = http.createServer(async (request, response) => {
     const parts = [];
     for await (const part of request) parts.push(part);
     const { method, url, headers } = request;
     requests.push({ method, url, headers, body: Buffer.concat(parts).toString() });
-    const answer = answers.shift();
+    const answer = answers.shift() ?? answerOf(url, requests.at(-1).body);
     if (answer === 'drop') return request.socket.destroy();
     if (answer === 'silence') return undefined;
     const { status = 200, headers: more = {}, body } = answer;
@@ -179,6 +181,174 @@ test('an element that failed is an error among the results', async (t) => {
   assert.equal(first.id, '256');
   assert.equal(second.constructor, detent.InvalidArgument);
   assert.equal(second.field, 'dely');
+});
+
+// A cluster answers a call for many 200 although one of its shards is away: that shard's elements
+// have a 503 of their own.
+const results = (...each) => ({ body: { results: each } });
+const away = { status: 'unavailable', error: busy.body };
+const held = { status: 'done' };
+const conflict = { status: 'conflict' };
+const verbs = [
+  (client, leases) => client.complete(leases),
+  (client, leases) => client.fail(leases, { error: 'e' }),
+  (client, leases) => client.extend(leases, 60_000),
+  (client, leases) => client.release(leases),
+];
+
+test('leases are asked for again until it is known what became of them', async (t) => {
+  for (const verb of verbs) {
+    const server = await script(t, results(held, away, away), results(away, conflict), busy,
+      results(held));
+    const { client, pauses } = clientOf(server);
+    assert.deepEqual(await verb(client, ['1-1', '1-2', '1-3']), ['done', 'done', 'conflict']);
+    const bodies = server.requests.map(({ body }) => JSON.parse(body));
+    assert.deepEqual(bodies.map(({ leases }) => leases),
+      [['1-1', '1-2', '1-3'], ['1-2', '1-3'], ['1-2'], ['1-2']]);
+    for (const body of bodies) assert.deepEqual({ ...body, leases: 0 }, { ...bodies[0], leases: 0 });
+    assert.equal(pauses.length, 3);
+  }
+});
+
+test('a lease whose shard stays away is unavailable, and no conflict', async (t) => {
+  for (const verb of verbs) {
+    const server = await script(t, results(held, away), () => results(away));
+    const { client, pauses } = clientOf(server, 20_000);
+    assert.deepEqual(await verb(client, ['1-1', '1-2']), ['done', 'unavailable']);
+    assert.ok(pauses.length > 4);
+    assert.ok(client.http.now() <= 20_000);
+  }
+});
+
+test('what is known is answered when a repeat fails', async (t) => {
+  const broken = { status: 'error', error: problem(500, 'data_loss').body };
+  for (const failure of [problem(403, 'forbidden'), problem(500, 'internal')]) {
+    const server = await script(t, results(held, away, broken), failure);
+    const { client } = clientOf(server);
+    assert.deepEqual(await client.complete(['1-1', '1-2', '1-3']),
+      ['done', 'unavailable', 'error']);
+  }
+});
+
+test('tasks are asked for again where twice is once', async (t) => {
+  const missing = { error: busy.body };
+  const keyed = [{ queue: 'q', key: 'a' }, { queue: 'q', key: 'b' }];
+  const calls = [
+    (client) => client.scheduleMany(keyed),
+    (client) => client.moveMany(['1', '2'], { delay: '1s' }),
+    (client) => client.cancelMany(['1', '2']),
+  ];
+  for (const call of calls) {
+    const server = await script(t, results(missing, task), results(task));
+    const { client } = clientOf(server);
+    assert.ok(!(await call(client)).some((one) => one instanceof detent.DetentError));
+    assert.equal(server.requests.length, 2);
+  }
+  const repeated = await script(t, results(task, missing),
+    results({ error: problem(404, 'not_found').body }));
+  const [, error] = await clientOf(repeated).client.cancelMany(['1', '2']);
+  assert.ok(error instanceof detent.NotFound && error.isRepeated);
+  const once = await script(t, results(missing, task));
+  const [first] = await clientOf(once).client.scheduleMany([{ queue: 'q' }, keyed[0]]);
+  assert.equal(first.constructor, detent.Unavailable);
+});
+
+/** A worker of a server that hands out tasks 1 … count, each once, and answers what becomes of their
+ *  leases as `resultOf(verb, lease, howOften)` says. */
+async function workWith(t, count, resultOf, handler, options) {
+  const asked = {}; // how often, by verb and lease
+  let leased = 0;
+  let wantsMore;
+  const more = new Promise((resolve) => (wantsMore = resolve));
+  const server = await script(t, (url, body) => {
+    const verb = url.split('/').at(-1);
+    const { max, leases } = JSON.parse(body);
+    if (verb !== 'lease') {
+      return results(...leases.map((lease) => {
+        const times = (asked[`${verb} ${lease}`] ?? 0) + 1;
+        asked[`${verb} ${lease}`] = times;
+        return resultOf(verb, lease, times);
+      }));
+    }
+    if (leased === count) {
+      wantsMore();
+      return 'silence';
+    }
+    const tasks = [];
+    while (leased < count && tasks.length < max) {
+      tasks.push({ ...task, lease: `1-${++leased}`, attempt: 1, payload: leased });
+    }
+    return { body: { tasks } };
+  });
+  const errors = [];
+  const client = new detent.Client(server.url, { retryFor: 0 });
+  const worker = new detent.Worker(client, 'q', handler,
+    { ...options, onError: (error) => errors.push(error) });
+  worker.start();
+  return { asked, errors, more, worker };
+}
+const areUnavailable = (errors) =>
+  errors.length > 0 && errors.every((error) => error instanceof detent.Unavailable);
+
+test('a report is repeated until the shard is back', async (t) => {
+  for (const verb of ['complete', 'fail']) {
+    const { asked, errors, more, worker } = await workWith(t, 2,
+      (_, lease, times) => (lease === '1-2' && times < 4 ? away : held),
+      () => {
+        if (verb === 'fail') throw new Error('no');
+      }, { concurrency: 2 });
+    await more;
+    await worker.stop();
+    assert.deepEqual([asked[`${verb} 1-1`], asked[`${verb} 1-2`]], [1, 4]);
+    assert.ok(areUnavailable(errors));
+  }
+});
+
+test('a lease that could not be extended is kept', async (t) => {
+  let go;
+  const enough = new Promise((resolve) => (go = resolve));
+  const abandoned = [];
+  const { asked, errors, more, worker } = await workWith(t, 3, (verb, lease, times) => {
+    if (verb !== 'extend' || lease !== '1-2') return held;
+    if (times === 4) go();
+    return times < 4 ? away : held;
+  }, async (one) => {
+    await enough;
+    abandoned.push(one.abandoned.aborted);
+  }, { concurrency: 2, prefetch: 1, visibilityTimeout: 300 });
+  await more;
+  await worker.stop();
+  assert.deepEqual(abandoned, [false, false, false]);
+  assert.deepEqual([1, 2, 3].map((n) => asked[`complete 1-${n}`]), [1, 1, 1]);
+  assert.ok(areUnavailable(errors));
+});
+
+test('a report is given up when the lease has run out', async (t) => {
+  const { errors, more, worker } =
+    await workWith(t, 1, () => away, () => {}, { visibilityTimeout: 50 });
+  await more;
+  await worker.stop();
+  assert.ok(areUnavailable(errors));
+});
+
+test('a stop gives up reports once its grace is over', async (t) => {
+  let told;
+  const reported = new Promise((resolve) => (told = resolve));
+  const { errors, worker } = await workWith(t, 1, (verb) => {
+    if (verb === 'complete') told();
+    return verb === 'complete' ? away : held;
+  }, () => {});
+  await reported;
+  await worker.stop(0);
+  assert.ok(areUnavailable(errors));
+});
+
+test('a conflict after an unknown outcome says so', async (t) => {
+  const { errors, more, worker } = await workWith(t, 1,
+    (_, __, times) => (times === 1 ? away : conflict), () => {});
+  await more;
+  await worker.stop();
+  assert.match(String(errors.at(-1)), /or an earlier report was carried out/);
 });
 
 test('a task is sent with all that was said of it', async (t) => {
