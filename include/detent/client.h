@@ -213,9 +213,14 @@ struct LeasedTask {
   std::vector<Header> headers = {};
 };
 
-/// What became of a lease. `conflict`: it is no longer held; `dead`: the attempt that failed was
-/// the last one.
-enum class LeaseStatus : std::uint8_t { done, conflict, dead };
+/// What became of a lease.
+enum class LeaseStatus : std::uint8_t {
+  done,
+  conflict,     // it is no longer held
+  dead,         // the attempt that failed was the last one
+  unavailable,  // not known, and it may still be held: its shard was away for all of `retry_for`
+  error,        // the server failed at it
+};
 
 struct FailOptions {
   std::string error = {};

@@ -10,8 +10,10 @@
 //
 // A handler that returns Done has completed its task; one that returns Retry, or throws, has failed
 // it, and the task comes again. Leases are extended while tasks are held, at every third of the
-// visibility timeout, so a handler may take as long as it needs. Delivery is at least once: after a
-// crash of either side a task comes again, and a handler must bear that.
+// visibility timeout, so a handler may take as long as it needs. While the server, or a shard of a
+// cluster, is away the worker keeps its leases, and repeats what it reports until the lease has run
+// out. Delivery is at least once: after a crash of either side a task comes again, and a handler
+// must bear that.
 //
 // Threads: one that leases, one that extends, `concurrency` that run the handler.
 #pragma once

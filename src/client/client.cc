@@ -9,6 +9,7 @@ namespace detent {
 namespace {
 
 using std::chrono::milliseconds;
+using Leases = std::span<const std::string>;
 
 /// `values` of ours as the client's.
 template <class T>
@@ -21,16 +22,16 @@ auto to_client_all(std::vector<T> values) {
 
 /// The same for the results of a call for many.
 template <class To, class T>
-std::vector<ClientResult<To>> to_client_results(const std::vector<Result<T>>& results) {
-  std::vector<ClientResult<To>> all;
+Results<To> to_client_results(const Results<T>& results) {
+  Results<To> all;
   all.reserve(results.size());
-  for (const Result<T>& result : results) {
+  for (const ClientResult<T>& result : results) {
     if (!result) {
-      all.push_back(to_client(result.error()));
+      all.push_back(result.error());
     } else if constexpr (std::is_void_v<To>) {
       all.emplace_back();
     } else {
-      all.push_back(to_client(*result));
+      all.push_back(to_client(result.value()));
     }
   }
   return all;
@@ -56,13 +57,17 @@ ClientResult<client::Schedule> schedule_of(ClientResult<ScheduleView> view) {
   return with(std::move(view), [](const ScheduleView& value) { return to_client(value); });
 }
 
+client::LeaseStatus status_of(const ClientResult<LeaseOutcome>& outcome) {
+  if (outcome) return to_client(outcome.value());
+  return outcome.error().code == ClientError::Code::unavailable ? client::LeaseStatus::unavailable
+                                                                : client::LeaseStatus::error;
+}
+
 ClientResult<std::vector<client::LeaseStatus>> statuses(
-    ClientResult<std::vector<Result<LeaseOutcome>>> results) {
-  return with(std::move(results), [](const std::vector<Result<LeaseOutcome>>& outcomes) {
+    ClientResult<Results<LeaseOutcome>> results) {
+  return with(std::move(results), [](const Results<LeaseOutcome>& outcomes) {
     std::vector<client::LeaseStatus> all;
-    for (const Result<LeaseOutcome>& outcome : outcomes) {
-      all.push_back(outcome ? to_client(*outcome) : client::LeaseStatus::conflict);
-    }
+    for (const auto& outcome : outcomes) all.push_back(status_of(outcome));
     return all;
   });
 }
@@ -80,7 +85,9 @@ Repeat repeat_of(std::span<const client::NewTask> tasks) {
 ClientConnection::ClientConnection(std::unique_ptr<net::HttpClient> prompt,
                                    std::unique_ptr<net::HttpClient> patient, milliseconds retry_for,
                                    Clock& clock)
-    : prompt_(*prompt),
+    : retry_for_(retry_for),
+      clock_(clock),
+      prompt_(*prompt),
       patient_(*patient),
       api_(std::make_unique<RepeatingHttp>(std::move(prompt), retry_for, clock, note_),
            std::make_unique<RepeatingHttp>(std::move(patient), retry_for, clock, note_)) {}
@@ -152,9 +159,11 @@ ClientResult<std::vector<ClientResult<client::ScheduledTask>>> Client::schedule_
     std::span<const client::NewTask> tasks) {
   std::vector<ScheduleRequest> requests;
   for (const client::NewTask& task : tasks) requests.push_back(from_client(task));
-  return with(
-      impl_->call(repeat_of(tasks), [&](ApiClient& api) { return api.schedule_batch(requests); }),
-      to_client_results<client::ScheduledTask, json::AcceptedTask>);
+  const auto call = [](ApiClient& api, std::span<const ScheduleRequest> some) {
+    return api.schedule_batch(some);
+  };
+  return with(impl_->call_each(repeat_of(tasks), std::span<const ScheduleRequest>(requests), call),
+              to_client_results<client::ScheduledTask, json::AcceptedTask>);
 }
 
 ClientResult<client::Task> Client::get(const client::TaskName& task) {
@@ -179,10 +188,13 @@ ClientResult<void> Client::cancel(const client::TaskName& task) {
 
 ClientResult<std::vector<ClientResult<void>>> Client::cancel_many(
     std::span<const client::TaskName> tasks) {
-  const auto names = from_client(tasks);
-  if (!names) return to_client(names.error());
-  return with(impl_->call(Repeat::always, [&](ApiClient& api) { return api.cancel_batch(*names); }),
-              to_client_results<void, TaskId>);
+  const auto call =
+      [](ApiClient& api,
+         std::span<const client::TaskName> some) -> Result<std::vector<Result<TaskId>>> {
+    ASSIGN_OR_RETURN(const json::TaskNames names, from_client(some));
+    return api.cancel_batch(names);
+  };
+  return with(impl_->call_each(Repeat::always, tasks, call), to_client_results<void, TaskId>);
 }
 
 ClientResult<client::ScheduledTask> Client::move(const client::TaskName& task,
@@ -193,10 +205,12 @@ ClientResult<client::ScheduledTask> Client::move(const client::TaskName& task,
 
 ClientResult<std::vector<ClientResult<client::ScheduledTask>>> Client::move_many(
     std::span<const client::TaskName> tasks, const client::Due& due) {
-  const auto names = from_client(tasks);
-  if (!names) return to_client(names.error());
-  const json::MoveCall moves{.tasks = *names, .due = due};
-  return with(impl_->call(Repeat::always, [&](ApiClient& api) { return api.move_batch(moves); }),
+  const auto call = [&due](ApiClient& api, std::span<const client::TaskName> some)
+      -> Result<std::vector<Result<json::AcceptedTask>>> {
+    ASSIGN_OR_RETURN(json::TaskNames names, from_client(some));
+    return api.move_batch({.tasks = std::move(names), .due = due});
+  };
+  return with(impl_->call_each(Repeat::always, tasks, call),
               to_client_results<client::ScheduledTask, json::AcceptedTask>);
 }
 
@@ -220,28 +234,30 @@ ClientResult<std::vector<client::LeasedTask>> Client::lease(const std::string& q
 
 ClientResult<std::vector<client::LeaseStatus>> Client::complete(
     std::span<const std::string> leases) {
-  return statuses(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.complete(leases); }));
+  return statuses(impl_->call_each(Repeat::always, leases,
+                                   [](ApiClient& api, Leases some) { return api.complete(some); }));
 }
 
 ClientResult<std::vector<client::LeaseStatus>> Client::fail(std::span<const std::string> leases,
                                                             const client::FailOptions& options) {
   const json::Failure failure{.delay = options.delay, .error = options.error};
-  return statuses(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.fail(leases, failure); }));
+  return statuses(impl_->call_each(Repeat::always, leases, [&](ApiClient& api, Leases some) {
+    return api.fail(some, failure);
+  }));
 }
 
 ClientResult<std::vector<client::LeaseStatus>> Client::extend(std::span<const std::string> leases,
                                                               milliseconds by) {
-  return statuses(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.extend(leases, by); }));
+  return statuses(impl_->call_each(
+      Repeat::always, leases, [by](ApiClient& api, Leases some) { return api.extend(some, by); }));
 }
 
 ClientResult<std::vector<client::LeaseStatus>> Client::release(
     std::span<const std::string> leases, const client::ReleaseOptions& options) {
   const json::Release release{.delay = options.delay, .priority = options.priority};
-  return statuses(
-      impl_->call(Repeat::always, [&](ApiClient& api) { return api.release(leases, release); }));
+  return statuses(impl_->call_each(Repeat::always, leases, [&](ApiClient& api, Leases some) {
+    return api.release(some, release);
+  }));
 }
 
 // ---- queues -------------------------------------------------------------------------------------

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -10,12 +13,17 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "base/rng.h"
 #include "client/api_client.h"
 #include "client/client_values.h"
 #include "client/repeating_http.h"
 #include "detent/client.h"
 
 namespace detent {
+
+/// The results of a call for many, each an error of its own or a value.
+template <class T>
+using Results = std::vector<ClientResult<T>>;
 
 /// What a call goes over. Thread-compatible, but for interrupt().
 class ClientConnection {
@@ -30,11 +38,11 @@ class ClientConnection {
                    Clock& clock);
 
   /// Calls the server by `function(api)`, a Result. Returns what it returned, its error as a
-  /// client's.
+  /// client's. `give_up` is as CallNote has it.
   template <class F>
-  auto call(Repeat repeat, F&& function) {
+  auto call(Repeat repeat, F&& function, std::optional<MonotonicTime> give_up = {}) {
     using T = typename std::invoke_result_t<F, ApiClient&>::value_type;
-    note_ = {.repeat = repeat};
+    note_ = {.repeat = repeat, .give_up = give_up};
     auto result = function(api_);
     if (!result) return ClientResult<T>(error_of(result.error()));
     if constexpr (std::is_void_v<T>) {
@@ -44,6 +52,36 @@ class ClientConnection {
     }
   }
 
+  /// The same by `function(api, elements)`, a Result of a Result each, that many. When a shard of a
+  /// cluster is away its elements alone are `unavailable`, and are asked for again, as a whole call
+  /// is; for at most `retry_for`, if given.
+  template <class E, class F>
+  auto call_each(Repeat repeat, std::span<const E> elements, const F& function,
+                 std::optional<std::chrono::milliseconds> retry_for = {}) {
+    using Each = std::invoke_result_t<F, ApiClient&, std::span<const E>>;
+    using T = typename Each::value_type::value_type::value_type;
+    Patience patience(give_up_after(retry_for.value_or(retry_for_), clock_), clock_, rng_);
+    auto first = call(repeat, [&](ApiClient& api) { return function(api, elements); });
+    if (!first) return ClientResult<Results<T>>(first.error());
+    Results<T> results;
+    for (auto& result : first.value()) results.push_back(to_client_result(std::move(result)));
+    const bool may_repeat = repeat == Repeat::always && results.size() == elements.size();
+    for (auto away = away_in(results); may_repeat && !away.empty() && patience.rest();
+         away = away_in(results)) {
+      std::vector<E> some;
+      for (const std::size_t i : away) some.push_back(elements[i]);
+      auto again = call(
+          repeat, [&](ApiClient& api) { return function(api, std::span<const E>(some)); },
+          patience.give_up());
+      // What is known of the other elements must not get lost.
+      if (!again || again.value().size() != away.size()) break;
+      for (std::size_t i = 0; i < away.size(); ++i) {
+        results[away[i]] = to_client_result(std::move(again.value()[i]), IsRepeated::yes);
+      }
+    }
+    return ClientResult<Results<T>>(std::move(results));
+  }
+
   /// See HttpClient. Thread-safe.
   void interrupt() noexcept {
     prompt_.interrupt();
@@ -51,8 +89,32 @@ class ClientConnection {
   }
 
  private:
+  enum class IsRepeated : bool { no, yes };
+
   ClientError error_of(const Error& error) const;
 
+  template <class T>
+  static ClientResult<T> to_client_result(Result<T> result,
+                                          IsRepeated is_repeated = IsRepeated::no) {
+    if (result) return ClientResult<T>(*std::move(result));
+    ClientError error = to_client(result.error());
+    error.is_repeated = is_repeated == IsRepeated::yes;
+    return ClientResult<T>(std::move(error));
+  }
+
+  template <class T>
+  static std::vector<std::size_t> away_in(const Results<T>& results) {
+    std::vector<std::size_t> away;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const bool is_away = !results[i] && results[i].error().code == ClientError::Code::unavailable;
+      if (is_away) away.push_back(i);
+    }
+    return away;
+  }
+
+  const std::chrono::milliseconds retry_for_;
+  Clock& clock_;
+  Rng rng_{random_seed()};
   CallNote note_;
   net::HttpClient& prompt_;  // both inside api_
   net::HttpClient& patient_;
@@ -74,12 +136,17 @@ class Client::Impl {
   /// See ClientConnection::call.
   template <class F>
   auto call(Repeat repeat, F&& function) {
-    using T = typename std::invoke_result_t<F, ApiClient&>::value_type;
-    Result<std::unique_ptr<ClientConnection>> connection = take();
-    if (!connection) return ClientResult<T>(to_client(connection.error()));
-    ClientResult<T> result = (*connection)->call(repeat, std::forward<F>(function));
-    give_back(*std::move(connection));
-    return result;
+    return over([&](ClientConnection& connection) {
+      return connection.call(repeat, std::forward<F>(function));
+    });
+  }
+  /// See ClientConnection::call_each.
+  template <class E, class F>
+  auto call_each(Repeat repeat, std::span<const E> elements, const F& function,
+                 std::optional<std::chrono::milliseconds> retry_for = {}) {
+    return over([&](ClientConnection& connection) {
+      return connection.call_each(repeat, elements, function, retry_for);
+    });
   }
 
   /// Errors: as ClientConnection::make.
@@ -87,6 +154,15 @@ class Client::Impl {
   void give_back(std::unique_ptr<ClientConnection> connection) DETENT_EXCLUDES(mu_);
 
  private:
+  template <class F>
+  auto over(F&& function) -> std::invoke_result_t<F, ClientConnection&> {
+    Result<std::unique_ptr<ClientConnection>> connection = take();
+    if (!connection) return to_client(connection.error());
+    auto result = function(**connection);
+    give_back(*std::move(connection));
+    return result;
+  }
+
   // Constant after construction.
   const std::string url_;
   const ClientOptions options_;

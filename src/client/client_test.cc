@@ -1,10 +1,11 @@
-// Which calls the client repeats when the server answers 503, and what becomes of a token and of an
-// error, with a server in this process.
+// Which calls the client repeats when the server answers 503, for all or for some of what is asked,
+// and what becomes of a token and of an error, with a server in this process.
 #include "detent/client.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@ namespace {
 using client::NewTask;
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// Answers every request alike, and keeps it.
+/// Answers every request alike, after those of a script, and keeps it.
 class ClientCallsTest : public testing::Test {
  protected:
   Client make_client() {
@@ -35,14 +36,23 @@ class ClientCallsTest : public testing::Test {
     return count;
   }
 
+  std::vector<std::string> asked_bodies() {
+    std::vector<std::string> bodies;
+    while (!requests_.empty()) bodies.push_back(requests_.pop().body);
+    return bodies;
+  }
+
   net::Mailbox<net::HttpRequest> requests_;
   net::HttpRequest last_;
+  std::deque<net::HttpResponse> script_;  // the server's thread takes from it during a call
   net::HttpResponse answer_{.status = 503};
   test::PassingClock clock_;
   std::unique_ptr<net::HttpServer> server_ =
       net::start_server([this](net::HttpRequest request, net::Responder responder) {
         requests_.push(std::move(request));
-        responder.send(answer_);
+        if (script_.empty()) return responder.send(answer_);
+        responder.send(std::move(script_.front()));
+        script_.pop_front();
       });
 };
 
@@ -136,6 +146,105 @@ TEST_F(ClientCallsTest, AnErrorCarriesTheProblemAndTheRequestItsToken) {
   EXPECT_EQ(error.problem, answer_.body);
   EXPECT_EQ(asked(), 1U);
   EXPECT_EQ(last_.header("authorization"), "Bearer t0");
+}
+
+// A cluster answers a call for many 200 although one of its shards is away: that shard's elements
+// have a 503 of their own.
+class ShardsAwayTest : public ClientCallsTest {
+ protected:
+  static net::HttpResponse results(const std::string& each) {
+    return {.body = R"({"results":[)" + each + "]}"};
+  }
+  /// As they are without the leases.
+  static std::string without_leases(const std::string& body, const std::string& leases) {
+    const std::size_t at = body.find(leases);
+    EXPECT_NE(at, std::string::npos) << body;
+    return at == std::string::npos ? "" : body.substr(0, at) + body.substr(at + leases.size());
+  }
+
+  const std::string away_ =
+      R"({"status":"unavailable","error":{"type":"urn:detent:error:unavailable","status":503}})";
+  const std::string held_ = R"({"status":"done"})";
+  const std::string task_ =
+      R"({"id":"256","queue":"q","state":"scheduled","due_at":"2026-01-02T03:04:05.678Z"})";
+  const std::vector<std::string> leases_{"1-1", "1-2", "1-3"};
+
+  using Statuses = ClientResult<std::vector<client::LeaseStatus>>;
+  using Leases = std::span<const std::string>;
+  const std::array<std::function<Statuses(Client&, Leases)>, 4> verbs_{
+      [](Client& c, Leases leases) { return c.complete(leases); },
+      [](Client& c, Leases leases) { return c.fail(leases, {.error = "e"}); },
+      [](Client& c, Leases leases) { return c.extend(leases, 60s); },
+      [](Client& c, Leases leases) { return c.release(leases); }};
+};
+
+TEST_F(ShardsAwayTest, LeasesAreAskedForAgainUntilItIsKnownWhatBecameOfThem) {
+  using enum client::LeaseStatus;
+  Client client = make_client();
+  for (const auto& verb : verbs_) {
+    script_ = {results(held_ + "," + away_ + "," + away_),
+               results(away_ + R"(,{"status":"conflict"})"),
+               {.status = 503},
+               results(held_)};
+    const Statuses statuses = verb(client, leases_);
+    ASSERT_TRUE(statuses) << statuses.error().message;
+    EXPECT_EQ(statuses.value(), (std::vector{done, done, conflict}));
+    const std::vector<std::string> bodies = asked_bodies();
+    ASSERT_EQ(bodies.size(), 4U);
+    const std::string rest = without_leases(bodies[0], R"(["1-1","1-2","1-3"])");
+    EXPECT_EQ(without_leases(bodies[1], R"(["1-2","1-3"])"), rest);
+    EXPECT_EQ(without_leases(bodies[2], R"(["1-2"])"), rest);
+    EXPECT_EQ(bodies[3], bodies[2]);
+  }
+}
+
+TEST_F(ShardsAwayTest, ALeaseWhoseShardStaysAwayIsUnavailableAndNoConflict) {
+  using enum client::LeaseStatus;
+  Client client = make_client();
+  for (const auto& verb : verbs_) {
+    script_ = {results(held_ + "," + away_)};
+    answer_ = results(away_);
+    const Statuses statuses = verb(client, std::span(leases_).first(2));
+    ASSERT_TRUE(statuses) << statuses.error().message;
+    EXPECT_EQ(statuses.value(), (std::vector{done, unavailable}));
+    EXPECT_GT(asked(), 3U);
+  }
+}
+
+TEST_F(ShardsAwayTest, WhatIsKnownIsAnsweredWhenARepeatFails) {
+  using enum client::LeaseStatus;
+  Client client = make_client();
+  script_ = {results(held_ + "," + away_ +
+                     R"(,{"status":"error","error":{"type":"urn:detent:error:data_loss"}})")};
+  answer_ = {.status = 403};
+  const Statuses statuses = client.complete(leases_);
+  ASSERT_TRUE(statuses) << statuses.error().message;
+  EXPECT_EQ(statuses.value(), (std::vector{done, unavailable, error}));
+}
+
+TEST_F(ShardsAwayTest, TasksAreAskedForAgainWhereTwiceIsOnce) {
+  Client client = make_client();
+  const std::array<client::TaskName, 2> tasks{std::uint64_t{256}, std::uint64_t{512}};
+  script_ = {results(away_ + "," + task_), results(task_)};
+  const auto made = client.schedule_many(kKeyed);
+  ASSERT_TRUE(made && made.value()[0] && made.value()[1]);
+  EXPECT_EQ(asked(), 2U);
+  script_ = {results(away_ + "," + task_), results(task_)};
+  const auto moved = client.move_many(tasks, 1s);
+  ASSERT_TRUE(moved && moved.value()[0] && moved.value()[1]);
+  EXPECT_EQ(asked(), 2U);
+  script_ = {results(R"({"id":"256","state":"cancelled"},)" + away_),
+             results(R"({"error":{"type":"urn:detent:error:not_found","status":404}})")};
+  const auto cancelled = client.cancel_many(tasks);
+  ASSERT_TRUE(cancelled && cancelled.value()[0]);
+  EXPECT_EQ(cancelled.value()[1].error().code, ClientError::Code::not_found);
+  EXPECT_TRUE(cancelled.value()[1].error().is_repeated);
+  EXPECT_EQ(asked(), 2U);
+  script_ = {results(away_ + "," + task_)};
+  const auto once = client.schedule_many(kHalfKeyed);
+  ASSERT_TRUE(once);
+  EXPECT_EQ(once.value()[0].error().code, ClientError::Code::unavailable);
+  EXPECT_EQ(asked(), 1U);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -25,9 +26,34 @@ enum class Repeat : std::uint8_t { never, always };
 /// What the caller says of its next request, and what is known of it afterwards.
 struct CallNote {
   Repeat repeat = Repeat::always;
-  int status = 0;  // of the last answer; 0: there was none
-  int sends = 0;   // that the server may have seen
+  std::optional<MonotonicTime> give_up = {};  // no try begins after it; none: `retry_for` from now
+  int status = 0;                             // of the last answer; 0: there was none
+  int sends = 0;                              // that the server may have seen
 };
+
+/// The pauses between the tries of a call, while there is time for another one. Thread-compatible.
+class Patience {
+ public:
+  /// `clock` and `rng` must outlive it.
+  Patience(MonotonicTime give_up, Clock& clock, Rng& rng) noexcept
+      : give_up_(give_up), clock_(clock), rng_(rng) {}
+
+  /// Waits for the next try, at least `told`. False, at once: no try is left.
+  bool rest(std::optional<std::chrono::milliseconds> told = {});
+  MonotonicTime give_up() const noexcept { return give_up_; }
+
+ private:
+  std::chrono::milliseconds next_pause();
+
+  const MonotonicTime give_up_;
+  Clock& clock_;
+  Rng& rng_;
+  Doorbell bell_;  // nobody rings it
+  int pauses_ = 0;
+};
+
+/// So long from now, or the end of time.
+MonotonicTime give_up_after(std::chrono::milliseconds retry_for, const Clock& clock) noexcept;
 
 /// Thread-compatible, but for interrupt().
 class RepeatingHttp final : public net::HttpClient {
@@ -47,13 +73,10 @@ class RepeatingHttp final : public net::HttpClient {
   void interrupt() noexcept override { http_->interrupt(); }
 
  private:
-  std::chrono::milliseconds next_pause(const Result<net::HttpResponse>& answer, int tries);
-
   const std::unique_ptr<net::HttpClient> http_;
   const std::chrono::milliseconds retry_for_;
   Clock& clock_;
   CallNote& note_;
-  Doorbell bell_;  // nobody rings it
   Rng rng_{random_seed()};
 };
 

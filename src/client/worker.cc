@@ -8,8 +8,10 @@
 #include <csignal>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -34,19 +36,35 @@ std::string name_of_process() {
   return std::string(host.data()) + ":" + std::to_string(::getpid());
 }
 
-ClientError lost_lease(std::uint64_t id) {
+/// After so many failures, at least one.
+milliseconds pause_after(std::size_t failures) {
+  return kPauses[std::min(failures, kPauses.size()) - 1];
+}
+
+ClientError lost_lease(std::uint64_t id, const char* rest = "") {
   return {.code = ClientError::Code::conflict,
-          .message = "the lease of task " + std::to_string(id) + " was lost"};
+          .message = "the lease of task " + std::to_string(id) + " was lost" + rest};
+}
+
+bool is_conflict(const ClientResult<LeaseOutcome>& outcome) {
+  return outcome && outcome.value() == LeaseOutcome::conflict;
+}
+
+/// It is not known what became of the lease.
+bool is_unknown(const ClientResult<LeaseOutcome>& outcome) {
+  return !outcome && outcome.error().code == ClientError::Code::unavailable;
 }
 
 /// A task that is leased to us.
 struct Held {
   WorkTask task;
   std::stop_source abandon;
+  Doorbell report_bell;  // ends the pause between reports that fail
   // Guarded by the worker's mu_.
   bool is_waiting = true;     // for a handler
   bool is_abandoned = false;  // what its handler makes of it is not told to the server
   bool is_reported = false;   // it is about to be told, or has been
+  MonotonicTime lease_end{};
 };
 
 /// A server refuses a delay beyond them, and the task would wait for its lease to run out.
@@ -77,6 +95,10 @@ class Worker::Impl {
 
  private:
   using Leases = std::vector<std::string>;
+  using Outcomes = Results<LeaseOutcome>;
+  /// A call of one of the lease verbs.
+  using Verb = std::function<Result<std::vector<Result<LeaseOutcome>>>(
+      ApiClient&, std::span<const std::string>)>;
 
   // Threads.
   void lease_on() DETENT_EXCLUDES(mu_);
@@ -92,7 +114,12 @@ class Worker::Impl {
   WorkResult handle(const WorkTask& task) const;
   /// The handler is done with it: from now on it cannot be abandoned, if it is not.
   bool is_to_be_reported(Held& held) DETENT_EXCLUDES(mu_);
-  void report(const Held& held, const WorkResult& result) DETENT_EXCLUDES(mu_);
+  void report(Held& held, const WorkResult& result) DETENT_EXCLUDES(mu_);
+  /// Waits for the next report; false: the lease has run out, or a stop waits no longer.
+  bool rest(Held& held, milliseconds pause) DETENT_EXCLUDES(mu_);
+  /// An outcome each. An error is told, once for all of them.
+  Outcomes tell(const Leases& leases, const Verb& verb, std::optional<milliseconds> retry_for = {});
+  void keep(const Leases& leases) DETENT_EXCLUDES(mu_);
   void lose(const Leases& leases) DETENT_EXCLUDES(mu_);
   void release(const Leases& leases) DETENT_EXCLUDES(mu_);
   void forget(const Leases& leases) DETENT_EXCLUDES(mu_);
@@ -100,6 +127,7 @@ class Worker::Impl {
   Leases abandon_running() DETENT_EXCLUDES(mu_);
   Leases held_leases() DETENT_EXCLUDES(mu_);
   bool is_stopping() DETENT_EXCLUDES(mu_);
+  MonotonicTime lease_end_from_now() const;
 
   // Constant after construction.
   Client::Impl& client_;
@@ -123,6 +151,7 @@ class Worker::Impl {
   std::deque<std::shared_ptr<Held>> waiting_ DETENT_GUARDED_BY(mu_);  // those no handler has begun
   std::unique_ptr<ClientConnection> poll_ DETENT_GUARDED_BY(mu_);  // made once, used by lease_on()
   bool is_stopping_ DETENT_GUARDED_BY(mu_) = false;
+  bool is_grace_over_ DETENT_GUARDED_BY(mu_) = false;
   bool is_over_ DETENT_GUARDED_BY(mu_) = false;  // nothing is held, and nothing will be
 
   std::vector<Thread> threads_ DETENT_GUARDED_BY(stopping_mu_);
@@ -183,8 +212,7 @@ void Worker::Impl::lease_on() {
     }
     if (is_stopping()) return;
     options_.on_error(tasks.error());
-    const milliseconds pause = kPauses[std::min(failures++, kPauses.size() - 1)];
-    (void)client_.clock().wait(lease_bell_, client_.clock().now() + pause);
+    (void)client_.clock().wait(lease_bell_, client_.clock().now() + pause_after(++failures));
   }
 }
 
@@ -218,8 +246,10 @@ void Worker::Impl::take(std::vector<json::LeasedTaskAnswer> tasks) {
   Leases late;
   {
     const MutexLock lock(mu_);
+    const MonotonicTime lease_end = lease_end_from_now();
     for (json::LeasedTaskAnswer& task : tasks) {
       auto held = std::make_shared<Held>();
+      held->lease_end = lease_end;
       held->task.task = to_client(std::move(task));
       held->task.abandoned = held->abandon.get_token();
       const std::string& lease = held->task.task.lease;
@@ -244,9 +274,9 @@ Worker::Impl::Leases Worker::Impl::drop_waiting() {
 
 void Worker::Impl::release(const Leases& leases) {
   if (leases.empty()) return;
-  const auto results = client_.call(
-      Repeat::always, [&](ApiClient& api) { return api.release(leases, json::Release{}); });
-  if (!results) options_.on_error(results.error());
+  (void)tell(leases, [](ApiClient& api, std::span<const std::string> some) {
+    return api.release(some, json::Release{});
+  });
   forget(leases);
 }
 
@@ -267,23 +297,37 @@ void Worker::Impl::extend_on() {
     const MutexLock lock(mu_);
     return is_over_;
   };
-  while (!is_over()) {
-    (void)clock.wait(extend_bell_, clock.now() + options_.visibility_timeout / 3);
+  const auto extend = [this](ApiClient& api, std::span<const std::string> some) {
+    return api.extend(some, options_.visibility_timeout);
+  };
+  const milliseconds third = options_.visibility_timeout / 3;
+  for (std::size_t failures = 0; !is_over();) {
+    const milliseconds pause = failures == 0 ? third : std::min(third, pause_after(failures));
+    (void)clock.wait(extend_bell_, clock.now() + pause);
     const Leases leases = held_leases();
-    if (leases.empty()) continue;
-    const auto results = client_.call(Repeat::always, [&](ApiClient& api) {
-      return api.extend(leases, options_.visibility_timeout);
-    });
-    if (!results) {
-      options_.on_error(results.error());
-      continue;
-    }
+    // Not repeated for some of them: then the others would not be extended for as long.
+    const Outcomes outcomes = leases.empty() ? Outcomes{} : tell(leases, extend, milliseconds{0});
+    Leases extended;
     Leases lost;
-    for (std::size_t i = 0; i < std::min(leases.size(), results.value().size()); ++i) {
-      const Result<LeaseOutcome>& outcome = results.value()[i];
-      if (outcome && *outcome == LeaseOutcome::conflict) lost.push_back(leases[i]);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (outcomes[i]) (is_conflict(outcomes[i]) ? lost : extended).push_back(leases[i]);
     }
+    keep(extended);
     lose(lost);
+    failures = std::any_of(outcomes.begin(), outcomes.end(), is_unknown) ? failures + 1 : 0;
+  }
+}
+
+MonotonicTime Worker::Impl::lease_end_from_now() const {
+  return give_up_after(options_.visibility_timeout, client_.clock());
+}
+
+void Worker::Impl::keep(const Leases& leases) {
+  const MutexLock lock(mu_);
+  for (const std::string& lease : leases) {
+    if (const auto found = held_.find(lease); found != held_.end()) {
+      found->second->lease_end = lease_end_from_now();
+    }
   }
 }
 
@@ -323,7 +367,9 @@ Worker::Impl::Leases Worker::Impl::abandon_running() {
   std::vector<std::shared_ptr<Held>> late;
   {
     const MutexLock lock(mu_);
+    is_grace_over_ = true;
     for (const auto& [lease, held] : held_) {
+      held->report_bell.ring();
       if (held->is_reported) continue;
       held->is_abandoned = true;
       late.push_back(held);
@@ -373,17 +419,51 @@ WorkResult Worker::Impl::handle(const WorkTask& task) const {
   }
 }
 
-void Worker::Impl::report(const Held& held, const WorkResult& result) {
+/// Reports until the server says what became of the lease, or the lease has run out.
+void Worker::Impl::report(Held& held, const WorkResult& result) {
   const Leases leases{held.task.task.lease};
-  const auto outcomes = client_.call(Repeat::always, [&](ApiClient& api) {
+  const auto verb = [&result](ApiClient& api, std::span<const std::string> some) {
     const auto* retry = std::get_if<Retry>(&result);
-    if (retry == nullptr) return api.complete(leases);
-    return api.fail(leases, {.delay = within_limits(retry->delay), .error = retry->error});
-  });
-  if (!outcomes) return options_.on_error(outcomes.error());
-  const bool is_lost = !outcomes.value().empty() && outcomes.value().front() &&
-                       *outcomes.value().front() == LeaseOutcome::conflict;
-  if (is_lost) options_.on_error(lost_lease(held.task.task.id));
+    if (retry == nullptr) return api.complete(some);
+    return api.fail(some, {.delay = within_limits(retry->delay), .error = retry->error});
+  };
+  std::size_t failures = 0;
+  do {
+    const ClientResult<LeaseOutcome> outcome = tell(leases, verb).front();
+    if (is_conflict(outcome)) {
+      // What was answered `unavailable` may have been carried out.
+      const char* const or_done = failures > 0 ? ", or an earlier report was carried out" : "";
+      options_.on_error(lost_lease(held.task.task.id, or_done));
+    }
+    if (!is_unknown(outcome)) return;
+  } while (rest(held, pause_after(++failures)));
+}
+
+bool Worker::Impl::rest(Held& held, milliseconds pause) {
+  Clock& clock = client_.clock();
+  MonotonicTime until = clock.now() + pause;
+  {
+    const MutexLock lock(mu_);
+    if (is_grace_over_ || clock.now() >= held.lease_end) return false;
+    until = std::min(until, held.lease_end);
+  }
+  return !clock.wait(held.report_bell, until);
+}
+
+Worker::Impl::Outcomes Worker::Impl::tell(const Leases& leases, const Verb& verb,
+                                          std::optional<milliseconds> retry_for) {
+  auto results =
+      client_.call_each(Repeat::always, std::span<const std::string>(leases), verb, retry_for);
+  ClientError failure =
+      results ? ClientError{.message = "the server answered for other leases"} : results.error();
+  if (!results || results.value().size() != leases.size()) {
+    results = Outcomes(leases.size(), failure);
+  }
+  const Outcomes& outcomes = results.value();
+  const auto told = std::find_if_not(outcomes.begin(), outcomes.end(),
+                                     [](const auto& outcome) { return outcome.has_value(); });
+  if (told != outcomes.end()) options_.on_error(told->error());
+  return outcomes;
 }
 
 // ---- the face -----------------------------------------------------------------------------------

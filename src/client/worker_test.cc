@@ -8,12 +8,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread.h"
 #include "net/http_server_fixture.h"
 #include "protocol/json/answer_renderer.h"
@@ -29,30 +32,52 @@ constexpr std::string_view kLeases = "/v1/leases/";
 /// Tasks 1, 2, … up to a number; a lease is named after its task. Thread-safe.
 class TaskServer {
  public:
-  explicit TaskServer(std::uint64_t count) : count_(count) {}
+  /// What becomes of a lease that is asked about so often with this verb.
+  using OutcomeOf =
+      std::function<Result<LeaseOutcome>(std::string_view verb, std::uint64_t task, int times)>;
+
+  explicit TaskServer(std::uint64_t count, OutcomeOf outcome_of = {})
+      : count_(count), outcome_of_(std::move(outcome_of)) {}
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
   std::uint64_t ended() const { return completed + failed + released; }
+  int asked(const std::string& verb, std::uint64_t task) {
+    const MutexLock lock(mu_);
+    return asked_[{verb, task}];
+  }
 
-  // Written on the server's thread, read by the test: sums, so relaxed would do.
+  // Written on the server's thread, read by the test: sums and flags, so relaxed would do.
   std::atomic<std::uint64_t> completed = 0;
   std::atomic<std::uint64_t> failed = 0;
   std::atomic<std::uint64_t> released = 0;
-  std::atomic<std::uint64_t> extended = 0;
-  std::atomic<bool> has_lost_all = false;  // leases are in conflict
+  std::atomic<bool> has_lost_all = false;       // leases are in conflict
+  std::atomic<bool> is_asked_for_more = false;  // after the last task
 
  private:
   void answer(const net::HttpRequest& request, const net::Responder& responder) {
     if (request.target == "/v1/queues/q/lease") return lease(request, responder);
-    const std::string_view verb = std::string_view(request.target).substr(kLeases.size());
-    std::size_t count = 0;
-    if (verb == "complete") completed += count = json::parse_complete(request.body)->size();
-    if (verb == "fail") failed += count = json::parse_fail(request.body)->leases.size();
-    if (verb == "release") released += count = json::parse_release(request.body)->leases.size();
-    if (verb == "extend") extended += count = json::parse_extend(request.body)->leases.size();
-    const LeaseOutcome outcome = has_lost_all ? LeaseOutcome::conflict : LeaseOutcome::done;
-    const std::vector<Result<LeaseOutcome>> outcomes(count, outcome);
+    const std::string verb = request.target.substr(kLeases.size());
+    std::vector<Result<LeaseOutcome>> outcomes;
+    for (const auto& lease : leases_in(verb, request.body)) {
+      outcomes.push_back(outcome_of(verb, lease->number));
+    }
+    if (verb == "complete") completed += outcomes.size();
+    if (verb == "fail") failed += outcomes.size();
+    if (verb == "release") released += outcomes.size();
     responder.send({.body = json::render_lease_results(outcomes)});
+  }
+
+  static json::LeaseList leases_in(std::string_view verb, std::string_view body) {
+    if (verb == "complete") return *json::parse_complete(body);
+    if (verb == "fail") return json::parse_fail(body)->leases;
+    return verb == "extend" ? json::parse_extend(body)->leases : json::parse_release(body)->leases;
+  }
+
+  Result<LeaseOutcome> outcome_of(const std::string& verb, std::uint64_t task) {
+    const MutexLock lock(mu_);
+    const int times = ++asked_[{verb, task}];
+    if (outcome_of_) return outcome_of_(verb, task, times);
+    return has_lost_all ? LeaseOutcome::conflict : LeaseOutcome::done;
   }
 
   void lease(const net::HttpRequest& request, const net::Responder& responder) {
@@ -66,6 +91,7 @@ class TaskServer {
       tasks.push_back(leased);
     }
     if (tasks.empty()) {
+      is_asked_for_more = true;
       responder.on_gone([] {});
       return held_.push_back(responder);  // a long poll, for as long as the client is there
     }
@@ -73,6 +99,9 @@ class TaskServer {
   }
 
   const std::uint64_t count_;
+  const OutcomeOf outcome_of_;
+  Mutex mu_;
+  std::map<std::pair<std::string, std::uint64_t>, int> asked_ DETENT_GUARDED_BY(mu_);
   std::uint64_t next_ = 1;            // the server's thread only, as the next
   std::vector<net::Responder> held_;  // unanswered
   std::unique_ptr<net::HttpServer> server_ =
@@ -80,6 +109,8 @@ class TaskServer {
         answer(request, responder);
       });
 };
+
+const Error kShardAway{ErrorCode::unavailable, "shard 3 is away", ""};
 
 class WorkerTest : public testing::Test {
  protected:
@@ -170,6 +201,122 @@ TEST_F(WorkerTest, ALostLeaseAbandonsItsTaskAndNothingIsReported) {
   until([&] { return lost == 3; });
   worker.stop();
   EXPECT_EQ(server.ended(), 0U);
+}
+
+/// A worker of a cluster one of whose shards is away for some leases, and what it tells of it.
+class ShardAwayTest : public WorkerTest {
+ protected:
+  using Code = ClientError::Code;
+
+  WorkerOptions options(std::size_t concurrency = 1) {
+    return {.concurrency = concurrency, .on_error = [this](const ClientError& error) {
+              const MutexLock lock(mu_);
+              errors_.push_back(error);
+            }};
+  }
+  /// It repeats nothing by itself, so that the worker has to.
+  static Client client_of(const TaskServer& server) {
+    return Client::create(server.url(), {.retry_for = 0ms}).value();
+  }
+  std::vector<ClientError> errors() {
+    const MutexLock lock(mu_);
+    return errors_;
+  }
+  void expect_only_unavailable() {
+    EXPECT_FALSE(errors().empty());
+    for (const ClientError& error : errors()) EXPECT_EQ(error.code, Code::unavailable);
+  }
+
+ private:
+  Mutex mu_;
+  std::vector<ClientError> errors_ DETENT_GUARDED_BY(mu_);
+};
+
+TEST_F(ShardAwayTest, AReportIsRepeatedUntilTheShardIsBack) {
+  TaskServer server(2, [](auto, std::uint64_t task, int times) -> Result<LeaseOutcome> {
+    if (task == 2 && times < 4) return kShardAway;
+    return LeaseOutcome::done;
+  });
+  Client client = client_of(server);
+  const auto handle = [](const WorkTask&) -> WorkResult { return Done{}; };
+  Worker worker(client, "q", handle, options(2));
+  worker.start();
+  until([&] { return server.is_asked_for_more && server.asked("complete", 2) == 4; });
+  worker.stop();
+  EXPECT_EQ(server.asked("complete", 1), 1);
+  expect_only_unavailable();
+}
+
+TEST_F(ShardAwayTest, ALeaseThatCouldNotBeExtendedIsKept) {
+  std::atomic<bool> may_go_on = false;  // a flag
+  std::atomic<int> abandoned = 0;       // a sum
+  TaskServer server(3, [&](std::string_view verb, auto task, int times) -> Result<LeaseOutcome> {
+    if (verb != "extend" || task != 2) return LeaseOutcome::done;
+    if (times < 4) return kShardAway;
+    may_go_on = true;
+    return LeaseOutcome::done;
+  });
+  Client client = client_of(server);
+  const auto handle = [&](const WorkTask& task) -> WorkResult {
+    Doorbell bell;
+    SystemClock clock;
+    while (!may_go_on) (void)clock.wait(bell, clock.now() + 1ms);
+    if (task.abandoned.stop_requested()) ++abandoned;
+    return Done{};
+  };
+  WorkerOptions with = options(2);
+  with.prefetch = 1;
+  with.visibility_timeout = 300ms;
+  Worker worker(client, "q", handle, with);
+  worker.start();
+  until([&] { return server.completed == 3; });
+  worker.stop();
+  EXPECT_EQ(abandoned, 0);
+  for (const std::uint64_t task : {1, 2, 3}) EXPECT_EQ(server.asked("complete", task), 1) << task;
+  expect_only_unavailable();
+}
+
+TEST_F(ShardAwayTest, AReportIsGivenUpWhenTheLeaseHasRunOut) {
+  TaskServer server(1, [](auto, auto, auto) -> Result<LeaseOutcome> { return kShardAway; });
+  Client client = client_of(server);
+  WorkerOptions with = options();
+  with.visibility_timeout = 50ms;
+  const auto handle = [](const WorkTask&) -> WorkResult { return Retry{.error = "no"}; };
+  Worker worker(client, "q", handle, with);
+  worker.start();
+  until([&] { return server.is_asked_for_more.load(); });
+  worker.stop();
+  EXPECT_GE(server.failed, 1U);
+  expect_only_unavailable();
+}
+
+TEST_F(ShardAwayTest, AStopGivesUpReportsOnceItsGraceIsOver) {
+  TaskServer server(1, [](std::string_view verb, auto, auto) -> Result<LeaseOutcome> {
+    if (verb == "complete") return kShardAway;
+    return LeaseOutcome::done;
+  });
+  Client client = client_of(server);
+  const auto handle = [](const WorkTask&) -> WorkResult { return Done{}; };
+  Worker worker(client, "q", handle, options());
+  worker.start();
+  until([&] { return server.completed > 0; });
+  worker.stop(0ms);
+  expect_only_unavailable();
+}
+
+TEST_F(ShardAwayTest, AConflictAfterAnUnknownOutcomeSaysSo) {
+  TaskServer server(1, [](auto, auto, int times) -> Result<LeaseOutcome> {
+    if (times == 1) return kShardAway;
+    return LeaseOutcome::conflict;
+  });
+  Client client = client_of(server);
+  const auto handle = [](const WorkTask&) -> WorkResult { return Done{}; };
+  Worker worker(client, "q", handle, options());
+  worker.start();
+  until([&] { return server.is_asked_for_more.load(); });
+  worker.stop();
+  EXPECT_NE(errors().back().message.find("or an earlier report was carried out"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -44,9 +44,9 @@ void append_joined(std::string& out, const Texts& texts, char separator) {
 
 /// What stands for the result of each element of a part that failed.
 std::string element_error(const net::HttpResponse& answer, Kind kind) {
-  const Error error =
-      is_success(answer) ? Error{ErrorCode::internal, "what the shard answered cannot be read", ""}
-                         : json::parse_problem(answer.status, answer.body);
+  const Error error = is_success(answer)
+                          ? Error{ErrorCode::internal, "what the shard answered cannot be read", ""}
+                          : json::parse_problem(answer.status, answer.body);
   std::string problem = json::render_problem(error);
   // Its own words, whatever this version knows of them.
   const Result<std::string_view> told = json::read_json(answer.body);

@@ -85,7 +85,7 @@ class Tries:
         return max(0.0, self._give_up - self._now())
 
     def rest(self, told: Optional[float] = None) -> bool:
-        """Waits for the next try, at least `told` seconds. False, at once: there is none."""
+        """Waits for the next try, at least `told` seconds. False, at once: no try is left."""
         pause = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** self._pauses) * random.uniform(0.5, 1)
         pause = max(pause, told or 0)
         if self._now() + pause > self._give_up:

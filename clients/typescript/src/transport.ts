@@ -53,7 +53,7 @@ class Tries {
     return Math.max(0, this.giveUp - this.now());
   }
 
-  /** Waits for the next try, `told` milliseconds if given. False, at once: there is none. */
+  /** Waits for the next try, at least `told` milliseconds. False, at once: no try is left. */
   async rest(told?: number, signal?: AbortSignal): Promise<boolean> {
     const pause = Math.max(told ?? 0,
       Math.min(lastPause, firstPause * 2 ** this.pauses) * (0.5 + Math.random() / 2));

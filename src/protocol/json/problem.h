@@ -20,9 +20,9 @@ int http_status(ErrorCode code) noexcept;
 std::string render_problem(const Error& error);
 void write_problem(JsonWriter& writer, const Error& error);
 
-/// The status of a lease in the answer to a call for many: `unavailable` when it is not known whether
-/// the verb was carried out, so the lease may still be held and the call should be repeated; `error`
-/// when repeating does not help.
+/// The status of a lease in the answer to a call for many: `unavailable` when it is not known
+/// whether the verb was carried out, so the lease may still be held and the call should be
+/// repeated; `error` when repeating does not help.
 std::string_view lease_status_of(const Error& error) noexcept;
 /// `{"status":…,"error":…}`. `problem` is the error as JSON.
 std::string render_lease_error(const Error& error, std::string_view problem);
