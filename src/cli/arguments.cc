@@ -131,7 +131,9 @@ void add_check(CLI::App& app, CheckOptions& options) {
   check->add_flag_function(
       "--json", [&options](std::int64_t) { options.format = OutputFormat::json; },
       "print JSON, on one line");
-  check->footer("Example:\n  detent check --data /var/lib/detent");
+  check->footer(
+      "Examples:\n  detent check --data /var/lib/detent\n"
+      "  detent check --store postgres://detent@db/detent   # all shards; stop all nodes first");
 }
 
 /// `detent completion`, and `detent man`, which --help does not show.

@@ -1,7 +1,9 @@
 #include "server/check_data.h"
 
 #include <array>
+#include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -17,14 +19,32 @@ namespace detent::server {
 
 namespace {
 
+/// Closes the store, which writes tables anew as long as it is open.
+Result<StoreReport> report_on(const cli::CheckOptions& options, std::uint32_t shard,
+                              const std::function<void(std::uint64_t)>& at) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options, shard));
+  return check_store(*store, at);
+}
+
 Result<StoreReport> report_on(const cli::CheckOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_data(options));
+  ASSIGN_OR_RETURN(const std::uint32_t shards, shards_in(options));
   using Shown = cli::Progress::Shown;
   const bool is_watched = cli::terminal_of_process().is_error_terminal;
   cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,
                          "records read:");
-  StoreReport report = check_store(*store, [&progress](std::uint64_t read) { progress.at(read); });
-  store.reset();  // it writes tables anew as long as it is open
+  std::uint64_t read_before = 0;
+  std::uint64_t read = 0;
+  const auto at = [&](std::uint64_t read_here) { progress.at(read = read_before + read_here); };
+  ASSIGN_OR_RETURN(StoreReport report, report_on(options, 0, at));
+  if (shards > 1) {
+    const StoreReport first = std::exchange(report, StoreReport{.shards = shards});
+    add_shard(report, first, 0);
+  }
+  for (std::uint32_t shard = 1; shard < shards && !report.ended_by; ++shard) {
+    read_before = read;
+    const Result<StoreReport> of_shard = report_on(options, shard, at);
+    add_shard(report, of_shard ? *of_shard : StoreReport{.ended_by = of_shard.error()}, shard);
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> files, damaged_files(options));
   report.finding_count += files.size();
   report.findings.insert(report.findings.end(), files.begin(), files.end());
@@ -38,6 +58,7 @@ std::string as_json(const StoreReport& report) {
   json.begin_object().name("records").begin_object();
   for (std::size_t i = 0; i < kLanes.size(); ++i) json.name(kLanes.at(i)).number(report.records[i]);
   json.end_object();
+  json.name("shards").number(report.shards);
   json.name("queues").number(report.queues);
   json.name("schedules").number(report.schedules);
   json.name("due_bins").number(report.due_bins);

@@ -145,9 +145,14 @@ Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& cl
   return options.store.empty() ? open() : with_patience<OpenEngine>(clock, open);
 }
 
-Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options) {
+Result<std::uint32_t> shards_in(const cli::CheckOptions& options) {
+  if (options.store.empty()) return std::uint32_t{1};
+  return PostgresStore::shards_to_read({.url = options.store});
+}
+
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::uint32_t shard) {
   if (!options.store.empty()) {
-    return PostgresStore::open_to_read({.url = options.store});
+    return PostgresStore::open_to_read({.url = options.store, .shard = shard});
   }
   ASSIGN_OR_RETURN(const bool is_there, RocksDbStore::is_in(options.data.string()));
   if (!is_there) {

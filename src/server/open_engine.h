@@ -54,7 +54,9 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 
 /// The store that a server has made. Errors: `not_found` where there is none in the folder, to
 /// which nothing is done then; `unavailable` while a server has it open.
-Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options);
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::uint32_t shard);
+/// How many shards the data has; a folder is one. Errors: `unavailable` while any is in use.
+Result<std::uint32_t> shards_in(const cli::CheckOptions& options);
 
 /// A line for each file of that store in which something is damaged, be it read or not. Reads all.
 /// Errors: `unavailable` while anybody has it open: a table that is being written looks damaged.

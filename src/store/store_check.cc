@@ -384,6 +384,7 @@ std::string to_string(const StoreReport& report) {
         (i == 0 ? "" : ", ") + std::string(kLaneNames[i]) + ' ' + std::to_string(report.records[i]);
   }
   std::string text = "records     " + std::to_string(all) + " (" + lanes + ")\n";
+  if (report.shards > 1) text += "shards      " + std::to_string(report.shards) + '\n';
   text += "queues      " + std::to_string(report.queues) + '\n';
   text += "schedules   " + std::to_string(report.schedules) + '\n';
   text += "due bins    " + std::to_string(report.due_bins) + '\n';
@@ -395,6 +396,22 @@ std::string to_string(const StoreReport& report) {
   }
   if (report.ended_by) text += "not all was read: " + report.ended_by->message + '\n';
   return text;
+}
+
+void add_shard(StoreReport& sum, const StoreReport& report, std::uint32_t shard) {
+  const std::string name = "shard " + std::to_string(shard);
+  for (std::size_t i = 0; i < sum.records.size(); ++i) sum.records[i] += report.records[i];
+  sum.queues += report.queues;
+  sum.schedules += report.schedules;
+  sum.due_bins += report.due_bins;
+  sum.quarantined += report.quarantined;
+  sum.finding_count += report.finding_count;
+  for (const std::string& finding : report.findings) {
+    if (sum.findings.size() == StoreReport::kMaxFindings) break;
+    sum.findings.push_back(name);
+    sum.findings.back().append(": ").append(finding);
+  }
+  if (report.ended_by) sum.ended_by = with_context(name, *report.ended_by);
 }
 
 StoreReport check_store(Store& store, const std::function<void(std::uint64_t)>& at) {

@@ -26,6 +26,7 @@
 namespace detent {
 
 struct StoreReport {
+  std::uint32_t shards = 1;                // that it is about
   std::array<std::uint64_t, 4> records{};  // sound ones, by lane
   std::uint64_t queues = 0;
   std::uint64_t schedules = 0;
@@ -42,6 +43,10 @@ struct StoreReport {
 
 /// For people: what there is, then a finding a line.
 std::string to_string(const StoreReport& report);
+
+/// Adds what was found in a shard of a cluster. A queue with partitions counts once for each shard
+/// that has one of them.
+void add_shard(StoreReport& sum, const StoreReport& report, std::uint32_t shard);
 
 /// Checks a store that nobody writes to meanwhile. Changes nothing. `at` is told now and then how
 /// many records have been read: of tasks, each twice, and of keys.

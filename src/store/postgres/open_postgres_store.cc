@@ -75,6 +75,19 @@ Result<std::unique_ptr<Store>> OpenPostgresStore::open(const PostgresStoreOption
   return std::unique_ptr<Store>(std::move(store));
 }
 
+Result<std::uint32_t> OpenPostgresStore::shards_to_read(const PostgresStoreOptions& options) {
+  const std::unique_ptr<Connection> connection = new_connection(options);
+  Result<std::uint32_t> shards = std::uint32_t{0};
+  if (Result<void> known = expect_migrated(*connection); !known) {
+    shards = std::move(known).error();
+  } else {
+    shards = count_idle_shards(*connection);
+  }
+  if (shards) return shards;
+  return with_context("open store " + shown_postgres_url(options.url) + " to read",
+                      std::move(shards).error());
+}
+
 Result<std::unique_ptr<Store>> OpenPostgresStore::open_to_read(
     const PostgresStoreOptions& options) {
   const std::string opening = "open store " + shown_postgres_url(options.url) + " to read";
@@ -82,7 +95,7 @@ Result<std::unique_ptr<Store>> OpenPostgresStore::open_to_read(
   if (Result<void> known = expect_migrated(*connection); !known) {
     return with_context(opening, std::move(known).error());
   }
-  const Result<ClaimedShard> shard = look_at_shard(*connection);
+  const Result<ClaimedShard> shard = look_at_shard(*connection, options.shard);
   if (!shard) return with_context(opening, shard.error());
   std::unique_ptr<OpenPostgresStore> store(
       new OpenPostgresStore(options, std::move(connection), *shard));

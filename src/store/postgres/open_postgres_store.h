@@ -23,6 +23,7 @@ namespace detent {
 class OpenPostgresStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
+  static Result<std::uint32_t> shards_to_read(const PostgresStoreOptions& options);
   static Result<std::unique_ptr<Store>> open_to_read(const PostgresStoreOptions& options);
   ~OpenPostgresStore() override;
   OpenPostgresStore(const OpenPostgresStore&) = delete;

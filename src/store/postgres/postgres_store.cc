@@ -33,6 +33,11 @@ Result<std::unique_ptr<Store>> PostgresStore::open(const PostgresStoreOptions& o
   return OpenPostgresStore::open(options, clock);
 }
 
+Result<std::uint32_t> PostgresStore::shards_to_read(const PostgresStoreOptions& options) {
+  TRY(check_url(options.url));
+  return OpenPostgresStore::shards_to_read(options);
+}
+
 Result<std::unique_ptr<Store>> PostgresStore::open_to_read(const PostgresStoreOptions& options) {
   TRY(check_url(options.url));
   return OpenPostgresStore::open_to_read(options);

@@ -60,10 +60,14 @@ class PostgresStore {
   /// the database refuses us, a newer version made its tables, or there is no epoch and the
   /// database has more shards than one. No message repeats the password.
   static Result<std::unique_ptr<Store>> open(const PostgresStoreOptions& options, Clock& clock);
-  /// Opens shard 0 to look at it: nothing in the database is changed, not the tables and not the
+  /// How many shards there are for open_to_read(): more than one are those of a cluster. Errors: as
+  /// open_to_read(), of any shard.
+  static Result<std::uint32_t> shards_to_read(const PostgresStoreOptions& options);
+  /// Opens the shard to look at it: nothing in the database is changed, not the tables and not the
   /// epoch, under which leases were kept; every write fails, and reads do once somebody takes the
-  /// shard. Errors: as open(), and unavailable while an owner's lease runs; invalid_argument when
-  /// the tables are not of this version; not_found when there are none, or no tasks of one server.
+  /// shard. Errors: unavailable when the database cannot be reached, or an owner's lease runs;
+  /// invalid_argument when the URL is none, the database refuses us, or the tables are not of this
+  /// version; not_found when there are none, or no server has been started on them.
   static Result<std::unique_ptr<Store>> open_to_read(const PostgresStoreOptions& options);
 };
 

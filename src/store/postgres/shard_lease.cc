@@ -40,6 +40,22 @@ constexpr const char* kRefusal =
     "select cluster.shards, lease.node, coalesce(extract(epoch from lease.until - "
     "clock_timestamp()) * 1000, 0)::bigint from detent.cluster, detent.lease where lease.shard = 0";
 
+/// Leases that have not run out: of which in_use() is made.
+constexpr const char* kInUse =
+    "select shard, node, (extract(epoch from until - clock_timestamp()) * 1000)::bigint from "
+    "detent.lease where until > clock_timestamp()";
+
+Error in_use(const Rows& leases) {
+  return {ErrorCode::unavailable,
+          "shard " + std::to_string(leases.bigint(0, 0)) + " is in use by " +
+              std::string(leases.bytes(0, 1)) + "; its lease runs out in " +
+              std::to_string(leases.bigint(0, 2)) +
+              " ms, unless it is renewed. Stop all servers that use the database first",
+          ""};
+}
+
+Error never_used() { return {ErrorCode::not_found, "no server has been started on it", "store"}; }
+
 Error refusal(const Rows& state) {
   const std::int64_t shards = state.bigint(0, 0);
   if (shards > 1) {
@@ -104,23 +120,35 @@ Result<ClaimedShard> claim_shard(Connection& connection, const PostgresStoreOpti
                       .last_queue = static_cast<std::uint32_t>(claimed.bigint(0, 2))};
 }
 
-Result<ClaimedShard> look_at_shard(Connection& connection) {
-  ASSIGN_OR_RETURN(
-      const std::vector<Rows> rows,
-      connection.run(
-          {Statement("select shard.epoch, last_id, last_queue from detent.shard, detent.lease "
-                     "where shard.shard = 0 and lease.shard = 0 and " +
-                     std::string(kHasRunOut) + " and (select shards from detent.cluster) = 1"),
-           Statement(kRefusal)}));
-  const Rows& shard = rows.at(0);
-  if (shard.empty() && rows.at(1).empty()) {
-    return Error{ErrorCode::not_found, "no server has been started on it", "store"};
-  }
-  if (shard.empty()) return refusal(rows.at(1));
-  return ClaimedShard{
-      .fence = {.shard = 0, .epoch = static_cast<std::uint64_t>(shard.bigint(0, 0)), .writes = 1},
-      .last_id = TaskId{static_cast<std::uint64_t>(shard.bigint(0, 1))},
-      .last_queue = static_cast<std::uint32_t>(shard.bigint(0, 2))};
+Result<std::uint32_t> count_idle_shards(Connection& connection) {
+  ASSIGN_OR_RETURN(const std::vector<Rows> rows,
+                   connection.run({Statement("select shards from detent.cluster"),
+                                   Statement(std::string(kInUse) + " order by shard limit 1")}));
+  if (rows.at(0).empty()) return never_used();
+  if (!rows.at(1).empty()) return in_use(rows.at(1));
+  return static_cast<std::uint32_t>(rows.at(0).bigint(0, 0));
+}
+
+Result<ClaimedShard> look_at_shard(Connection& connection, std::uint32_t shard) {
+  Statement look;
+  look.set_sql(
+      "select shard.epoch, last_id, last_queue from detent.shard, detent.lease where shard.shard = "
+      "lease.shard and shard.shard = " +
+      look.add_bigint(shard) + " and " + std::string(kHasRunOut));
+  Statement others;
+  others.set_sql(std::string(kInUse) + " and shard = " + others.add_bigint(shard));
+  std::vector<Statement> statements;
+  statements.push_back(std::move(look));
+  statements.push_back(std::move(others));
+  ASSIGN_OR_RETURN(const std::vector<Rows> rows, connection.run(statements));
+  if (!rows.at(1).empty()) return in_use(rows.at(1));
+  const Rows& found = rows.at(0);
+  if (found.empty()) return never_used();
+  return ClaimedShard{.fence = {.shard = shard,
+                                .epoch = static_cast<std::uint64_t>(found.bigint(0, 0)),
+                                .writes = 1},
+                      .last_id = TaskId{static_cast<std::uint64_t>(found.bigint(0, 1))},
+                      .last_queue = static_cast<std::uint32_t>(found.bigint(0, 2))};
 }
 
 Result<ClaimedShard> enter_shard(Connection& connection, std::uint32_t shard, std::uint64_t epoch) {

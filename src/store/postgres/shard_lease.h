@@ -45,9 +45,11 @@ std::string raise_of_free(int writes);
 /// is none. Waits for a change of the former owner's that is under way; later ones fail. Errors:
 /// unavailable while another owner's lease runs; invalid_argument when there are more shards.
 Result<ClaimedShard> claim_shard(Connection& connection, const PostgresStoreOptions& options);
-/// The shard of a database that has one, as it is, without taking it. Errors: unavailable while an
-/// owner's lease runs; invalid_argument when there are more shards; not_found when there is none.
-Result<ClaimedShard> look_at_shard(Connection& connection);
+/// How many shards the database has. Errors: unavailable while an owner's lease of any of them
+/// runs; not_found when there is none.
+Result<std::uint32_t> count_idle_shards(Connection& connection);
+/// A shard as it is, without taking it. Errors: as count_idle_shards(), of this shard.
+Result<ClaimedShard> look_at_shard(Connection& connection, std::uint32_t shard);
 /// Takes up a shard that was taken at this epoch: the first does, and no other. Errors:
 /// unavailable.
 Result<ClaimedShard> enter_shard(Connection& connection, std::uint32_t shard, std::uint64_t epoch);

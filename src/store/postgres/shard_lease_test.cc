@@ -97,9 +97,35 @@ TEST_F(PostgresShards, ALookAtAServersDataChangesNothing) {
   EXPECT_FALSE(looking->queues()) << "it is another's now";
 }
 
-TEST_F(PostgresShards, AClustersDataIsNotLookedAtAsAServersIs) {
-  opened_table(4);
-  EXPECT_EQ(PostgresStore::open_to_read({.url = url_}).error().code, ErrorCode::invalid_argument);
+TEST_F(PostgresShards, EachShardOfAClusterIsLookedAtAndNothingIsChanged) {
+  const auto look_at = [&](ShardNumber shard) {
+    return PostgresStore::open_to_read({.url = url_, .shard = shard});
+  };
+  const Table table = opened_table(3);
+  for (const ShardNumber shard : {ShardNumber{1}, ShardNumber{2}}) {
+    const ShardLease lease = table->take(shard, "ada")->value();
+    const std::unique_ptr<Store> store = opened_store(lease);
+    for (std::uint64_t n = 1; n <= shard; ++n) {
+      ASSERT_TRUE(store->write(new_task(n), Durability::synced));
+    }
+  }
+  const auto shards = PostgresStore::shards_to_read({.url = url_});
+  EXPECT_EQ(shards.error().code, ErrorCode::unavailable);
+  EXPECT_NE(message_of(shards).find("shard 1 is in use by ada; its lease runs out in "),
+            std::string::npos)
+      << message_of(shards);
+  EXPECT_EQ(look_at(2).error().code, ErrorCode::unavailable);
+  let_leases_run_out();
+  const std::string before = contents();
+  EXPECT_EQ(PostgresStore::shards_to_read({.url = url_}).value(), 3U);
+  for (const ShardNumber shard : {0U, 1U, 2U}) {
+    const auto looking = look_at(shard);
+    ASSERT_TRUE(looking) << message_of(looking);
+    EXPECT_EQ(count(**looking), shard);
+    EXPECT_FALSE((*looking)->write(new_task(9), Durability::synced));
+  }
+  EXPECT_EQ(contents(), before);
+  EXPECT_EQ(look_at(3).error().code, ErrorCode::not_found);
 }
 
 // Stores of shards.
