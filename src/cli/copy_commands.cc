@@ -89,7 +89,7 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
     complain(report.is_dump ? "the dump has no end line: it was cut off"
                             : "this is no dump: no line of it is one of a dump");
   } else if (!report.is_count_right) {
-    complain("the dump is not whole: its end line counts another number of tasks or schedules");
+    complain("the dump is not whole: an end line counts other numbers of lines than there are");
   }
   return !is_sound;
 }
@@ -125,15 +125,15 @@ ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& stre
           : dump_to_file(client, command.file, progress);
   progress.end();
   if (!counts) return fail_with(streams, counts.error());
-  streams.err << "dumped " << counted(counts->tasks, "tasks") << and_schedules(counts->schedules)
-              << '\n';
+  streams.err << "dumped " << counted(counts->lines.tasks, "tasks")
+              << and_schedules(counts->lines.schedules) << '\n';
   if (counts->external > 0) {
     streams.err << "not in the dump: " << counted(counts->external, "tasks")
                 << " that the external scheduler keeps\n";
   }
-  if (counts->damaged == 0) return ExitCode::done;
+  if (counts->lines.damaged == 0) return ExitCode::done;
   return fail_with(streams, {ErrorCode::data_loss,
-                             std::to_string(counts->damaged) +
+                             std::to_string(counts->lines.damaged) +
                                  " more are damaged on the server and are not in the dump",
                              ""});
 }
@@ -159,7 +159,7 @@ ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& 
   if (!in) return fail_with(streams, file_error("open", command.file));
   if (command.partial) return restore_from(in, command, restore, progress, streams);
   const Result<bool> is_whole = has_dump_end(in);
-  if (!is_whole) return fail_with(streams, is_whole.error());
+  if (!is_whole) return fail_with(streams, with_context(command.file, is_whole.error()));
   if (*is_whole) return restore_from(in, command, restore, progress, streams);
   std::array<char, 64> beginning{};
   in.read(beginning.data(), beginning.size());

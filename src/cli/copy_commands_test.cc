@@ -135,7 +135,7 @@ TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
   EXPECT_TRUE(says("no end line")) << err_.str();
 
   std::string other_count = whole;
-  other_count.replace(other_count.rfind('2'), 1, "3");
+  other_count.erase(0, other_count.find('\n') + 1);  // the queue's settings
   write("other", other_count);
   EXPECT_EQ(run(RestoreCommand{file("other")}), ExitCode::failed);
   EXPECT_TRUE(says("not whole")) << err_.str();

@@ -106,14 +106,14 @@ Result<ApiClient::DumpPage> read_dump_page(std::string_view body,
     const std::size_t size = rest.find('\n') + 1;
     const auto kind = json::kind_of_dump_line(rest.substr(0, size));
     if (!kind) return bad_page(kind.error().message);
-    if (*kind == json::DumpLineKind::task) ++page.tasks;
-    if (*kind == json::DumpLineKind::damaged) ++page.damaged;
-    if (*kind == json::DumpLineKind::schedule) ++page.schedules;
+    json::count_line(page.counts, *kind);
     rest.remove_prefix(size);
   }
   Result<json::DumpLine> end = json::parse_dump_line(body.substr(last));
   if (!end) return bad_page(end.error().message);
   if (auto* next = std::get_if<json::DumpNext>(&*end)) {
+    const json::LineCounts counts = std::exchange(next->counts, {});
+    if (counts != page.counts) return bad_page("the page is not whole");
     if (next->after <= from.after && next->schedule <= from.schedule) {
       return bad_page("the next page begins where this one does");
     }
@@ -121,7 +121,7 @@ Result<ApiClient::DumpPage> read_dump_page(std::string_view body,
     return page;
   }
   const auto* whole = std::get_if<json::DumpEnd>(&*end);
-  if (whole == nullptr || whole->tasks != page.tasks || whole->schedules != page.schedules) {
+  if (whole == nullptr || whole->counts != page.counts) {
     return bad_page("the page is not whole");
   }
   page.external = whole->external;

@@ -149,10 +149,8 @@ class ApiClient {
   /// Part of a dump: the lines of queues (on the first page), tasks and schedules.
   using DumpCursor = json::DumpNext;
   struct DumpPage {
-    std::string_view lines;     // in last_answer(); each with its line feed
-    std::uint64_t tasks = 0;    // among them
-    std::uint64_t damaged = 0;  // tasks that could not be read, likewise a line each
-    std::uint64_t schedules = 0;
+    std::string_view lines;  // in last_answer(); each with its line feed
+    json::LineCounts counts;
     std::uint64_t external = 0;      // on the last page: tasks that another system keeps
     std::optional<DumpCursor> next;  // where the next page begins; none: this was the last
   };

@@ -279,19 +279,27 @@ TEST_F(ClientTest, AForecastIsAskedForAndRead) {
   EXPECT_EQ(client_.forecast(milliseconds{1}, 2).error().field, "span");
 }
 
+constexpr const char* kEnd = R"("end":true)";
+
+/// Of a page: what says which it is, and its counts.
+std::string last_line(const std::string& what, const json::LineCounts& counts) {
+  std::string line;
+  json::append_dump_line(line, json::DumpEnd{counts});
+  return line.replace(1, std::string(kEnd).size(), what);
+}
+
 TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
   const std::string lines =
       "{\"queue\":{\"queue\":\"q\"}}\n{\"task\":{\"id\":1}}\n{\"damaged\":\"512\"}\n";
-  answer(200, lines + "{\"next\":\"512\"}\n");
+  answer(200, lines + last_line(R"("next":"512")", {.queues = 1, .tasks = 1, .damaged = 1}));
   const auto page = client_.dump({TaskId{256}});
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(page->lines, lines);
-  EXPECT_EQ(page->tasks, 1U);
-  EXPECT_EQ(page->damaged, 1U);
+  EXPECT_EQ(page->counts, (json::LineCounts{.queues = 1, .tasks = 1, .damaged = 1}));
   EXPECT_EQ(page->next, (ApiClient::DumpCursor{TaskId{512}}));
   EXPECT_EQ(asked().target, "/v1/dump?after=256");
 
-  answer(200, "{\"end\":true,\"tasks\":0}\n");
+  answer(200, last_line(kEnd, {}));
   const auto last = client_.dump({});
   ASSERT_TRUE(last);
   EXPECT_EQ(last->lines, "");
@@ -299,35 +307,42 @@ TEST_F(ClientTest, APageOfADumpIsCountedAndSaysWhereTheNextBegins) {
   EXPECT_FALSE(last->next);
   EXPECT_EQ(prompt_.asked[1].target, "/v1/dump");
 
-  answer(200, "{\"end\":true,\"tasks\":0,\"external\":3}\n");
+  answer(200, last_line(R"("end":true,"external":3)", {}));
   EXPECT_EQ(client_.dump({}).value().external, 3U);
 }
 
 TEST_F(ClientTest, APageOfADumpMayGoOnWithinTheSchedules) {
-  answer(200, "{\"schedule\":{}}\n{\"next\":null,\"next_schedule\":\"s\"}\n");
+  const std::string schedule = "{\"schedule\":{}}\n";
+  const std::string next = R"("next":null,"next_schedule":"s")";
+  answer(200, schedule + last_line(next, {.schedules = 1}));
   const auto page = client_.dump({});
   ASSERT_TRUE(page) << page.error().message;
-  EXPECT_EQ(page->schedules, 1U);
+  EXPECT_EQ(page->counts.schedules, 1U);
   EXPECT_EQ(page->next, (ApiClient::DumpCursor{.after = {}, .schedule = "s"}));
-  answer(200, "{\"schedule\":{}}\n{\"end\":true,\"tasks\":0,\"schedules\":1}\n");
+  answer(200, schedule + last_line(kEnd, {.schedules = 1}));
   EXPECT_TRUE(client_.dump(*page->next));
   EXPECT_EQ(prompt_.asked[1].target, "/v1/dump?after_schedule=s");
   EXPECT_TRUE(client_.dump({.after = TaskId{256}, .schedule = "a/b"}));
   EXPECT_EQ(prompt_.asked[2].target, "/v1/dump?after=256&after_schedule=a%2Fb");
-  answer(200, "{\"schedule\":{}}\n{\"end\":true,\"tasks\":0}\n");
+  answer(200, schedule + last_line(kEnd, {}));
   EXPECT_EQ(client_.dump({}).error().code, ErrorCode::internal);
-  answer(200, "{\"next\":null,\"next_schedule\":\"s\"}\n");
+  answer(200, last_line(next, {}));
   EXPECT_EQ(client_.dump({.after = {}, .schedule = "s"}).error().code, ErrorCode::internal);
 }
 
 TEST_F(ClientTest, APageOfADumpThatIsNotWholeIsAnError) {
-  for (const char* body : {
-           "",
-           "{\"end\":true,\"tasks\":0}",           // no line feed
-           "{\"task\":{}}\n",                      // no last line
-           "{\"end\":true,\"tasks\":1}\n",         // another count
-           "{\"ta\n{\"end\":true,\"tasks\":0}\n",  // a line that is none
-           "{\"next\":\"256\"}\n",                 // back to where it began
+  const std::string end = last_line(kEnd, {});
+  const std::string next = R"("next":"512")";
+  for (const std::string& body : {
+           std::string(), end.substr(0, end.size() - 1),  // no line feed
+           std::string("{\"task\":{}}\n"),                // no last line
+           last_line(kEnd, {.tasks = 1}),                 // other counts
+           last_line(kEnd, {.queues = 1}),                // likewise
+           last_line(kEnd, {.damaged = 1}),               // likewise
+           last_line(next, {.queues = 1}),                // likewise
+           std::string("{\"end\":true}\n"),               // no counts
+           "{\"ta\n" + end,                               // a line that is none
+           last_line(R"("next":"256")", {}),              // back to where it began
        }) {
     answer(200, body);
     EXPECT_EQ(client_.dump({TaskId{256}}).error().code, ErrorCode::internal) << body;

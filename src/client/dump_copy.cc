@@ -48,16 +48,14 @@ Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
   DumpCounts counts;
   for (std::optional<ApiClient::DumpCursor> from = ApiClient::DumpCursor{}; from;) {
     ASSIGN_OR_RETURN(ApiClient::DumpPage page, client.dump(*from));
-    counts.tasks += page.tasks;
-    counts.damaged += page.damaged;
-    counts.schedules += page.schedules;
+    counts.lines += page.counts;
     counts.external += page.external;
     if (!(out << page.lines)) return stream_error("write");
-    at(counts.tasks);
+    at(counts.lines.tasks);
     from = std::move(page.next);
   }
   std::string end;
-  json::append_dump_line(end, json::DumpEnd{counts.tasks, counts.schedules, counts.external});
+  json::append_dump_line(end, json::DumpEnd{counts.lines, counts.external});
   if (!(out << end << std::flush)) return stream_error("write");
   return counts;
 }
@@ -74,7 +72,13 @@ Result<bool> has_dump_end(std::istream& in) {
   tail.erase(tail.find_last_not_of(" \t\r\n") + 1);
   const std::string_view last = std::string_view(tail).substr(tail.rfind('\n') + 1);
   const auto kind = json::kind_of_dump_line(last);
-  return kind && *kind == json::DumpLineKind::end;
+  if (!kind || *kind != json::DumpLineKind::end) return false;
+  const auto end = json::parse_dump_line(last);
+  if (end) return true;
+  return Error{ErrorCode::data_loss,
+               "the end line of the dump does not count all that it must (" + end.error().message +
+                   "): an earlier version made it, or it is damaged",
+               ""};
 }
 
 Result<void> expect_dump(std::string_view beginning, const std::string& file) {
@@ -116,36 +120,38 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
     refuse(number, {ErrorCode::invalid_argument, "it comes after the end of the dump", ""});
     return ok();
   }
+  json::count_line(counts_, *kind);
   switch (*kind) {
     case json::DumpLineKind::task:
-      ++tasks_;
-      return add(line, number);
     case json::DumpLineKind::queue:
       return add(line, number);
     case json::DumpLineKind::damaged:
       ++report_.damaged;
       return ok();
     case json::DumpLineKind::schedule:
-      ++schedule_count_;
       schedules_.emplace_back(number, line);
       return ok();
-    case json::DumpLineKind::next:
-      tasks_ = schedule_count_ =
-          0;  // the server's own pages, as they came: each end counts its page
+    case json::DumpLineKind::next:  // the server's own pages, as they came
+      take_counts(line, number);
       return ok();
     case json::DumpLineKind::end:
-      take_end(line, number);
+      take_counts(line, number);
+      report_.has_end = true;
+      report_.is_count_right = are_pages_whole_;
       return ok();
   }
   return ok();
 }
 
-void DumpRestore::take_end(std::string_view line, std::uint64_t number) {
+void DumpRestore::take_counts(std::string_view line, std::uint64_t number) {
+  const json::LineCounts counted = std::exchange(counts_, {});
   const Result<json::DumpLine> end = json::parse_dump_line(line);
-  if (!end) return refuse(number, end.error());
-  report_.has_end = true;
-  const auto& counts = std::get<json::DumpEnd>(*end);
-  report_.is_count_right = counts.tasks == tasks_ && counts.schedules == schedule_count_;
+  if (!end) refuse(number, end.error());
+  const auto* const next = end ? std::get_if<json::DumpNext>(&*end) : nullptr;
+  const auto* const last = end ? std::get_if<json::DumpEnd>(&*end) : nullptr;
+  const bool is_whole =
+      (next != nullptr && next->counts == counted) || (last != nullptr && last->counts == counted);
+  are_pages_whole_ = are_pages_whole_ && is_whole;
 }
 
 void DumpRestore::refuse(std::uint64_t number, const Error& error) {

@@ -2,7 +2,7 @@
 // are restored one after another.
 //
 // A dump written here is the server's pages without the lines between them, and one end line that
-// counts all tasks and schedules. A restore reads no more of a line than what it is; the server
+// counts all of them. A restore reads no more of a line than what it is; the server
 // refuses what is wrong, line by line. Both hold one page or part in memory; a restore also holds
 // the schedules, which it sends after all else: once the tasks that a schedule has made are there,
 // it makes none of them again.
@@ -24,10 +24,8 @@
 namespace detent {
 
 struct DumpCounts {
-  std::uint64_t tasks = 0;
-  std::uint64_t damaged = 0;  // on the server; not in the dump
-  std::uint64_t schedules = 0;
-  std::uint64_t external = 0;  // with another system; not in the dump
+  json::LineCounts lines;
+  std::uint64_t external = 0;  // tasks that another system keeps; not in the dump
 };
 
 /// Dumps all queues, tasks and schedules to `out`. `at` is told after each page how many tasks
@@ -36,7 +34,8 @@ Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
                               const std::function<void(std::uint64_t)>& at);
 
 /// Whether the last line is the end of a dump. Reads only that, and goes back to the start.
-/// Errors: unavailable when `in` cannot be read, or not from any place.
+/// Errors: unavailable when `in` cannot be read, or not from any place; data_loss when that line
+/// does not count all kinds of lines, as those of earlier programs.
 Result<bool> has_dump_end(std::istream& in);
 
 /// Why `file`, which begins so, is no dump that was cut off: it is none, or packed; ok when it may
@@ -63,7 +62,7 @@ class DumpRestore {
     std::uint64_t through_line = 0;  // the last one that was sent and answered
     bool is_dump = false;            // some line is one of a dump
     bool has_end = false;
-    bool is_count_right = false;  // the end counts as many as there were
+    bool is_count_right = false;  // each end, of a page too, counts as many as there were
   };
 
   /// `client` must outlive it.
@@ -77,7 +76,8 @@ class DumpRestore {
  private:
   Result<void> take(std::string_view line, std::uint64_t number);
   Result<void> add(std::string_view line, std::uint64_t number);
-  void take_end(std::string_view line, std::uint64_t number);
+  /// The end of a page or of the whole: compares its counts.
+  void take_counts(std::string_view line, std::uint64_t number);
   void refuse(std::uint64_t number, const Error& error);
   Result<void> send();
 
@@ -85,8 +85,8 @@ class DumpRestore {
   const Events events_;
   std::string part_;                    // lines to send next
   std::vector<std::uint64_t> numbers_;  // of these lines, in the whole input
-  std::uint64_t tasks_ = 0;             // since the start or the last end of a page
-  std::uint64_t schedule_count_ = 0;    // likewise
+  json::LineCounts counts_;             // since the start or the last end of a page
+  bool are_pages_whole_ = true;         // so far
   std::vector<std::pair<std::uint64_t, std::string>> schedules_;  // to send last, by number
   Report report_;
 };

@@ -42,6 +42,17 @@ class DumpCopyTest : public testing::Test {
     return restore.report();
   }
 
+  static std::string end_line(const json::LineCounts& counts, std::uint64_t external = 0) {
+    std::string line;
+    json::append_dump_line(line, json::DumpEnd{counts, external});
+    return line;
+  }
+  static std::string next_line(const json::LineCounts& counts) {
+    std::string line;
+    json::append_dump_line(line, json::DumpNext{TaskId{256}, "", counts});
+    return line;
+  }
+
   test::Script script_;
   test::DumpServer server_{script_};
   ApiClient client_{std::make_unique<test::ScriptedHttp>(script_),
@@ -57,13 +68,12 @@ TEST_F(DumpCopyTest, ADumpIsAllPagesAndOneEnd) {
   server_.damaged = 300;
   const auto counts = dump();
   ASSERT_TRUE(counts);
-  EXPECT_EQ(counts->tasks, 5U);
-  EXPECT_EQ(counts->damaged, 1U);
+  EXPECT_EQ(counts->lines, (json::LineCounts{.queues = 1, .tasks = 5, .damaged = 1}));
   EXPECT_EQ(progress_, (std::vector<std::uint64_t>{2, 4, 5}));
   const std::string text = out_.str();
   EXPECT_EQ(text.find("next"), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with("}}\n{\"end\":true,\"tasks\":5}\n")) << text;
-  EXPECT_EQ(text.find("end"), text.rfind("end"));
+  EXPECT_TRUE(text.ends_with("}}\n" + end_line({.queues = 1, .tasks = 5, .damaged = 1}))) << text;
+  EXPECT_EQ(text.find("\"end\""), text.rfind("\"end\""));
 }
 
 TEST_F(DumpCopyTest, ADumpThatFailsInTheMiddleHasNoEnd) {
@@ -91,7 +101,7 @@ TEST_F(DumpCopyTest, TheEndIsFoundAfterBlankLinesAndNotInTheMiddle) {
   };
   EXPECT_TRUE(is_whole(text));
   EXPECT_TRUE(is_whole(text + "\r\n \n"));
-  EXPECT_TRUE(is_whole("{\"end\":true,\"tasks\":0}"));
+  EXPECT_TRUE(is_whole(end_line({})));
   EXPECT_FALSE(is_whole(""));
   EXPECT_FALSE(is_whole(text + text.substr(0, 100)));
   for (std::size_t size = text.size() - 2; size > 0; --size) {
@@ -163,22 +173,47 @@ TEST_F(DumpCopyTest, WrongLinesAreToldByTheirNumberInTheWholeInput) {
 }
 
 TEST_F(DumpCopyTest, ADumpThatIsNotWholeIsToldAsSuch) {
+  server_.schedules["s"] = {.schedule = {.name = "s",
+                                         .rule = IntervalRule{.period = std::chrono::seconds{1}},
+                                         .queue = "q"}};
+  server_.damaged = 100;
   const std::string text = dump_of(3);
   const std::size_t end = text.rfind("{\"end");
   EXPECT_FALSE(restore(text.substr(0, end)).has_end);
-  std::string other_count = text;
-  other_count.replace(other_count.rfind('3'), 1, "4");
-  EXPECT_TRUE(restore(other_count).has_end);
-  EXPECT_FALSE(restore(other_count).is_count_right);
+  EXPECT_TRUE(restore(text).is_count_right);
+  for (const char* lost : {"{\"queue\"", "{\"task\"", "{\"schedule\"", "{\"damaged\""}) {
+    std::string without = text;
+    const std::size_t at = without.find(lost);
+    ASSERT_NE(at, std::string::npos) << lost;
+    without.erase(at, without.find('\n', at) + 1 - at);
+    const DumpRestore::Report report = restore(without);
+    EXPECT_TRUE(report.has_end) << lost;
+    EXPECT_FALSE(report.is_count_right) << lost;
+  }
+}
+
+TEST_F(DumpCopyTest, AnEndThatDoesNotCountAllIsRefusedBeforeAnythingIsSent) {
+  std::istringstream in("{\"task\":{}}\n{\"end\":true,\"tasks\":1}\n");
+  const Error error = has_dump_end(in).error();
+  EXPECT_EQ(error.code, ErrorCode::data_loss);
+  EXPECT_NE(error.message.find("an earlier version made it"), std::string::npos) << error.message;
+  const DumpRestore::Report report = restore(in.str());  // as from standard input
+  EXPECT_TRUE(report.has_end);
+  EXPECT_FALSE(report.is_count_right);
+  EXPECT_EQ(refused_.front().first, 2U);
 }
 
 TEST_F(DumpCopyTest, ThePagesOfTheServerAsTheyCameAreADumpToo) {
-  const DumpRestore::Report report = restore(
-      "{\"task\":{}}\n{\"next\":\"256\"}\n{\"damaged\":\"300\"}\n"
-      "{\"task\":{}}\n{\"end\":true,\"tasks\":1}\n");
+  const DumpRestore::Report report =
+      restore("{\"task\":{}}\n" + next_line({.tasks = 1}) +
+              "{\"damaged\":\"300\"}\n{\"task\":{}}\n" + end_line({.tasks = 1, .damaged = 1}));
   EXPECT_TRUE(report.has_end && report.is_count_right);
   EXPECT_EQ(report.damaged, 1U);
   EXPECT_EQ(report.refused, 2U);
+  const DumpRestore::Report first_lost_one =
+      restore(next_line({.queues = 1}) + "{\"task\":{}}\n" + end_line({.tasks = 1}));
+  EXPECT_TRUE(first_lost_one.has_end);
+  EXPECT_FALSE(first_lost_one.is_count_right);
 }
 
 TEST_F(DumpCopyTest, AnEndlessLineIsRefusedBeforeItIsKept) {
@@ -202,7 +237,7 @@ TEST_F(DumpCopyTest, WhatAnotherSystemKeepsIsToldAtTheEnd) {
   server_.external = 4;
   EXPECT_EQ(dump().value().external, 4U);
   const std::string text = out_.str();
-  EXPECT_TRUE(text.ends_with("{\"end\":true,\"tasks\":3,\"external\":4}\n")) << text;
+  EXPECT_TRUE(text.ends_with(end_line({.queues = 1, .tasks = 3}, 4))) << text;
   EXPECT_TRUE(restore(text).is_count_right) << "it is not of the tasks that are in the dump";
 }
 
@@ -217,9 +252,9 @@ TEST_F(DumpCopyTest, SchedulesTravelAndAreRestoredAfterAllTasks) {
   }
   const auto schedules = server_.schedules;
   server_.add(256);
-  EXPECT_EQ(dump().value().schedules, 2U);
+  EXPECT_EQ(dump().value().lines.schedules, 2U);
   std::string text = std::exchange(out_, std::ostringstream()).str();
-  EXPECT_TRUE(text.ends_with("{\"end\":true,\"tasks\":1,\"schedules\":2}\n")) << text;
+  EXPECT_TRUE(text.ends_with(end_line({.queues = 1, .tasks = 1, .schedules = 2}))) << text;
   // Pages joined by hand may have schedules before tasks.
   const std::size_t at = text.find("{\"task\"");
   const std::string task = text.substr(at, text.find('\n', at) + 1 - at);

@@ -50,8 +50,9 @@ Result<Step> end_page(Answers answers, ShardNumber shard, ShardNumber shards) {
   if (const auto* const more = std::get_if<json::DumpNext>(&last)) {
     next = *more;
     if (is_start(next->after)) next->after = start_of(shard);  // it has no tasks, but schedules
-  } else if (shard + 1 < shards) {
-    next = json::DumpNext{.after = start_of(shard + 1)};
+  } else if (std::holds_alternative<json::DumpEnd>(last) && shard + 1 < shards) {
+    next = json::DumpNext{.after = start_of(shard + 1),
+                          .counts = std::get<json::DumpEnd>(last).counts};
   }
   if (next) {
     answer.body.resize(line_at);

@@ -35,7 +35,7 @@ TEST(CopyPlan, ADumpGoesFromShardToShard) {
     if (part.shard == 1 && !is_second_page) {
       return ok_json(line(task(9, 1, "x")) + line(json::DumpNext{task(9, 1, "x").id}));
     }
-    return ok_json(line(json::DumpEnd{.tasks = 5}));
+    return ok_json(line(json::DumpEnd{.counts = {.queues = 2, .tasks = 5}}));
   };
   std::string target = "/v1/dump?limit=7";
   std::string body;
@@ -45,13 +45,17 @@ TEST(CopyPlan, ADumpGoesFromShardToShard) {
     body = done.answer.body;
     const std::size_t next = body.find(R"("next":")");
     if (next == std::string::npos) break;
+    // Of a shard that is over the counts stay, though its end is not that of the dump.
+    if (asked.size() != 2) {
+      EXPECT_NE(body.find(R"("queues":2,"tasks":5)"), std::string::npos) << body;
+    }
     const std::size_t from = next + 8;
     target = "/v1/dump?limit=7&after=" + body.substr(from, body.find('"', from) - from);
   }
   EXPECT_EQ(asked,
             (std::vector<std::string>{"0 /v1/dump?limit=7", "1 /v1/dump?limit=7",
                                       "1 /v1/dump?limit=7&after=2305", "2 /v1/dump?limit=7"}));
-  EXPECT_EQ(body, line(json::DumpEnd{.tasks = 5}));
+  EXPECT_EQ(body, line(json::DumpEnd{.counts = {.queues = 2, .tasks = 5}}));
 }
 
 TEST(CopyPlan, SchedulesOfAShardWithoutTasksGoOnThere) {
@@ -88,7 +92,7 @@ TEST(CopyPlan, ARestoreIsTakenApartByShardAndItsLinesKeepTheirNumbers) {
   const std::string c = queue_of(2, kShards);
   const std::string body = line(json::DumpedQueue{.queue = c, .settings = {}}) + "\n" +
                            line(task(1, 0, a)) + line(task(2, 3, a)) + line(task(3, 2, c)) +
-                           "nonsense\n" + line(json::DumpEnd{.tasks = 3});
+                           "nonsense\n" + line(json::DumpEnd{.counts = {.tasks = 3}});
   const CarriedOut done = carry_out(post("/v1/restore", body), kShards, [](const Part& part) {
     json::RestoreAnswer answer{.restored = 1, .queues = part.shard};
     // What this shard says of its second line.

@@ -121,10 +121,13 @@ TEST_F(RoutesFar, ARestoredTaskCountsInsteadOfTheOneThatIsAway) {
 }
 
 TEST_F(RoutesFar, TheEndOfADumpTellsHowManyAreAway) {
-  EXPECT_EQ(send("GET", "/v1/dump").body, "{\"end\":true,\"tasks\":0}\n");
+  EXPECT_EQ(send("GET", "/v1/dump").body,
+            R"({"end":true,"queues":0,"tasks":0,"schedules":0,"damaged_tasks":0})"
+            "\n");
   schedule_far();
   const std::string dump = send("GET", "/v1/dump").body;
-  EXPECT_TRUE(dump.ends_with("{\"end\":true,\"tasks\":0,\"external\":1}\n")) << dump;
+  EXPECT_TRUE(dump.ends_with("\"tasks\":0,\"schedules\":0,\"damaged_tasks\":0,\"external\":1}\n"))
+      << dump;
   EXPECT_NE(post("/v1/restore", dump).body.find(R"("errors":[])"), std::string::npos);
 }
 

@@ -31,34 +31,40 @@ constexpr std::size_t kReadTasks = 100;
 constexpr std::size_t kReadSchedules = 100;
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 
-Result<void> dump_queues(const Engine& engine, std::string& body) {
+/// A page of a dump: its lines so far, and how many there are of which kind.
+struct DumpPage {
+  std::string body;
+  json::LineCounts counts;
+};
+
+Result<void> dump_queues(const Engine& engine, DumpPage& page) {
   for (const QueueStats& stats : engine.stats().queues) {
     const Result<QueueView> view = engine.queue(stats.queue);
     if (!view && view.error().code == ErrorCode::not_found) continue;  // workers wait for it only
     if (!view) return view.error();
-    json::append_dump_line(body, json::DumpedQueue{stats.queue, view->settings});
+    json::append_dump_line(page.body, json::DumpedQueue{stats.queue, view->settings});
+    ++page.counts.queues;
   }
   return ok();
 }
 
-/// Appends what of `page` is no end of a task, by id; returns how many tasks.
-std::uint64_t dump_tasks(TaskPage page, std::string& body) {
-  std::uint64_t count = 0;
-  auto damaged = page.damaged.begin();
+/// Appends what of `read` is no end of a task, by id.
+void dump_tasks(TaskPage read, DumpPage& page) {
+  auto damaged = read.damaged.begin();
   const auto dump_damaged = [&](TaskId before) {
-    for (; damaged != page.damaged.end() && damaged->id < before; ++damaged) {
-      json::append_dump_line(body, json::DamagedTask{damaged->id});
+    for (; damaged != read.damaged.end() && damaged->id < before; ++damaged) {
+      json::append_dump_line(page.body, json::DamagedTask{damaged->id});
+      ++page.counts.damaged;
     }
   };
-  for (StoredTask& stored : page.tasks) {
+  for (StoredTask& stored : read.tasks) {
     dump_damaged(stored.place.id);
     const Standing standing = stored.task.standing;
     if (standing != Standing::live && standing != Standing::dead) continue;
-    json::append_dump_line(body, std::move(stored.task));
-    ++count;
+    json::append_dump_line(page.body, std::move(stored.task));
+    ++page.counts.tasks;
   }
   dump_damaged(TaskId{TaskId::kEnd});
-  return count;
 }
 
 TaskId last_of(const TaskPage& page, TaskId after) {
@@ -70,46 +76,46 @@ TaskId last_of(const TaskPage& page, TaskId after) {
 /// Appends schedules, and what ends the page. All tasks that they have made have been read before,
 /// in this command at the latest: what a schedule says it has decided is in the dump.
 Result<void> dump_schedules(const Engine& engine, std::size_t limit, json::DumpNext next,
-                            json::DumpEnd end, std::string& body) {
+                            std::uint64_t external, DumpPage& page) {
   for (bool more = true; more;) {
-    const bool is_full = limit == 0 || body.size() >= kPageBytes;
+    const bool is_full = limit == 0 || page.body.size() >= kPageBytes;
     const std::size_t part = is_full ? 1 : std::min(limit, kReadSchedules);
     ASSIGN_OR_RETURN(std::vector<ScheduleView> views, engine.schedules_after(next.schedule, part));
     if (is_full && !views.empty()) {
-      json::append_dump_line(body, std::move(next));
+      next.counts = page.counts;
+      json::append_dump_line(page.body, std::move(next));
       return ok();
     }
     limit -= views.size();
     more = views.size() == part;
     if (more) next.schedule = views.back().record.schedule.name;
-    end.schedules += views.size();
-    for (ScheduleView& view : views) json::append_dump_line(body, std::move(view.record));
+    page.counts.schedules += views.size();
+    for (ScheduleView& view : views) json::append_dump_line(page.body, std::move(view.record));
   }
-  json::append_dump_line(body, end);
+  json::append_dump_line(page.body, json::DumpEnd{.counts = page.counts, .external = external});
   return ok();
 }
 
 /// `external`: how many tasks are with another system, for the end of the dump.
 Result<std::string> dump_page(Engine& engine, json::DumpNext from, std::size_t limit,
                               std::uint64_t external) {
-  std::string body;
-  if (from == json::DumpNext{}) TRY(dump_queues(engine, body));
-  std::uint64_t tasks = 0;
-  while (limit > 0 && body.size() < kPageBytes) {
+  DumpPage page;
+  if (from == json::DumpNext{}) TRY(dump_queues(engine, page));
+  while (limit > 0 && page.body.size() < kPageBytes) {
     const std::size_t part = std::min(limit, kReadTasks);
-    ASSIGN_OR_RETURN(TaskPage page, engine.tasks_after(from.after, part));
-    limit -= std::min(part, page.tasks.size() + page.damaged.size());
-    const bool is_last = !page.read_to;
-    from.after = last_of(page, from.after);
-    tasks += dump_tasks(std::move(page), body);
+    ASSIGN_OR_RETURN(TaskPage read, engine.tasks_after(from.after, part));
+    limit -= std::min(part, read.tasks.size() + read.damaged.size());
+    const bool is_last = !read.read_to;
+    from.after = last_of(read, from.after);
+    dump_tasks(std::move(read), page);
     if (is_last) {
-      TRY(dump_schedules(engine, limit, std::move(from), {.tasks = tasks, .external = external},
-                         body));
-      return body;
+      TRY(dump_schedules(engine, limit, std::move(from), external, page));
+      return std::move(page.body);
     }
   }
-  json::append_dump_line(body, std::move(from));
-  return body;
+  from.counts = page.counts;
+  json::append_dump_line(page.body, std::move(from));
+  return std::move(page.body);
 }
 
 /// Carries out the lines of a restore one by one.

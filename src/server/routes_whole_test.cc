@@ -111,10 +111,16 @@ TEST_F(RoutesWholeTest, PagesOfSchedulesAloneGoOn) {
     send("PUT", std::string("/v1/schedules/") + name, R"({"every":"100d","queue":"q"})");
   }
   const HttpResponse first = send("GET", "/v1/dump?limit=2");
-  EXPECT_TRUE(first.body.ends_with("{\"next\":null,\"next_schedule\":\"b\"}\n")) << first.body;
+  EXPECT_TRUE(first.body.ends_with(R"({"next":null,"next_schedule":"b","queues":1,"tasks":0,)"
+                                   R"("schedules":2,"damaged_tasks":0})"
+                                   "\n"))
+      << first.body;
   const HttpResponse rest = send("GET", "/v1/dump?after_schedule=b");
   EXPECT_EQ(std::count(rest.body.begin(), rest.body.end(), '\n'), 2) << rest.body;
-  EXPECT_TRUE(rest.body.ends_with("{\"end\":true,\"tasks\":0,\"schedules\":1}\n")) << rest.body;
+  EXPECT_TRUE(
+      rest.body.ends_with(R"({"end":true,"queues":0,"tasks":0,"schedules":1,"damaged_tasks":0})"
+                          "\n"))
+      << rest.body;
 }
 
 TEST_F(RoutesWholeTest, AScheduleThatIsNoneIsRefusedByLine) {
@@ -152,13 +158,21 @@ TEST_F(RoutesWholeTest, PagesOfAnySizeAreTheSameDump) {
   for (const char* limit : {"1", "2", "5", "6"}) EXPECT_EQ(dump(limit), all) << limit;
 }
 
-TEST_F(RoutesWholeTest, TheLastLineCountsTheTasksOfItsPage) {
-  EXPECT_EQ(send("GET", "/v1/dump").body, "{\"end\":true,\"tasks\":0}\n");
+TEST_F(RoutesWholeTest, TheLastLineCountsTheLinesOfItsPage) {
+  const auto last_line = [this](const std::string& query) {
+    const std::string body = send("GET", "/v1/dump" + query).body;
+    const std::size_t before = body.rfind('\n', body.size() - 2);
+    return before == std::string::npos ? body : body.substr(before + 1);
+  };
+  EXPECT_EQ(last_line(""),
+            "{\"end\":true,\"queues\":0,\"tasks\":0,\"schedules\":0,\"damaged_tasks\":0}\n");
   const std::string first = schedule_at("q", R"("delay":"1h")");
   schedule_at("q", R"("delay":"1h")");
-  EXPECT_TRUE(send("GET", "/v1/dump?limit=1").body.ends_with("{\"next\":\"" + first + "\"}\n"));
-  EXPECT_TRUE(
-      send("GET", "/v1/dump?after=" + first).body.ends_with("}}\n{\"end\":true,\"tasks\":1}\n"));
+  EXPECT_EQ(last_line("?limit=1"), "{\"next\":\"" + first +
+                                       "\",\"queues\":1,\"tasks\":1,\"schedules\":0,"
+                                       "\"damaged_tasks\":0}\n");
+  EXPECT_EQ(last_line("?after=" + first),
+            "{\"end\":true,\"queues\":0,\"tasks\":1,\"schedules\":0,\"damaged_tasks\":0}\n");
 }
 
 TEST_F(RoutesWholeTest, APageOfLargePayloadsEndsEarly) {
@@ -248,9 +262,10 @@ TEST_F(RoutesWholeTest, LinesThatAreWrongFailAloneAndAreNumbered) {
                       .payload = {Payload::Kind::bytes, std::string(kMaxPayloadBytes + 1, 'x')}});
   std::string bad_queue;
   json::append_dump_line(bad_queue, json::DumpedQueue{"-x", {}});
-  const json::RestoreAnswer answer =
-      restore(no_queue + "\n{\"colour\":1}\n" + good + too_large + bad_queue +
-              "{\"damaged\":\"1024\"}\n{\"next\":\"256\"}\n{\"end\":true,\"tasks\":9}");
+  const json::RestoreAnswer answer = restore(
+      no_queue + "\n{\"colour\":1}\n" + good + too_large + bad_queue + "{\"damaged\":\"1024\"}\n" +
+      R"({"next":"256","queues":1,"tasks":1,"schedules":0,"damaged_tasks":0})" + "\n" +
+      R"({"end":true,"queues":0,"tasks":9,"schedules":0,"damaged_tasks":0})");
   EXPECT_EQ(answer.restored, 1U);
   ASSERT_EQ(answer.errors.size(), 4U);
   EXPECT_EQ(answer.errors[0].line, 1U);

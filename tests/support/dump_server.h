@@ -44,20 +44,27 @@ class DumpServer {
       std::from_chars(target.data() + at + 1, target.data() + target.size(), after);
     }
     std::string body;
-    if (after == 0) json::append_dump_line(body, json::DumpedQueue{"q", {}});
-    if (after == 0 && damaged != 0) json::append_dump_line(body, json::DamagedTask{{damaged}});
-    std::uint64_t count = 0;
+    json::LineCounts counts;
+    if (after == 0) {
+      ++counts.queues;
+      json::append_dump_line(body, json::DumpedQueue{"q", {}});
+    }
+    if (after == 0 && damaged != 0) {
+      ++counts.damaged;
+      json::append_dump_line(body, json::DamagedTask{{damaged}});
+    }
     for (auto it = tasks.upper_bound(after); it != tasks.end(); ++it) {
-      if (count == page_size) {
-        json::append_dump_line(body, json::DumpNext{TaskId{after}});
+      if (counts.tasks == page_size) {
+        json::append_dump_line(body, json::DumpNext{TaskId{after}, "", counts});
         return body;
       }
       json::append_dump_line(body, it->second);
       after = it->first;
-      ++count;
+      ++counts.tasks;
     }
     for (const auto& [name, record] : schedules) json::append_dump_line(body, record);
-    json::append_dump_line(body, json::DumpEnd{count, schedules.size(), external});
+    counts.schedules = schedules.size();
+    json::append_dump_line(body, json::DumpEnd{counts, external});
     return body;
   }
 

@@ -2,7 +2,8 @@
 //
 // Each line is an object of one member, whose name says what the line is: the settings of a queue,
 // a task, a task whose record is damaged, a recurring schedule and how far it has come, and last
-// where the next page begins or that this was the end. So a dump that was cut off is seen.
+// where the next page begins or that this was the end. That line counts those before it, so a dump
+// that was cut off is seen, and one that lost lines.
 // Schedules come after all tasks: a task that one has made is in the dump, or has ended.
 // dump_renderer.h writes lines, dump_parser.h reads them; docs/reference/http.md describes them.
 #pragma once
@@ -39,18 +40,34 @@ struct DamagedTask {
 
   friend bool operator==(const DamagedTask&, const DamagedTask&) = default;
 };
+/// Lines of a dump, or of a page of one.
+struct LineCounts {
+  std::uint64_t queues = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t schedules = 0;
+  std::uint64_t damaged = 0;  // tasks that are not in the dump
+
+  LineCounts& operator+=(const LineCounts& more) noexcept {
+    queues += more.queues;
+    tasks += more.tasks;
+    schedules += more.schedules;
+    damaged += more.damaged;
+    return *this;
+  }
+  friend bool operator==(const LineCounts&, const LineCounts&) = default;
+};
 /// The end of a page: the next one is of the tasks after this one, and the schedules after that.
 struct DumpNext {
   TaskId after;
   std::string schedule = {};  // its name; empty: there were none yet
+  LineCounts counts = {};     // of this page
 
   friend bool operator==(const DumpNext&, const DumpNext&) = default;
 };
-/// The end of a dump of so many. `external` are kept by another system, as of the last look there,
-/// and are not in the dump.
+/// The end of a dump. `external` tasks are kept by another system, as of the last look there, and
+/// are not in the dump.
 struct DumpEnd {
-  std::uint64_t tasks = 0;
-  std::uint64_t schedules = 0;
+  LineCounts counts = {};  // since the last DumpNext
   std::uint64_t external = 0;
 
   friend bool operator==(const DumpEnd&, const DumpEnd&) = default;

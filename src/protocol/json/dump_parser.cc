@@ -306,23 +306,31 @@ struct LineFields {
   JsonField next{"next"};
   JsonField next_schedule{"next_schedule"};
   JsonField end{"end"};
+  JsonField queues{"queues"};
   JsonField tasks{"tasks"};
   JsonField schedules{"schedules"};
+  JsonField damaged_tasks{"damaged_tasks"};
   JsonField external{"external"};
 
-  std::array<JsonField*, 10> all() {
-    return {&queue,         &task, &damaged, &schedule,  &next,
-            &next_schedule, &end,  &tasks,   &schedules, &external};
+  std::array<JsonField*, 12> all() {
+    return {&queue, &task,   &damaged, &schedule,  &next,          &next_schedule,
+            &end,   &queues, &tasks,   &schedules, &damaged_tasks, &external};
   }
 };
+
+Result<LineCounts> read_counts(const LineFields& fields) {
+  LineCounts counts;
+  ASSIGN_OR_RETURN(counts.queues, read_integer(fields.queues, {}));
+  ASSIGN_OR_RETURN(counts.tasks, read_integer(fields.tasks, {}));
+  ASSIGN_OR_RETURN(counts.schedules, read_integer(fields.schedules, {}));
+  ASSIGN_OR_RETURN(counts.damaged, read_integer(fields.damaged_tasks, {}));
+  return counts;
+}
 
 Result<DumpLine> read_end(const LineFields& fields) {
   if (fields.end.text != "true") return wrong_field(fields.end, "true");
   DumpEnd end;
-  ASSIGN_OR_RETURN(end.tasks, read_integer(fields.tasks, {}));
-  if (fields.schedules.given()) {  // not in dumps from before there were any
-    ASSIGN_OR_RETURN(end.schedules, read_integer(fields.schedules, {}));
-  }
+  ASSIGN_OR_RETURN(end.counts, read_counts(fields));
   if (fields.external.given()) {
     ASSIGN_OR_RETURN(end.external, read_integer(fields.external, {}));
   }
@@ -338,6 +346,7 @@ Result<DumpLine> read_next(const LineFields& fields) {
   if (fields.next_schedule.given()) {
     ASSIGN_OR_RETURN(next.schedule, read_string(fields.next_schedule));
   }
+  ASSIGN_OR_RETURN(next.counts, read_counts(fields));
   return DumpLine{std::move(next)};
 }
 
@@ -357,14 +366,18 @@ Result<const JsonField*> what_it_is(const LineFields& fields) {
     return Error{ErrorCode::invalid_argument,
                  "a line of a dump is a queue, a task, damaged, a schedule, next or end", ""};
   }
-  const auto belongs = [what](const JsonField& detail, const JsonField& to) -> Result<void> {
-    if (!detail.given() || what == &to) return ok();
+  const auto belongs = [what](const JsonField& detail, const JsonField& to,
+                              const JsonField& or_to) -> Result<void> {
+    if (!detail.given() || what == &to || what == &or_to) return ok();
     return Error{ErrorCode::invalid_argument, "there is no such field here",
                  std::string(detail.name)};
   };
-  TRY(belongs(fields.tasks, fields.end));
-  TRY(belongs(fields.schedules, fields.end));
-  TRY(belongs(fields.next_schedule, fields.next));
+  for (const JsonField* count :
+       {&fields.queues, &fields.tasks, &fields.schedules, &fields.damaged_tasks}) {
+    TRY(belongs(*count, fields.next, fields.end));
+  }
+  TRY(belongs(fields.external, fields.end, fields.end));
+  TRY(belongs(fields.next_schedule, fields.next, fields.next));
   return what;
 }
 
@@ -396,6 +409,26 @@ Result<DumpLineKind> kind_of_dump_line(std::string_view text) {
   if (what == &fields.damaged) return DumpLineKind::damaged;
   if (what == &fields.schedule) return DumpLineKind::schedule;
   return what == &fields.next ? DumpLineKind::next : DumpLineKind::end;
+}
+
+void count_line(LineCounts& counts, DumpLineKind kind) noexcept {
+  switch (kind) {
+    case DumpLineKind::queue:
+      ++counts.queues;
+      break;
+    case DumpLineKind::task:
+      ++counts.tasks;
+      break;
+    case DumpLineKind::damaged:
+      ++counts.damaged;
+      break;
+    case DumpLineKind::schedule:
+      ++counts.schedules;
+      break;
+    case DumpLineKind::next:
+    case DumpLineKind::end:
+      break;
+  }
 }
 
 Result<std::vector<NumberedLine>> take_numbered_lines(std::string_view body, std::size_t most) {

@@ -20,6 +20,7 @@ Result<DumpLine> parse_dump_line(std::string_view text);
 /// passes lines on: reads no further, so what a newer program adds to a task is no matter.
 enum class DumpLineKind : std::uint8_t { queue, task, damaged, schedule, next, end };
 Result<DumpLineKind> kind_of_dump_line(std::string_view text);
+void count_line(LineCounts& counts, DumpLineKind kind) noexcept;
 
 /// A line of a body, numbered from 1 with blank lines counted.
 struct NumberedLine {

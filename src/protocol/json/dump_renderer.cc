@@ -159,6 +159,13 @@ void write(JsonWriter& writer, const ScheduleRecord& record) {
   writer.end_object();
 }
 
+void write_counts(JsonWriter& writer, const LineCounts& counts) {
+  writer.name("queues").number(counts.queues);
+  writer.name("tasks").number(counts.tasks);
+  writer.name("schedules").number(counts.schedules);
+  writer.name("damaged_tasks").number(counts.damaged);
+}
+
 void write(JsonWriter& writer, const DumpNext& line) {
   // A server without tasks has no id to go on after.
   writer.name("next");
@@ -168,12 +175,12 @@ void write(JsonWriter& writer, const DumpNext& line) {
     writer.string(to_string(line.after));
   }
   if (!line.schedule.empty()) writer.name("next_schedule").string(line.schedule);
+  write_counts(writer, line.counts);
 }
 
 void write(JsonWriter& writer, const DumpEnd& line) {
   writer.name("end").raw("true");
-  writer.name("tasks").number(line.tasks);
-  if (line.schedules > 0) writer.name("schedules").number(line.schedules);
+  write_counts(writer, line.counts);
   if (line.external > 0) writer.name("external").number(line.external);
 }
 

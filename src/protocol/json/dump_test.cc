@@ -123,17 +123,18 @@ TEST(Dump, AQueueIsALineWithItsSettings) {
 
 TEST(Dump, TheLinesBetweenAndAtTheEnd) {
   EXPECT_EQ(rendered(DamagedTask{TaskId{256}}), "{\"damaged\":\"256\"}\n");
-  EXPECT_EQ(rendered(DumpNext{TaskId{512}}), "{\"next\":\"512\"}\n");
-  EXPECT_EQ(rendered(DumpNext{TaskId{512}, "s"}), "{\"next\":\"512\",\"next_schedule\":\"s\"}\n");
-  EXPECT_EQ(rendered(DumpEnd{7}), "{\"end\":true,\"tasks\":7}\n");
-  EXPECT_EQ(rendered(DumpEnd{7, 2}), "{\"end\":true,\"tasks\":7,\"schedules\":2}\n");
-  expect_there_and_back(DumpNext{TaskId{512}, "s"});
-  EXPECT_EQ(rendered(DumpEnd{7, 0, 3}), "{\"end\":true,\"tasks\":7,\"external\":3}\n");
-  expect_there_and_back(DumpEnd{0, 1});
-  expect_there_and_back(DumpEnd{0, 0, 3});
-  expect_there_and_back(DamagedTask{TaskId{256}});
+  const LineCounts counts{.queues = 1, .tasks = 2, .schedules = 3, .damaged = 4};
+  const std::string counted = R"("queues":1,"tasks":2,"schedules":3,"damaged_tasks":4)";
+  EXPECT_EQ(rendered(DumpNext{TaskId{512}, "", counts}), R"({"next":"512",)" + counted + "}\n");
+  EXPECT_EQ(rendered(DumpNext{TaskId{512}, "s", counts}),
+            R"({"next":"512","next_schedule":"s",)" + counted + "}\n");
+  EXPECT_EQ(rendered(DumpEnd{counts}), R"({"end":true,)" + counted + "}\n");
+  EXPECT_EQ(rendered(DumpEnd{counts, 3}), R"({"end":true,)" + counted + ",\"external\":3}\n");
+  expect_there_and_back(DumpNext{TaskId{512}, "s", counts});
   expect_there_and_back(DumpNext{TaskId{512}});
-  expect_there_and_back(DumpEnd{0});
+  expect_there_and_back(DamagedTask{TaskId{256}});
+  expect_there_and_back(DumpEnd{counts, 3});
+  expect_there_and_back(DumpEnd{});
 }
 
 TEST(Dump, AScheduleIsALineWithHowFarItHasCome) {
@@ -279,8 +280,6 @@ TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
       {"{\"damaged\":\"0\"}", "damaged"},
       {"{\"next\":256}", "next"},
       {"{\"end\":false,\"tasks\":1}", "end"},
-      {"{\"end\":true}", "tasks"},
-      {"{\"next\":\"256\",\"tasks\":1}", "tasks"},
       {"{\"next\":\"256\",\"end\":true,\"tasks\":1}", "end"},
       {"{\"ende\":true}", "ende"},
       {"{\"queue\":{\"queue\":\"q\",\"paused\":1}}", "queue.paused"},
@@ -304,12 +303,18 @@ TEST(Dump, WhatIsOutOfBoundsIsRefusedByName) {
   }
 }
 
-TEST(Dump, ALineOfAScheduleIsReadAsStrictly) {
+TEST(Dump, LinesOfSchedulesAndCountsAreReadAsStrictly) {
   const struct {
     std::string line;
     const char* field;
   } kCases[] = {
-      {"{\"next\":\"256\",\"schedules\":1}", "schedules"},
+      {"{\"end\":true}", "queues"},
+      {"{\"end\":true,\"tasks\":1,\"schedules\":1}", "queues"},  // as it once was
+      {"{\"end\":true,\"queues\":0,\"tasks\":1,\"schedules\":1}", "damaged_tasks"},
+      {"{\"next\":\"256\",\"tasks\":1}", "queues"},
+      {"{\"next\":\"256\",\"external\":1}", "external"},
+      {"{\"damaged\":\"256\",\"tasks\":1}", "tasks"},
+      {"{\"damaged\":\"256\",\"schedules\":1}", "schedules"},
       {"{\"end\":true,\"tasks\":1,\"next_schedule\":\"s\"}", "next_schedule"},
       {"{\"schedule\":{\"queue\":\"q\",\"every_ms\":1}}", "schedule.name"},
       {"{\"schedule\":{\"name\":\"s\",\"queue\":\"q\",\"every_ms\":1}}", "schedule.created_at"},
@@ -332,7 +337,7 @@ TEST(Dump, TheKindOfALineIsToldWhateverANewerProgramAdds) {
   EXPECT_EQ(kind_of_dump_line(rendered(DumpedQueue{.queue = "q"})).value(), DumpLineKind::queue);
   EXPECT_EQ(kind_of_dump_line(rendered(DamagedTask{TaskId{1}})).value(), DumpLineKind::damaged);
   EXPECT_EQ(kind_of_dump_line(rendered(DumpNext{TaskId{1}})).value(), DumpLineKind::next);
-  EXPECT_EQ(kind_of_dump_line(rendered(DumpEnd{1})).value(), DumpLineKind::end);
+  EXPECT_EQ(kind_of_dump_line(rendered(DumpEnd{})).value(), DumpLineKind::end);
   std::string cut = rendered(example_task());
   cut.resize(cut.size() / 2);
   EXPECT_FALSE(kind_of_dump_line(cut));
