@@ -89,7 +89,7 @@ Result<Payload> read_payload(const JsonField& json, const JsonField& base64) {
   return Payload{Payload::Kind::bytes, *std::move(bytes)};
 }
 
-Result<Backoff> read_backoff(const JsonField& field) {
+Result<Backoff> read_answered_backoff(const JsonField& field) {
   JsonField initial{"initial_ms"};
   JsonField max{"max_ms"};
   const std::array<JsonField*, 2> fields{&initial, &max};
@@ -205,7 +205,7 @@ Result<TaskSnapshot> read_task(std::string_view json) {
   ASSIGN_OR_RETURN(task.rules.priority, read_uint32(fields.priority));
   ASSIGN_OR_RETURN(task.rules.max_attempts, read_uint32(fields.max_attempts));
   ASSIGN_OR_RETURN(task.rules.visibility_timeout, read_milliseconds(fields.visibility_timeout));
-  ASSIGN_OR_RETURN(task.rules.backoff, read_backoff(fields.backoff));
+  ASSIGN_OR_RETURN(task.rules.backoff, read_answered_backoff(fields.backoff));
   ASSIGN_OR_RETURN(task.attempts, read_uint32(fields.attempts));
   ASSIGN_OR_RETURN(task.key, read_optional_string(fields.key));
   ASSIGN_OR_RETURN(std::string error, read_optional_string(fields.last_error));

@@ -88,7 +88,7 @@ Result<std::string> read_text(const JsonField& text, const JsonField& base64, st
   return value;
 }
 
-Result<std::optional<Backoff>> read_backoff(const JsonField& field) {
+Result<std::optional<Backoff>> read_dumped_backoff(const JsonField& field) {
   if (!field.given()) return std::optional<Backoff>{};
   JsonField initial{"initial_ms"};
   JsonField max{"max_ms"};
@@ -136,7 +136,7 @@ Result<DumpLine> read_queue(std::string_view json) {
   ASSIGN_OR_RETURN(settings.paused, read_boolean(fields.paused));
   ASSIGN_OR_RETURN(settings.max_attempts, read_limit(fields.max_attempts, kMaxAttempts));
   ASSIGN_OR_RETURN(settings.visibility_timeout, read_timeout(fields.visibility_timeout));
-  ASSIGN_OR_RETURN(settings.backoff, read_backoff(fields.backoff));
+  ASSIGN_OR_RETURN(settings.backoff, read_dumped_backoff(fields.backoff));
   ASSIGN_OR_RETURN(settings.retention, read_milliseconds(fields.retention, kMaxRetention));
   ASSIGN_OR_RETURN(settings.key_retention, read_milliseconds(fields.key_retention, kMaxRetention));
   ASSIGN_OR_RETURN(settings.max_tasks, read_quota(fields.max_tasks));
@@ -271,7 +271,7 @@ Result<DumpLine> read_task(std::string_view json) {
   ASSIGN_OR_RETURN(task.rules.priority, read_uint32(fields.priority, kAnyUint32));
   ASSIGN_OR_RETURN(task.rules.max_attempts, read_limit(fields.max_attempts, kMaxAttempts));
   ASSIGN_OR_RETURN(task.rules.visibility_timeout, read_timeout(fields.visibility_timeout));
-  ASSIGN_OR_RETURN(task.rules.backoff, read_backoff(fields.backoff));
+  ASSIGN_OR_RETURN(task.rules.backoff, read_dumped_backoff(fields.backoff));
   ASSIGN_OR_RETURN(task.attempts, read_uint32(fields.attempts, kAnyUint32));
   if (fields.key.given()) {
     ASSIGN_OR_RETURN(task.key, read_string(fields.key));
