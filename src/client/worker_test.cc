@@ -272,7 +272,8 @@ TEST_F(ShardAwayTest, ALeaseThatCouldNotBeExtendedIsKept) {
   until([&] { return server.completed == 3; });
   worker.stop();
   EXPECT_EQ(abandoned, 0);
-  for (const std::uint64_t task : {1U, 2U, 3U}) EXPECT_EQ(server.asked("complete", task), 1) << task;
+  for (const std::uint64_t task : {1U, 2U, 3U})
+    EXPECT_EQ(server.asked("complete", task), 1) << task;
   expect_only_unavailable();
 }
 

@@ -2,7 +2,8 @@
 
 Each node reaches the database, and is reached by the other nodes, through a proxy of its own. A
 proxy that is cut passes nothing more but keeps its connections, as a network does that drops all
-packets; mended, it goes on where it stopped. Clients reach the nodes directly.
+packets; mended, it goes on where it stopped. One that refuses closes its connections and all new
+ones, as a firewall does that answers. Clients reach the nodes directly.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ class Proxy:
     def __init__(self, wires):
         self.wires = wires
         self.target = None
+        self.is_refusing = False
+        self.open_ends = set()
         self.port = wires.call(self.open())
 
     async def open(self):
@@ -51,20 +54,38 @@ class Proxy:
         """Nothing is passed on any more when this returns."""
         self.wires.call(self.let(self.passing.clear))
 
+    def refuse(self):
+        """All connections are closed when this returns."""
+        self.wires.call(self.let(self.close_all))
+
     def mend(self):
+        self.is_refusing = False
         self.wires.call(self.let(self.passing.set))
+
+    def close_all(self):
+        self.is_refusing = True
+        for end in self.open_ends:
+            end.transport.abort()
 
     async def let(self, change):
         change()
 
     async def serve(self, reader, writer):
         await self.passing.wait()
+        if self.is_refusing:
+            writer.transport.abort()
+            return
         try:
             there, onward = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             writer.transport.abort()
             return
+        ends = {writer, onward}
+        self.open_ends |= ends
+        if self.is_refusing:  # since it was connected
+            self.close_all()
         await asyncio.gather(self.pass_on(reader, onward), self.pass_on(there, writer))
+        self.open_ends -= ends
 
     async def pass_on(self, reader, writer):
         try:

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""clients_test.py PROGRAM CPP-WORKER [NODE]: the workers of our three clients on a cluster of three
+nodes over a PostgreSQL of its own, each on a queue with partitions on all nodes.
+
+While each holds tasks of all shards a node is cut off from the others, and extensions fail for its
+leases alone: no worker may lose a lease, and each task is handed out once. The same while a node is
+stopped (SIGTERM), which hands its leases on. Then PostgreSQL and a node are killed, which voids
+leases: no task may be lost. Last, one call of the Python client completes leases of all shards,
+while those of one are away.
+"""
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+import threading
+import unittest
+
+from stand import Stand
+from child_programs import die_with_parent, wait_until  # stand knows where it is
+
+CLIENTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
+sys.path.insert(0, str(CLIENTS.parent.parent / "clients" / "python"))
+import detent  # noqa: E402  (needs the path above)
+
+SHARDS = 6
+TASKS = 30  # as many as a worker holds
+PATIENCE = 120  # seconds until a test that hangs fails
+
+
+class WorkerProgram:
+    """Thread-safe."""
+
+    def __init__(self, queue, command, url):
+        self.queue = queue
+        self.process = subprocess.Popen(
+            [*map(str, command), url, queue], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, preexec_fn=die_with_parent)
+        self.mutex = threading.Lock()
+        self.lines = []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            with self.mutex:
+                self.lines.append(line.rstrip("\n"))
+
+    def told(self, word):
+        """What followed this word, line by line."""
+        with self.mutex:
+            return [line[len(word) + 1:] for line in self.lines if line.startswith(word + " ")]
+
+    def direct(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def forget(self):
+        with self.mutex:
+            self.lines.clear()
+
+
+def commands():
+    found = {"python": [sys.executable, CLIENTS / "python" / "cluster_worker.py"],
+             "cpp": [CPP_WORKER]}
+    dist = CLIENTS.parent.parent / "clients" / "typescript" / "dist" / "index.js"
+    if NODE and pathlib.Path(NODE).exists() and dist.exists():
+        found["typescript"] = [NODE, CLIENTS / "typescript" / "cluster_worker.mjs"]
+    return found
+
+
+class Clients(unittest.TestCase):
+    def setUp(self):
+        self.stand = Stand(PROGRAM, nodes=3, shards=SHARDS)
+        self.addCleanup(self.stand.stop)
+        self.stand.start()
+        url = self.stand.url(self.stand.nodes["a"])
+        self.client = detent.Client(url, retry_for=60)
+        self.workers = {}
+        for language, command in commands().items():
+            self.client.change_queue(language, partitions=SHARDS)
+            self.workers[language] = worker = WorkerProgram(language, command, url)
+            self.addCleanup(worker.process.kill)
+
+    def schedule(self, queue, first):
+        made = self.client.schedule_many([detent.NewTask(queue, n, key=str(n))
+                                          for n in range(first, first + TASKS)])
+        self.assertFalse([one for one in made if isinstance(one, detent.DetentError)])
+
+    def hold(self, first):
+        """Each worker holds its tasks, which are on all shards."""
+        for queue, worker in self.workers.items():
+            worker.direct("hold")
+            worker.forget()
+            self.schedule(queue, first)
+        for queue in self.workers:
+            self.wait_for(lambda queue=queue: self.counts(queue).leased == TASKS,
+                          f"the worker of {queue} holds its tasks")
+
+    def counts(self, queue):
+        return self.client.queue(queue)
+
+    def wait_for(self, is_so, what):
+        wait_until(is_so, PATIENCE, what)
+
+    def let_go(self, first, *, once):
+        """All is done, and every task was handed out; once only, if that must be."""
+        for worker in self.workers.values():
+            worker.direct("go")
+        for queue, worker in self.workers.items():
+            def is_empty(queue=queue):
+                now = self.counts(queue)
+                return now.scheduled + now.ready + now.leased + now.dead == 0
+
+            self.wait_for(is_empty, f"all tasks of {queue} are done")
+            began = collections.Counter(worker.told("began"))
+            self.assertEqual(set(began), {str(n) for n in range(first, first + TASKS)}, queue)
+            if once:
+                self.assertEqual(set(began.values()), {1}, (queue, worker.told("error")))
+                self.assertEqual(worker.told("abandoned"), [], (queue, worker.told("error")))
+
+    def test_leases_are_kept_while_a_shard_is_away(self):
+        stand = self.stand
+        b, c = stand.nodes["b"], stand.nodes["c"]
+
+        with self.subTest("a node is cut off from the others"):
+            self.hold(0)
+            b.others.refuse()
+            for queue, worker in self.workers.items():
+                self.wait_for(lambda worker=worker: len(worker.told("error")) >= 2,
+                              f"the worker of {queue} fails to extend leases")
+            for worker in self.workers.values():
+                worker.direct("go")
+            for queue, worker in self.workers.items():
+                self.wait_for(lambda worker=worker: len(worker.told("done")) > 0,
+                              f"handlers of {queue} return")
+            b.others.mend()
+            self.let_go(0, once=True)
+            for queue, worker in self.workers.items():
+                lost = [error for error in worker.told("error") if "was lost" in error]
+                self.assertEqual([error for error in lost if "earlier report" not in error], [])
+
+        with self.subTest("one call for leases of all shards"):
+            self.client.change_queue("direct", partitions=SHARDS)
+            self.schedule("direct", 0)
+            leases = []
+            self.wait_for(lambda: self.lease_more(leases), "all tasks are leased")
+            client = detent.Client(stand.url(stand.nodes["a"]), retry_for=PATIENCE)
+            pause = threading.Event()  # nobody sets it
+            asked_again = []
+
+            def wait(seconds):
+                asked_again.append(seconds)
+                b.others.mend()
+                pause.wait(seconds)
+
+            client._http._wait = wait
+            b.others.refuse()
+            statuses = client.complete(leases)
+            self.assertTrue(asked_again)
+            self.assertLessEqual(set(statuses), {"done", "conflict"})
+            self.assertEqual(self.counts("direct").leased, 0)
+            self.assertGreater(statuses.count("done"), TASKS // 3)
+
+        with self.subTest("a node is stopped"):
+            self.hold(1000)
+            c.process.terminate()
+            for worker in self.workers.values():
+                worker.direct("go")
+            self.assertEqual(c.wait_for_exit(), 0)
+            self.let_go(1000, once=True)
+            stand.start("c")
+
+        with self.subTest("PostgreSQL and a node are killed"):
+            self.hold(2000)
+            stand.postgres.kill()
+            b.stop()
+            for worker in self.workers.values():
+                worker.direct("go")
+            stand.postgres.start()
+            stand.start("b")
+            self.let_go(2000, once=False)
+
+        for queue, worker in self.workers.items():
+            worker.direct("stop")
+            self.assertEqual(worker.process.wait(PATIENCE), 0, queue)
+
+    def lease_more(self, leases):
+        leases += [task.lease for task in self.client.lease("direct", max=TASKS)]
+        return len(leases) == TASKS
+
+
+if __name__ == "__main__":
+    PROGRAM, CPP_WORKER = sys.argv[1:3]
+    NODE = (sys.argv[3:] + [None])[0]
+    unittest.main(argv=sys.argv[:1])
