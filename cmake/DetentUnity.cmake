@@ -1,11 +1,11 @@
-# detent_group_sources(target sources): with DETENT_UNITY, replaces the .cc files in the list `sources`
-# by files that include several of them each, so that the compiler reads several as one. That saves
-# more than half of the processor time of a full build.
+# detent_group_sources(target sources): with DETENT_UNITY, replaces the .cc files in the list
+# `sources` by files that include several of them each, so that the compiler reads several as one.
+# That saves more than half of the processor time of a full build.
 #
-# Two files that declare the same name, each for itself in an unnamed namespace, must not meet. So
-# each file joins the first group that has room and declares none of its names. The sources are
-# formatted by clang-format, so a name is declared where a line begins at the first column. This scan
-# is a heuristic. When it misses a name, the compiler reports a redefinition: rename one of the two.
+# Two files that declare the same name, each in its own unnamed namespace, must not meet. So each
+# file joins the first group that has room and declares none of its names. The sources are formatted
+# by clang-format, so a name is declared where a line begins at the first column. This scan is a
+# heuristic. When it misses a name, the compiler reports a redefinition: rename one of the two.
 #
 # CMake's own unity builds include files by absolute paths, so that ccache could not use its objects
 # in another clone.
@@ -18,7 +18,8 @@ function(detent_names_declared_in file names)
   set(found "")
   file(STRINGS ${file} lines REGEX "^[A-Za-z].*[({=;]")
   foreach(line IN LISTS lines)
-    if(line MATCHES "^(using namespace|namespace [a-z:_]+ {|namespace {|static_assert|extern|TEST|TYPED_TEST|INSTANTIATE)")
+    if(line MATCHES "^(using namespace|namespace [a-z:_]*{|namespace [a-z:_]+ {|static_assert)" OR
+       line MATCHES "^(extern|TEST|TYPED_TEST|INSTANTIATE)")
       continue()
     elseif(line MATCHES "^(struct|class|enum class|enum|union) ([A-Za-z_0-9]+)")
       list(APPEND found ${CMAKE_MATCH_2})
