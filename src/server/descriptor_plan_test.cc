@@ -35,7 +35,7 @@ TEST(DescriptorPlan, IsWhatTheTableSays) {
 TEST(DescriptorPlan, NeverSharesOutMoreThanThereIs) {
   for (std::size_t limit = kLeastDescriptors; limit < 70'000; limit += limit / 50) {
     for (const bool has_beanstalk : {false, true}) {
-      for (const std::size_t shards : {0, 1, 12, 256}) {
+      for (const std::size_t shards : {0U, 1U, 12U, 256U}) {
         const DescriptorPlan plan =
             plan_descriptors(limit, {.has_beanstalk = has_beanstalk, .shards = shards});
         const std::size_t calls =
