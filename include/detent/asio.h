@@ -76,8 +76,8 @@ class AsyncSleep final : private Sleeper {
   std::stop_token stop_on_cancellation() {
     auto slot = boost::asio::get_associated_cancellation_slot(handler_);
     if (!slot.is_connected()) return {};
-    const std::stop_source source;
-    slot.assign([source](boost::asio::cancellation_type type) {
+    std::stop_source source;  // not const, nor the lambda: request_stop() changes it
+    slot.assign([source](boost::asio::cancellation_type type) mutable {
       if (type != boost::asio::cancellation_type::none) source.request_stop();
     });
     return source.get_token();

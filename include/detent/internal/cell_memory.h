@@ -118,7 +118,8 @@ class CellMemory {
       const std::size_t blocks = blocks_.size() - bare_.size();
       return std::min(blocks * kBlockBytes, cells_.size() * sizeof(Entry));
     }
-    const auto pages = std::ranges::count_if(kept_, [](unsigned kept) { return kept != 0; });
+    const auto pages =
+        std::count_if(kept_.begin(), kept_.end(), [](unsigned kept) { return kept != 0; });
     return kHugePage * static_cast<std::size_t>(pages);
   }
   /// Bytes that the kernel does hold, beside what comes from the heap. O(pages).
@@ -150,7 +151,7 @@ class CellMemory {
       DETENT_CHECK(blocks_[number].free == kAllFree);
       --kept[number / kBlocksPerPage];
     }
-    DETENT_CHECK(std::ranges::equal(kept, kept_));
+    DETENT_CHECK(std::equal(kept.begin(), kept.end(), kept_.begin(), kept_.end()));
   }
 
  private:
