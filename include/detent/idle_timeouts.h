@@ -112,7 +112,7 @@ class IdleTimeouts {
 /// `refresh`: any threads may call it at once (the later store wins, by however little).
 class [[nodiscard]] IdleTimeouts::Connection {
  public:
-  /// Watches nothing. Requires of `refresh` only: it does watch one.
+  /// Watches nothing; every operation answers so or does nothing.
   Connection() noexcept = default;
   /// Removes, and does not wait for an on_idle that runs (see remove_and_wait).
   ~Connection();
@@ -120,13 +120,14 @@ class [[nodiscard]] IdleTimeouts::Connection {
   /// Removes what this one watched.
   Connection& operator=(Connection&& other) noexcept;
 
-  /// Nothing is idle now: the timeout counts from here. Without effect once on_idle is to be
-  /// called; to go on after it, add the connection anew. One look at the clock and one store.
-  /// Requires: the IdleTimeouts is still there.
+  /// Records traffic: the timeout counts from now. Does nothing once on_idle is about to be called,
+  /// after `remove`, and when the IdleTimeouts is gone. To watch the connection again after
+  /// on_idle, add it again. One look at the clock and one store.
   void refresh() noexcept;
   /// The same for an instant that the caller has read from the scheduler's clock. One store.
   /// Requires: no earlier than the one before; otherwise it may be told of that much late.
   void refresh(MonotonicTime now) noexcept {
+    if (connection_ == nullptr) return;
     connection_->last_activity.store(now, std::memory_order_relaxed);
   }
 

@@ -7,6 +7,7 @@
 #include "detent/idle_timeouts.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -122,7 +123,11 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
   IdleTimeoutsCore(const IdleTimeoutsCore&) = delete;
   IdleTimeoutsCore& operator=(const IdleTimeoutsCore&) = delete;
 
-  MonotonicTime now() const noexcept { return clock_.now(); }
+  /// Returns: the time; empty once closed, because the clock may be gone.
+  std::optional<MonotonicTime> now() const noexcept {
+    if (told_all_.load(std::memory_order_relaxed)) return std::nullopt;
+    return clock_.now();
+  }
 
   IdleTimeouts::Connection add(std::uint64_t id, std::chrono::nanoseconds timeout) {
     std::optional<MonotonicTime> wake_by;
@@ -155,6 +160,7 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
   /// Waits until on_idle does not run. Nothing is told of afterwards.
   void close() noexcept {
     timer_.close();
+    told_all_.store(true, std::memory_order_relaxed);
     MutexLock lock(mu_);
     is_closed_ = true;
   }
@@ -214,6 +220,10 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
   std::thread::id running_on_ DETENT_GUARDED_BY(mu_);
   bool is_closed_ DETENT_GUARDED_BY(mu_) = false;
 
+  // The same as is_closed_, for `refresh`, which takes no lock. Written by `close`. Relaxed: no
+  // thread is inside a call while the IdleTimeouts is destroyed.
+  std::atomic<bool> told_all_ = false;
+
   // Synchronises itself.
   WakeupTimer timer_;
 };
@@ -260,7 +270,10 @@ IdleTimeouts::Connection& IdleTimeouts::Connection::operator=(Connection&& other
   return *this;
 }
 
-void IdleTimeouts::Connection::refresh() noexcept { refresh(core_->now()); }
+void IdleTimeouts::Connection::refresh() noexcept {
+  if (connection_ == nullptr) return;
+  if (const std::optional<MonotonicTime> now = core_->now()) refresh(*now);
+}
 
 CancelResult IdleTimeouts::Connection::remove() noexcept {
   if (connection_ == nullptr) return CancelResult::not_pending;

@@ -99,6 +99,32 @@ TEST(IdleTimeouts, CountsFromTheLastRefresh) {
   EXPECT_EQ(rig.told(), (Ids{1, 2}));
 }
 
+TEST(IdleTimeouts, ARefreshOfNothingDoesNothing) {
+  IdleRig rig(60s);
+  Connection never;
+  Connection removed = rig.idle().add(1);
+  Connection moved_from = rig.idle().add(2);
+  EXPECT_EQ(removed.remove(), CancelResult::cancelled);
+  const Connection moved_to = std::move(moved_from);
+  for (Connection* const empty : {&never, &removed, &moved_from}) {
+    empty->refresh();
+    empty->refresh(rig.clock().now());
+    EXPECT_FALSE(*empty);
+    EXPECT_EQ(empty->remove_and_wait(), CancelResult::not_pending);
+  }
+}
+
+// With the scheduler its clock has gone.
+TEST(IdleTimeouts, ARefreshAfterItsEndDoesNothing) {
+  Connection connection;
+  {
+    IdleRig rig(60s);
+    connection = rig.idle().add(1);
+  }
+  connection.refresh();
+  EXPECT_EQ(connection.remove(), CancelResult::not_pending);
+}
+
 TEST(IdleTimeouts, TakesATimeoutOfItsOwnForAConnection) {
   IdleRig rig(60s);
   const Connection usual = rig.idle().add(1);
