@@ -84,17 +84,19 @@ class QueueDrive {
   /// then is as it was. A queue's cost, and the clock is read.
   template <class Rep, class Period>
   bool schedule_after(Name timer, std::chrono::duration<Rep, Period> delay) noexcept {
-    return schedule_at(timer, time_after(delay));
+    return arm(tick_after(delay), [&](Tick tick) { return queue_.schedule(timer, tick); });
   }
-  /// The same for an instant; one that has passed is due at once.
+  /// The same for an instant, without reading the clock. An instant that has passed is due at once,
+  /// or at the end of the present tick if it is in that tick.
   bool schedule_at(Name timer, MonotonicTime deadline) noexcept {
-    return arm(deadline, [&](Tick tick) { return queue_.schedule(timer, tick); });
+    return arm(scale_.tick_at_or_after(deadline),
+               [&](Tick tick) { return queue_.schedule(timer, tick); });
   }
   /// As `schedule_after`, and cheaper where the queue's `postpone` is and it moves a pending timer
   /// to later, as a sign of life does. The loop may wake once at the old deadline, for nothing.
   template <class Rep, class Period>
   bool postpone_after(Name timer, std::chrono::duration<Rep, Period> delay) noexcept {
-    return arm(time_after(delay), [&](Tick tick) { return queue_.postpone(timer, tick); });
+    return arm(tick_after(delay), [&](Tick tick) { return queue_.postpone(timer, tick); });
   }
   /// Disarms `timer`. Returns: whether it was pending, and so will not fire.
   bool cancel(Name timer) noexcept { return queue_.cancel(timer); }
@@ -177,8 +179,8 @@ class QueueDrive {
   // sleep. Refused, it is brought to the present, firing nothing, and asked again. Within a
   // callback it is there already.
   template <class Schedule>
-  bool arm(MonotonicTime deadline, const Schedule& schedule) noexcept {
-    const Tick tick = std::max(scale_.tick_at_or_after(deadline), earliest_);
+  bool arm(Tick due, const Schedule& schedule) noexcept {
+    const Tick tick = std::max(due, earliest_);
     if (schedule(tick)) return true;
     if (earliest_ != 0) return false;
     queue_.advance(
@@ -187,8 +189,12 @@ class QueueDrive {
   }
 
   template <class Rep, class Period>
-  MonotonicTime time_after(std::chrono::duration<Rep, Period> delay) const noexcept {
-    return internal::saturating_add(clock_.now(), internal::saturate_to_nanoseconds(delay));
+  Tick tick_after(std::chrono::duration<Rep, Period> delay) const noexcept {
+    const Nanoseconds wait = internal::saturate_to_nanoseconds(delay);
+    const MonotonicTime now = clock_.now();
+    // Due at once is due in the present tick. Rounded up, it would be due in the next one.
+    if (wait == Nanoseconds::zero()) return scale_.tick_at_or_before(now);
+    return scale_.tick_at_or_after(internal::saturating_add(now, wait));
   }
 
   // From one instant to a later one; zero if it is not later. Unsigned, because the distance

@@ -109,7 +109,9 @@ class DriveRig {
   template <bool kPostpone>
   void schedule_after(Numbered& timer, nanoseconds delay) {
     const nanoseconds most = MonotonicTime::max() - clock_.now();
-    const MonotonicTime deadline = clock_.now() + std::clamp<nanoseconds>(delay, 0ns, most);
+    const nanoseconds into_tick = (clock_.now() - start_) % kResolution;
+    const MonotonicTime deadline =
+        clock_.now() + (delay > 0ns ? std::min(delay, most) : -into_tick);
     const bool accepted =
         kPostpone ? drive_->postpone_after(timer, delay) : drive_->schedule_after(timer, delay);
     note(timer.id, deadline, accepted);

@@ -103,6 +103,18 @@ TYPED_TEST(QueueDriveOf, WhatHasPassedIsDueAtOnce) {
   EXPECT_EQ(driven.run(), 4u);
 }
 
+// Within a tick: rounded up, they would be due at its end.
+TYPED_TEST(QueueDriveOf, ADelayThatIsNotPositiveIsDueAtOnceWithinATick) {
+  Driven<TypeParam> driven;
+  driven.clock.advance(1h + 300us);
+  std::array<TimerOf<TypeParam>, 3> timers;
+  EXPECT_TRUE(driven.drive.schedule_after(timers[0], -5ms));
+  EXPECT_TRUE(driven.drive.schedule_after(timers[1], 0s));
+  EXPECT_TRUE(driven.drive.postpone_after(timers[2], hours::min()));
+  EXPECT_EQ(driven.drive.time_to_next(), 0s);
+  EXPECT_EQ(driven.run(), 3u);
+}
+
 TYPED_TEST(QueueDriveOf, DelaysBeyondTimeAreRefusedOrNeverDue) {
   Driven<TypeParam> driven;
   driven.clock.advance(1h);
