@@ -86,7 +86,8 @@ class ManualClock final : public Clock {
   WallInstant wall_now() const noexcept override;
   bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept override;
 
-  /// Moves both times forward by `delta` >= 0 and wakes whoever waited for that.
+  /// Moves both times forward by `delta` >= 0, at most to their ends, and wakes whoever waited for
+  /// that.
   void advance(std::chrono::nanoseconds delta);
   /// Steps the wall clock, forward or back; monotonic time stands still.
   void step_wall(std::chrono::nanoseconds delta);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -91,6 +93,17 @@ bool SystemClock::wait(Doorbell& bell, std::optional<MonotonicTime> until) noexc
 // each notification; a waiter that entered later, or that looks at the time after that lock was
 // released, sees the new time.
 
+namespace {
+
+std::int64_t saturating_sum(std::int64_t a, std::int64_t b) noexcept {
+  using Limits = std::numeric_limits<std::int64_t>;
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? Limits::max() : Limits::min();
+}
+
+}  // namespace
+
 struct ManualClock::State {
   mutable Mutex mu;
   mutable CondVar waiter_entered;
@@ -162,8 +175,8 @@ bool ManualClock::wait(Doorbell& bell, std::optional<MonotonicTime> until) noexc
 void ManualClock::advance(std::chrono::nanoseconds delta) {
   DETENT_CHECK(delta >= std::chrono::nanoseconds::zero());
   MutexLock lock(state_->mu);
-  state_->now_ns += delta.count();
-  state_->wall_ns += delta.count();
+  state_->now_ns = saturating_sum(state_->now_ns, delta.count());
+  state_->wall_ns = saturating_sum(state_->wall_ns, delta.count());
   for (Doorbell::State* bell : state_->bells) {
     MutexLock bell_lock(bell->mu);
     bell->changed.notify_one();
@@ -172,7 +185,7 @@ void ManualClock::advance(std::chrono::nanoseconds delta) {
 
 void ManualClock::step_wall(std::chrono::nanoseconds delta) {
   MutexLock lock(state_->mu);
-  state_->wall_ns += delta.count();
+  state_->wall_ns = saturating_sum(state_->wall_ns, delta.count());
 }
 
 void ManualClock::await_waiters(int count) const {

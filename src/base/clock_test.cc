@@ -150,6 +150,17 @@ TEST(ManualClock, WakesEachOfSeveralSleepersAtItsOwnTime) {
   }
 }
 
+TEST(ManualClock, StopsAtTheEndsOfTime) {
+  ManualClock clock;
+  clock.advance(1h);
+  clock.advance(std::chrono::nanoseconds::max());
+  EXPECT_EQ(clock.now(), MonotonicTime::max());
+  EXPECT_EQ(clock.wall_now(), WallInstant::max());
+  clock.step_wall(std::chrono::nanoseconds::min());
+  clock.step_wall(std::chrono::nanoseconds::min());
+  EXPECT_EQ(clock.wall_now(), WallInstant::min());
+}
+
 TEST(SystemClock, NeverStepsBack) {
   const SystemClock clock;
   MonotonicTime last = clock.now();
