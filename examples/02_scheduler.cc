@@ -23,6 +23,10 @@ int main() {
   });
   auto cancelled = scheduler.schedule_after(40min, [] { std::puts("never printed"); });
   auto beat = scheduler.schedule_every({.period = 10min}, [&beats] { ++beats; });
+  std::atomic<int> polls = 0;
+  auto poll = scheduler.schedule_every({.period = 1min}, [&polls](detent::TimerContext& timer) {
+    if (++polls == 3) timer.stop();  // a periodic job ends its own timer
+  });
 
   cancelled.cancel();
   for (int minute = 0; minute < 60; ++minute) {
@@ -31,6 +35,7 @@ int main() {
   }
   clock.await_waiters(1);
   scheduler.stop();
-  std::printf("%d reminder, %d beats in an hour\n", reminders.load(), beats.load());
-  return reminders == 1 && beats == 6 ? EXIT_SUCCESS : EXIT_FAILURE;
+  std::printf("%d reminder, %d beats and %d polls in an hour\n", reminders.load(), beats.load(),
+              polls.load());
+  return reminders == 1 && beats == 6 && polls == 3 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

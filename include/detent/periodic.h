@@ -4,17 +4,24 @@
 //     auto beat = scheduler.schedule_every(
 //         {.period = 30s, .missed = MissedTick::skip, .phase_key = host}, send_heartbeat);
 //     scheduler.schedule_every({.period = 200ms, .count = 5, .jitter = 0.2}, retry).release();
+//     scheduler.schedule_every({.period = 1s}, [&](TimerContext& timer) { timer.stop();
+//     }).release();
 //
 // A timer at a fixed rate ticks at start + k × period for ever, however late single runs are: the
 // next tick is counted from the last tick and not from the clock, so nothing adds up.
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "detent/clock.h"
+#include "detent/timer_context.h"
+#include "detent/unique_function.h"
 
 namespace detent {
 
@@ -59,6 +66,34 @@ struct PeriodicOptions {
   /// 1970-01-01T00:00:00Z by the wall clock. The same key ticks at the same moments in every
   /// process and after each restart; different keys are spread evenly. Requires: no `created`.
   std::string phase_key = {};
+};
+
+/// The job of a periodic timer: a callable of `void()`, or of `void(TimerContext&)` if it wants to
+/// end its own timer.
+class PeriodicJob {
+ public:
+  template <class F>
+  requires(std::invocable<std::decay_t<F>&, TimerContext&>)
+      PeriodicJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
+      : job_(with_context(UniqueFunction<void(TimerContext&)>(std::forward<F>(f)))) {}
+  template <class F>
+  requires(std::invocable<std::decay_t<F>&> && !std::invocable<std::decay_t<F>&, TimerContext&>)
+      PeriodicJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
+      : job_(std::forward<F>(f)) {}
+
+  /// Returns: the job as a timer keeps it; empty when the callable was.
+  Job take() && noexcept { return std::move(job_); }
+
+ private:
+  static Job with_context(UniqueFunction<void(TimerContext&)> call) {
+    if (!call) return {};
+    return [call = std::move(call)]() mutable {
+      TimerContext context;
+      call(context);
+    };
+  }
+
+  Job job_;
 };
 
 }  // namespace detent

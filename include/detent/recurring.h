@@ -19,6 +19,8 @@
 #include <utility>
 
 #include "detent/clock.h"
+#include "detent/periodic.h"
+#include "detent/timer_context.h"
 #include "detent/unique_function.h"
 
 namespace detent {
@@ -50,7 +52,8 @@ class RecurringRule {
 };
 
 /// The job of a recurring timer: a callable of `void(WallTime occurrence)`, or of `void()`. It gets
-/// the date that the rule gave for this run, whatever the time is now.
+/// the date that the rule gave for this run, whatever the time is now. If it wants to end its own
+/// timer, it takes a `TimerContext&` as well, as the first argument.
 class RecurringJob {
  public:
   template <class F>
@@ -61,6 +64,14 @@ class RecurringJob {
   requires(std::invocable<std::decay_t<F>&> && !std::invocable<std::decay_t<F>&, WallTime>)
       RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
       : call_(without_date(UniqueFunction<void()>(std::forward<F>(f)))) {}
+  template <class F>
+  requires(std::invocable<std::decay_t<F>&, TimerContext&, WallTime>)
+      RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
+      : call_(with_context(UniqueFunction<void(TimerContext&, WallTime)>(std::forward<F>(f)))) {}
+  template <class F>
+  requires(std::invocable<std::decay_t<F>&, TimerContext&>)
+      RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
+      : call_(without_date(PeriodicJob(std::forward<F>(f)).take())) {}
 
   void operator()(WallTime occurrence) { call_(occurrence); }
   explicit operator bool() const noexcept { return static_cast<bool>(call_); }
@@ -70,6 +81,13 @@ class RecurringJob {
   static Call without_date(UniqueFunction<void()> job) {
     if (!job) return {};
     return [job = std::move(job)](WallTime) mutable { job(); };
+  }
+  static Call with_context(UniqueFunction<void(TimerContext&, WallTime)> call) {
+    if (!call) return {};
+    return [call = std::move(call)](WallTime occurrence) mutable {
+      TimerContext context;
+      call(context, occurrence);
+    };
   }
 
   Call call_;

@@ -153,8 +153,9 @@ class Scheduler {
   }
 
   /// Runs `job` periodically (detent/periodic.h), the first time one period from now unless
-  /// `created` or `phase_key` say otherwise. A run that throws does not end it.
-  TimerHandle schedule_every(const PeriodicOptions& periodic, Job job,
+  /// `created` or `phase_key` say otherwise. A run that throws does not end it. A job that takes a
+  /// TimerContext& can end the timer with its `stop()`.
+  TimerHandle schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
                              const TimerOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 

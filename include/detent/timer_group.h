@@ -85,7 +85,7 @@ class TimerGroup {
   }
   TimerHandle schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
-  TimerHandle schedule_every(const PeriodicOptions& periodic, Job job,
+  TimerHandle schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
                              const TimerOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 

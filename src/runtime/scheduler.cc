@@ -99,9 +99,9 @@ TimerHandle Scheduler::schedule_at_date(WallTime due, Job&& job, const TimerOpti
   return impl_->core().schedule(impl_->for_date(std::move(job), due, options, where));
 }
 
-TimerHandle Scheduler::schedule_every(const PeriodicOptions& periodic, Job job,
+TimerHandle Scheduler::schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
                                       const TimerOptions& options, SourceLocation where) {
-  return impl_->core().schedule(impl_->periodic(std::move(job), periodic, options, where));
+  return impl_->core().schedule(impl_->periodic(std::move(job).take(), periodic, options, where));
 }
 
 TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
@@ -210,6 +210,14 @@ bool TimerHandle::is_pending() const noexcept {
 void TimerHandle::release() noexcept {
   shard_.reset();
   id_ = {};
+}
+
+// ---- TimerContext -------------------------------------------------------------------------------
+
+TimerContext::TimerContext() noexcept : TimerContext(SchedulerShard::innermost_run()) {}
+
+void TimerContext::stop() noexcept {
+  if (shard_ != nullptr) shard_->cancel(id_);
 }
 
 }  // namespace detent

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "detent/scheduler.h"
+#include "detent/timer_group.h"
 #include "runtime/scheduler_test_rig.h"
 
 namespace detent {
@@ -38,6 +40,68 @@ TEST(SchedulerPeriodic, ACountOfNRunsNTimes) {
     EXPECT_EQ(alive, 0) << "the job goes with its last run";
     EXPECT_EQ(rig.scheduler().stats().completed, 1u);
   }
+}
+
+TEST(SchedulerPeriodic, AJobMayEndItsTimerAndThatRunIsTheLast) {
+  SchedulerRig rig;
+  int runs = 0;
+  int alive = 0;
+  const TimerHandle timer = rig.scheduler().schedule_every(
+      {.period = 1s}, [&runs, token = LifeToken(alive)](TimerContext& context) {
+        if (++runs < 3) return;
+        context.stop();
+        context.stop();
+      });
+  for (int i = 0; i < 5; ++i) rig.advance(1s);
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(alive, 0) << "the job goes with its last run";
+  EXPECT_EQ(rig.scheduler().stats().cancelled, 1u);
+}
+
+TEST(SchedulerPeriodic, AJobEndsItsOwnTimerAndNoOther) {
+  SchedulerRig rig({.shards = 1});
+  std::vector<int> runs(3);
+  std::vector<TimerHandle> timers;
+  for (int& count : runs) {
+    timers.push_back(rig.scheduler().schedule_every({.period = 1s}, [&](TimerContext& context) {
+      ++count;
+      if (&count == &runs[1]) context.stop();
+    }));
+  }
+  for (int i = 0; i < 3; ++i) rig.advance(1s);
+  EXPECT_EQ(runs, (std::vector{3, 1, 3}));
+}
+
+TEST(SchedulerPeriodic, AJobOfAGroupMayEndItsTimer) {
+  SchedulerRig rig;
+  TimerGroup group(rig.scheduler());
+  int runs = 0;
+  const TimerHandle timer = group.schedule_every({.period = 1s}, [&](TimerContext& context) {
+    ++runs;
+    context.stop();
+  });
+  for (int i = 0; i < 3; ++i) rig.advance(1s);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(SchedulerPeriodic, AJobThatWasHandedBackHasNoTimerToEnd) {
+  SchedulerRig rig;
+  int runs = 0;
+  rig.scheduler()
+      .schedule_every({.period = 1s},
+                      [&](TimerContext& context) {
+                        ++runs;
+                        context.stop();
+                      })
+      .release();
+  std::vector<PendingJob> left = rig.scheduler().stop(Drain::hand_back);
+  ASSERT_EQ(left.size(), 1u);
+  left[0].job();
+  SchedulerRig other;
+  const TimerHandle timer =
+      other.scheduler().schedule_every({.period = 1s}, std::move(left[0].job));
+  for (int i = 0; i < 3; ++i) other.advance(1s);
+  EXPECT_EQ(runs, 2) << "it ends its new timer";
 }
 
 // Every run is seen late by 3 ms and takes 2 ms; the thousandth is still due at 1000 periods.

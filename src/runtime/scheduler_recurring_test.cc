@@ -36,6 +36,24 @@ TEST(SchedulerRecurring, ADateThatIsNowHasPassed) {
   EXPECT_EQ(rig.runs(), (Runs{{1h, 1h}}));
 }
 
+TEST(SchedulerRecurring, AJobMayEndItsTimer) {
+  RecurringRig rig;
+  int dated = 0;
+  int undated = 0;
+  const TimerHandle one =
+      rig.scheduler().schedule_on(Every{1h}, [&](TimerContext& context, WallTime) {
+        if (++dated == 2) context.stop();
+      });
+  const TimerHandle other = rig.scheduler().schedule_on(Every{1h}, [&](TimerContext& context) {
+    ++undated;
+    context.stop();
+  });
+  rig.simulation().run_for(5h);
+  EXPECT_EQ(dated, 2);
+  EXPECT_EQ(undated, 1);
+  EXPECT_EQ(rig.scheduler().stats().cancelled, 2u);
+}
+
 TEST(SchedulerRecurring, AJobMayTakeNoDateAndARuleMayBeALambda) {
   RecurringRig rig;
   int runs = 0;

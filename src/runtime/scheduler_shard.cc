@@ -14,7 +14,7 @@ namespace {
 
 /// A job that the current thread is inside of, and the one outside that, if any.
 struct RunningJob {
-  const SchedulerShard* shard = nullptr;
+  SchedulerShard* shard = nullptr;
   TimerId id;
   const RunningJob* outer = nullptr;
 };
@@ -24,7 +24,7 @@ thread_local const RunningJob* innermost_job = nullptr;
 /// Enters a job for a scope.
 class InsideJob {
  public:
-  InsideJob(const SchedulerShard& shard, TimerId id) noexcept
+  InsideJob(SchedulerShard& shard, TimerId id) noexcept
       : job_{.shard = &shard, .id = id, .outer = innermost_job} {
     innermost_job = &job_;
   }
@@ -61,6 +61,11 @@ bool SchedulerShard::is_inside_job_of(const SchedulerCore& core) noexcept {
     if (job->shard->core() == &core) return true;
   }
   return false;
+}
+
+std::pair<SchedulerShard*, TimerId> SchedulerShard::innermost_run() noexcept {
+  if (innermost_job == nullptr) return {};
+  return {innermost_job->shard, innermost_job->id};
 }
 
 // ---- what callers do ----------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -95,6 +96,8 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
 
   /// Whether the calling thread is inside a job of that scheduler.
   static bool is_inside_job_of(const SchedulerCore& core) noexcept;
+  /// The timer whose job the calling thread is inside of; the innermost one if it is in several.
+  static std::pair<SchedulerShard*, TimerId> innermost_run() noexcept;
 
  private:
   bool can_move(TimerId id) const noexcept DETENT_REQUIRES(mu_);

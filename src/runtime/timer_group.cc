@@ -234,9 +234,9 @@ TimerHandle TimerGroup::schedule_at(MonotonicTime deadline, Job job, const Timer
   return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
 }
 
-TimerHandle TimerGroup::schedule_every(const PeriodicOptions& periodic, Job job,
+TimerHandle TimerGroup::schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
                                        const TimerOptions& options, SourceLocation where) {
-  return impl_->core().schedule(impl_->periodic(std::move(job), periodic, options, where));
+  return impl_->core().schedule(impl_->periodic(std::move(job).take(), periodic, options, where));
 }
 
 std::size_t TimerGroup::cancel_all() { return impl_->core().cancel_all(); }
