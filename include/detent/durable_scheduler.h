@@ -172,7 +172,8 @@ struct DurableOptions {
   /// the server's folder has the same format.
   std::string path = {};
   /// Where handlers run. Null: a pool of its own of `threads` (0: as many as processors). Otherwise
-  /// it must outlive this.
+  /// it must outlive this. If its `execute` throws, a thread of the DurableScheduler runs the
+  /// handler, and the handlers after it wait.
   Executor* executor = nullptr;
   std::size_t threads = 4;
   /// Null: the machine's. Otherwise it must outlive this.

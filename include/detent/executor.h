@@ -14,7 +14,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  /// Runs `job` exactly once, on a thread of its choice, perhaps before it returns.
+  /// Runs `job` exactly once, on a thread of its choice, perhaps before it returns. May throw when
+  /// it cannot: a Scheduler gives the exception to its error handler and runs the job on its driver
+  /// thread.
   /// Requires: `job` does not throw (the scheduler's do not: it catches what its users throw).
   virtual void execute(Job job) = 0;
 };

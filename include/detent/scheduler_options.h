@@ -61,8 +61,9 @@ struct SchedulerOptions {
   Clock* clock = nullptr;
   /// Where jobs run. Null: on the driver thread. Otherwise it must outlive the scheduler.
   Executor* executor = nullptr;
-  /// Gets what a job throws, on the thread that ran it, perhaps on several at once. Must not throw.
-  /// Without one an exception that leaves a job ends the process, as it does for a std::thread.
+  /// Gets what a job throws, on the thread that ran it, perhaps on several at once. Also gets what
+  /// the executor throws instead of taking a job; then the driver thread runs that job. Must not
+  /// throw. Without a handler such an exception ends the process, as it does for a std::thread.
   std::function<void(std::exception_ptr)> error_handler = nullptr;
   /// How many parts the timers are kept in, each with a wheel and a lock of its own; a thread
   /// schedules on one of them. 0: four times the number of processors, at most 64.

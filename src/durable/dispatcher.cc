@@ -1,6 +1,7 @@
 #include "durable/dispatcher.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -18,6 +19,23 @@ constexpr std::chrono::hours kWait{24};
 constexpr std::chrono::seconds kPause{1};
 /// Tasks of a name without a handler that are made dead in one commit.
 constexpr std::size_t kUnclaimedBatch = 100;
+
+/// A job that two threads may run, and that runs on the first of them. Thread-safe.
+class OnceJob {
+ public:
+  explicit OnceJob(Job job) noexcept : job_(std::move(job)) {}
+
+  // A job that throws ends the process: the executor's contract.
+  void run() noexcept {
+    if (begun_.exchange(true)) return;
+    job_();
+    job_ = Job();
+  }
+
+ private:
+  Job job_;  // touched only by the thread that begins it
+  std::atomic<bool> begun_ = false;
+};
 
 }  // namespace
 
@@ -165,8 +183,18 @@ void Dispatcher::run_hand_over() {
       jobs.swap(jobs_);
       going_on = !ended_;
     }
-    for (Job& job : jobs) executor_.execute(std::move(job));
+    for (Job& job : jobs) execute(std::move(job));
     if (going_on) clock_.wait(bell_, next_pause_end);
+  }
+}
+
+// An executor that throws may have taken the job all the same, so the job runs where it is first.
+void Dispatcher::execute(Job job) {
+  const auto once = std::make_shared<OnceJob>(std::move(job));
+  try {
+    executor_.execute([once] { once->run(); });
+  } catch (...) {
+    once->run();
   }
 }
 

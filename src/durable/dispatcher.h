@@ -52,7 +52,8 @@ class Dispatcher {
   void start();
   /// Tells of a task that was scheduled under this name. On the engine's thread.
   void note_task(Engine& engine, const std::string& name);
-  /// Has the executor run `job`, soon, even when it is about to stop.
+  /// Has the executor run `job`, soon, even when it is about to stop. When the executor throws, the
+  /// hand-over thread runs it.
   void hand_over(Job job) DETENT_EXCLUDES(mutex_);
 
   /// See above. Stops the engine's thread, too. Idempotent; not from a handler.
@@ -98,6 +99,7 @@ class Dispatcher {
 
   // The hand-over thread.
   void run_hand_over();
+  void execute(Job job);
   /// Wants what has paused long enough to be settled; returns when the next will have.
   std::optional<MonotonicTime> end_pauses() DETENT_EXCLUDES(mutex_);
 

@@ -1,8 +1,10 @@
 // Where handlers run, how many at a time, and what a stop makes of them.
 #include <atomic>
 #include <latch>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "durable/test_durable.h"
@@ -35,6 +37,28 @@ TEST_F(DurableExecutorTest, HandlersRunOnTheExecutorGiven) {
   EXPECT_EQ(ran_, Payloads{});
   EXPECT_EQ(manual_.run(), 1u);
   EXPECT_EQ(ran_, Payloads{"a"});
+}
+
+TEST_F(DurableExecutorTest, AHandlerRunsOnceAlsoWhenTheExecutorThrows) {
+  class ThrowingExecutor final : public Executor {
+   public:
+    void execute(Job job) override {
+      kept.push_back(std::move(job));
+      throw std::runtime_error("no room");
+    }
+    std::vector<Job> kept;
+  };
+  scheduler_.reset();
+  ThrowingExecutor throwing;
+  executor_ = &throwing;
+  open();
+  note("mail");
+  schedule({.name = "mail", .payload = "a"});
+  settle();
+  EXPECT_EQ(ran_, Payloads{"a"});
+  for (Job& job : throwing.kept) job();
+  EXPECT_EQ(ran_, Payloads{"a"});
+  scheduler_.reset();
 }
 
 TEST_F(DurableExecutorTest, NoMoreTasksAreInTheHandsOfAHandlerThanItTakes) {

@@ -213,11 +213,26 @@ bool SchedulerCore::was_wall_stepped(const ClockReading& clocks) noexcept {
 
 void SchedulerCore::hand_out(SchedulerShard& shard) noexcept {
   for (const TimerId id : due_) {
-    if (options_.executor == nullptr) {
-      shard.run(id);
-    } else {
-      options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
-    }
+    if (options_.executor == nullptr || !execute(shard, id)) shard.run(id);
+  }
+}
+
+/// Returns: false when the executor threw. It may have kept the job all the same: whichever run of
+/// the timer comes first counts, the other one finds nothing to do.
+bool SchedulerCore::execute(SchedulerShard& shard, TimerId id) noexcept {
+  const auto hand_over = [&] {
+    options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
+  };
+  if (!options_.error_handler) {
+    hand_over();  // what it throws ends the process
+    return true;
+  }
+  try {
+    hand_over();
+    return true;
+  } catch (...) {
+    options_.error_handler(std::current_exception());
+    return false;
   }
 }
 

@@ -89,6 +89,7 @@ class SchedulerCore final {
   void check_pending(std::size_t count) const noexcept;
   bool was_wall_stepped(const ClockReading& clocks) noexcept;
   void hand_out(SchedulerShard& shard) noexcept;
+  bool execute(SchedulerShard& shard, TimerId id) noexcept;
   Step end() noexcept;
 
   // Constant after construction.

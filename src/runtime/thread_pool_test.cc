@@ -26,6 +26,57 @@ TEST(InlineExecutor, RunsTheJobBeforeItReturns) {
   EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
+/// Throws instead of running jobs, those that it has kept included.
+class ThrowingExecutor final : public Executor {
+ public:
+  enum class Kept { none, all };
+  explicit ThrowingExecutor(Kept kept) : kept_(kept) {}
+
+  void execute(Job job) override {
+    if (kept_ == Kept::all) jobs_.push_back(std::move(job));
+    throw std::runtime_error("no room");
+  }
+  void run_kept() {
+    for (Job& job : jobs_) job();
+  }
+
+ private:
+  const Kept kept_;
+  std::vector<Job> jobs_;
+};
+
+TEST(SchedulerOnAnExecutor, ReportsWhatItThrowsAndRunsTheJobOnTheDriver) {
+  for (const auto kept : {ThrowingExecutor::Kept::none, ThrowingExecutor::Kept::all}) {
+    ThrowingExecutor executor(kept);
+    int errors = 0;
+    SchedulerRig rig({.executor = &executor, .error_handler = [&](auto) { ++errors; }});
+    int once = 0;
+    int often = 0;
+    const TimerHandle one = rig.scheduler().schedule_after(1s, [&] { ++once; });
+    const TimerHandle periodic = rig.scheduler().schedule_every({.period = 1s}, [&] { ++often; });
+    for (int i = 0; i < 3; ++i) rig.advance(1s);
+    EXPECT_EQ(errors, 4);
+    EXPECT_EQ(once, 1);
+    EXPECT_EQ(often, 3);
+    EXPECT_EQ(rig.scheduler().stats().errors, 0u) << "no job threw";
+    executor.run_kept();
+    EXPECT_EQ(once, 1) << "a job runs once, also when the executor kept it";
+    EXPECT_EQ(often, 3);
+  }
+}
+
+TEST(SchedulerOnAnExecutorDeathTest, WithoutAnErrorHandlerWhatItThrowsEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        ThrowingExecutor executor(ThrowingExecutor::Kept::none);
+        SchedulerRig rig({.executor = &executor});
+        rig.scheduler().schedule_after(0s, [] {}).release();
+        rig.settle();
+      },
+      "no room");
+}
+
 TEST(ThreadPool, RunsEveryJobOnceAndFinishesThemWhenDestroyed) {
   std::atomic<int> runs = 0;
   {
