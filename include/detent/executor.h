@@ -43,7 +43,8 @@ struct ThreadPoolOptions {
 };
 
 /// A fixed number of threads that take jobs from one bounded queue, first in first out.
-/// Thread-safe.
+/// Thread-safe. A child process of fork() does not have the threads: there `execute` stops the
+/// process with a message, and the destructor leaves the queue and its jobs as they are.
 class ThreadPool final : public Executor {
  public:
   /// Throws std::system_error when the threads cannot be started.

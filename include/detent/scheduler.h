@@ -16,6 +16,10 @@
 // has ended, without a lock. Runs of one timer never overlap. After `stop` has returned
 // (or the destructor) no job runs. Jobs may throw; they may schedule, cancel and stop.
 //
+// Fork. A child process of fork() has a copy of the timers and no driver thread. There, scheduling
+// or moving a timer stops the process with a message; `cancel` answers not_pending; `stop` and the
+// destructor return at once, and neither run nor destroy jobs. Make schedulers after the fork.
+//
 // Time. Delays are measured on the monotonic clock and do not follow steps of the wall clock. A
 // timer for a date (WallTime) does: the driver compares the clocks (SchedulerOptions::wall_check)
 // and sets such timers anew when the wall clock was stepped; it is never early by the wall clock.

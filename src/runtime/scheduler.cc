@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "detent/check.h"
@@ -58,7 +59,8 @@ class ThreadDriver final : public internal::Driver {
 class ThreadedImpl final : public internal::SchedulerImpl {
  public:
   explicit ThreadedImpl(SchedulerOptions options, std::unique_ptr<ThreadDriver> driver)
-      : SchedulerImpl(std::move(options), *driver, SchedulerCore::Waiting::allowed),
+      : SchedulerImpl(std::move(options), *driver, SchedulerCore::Waiting::allowed,
+                      internal::HomeProcess()),
         driver_(std::move(driver)) {
     driver_->start(core());
   }
@@ -79,7 +81,9 @@ Scheduler::Scheduler(SchedulerOptions options)
     : impl_(std::make_unique<ThreadedImpl>(std::move(options), std::make_unique<ThreadDriver>())) {}
 Scheduler::Scheduler(std::unique_ptr<internal::SchedulerImpl> impl) noexcept
     : impl_(std::move(impl)) {}
-Scheduler::~Scheduler() = default;
+Scheduler::~Scheduler() {
+  if (impl_->core().home().was_left()) static_cast<void>(impl_.release());
+}
 
 const Clock& Scheduler::clock() const noexcept { return impl_->core().clock(); }
 

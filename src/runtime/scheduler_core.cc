@@ -42,11 +42,13 @@ nanoseconds offset_of(const ClockReading& clocks) noexcept {
 
 }  // namespace
 
-SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting)
+SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting,
+                             HomeProcess home)
     : options_(complete(std::move(options))),
       clock_(options_.clock != nullptr ? *options_.clock : machine_),
       driver_(driver),
       waiting_(waiting),
+      home_(home),
       admission_(options_.capacity,
                  options_.alerts.pending ? Admission::Watch::yes : Admission::Watch::no),
       rng_(*options_.seed),
@@ -70,6 +72,8 @@ const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() con
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
+  if (home_.was_left()) [[unlikely]]
+    fail_after_fork();
   const bool job_is_callable = static_cast<bool>(timer.job);
   DETENT_CHECK(job_is_callable);
   if (admission_.counts()) [[unlikely]]
@@ -130,11 +134,14 @@ void SchedulerCore::move_next_run(const TimerHandle& handle, MonotonicTime due_a
 }
 
 bool SchedulerCore::is_stopping() const noexcept {
+  if (home_.was_left()) return true;
   MutexLock lock(mu_);
   return stop_called_;
 }
 
+// In a child process of fork() there is nobody to wait for, and any lock may be held for ever.
 std::vector<PendingJob> SchedulerCore::stop(Drain drain) {
+  if (home_.was_left()) return {};
   bool is_first = false;
   {
     MutexLock lock(mu_);

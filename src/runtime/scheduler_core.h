@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "base/rng.h"
 #include "detent/clock.h"
@@ -42,7 +43,8 @@ class SchedulerCore final {
   /// Whether a caller may be made to wait for room.
   enum class Waiting : std::uint8_t { allowed, never };
 
-  SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting);
+  /// `home`: where its driver's thread is.
+  SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting, HomeProcess home);
   SchedulerCore(const SchedulerCore&) = delete;
   SchedulerCore& operator=(const SchedulerCore&) = delete;
 
@@ -70,6 +72,7 @@ class SchedulerCore final {
   static std::optional<TimerInfo> info_of(const TimerHandle& handle);
 
   // ---- What shards use ----
+  const HomeProcess& home() const noexcept { return home_; }
   const SchedulerOptions& options() const noexcept { return options_; }
   Clock& clock() const noexcept { return clock_; }
   Driver& driver() const noexcept { return driver_; }
@@ -98,6 +101,7 @@ class SchedulerCore final {
   Clock& clock_;
   Driver& driver_;
   const Waiting waiting_;
+  const HomeProcess home_;
   std::vector<std::shared_ptr<SchedulerShard>> shards_;  // with their handles: timer_handle.h
 
   // Synchronise themselves.

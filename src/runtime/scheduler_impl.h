@@ -27,8 +27,9 @@ struct RecurringRun {
 class SchedulerImpl {
  public:
   /// The driver must outlive it and know that the core is gone when this is.
-  SchedulerImpl(SchedulerOptions options, Driver& driver, SchedulerCore::Waiting waiting)
-      : core_(std::move(options), driver, waiting), keyed_(std::make_shared<KeyedTimers>()) {}
+  SchedulerImpl(SchedulerOptions options, Driver& driver, SchedulerCore::Waiting waiting,
+                HomeProcess home)
+      : core_(std::move(options), driver, waiting, home), keyed_(std::make_shared<KeyedTimers>()) {}
   virtual ~SchedulerImpl() = default;
   SchedulerImpl(const SchedulerImpl&) = delete;
   SchedulerImpl& operator=(const SchedulerImpl&) = delete;

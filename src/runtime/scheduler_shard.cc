@@ -51,8 +51,15 @@ ClockReading read(const Clock& clock) noexcept {
 
 }  // namespace
 
+void fail_after_fork() noexcept {
+  check_failed(
+      "this Scheduler was made before fork(), and its driver thread is in the parent process; make "
+      "it after fork()",
+      __FILE__, __LINE__);
+}
+
 SchedulerShard::SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed)
-    : core_(core), timers_(scale, core.options().order, seed) {
+    : core_(core), home_(core.home()), timers_(scale, core.options().order, seed) {
   if (core.options().alerts.lateness) timers_.set_late_threshold(*core.options().alerts.lateness);
 }
 
@@ -108,6 +115,8 @@ void SchedulerShard::count_rejected() noexcept {
 }
 
 CancelResult SchedulerShard::cancel(TimerId id) noexcept {
+  if (home_.was_left()) [[unlikely]]
+    return CancelResult::not_pending;
   Job job;  // destroyed after the lock
   MutexLock lock(mu_);
   const CancelResult result = timers_.cancel(id, job);
@@ -131,6 +140,11 @@ bool SchedulerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTi
   return true;
 }
 
+void SchedulerShard::expect_home() const noexcept {
+  if (home_.was_left()) [[unlikely]]
+    fail_after_fork();
+}
+
 // Once the scheduler is being stopped, what is queued stays so: stop() waits for it.
 bool SchedulerShard::can_move(TimerId id) const noexcept {
   return closed_ ? timers_.is_in_wheel(id) : timers_.is_pending(id);
@@ -138,17 +152,20 @@ bool SchedulerShard::can_move(TimerId id) const noexcept {
 
 // The clock is read inside the lock: before it, it may be gone.
 bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
+  expect_home();
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
   return move(id, saturating_add(core_.clock().now(), delay), std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, MonotonicTime due_at) {
+  expect_home();
   MutexLock lock(mu_);
   return can_move(id) && move(id, due_at, std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, WallTime date) {
+  expect_home();
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
   const MonotonicTime now = core_.clock().now();
@@ -156,6 +173,7 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
 }
 
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
+  expect_home();
   MutexLock lock(mu_);
   if (closed_ || !timers_.move_next_run(id, due_at)) return false;
   if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `rearm` does
@@ -163,6 +181,7 @@ bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
 }
 
 std::size_t SchedulerShard::cancel_all() {
+  if (home_.was_left()) return 0;
   std::vector<Job> jobs;  // destroyed after the lock
   MutexLock lock(mu_);
   timers_.cancel_all(jobs);
@@ -172,11 +191,13 @@ std::size_t SchedulerShard::cancel_all() {
 }
 
 bool SchedulerShard::is_pending(TimerId id) const noexcept {
+  if (home_.was_left()) return false;
   MutexLock lock(mu_);
   return timers_.is_pending(id);
 }
 
 std::optional<TimerInfo> SchedulerShard::info_of(TimerId id) const {
+  if (home_.was_left()) return std::nullopt;
   MutexLock lock(mu_);
   return timers_.info_of(id);
 }

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "detent/timer_handle.h"
 #include "runtime/timer_shard.h"
@@ -29,6 +30,9 @@
 namespace detent::internal {
 
 class SchedulerCore;
+
+/// Stops the process: somebody uses a scheduler in a child process of fork().
+[[noreturn]] void fail_after_fork() noexcept;
 
 /// What the driver learns from one look at a shard.
 struct Look {
@@ -38,7 +42,9 @@ struct Look {
 };
 
 /// Thread-safe. Owned by the scheduler, by its handles, and by what is queued at the executor. Once
-/// it is closed and quiet it holds no timers and touches its core no more, which may be gone.
+/// it is closed and quiet it holds no timers and touches its core no more, which may be gone. In a
+/// child process of fork() it takes no lock, because another thread may have had it: it answers
+/// that there is no timer, or stops the process where a timer would be expected to fire.
 class alignas(64) SchedulerShard final : public std::enable_shared_from_this<SchedulerShard> {
  public:
   SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed);
@@ -100,6 +106,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   static std::pair<SchedulerShard*, TimerId> innermost_run() noexcept;
 
  private:
+  void expect_home() const noexcept;
   bool can_move(TimerId id) const noexcept DETENT_REQUIRES(mu_);
   bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
@@ -116,6 +123,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
 
   // Constant after construction.
   SchedulerCore& core_;
+  const HomeProcess home_;
 
   mutable Mutex mu_;
   CondVar run_ended_;  // or the last queued timer is gone

@@ -118,8 +118,8 @@ class Simulation::Impl final : public internal::Driver {
     options.executor = &executor_;
     options.seed = rng_.next();
     options.shards = 1;
-    auto impl = std::make_unique<internal::SchedulerImpl>(std::move(options), *this,
-                                                          SchedulerCore::Waiting::never);
+    auto impl = std::make_unique<internal::SchedulerImpl>(
+        std::move(options), *this, SchedulerCore::Waiting::never, internal::HomeProcess::any());
     core_ = &impl->core();
     return Scheduler(std::move(impl));
   }

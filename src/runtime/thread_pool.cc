@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "detent/check.h"
@@ -36,7 +37,15 @@ class ThreadPool::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
+  bool was_left_by_fork() const noexcept { return home_.was_left(); }
+
   void execute(Job job) {
+    if (home_.was_left()) [[unlikely]] {
+      internal::check_failed(
+          "this ThreadPool was made before fork(), and its threads are in the parent process; make "
+          "it after fork()",
+          __FILE__, __LINE__);
+    }
     if (enqueue(job)) {
       available_.notify_one();
     } else {
@@ -84,6 +93,7 @@ class ThreadPool::Impl {
   // The pool that the current thread works for: it does not wait for itself.
   static thread_local const Impl* pool_of_this_thread;
 
+  const internal::HomeProcess home_;
   const std::size_t capacity_;
   const WhenPoolFull when_full_;
   Mutex mu_;
@@ -97,7 +107,9 @@ class ThreadPool::Impl {
 thread_local const ThreadPool::Impl* ThreadPool::Impl::pool_of_this_thread = nullptr;
 
 ThreadPool::ThreadPool(ThreadPoolOptions options) : impl_(std::make_unique<Impl>(options)) {}
-ThreadPool::~ThreadPool() = default;
+ThreadPool::~ThreadPool() {
+  if (impl_->was_left_by_fork()) static_cast<void>(impl_.release());  // it would wait for ever
+}
 
 void ThreadPool::execute(Job job) { impl_->execute(std::move(job)); }
 

@@ -207,7 +207,7 @@ class TimerGroup::Impl final : public internal::SchedulerImpl {
   Impl(internal::SchedulerImpl& parent, const TimerGroupOptions& options, SourceLocation where,
        std::shared_ptr<GroupDriver> driver)
       : SchedulerImpl(options_of(parent.core(), options, *driver), *driver,
-                      SchedulerCore::Waiting::never),
+                      SchedulerCore::Waiting::never, parent.core().home()),
         driver_(std::move(driver)) {
     TimerHandle timer = parent.core().schedule(parent.periodic(
         [d = driver_] { d->run(); }, {.period = nanoseconds::max(), .pace = Pace::fixed_delay},
@@ -222,7 +222,9 @@ class TimerGroup::Impl final : public internal::SchedulerImpl {
 
 TimerGroup::TimerGroup(Scheduler& scheduler, const TimerGroupOptions& options, SourceLocation where)
     : impl_(std::make_unique<Impl>(*scheduler.impl_, options, where)) {}
-TimerGroup::~TimerGroup() = default;
+TimerGroup::~TimerGroup() {
+  if (impl_->core().home().was_left()) static_cast<void>(impl_.release());
+}
 
 TimerHandle TimerGroup::schedule_after_ns(nanoseconds delay, Job job, const TimerOptions& options,
                                           SourceLocation where) {

@@ -1,0 +1,77 @@
+// A scheduler and its process: what is left of it in a child of fork().
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+
+#include "detent/executor.h"
+#include "detent/scheduler.h"
+#include "detent/simulation.h"
+#include "detent/timer_group.h"
+#include "runtime/scheduler_test_rig.h"
+
+namespace detent {
+namespace {
+
+using namespace std::chrono_literals;
+
+// ---- fork ---------------------------------------------------------------------------------------
+//
+// A death test in the style "fast" is a call of fork().
+
+TEST(SchedulerForkDeathTest, ToScheduleOrMoveATimerInAChildProcessIsABug) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  SchedulerRig rig;
+  TimerHandle timer = rig.scheduler().schedule_after(1h, [] {});
+  TimerGroup group(rig.scheduler());
+  EXPECT_DEATH(rig.scheduler().schedule_after(1s, [] {}).release(), "made before fork");
+  EXPECT_DEATH(rig.scheduler().schedule_keyed("key", 1s, [] {}), "made before fork");
+  EXPECT_DEATH(group.schedule_after(1s, [] {}).release(), "made before fork");
+  EXPECT_DEATH(timer.expires_after(1s), "made before fork");
+}
+
+TEST(SchedulerForkDeathTest, InAChildProcessItsEndDoesNotWaitForTheDriver) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  auto scheduler = std::make_unique<Scheduler>();
+  TimerHandle timer = scheduler->schedule_after(1h, [] {});
+  EXPECT_EXIT(
+      {
+        bool is_dead = !scheduler->is_running() && !timer.is_pending();
+        is_dead = is_dead && timer.cancel_and_wait() == CancelResult::not_pending;
+        is_dead = is_dead && scheduler->stop(Drain::run_pending).empty();
+        scheduler.reset();
+        std::_Exit(is_dead ? EXIT_SUCCESS : EXIT_FAILURE);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+  EXPECT_TRUE(scheduler->is_running()) << "here it goes on";
+  EXPECT_EQ(timer.cancel(), CancelResult::cancelled);
+}
+
+TEST(SchedulerForkDeathTest, ASimulationGoesOnInAChildProcess) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  Simulation simulation(1);
+  int runs = 0;
+  EXPECT_EXIT(
+      {
+        simulation.scheduler().schedule_after(1h, [&] { ++runs; }).release();
+        simulation.run_for(1h);
+        std::_Exit(runs == 1 ? EXIT_SUCCESS : EXIT_FAILURE);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+TEST(ThreadPoolForkDeathTest, InAChildProcessItRunsNothingAndEndsAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 2});
+  EXPECT_DEATH(pool->execute([] {}), "made before fork");
+  EXPECT_EXIT(
+      {
+        pool.reset();
+        std::_Exit(EXIT_SUCCESS);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
+
+}  // namespace
+}  // namespace detent
