@@ -89,7 +89,7 @@ const Clock& Scheduler::clock() const noexcept { return impl_->core().clock(); }
 
 TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,
                                          const TimerOptions& options, SourceLocation where) {
-  const MonotonicTime deadline = internal::saturating_add(clock().now(), delay);
+  const MonotonicTime deadline = impl_->core().due_after(delay);
   return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
 }
 
@@ -119,7 +119,7 @@ TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
 
 KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay,
                                          KeyedJob job, SameKey same_key, SourceLocation where) {
-  const MonotonicTime due_at = internal::saturating_add(clock().now(), delay);
+  const MonotonicTime due_at = impl_->core().due_after(delay);
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
                                  impl_->one_shot({}, due_at, {.name = key}, where), same_key);
 }

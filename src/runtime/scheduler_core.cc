@@ -49,14 +49,14 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting w
       driver_(driver),
       waiting_(waiting),
       home_(home),
+      scale_(clock_.now(), options_.resolution),
       admission_(options_.capacity,
                  options_.alerts.pending ? Admission::Watch::yes : Admission::Watch::no),
       rng_(*options_.seed),
       woke_at_(clock_.now()) {
-  const TickScale scale(clock_.now(), options_.resolution);
   wall_offset_ = offset_of({.now = clock_.now(), .wall = clock_.wall_now()});
   for (std::size_t i = 0; i < options_.shards; ++i) {
-    shards_.push_back(std::make_shared<SchedulerShard>(*this, scale, rng_.next()));
+    shards_.push_back(std::make_shared<SchedulerShard>(*this, scale_, rng_.next()));
   }
 }
 
@@ -69,6 +69,21 @@ std::uint64_t SchedulerCore::next_seed() noexcept {
 
 const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() const noexcept {
   return shards_[thread_number() % shards_.size()];
+}
+
+MonotonicTime SchedulerCore::due_after(nanoseconds delay) const noexcept {
+  return due_after(clock_.now(), delay);
+}
+
+// The wall clock is read after the monotonic one: between the two the job can only get later.
+MonotonicTime SchedulerCore::due_on(WallTime date) const noexcept {
+  const MonotonicTime now = clock_.now();
+  return due_after(now, time_until(date, clock_.wall_now()));
+}
+
+MonotonicTime SchedulerCore::due_after(MonotonicTime now, nanoseconds delay) const noexcept {
+  if (delay > nanoseconds::zero()) return saturating_add(now, delay);
+  return scale_.time_of(scale_.tick_at_or_before(now));
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {

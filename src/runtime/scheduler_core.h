@@ -57,6 +57,11 @@ class SchedulerCore final {
   static void move_next_run(const TimerHandle& handle, MonotonicTime due_at);
   std::vector<PendingJob> stop(Drain drain);
   bool is_stopping() const noexcept;
+  /// The deadline of what is scheduled now, `delay` from now. Zero is the tick that has begun, so
+  /// that the timer is due at once. Requires: delay >= 0.
+  MonotonicTime due_after(std::chrono::nanoseconds delay) const noexcept;
+  /// The same for a date.
+  MonotonicTime due_on(WallTime date) const noexcept;
   /// A number to seed something random with.
   std::uint64_t next_seed() noexcept;
 
@@ -85,6 +90,7 @@ class SchedulerCore final {
   using Due = std::pair<SchedulerShard*, TimerId>;
 
   const std::shared_ptr<SchedulerShard>& shard_of_this_thread() const noexcept;
+  MonotonicTime due_after(MonotonicTime now, std::chrono::nanoseconds delay) const noexcept;
   TimerHandle add(NewTimer&& timer);
   TimerHandle schedule_counted(NewTimer&& timer);
   TimerHandle schedule_when_full(NewTimer&& timer);
@@ -102,6 +108,7 @@ class SchedulerCore final {
   Driver& driver_;
   const Waiting waiting_;
   const HomeProcess home_;
+  const TickScale scale_;
   std::vector<std::shared_ptr<SchedulerShard>> shards_;  // with their handles: timer_handle.h
 
   // Synchronise themselves.

@@ -47,11 +47,8 @@ class SchedulerImpl {
 
   NewTimer for_date(Job&& job, WallTime date, const TimerOptions& options,
                     SourceLocation where) const {
-    // The wall clock is read after the monotonic one: between the two the job can only get later.
-    const MonotonicTime now = core_.clock().now();
-    const auto delay = time_until(date, core_.clock().wall_now());
     NewTimer timer{.job = std::move(job),
-                   .due_at = saturating_add(now, delay),
+                   .due_at = core_.due_on(date),
                    .where = where,
                    .details = details_of(options)};
     timer.details->date = date;

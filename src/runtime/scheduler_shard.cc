@@ -155,7 +155,7 @@ bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
   expect_home();
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
-  return move(id, saturating_add(core_.clock().now(), delay), std::nullopt);
+  return move(id, core_.due_after(delay), std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, MonotonicTime due_at) {
@@ -168,8 +168,7 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
   expect_home();
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
-  const MonotonicTime now = core_.clock().now();
-  return move(id, saturating_add(now, time_until(date, core_.clock().wall_now())), date);
+  return move(id, core_.due_on(date), date);
 }
 
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/test_seed.h"
+#include "detent/simulation.h"
+#include "detent/timer_group.h"
 #include "runtime/scheduler_test_rig.h"
 
 namespace detent {
@@ -63,6 +65,33 @@ TEST(Scheduler, TreatsZeroAndNegativeDelaysAsDueAtOnce) {
   const TimerHandle past = rig.scheduler().schedule_at(MonotonicTime::min(), [&] { ++fired; });
   rig.settle();
   EXPECT_EQ(fired, 3);
+}
+
+// Within a tick: rounded up, they would be due at its end, which never comes on this clock.
+TEST(Scheduler, FiresAtOnceWhatIsDueAtOnceWithinATick) {
+  SchedulerRig rig({.resolution = 1s});
+  rig.advance(300ms);
+  int fired = 0;
+  const auto job = [&] { ++fired; };
+  const WallTime past = std::chrono::floor<std::chrono::milliseconds>(rig.clock().wall_now()) - 1h;
+  const TimerHandle zero = rig.scheduler().schedule_after(0s, job);
+  const TimerHandle negative = rig.scheduler().schedule_after(-5ms, job);
+  const TimerHandle date = rig.scheduler().schedule_at(past, job);
+  TimerHandle moved = rig.scheduler().schedule_after(1h, job);
+  EXPECT_TRUE(moved.expires_after(-1h));
+  EXPECT_EQ(rig.scheduler().schedule_keyed("key", 0s, job), KeyedResult::scheduled);
+  TimerGroup group(rig.scheduler());
+  const TimerHandle grouped = group.schedule_after(-1s, job);
+  rig.settle();
+  EXPECT_EQ(fired, 6);
+}
+
+TEST(Scheduler, TheLastOfAllDatesIsNeverDueAlsoBefore1970) {
+  Simulation simulation(1, {.start = WallInstant{-1h}});
+  int fired = 0;
+  const TimerHandle timer = simulation.scheduler().schedule_at(WallTime::max(), [&] { ++fired; });
+  simulation.run_for(1h);
+  EXPECT_EQ(fired, 0);
 }
 
 TEST(Scheduler, NeverFiresADelayThatIsLongerThanTime) {

@@ -228,7 +228,7 @@ TimerGroup::~TimerGroup() {
 
 TimerHandle TimerGroup::schedule_after_ns(nanoseconds delay, Job job, const TimerOptions& options,
                                           SourceLocation where) {
-  return schedule_at(internal::saturating_add(now(), delay), std::move(job), options, where);
+  return schedule_at(impl_->core().due_after(delay), std::move(job), options, where);
 }
 
 TimerHandle TimerGroup::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,

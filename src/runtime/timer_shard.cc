@@ -29,7 +29,11 @@ WallTime whole_ms(WallInstant wall) noexcept {
 nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
   const WallTime whole = whole_ms(wall);
   if (due <= whole) return nanoseconds::zero();
-  const nanoseconds until = saturate_to_nanoseconds(due - whole);
+  std::int64_t ms = 0;
+  const bool is_too_far =
+      __builtin_sub_overflow(due.time_since_epoch().count(), whole.time_since_epoch().count(), &ms);
+  if (is_too_far) return nanoseconds::max();  // the clock is before 1970
+  const nanoseconds until = saturate_to_nanoseconds(std::chrono::milliseconds{ms});
   return until == nanoseconds::max() ? until : until - (wall - WallInstant{whole});
 }
 
