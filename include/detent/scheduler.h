@@ -238,6 +238,7 @@ class Scheduler {
  private:
   friend class Simulation;
   friend class TimerGroup;
+  friend Scheduler& default_scheduler();
   explicit Scheduler(std::unique_ptr<internal::SchedulerImpl> impl) noexcept;
 
   TimerHandle schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,

@@ -1,5 +1,6 @@
 #include "detent/scheduler.h"
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,6 +27,9 @@ class ThreadDriver final : public internal::Driver {
   void start(SchedulerCore& core) {
     thread_ = Thread([this, &core] { drive(core); });
   }
+
+  /// Requires: the core has been stopped.
+  void join() { thread_.join(); }
 
   void wake() noexcept override { bell_.ring(); }
 
@@ -67,6 +71,14 @@ class ThreadedImpl final : public internal::SchedulerImpl {
   ~ThreadedImpl() override {
     stop();
     driver_.reset();
+  }
+
+  /// At the exit of the process, for one that is never destroyed. Called once; from inside a job it
+  /// does not wait. Joins the thread, or it would still run while static objects are destroyed.
+  void end() {
+    core().stop(Drain::drop);
+    const bool may_wait = !core().home().was_left() && !SchedulerShard::is_inside_job_of(core());
+    if (may_wait) driver_->join();
   }
 
  private:
@@ -160,8 +172,17 @@ std::vector<std::uint64_t> Scheduler::forecast(std::chrono::nanoseconds width,
 }
 
 Scheduler& default_scheduler() {
-  static Scheduler scheduler;
-  return scheduler;
+  // A static object whose destructor runs later may still use it, so it is never destroyed. The
+  // static pointers keep it reachable for leak checkers.
+  static ThreadedImpl* ended_at_exit = nullptr;
+  static Scheduler* const scheduler = [] {
+    auto impl =
+        std::make_unique<ThreadedImpl>(SchedulerOptions{}, std::make_unique<ThreadDriver>());
+    ended_at_exit = impl.get();
+    std::atexit([] { ended_at_exit->end(); });
+    return new Scheduler(std::move(impl));
+  }();
+  return *scheduler;
 }
 
 // ---- TimerHandle --------------------------------------------------------------------------------

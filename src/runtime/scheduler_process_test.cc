@@ -1,7 +1,8 @@
-// A scheduler and its process: what is left of it in a child of fork().
+// A scheduler and its process: what is left of it at exit, and in a child of fork().
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 
@@ -15,6 +16,43 @@ namespace detent {
 namespace {
 
 using namespace std::chrono_literals;
+
+// ---- exit ---------------------------------------------------------------------------------------
+
+/// Uses the default scheduler when static objects are destroyed.
+class UsesItAtExit {
+ public:
+  UsesItAtExit() = default;
+  ~UsesItAtExit() {
+    const bool is_refused = !default_scheduler().schedule_after(0s, [] {});
+    if (is_refused && !default_scheduler().is_running()) std::fputs("it refuses timers", stderr);
+  }
+  UsesItAtExit(const UsesItAtExit&) = delete;
+  UsesItAtExit& operator=(const UsesItAtExit&) = delete;
+};
+
+// The object is made first, so its destructor runs when the scheduler has ended.
+TEST(DefaultSchedulerExitDeathTest, AStaticDestructorMayUseItAndIsRefused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        static const UsesItAtExit user;
+        static const TimerHandle far = default_scheduler().schedule_after(1h, [] {});
+        std::exit(EXIT_SUCCESS);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "it refuses timers");
+}
+
+TEST(DefaultSchedulerExitDeathTest, AJobMayExitTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        default_scheduler().schedule_after(0s, [] { std::exit(EXIT_SUCCESS); }).release();
+        Gate never;
+        never.wait();
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+}
 
 // ---- fork ---------------------------------------------------------------------------------------
 //
