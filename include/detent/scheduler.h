@@ -61,7 +61,8 @@ namespace internal {
 class SchedulerImpl;
 }
 
-/// What `stop` does with timers that are pending.
+/// What `stop` does with timers that are pending. `drop` and `hand_back` are stronger than
+/// `run_due`, and that is stronger than `run_pending`.
 enum class Drain : std::uint8_t {
   drop,         // destroys their jobs
   run_due,      // runs those that are due, then drops the others
@@ -125,7 +126,8 @@ class Scheduler {
  public:
   /// Starts the driver thread. Throws std::system_error when that fails.
   explicit Scheduler(SchedulerOptions options = {});
-  /// Stops with Drain::drop; after an earlier `stop` only waits for that to be over.
+  /// Stops with Drain::drop; after an earlier `stop` only waits for that to be over. To bound that
+  /// wait, call `stop` again with a stronger Drain or a deadline.
   /// Requires: not called from inside one of its own jobs.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -212,11 +214,22 @@ class Scheduler {
 
   // ---- The end ----------------------------------------------------------------------------------
 
-  /// Ends all timers and waits until no job runs; from inside a job it does not wait. Later calls,
-  /// from whatever thread, only wait. What is scheduled from now on is refused.
+  /// Ends all timers and waits until no job runs; from inside a job it does not wait. What is
+  /// scheduled from now on is refused. A later call, from any thread, overrides an earlier one if
+  /// its Drain is stronger: then both calls return as soon as no job runs. Otherwise it only waits.
   /// Returns: with Drain::hand_back the timers that had not run, in no order; a periodic one whose
   /// job is running is dropped. Otherwise nothing.
   std::vector<PendingJob> stop(Drain drain = Drain::drop);
+  /// The same with a deadline, an instant of clock(): what has not begun to run by then is dropped.
+  /// The call still waits for jobs that run at the deadline, because no job runs after `stop`. A
+  /// later call may set an earlier deadline, whatever its Drain.
+  std::vector<PendingJob> stop(Drain drain, MonotonicTime deadline);
+  /// The same, with the deadline `limit` from now; at once when `limit` is not positive.
+  template <class Rep, class Period>
+  std::vector<PendingJob> stop(Drain drain, std::chrono::duration<Rep, Period> limit) {
+    return stop(drain,
+                internal::saturating_add(clock().now(), internal::saturate_to_nanoseconds(limit)));
+  }
   /// Returns: whether `stop` has not been called.
   bool is_running() const noexcept;
 
@@ -251,8 +264,11 @@ class Scheduler {
   std::unique_ptr<internal::SchedulerImpl> impl_;
 };
 
-/// A scheduler for the whole process, with default options, made when it is first asked for and
-/// stopped when the process exits. The library itself never uses it.
+/// A scheduler for the whole process, with default options, made when it is first asked for. It is
+/// never destroyed, so the destructor of any static object may use it. When the process exits it
+/// stops with Drain::drop, at the moment at which a static object that was made in its place would
+/// be destroyed; from then on it refuses timers. exit() waits for a job that runs, unless that job
+/// called it. The library itself never uses this scheduler.
 Scheduler& default_scheduler();
 
 }  // namespace detent

@@ -39,7 +39,8 @@ struct SimulationOptions {
 };
 
 /// Confined to one thread. Inside a job only `scheduler()`, `clock()` and `executor()` may be used.
-/// The scheduler's `stop(Drain::run_pending)` moves the clock itself, to the last timer.
+/// The scheduler's `stop(Drain::run_pending)` moves the clock itself, to the last timer or to the
+/// deadline given.
 class Simulation {
  public:
   explicit Simulation(std::uint64_t seed, SimulationOptions options = {});

@@ -76,7 +76,7 @@ class ThreadedImpl final : public internal::SchedulerImpl {
   /// At the exit of the process, for one that is never destroyed. Called once; from inside a job it
   /// does not wait. Joins the thread, or it would still run while static objects are destroyed.
   void end() {
-    core().stop(Drain::drop);
+    core().stop(Drain::drop, MonotonicTime::max());
     const bool may_wait = !core().home().was_left() && !SchedulerShard::is_inside_job_of(core());
     if (may_wait) driver_->join();
   }
@@ -156,7 +156,12 @@ std::optional<TimerInfo> Scheduler::find_key(std::string_view key) const {
   return impl_->keyed().find(key);
 }
 
-std::vector<PendingJob> Scheduler::stop(Drain drain) { return impl_->core().stop(drain); }
+std::vector<PendingJob> Scheduler::stop(Drain drain) {
+  return impl_->core().stop(drain, MonotonicTime::max());
+}
+std::vector<PendingJob> Scheduler::stop(Drain drain, MonotonicTime deadline) {
+  return impl_->core().stop(drain, deadline);
+}
 bool Scheduler::is_running() const noexcept { return !impl_->core().is_stopping(); }
 
 SchedulerStats Scheduler::stats() const { return impl_->core().stats(); }

@@ -36,6 +36,21 @@ SchedulerOptions complete(SchedulerOptions options) {
   return options;
 }
 
+/// How little a stop lets run. A stop overrides those of a lower number.
+int strength(std::optional<Drain> drain) noexcept {
+  if (!drain) return 0;
+  switch (*drain) {
+    case Drain::run_pending:
+      return 1;
+    case Drain::run_due:
+      return 2;
+    case Drain::drop:
+    case Drain::hand_back:
+      return 3;
+  }
+  return 0;
+}
+
 nanoseconds offset_of(const ClockReading& clocks) noexcept {
   return clocks.wall.time_since_epoch() - clocks.now.time_since_epoch();
 }
@@ -151,33 +166,44 @@ void SchedulerCore::move_next_run(const TimerHandle& handle, MonotonicTime due_a
 bool SchedulerCore::is_stopping() const noexcept {
   if (home_.was_left()) return true;
   MutexLock lock(mu_);
-  return stop_called_;
+  return stop_called_.has_value();
+}
+
+void SchedulerCore::stop_or_wait() {
+  stop(is_stopping() ? Drain::run_pending : Drain::drop, MonotonicTime::max());
 }
 
 // In a child process of fork() there is nobody to wait for, and any lock may be held for ever.
-std::vector<PendingJob> SchedulerCore::stop(Drain drain) {
+std::vector<PendingJob> SchedulerCore::stop(Drain drain, MonotonicTime deadline) {
   if (home_.was_left()) return {};
-  bool is_first = false;
+  bool is_stronger = false;
   {
     MutexLock lock(mu_);
-    is_first = !std::exchange(stop_called_, true);
+    stop_by_.store(std::min(deadline, stop_by_.load(std::memory_order_relaxed)),
+                   std::memory_order_relaxed);
+    is_stronger = strength(drain) > strength(stop_called_);
+    if (is_stronger) stop_called_ = drain;
   }
   std::vector<PendingJob> left;
-  if (is_first) {
-    admission_.close();
-    for (const auto& shard : shards_) {
-      std::vector<PendingJob> taken = shard->close(drain);
-      std::move(taken.begin(), taken.end(), std::back_inserter(left));
-    }
-    MutexLock lock(mu_);
-    stopping_ = drain;
-  }
+  if (is_stronger) left = close_shards(drain);
   driver_.wake();
   if (drain != Drain::hand_back) left.clear();
   if (SchedulerShard::is_inside_job_of(*this)) return left;
   driver_.await_end();
   for (const auto& shard : shards_) shard->await_quiet();
   admission_.await_callers();
+  return left;
+}
+
+std::vector<PendingJob> SchedulerCore::close_shards(Drain drain) {
+  admission_.close();
+  std::vector<PendingJob> left;
+  for (const auto& shard : shards_) {
+    std::vector<PendingJob> taken = shard->close(drain);
+    std::move(taken.begin(), taken.end(), std::back_inserter(left));
+  }
+  MutexLock lock(mu_);
+  if (strength(drain) > strength(stopping_)) stopping_ = drain;  // a stronger one may be through
   return left;
 }
 
@@ -192,8 +218,9 @@ Step SchedulerCore::step() {
     if (woke) ++wakeups_;
     stopping = stopping_;
   }
-  if (stopping == Drain::drop || stopping == Drain::hand_back) return end();
+  if (stopping == Drain::drop || stopping == Drain::hand_back) return drop(TakeAll::pending);
   const ClockReading clocks{.now = clock_.now(), .wall = clock_.wall_now()};
+  if (stopping && is_past_stop(clocks.now)) return drop(TakeAll::pending_and_queued);
   if (woke) woke_at_ = clocks.now;
   const bool wall_stepped = was_wall_stepped(clocks);
   Step step{.next = Step::Next::sleep};
@@ -209,8 +236,9 @@ Step SchedulerCore::step() {
   if (step.next == Step::Next::again) return step;
   const bool none_is_due_ever = step.until.value_or(MonotonicTime::max()) == MonotonicTime::max();
   if (stopping == Drain::run_due || (stopping == Drain::run_pending && none_is_due_ever)) {
-    return end();
+    return wait_for_quiet();
   }
+  if (stopping) step.until = std::min(*step.until, stop_by_.load(std::memory_order_relaxed));
   if (has_dates && options_.wall_check > nanoseconds::zero()) {
     const MonotonicTime check = saturating_add(clocks.now, options_.wall_check);
     step.until = std::min(check, step.until.value_or(MonotonicTime::max()));
@@ -219,10 +247,28 @@ Step SchedulerCore::step() {
   return step;
 }
 
-// What has not begun is dropped.
-Step SchedulerCore::end() noexcept {
-  for (const auto& shard : shards_) shard->drop_pending();
+// `stopping` is set after the deadline, so a step that knows of the one knows of the other. The
+// deadline of a later stop comes with a wake-up.
+bool SchedulerCore::is_past_stop(MonotonicTime now) const noexcept {
+  return now >= stop_by_.load(std::memory_order_relaxed);
+}
+
+Step SchedulerCore::drop(TakeAll which) noexcept {
+  for (const auto& shard : shards_) shard->drop(which);
   return {.next = Step::Next::end};
+}
+
+// What is not due is dropped. The driver stays while jobs are queued, to drop those at the deadline
+// that there may be, or will be.
+Step SchedulerCore::wait_for_quiet() noexcept {
+  const Step end = drop(TakeAll::pending);
+  const auto is_quiet = [](const auto& shard) { return shard->is_quiet(); };
+  if (std::all_of(shards_.begin(), shards_.end(), is_quiet)) return end;
+  slept_ = true;
+  Step step{.next = Step::Next::sleep};
+  const MonotonicTime stop_by = stop_by_.load(std::memory_order_relaxed);
+  if (stop_by != MonotonicTime::max()) step.until = stop_by;
+  return step;
 }
 
 bool SchedulerCore::was_wall_stepped(const ClockReading& clocks) noexcept {
@@ -235,6 +281,9 @@ bool SchedulerCore::was_wall_stepped(const ClockReading& clocks) noexcept {
 
 void SchedulerCore::hand_out(SchedulerShard& shard) noexcept {
   for (const TimerId id : due_) {
+    const bool has_deadline = stop_by_.load(std::memory_order_relaxed) != MonotonicTime::max();
+    if (has_deadline && is_past_stop(clock_.now())) [[unlikely]]
+      return;  // the next step drops the others
     if (options_.executor == nullptr || !execute(shard, id)) shard.run(id);
   }
 }

@@ -5,10 +5,14 @@
 // needed. Everything about one timer happens in its shard (scheduler_shard.h); the core knows where
 // jobs run, what becomes of what they throw, how many timers there may be, and how it all ends:
 //
-//   stop ─ close every shard ─► tell the driver ─► its last step drops what may not run
-//        ─► wait until no shard has a job that runs or is queued
+//   stop ─ close every shard ─► tell the driver ─► its last steps drop what may not run, and wait
+//        until no shard has a job that runs or is queued, or the deadline has come
+//
+// The driver stays until then, so that a later `stop` can still set a deadline. A stronger `stop`
+// closes the shards again, which takes out more.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +59,10 @@ class SchedulerCore final {
   /// Makes a periodic timer run next at `due_at`, also while its job is running; nothing once it
   /// has ended.
   static void move_next_run(const TimerHandle& handle, MonotonicTime due_at);
-  std::vector<PendingJob> stop(Drain drain);
+  /// Without a deadline: MonotonicTime::max().
+  std::vector<PendingJob> stop(Drain drain, MonotonicTime deadline);
+  /// Drops what is pending unless a stop came before, and waits for the end either way.
+  void stop_or_wait();
   bool is_stopping() const noexcept;
   /// The deadline of what is scheduled now, `delay` from now. Zero is the tick that has begun, so
   /// that the timer is due at once. Requires: delay >= 0.
@@ -99,7 +106,10 @@ class SchedulerCore final {
   bool was_wall_stepped(const ClockReading& clocks) noexcept;
   void hand_out(SchedulerShard& shard) noexcept;
   bool execute(SchedulerShard& shard, TimerId id) noexcept;
-  Step end() noexcept;
+  std::vector<PendingJob> close_shards(Drain drain);
+  bool is_past_stop(MonotonicTime now) const noexcept;
+  Step drop(TakeAll which) noexcept;
+  Step wait_for_quiet() noexcept;
 
   // Constant after construction.
   SystemClock machine_;
@@ -116,10 +126,16 @@ class SchedulerCore final {
 
   mutable Mutex mu_;
   Rng rng_ DETENT_GUARDED_BY(mu_);
-  bool stop_called_ DETENT_GUARDED_BY(mu_) = false;
-  std::optional<Drain> stopping_ DETENT_GUARDED_BY(mu_);  // once all shards are closed
+  // The strongest that `stop` was called with; and the same once all shards are closed with it.
+  std::optional<Drain> stop_called_ DETENT_GUARDED_BY(mu_);
+  std::optional<Drain> stopping_ DETENT_GUARDED_BY(mu_);
   std::uint64_t errors_ DETENT_GUARDED_BY(mu_) = 0;
   std::uint64_t wakeups_ DETENT_GUARDED_BY(mu_) = 0;
+
+  // When what has not begun is dropped; max: never. Written under mu_ by `stop`, which wakes the
+  // driver afterwards; read by the driver without mu_ before each job. Relaxed: no other data hangs
+  // on it.
+  std::atomic<MonotonicTime> stop_by_ = MonotonicTime::max();
 
   // Touched only by the driver.
   std::vector<TimerId> due_;

@@ -84,7 +84,7 @@ class SchedulerImpl {
   /// For the end of whoever drives it: no job runs any more.
   void stop() {
     DETENT_CHECK(!SchedulerShard::is_inside_job_of(core_));
-    core_.stop(Drain::drop);
+    core_.stop_or_wait();
   }
 
  private:

@@ -61,9 +61,9 @@ TEST(SchedulerRegress, AJobThatIsDroppedMayStopTheScheduler) {
   for (const Drain drain : {Drain::drop, Drain::run_due, Drain::run_pending, Drain::hand_back}) {
     SchedulerRig rig;
     Scheduler& scheduler = rig.scheduler();
-    scheduler.schedule_after(1h, [end = AtTheEnd([&] { scheduler.stop(); })] {}).release();
-    scheduler.schedule_every({.period = 1h}, [end = AtTheEnd([&] { scheduler.stop(); })] {})
-        .release();
+    const auto stop = [&] { scheduler.stop(drain); };
+    scheduler.schedule_after(1h, [end = AtTheEnd(stop)] {}).release();
+    scheduler.schedule_every({.period = 1h}, [end = AtTheEnd(stop)] {}).release();
     rig.settle();
     std::thread time([&] {
       if (drain != Drain::run_pending) return;

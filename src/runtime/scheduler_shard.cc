@@ -87,10 +87,11 @@ void SchedulerShard::wake_driver_if_late() noexcept {
   core_.driver().wake();
 }
 
-// It may have been the last timer, for which stop() or the driver waits.
+// It may have been the last timer, for which stop() or the driver waits. What still runs or is
+// queued will tell, too.
 void SchedulerShard::tell_stop() noexcept {
   run_ended_.notify_all();
-  core_.driver().wake();
+  if (timers_.is_quiet()) core_.driver().wake();
 }
 
 TimerId SchedulerShard::add(NewTimer&& timer) noexcept {
@@ -328,18 +329,25 @@ std::vector<PendingJob> SchedulerShard::close(Drain drain) {
       break;
   }
   core_.admission().release(taken.size());
+  run_ended_.notify_all();  // an earlier stop may have waited for what was queued
   return taken;
 }
 
-void SchedulerShard::drop_pending() {
+void SchedulerShard::drop(TakeAll which) {
   std::vector<PendingJob> taken;
   {
     MutexLock lock(mu_);
-    taken = timers_.take_all(TakeAll::pending);
+    taken = timers_.take_all(which);
     core_.admission().release(taken.size());
+    run_ended_.notify_all();
   }
   InsideJob inside(*this, {});  // their destructors may stop the scheduler, as jobs may
   taken.clear();
+}
+
+bool SchedulerShard::is_quiet() const noexcept {
+  MutexLock lock(mu_);
+  return timers_.is_quiet();
 }
 
 void SchedulerShard::await_quiet() noexcept {

@@ -78,11 +78,14 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   void run_in_caller(Job job) noexcept;
 
   // ---- The end ----
-  /// Refuses what is added from now on. Returns: the timers that are taken out at once.
+  /// Refuses what is added from now on. Returns: the timers that are taken out at once. Called
+  /// again with a stronger drain it takes out more.
   std::vector<PendingJob> close(Drain drain);
-  /// Takes out the timers that are still pending, and destroys their jobs.
-  void drop_pending();
-  /// Waits until no job runs or is queued.
+  /// Takes out timers, and destroys their jobs.
+  void drop(TakeAll which);
+  /// Whether no job runs or is queued.
+  bool is_quiet() const noexcept;
+  /// Waits until that is so.
   void await_quiet() noexcept;
 
   // ---- What it tells ----

@@ -127,7 +127,7 @@ TEST(SchedulerStop, RunDueRunsWhatBecameDueWhileTheDriverBeganToLook) {
   may_stop.open();
   stopped.wait();
   clock.release();
-  scheduler.stop();  // waits for the end
+  scheduler.stop(Drain::run_due);  // waits for the end
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(scheduler.stats().dropped, 0u);
 }

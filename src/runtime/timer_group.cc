@@ -214,7 +214,7 @@ class TimerGroup::Impl final : public internal::SchedulerImpl {
         {.name = "timer group"}, where));
     const bool refused = !timer;
     driver_->start(core(), std::move(timer));
-    if (refused) core().stop(Drain::drop);
+    if (refused) core().stop(Drain::drop, MonotonicTime::max());
   }
 
   const std::shared_ptr<GroupDriver> driver_;

@@ -132,6 +132,21 @@ void stop_twice(Rng& rng, Findings& findings) {
   world.finish();
 }
 
+// Time stands still, so the first stop returns only because the second one overrides it.
+void stop_again_stronger(Rng& rng, Findings& findings) {
+  SchedulerWorld world(rng, findings, any_pool(rng));
+  std::vector<BookedTimer> timers;
+  for (int i = 0; i < 3; ++i) timers.push_back(world.schedule(any_delay(rng)));
+  world.start(1ms);
+  world.advance(1ms);
+  {
+    Thread user([&, own = Rng(rng.next())] { use_timers(world, own, 2); });
+    Thread stopper([&] { world.stop(Drain::run_pending); });
+    world.stop(rng.below(2) == 0 ? Drain::drop : Drain::hand_back);
+  }
+  world.finish();
+}
+
 void stop_running_what_is_due(Rng& rng, Findings& findings) {
   SchedulerWorld world(rng, findings, any_pool(rng));
   std::vector<BookedTimer> timers;
@@ -284,6 +299,7 @@ TEST_F(SchedulerSchedules, CancelAndWaitMeetsTheRunningJob) {
 TEST_F(SchedulerSchedules, MovesMeetTheRunningJob) { explore_all(move_against_the_run); }
 
 TEST_F(SchedulerSchedules, TwoThreadsStopWhileAnotherAddsAndCancels) { explore_all(stop_twice); }
+TEST_F(SchedulerSchedules, AStrongerStopOverridesOneThatWaits) { explore_all(stop_again_stronger); }
 
 TEST_F(SchedulerSchedules, StopRunsWhatIsDueWhileTimeMoves) {
   explore_all(stop_running_what_is_due);
