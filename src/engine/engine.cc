@@ -114,6 +114,7 @@ Result<void> Engine::recover() {
   records_.due_counts().restore(due_counts);
   ASSIGN_OR_RETURN(std::vector<ScheduleRecord> schedules, store_.schedules());
   records_.schedules().restore(std::move(schedules));
+  records_.schedules().clock_stepped(time_.wall_now());
   next_refresh_ = time_.now() + kRefreshTicks;
   next_forget_ = time_.now() + kForgetTicks;
   TRY(window_.open());

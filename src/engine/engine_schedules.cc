@@ -1,4 +1,5 @@
 // Recurring schedules: their verbs, and their step of a turn.
+#include <algorithm>
 #include <utility>
 
 #include "engine/engine.h"
@@ -31,10 +32,11 @@ class Engine::Occurrences final : public OccurrenceTasks {
   Result<std::optional<TaskId>> make(const RecurringSchedule& schedule, WallTime occurrence,
                                      WallTime due) override {
     if (engine_.stopped_by()) return *engine_.stopped_by();
+    // An occurrence that waited for its turn may be of a clock that was ahead.
     ScheduleRequest request{.queue = schedule.queue,
                             .payload = schedule.payload,
                             .rules = schedule.rules,
-                            .due = due,
+                            .due = std::min(due, engine_.time_.wall_now()),
                             .key = occurrence_key(schedule, occurrence)};
     TRY(validate(request));
     // A schedule is with its queue's home, and so are its tasks, whatever their keys.
@@ -61,7 +63,7 @@ Result<PutSchedule> Engine::put_schedule(RecurringSchedule schedule) {
 
 Result<bool> Engine::restore_schedule(ScheduleRecord record) {
   if (stopped_by()) return *stopped_by();
-  return records_.schedules().restore(std::move(record));
+  return records_.schedules().restore(std::move(record), time_.wall_now());
 }
 
 Result<ScheduleView> Engine::find_schedule(const std::string& name) const {

@@ -227,6 +227,48 @@ TEST_F(EngineSchedules, TriggerAndBackfillMakeTasksNow) {
   EXPECT_EQ(engine_->trigger_schedule("none").error().code, ErrorCode::not_found);
 }
 
+TEST_F(EngineSchedules, AStartAfterTheClockWasPutBackByMoreThanADayBeginsThemAnew) {
+  put(minutely());
+  advance(10min);
+  for (const auto step : {-25h, -24h * 365}) {
+    crash();
+    clock_.step_wall(step);
+    open();
+    settle();
+    EXPECT_EQ(*view_of("s").next_at, std::chrono::floor<std::chrono::minutes>(wall_now()) + 1min);
+    const std::uint64_t made = view_of("s").record.progress.made;
+    crash_and_open();
+    for (int i = 0; i < 5; ++i) advance(1min);
+    EXPECT_EQ(view_of("s").record.progress.made, made + 5);
+  }
+  crash();
+  clock_.step_wall(-23h);
+  open();
+  advance(5min);
+  EXPECT_GT(*view_of("s").next_at, wall_now() + 22h) << "nothing occurs twice";
+}
+
+TEST_F(EngineSchedules, TheQueuedOneIsDueAtOnceAfterTheClockWasPutBack) {
+  RecurringSchedule schedule = minutely();
+  schedule.overlap = ScheduleOverlap::queue_one;
+  put(schedule);
+  advance_to_next();
+  advance(1min);
+  ASSERT_TRUE(view_of("s").record.progress.queued_at);
+  crash();
+  clock_.step_wall(-24h * 365);
+  open();
+  ASSERT_TRUE(engine_->cancel(view_of("s").record.progress.last_task));
+  settle();
+  EXPECT_EQ(lease_count("q", 10), 1u);
+}
+
+TEST_F(EngineSchedules, OneRestoredFromAClockThatWasAheadDoesNotWaitForIt) {
+  ASSERT_TRUE(engine_->restore_schedule(
+      {.schedule = minutely(), .progress = {.decided_to = wall_now() + 24h * 365}}));
+  EXPECT_LE(*view_of("s").next_at, wall_now() + 1min);
+}
+
 TEST_F(EngineSchedules, NextAndPages) {
   put(minutely());
   const WallTime first = *view_of("s").next_at;

@@ -160,8 +160,12 @@ Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
     return found.error();
   }
   if (found->state != TaskState::ready || !found->stored.task.webhook.empty()) return ok();
-  const WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
-  if (until <= time_.wall_now()) return ok();
+  WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
+  const WallTime now = time_.wall_now();
+  // The key expired as it was written. If that is to come, the clock was put back since.
+  const WallTime written = record.expires_at.value_or(now);
+  if (written > now) until -= written - now;
+  if (until <= now) return ok();
   LoadedTask& loaded = *load_ready(*found);
   hand_out_.note_number(kept.token.number);
   tasks_.open_lease(kept.token.number,

@@ -142,6 +142,22 @@ TEST_F(EngineStop, AStoreThatCannotBeReadAtAStartLeavesTheLeasesToTheNext) {
   EXPECT_EQ(complete(task.lease), LeaseOutcome::done);
 }
 
+TEST_F(EngineStop, ALeaseLastsNoLongerWhenTheClockWasPutBackBetweenStopAndStart) {
+  const TaskId id = schedule("q", 0ms);
+  advance(72h);
+  lease_one("q");  // for a minute
+  advance(10s);
+  ASSERT_TRUE(engine_->close());
+  clock_.step_wall(-48h);
+  crash_and_open();
+  settle();
+  EXPECT_EQ(state_of(id), TaskState::leased);
+  advance(49s);
+  EXPECT_EQ(state_of(id), TaskState::leased);
+  advance(1s);
+  EXPECT_NE(state_of(id), TaskState::leased);
+}
+
 TEST_F(EngineStop, WhoHasTakenUpLeasesSaysSoUntilTheyAreTrimmed) {
   schedule("q", 0ms);
   advance(10min);

@@ -6,6 +6,7 @@
 
 #include "base/wall_time.h"
 #include "calendar/occurrences.h"
+#include "calendar/time_zone.h"
 
 namespace detent {
 
@@ -114,6 +115,24 @@ Result<Recurrence> Recurrence::make(const RecurringSchedule& schedule) {
     return Recurrence(calendar.value(), schedule);
   }
   return Recurrence(std::get<IntervalRule>(schedule.rule), schedule);
+}
+
+Result<Recurrence> Recurrence::make_new(const RecurringSchedule& schedule) {
+  ASSIGN_OR_RETURN(Recurrence rule, make(schedule));
+  // The other rules have read their zone.
+  if (std::holds_alternative<IntervalRule>(schedule.rule)) {
+    const Result<TimeZone> zone = TimeZone::load(schedule.time_zone);
+    if (!zone) return Error{ErrorCode::invalid_argument, zone.error().message, "time_zone"};
+  }
+  TRY(rule.check_period());
+  return rule;
+}
+
+Result<void> Recurrence::check_period() const {
+  const auto* const cron = std::get_if<Cron>(&rule_);
+  if (cron == nullptr) return ok();
+  const std::vector<WallTime> first = cron->next(2, WallTime{} - milliseconds{1});
+  return first.size() < 2 ? ok() : validate_period("cron", first[1] - first[0]);
 }
 
 std::optional<WallTime> Recurrence::next_after(WallTime time) const {

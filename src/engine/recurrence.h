@@ -21,6 +21,12 @@ class Recurrence {
   /// validate(RecurringSchedule) asks. Errors: invalid_argument, the field being `cron`, `calendar`
   /// or `time_zone`.
   static Result<Recurrence> make(const RecurringSchedule& schedule);
+  /// The same for a schedule that somebody puts. Errors: also invalid_argument for the zone of an
+  /// interval, which has no use for it, and as check_period().
+  static Result<Recurrence> make_new(const RecurringSchedule& schedule);
+  /// Checks the time between two occurrences of a cron expression, which can have any ("@every
+  /// 1ms"). validate(RecurringSchedule) has checked that of an interval. Errors: invalid_argument.
+  Result<void> check_period() const;
 
   /// The first occurrence after `time`; std::nullopt when none is left. Microseconds.
   std::optional<WallTime> next_after(WallTime time) const;

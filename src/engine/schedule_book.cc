@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "calendar/time_zone.h"
 #include "detent/check.h"
 
 namespace detent {
@@ -27,13 +26,19 @@ Error too_many() {
           "there are " + std::to_string(kMaxSchedules) + " schedules, the most allowed", ""};
 }
 
-/// Rules that have a use for their zone have read it. An interval has none, but who names a zone
-/// wants it to be one.
-Result<void> check_zone(const RecurringSchedule& schedule) {
-  if (!std::holds_alternative<IntervalRule>(schedule.rule)) return ok();
-  const Result<TimeZone> zone = TimeZone::load(schedule.time_zone);
-  if (zone) return ok();
-  return Error{ErrorCode::invalid_argument, zone.error().message, "time_zone"};
+/// A clock that was ahead has passed the anchor of the rule. An interval counts from a multiple of
+/// its period before `now` instead. A calendar whose anchor is the time of its put counts from
+/// `now`. Any other anchor is a date that the user gave, and stays.
+void bring_anchor_back(ScheduleRecord& record, WallTime now) {
+  const ScheduleProgress& progress = record.progress;
+  if (auto* const interval = std::get_if<IntervalRule>(&record.schedule.rule)) {
+    const WallTime anchor = interval->anchor.value_or(now);
+    if (anchor <= now || anchor > progress.decided_to) return;
+    const auto periods = (anchor - now + interval->period - kInstant) / interval->period;
+    interval->anchor = std::max(anchor - periods * interval->period, WallTime{});
+  } else if (auto* const calendar = std::get_if<CalendarRule>(&record.schedule.rule)) {
+    if (calendar->anchor == progress.created_at && calendar->anchor > now) calendar->anchor = now;
+  }
 }
 
 /// Where the rule counts from, when it was not said.
@@ -88,12 +93,17 @@ void ScheduleBook::restore(std::vector<ScheduleRecord> records) {
   for (ScheduleRecord& record : records) add(std::move(record));
 }
 
-Result<bool> ScheduleBook::restore(ScheduleRecord record) {
+Result<bool> ScheduleBook::restore(ScheduleRecord record, WallTime now) {
   TRY(validate(record.schedule));
   if (schedules_.contains(record.schedule.name)) return false;
   if (schedules_.size() >= kMaxSchedules) return too_many();
   fill_anchor(record.schedule, nullptr, record.progress.created_at);
-  note_change(add(std::move(record)));
+  if (const Result<Recurrence> rule = Recurrence::make(record.schedule)) {
+    TRY(rule->check_period());
+  }
+  Entry& entry = add(std::move(record));
+  note_change(entry);
+  begin_anew_if_ahead(entry, now);
   return true;
 }
 
@@ -113,8 +123,7 @@ Result<bool> ScheduleBook::put(RecurringSchedule schedule, WallTime now) {
   fill_anchor(schedule, entry == nullptr ? nullptr : &entry->schedule(), now);
   const bool was_there = entry != nullptr;
   if (was_there && entry->schedule() == schedule && entry->rule) return true;
-  ASSIGN_OR_RETURN(Recurrence rule, Recurrence::make(schedule));
-  TRY(check_zone(schedule));
+  ASSIGN_OR_RETURN(Recurrence rule, Recurrence::make_new(schedule));
   if (!was_there) {
     if (schedules_.size() >= kMaxSchedules) return too_many();
     auto made = std::make_unique<Entry>();
@@ -137,8 +146,7 @@ Result<SchedulePreview> ScheduleBook::preview(RecurringSchedule schedule, std::s
   TRY(validate(schedule));
   const auto it = schedules_.find(schedule.name);
   fill_anchor(schedule, it == schedules_.end() ? nullptr : &it->second->schedule(), now);
-  ASSIGN_OR_RETURN(const Recurrence rule, Recurrence::make(schedule));
-  TRY(check_zone(schedule));
+  ASSIGN_OR_RETURN(const Recurrence rule, Recurrence::make_new(schedule));
   return SchedulePreview{.words = rule.explain(), .next = rule.next(count, now)};
 }
 
@@ -296,12 +304,15 @@ void ScheduleBook::task_ended(TaskId id) {
 }
 
 void ScheduleBook::clock_stepped(WallTime now) {
-  for (const auto& [name, entry] : schedules_) {
-    if (entry->progress().decided_to <= now + kLongestStepBack) continue;
-    entry->progress().decided_to = now;
-    note_change(*entry);
-    wake_for_next(*entry);
-  }
+  for (const auto& [name, entry] : schedules_) begin_anew_if_ahead(*entry, now);
+}
+
+void ScheduleBook::begin_anew_if_ahead(Entry& entry, WallTime now) {
+  if (entry.progress().decided_to <= now + kLongestStepBack) return;
+  bring_anchor_back(entry.record, now);
+  entry.progress().decided_to = now;
+  note_change(entry);
+  read_rule(entry);
 }
 
 bool ScheduleBook::refresh(std::size_t limit) {

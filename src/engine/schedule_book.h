@@ -58,18 +58,21 @@ class ScheduleBook {
   ScheduleBook& operator=(const ScheduleBook&) = delete;
 
   /// Takes over what was stored. A schedule whose rule cannot be read any more (its zone is gone)
-  /// stands still.
+  /// stands still. clock_stepped() must follow: the clock may have been put back since.
   void restore(std::vector<ScheduleRecord> records);
 
   /// Takes over one from elsewhere, with how far it has come; does nothing when there is one of its
-  /// name. Answers whether there was none. One whose rule cannot be read here stands still. Errors:
-  /// as validate(); resource_exhausted beyond kMaxSchedules.
-  Result<bool> restore(ScheduleRecord record);
+  /// name. Answers whether there was none. One whose rule cannot be read here stands still. One
+  /// that was decided by a clock far ahead of `now` is treated as by clock_stepped(). Errors: as
+  /// validate(); invalid_argument for a period that is not allowed; resource_exhausted beyond
+  /// kMaxSchedules.
+  Result<bool> restore(ScheduleRecord record, WallTime now);
 
   /// Makes or replaces a schedule. One that is there keeps how far it has come; the new rule holds
   /// for occurrences after `now`. Putting the same again changes nothing. An anchor that is not
   /// given becomes the start, or that of the schedule as it is, or `now`. Answers whether it was
-  /// there. Errors: as validate() and Recurrence::make(); resource_exhausted beyond kMaxSchedules.
+  /// there. Errors: as validate() and Recurrence::make(); invalid_argument for a period that is not
+  /// allowed; resource_exhausted beyond kMaxSchedules.
   Result<bool> put(RecurringSchedule schedule, WallTime now);
   /// Errors of all below: not_found.
   Result<void> remove(const std::string& name);
@@ -103,8 +106,10 @@ class ScheduleBook {
   /// To be told of every task that lives no more.
   void task_ended(TaskId id);
 
-  /// The wall clock was stepped. Forward: what was jumped over is missed. Back by up to a day: what
-  /// was decided stays so; by more, the schedules begin anew from `now` on.
+  /// The wall clock was stepped, or may have been since the records were stored. After a step
+  /// forward, the occurrences that it jumped over are missed. After a step back of up to a day, the
+  /// decided occurrences stay decided. After a larger step back, the schedules begin again from
+  /// `now` on.
   void clock_stepped(WallTime now);
   /// Reads the rules of up to `limit` schedules anew, from where the last call stopped; true when
   /// it has come round.
@@ -132,6 +137,7 @@ class ScheduleBook {
   void set_wake(Entry& entry, std::optional<WallTime> wake);
   void wake_for_next(Entry& entry);
   void forget_awaited(Entry& entry);
+  void begin_anew_if_ahead(Entry& entry, WallTime now);
 
   // Of decide(). Errors: what keeps it from going on.
   Result<void> decide(Entry& entry, WallTime now, std::size_t& budget, OccurrenceTasks& tasks);

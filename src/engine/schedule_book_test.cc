@@ -76,6 +76,7 @@ class ScheduleBookTest : public ::testing::Test {
     for (const ScheduleView& view : all) records.push_back(view.record);
     book_ = std::make_unique<ScheduleBook>();
     book_->restore(std::move(records));
+    book_->clock_stepped(now_);
   }
   using Times = std::vector<std::string>;
 
@@ -348,6 +349,45 @@ TEST_F(ScheduleBookTest, AClockThatGoesBackRepeatsNothingUnlessByMoreThanADay) {
   now_ = at("2026-02-20T00:00:00Z");
   book_->clock_stepped(now_);
   EXPECT_EQ(book_->next_wake(), at("2026-02-20T01:00:00Z"));
+}
+
+TEST_F(ScheduleBookTest, AnAnchorThatWasTheTimeOfThePutIsNotWaitedForAfterTheClockWasAYearAhead) {
+  RecurringSchedule schedule = hourly();
+  now_ = at("2027-03-02T00:07:00Z");
+  schedule.rule = IntervalRule{.period = 10min};
+  put(schedule);
+  schedule.name = "monthly";
+  schedule.rule = CalendarRule{.unit = CalendarRule::Unit::month};
+  put(schedule);
+  schedule.name = "dated";
+  schedule.rule = CalendarRule{.anchor = at("2027-05-01T09:00:00Z")};
+  put(schedule);
+  now_ = at("2026-03-02T00:30:00Z");
+  restart();
+  EXPECT_EQ(book_->view("s")->next_at, at("2026-03-02T00:37:00Z")) << "in the same phase";
+  EXPECT_EQ(book_->view("monthly")->next_at, at("2026-04-02T00:30:00Z"));
+  EXPECT_EQ(book_->view("dated")->next_at, at("2027-05-01T09:00:00Z")) << "as the user said";
+  EXPECT_EQ(book_->take_changes().schedules.size(), 3u);
+}
+
+TEST_F(ScheduleBookTest, NoWayToPutAScheduleTakesAPeriodOfLessThanASecond) {
+  RecurringSchedule schedule = hourly();
+  schedule.rule = IntervalRule{.period = 999ms};
+  const Error refused = book_->put(schedule, now_).error();
+  EXPECT_EQ(refused.message, "a period is 1 s to 4294967295 s, got 999 ms");
+  for (const char* const expression : {"@every 999ms", "@every PT0.999S"}) {
+    schedule.rule = CronRule{expression};
+    const Error error = book_->put(schedule, now_).error();
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_EQ(error.field, "cron") << expression;
+    EXPECT_EQ(error.message, refused.message) << expression;
+    EXPECT_EQ(book_->preview(schedule, 1, now_).error(), error);
+    EXPECT_EQ(book_->restore({.schedule = schedule, .progress = {}}, now_).error(), error);
+  }
+  for (const char* const expression : {"@every 1s", "* * * * * *"}) {
+    schedule.rule = CronRule{expression};
+    EXPECT_TRUE(book_->put(schedule, now_)) << expression;
+  }
 }
 
 TEST_F(ScheduleBookTest, ABrokenRuleStandsStillUntilItIsPutRight) {

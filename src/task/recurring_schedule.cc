@@ -27,9 +27,7 @@ Result<void> validate_instant(std::string_view field, const std::optional<WallTi
 
 Result<void> validate_rule(const RecurringSchedule& schedule) {
   if (const auto* interval = std::get_if<IntervalRule>(&schedule.rule)) {
-    if (interval->period < kLeastPeriod || interval->period > kMaxPeriod) {
-      return invalid("every", "a period is 1 s to 4294967295 s");
-    }
+    TRY(validate_period("every", interval->period));
     return validate_instant("anchor", interval->anchor);
   }
   if (const auto* calendar = std::get_if<CalendarRule>(&schedule.rule)) {
@@ -45,6 +43,12 @@ Result<void> validate_rule(const RecurringSchedule& schedule) {
 }
 
 }  // namespace
+
+Result<void> validate_period(std::string_view field, milliseconds period) {
+  if (period >= kLeastPeriod && period <= kMaxPeriod) return ok();
+  return invalid(field,
+                 "a period is 1 s to 4294967295 s, got " + std::to_string(period.count()) + " ms");
+}
 
 Result<void> validate(const RecurringSchedule& schedule) {
   if (!is_queue_name(schedule.name) || schedule.name.size() > kMaxScheduleNameBytes) {

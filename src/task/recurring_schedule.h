@@ -141,8 +141,12 @@ std::string_view to_string(ScheduleRepeat repeat) noexcept;
 std::string_view to_string(Misfire misfire) noexcept;
 std::string_view to_string(ScheduleOverlap overlap) noexcept;
 
-/// Refuses what no schedule may be, naming the field. Whether the rule and the zone can be read is
-/// not looked at here: Recurrence::make() does.
+/// Checks the time between two occurrences. Errors: invalid_argument, naming `field`.
+Result<void> validate_period(std::string_view field, std::chrono::milliseconds period);
+
+/// Refuses what no schedule may be, naming the field. Recurrence::make() checks whether the rule
+/// and the zone can be read. validate_period() is called for a cron expression once it has been
+/// read.
 Result<void> validate(const RecurringSchedule& schedule);
 
 /// The key of the task that is made for an occurrence: "NAME@2026-01-31T09:00:00.000Z". It makes a
