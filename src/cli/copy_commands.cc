@@ -35,11 +35,6 @@ std::string and_schedules(std::uint64_t count) {
   return count == 0 ? "" : " and " + counted(count, "schedules");
 }
 
-Progress::Shown shown_on(const Streams& streams) {
-  return streams.terminal.is_error_terminal ? Progress::Shown::line_that_changes
-                                            : Progress::Shown::lines;
-}
-
 /// Has the system put the file on disk: a copy is made against the day when power fails.
 Result<void> sync_file(const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
@@ -117,7 +112,7 @@ ExitCode restore_from(std::istream& in, const RestoreCommand& command, DumpResto
 }  // namespace
 
 ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& streams) {
-  Progress progress(streams.err, shown_on(streams), "dumped tasks:");
+  Progress progress(streams.err, Progress::shown_on(streams.terminal), "dumped tasks:");
   const Result<DumpCounts> counts =
       command.file == kStandardStream
           ? write_dump(client, streams.out,
@@ -140,7 +135,7 @@ ExitCode dump(const DumpCommand& command, ApiClient& client, const Streams& stre
 
 ExitCode restore(const RestoreCommand& command, OutputFormat format, ApiClient& client,
                  const Streams& streams) {
-  Progress progress(streams.err, shown_on(streams), "restored tasks:");
+  Progress progress(streams.err, Progress::shown_on(streams.terminal), "restored tasks:");
   DumpRestore restore(
       client, {.on_refused =
                    [&](std::uint64_t line, const Error& error) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "cli/terminal.h"
+
 namespace detent::cli {
 
 class Progress {
@@ -13,6 +15,9 @@ class Progress {
   /// Where it is a terminal: a line for each step of work. Else: one for each so many things done.
   enum class Shown : std::uint8_t { line_that_changes, lines };
   static constexpr std::uint64_t kThingsPerLine = 100'000;
+  static Shown shown_on(const Terminal& terminal) {
+    return terminal.is_error_terminal ? Shown::line_that_changes : Shown::lines;
+  }
 
   /// Says "`what` 1000" on `err`, which must outlive it.
   Progress(std::ostream& err, Shown shown, std::string what)

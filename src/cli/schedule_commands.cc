@@ -16,6 +16,8 @@
 
 #include "base/wall_time.h"
 #include "cli/display.h"
+#include "cli/progress.h"
+#include "protocol/json/schedule_renderer.h"
 
 namespace detent::cli {
 
@@ -110,6 +112,14 @@ std::size_t column_of(std::string_view message) {
   return is_whole ? column : 0;
 }
 
+/// Occurrences of one request of a back-fill. The progress is shown between two requests.
+constexpr std::uint64_t kBackfillPart = 1'000;
+
+std::string in_words(const json::BackfillCounts& counts) {
+  return "made " + counted(counts.made, "tasks") +
+         ", there before: " + std::to_string(counts.there);
+}
+
 /// Runs one command: a call operator for each.
 class ScheduleRunner {
  public:
@@ -177,11 +187,32 @@ class ScheduleRunner {
   }
 
   ExitCode operator()(const BackfillCommand& backfill) {
-    return show(client_.backfill(backfill.name, {backfill.from, backfill.to}),
-                [](std::ostream& out, const json::BackfillCounts& counts) {
-                  out << "made " << counted(counts.made, "tasks")
-                      << ", there before: " << counts.there << '\n';
-                });
+    json::BackfillCounts all{.next = backfill.from};
+    Progress progress(streams_.err, Progress::shown_on(streams_.terminal), "back-filled:");
+    while (all.next) {
+      const WallTime from = *all.next;
+      const Result<json::BackfillCounts> part =
+          client_.backfill(backfill.name, {from, backfill.to, kBackfillPart});
+      if (!part) {
+        progress.end();
+        const ExitCode code = fail_with(part.error());
+        if (from != backfill.from) {
+          streams_.err << in_words(all) << "; go on with --from " << format_rfc3339(from) << '\n';
+        }
+        return code;
+      }
+      if (part->next && *part->next <= from) {
+        return fail_with({ErrorCode::internal, "the server's back-fill goes in circles", ""});
+      }
+      all.made += part->made;
+      all.there += part->there;
+      all.next = part->next;
+      progress.at(all.made + all.there);
+    }
+    progress.end();
+    const bool is_for_people = format_ == OutputFormat::people;
+    streams_.out << (is_for_people ? in_words(all) : json::render_backfill_counts(all)) << '\n';
+    return ExitCode::done;
   }
 
  private:

@@ -354,12 +354,35 @@ TEST_F(ScheduleCommandsTest, ATriggerShowsTheTaskAndABackfillHowMany) {
   EXPECT_EQ(run(BackfillCommand{"s", at("2026-01-01T00:00:00Z"), at("2026-02-01T00:00:00Z")}),
             ExitCode::done);
   EXPECT_EQ(out_.str(), "made 3 tasks, there before: 4\n");
-  EXPECT_EQ(asked(),
-            (Lines{"POST /v1/schedules/s/trigger",
-                   "POST /v1/schedules/s/backfill "
-                   R"({"from":"2026-01-01T00:00:00.000Z","to":"2026-02-01T00:00:00.000Z"})"}));
+  EXPECT_EQ(asked(), (Lines{"POST /v1/schedules/s/trigger",
+                            "POST /v1/schedules/s/backfill "
+                            R"({"from":"2026-01-01T00:00:00.000Z","to":"2026-02-01T00:00:00.000Z",)"
+                            R"("limit":1000})"}));
   answer(409, R"({"type":"urn:detent:error:conflict","detail":"no zone","field":"name"})");
   EXPECT_EQ(run(BackfillCommand{"s", {}, {}}), ExitCode::failed);
+}
+
+TEST_F(ScheduleCommandsTest, ABackfillGoesOnInPartsAndTellsWhereItStopped) {
+  const BackfillCommand command{"s", at("2026-01-01T00:00:00Z"), at("2026-02-01T00:00:00Z")};
+  net::HttpResponse second{.status = 200,
+                           .body = json::render_backfill_counts({.made = 1, .there = 2})};
+  script_.respond = [&second](const net::HttpRequest& request) -> Result<net::HttpResponse> {
+    if (request.body.find("2026-01-11") != std::string::npos) return second;
+    return net::HttpResponse{
+        .status = 200,
+        .body = json::render_backfill_counts({.made = 3, .next = at("2026-01-11T00:00:00Z")})};
+  };
+  EXPECT_EQ(run(command), ExitCode::done) << err_.str();
+  EXPECT_EQ(out_.str(), "made 4 tasks, there before: 2\n");
+  EXPECT_NE(asked().at(1).find(R"({"from":"2026-01-11T00:00:00.000Z")"), std::string::npos);
+  second = {.status = 409,
+            .body = R"({"type":"urn:detent:error:conflict","detail":"it is paused"})"};
+  EXPECT_EQ(run(command), ExitCode::failed);
+  EXPECT_NE(err_.str().find("it is paused"), std::string::npos) << err_.str();
+  EXPECT_NE(err_.str().find("made 3 tasks, there before: 0; go on with --from "
+                            "2026-01-11T00:00:00.000Z"),
+            std::string::npos)
+      << err_.str();
 }
 
 }  // namespace

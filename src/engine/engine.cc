@@ -408,6 +408,11 @@ void Engine::abandon_wait(WaitId id) { hand_out_.abandon_wait(id); }
 
 void Engine::end_waits() { hand_out_.end_waits(); }
 
+Result<void> Engine::expect_going_on() const {
+  if (!hand_out_.have_waits_ended()) return ok();
+  return Error{ErrorCode::unavailable, "the server is stopping", ""};
+}
+
 Result<std::vector<Delivery>> Engine::lease_deliveries(const DeliveryRequest& request,
                                                        const HeldWebhooks& held) {
   return hand_out_.lease_deliveries(request, held);

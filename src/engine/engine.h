@@ -187,8 +187,10 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
   /// Ends a wait without a task, for a worker that has gone; one that is over is no matter.
   void abandon_wait(WaitId id);
-  /// Ends every wait and lets none begin, for a stop.
+  /// Ends every wait and lets none begin, for a stop. Verbs that go in steps go no further.
   void end_waits();
+  /// Whether a verb that goes in steps may take another. Errors: unavailable after end_waits().
+  Result<void> expect_going_on() const;
   /// Whether a worker waits for a task.
   bool has_waits() const noexcept { return hand_out_.waiting() > 0; }
 
@@ -253,10 +255,15 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<ScheduleView> resume_schedule(const std::string& name);
   /// Makes a task now. Durable. Errors: as schedule().
   Result<TaskSnapshot> trigger_schedule(const std::string& name);
+  /// Checks that a back-fill of this range may begin. Errors: as ScheduleBook::check_backfill();
+  /// invalid_argument when the range ends before it begins. Cost: a search for each occurrence.
+  Result<void> check_backfill(const std::string& name, WallTime from, WallTime to) const;
   /// One step of making the tasks of past occurrences, from `from` on and before `to`, due now. A
-  /// step makes at most 1 000: while its answer has `next`, call again with a millisecond after
-  /// that, in a later turn. Durable. Errors: as schedule(); what a step made before one stays.
-  Result<BackfillStep> backfill(const std::string& name, WallTime from, WallTime to);
+  /// step goes through at most 1 000 occurrences. While its answer has `next` and no `stop`, call
+  /// again from `next` on, in a later turn. Durable. Errors: conflict when the schedule is broken
+  /// or paused; unavailable once end_waits() was called.
+  Result<BackfillStep> backfill(const std::string& name, WallTime from, WallTime to,
+                                std::size_t limit);
 
   // Tasks that another system keeps while they are far (external/far_tasks.h): engine_far.cc. One
   // that is there is not here in any sense: no verb finds it, no count has it in it. A mark on an

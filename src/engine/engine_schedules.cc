@@ -113,13 +113,21 @@ Result<TaskSnapshot> Engine::trigger_schedule(const std::string& name) {
   return get(id);
 }
 
-Result<BackfillStep> Engine::backfill(const std::string& name, WallTime from, WallTime to) {
+Result<void> Engine::check_backfill(const std::string& name, WallTime from, WallTime to) const {
   if (stopped_by()) return *stopped_by();
   if (to < from) {
     return Error{ErrorCode::invalid_argument, "the range ends before it begins", "to"};
   }
+  return records_.schedules().check_backfill(name, from, to, time_.wall_now());
+}
+
+Result<BackfillStep> Engine::backfill(const std::string& name, WallTime from, WallTime to,
+                                      std::size_t limit) {
+  if (stopped_by()) return *stopped_by();
+  TRY(expect_going_on());
   Occurrences tasks(*this);
-  return records_.schedules().backfill(name, from, to, kBackfillLimit, time_.wall_now(), tasks);
+  return records_.schedules().backfill(name, from, to, std::min(limit, kBackfillLimit),
+                                       time_.wall_now(), tasks);
 }
 
 void Engine::decide_schedules() {

@@ -212,18 +212,19 @@ TEST_F(EngineSchedules, TriggerAndBackfillMakeTasksNow) {
   settle();
   clock_.advance(10s);
   const WallTime day = std::chrono::floor<std::chrono::days>(wall_now());
-  BackfillStep step = engine_->backfill("s", day - 24h, day).value();
+  BackfillStep step = engine_->backfill("s", day - 24h, day, 9'999).value();
+  EXPECT_EQ(step.made, 1'000u);
   std::size_t made = step.made;
   while (step.next) {
     settle();
-    step = engine_->backfill("s", *step.next + 1ms, day).value();
+    step = engine_->backfill("s", *step.next, day, 9'999).value();
     made += step.made;
   }
   settle();
   EXPECT_EQ(made, 1'440u);
   EXPECT_EQ(waiting("q"), 1'441u);
-  EXPECT_EQ(engine_->backfill("s", day, day - 1ms).error().field, "to");
-  EXPECT_EQ(engine_->backfill("s", day - 24h, day)->there, 1'000u);
+  EXPECT_EQ(engine_->check_backfill("s", day, day - 1ms).error().field, "to");
+  EXPECT_EQ(engine_->backfill("s", day - 24h, day, 9'999)->there, 1'000u);
   EXPECT_EQ(engine_->trigger_schedule("none").error().code, ErrorCode::not_found);
 }
 

@@ -110,7 +110,8 @@ void EngineStopped::expect_schedules_refused() {
   expect_refused("pause_schedule", engine_->pause_schedule("s"));
   expect_refused("resume_schedule", engine_->resume_schedule("s"));
   expect_refused("trigger_schedule", engine_->trigger_schedule("s"));
-  expect_refused("backfill", engine_->backfill("s", wall_now() - 1h, wall_now()));
+  expect_refused("check_backfill", engine_->check_backfill("s", wall_now() - 1h, wall_now()));
+  expect_refused("backfill", engine_->backfill("s", wall_now() - 1h, wall_now(), 9));
   expect_refused("remove_schedule", engine_->remove_schedule("s"));
 }
 

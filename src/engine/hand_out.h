@@ -97,6 +97,7 @@ class HandOut {
   Tick served_at() const noexcept { return served_at_; }
   /// The store has failed: answers everyone who waits so.
   void fail_waits(const Error& error);
+  bool have_waits_ended() const noexcept { return waits_.have_ended(); }
   /// How many workers wait.
   std::size_t waiting() const noexcept { return waits_.size(); }
   bool does_anyone_wait() const noexcept { return waiting() > 0 || delivery_wait_ != nullptr; }

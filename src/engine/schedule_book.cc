@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wall_time.h"
 #include "detent/check.h"
 
 namespace detent {
@@ -40,6 +41,22 @@ void bring_anchor_back(ScheduleRecord& record, WallTime now) {
     if (calendar->anchor == progress.created_at && calendar->anchor > now) calendar->anchor = now;
   }
 }
+
+/// The occurrences of a rule before `to` that are not after `now`.
+class PastOccurrences {
+ public:
+  PastOccurrences(const Recurrence& rule, WallTime to, WallTime now)
+      : rule_(rule), end_(std::min(to, now + kInstant)) {}
+
+  std::optional<WallTime> next_after(WallTime time) const {
+    const std::optional<WallTime> next = rule_.next_after(time);
+    return next && *next < end_ ? next : std::nullopt;
+  }
+
+ private:
+  const Recurrence& rule_;
+  const WallTime end_;
+};
 
 /// Where the rule counts from, when it was not said.
 void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, WallTime now) {
@@ -193,21 +210,46 @@ Result<TaskId> ScheduleBook::trigger(const std::string& name, WallTime now,
 Result<BackfillStep> ScheduleBook::backfill(const std::string& name, WallTime from, WallTime to,
                                             std::size_t limit, WallTime now,
                                             OccurrenceTasks& tasks) {
+  ASSIGN_OR_RETURN(const Entry* const entry, find_to_backfill(name));
+  const PastOccurrences past(*entry->rule, to, now);
+  BackfillStep step;
+  step.next = past.next_after(from - kInstant);
+  for (std::size_t i = 0; i < limit && step.next; ++i) {
+    const Result<std::optional<TaskId>> id = tasks.make(entry->schedule(), *step.next, now);
+    if (!id) {
+      step.stop = id.error();
+      break;
+    }
+    ++(*id ? step.made : step.there);
+    step.next = past.next_after(*step.next);
+  }
+  return step;
+}
+
+Result<void> ScheduleBook::check_backfill(const std::string& name, WallTime from, WallTime to,
+                                          WallTime now) const {
+  ASSIGN_OR_RETURN(const Entry* const entry, find_to_backfill(name));
+  const PastOccurrences past(*entry->rule, to, now);
+  std::optional<WallTime> next = past.next_after(from - kInstant);
+  for (std::uint64_t count = 0; next && count < kMaxBackfill; ++count) {
+    next = past.next_after(*next);
+  }
+  if (!next) return ok();
+  return Error{ErrorCode::invalid_argument,
+               "the range has more than " + std::to_string(kMaxBackfill) +
+                   " occurrences, the most of one back-fill; do it in parts, the first up to " +
+                   format_rfc3339(*next),
+               "to"};
+}
+
+Result<ScheduleBook::Entry*> ScheduleBook::find_to_backfill(const std::string& name) const {
   ASSIGN_OR_RETURN(Entry* const entry, find(name));
   if (!entry->rule) return Error{ErrorCode::conflict, entry->broken, "name"};
-  const WallTime end = std::min(to, now + kInstant);
-  BackfillStep step;
-  WallTime after = from - kInstant;
-  for (std::size_t i = 0; i < limit; ++i) {
-    const std::optional<WallTime> occurrence = entry->rule->next_after(after);
-    if (!occurrence || *occurrence >= end) return step;
-    ASSIGN_OR_RETURN(const std::optional<TaskId> id,
-                     tasks.make(entry->schedule(), *occurrence, now));
-    ++(id ? step.made : step.there);
-    after = *occurrence;
+  if (entry->progress().paused) {
+    return Error{ErrorCode::conflict,
+                 "schedule '" + name + "' is paused: resume it before a back-fill", "name"};
   }
-  step.next = after;
-  return step;
+  return entry;
 }
 
 Result<ScheduleBook::Entry*> ScheduleBook::find(const std::string& name) const {

@@ -46,8 +46,9 @@ class OccurrenceTasks {
 /// One step of a back-fill.
 struct BackfillStep {
   std::size_t made = 0;
-  std::size_t there = 0;         // had their task before
-  std::optional<WallTime> next;  // goes on with the occurrences after this; none: it is done
+  std::size_t there = 0;         // occurrences that had their task before
+  std::optional<WallTime> next;  // the first occurrence that is left; none: the range is done
+  std::optional<Error> stop;     // why no task could be made for `next`
 };
 
 class ScheduleBook {
@@ -81,8 +82,13 @@ class ScheduleBook {
   Result<void> resume(const std::string& name, WallTime now);
   /// Makes a task now, whatever the rule says; it counts for `overlap`, not for `count`.
   Result<TaskId> trigger(const std::string& name, WallTime now, OccurrenceTasks& tasks);
-  /// Makes the tasks, due `now`, of occurrences from `from` on and before `to`, oldest first, at
-  /// most `limit`; past ones, that is. They don't count for `count`.
+  /// Checks that a back-fill of the range may begin. It goes through at most kMaxBackfill
+  /// occurrences. Errors: invalid_argument when there are more, which tells where to cut the range;
+  /// conflict when the rule is broken or the schedule is paused.
+  Result<void> check_backfill(const std::string& name, WallTime from, WallTime to,
+                              WallTime now) const;
+  /// Makes the tasks, due `now`, of past occurrences from `from` on and before `to`, oldest first,
+  /// for at most `limit` > 0 occurrences. They don't count for `count`. Errors: conflict as above.
   Result<BackfillStep> backfill(const std::string& name, WallTime from, WallTime to,
                                 std::size_t limit, WallTime now, OccurrenceTasks& tasks);
 
@@ -130,6 +136,7 @@ class ScheduleBook {
 
   Entry& add(ScheduleRecord record);
   Result<Entry*> find(const std::string& name) const;
+  Result<Entry*> find_to_backfill(const std::string& name) const;
   static ScheduleView view_of(const Entry& entry);
   void note_change(Entry& entry);
   /// Reads the rule, and sees when it occurs next.

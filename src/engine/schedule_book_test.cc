@@ -267,13 +267,36 @@ TEST_F(ScheduleBookTest, BackfillMakesWhatWasNotMadeInSteps) {
   BackfillStep step = book_->backfill("s", from, now_ + 24h, 3, now_, tasks_).value();
   EXPECT_EQ(step.made, 2u);   // 23:00 and 00:00
   EXPECT_EQ(step.there, 1u);  // 01:00
-  ASSERT_EQ(step.next, at("2026-03-02T01:00:00Z"));
-  step = book_->backfill("s", *step.next + 1ms, now_ + 24h, 3, now_, tasks_).value();
+  ASSERT_EQ(step.next, at("2026-03-02T02:00:00Z"));
+  step = book_->backfill("s", *step.next, now_ + 24h, 3, now_, tasks_).value();
   EXPECT_EQ(step.made, 0u);
   EXPECT_EQ(step.there, 1u);
   EXPECT_EQ(step.next, std::nullopt) << "what is to come will come";
   EXPECT_EQ(tasks_.made[2].due, now_);
   EXPECT_EQ(progress().made, 2u);
+}
+
+TEST_F(ScheduleBookTest, ABackfillHasAsManyOccurrencesAsALimitAllows) {
+  put(hourly());
+  const WallTime end = now_ - 30min;  // an occurrence, and not of the range
+  const auto most = std::chrono::hours{kMaxBackfill};
+  EXPECT_TRUE(book_->check_backfill("s", end - most, end, now_));
+  const Error refused = book_->check_backfill("s", end - most - 1h, end, now_).error();
+  EXPECT_EQ(refused.code, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused.field, "to");
+  EXPECT_NE(refused.message.find("up to " + format_rfc3339(end - 1h)), std::string::npos)
+      << refused.message;
+  EXPECT_TRUE(book_->check_backfill("s", now_ - 1h, WallTime::max(), now_)) << "only past ones";
+}
+
+TEST_F(ScheduleBookTest, APausedScheduleIsNotBackfilled) {
+  put(hourly());
+  ASSERT_TRUE(book_->pause("s"));
+  const WallTime from = now_ - 5h;
+  EXPECT_EQ(book_->check_backfill("s", from, now_, now_).error().code, ErrorCode::conflict);
+  EXPECT_EQ(book_->backfill("s", from, now_, 9, now_, tasks_).error().code, ErrorCode::conflict);
+  ASSERT_TRUE(book_->resume("s", now_));
+  EXPECT_EQ(book_->backfill("s", from, now_, 9, now_, tasks_)->made, 5u);
 }
 
 TEST_F(ScheduleBookTest, PuttingTheSameChangesNothing) {

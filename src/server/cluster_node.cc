@@ -185,7 +185,7 @@ void ClusterNode::ask_whether_it_works(UniqueFunction<void()> works) {
 
 void ClusterNode::end_waits() {
   events_.stop();
-  (void)here_engine_.post([](Engine& engine) { engine.end_waits(); });  // of beanstalk clients
+  here_engine_.post_end([](Engine& engine) { engine.end_waits(); });  // of beanstalk clients
   for (const auto& shard : shards_.serving()) shard->end_waits();
 }
 

@@ -142,7 +142,7 @@ void ServedShard::ask_whether_it_works(UniqueFunction<void()> works) {
 }
 
 void ServedShard::end_waits() {
-  (void)parts_.engine->post([](Engine& engine) { engine.end_waits(); });
+  parts_.engine->post_end([](Engine& engine) { engine.end_waits(); });
 }
 
 void ServedShard::stop() {

@@ -135,7 +135,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   with.manager.ready();
 
   wait_for_stop(with, [&] { drain(beanstalk.get()); });
-  (void)engine_thread.post([](Engine& stopping) { stopping.end_waits(); });
+  engine_thread.post_end([](Engine& stopping) { stopping.end_waits(); });
   events.stop();
   http->stop(kStopGrace);
   if (beanstalk) beanstalk->stop(kStopGrace);

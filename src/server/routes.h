@@ -6,10 +6,12 @@
 // routes_list.cc, verbs over many tasks in routes_batch.cc.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -122,8 +124,11 @@ class Routes {
   struct Backfill {
     HttpReply reply;
     std::string name;
-    json::BackfillRange range;    // what is left of it
-    json::BackfillCounts counts;  // so far
+    json::BackfillRange range;         // what is left of it
+    json::BackfillCounts counts = {};  // so far
+    /// The I/O thread sets it, the engine's thread reads it; nothing else depends on it, so
+    /// relaxed.
+    std::shared_ptr<std::atomic<bool>> has_client_gone = {};
   };
 
   /// A page of a list that is under way.
@@ -232,6 +237,7 @@ class Routes {
   void step(const Sweep& sweep);
   void change_schedule(const Call& call, ScheduleVerb verb);
   void step(const Backfill& backfill);
+  void go_on(Backfill backfill, const BackfillStep& done);
 
   /// Runs `verb` on the engine's thread, in the turn of `queue` if that is given, and hands its
   /// result, once it is durable, to `answer`; an error on either way is answered as a problem.

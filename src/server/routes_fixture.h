@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,6 +90,15 @@ class RoutesTest : public ::testing::Test {
   }
   /// Waits until the engine and the events have nothing left to do.
   void await_rest() const { clock_.await_waiters(2); }
+  /// Has `act` run on the engine's thread before its next command once `has_begun` is true: between
+  /// two steps of a verb that goes in steps.
+  void between_steps(std::function<bool(const Engine&)> has_begun,
+                     std::function<void(Engine&)> act) {
+    (void)engine_->post([this, has_begun, act](Engine& engine) {
+      if (!has_begun(engine)) return between_steps(has_begun, act);
+      act(engine);
+    });
+  }
   json::ServerStats engine_stats() {
     return json::parse_stats(send("GET", "/v1/stats").body).value();
   }

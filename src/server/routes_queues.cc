@@ -84,6 +84,12 @@ Result<QueueView> change(Engine& engine, const std::string& name, const json::Qu
   return engine.queue(name);
 }
 
+/// The error that ended a verb over a whole queue, with how far it came.
+Error stopped_after(std::uint64_t count, Error error) {
+  if (count > 0) error.message += "; " + std::to_string(count) + " tasks were changed";
+  return error;
+}
+
 void answer_queue(const HttpReply& reply, const QueueView& view) {
   reply.send_json(200, json::render_queue(view));
 }
@@ -159,7 +165,12 @@ void Routes::sweep(const Call& call, QueueVerb verb) {
 void Routes::step(const Sweep& sweep) {
   run(
       sweep.reply,
-      [sweep](Engine& engine) { return (engine.*sweep.verb)(sweep.queue, kStepTasks, sweep.from); },
+      [sweep](Engine& engine) -> Result<QueueStep> {
+        if (const auto going = engine.expect_going_on(); !going) {
+          return stopped_after(sweep.count, going.error());
+        }
+        return (engine.*sweep.verb)(sweep.queue, kStepTasks, sweep.from);
+      },
       [this, sweep](const HttpReply& reply, const QueueStep& done) {
         const std::uint64_t count = sweep.count + done.count;
         if (!done.next) return reply.send_json(200, json::render_count(count));

@@ -460,6 +460,14 @@ TEST_F(RoutesQueuesTest, ALargeRedriveGoesInStepsToo) {
   EXPECT_EQ(queue("q").stats.ready, 1'500U);
 }
 
+TEST_F(RoutesQueuesTest, AStopOfTheServerEndsAPurge) {
+  schedule_many(R"({"queue":"q","delay":"1h"})", 2'500);
+  between_steps([](const Engine& engine) { return engine.stats().all.scheduled < 2'500; },
+                [](Engine& engine) { engine.end_waits(); });
+  expect_problem(post("/v1/queues/q/purge", ""), 503, {"is stopping", "1000 tasks were changed"});
+  EXPECT_EQ(queue("q").stats.scheduled, 1'500U);
+}
+
 TEST_F(RoutesQueuesTest, AVerbOverAQueueRefusesWhatItDoesNotKnow) {
   const std::string id = schedule(R"({"queue":"q","delay":"1h"})");
   for (const char* verb : {"purge", "redrive", "pause", "resume"}) {

@@ -1,8 +1,13 @@
 // The routes of recurring schedules. A back-fill goes in steps, as the verbs over a whole queue do
-// (routes_queues.cc).
+// (routes_queues.cc). It stops when its client goes away, the schedule is paused or removed, a task
+// cannot be made, or the server stops. The answer then says how far it came.
 #include <array>
+#include <atomic>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "base/wall_time.h"
 #include "protocol/json/answer_renderer.h"
 #include "protocol/json/queue_parser.h"
 #include "protocol/json/schedule_parser.h"
@@ -25,6 +30,15 @@ std::string unused_name(const Engine& engine) {
 
 void answer_view(const HttpReply& reply, const ScheduleView& view) {
   reply.send_json(200, json::render_schedule_view(view));
+}
+
+/// The error that ended a back-fill, with how far it came.
+Error with_progress(Error error, const json::BackfillCounts& counts, WallTime next) {
+  if (counts.made + counts.there == 0) return error;
+  error.message += "; the back-fill made " + std::to_string(counts.made) +
+                   " tasks (there before: " + std::to_string(counts.there) + "), go on from " +
+                   format_rfc3339(next);
+  return error;
 }
 
 }  // namespace
@@ -155,23 +169,48 @@ void Routes::trigger_schedule(const Call& call) {
 void Routes::backfill_schedule(const Call& call) {
   const Result<json::BackfillRange> range = json::parse_backfill(call.request.body);
   if (!range) return call.reply.send_error(range.error());
-  step({.reply = call.reply, .name = call.parameters.front(), .range = *range, .counts = {}});
+  const Backfill backfill{.reply = call.reply,
+                          .name = call.parameters.front(),
+                          .range = *range,
+                          .has_client_gone = std::make_shared<std::atomic<bool>>(false)};
+  call.reply.on_gone([gone = backfill.has_client_gone] { *gone = true; });
+  const auto check = [backfill](const Engine& engine) -> Result<Backfill> {
+    TRY(engine.check_backfill(backfill.name, backfill.range.from, backfill.range.to));
+    return backfill;
+  };
+  run(call.reply, check, [this](const HttpReply&, const Backfill& checked) { step(checked); });
 }
 
 void Routes::step(const Backfill& backfill) {
-  run(
-      backfill.reply,
-      [backfill](Engine& engine) {
-        return engine.backfill(backfill.name, backfill.range.from, backfill.range.to);
-      },
-      [this, backfill](const HttpReply& reply, const BackfillStep& done) {
-        Backfill rest = backfill;
-        rest.counts.made += done.made;
-        rest.counts.there += done.there;
-        if (!done.next) return reply.send_json(200, json::render_backfill_counts(rest.counts));
-        rest.range.from = *done.next + std::chrono::milliseconds{1};
-        step(rest);
+  const auto next = [backfill](Engine& engine) -> Result<BackfillStep> {
+    if (*backfill.has_client_gone) {
+      return Error{ErrorCode::unavailable, "the client went away", ""};
+    }
+    const json::BackfillRange& range = backfill.range;
+    return engine.backfill(backfill.name, range.from, range.to, range.limit);
+  };
+  run_or(
+      backfill.reply, next,
+      [this, backfill](const HttpReply&, const BackfillStep& done) { go_on(backfill, done); },
+      [backfill](const HttpReply& reply, const Error& error) {
+        reply.send_error(with_progress(error, backfill.counts, backfill.range.from));
       });
+}
+
+/// Takes the next step, or answers.
+void Routes::go_on(Backfill backfill, const BackfillStep& done) {
+  backfill.counts.made += done.made;
+  backfill.counts.there += done.there;
+  backfill.counts.next = done.next;
+  backfill.range.limit -= done.made + done.there;
+  if (done.stop) {
+    return backfill.reply.send_error(with_progress(*done.stop, backfill.counts, *done.next));
+  }
+  if (!done.next || backfill.range.limit == 0) {
+    return backfill.reply.send_json(200, json::render_backfill_counts(backfill.counts));
+  }
+  backfill.range.from = *done.next;
+  step(backfill);
 }
 
 }  // namespace detent::server

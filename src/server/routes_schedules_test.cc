@@ -1,12 +1,15 @@
 // Recurring schedules from outside (routes_fixture.h).
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/wall_time.h"
 #include "protocol/json/schedule_parser.h"
 #include "server/routes_fixture.h"
+#include "tests/support/raw_socket.h"
 
 namespace detent::server {
 namespace {
@@ -30,6 +33,15 @@ class RoutesSchedulesTest : public RoutesTest {
     return json::parse_next_occurrences(send("GET", "/v1/schedules/" + name + "/next" + query).body)
         .value();
   }
+  /// The first of the 1,440 minutes of a back-fill, and its body.
+  WallTime first() {
+    return std::chrono::floor<std::chrono::milliseconds>(clock_.wall_now()) - 24h;
+  }
+  std::string last_day() {
+    return R"({"from":")" + format_rfc3339(first()) + R"(","to":")" +
+           format_rfc3339(first() + 24h) + R"("})";
+  }
+  static bool has_made_some(const Engine& engine) { return engine.stats().counters.scheduled > 0; }
   static constexpr const char* kMinutely =
       R"({"cron":"* * * * *","queue":"q","payload":{"n":1},"time_zone":"Asia/Shanghai"})";
 };
@@ -105,15 +117,79 @@ TEST_F(RoutesSchedulesTest, ListsGoOnWithTheirCursor) {
 
 TEST_F(RoutesSchedulesTest, BackfillGoesOnUntilItIsDone) {
   put("s", kMinutely);
-  const WallTime now = std::chrono::floor<std::chrono::milliseconds>(clock_.wall_now());
-  const std::string body =
-      R"({"from":")" + format_rfc3339(now - 24h) + R"(","to":")" + format_rfc3339(now) + R"("})";
+  const std::string body = last_day();
   const HttpResponse answer = post("/v1/schedules/s/backfill", body);
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(json::parse_backfill_counts(answer.body).value().made, 1'440u);
   EXPECT_EQ(json::parse_backfill_counts(post("/v1/schedules/s/backfill", body).body).value().there,
             1'440u);
   EXPECT_EQ(engine_stats().queues.at(0).ready, 1'440u);
+}
+
+TEST_F(RoutesSchedulesTest, ABackfillOfTooManyOccurrencesIsRefusedBeforeTheFirstTask) {
+  put("s", R"({"every":"1s","anchor":0,"queue":"q"})");
+  expect_problem(post("/v1/schedules/s/backfill", R"({"from":0,"to":"2026-01-01T00:00:00Z"})"), 400,
+                 {"\"to\"", "more than 20000 occurrences", "1970-01-01T05:33:20.000Z"});
+  EXPECT_TRUE(engine_stats().queues.empty());
+  const std::string part = R"({"from":0,"to":"1970-01-01T05:33:20.000Z"})";
+  EXPECT_EQ(post("/v1/schedules/s/backfill", part).body, R"({"made":20000,"there":0})");
+}
+
+TEST_F(RoutesSchedulesTest, ABackfillIsDoneInPartsAndTellsWhereToGoOn) {
+  put("s", R"({"every":"1s","anchor":0,"queue":"q"})");
+  EXPECT_EQ(post("/v1/schedules/s/backfill", R"({"from":0,"to":1800000,"limit":1500})").body,
+            R"({"made":1500,"there":0,"next":"1970-01-01T00:25:00.000Z"})");
+  EXPECT_EQ(post("/v1/schedules/s/backfill", R"({"from":1500000,"to":1800000,"limit":1500})").body,
+            R"({"made":300,"there":0})");
+}
+
+TEST_F(RoutesSchedulesTest, APauseStopsABackfill) {
+  put("s", kMinutely);
+  between_steps(has_made_some, [](Engine& engine) { ASSERT_TRUE(engine.pause_schedule("s")); });
+  expect_problem(
+      post("/v1/schedules/s/backfill", last_day()), 409,
+      {"is paused", "made 1000 tasks", "go on from " + format_rfc3339(first() + 1000min)});
+  EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
+  expect_problem(post("/v1/schedules/s/backfill", last_day()), 409, {"'s' is paused: resume it"});
+  EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
+}
+
+TEST_F(RoutesSchedulesTest, AStopOfTheServerEndsABackfill) {
+  put("s", kMinutely);
+  between_steps(has_made_some, [](Engine& engine) { engine.end_waits(); });
+  expect_problem(post("/v1/schedules/s/backfill", last_day()), 503,
+                 {"is stopping", "made 1000 tasks", "go on from"});
+  EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
+}
+
+TEST_F(RoutesSchedulesTest, ABackfillStopsWhenItsClientGoesAway) {
+  put("s", kMinutely);
+  std::promise<void> has_begun;
+  std::promise<void> has_gone;
+  between_steps(has_made_some, [&](Engine&) {
+    has_begun.set_value();
+    has_gone.get_future().wait();
+  });
+  {
+    const std::string body = last_day();
+    test::RawSocket client(http_->port());
+    client.send("POST /v1/schedules/s/backfill HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body);
+    has_begun.get_future().wait();
+  }
+  while (http_->connections() > 1) std::this_thread::yield();
+  has_gone.set_value();
+  await_rest();
+  EXPECT_EQ(engine_stats().queues.at(0).ready, 1'000u);
+}
+
+TEST_F(RoutesSchedulesTest, AFullQueueEndsABackfillWhichTellsHowFarItCame) {
+  put("s", kMinutely);
+  ASSERT_EQ(send("PATCH", "/v1/queues/q", R"({"max_tasks":1200})").status, 200);
+  expect_problem(
+      post("/v1/schedules/s/backfill", last_day()), 429,
+      {"made 1200 tasks (there before: 0)", "go on from " + format_rfc3339(first() + 1200min)});
+  EXPECT_EQ(engine_stats().queues.at(0).ready, 1'200u);
 }
 
 TEST_F(RoutesSchedulesTest, BadOnesAreRefusedWithTheFieldAndTheColumn) {

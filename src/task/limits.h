@@ -39,6 +39,8 @@ inline constexpr std::size_t kMaxTimeZoneBytes = 100;
 inline constexpr std::chrono::milliseconds kLeastPeriod{1'000};
 inline constexpr std::chrono::milliseconds kMaxJitter = std::chrono::hours{24};
 inline constexpr std::uint32_t kMaxMisfires = 1'000;
+/// Occurrences in the range of one back-fill: a year of hours, or a week of minutes.
+inline constexpr std::uint64_t kMaxBackfill = 20'000;
 /// Of webhooks: the URL; the headers of a task, together and each; the keys of a queue.
 inline constexpr std::size_t kMaxWebhookBytes = 2'048;
 inline constexpr std::size_t kMaxHeaders = 16;

@@ -266,11 +266,13 @@ Result<std::vector<WallTime>> read_next(std::string_view json) {
 Result<BackfillCounts> read_backfill_counts(std::string_view json) {
   JsonField made{"made"};
   JsonField there{"there"};
-  const std::array<JsonField*, 2> fields{&made, &there};
+  JsonField next{"next"};
+  const std::array<JsonField*, 3> fields{&made, &there, &next};
   TRY(take_fields(json, fields, UnknownFields::skip));
   BackfillCounts counts;
   ASSIGN_OR_RETURN(counts.made, read_integer(made, {}));
   ASSIGN_OR_RETURN(counts.there, read_integer(there, {}));
+  TRY(take_time(next, counts.next));
   return counts;
 }
 
@@ -285,9 +287,13 @@ Result<RecurringSchedule> parse_schedule_rule(std::string_view name, std::string
 Result<BackfillRange> parse_backfill(std::string_view body) {
   JsonField from{"from"};
   JsonField to{"to"};
-  const std::array<JsonField*, 2> fields{&from, &to};
+  JsonField limit{"limit"};
+  const std::array<JsonField*, 3> fields{&from, &to, &limit};
   TRY(take_fields(body, fields, UnknownFields::refuse));
   BackfillRange range;
+  if (limit.given()) {
+    ASSIGN_OR_RETURN(range.limit, read_integer(limit, {.min = 1, .max = kMaxBackfill}));
+  }
   ASSIGN_OR_RETURN(range.from, read_time(from));
   ASSIGN_OR_RETURN(range.to, read_time(to));
   return range;

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "protocol/json/json_fields.h"
+#include "task/limits.h"
 #include "task/recurring_schedule.h"
 
 namespace detent::json {
@@ -22,6 +25,7 @@ Result<RecurringSchedule> parse_schedule_rule(std::string_view name, std::string
 struct BackfillRange {
   WallTime from{};
   WallTime to{};
+  std::uint64_t limit = kMaxBackfill;  // occurrences of this request
 };
 Result<BackfillRange> parse_backfill(std::string_view body);
 
@@ -41,6 +45,7 @@ Result<std::vector<WallTime>> parse_next_occurrences(std::string_view body);
 struct BackfillCounts {
   std::uint64_t made = 0;
   std::uint64_t there = 0;
+  std::optional<WallTime> next = {};  // the first occurrence that is left
 };
 Result<BackfillCounts> parse_backfill_counts(std::string_view body);
 

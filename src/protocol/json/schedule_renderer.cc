@@ -102,6 +102,7 @@ std::string render_backfill(const BackfillRange& range) {
   writer.begin_object();
   write_time(writer, "from", range.from);
   write_time(writer, "to", range.to);
+  if (range.limit != kMaxBackfill) writer.name("limit").number(range.limit);
   writer.end_object();
   return body;
 }
@@ -151,6 +152,7 @@ std::string render_backfill_counts(const BackfillCounts& counts) {
   std::string body;
   JsonWriter writer(body);
   writer.begin_object().name("made").number(counts.made).name("there").number(counts.there);
+  write_time(writer, "next", counts.next);
   writer.end_object();
   return body;
 }

@@ -117,14 +117,22 @@ TEST(ScheduleJson, ListsNextAndBackfillsAreReadBack) {
   EXPECT_EQ(parse_schedule_list(render_schedule_list({}, "")).value().cursor, "");
   const std::vector<WallTime> next{at("2026-01-01T00:00:00Z"), at("2026-01-02T00:00:00Z")};
   EXPECT_EQ(parse_next_occurrences(render_next_occurrences("s", next)).value(), next);
-  const BackfillRange range = parse_backfill(render_backfill({next[0], next[1]})).value();
+  const BackfillRange range = parse_backfill(render_backfill({next[0], next[1], 7})).value();
   EXPECT_EQ(range.from, next[0]);
   EXPECT_EQ(range.to, next[1]);
+  EXPECT_EQ(range.limit, 7u);
+  EXPECT_EQ(parse_backfill(render_backfill({next[0], next[1]}))->limit, kMaxBackfill);
+  for (const char* const limit : {"0", "20001", "-1", "1.5"}) {
+    const std::string body = std::string(R"({"from":0,"to":1,"limit":)") + limit + "}";
+    EXPECT_EQ(parse_backfill(body).error().field, "limit") << limit;
+  }
   EXPECT_EQ(parse_backfill(R"({"from":0})").error().field, "to");
   const BackfillCounts counts =
       parse_backfill_counts(render_backfill_counts({.made = 3, .there = 4})).value();
   EXPECT_EQ(counts.made, 3u);
   EXPECT_EQ(counts.there, 4u);
+  EXPECT_EQ(counts.next, std::nullopt);
+  EXPECT_EQ(parse_backfill_counts(render_backfill_counts({.next = next[1]}))->next, next[1]);
 }
 
 }  // namespace
