@@ -27,7 +27,8 @@
 // the epoch is higher. An attempt counts once it has ended and that is durable.
 //
 // After a failed commit the outcome is unknown; the engine then acknowledges nothing and refuses
-// every verb with `unavailable` until the store is opened again by a new engine.
+// every verb with `unavailable` until the store is opened again by a new engine, which takes over
+// the leases whose tasks are unchanged (take_over_leases).
 //
 // Confined to one thread: EngineThread (engine_thread.h) in the server, the test's own in tests.
 #pragma once
@@ -75,6 +76,12 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// Recovers from the store: takes a new epoch and loads the window, overdue tasks first.
   /// `store` and `clock` must outlive the engine.
   static Result<std::unique_ptr<Engine>> open(Store& store, Clock& clock, EngineOptions options);
+  /// After a failure of the store: takes over the leases of the engine before this one that have
+  /// not run out, under their tokens, where their tasks are unchanged in the store. Leases whose
+  /// holders were never told of them are left out. Does nothing without `keep_leases`, or when
+  /// another engine had the store in between. Call it before the first verb. Reads nothing of the
+  /// store of `failed`, which may be closed. Errors: as those of reads. Cost: a read a lease.
+  Result<void> take_over_leases(const Engine& failed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -347,6 +354,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   template <class Visit>
   Result<void> visit_kept_leases(Visit visit);
   Result<void> take_up(const KeptLease& kept, const KeyRecord& record);
+  Result<void> take_over(HeldLease held, const EngineTime& time);
 
   // Steps of the verbs.
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);

@@ -57,7 +57,7 @@ LoadedTask* Engine::load_ready(const FoundTask& found) {
   if (found.loaded != nullptr) return found.loaded;
   const auto& [from, task] = found.stored;
   Queue& queue = queues_.queue_of(task.queue);
-  const Place to = queue.ready.place_of(task, {.at = task.due_at, .id = task.id});
+  const Place to = queue.ready_of(task).place_of(task, {.at = task.due_at, .id = task.id});
   tasks_.load(task, to, time_.dated(task.due_at));
   if (from.lane != Lane::ready) records_.put(queue, from, {.place = to, .task = task});
   return tasks_.find_loaded(from.id);

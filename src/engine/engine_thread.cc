@@ -141,6 +141,10 @@ void EngineThread::try_reopen() {
     if (events_.on_reopen_failed) events_.on_reopen_failed(opened.error());
     return;
   }
+  if (const auto taken = opened->engine->take_over_leases(*opened_.engine); !taken) {
+    if (events_.on_reopen_failed) events_.on_reopen_failed(taken.error());
+    return;
+  }
   opened_.engine = std::move(opened->engine);
   opened_.store = std::move(opened->store);
   has_failed_ = false;

@@ -12,7 +12,8 @@
 //
 // When the store fails nothing more is acknowledged: what the failed write was for is answered
 // `unavailable`, as everything after it. The thread then closes the store and opens it again, once
-// a second until it can; the new engine starts from what is on disk, under a new epoch.
+// a second until it can; the new engine starts from what is on disk, under a new epoch, and takes
+// over the leases of the failed one (Engine::take_over_leases).
 // Thread-safe.
 #pragma once
 

@@ -159,6 +159,10 @@ Result<void> Engine::commit() {
   news_.publish(result);
   if (stopped_by()) hand_out_.fail_waits(*stopped_by());
   answers_.tell(result, [this] { hand_out_due(); });
+  if (result) {
+    hand_out_.note_told();
+    tasks_.forget_ended_leases();
+  }
   return result;
 }
 

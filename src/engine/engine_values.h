@@ -35,7 +35,8 @@ struct EngineOptions {
   /// commit is synced before it is acknowledged.
   std::chrono::milliseconds sync_interval{0};
   /// Workers' open leases outlive a graceful stop: close() writes them out, and this takes up those
-  /// of the engine before. For those whose workers are elsewhere and go on meanwhile.
+  /// of the engine before. They outlive a failure of the store, too: take_over_leases(). For those
+  /// whose workers are elsewhere and go on meanwhile.
   bool keep_leases = false;
   /// In all ids and leases that the engine makes; below 2^TaskId::kShardBits.
   std::uint64_t shard = 0;

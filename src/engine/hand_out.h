@@ -66,6 +66,12 @@ class HandOut {
   void begin(std::uint64_t epoch) noexcept;
   /// A lease of an earlier epoch is taken up: its number is not given again.
   void note_number(std::uint64_t number) noexcept;
+  /// A commit is over: who waited for it has been told of all leases.
+  void note_told() noexcept { told_to_ = last_lease_; }
+  /// Whether its holder knows of a lease.
+  bool is_told(std::uint64_t number, const Lease& lease) const noexcept {
+    return lease.is_told || number <= told_to_;
+  }
 
   // The verbs of engine.h of these names.
 
@@ -156,6 +162,7 @@ class HandOut {
   const std::uint64_t shard_;
   std::uint64_t epoch_ = 0;
   std::uint64_t last_lease_ = 0;  // LeaseToken::number
+  std::uint64_t told_to_ = 0;     // up to here all were told at a commit
 
   WaitingWorkers waits_;
   std::unique_ptr<DeliveryWait> delivery_wait_;  // the deliverer, when it waits

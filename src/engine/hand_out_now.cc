@@ -52,7 +52,10 @@ std::size_t HandOut::serve_now(Queue& queue, TaskTimers::Wheels have_fired) {
   if (tasks.empty()) return 0;
   is_deliverers_turn_ = true;
   std::size_t served = 0;
-  for (const LeasedTask& task : tasks) served += 1 + task.task.payload.data.size() / 1024;
+  for (const LeasedTask& task : tasks) {
+    served += 1 + task.task.payload.data.size() / 1024;
+    parts_.tasks.note_told(task.lease.number);
+  }
   end_wait(wait)(std::move(tasks));
   return served;
 }

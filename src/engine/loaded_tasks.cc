@@ -200,20 +200,42 @@ void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
   note_limits(*task.queue);
 }
 
+/// One that has run out has no timer any more, and is over whatever the next commit does.
 void LoadedTasks::drop_lease(const LoadedTask& task) {
-  leases_.erase(task.lease);
+  auto lease = leases_.extract(task.lease);
+  if (timers_.is_pending(task)) {
+    ended_leases_.push_back(held_lease(task, std::move(lease.mapped())));
+  }
   --task.queue->leased;
   note_limits(*task.queue);
 }
 
 void LoadedTasks::give_back(LoadedTask& task) {
   DETENT_CHECK(next_state(task.state, TaskVerb::release) == TaskState::ready);
-  timers_.cancel(task);
   drop_lease(task);
+  timers_.cancel(task);
   task.tick = parts_.time.now();
   task.ready_since = parts_.clock.now();
   task.held_before_ready = parts_.lateness.held_total(*task.queue, task.ready_since);
   enter_ready(task);
+}
+
+std::vector<HeldLease> LoadedTasks::held_leases() const {
+  std::vector<HeldLease> held;
+  for (const auto& [number, lease] : leases_) {
+    if (timers_.is_pending(*lease.task)) held.push_back(held_lease(*lease.task, lease));
+  }
+  return held;
+}
+
+HeldLease LoadedTasks::held_lease(const LoadedTask& task, Lease lease) const {
+  lease.task = nullptr;
+  return {.number = task.lease,
+          .lease = std::move(lease),
+          .task = task.id(),
+          .attempts = task.attempts,
+          .until = timers_.tick_of(task),
+          .is_delivery = task.has_webhook || task.queue->record.settings.webhook};
 }
 
 std::size_t LoadedTasks::allowance(const Queue& queue) const {

@@ -43,6 +43,17 @@ struct Lease {
   std::string worker;
   RunOut run_out = RunOut::fails;
   LatenessParts late = {};
+  bool is_told = false;  // its holder knows of it, whatever becomes of the next commit
+};
+
+/// A lease with all that another engine needs to hold it again.
+struct HeldLease {
+  std::uint64_t number = 0;  // LeaseToken::number
+  Lease lease;               // without its task
+  TaskId task;
+  std::uint32_t attempts = 0;  // of the task, that have ended
+  Tick until = 0;
+  bool is_delivery = false;  // its holder is the deliverer of webhooks
 };
 
 /// A task wherever it is.
@@ -113,6 +124,13 @@ class LoadedTasks {
   /// A limit of the queue, or what it has used up of it, may have changed.
   void note_limits(Queue& queue) { parts_.lateness.note_limits(queue, is_full_of_leases()); }
   const Leases& leases() const noexcept { return leases_; }
+  /// Those that verbs have ended since the last commit: if that fails, their tasks may be
+  /// unchanged.
+  const std::vector<HeldLease>& ended_leases() const noexcept { return ended_leases_; }
+  void forget_ended_leases() noexcept { ended_leases_.clear(); }
+  /// All that are open.
+  std::vector<HeldLease> held_leases() const;
+  void note_told(std::uint64_t number) { leases_.at(number).is_told = true; }
   /// The lease that a token stands for; null when nobody holds it any more.
   const Lease* find_lease(LeaseToken token) const noexcept;
 
@@ -157,6 +175,7 @@ class LoadedTasks {
   void become_ready(LoadedTask& task, MonotonicTime now);
   void lose(LoadedTask& task);
   void drop_lease(const LoadedTask& task);
+  HeldLease held_lease(const LoadedTask& task, Lease lease) const;
   TaskState state_on_disk(const Task& task) const;
   std::size_t check_ready(const Queue& queue, const ReadyTasks& ready) const;
 
@@ -168,6 +187,7 @@ class LoadedTasks {
   std::vector<LoadedTask*> due_;  // while they fire
   std::unordered_map<std::uint64_t, LoadedTask*> by_id_;
   Leases leases_;
+  std::vector<HeldLease> ended_leases_;
   std::uint64_t loaded_from_lanes_ = 0;
   std::size_t ready_ = 0;
   std::size_t urgent_ = 0;

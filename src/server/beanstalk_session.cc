@@ -195,7 +195,7 @@ void BeanstalkSession::close(Engine& engine) {
 void BeanstalkSession::give_back_some(Engine& engine) {
   ServedClient::HeldLeases& held = client_.held();
   for (int count = 0; !held.empty() && count < kGiveBackAtOnce; ++count) {
-    // One that has run out meanwhile is no matter; nor is a store that failed: leases end with it.
+    // It may have run out. When the store has failed, it runs out later.
     (void)engine.release(held.begin()->second.lease, {}, {}, ReleaseCount::lease);
     held.erase(held.begin());
   }
