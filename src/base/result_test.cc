@@ -64,7 +64,7 @@ using Words = internal::ValueOr<std::vector<std::string>, Error>;
 
 TEST(ValueOr, ItsValueCanBeUsedWhereItIsAndTakenOut) {
   Words words{{"one"}};
-  words.value().push_back("two");
+  words.value().emplace_back("two");
   words->push_back("three");
   (*words).front() = "1";
   const Words& unchanged = words;

@@ -145,6 +145,12 @@ class LogGuard::Files final : public rocksdb::FileSystemWrapper {
     if (is_manifest(name)) *file = std::make_unique<Manifest>(std::move(*file), latch_);
     return status;
   }
+  // Closing removes what it does not know, and by then that may be another store's.
+  IOStatus DeleteFile(const std::string& name, const IOOptions& options,
+                      IODebugContext* debug) override {
+    const IOStatus failure = latch_->get();
+    return failure.ok() ? target()->DeleteFile(name, options, debug) : failure;
+  }
 
  private:
   const std::shared_ptr<Latch> latch_;
@@ -158,5 +164,7 @@ LogGuard::LogGuard(rocksdb::Env& target) : EnvWrapper(&target), latch_(std::make
 LogGuard::~LogGuard() = default;
 
 rocksdb::Status LogGuard::status() const { return latch_->get(); }
+
+void LogGuard::fail(const std::string& why) { latch_->set(IOStatus::IOError(why)); }
 
 }  // namespace detent

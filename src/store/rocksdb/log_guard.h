@@ -5,8 +5,8 @@
 // at any moment. But the store closes the database after a failed write anyway (contract 2). So the
 // first failure of a log is kept here. From then on nothing more gets into any log, though RocksDB
 // is told that all is well; and the manifest takes nothing more, so that nothing on disk can build
-// on what never got into the log: the folder stays what a crash at that moment leaves. Whoever
-// writes asks status() before believing that a write is there.
+// on what never got into the log, and no file is removed: the folder stays what a crash at that
+// moment leaves. Whoever writes asks status() before believing that a write is there.
 //
 // It also syncs a log before another is begun. RocksDB begins one when it flushes, on whatever
 // thread, and leaves what was not synced in the old one to the power, while what is written to the
@@ -21,6 +21,7 @@
 #include <rocksdb/env.h>
 
 #include <memory>
+#include <string>
 
 namespace detent {
 
@@ -34,6 +35,8 @@ class LogGuard final : public rocksdb::EnvWrapper {
 
   /// Ok, or the first failure.
   rocksdb::Status status() const;
+  /// From now on it is as if a log had failed.
+  void fail(const std::string& why);
 
  private:
   class Latch;

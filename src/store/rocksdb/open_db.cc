@@ -261,14 +261,21 @@ OpenDb::~OpenDb() {
   rocksdb::WriteBatch nothing = new_batch();
   rocksdb::FlushOptions flush;
   flush.wait = true;
-  // Nor when the folder is another's: RocksDB would make files there.
-  if (folder_.hold() && db_->Write(synced, &nothing).ok() && guard_->status().ok()) {
+  // Nor when the folder is another's: RocksDB would make files there, and remove others.
+  if (check_held() && db_->Write(synced, &nothing).ok() && guard_->status().ok()) {
     static_cast<void>(db_->Flush(flush, families_));
   }
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     static_cast<void>(db_->DestroyColumnFamilyHandle(family));
   }
   static_cast<void>(db_->Close());
+}
+
+/// A folder that is not held is written no more, whatever RocksDB does.
+bool OpenDb::check_held() {
+  const Result<void> held = folder_.hold();
+  if (!held) guard_->fail(held.error().message);
+  return held.has_value();
 }
 
 rocksdb::WriteBatch OpenDb::new_batch() const {
@@ -280,11 +287,8 @@ rocksdb::WriteBatch OpenDb::new_batch() const {
 rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability) {
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::synced;
-  if (options.sync) {  // which takes so long that looking costs nothing
-    if (const Result<void> held = folder_.hold(); !held) {
-      return rocksdb::Status::IOError(held.error().message);
-    }
-  }
+  // To sync takes so long that to look costs nothing.
+  if (options.sync && !check_held()) return guard_->status();
   rocksdb::Status status;
   if (batch.Count() > 0) {
     const MutexLock lock(writing_);

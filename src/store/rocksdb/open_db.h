@@ -108,6 +108,7 @@ class OpenDb {
   OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes);
   Result<void> check_format();
   Result<bool> is_empty();
+  bool check_held();
   void flush_full_buffers(std::size_t written);
   rocksdb::Status flush_and_ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables);
 
