@@ -21,13 +21,22 @@ namespace {
 
 /// Closes the store, which writes tables anew as long as it is open.
 Result<StoreReport> report_on(const cli::CheckOptions& options, std::uint32_t shard,
+                              const OnCutTail& on_cut_tail,
                               const std::function<void(std::uint64_t)>& at) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options, shard));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, open_data(options, shard, on_cut_tail));
   return check_store(*store, at);
 }
 
 Result<StoreReport> report_on(const cli::CheckOptions& options) {
   ASSIGN_OR_RETURN(const std::uint32_t shards, shards_in(options));
+  std::vector<std::string> notes;
+  const auto note_tail = [&notes](const CutTail& tail) {
+    notes.push_back("log " + tail.file + " ended in an incomplete write at byte " +
+                    std::to_string(tail.ended_at) + ", and " +
+                    std::to_string(tail.discarded_bytes) +
+                    " bytes after it were discarded; only writes that were not synced can be in "
+                    "them");
+  };
   using Shown = cli::Progress::Shown;
   const bool is_watched = cli::terminal_of_process().is_error_terminal;
   cli::Progress progress(std::cerr, is_watched ? Shown::line_that_changes : Shown::lines,
@@ -35,16 +44,17 @@ Result<StoreReport> report_on(const cli::CheckOptions& options) {
   std::uint64_t read_before = 0;
   std::uint64_t read = 0;
   const auto at = [&](std::uint64_t read_here) { progress.at(read = read_before + read_here); };
-  ASSIGN_OR_RETURN(StoreReport report, report_on(options, 0, at));
+  ASSIGN_OR_RETURN(StoreReport report, report_on(options, 0, note_tail, at));
   if (shards > 1) {
     const StoreReport first = std::exchange(report, StoreReport{.shards = shards});
     add_shard(report, first, 0);
   }
   for (std::uint32_t shard = 1; shard < shards && !report.ended_by; ++shard) {
     read_before = read;
-    const Result<StoreReport> of_shard = report_on(options, shard, at);
+    const Result<StoreReport> of_shard = report_on(options, shard, note_tail, at);
     add_shard(report, of_shard ? *of_shard : StoreReport{.ended_by = of_shard.error()}, shard);
   }
+  report.notes = std::move(notes);
   ASSIGN_OR_RETURN(const std::vector<std::string> files, damaged_files(options));
   report.finding_count += files.size();
   report.findings.insert(report.findings.end(), files.begin(), files.end());
@@ -66,6 +76,9 @@ std::string as_json(const StoreReport& report) {
   json.name("finding_count").number(report.finding_count);
   json.name("findings").begin_array();
   for (const std::string& finding : report.findings) json.string(finding);
+  json.end_array();
+  json.name("notes").begin_array();
+  for (const std::string& note : report.notes) json.string(note);
   json.end_array();
   if (report.ended_by) json.name("error").string(report.ended_by->message);
   json.end_object();

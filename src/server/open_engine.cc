@@ -39,6 +39,15 @@ void warn_of_files_of_others(const std::string& folder) {
               {{"folder", folder}, {"files", shown}});
 }
 
+void warn_of_cut_tail(const CutTail& tail) {
+  log_warning(
+      "a log of the store ended in an incomplete write, as after a power failure, and the rest was "
+      "discarded; only writes that were not synced can be in it",
+      {{"file", tail.file},
+       {"ended_at", tail.ended_at},
+       {"discarded_bytes", tail.discarded_bytes}});
+}
+
 Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                                           const MemoryPlan& memory, Clock& clock,
                                           std::uint64_t owner, DataFolderIs folder) {
@@ -52,7 +61,8 @@ Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                              .write_buffer_bytes = memory.write_buffer_bytes,
                              .settle_tasks = memory.settle_tasks,
                              .settle_bytes = memory.settle_bytes,
-                             .open_files = descriptors_of(options).store_files});
+                             .open_files = descriptors_of(options).store_files,
+                             .on_cut_tail = warn_of_cut_tail});
 }
 
 /// Of a shard, however many there are.
@@ -150,7 +160,8 @@ Result<std::uint32_t> shards_in(const cli::CheckOptions& options) {
   return PostgresStore::shards_to_read({.url = options.store});
 }
 
-Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::uint32_t shard) {
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::uint32_t shard,
+                                         const OnCutTail& on_cut_tail) {
   if (!options.store.empty()) {
     return PostgresStore::open_to_read({.url = options.store, .shard = shard});
   }
@@ -158,7 +169,8 @@ Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::
   if (!is_there) {
     return Error{ErrorCode::not_found, "there is no data in " + options.data.string(), "data"};
   }
-  return RocksDbStore::open({.path = options.data.string(), .folder = DataFolderIs::there});
+  return RocksDbStore::open(
+      {.path = options.data.string(), .folder = DataFolderIs::there, .on_cut_tail = on_cut_tail});
 }
 
 Result<std::vector<std::string>> damaged_files(const cli::CheckOptions& options) {

@@ -14,6 +14,7 @@
 #include "detent/clock.h"
 #include "engine/change_feed.h"
 #include "engine/engine_thread.h"
+#include "store/cut_tail.h"
 #include "store/data_folder_is.h"
 #include "store/lease_table.h"
 #include "store/store.h"
@@ -54,7 +55,8 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 
 /// The store that a server has made. Errors: `not_found` where there is none in the folder, to
 /// which nothing is done then; `unavailable` while a server has it open.
-Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::uint32_t shard);
+Result<std::unique_ptr<Store>> open_data(const cli::CheckOptions& options, std::uint32_t shard = 0,
+                                         const OnCutTail& on_cut_tail = {});
 /// How many shards the data has; a folder is one. Errors: `unavailable` while any is in use.
 Result<std::uint32_t> shards_in(const cli::CheckOptions& options);
 

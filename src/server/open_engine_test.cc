@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -71,6 +72,29 @@ TEST_F(OpenEngineTest, AFolderOfOthersHasNoDataToCheckAndIsLeftAsItIs) {
   touch("000012.sst");
   EXPECT_EQ(open_data({.data = folder_.path()}).error().code, ErrorCode::data_loss);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "detent.lock"));
+}
+
+TEST_F(OpenEngineTest, ALogThatEndsInAnIncompleteWriteIsToldByTheServerAndByACheck) {
+  ASSERT_TRUE(open(DataFolderIs::made_if_missing));
+  const auto tear = [this] {
+    std::filesystem::path newest;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+      if (entry.path().extension() == ".log") newest = std::max(newest, entry.path());
+    }
+    std::ofstream(newest, std::ios::app) << "torn";
+  };
+  tear();
+  ASSERT_TRUE(open(DataFolderIs::there));
+  EXPECT_EQ(count("only writes that were not synced can be in it file="), 1) << log_.str();
+  EXPECT_EQ(count("ended_at=0 discarded_bytes=4"), 1) << log_.str();
+  tear();
+  std::vector<CutTail> told;
+  ASSERT_TRUE(open_data({.data = folder_.path()}, 0,
+                        [&told](const CutTail& tail) { told.push_back(tail); }));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].discarded_bytes, 4u);
+  ASSERT_TRUE(open(DataFolderIs::there));
+  EXPECT_EQ(count("discarded_bytes"), 1) << log_.str();
 }
 
 TEST_F(OpenEngineTest, FilesAreNotCheckedWhileAStoreMayWriteThem) {

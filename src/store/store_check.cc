@@ -389,6 +389,7 @@ std::string to_string(const StoreReport& report) {
   text += "schedules   " + std::to_string(report.schedules) + '\n';
   text += "due bins    " + std::to_string(report.due_bins) + '\n';
   text += "quarantine  " + std::to_string(report.quarantined) + '\n';
+  for (const std::string& note : report.notes) text += "note: " + note + '\n';
   if (report.is_sound()) return text + "all is well\n";
   for (const std::string& finding : report.findings) text += "wrong: " + finding + '\n';
   if (report.finding_count > report.findings.size()) {

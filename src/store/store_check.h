@@ -34,6 +34,7 @@ struct StoreReport {
   std::uint64_t quarantined = 0;  // set aside earlier, so no finding of its own
   std::uint64_t finding_count = 0;
   std::vector<std::string> findings;  // the first kMaxFindings, each one line
+  std::vector<std::string> notes;     // worth knowing, and no damage; each one line
   std::optional<Error> ended_by;      // the store's, before all was read
 
   static constexpr std::size_t kMaxFindings = 100;

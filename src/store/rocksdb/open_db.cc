@@ -224,7 +224,7 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
   if (exists) {
     TRY(folder.manifest_file());
     TRY(check_families(folder, seams.env));
-    TRY(mend_logs(folder));
+    TRY(mend_logs(folder, options.on_cut_tail));
   }
   std::unique_ptr<OpenDb> open(
       new OpenDb(std::move(folder), std::move(seams), options.write_buffer_bytes));

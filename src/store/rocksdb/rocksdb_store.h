@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "store/cut_tail.h"
 #include "store/data_folder_is.h"
 #include "store/store.h"
 
@@ -39,6 +40,8 @@ struct RocksDbStoreOptions {
   std::size_t open_files = 512;
   /// Settles inside write(), not on a thread: for simulation.
   bool settle_inline = false;
+  /// Called in open(), for each log whose end power loss left incomplete.
+  OnCutTail on_cut_tail = {};
 };
 
 /// Makes the store; all else of it is behind the interface.

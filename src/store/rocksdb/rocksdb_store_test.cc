@@ -266,6 +266,12 @@ TEST_F(KilledStoreDeathTest, TornTailOpensWithoutTheBatchThatWasTorn) {
     fs::copy(path_, copy / "data", fs::copy_options::recursive);
     const std::string log_name = fs::path(log_).filename();
     write_file(copy / ("data/" + log_name), std::string_view(bytes_).substr(0, cut));
+    std::vector<CutTail> told;
+    const auto tell = [&told](const CutTail& tail) { told.push_back(tail); };
+    ASSERT_TRUE(RocksDbStore::open({.path = copy / "data", .on_cut_tail = tell}));
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].file, log_name);
+    EXPECT_EQ(told[0].ended_at + told[0].discarded_bytes, cut);
     EXPECT_EQ(stored_count(copy / "data"), 90u) << "cut to " << cut;
     EXPECT_EQ(stored_count(copy / "data"), 90u) << "opened a second time";
   }

@@ -67,16 +67,20 @@ bool all_zero(std::string_view bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
 }
 
+/// Without the zeros at the end.
+std::size_t size_written(std::string_view log) noexcept { return log.find_last_not_of('\0') + 1; }
+
 /// How far a log was written.
 struct LogEnd {
-  std::size_t at = 0;           // the first record that is not intact, or the end
-  std::size_t whole_until = 0;  // the writes up to here are whole
-  bool is_torn = false;         // after them there is more than what was reserved
+  std::size_t reserved_from = 0;  // from here on there are only zeros
+  std::size_t at = 0;             // the first record that is not intact, or the end
+  std::size_t whole_until = 0;    // the writes up to here are whole
+  bool is_torn = false;           // after them there is more than what was reserved
 };
 
 /// Zeros up to the end are what was reserved, as if they were not there.
 LogEnd find_end(std::string_view log) noexcept {
-  const std::size_t reserved_from = log.find_last_not_of('\0') + 1;
+  const std::size_t reserved_from = size_written(log);
   bool in_write = false;  // between a first and its last
   std::size_t write_begin = 0;
   std::size_t at = 0;
@@ -88,12 +92,14 @@ LogEnd find_end(std::string_view log) noexcept {
     }
     const std::optional<LogRecord> record = read_record(block);
     const bool begins = record && (record->type == full || record->type == first);
-    if (!record || begins == in_write) return {at, in_write ? write_begin : at, true};
+    if (!record || begins == in_write) {
+      return {reserved_from, at, in_write ? write_begin : at, true};
+    }
     if (record->type == first) write_begin = at;
     in_write = record->type == first || record->type == middle;
     at += record->size;
   }
-  return {at, in_write ? write_begin : at, in_write};
+  return {reserved_from, at, in_write ? write_begin : at, in_write};
 }
 
 /// Whether an intact record says that all before it was synced.
@@ -108,7 +114,7 @@ bool tells_of_sync(const LogRecord& record, std::string_view bytes) noexcept {
 /// Whether such a record begins anywhere from `at` on. Where there is none that is intact every
 /// byte is tried: after a damaged header nothing tells where the next record is.
 bool sync_is_told_from(std::string_view log, std::size_t at) noexcept {
-  log = log.substr(0, log.find_last_not_of('\0') + 1 + kBlockBytes);
+  log = log.substr(0, size_written(log) + kBlockBytes);
   while (at < log.size()) {
     const std::string_view block = rest_of_block(log, at);
     const std::optional<LogRecord> record = read_record(block);
@@ -166,7 +172,8 @@ Result<void> cut_torn(const DataFolder& folder, const std::string& name, std::si
 
 /// Cuts off what was reserved, and mends the first of `logs`, oldest first, that is torn; after it
 /// there is nothing left.
-Result<void> mend(const DataFolder& folder, std::span<const std::string> logs) {
+Result<void> mend(const DataFolder& folder, std::span<const std::string> logs,
+                  const OnCutTail& on_cut_tail) {
   for (std::size_t i = 0; i < logs.size(); ++i) {
     ASSIGN_OR_RETURN(const std::string log, read_file(folder.path() + "/" + logs[i]));
     const LogEnd end = find_end(log);
@@ -177,12 +184,15 @@ Result<void> mend(const DataFolder& folder, std::span<const std::string> logs) {
       continue;
     }
     bool is_damaged = state == LogState::damaged;
+    std::size_t discarded = end.reserved_from - end.whole_until;
     for (const std::string& name : newer) {
       if (is_damaged) break;
       ASSIGN_OR_RETURN(const std::string later, read_file(folder.path() + "/" + name));
       is_damaged = sync_is_told_from(later, 0);
+      discarded += size_written(later);
     }
     if (is_damaged) return damaged_log(folder, logs[i]);
+    if (on_cut_tail) on_cut_tail({logs[i], end.whole_until, discarded});
     return cut_torn(folder, logs[i], end.whole_until, newer);
   }
   return ok();
@@ -192,15 +202,15 @@ Result<void> mend(const DataFolder& folder, std::span<const std::string> logs) {
 
 LogState examine_log(std::string_view log) noexcept { return state_of(log, find_end(log)); }
 
-Result<void> mend_logs(const DataFolder& folder) {
+Result<void> mend_logs(const DataFolder& folder, const OnCutTail& on_cut_tail) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());
-  TRY(mend(folder, names));
+  TRY(mend(folder, names, on_cut_tail));
   // A manifest without one whole write is none, which RocksDB tells.
   ASSIGN_OR_RETURN(const std::optional<std::string> manifest, folder.manifest_file());
   if (!manifest) return ok();
   ASSIGN_OR_RETURN(const std::string edits, read_file(folder.path() + "/" + *manifest));
   if (find_end(edits).whole_until == 0) return ok();
-  return mend(folder, std::span(&*manifest, 1));
+  return mend(folder, std::span(&*manifest, 1), on_cut_tail);
 }
 
 }  // namespace detent

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/cut_tail.h"
 #include "store/rocksdb/data_folder.h"
 
 namespace detent {
@@ -46,8 +47,9 @@ LogState examine_log(std::string_view log) noexcept;
 
 /// Examines all logs of a folder, and its manifest, which is of the same format. A torn tail is cut
 /// off, durably, with the logs after it, before anything is written there: a second power loss
-/// would leave it in the middle. So are zeros at an end. Errors: data_loss when they may not be
-/// replayed, unavailable when they cannot be read or cut.
-Result<void> mend_logs(const DataFolder& folder);
+/// would leave it in the middle; `on_cut_tail` is told before. So are zeros at an end, without a
+/// call. Errors: data_loss when they may not be replayed, unavailable when they cannot be read or
+/// cut.
+Result<void> mend_logs(const DataFolder& folder, const OnCutTail& on_cut_tail);
 
 }  // namespace detent

@@ -218,8 +218,14 @@ struct LogFolder {
     std::ofstream(folder / name, std::ios::binary) << log;
   }
   std::uintmax_t size(const std::string& name) { return std::filesystem::file_size(folder / name); }
-  Result<void> check() { return mend_logs(DataFolder::open(folder.path()).value()); }
+  /// Keeps in `cut` what is told.
+  Result<void> check() {
+    cut.clear();
+    return mend_logs(DataFolder::open(folder.path()).value(),
+                     [this](const CutTail& tail) { cut.push_back(tail); });
+  }
   TestFolder folder;
+  std::vector<CutTail> cut;
 };
 
 TEST(WalCheck, OnlyTheNewestLogMayBeTorn) {
@@ -236,6 +242,26 @@ TEST(WalCheck, OnlyTheNewestLogMayBeTorn) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::data_loss);
   EXPECT_NE(refused.error().message.find("000004.log"), std::string::npos);
+}
+
+/// What is discarded is counted without the zeros that were reserved, in newer logs too.
+TEST(WalCheck, ATailThatIsCutOffIsToldOnceWithWhatIsDiscarded) {
+  const std::string zeros(50'000, '\0');
+  const BufferedLog older;
+  LogWriter newer;
+  newer.write_after_unsynced("not synced either");
+  LogFolder torn;
+  torn.add("000004.log", older.with_damage_at(older.begins[1] + 20) + zeros);
+  torn.add("000005.log", newer.log() + zeros);
+  ASSERT_TRUE(torn.check());
+  const std::size_t discarded = older.writer.log().size() - older.begins[1] + newer.log().size();
+  EXPECT_EQ(torn.cut, (std::vector<CutTail>{{"000004.log", older.begins[1], discarded}}));
+  ASSERT_TRUE(torn.check());
+  EXPECT_EQ(torn.cut, std::vector<CutTail>{}) << "it is gone by now";
+  torn.add("000004.log", older.writer.log() + zeros);
+  torn.add("000005.log", zeros);
+  ASSERT_TRUE(torn.check());
+  EXPECT_EQ(torn.cut, std::vector<CutTail>{}) << "nothing was written there";
 }
 
 TEST(WalCheck, OlderLogsMayBeTornIfNothingAfterThemWasSynced) {
