@@ -70,7 +70,8 @@ export function show(root, route, signal) {
       stats.data_free_bytes !== undefined && fact('free disk', bytes(stats.data_free_bytes)),
       stats.counters && [fact('tasks in memory', count(stats.loaded), h('span', { class: 'sub' }, ' · those due soon; the others are on disk only')),
         fact('waiting workers', count(stats.waiting_workers)), fact('recurring schedules', count(stats.schedules))],
-      stats.external && fact('with another system', plural(stats.external.tasks, 'task')),
+      stats.external && fact('with another system', plural(stats.external.tasks, 'task'),
+        stats.external.lost && h('span', { class: 'wrong' }, ' · it has lost far tasks; the log says what to do')),
       stats.counters && fact('damaged records set aside', count(stats.counters.quarantined)));
   }, signal);
 }

@@ -50,6 +50,7 @@ void show_server_figures(std::ostream& out, const ApiClient::Stats& stats) {
   out << counted(stats.loaded, "tasks") << " in memory, "
       << counted(stats.waiting_workers, "workers") << " waiting";
   if (stats.away) out << ", " << counted(*stats.away, "far tasks") << " in the external scheduler";
+  if (stats.is_away_lost) out << ", which has lost others";
   out << "\n\n";
   show_table(out, {{"SCHEDULED", "FIRED", "LEASED", "COMPLETED", "FAILED", "CANCELLED", "DEAD"},
                    {std::to_string(counters.scheduled), std::to_string(counters.fired),

@@ -51,6 +51,7 @@
 #include "engine/engine_stats.h"
 #include "engine/engine_time.h"
 #include "engine/engine_values.h"
+#include "engine/external_stamp.h"
 #include "engine/hand_out.h"
 #include "engine/hand_out_turns.h"
 #include "engine/lateness_account.h"
@@ -279,18 +280,25 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   /// Tasks after `after` in the due order that are on disk only, as the last commit left them.
   Result<TaskPage> far_tasks(Place after, std::size_t limit);
-  void mark(std::span<const TaskId> ids);
-  void unmark(std::span<const TaskId> ids);
+  /// As they are there: the copy's due time tells how long it is remembered once it is forgotten.
+  void mark(std::span<const Task> tasks);
+  /// Their copies were forgotten there. Requires: the last commit has the marks.
+  Result<void> unmark(std::span<const TaskId> ids);
   /// At most `limit` > 0, as the last commit left them; none only when there is none.
   Result<std::vector<TaskId>> marked(std::size_t limit);
   /// Removes, with its mark, every task that is stored just as it is given, on disk only, and has
   /// no key: a key stands for tasks that are here. Answers how many.
   Result<std::size_t> hand_over(std::span<const Task> tasks);
   /// Restores and marks these tasks; those that are marked are passed over, those that are here
-  /// only marked. Answers how many were restored. After an error of one, as of restore(), it goes
-  /// on with the others.
+  /// only marked. So are those whose copy was forgotten before, until kForgottenFor after its due
+  /// time, if they were not handed over since. Answers how many were restored. After an error of
+  /// one, as of restore(), it goes on with the others.
   Result<std::size_t> put_back(std::span<const Task> tasks);
+  /// Whether a copy there does not count: the task is here or marked, or its copy was forgotten.
   Result<bool> is_here_or_marked(TaskId id);
+  void set_external_stamp(const ExternalStamp& stamp);
+  /// A default one when there is none, or when it cannot be read.
+  Result<ExternalStamp> external_stamp();
 
   /// Runs `committed` after the next commit, with its result; in the order of the calls. It must
   /// call no verb. Requires: no `done` of a wait is running.
@@ -389,6 +397,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   QueueStats stats_of_all() const;
   Result<bool> is_here(TaskId id);
   Result<bool> is_marked(TaskId id);
+  Result<bool> was_forgotten(TaskId id);
+  Result<KeyRecord> lasting_key(std::string_view key);
   Result<bool> put_back(const Task& task);
 
   // Leases: engine_lease.cc.

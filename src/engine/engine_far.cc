@@ -1,23 +1,54 @@
 // Tasks that another system keeps while they are far, and the marks that tell which copy counts.
 //
-// A mark is a key of no queue: the id as its name, for ever; unmarked, it has expired and is
-// trimmed with the other keys. One that can't be read may have said either. It counts as a mark
-// while the task is here, and as none when it is not: so the copy there is kept if it may be the
-// only one, though then a task may come back that has ended here.
+// A mark is a key of no queue: the id as its name and the copy's due time, for ever; unmarked, it
+// has expired and is trimmed with the other keys. One that can't be read may have said either. It
+// counts as a mark while the task is here, and as none when it is not: so the copy there is kept if
+// it may be the only one, though then a task may come back that has ended here.
+//
+// Unmarked, its copy was forgotten there. If the other system is put back to an older state, it has
+// the copy again, without a mark. So another key remembers that, "forgotten ID", until
+// kForgottenFor after the copy was due, or until the task is handed over again. The stamp is two
+// keys that stay for ever.
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "detent/check.h"
 #include "engine/engine.h"
+#include "store/lasting_keys.h"
 
 namespace detent {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::size_t kPageMarks = 1'000;
 
-KeyRecord mark_record(TaskId id) {
-  return {.queue = kNoQueue, .key = to_string(id), .id = id, .content = 0, .expires_at = {}};
+constexpr std::string_view kStamp = "external stamp";
+constexpr std::string_view kCompleteAt = "external complete at";
+static_assert(kStamp.starts_with(kLastingKeys) && kCompleteAt.starts_with(kLastingKeys));
+
+/// Sorts behind all marks, which are digits, so that listing marks does not read them.
+std::string forgotten_key(TaskId id) { return "forgotten " + to_string(id); }
+bool is_behind_marks(std::string_view key) { return key > ":"; }
+
+KeyRecord mark_record(TaskId id, WallTime due_at, std::optional<WallTime> expires_at) {
+  return {.queue = kNoQueue,
+          .key = to_string(id),
+          .id = id,
+          .content = static_cast<std::uint64_t>(due_at.time_since_epoch().count()),
+          .expires_at = expires_at};
+}
+WallTime due_of(const KeyRecord& mark) {
+  return WallTime{milliseconds{static_cast<std::int64_t>(mark.content)}};
+}
+
+KeyRecord forgotten_record(TaskId id, WallTime expires_at) {
+  return {.queue = kNoQueue,
+          .key = forgotten_key(id),
+          .id = id,
+          .content = 0,
+          .expires_at = expires_at};
 }
 
 }  // namespace
@@ -27,17 +58,26 @@ Result<TaskPage> Engine::far_tasks(Place after, std::size_t limit) {
   return store_.read(std::max(after, window_.loaded_to()), end_of(Lane::due), limit);
 }
 
-void Engine::mark(std::span<const TaskId> ids) {
-  for (const TaskId id : ids) records_.keys().put(mark_record(id));
+void Engine::mark(std::span<const Task> tasks) {
+  for (const Task& task : tasks) {
+    records_.keys().put(mark_record(task.id, task.due_at, std::nullopt));
+  }
   writer_.must_sync();
 }
 
-void Engine::unmark(std::span<const TaskId> ids) {
-  for (const TaskId id : ids) {
-    KeyRecord record = mark_record(id);
-    record.expires_at = time_.wall_now();
-    records_.keys().put(std::move(record));
+Result<void> Engine::unmark(std::span<const TaskId> ids) {
+  if (stopped_by()) return *stopped_by();
+  std::vector<std::string> names;
+  names.reserve(ids.size());
+  for (const TaskId id : ids) names.push_back(to_string(id));
+  ASSIGN_OR_RETURN(const std::vector<KeyRecord> marks, store_.find_keys(kNoQueue, names));
+  for (const KeyRecord& mark : marks) {
+    records_.keys().put(forgotten_record(mark.id, due_of(mark) + kForgottenFor));
   }
+  for (const TaskId id : ids) {
+    records_.keys().put(mark_record(id, WallTime{}, time_.wall_now()));
+  }
+  return ok();
 }
 
 Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
@@ -47,15 +87,17 @@ Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
   while (after && ids.size() < limit) {
     ASSIGN_OR_RETURN(KeyPage page, store_.read_keys(kNoQueue, *after, kPageMarks));
     for (const KeyRecord& record : page.records) {
-      if (!record.expires_at) ids.push_back(record.id);
+      const bool is_mark = !record.expires_at && !is_behind_marks(record.key);
+      if (is_mark) ids.push_back(record.id);
     }
     for (const std::string& name : page.damaged) {
       const std::optional<TaskId> id = parse_task_id(name);
-      if (!id) continue;  // a lease's
+      if (!id) continue;  // no mark
       ASSIGN_OR_RETURN(const bool is_here, this->is_here(*id));
       if (is_here) ids.push_back(*id);
     }
     after = std::move(page.read_to);
+    if (after && is_behind_marks(*after)) break;
   }
   ids.resize(std::min(ids.size(), limit));
   return ids;
@@ -66,6 +108,14 @@ Result<bool> Engine::is_marked(TaskId id) {
   const Result<std::optional<KeyRecord>> record =
       records_.keys().find(kNoQueue, to_string(id), kNeverDue);
   if (!record && record.error().code == ErrorCode::data_loss) return is_here(id);
+  if (!record) return record.error();
+  return record->has_value();
+}
+
+Result<bool> Engine::was_forgotten(TaskId id) {
+  const Result<std::optional<KeyRecord>> record =
+      records_.keys().find(kNoQueue, forgotten_key(id), time_.wall_now());
+  if (!record && record.error().code == ErrorCode::data_loss) return false;  // the copy is kept
   if (!record) return record.error();
   return record->has_value();
 }
@@ -89,6 +139,10 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
     on_disk.push_back(&task);
   }
   ASSIGN_OR_RETURN(const std::vector<Result<Task>> records, store_.read_at(places));
+  // Before anything changes, because this can fail.
+  std::vector<std::string> names;
+  for (const Task* const task : on_disk) names.push_back(forgotten_key(task->id));
+  ASSIGN_OR_RETURN(const std::vector<KeyRecord> forgotten, store_.find_keys(kNoQueue, names));
   std::vector<TaskId> gone;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (!records[i] || *records[i] != *on_disk[i]) continue;
@@ -99,7 +153,14 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
     news_.tell(task.id, queue, TaskEvent::away, TaskState::scheduled);
     gone.push_back(task.id);
   }
-  unmark(gone);
+  for (const TaskId id : gone) {
+    records_.keys().put(mark_record(id, WallTime{}, time_.wall_now()));
+  }
+  std::ranges::sort(gone);
+  for (const KeyRecord& record : forgotten) {
+    if (!std::ranges::binary_search(gone, record.id)) continue;
+    records_.keys().put(forgotten_record(record.id, WallTime{}));
+  }
   writer_.must_sync();
   return gone.size();
 }
@@ -121,10 +182,15 @@ Result<std::size_t> Engine::put_back(std::span<const Task> tasks) {
 Result<bool> Engine::put_back(const Task& task) {
   ASSIGN_OR_RETURN(const bool is_marked, this->is_marked(task.id));
   if (is_marked) return false;
+  ASSIGN_OR_RETURN(const bool was_forgotten, this->was_forgotten(task.id));
+  if (was_forgotten) {
+    mark(std::span(&task, 1));
+    return false;
+  }
   Result<bool> is_new = restore(task);
   if (!is_new && is_new.error().code == ErrorCode::conflict) is_new = false;  // that one counts
   if (!is_new) return is_new;
-  mark(std::span(&task.id, 1));
+  mark(std::span(&task, 1));
   return is_new;
 }
 
@@ -132,7 +198,42 @@ Result<bool> Engine::is_here_or_marked(TaskId id) {
   if (stopped_by()) return *stopped_by();
   ASSIGN_OR_RETURN(const bool is_here, this->is_here(id));
   if (is_here) return true;
-  return is_marked(id);
+  ASSIGN_OR_RETURN(const bool is_marked, this->is_marked(id));
+  if (is_marked) return true;
+  return was_forgotten(id);
+}
+
+void Engine::set_external_stamp(const ExternalStamp& stamp) {
+  records_.keys().put({.queue = kNoQueue,
+                       .key = std::string(kStamp),
+                       .id = TaskId{stamp.tasks},
+                       .content = stamp.generation,
+                       .expires_at = {}});
+  records_.keys().put(
+      {.queue = kNoQueue,
+       .key = std::string(kCompleteAt),
+       .id = {},
+       .content = static_cast<std::uint64_t>(stamp.complete_at.time_since_epoch().count()),
+       .expires_at = {}});
+  writer_.must_sync();
+}
+
+Result<ExternalStamp> Engine::external_stamp() {
+  if (stopped_by()) return *stopped_by();
+  ASSIGN_OR_RETURN(const KeyRecord stamp, lasting_key(kStamp));
+  ASSIGN_OR_RETURN(const KeyRecord complete_at, lasting_key(kCompleteAt));
+  return ExternalStamp{
+      .generation = stamp.content,
+      .tasks = stamp.id.value,
+      .complete_at = WallTime{milliseconds{static_cast<std::int64_t>(complete_at.content)}}};
+}
+
+/// One that is not there, or is damaged, says 0.
+Result<KeyRecord> Engine::lasting_key(std::string_view key) {
+  Result<std::optional<KeyRecord>> record = records_.keys().find(kNoQueue, key, WallTime{});
+  if (!record && record.error().code != ErrorCode::data_loss) return record.error();
+  if (!record || !*record) return KeyRecord{};
+  return **std::move(record);
 }
 
 }  // namespace detent

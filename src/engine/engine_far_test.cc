@@ -21,12 +21,19 @@ class EngineFar : public EngineFixture {
     settle();
     return count;
   }
+  /// As far as a mark tells of it.
+  Task copy_of(TaskId id) const {
+    Task task;
+    task.id = id;
+    task.due_at = wall_now() + 2h;
+    return task;
+  }
   void mark(TaskId id) {
-    engine_->mark(std::span(&id, 1));
+    engine_->mark(std::vector{copy_of(id)});
     settle();
   }
   void unmark(TaskId id) {
-    engine_->unmark(std::span(&id, 1));
+    ASSERT_TRUE(engine_->unmark(std::span(&id, 1)));
     settle();
   }
   std::vector<TaskId> far_ids(Place after, std::size_t limit) {
@@ -91,7 +98,7 @@ TEST_F(EngineFar, WhatIsMarkedDoesNotComeBack) {
   EXPECT_EQ(put_back(task), 0u);
   EXPECT_EQ(state_of(id), std::nullopt);
   unmark(id);
-  EXPECT_FALSE(engine_->is_here_or_marked(id).value());
+  EXPECT_TRUE(engine_->marked(9).value().empty());
 }
 
 TEST_F(EngineFar, OfATaskThatIsHereTheOtherCopyIsMarkedOnly) {
@@ -125,10 +132,13 @@ TEST_F(EngineFar, WhatHasChangedOrIsNearOrHasAKeyIsNotHandedOver) {
 
 TEST_F(EngineFar, MarksAreListedPageByPageAndSurviveACrash) {
   std::vector<TaskId> ids;
-  for (std::uint64_t n = 1; n <= 2'100; ++n) ids.push_back(TaskId{n << TaskId::kShardBits});
-  engine_->mark(ids);
+  std::vector<Task> copies(2'100);  // due long ago
+  for (std::uint64_t n = 1; n <= copies.size(); ++n) {
+    copies[n - 1].id = ids.emplace_back(TaskId{n << TaskId::kShardBits});
+  }
+  engine_->mark(copies);
   settle();
-  engine_->unmark(std::span(ids).first(50));
+  ASSERT_TRUE(engine_->unmark(std::span(ids).first(50)));
   settle();
   crash_and_open();
   std::vector<TaskId> marked = engine_->marked(9'999).value();
@@ -144,7 +154,10 @@ TEST_F(EngineFar, MarksAreListedPageByPageAndSurviveACrash) {
 
 TEST_F(EngineFar, AMarkThatIsTakenBackStaysSoWhenTheWallClockIsSteppedBack) {
   const TaskId id{TaskId{}.next()};
-  mark(id);
+  Task copy = copy_of(id);
+  copy.due_at = WallTime{};  // not remembered any more once it is forgotten
+  engine_->mark(std::vector{copy});
+  settle();
   unmark(id);
   clock_.step_wall(-1h);
   settle();
@@ -158,8 +171,7 @@ TEST_F(EngineFar, ADamagedMarkHidesNoOtherAndCountsWhileItsTaskIsHere) {
   const TaskId sound = schedule("q", 3h);
   const TaskId gone = schedule("q", 4h);
   const Task copy = stored(gone);
-  const std::vector<TaskId> ids{here, sound, gone};
-  engine_->mark(ids);
+  engine_->mark(std::vector{copy_of(here), copy_of(sound), copy_of(gone)});
   ASSERT_TRUE(engine_->cancel(gone));
   settle();
   for (const TaskId id : {here, gone}) disk_->flip_key_bit(kNoQueue, to_string(id), 20);
@@ -177,6 +189,58 @@ TEST_F(EngineFar, ADamagedMarkHidesNoOtherAndCountsWhileItsTaskIsHere) {
   engine_->check_invariants();
   unmark(gone);
   EXPECT_EQ(engine_->marked(9).value(), std::vector{sound});
+}
+
+// The other system may be put back to an older state, which has the task again.
+TEST_F(EngineFar, ACopyThatWasForgottenDoesNotComeBack) {
+  const TaskId id = schedule("q", 2h);
+  const Task task = stored(id);
+  hand_over(task);
+  EXPECT_FALSE(engine_->is_here_or_marked(id).value());
+  ASSERT_EQ(put_back(task), 1u);
+  unmark(id);
+  ASSERT_TRUE(engine_->cancel(id));
+  settle();
+  crash_and_open();
+  EXPECT_TRUE(engine_->marked(9).value().empty());
+  EXPECT_TRUE(engine_->is_here_or_marked(id).value());
+  EXPECT_EQ(put_back(task), 0u);
+  EXPECT_EQ(state_of(id), std::nullopt);
+  EXPECT_EQ(engine_->marked(9).value(), std::vector{id}) << "so that the copy is forgotten";
+  unmark(id);
+  advance(2h + kForgottenFor);
+  advance(2s);  // trims
+  EXPECT_TRUE(memory_store_->read_keys(kNoQueue, "", 9).value().records.empty());
+}
+
+TEST_F(EngineFar, ATaskThatIsHandedOverAgainMayComeBackAgain) {
+  const TaskId id = schedule("q", 2h);
+  const Task task = stored(id);
+  hand_over(task);
+  ASSERT_EQ(put_back(task), 1u);
+  unmark(id);
+  mark(id);
+  ASSERT_EQ(hand_over(task), 1u);
+  crash_and_open();
+  clock_.step_wall(-48h);
+  settle();
+  EXPECT_FALSE(engine_->is_here_or_marked(id).value());
+  EXPECT_EQ(put_back(task), 1u);
+}
+
+TEST_F(EngineFar, TheStampIsNoMarkAndSurvivesACrash) {
+  EXPECT_EQ(engine_->external_stamp().value(), ExternalStamp{});
+  const ExternalStamp stamp{.generation = 7, .tasks = 3, .complete_at = wall_now()};
+  engine_->set_external_stamp(stamp);
+  settle();
+  crash_and_open();
+  EXPECT_EQ(engine_->external_stamp().value(), stamp);
+  EXPECT_TRUE(engine_->marked(9).value().empty());
+  for (const char* key : {"external stamp", "external complete at"}) {
+    disk_->flip_key_bit(kNoQueue, key, 20);
+  }
+  crash_and_open();
+  EXPECT_EQ(engine_->external_stamp().value(), ExternalStamp{}) << "it is written anew in time";
 }
 
 TEST_F(EngineFar, OneThatCannotBePutBackDoesNotKeepTheOthersAway) {

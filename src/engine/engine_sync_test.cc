@@ -86,7 +86,7 @@ TEST_F(EngineSync, WhatAnotherSystemWillKeepOrForgetIsSyncedAtOnce) {
   const TaskId id = schedule("q", 1h);
   const Task task = engine_->get(id).value().task;
   const std::span tasks(&task, 1);
-  engine_->mark(std::span(&id, 1));
+  engine_->mark(tasks);
   ASSERT_TRUE(engine_->turn());
   EXPECT_EQ(writes().synced_commits, 1) << "marked";
   EXPECT_EQ(engine_->hand_over(tasks).value(), 1u);

@@ -57,17 +57,18 @@ Result<std::vector<Task>> EngineTasks::far_tasks(WallTime after, std::size_t lim
 }
 
 Result<void> EngineTasks::mark(std::span<const Task> tasks) {
-  std::vector<TaskId> ids;
-  ids.reserve(tasks.size());
-  for (const Task& task : tasks) ids.push_back(task.id);
-  return run([ids = std::move(ids)](Engine& engine) -> Result<void> {
-    engine.mark(ids);
+  return run([tasks](Engine& engine) -> Result<void> {
+    engine.mark(tasks);
     return ok();
   });
 }
 
-Result<std::size_t> EngineTasks::hand_over(std::span<const Task> tasks) {
-  return run([tasks](Engine& engine) { return engine.hand_over(tasks); });
+Result<std::size_t> EngineTasks::hand_over(std::span<const Task> tasks,
+                                           const ExternalStamp& stamp) {
+  return run([tasks, stamp](Engine& engine) {
+    engine.set_external_stamp(stamp);
+    return engine.hand_over(tasks);
+  });
 }
 
 Result<std::size_t> EngineTasks::put_back(std::span<const Task> tasks) {
@@ -78,15 +79,21 @@ Result<std::vector<TaskId>> EngineTasks::marked(std::size_t limit) {
   return run([limit](Engine& engine) { return engine.marked(limit); });
 }
 
-Result<void> EngineTasks::unmark(std::span<const TaskId> ids) {
-  return run([ids](Engine& engine) -> Result<void> {
-    engine.unmark(ids);
+Result<void> EngineTasks::unmark(std::span<const TaskId> ids,
+                                 const std::optional<ExternalStamp>& stamp) {
+  return run([ids, stamp](Engine& engine) -> Result<void> {
+    TRY(engine.unmark(ids));
+    if (stamp) engine.set_external_stamp(*stamp);
     return ok();
   });
 }
 
 Result<bool> EngineTasks::is_here_or_marked(TaskId id) {
   return run([id](Engine& engine) { return engine.is_here_or_marked(id); });
+}
+
+Result<ExternalStamp> EngineTasks::stamp() {
+  return run([](Engine& engine) { return engine.external_stamp(); });
 }
 
 }  // namespace detent

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,11 +33,13 @@ class EngineTasks final : public LocalTasks {
 
   Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) override;
   Result<void> mark(std::span<const Task> tasks) override;
-  Result<std::size_t> hand_over(std::span<const Task> tasks) override;
+  Result<std::size_t> hand_over(std::span<const Task> tasks, const ExternalStamp& stamp) override;
   Result<std::size_t> put_back(std::span<const Task> tasks) override;
   Result<std::vector<TaskId>> marked(std::size_t limit) override;
-  Result<void> unmark(std::span<const TaskId> ids) override;
+  Result<void> unmark(std::span<const TaskId> ids,
+                      const std::optional<ExternalStamp>& stamp) override;
   Result<bool> is_here_or_marked(TaskId id) override;
+  Result<ExternalStamp> stamp() override;
 
  private:
   template <class Verb>

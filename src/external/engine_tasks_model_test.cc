@@ -205,6 +205,7 @@ class World {
   void check() {
     settle();
     engine_->check_invariants();
+    ASSERT_FALSE(far_->stats().lost) << far_->stats().lost->message;
     most_there_ = std::max(most_there_, external_.entries.size());
     const std::vector<TaskId> marks = engine_->marked(100'000).value();
     for (const auto& [id, fate] : fates_) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "engine/engine_fixture.h"
@@ -58,14 +59,21 @@ TEST_F(EngineTasksTest, WhatItChangesIsDurable) {
   crash_and_open();
   EXPECT_TRUE(tasks_.is_here_or_marked(far[0].id).value());
   EXPECT_EQ(tasks_.marked(9).value(), std::vector{far[0].id});
-  EXPECT_EQ(tasks_.hand_over(far).value(), 1u);
+  const ExternalStamp first{.generation = 1, .tasks = 1, .complete_at = day_};
+  EXPECT_EQ(tasks_.hand_over(far, first).value(), 1u);
   crash_and_open();
   EXPECT_FALSE(tasks_.is_here_or_marked(far[0].id).value());
+  EXPECT_EQ(tasks_.stamp().value(), first);
   EXPECT_EQ(tasks_.put_back(far).value(), 1u);
   crash_and_open();
   EXPECT_EQ(tasks_.marked(9).value(), std::vector{far[0].id});
   const std::vector<TaskId> ids{far[0].id};
-  ASSERT_TRUE(tasks_.unmark(ids));
+  const ExternalStamp second{.generation = 2, .tasks = 0, .complete_at = day_ + 1h};
+  ASSERT_TRUE(tasks_.unmark(ids, second));
+  crash_and_open();
+  EXPECT_EQ(tasks_.stamp().value(), second);
+  ASSERT_TRUE(tasks_.unmark(ids, std::nullopt));
+  EXPECT_EQ(tasks_.stamp().value(), second);
   EXPECT_TRUE(tasks_.marked(9).value().empty());
   EXPECT_EQ(engine_->get(far[0].id).value().task, far[0]);
 }
@@ -75,7 +83,7 @@ TEST_F(EngineTasksTest, WhatTheEngineRefusesOrCannotStoreIsAnError) {
   const std::vector<Task> far = tasks_.far_tasks(day_, 9).value();
   is_refusing_ = true;
   EXPECT_EQ(tasks_.mark(far).error().code, ErrorCode::unavailable);
-  EXPECT_EQ(tasks_.hand_over(far).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(tasks_.hand_over(far, {}).error().code, ErrorCode::unavailable);
   EXPECT_EQ(tasks_.marked(9).error().code, ErrorCode::unavailable);
 }
 

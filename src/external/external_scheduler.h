@@ -20,11 +20,15 @@
 // password, tasks of another data folder); the message says where and what to do.
 #pragma once
 
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/result.h"
@@ -50,6 +54,14 @@ struct Taken {
   std::vector<Error> damaged;
 };
 
+/// A number as stamp() stores it; 0 for any other text, an empty one too.
+inline std::uint64_t parse_generation(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read_to, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && read_to == end ? number : 0;
+}
+
 /// Confined to one thread; calls block until they are answered or time out.
 class ExternalScheduler {
  public:
@@ -70,6 +82,15 @@ class ExternalScheduler {
   virtual Result<void> forget(std::span<const TaskId> ids) = 0;
   /// How many tasks it keeps, claimed ones too.
   virtual Result<std::uint64_t> size() = 0;
+
+  /// Stores a number in place of `before`, by which a loss is noticed (far_tasks.h): if it is there
+  /// later, so is all that earlier calls changed. Errors: also unavailable when `before` is not
+  /// there any more, because something was lost a moment ago.
+  virtual Result<void> stamp(std::uint64_t before, std::uint64_t generation) = 0;
+  /// What was stamped last; 0 when there is none.
+  virtual Result<std::uint64_t> generation() = 0;
+  /// For people: the command that stamps without this program.
+  virtual std::string stamp_command(std::uint64_t generation) const = 0;
 };
 
 }  // namespace detent

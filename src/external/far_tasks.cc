@@ -1,5 +1,7 @@
 #include "external/far_tasks.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/wall_time.h"
@@ -55,29 +57,40 @@ Result<bool> FarTasks::move_batches() {
   // Handing back comes first: it is the only one of the three that is urgent.
   ASSIGN_OR_RETURN(const bool more_near, hand_back(now));
   ASSIGN_OR_RETURN(const bool more_marks, clean_up());
+  if (stats_.lost) return more_near || more_marks;
   ASSIGN_OR_RETURN(const bool more_far, hand_over(now));
   return more_near || more_marks || more_far;
 }
 
 Result<bool> FarTasks::hand_back(WallTime now) {
-  ASSIGN_OR_RETURN(const Taken taken, external_.take({.now = now,
-                                                      .until = now + options_.near,
-                                                      .limit = options_.batch,
-                                                      .claim = options_.claim}));
+  ASSIGN_OR_RETURN(Taken taken, external_.take({.now = now,
+                                                .until = now + options_.near,
+                                                .limit = options_.batch,
+                                                .claim = options_.claim}));
   stats_.damaged += taken.damaged.size();
   if (!taken.damaged.empty()) stats_.last_damage = taken.damaged.back();
+  const bool is_full = taken.tasks.size() + taken.damaged.size() >= options_.batch;
+  // Afterwards, so that it holds for what was taken.
+  TRY(look_for_loss());
+  if (stats_.lost) TRY(refuse_what_had_come_back(taken.tasks));
   if (!taken.tasks.empty()) {
     ASSIGN_OR_RETURN(const std::size_t count, local_.put_back(taken.tasks));
     stats_.handed_back += count;
   }
-  return taken.tasks.size() + taken.damaged.size() >= options_.batch;
+  if (!is_full && !stats_.lost) complete_at_ = now;
+  return is_full;
 }
 
 Result<bool> FarTasks::clean_up() {
   ASSIGN_OR_RETURN(const std::vector<TaskId> ids, local_.marked(options_.batch));
   if (ids.empty()) return false;
   TRY(external_.forget(ids));
-  TRY(local_.unmark(ids));
+  std::optional<ExternalStamp> stamp;
+  if (!stats_.lost) {
+    ASSIGN_OR_RETURN(stamp, put_stamp());
+  }
+  TRY(local_.unmark(ids, stamp));
+  if (stamp) stamp_ = stamp;
   return ids.size() >= options_.batch;
 }
 
@@ -90,15 +103,69 @@ Result<bool> FarTasks::hand_over(WallTime now) {
   if (tasks.empty()) return vain_batches_ > 0;
   TRY(local_.mark(tasks));
   TRY(external_.put(tasks));
-  ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks));
+  ASSIGN_OR_RETURN(const ExternalStamp stamp, put_stamp());
+  ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks, stamp));
+  stamp_ = stamp;
   stats_.handed_over += count;
   return is_full || count < tasks.size();
+}
+
+Result<void> FarTasks::look_for_loss() {
+  if (!stamp_) {
+    ASSIGN_OR_RETURN(stamp_, local_.stamp());
+    complete_at_ = std::max(complete_at_, stamp_->complete_at);
+  }
+  ASSIGN_OR_RETURN(const std::uint64_t there, external_.generation());
+  generation_there_ = there;
+  if (there >= stamp_->generation || stamp_->tasks == 0) {
+    stats_.lost.reset();
+    return ok();
+  }
+  ASSIGN_OR_RETURN(const std::uint64_t tasks, external_.size());
+  stats_.lost = Error{
+      ErrorCode::unavailable,
+      "it has lost changes: its generation is " + std::to_string(there) + " and must be at least " +
+          std::to_string(stamp_->generation) + "; it keeps " + std::to_string(tasks) +
+          " tasks and kept " + std::to_string(stamp_->tasks) +
+          "; restore its data, or accept the loss: " + external_.stamp_command(stamp_->generation),
+      ""};
+  return ok();
+}
+
+/// Of a task that is there after a loss: whether an earlier state is all that it is from.
+bool FarTasks::had_come_back(const Task& task) const {
+  return stats_.lost && task.due_at <= stamp_->complete_at;
+}
+
+/// Marks these tasks, so that they are forgotten there, and takes them out of `tasks`.
+Result<void> FarTasks::refuse_what_had_come_back(std::vector<Task>& tasks) {
+  const auto old = std::ranges::stable_partition(
+      tasks, [this](const Task& task) { return !had_come_back(task); });
+  if (old.empty()) return ok();
+  TRY(local_.mark(std::span<const Task>(old.begin(), old.end())));
+  tasks.erase(old.begin(), old.end());
+  return ok();
+}
+
+/// Stamps the other system. Returns: what is to be stored here, next, because of it.
+Result<ExternalStamp> FarTasks::put_stamp() {
+  // An error may leave either here.
+  const ExternalStamp last = *std::exchange(stamp_, std::nullopt);
+  const std::uint64_t generation = std::max(generation_there_, last.generation) + 1;
+  TRY(external_.stamp(generation_there_, generation));
+  generation_there_ = generation;
+  ASSIGN_OR_RETURN(const std::uint64_t tasks, external_.size());
+  return ExternalStamp{.generation = generation, .tasks = tasks, .complete_at = complete_at_};
 }
 
 Result<std::optional<Task>> FarTasks::find(TaskId id) {
   ASSIGN_OR_RETURN(const bool is_known, local_.is_here_or_marked(id));
   if (is_known) return std::optional<Task>();
-  return external_.find(id);
+  ASSIGN_OR_RETURN(std::optional<Task> task, external_.find(id));
+  TRY(look_for_loss());
+  if (!task && stats_.lost) return *stats_.lost;
+  if (task && had_come_back(*task)) return std::optional<Task>();
+  return task;
 }
 
 Result<bool> FarTasks::fetch(TaskId id) {
@@ -107,13 +174,6 @@ Result<bool> FarTasks::fetch(TaskId id) {
   ASSIGN_OR_RETURN(const std::size_t count, local_.put_back(std::span(&*task, 1)));
   stats_.handed_back += count;
   return true;
-}
-
-Result<CancelOutcome> FarTasks::cancel(TaskId id) {
-  // Only this thread makes what is there come here, so the answer stays true until it has acted.
-  ASSIGN_OR_RETURN(const bool is_known, local_.is_here_or_marked(id));
-  if (is_known) return CancelOutcome::not_there;
-  return external_.cancel(id);
 }
 
 }  // namespace detent

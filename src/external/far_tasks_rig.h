@@ -52,6 +52,7 @@ class FakeExternal final : public ExternalScheduler {
   std::vector<Error> damaged_next;  // what the next take() tells
   std::optional<TaskId> not_kept;   // this task it cannot keep
   bool keeps_none = false;
+  std::uint64_t stamped = 0;
 
   bool keeps(const Task& task) const override { return !keeps_none && task.id != not_kept; }
   Result<void> put(std::span<const Task> tasks) override {
@@ -102,6 +103,19 @@ class FakeExternal final : public ExternalScheduler {
     });
   }
   Result<std::uint64_t> size() override { return std::uint64_t{entries.size()}; }
+  Result<void> stamp(std::uint64_t before, std::uint64_t generation) override {
+    return call<Result<void>>([this, before, generation]() -> Result<void> {
+      if (stamped != before) return broken();
+      stamped = generation;
+      return ok();
+    });
+  }
+  Result<std::uint64_t> generation() override {
+    return call<Result<std::uint64_t>>([this]() -> Result<std::uint64_t> { return stamped; });
+  }
+  std::string stamp_command(std::uint64_t generation) const override {
+    return "stamp " + std::to_string(generation);
+  }
 
  private:
   template <class Answer>
@@ -121,6 +135,8 @@ class FakeLocal final : public LocalTasks {
   std::function<Fault()> next_fault = [] { return Fault::none; };
   std::map<TaskId, Task> tasks;
   std::set<TaskId> marks;
+  std::set<TaskId> forgotten;  // until they are handed over again
+  ExternalStamp stamped;
 
   /// Goes on behind those of the last call, and begins anew when fewer than `limit` were left.
   Result<std::vector<Task>> far_tasks(WallTime after, std::size_t limit) override {
@@ -139,14 +155,16 @@ class FakeLocal final : public LocalTasks {
       return ok();
     });
   }
-  Result<std::size_t> hand_over(std::span<const Task> which) override {
+  Result<std::size_t> hand_over(std::span<const Task> which, const ExternalStamp& stamp) override {
     return call_with(next_fault(), [&]() -> Result<std::size_t> {
       std::size_t count = 0;
+      stamped = stamp;
       for (const Task& task : which) {
         const auto found = tasks.find(task.id);
         if (found == tasks.end() || found->second != task) continue;
         tasks.erase(found);
         marks.erase(task.id);
+        forgotten.erase(task.id);
         ++count;
       }
       return count;
@@ -156,8 +174,8 @@ class FakeLocal final : public LocalTasks {
     return call_with(next_fault(), [&]() -> Result<std::size_t> {
       std::size_t count = 0;
       for (const Task& task : which) {
-        if (marks.insert(task.id).second)
-          count += tasks.try_emplace(task.id, task).second ? 1U : 0U;
+        if (!marks.insert(task.id).second || forgotten.contains(task.id)) continue;
+        count += tasks.try_emplace(task.id, task).second ? 1U : 0U;
       }
       return count;
     });
@@ -169,15 +187,24 @@ class FakeLocal final : public LocalTasks {
       return ids;
     });
   }
-  Result<void> unmark(std::span<const TaskId> ids) override {
+  Result<void> unmark(std::span<const TaskId> ids,
+                      const std::optional<ExternalStamp>& stamp) override {
     return call_with(next_fault(), [&] {
-      for (const TaskId id : ids) marks.erase(id);
+      for (const TaskId id : ids) {
+        marks.erase(id);
+        forgotten.insert(id);
+      }
+      if (stamp) stamped = *stamp;
       return ok();
     });
   }
   Result<bool> is_here_or_marked(TaskId id) override {
-    return call_with(next_fault(),
-                     [&]() -> Result<bool> { return tasks.contains(id) || marks.contains(id); });
+    return call_with(next_fault(), [&]() -> Result<bool> {
+      return tasks.contains(id) || marks.contains(id) || forgotten.contains(id);
+    });
+  }
+  Result<ExternalStamp> stamp() override {
+    return call_with(next_fault(), [&]() -> Result<ExternalStamp> { return stamped; });
   }
 
  private:

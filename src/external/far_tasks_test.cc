@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -204,27 +206,172 @@ TEST_F(FarTasksTest, FetchBringsATaskAtOnce) {
   EXPECT_FALSE(is_there(far));
 }
 
-TEST_F(FarTasksTest, CancelEndsOnlyACopyThatCounts) {
-  const Task far = add_there(1, 5h);
-  const Task fetched = add_there(2, 5h);
-  ASSERT_TRUE(far_.fetch(fetched.id).value());
-  EXPECT_EQ(far_.cancel(far.id).value(), CancelOutcome::cancelled);
-  EXPECT_EQ(far_.cancel(far.id).value(), CancelOutcome::not_there);
-  EXPECT_EQ(far_.cancel(fetched.id).value(), CancelOutcome::not_there);
-  EXPECT_TRUE(is_here(fetched));
-}
-
-TEST_F(FarTasksTest, ATaskThatIsClaimedButNotHereYetIsBeingHandedBack) {
+TEST_F(FarTasksTest, ATaskThatIsClaimedButNotHereYetComesWhenItsClaimHasRunOut) {
   const Task near = add_there(1, 5min);
+  far_.step();
+  ASSERT_TRUE(is_here(near));
+  const Task next = add_there(2, 5min);
   local_.next_fault = [] { return Fault::before; };
   far_.step();
   local_.next_fault = [] { return Fault::none; };
-  EXPECT_EQ(far_.cancel(near.id).value(), CancelOutcome::being_handed_back);
   far_.step();
-  EXPECT_FALSE(is_here(near)) << "given before its claim ran out";
+  EXPECT_FALSE(is_here(next)) << "given before its claim ran out";
   clock_.advance(30s);
   far_.step();
-  EXPECT_TRUE(is_here(near));
+  EXPECT_TRUE(is_here(next));
+}
+
+/// Tasks that went away and, if told so, a copy of what the other system kept then.
+class FarTasksLoss : public FarTasksTest {
+ protected:
+  /// Both are handed over, and then the backup is made.
+  void hand_over_and_back_up() {
+    step();
+    ASSERT_TRUE(is_there(kept_) && is_there(cancelled_));
+    backup_ = external_.entries;
+    backup_stamp_ = external_.stamped;
+  }
+  void restore_backup() {
+    external_.entries = backup_;
+    external_.stamped = backup_stamp_;
+  }
+  void empty_external() {
+    external_.entries.clear();
+    external_.stamped = 0;
+  }
+  /// As the server does it.
+  void cancel(const Task& task) {
+    ASSERT_TRUE(tasks_.fetch(task.id).value());
+    local_.tasks.erase(task.id);
+    step();
+    ASSERT_FALSE(is_there(task));
+  }
+  void step() { tasks_.step(); }
+  const std::optional<Error>& lost() const { return tasks_.stats().lost; }
+
+  FarTasks tasks_{local_, external_, clock_, options_, 1};
+  const Task kept_ = add_here(1, 3h);
+  const Task cancelled_ = add_here(2, 2h);
+  std::map<TaskId, test::FakeExternal::Entry> backup_;
+  std::uint64_t backup_stamp_ = 0;
+};
+
+TEST_F(FarTasksLoss, AnEmptiedSystemIsToldAndWhatMayBeLostIsAnErrorNotNothing) {
+  hand_over_and_back_up();
+  EXPECT_FALSE(lost());
+  empty_external();
+  const Task next = add_here(3, 4h);
+  const auto gone = tasks_.find(kept_.id);
+  ASSERT_FALSE(gone) << "before any step has noticed";
+  EXPECT_EQ(gone.error().code, ErrorCode::unavailable);
+  step();
+  ASSERT_TRUE(lost());
+  EXPECT_NE(lost()->message.find("its generation is 0 and must be at least 1; it keeps 0 tasks and "
+                                 "kept 2; restore its data, or accept the loss: stamp 1"),
+            std::string::npos)
+      << lost()->message;
+  EXPECT_TRUE(is_here(next)) << "nothing more goes there";
+  EXPECT_EQ(tasks_.stats().errors, 0U);
+  FarTasks after_restart(local_, external_, clock_, options_, 2);
+  after_restart.step();
+  EXPECT_TRUE(after_restart.stats().lost);
+}
+
+TEST_F(FarTasksLoss, WhatHadBeenCancelledDoesNotComeBackWithAnOlderState) {
+  hand_over_and_back_up();
+  cancel(cancelled_);
+  restore_backup();
+  EXPECT_FALSE(tasks_.find(cancelled_.id).value());
+  EXPECT_FALSE(tasks_.fetch(cancelled_.id).value());
+  EXPECT_EQ(tasks_.find(kept_.id).value(), kept_);
+  clock_.advance(2h + 55min);
+  step();
+  ASSERT_TRUE(lost());
+  EXPECT_FALSE(is_here(cancelled_));
+  EXPECT_TRUE(is_here(kept_)) << "it is there, so it is not late";
+  step();
+  EXPECT_TRUE(external_.entries.empty());
+}
+
+// A day after a copy was due nobody remembers that it was forgotten, only that all had come back.
+TEST_F(FarTasksLoss, WhatWasDoneLongAgoDoesNotComeBackWithAnOlderState) {
+  hand_over_and_back_up();
+  clock_.advance(4h);
+  step();
+  ASSERT_TRUE(is_here(kept_) && is_here(cancelled_));
+  local_.tasks.clear();
+  local_.forgotten.clear();
+  const Task later = add_here(3, 48h);
+  step();
+  ASSERT_TRUE(is_there(later));
+  restore_backup();
+  step();
+  ASSERT_TRUE(lost());
+  EXPECT_TRUE(local_.tasks.empty());
+  EXPECT_FALSE(tasks_.find(later.id)) << "it may be lost";
+}
+
+TEST_F(FarTasksLoss, EndsWhenTheRightStateIsBackOrItIsAccepted) {
+  hand_over_and_back_up();
+  const auto right_entries = external_.entries;
+  const std::uint64_t right_stamp = external_.stamped;
+  empty_external();
+  step();
+  ASSERT_TRUE(lost());
+  external_.entries = right_entries;
+  external_.stamped = right_stamp;
+  step();
+  EXPECT_FALSE(lost());
+  empty_external();
+  step();
+  ASSERT_TRUE(lost());
+  external_.stamped = right_stamp;  // as stamp_command() says
+  const Task next = add_here(3, 4h);
+  step();
+  EXPECT_FALSE(lost());
+  EXPECT_TRUE(is_there(next));
+  EXPECT_FALSE(tasks_.find(kept_.id).value()) << "accepted";
+}
+
+TEST_F(FarTasksLoss, InTheMiddleOfAStepIsNotHiddenByItsStamp) {
+  hand_over_and_back_up();
+  const Task next = add_here(3, 4h);
+  external_.meanwhile = [&] {
+    if (local_.marks.contains(next.id)) empty_external();  // while it is put
+  };
+  step();
+  external_.meanwhile = [] {};
+  EXPECT_TRUE(is_here(next));
+  EXPECT_EQ(tasks_.stats().errors, 1U);
+  step();
+  EXPECT_TRUE(lost());
+}
+
+// Another address or name, with an empty system behind it.
+TEST_F(FarTasksLoss, IsNoneWhereNothingWasKept) {
+  hand_over_and_back_up();
+  clock_.advance(4h);
+  step();
+  ASSERT_TRUE(external_.entries.empty());
+  empty_external();
+  step();
+  EXPECT_FALSE(lost());
+  const Task next = add_here(3, 4h);
+  step();
+  EXPECT_TRUE(is_there(next));
+  EXPECT_GT(external_.stamped, 1U) << "it goes on from the number that is here";
+}
+
+TEST_F(FarTasksLoss, ATaskThatCameBackAndWentAwayAgainCounts) {
+  hand_over_and_back_up();
+  ASSERT_TRUE(tasks_.fetch(kept_.id).value());
+  step();
+  step();
+  ASSERT_TRUE(is_there(kept_)) << "handed over again";
+  EXPECT_EQ(tasks_.find(kept_.id).value(), kept_);
+  clock_.advance(3h);
+  step();
+  EXPECT_TRUE(is_here(kept_));
 }
 
 TEST(FarTasksOptions, ContradictionsAreRefusedByName) {

@@ -82,6 +82,7 @@ MonotonicTime OffloadThread::step() {
 void OffloadThread::tell(const FarTasksStats& before) {
   const FarTasksStats& now = far_.stats();
   if (now.damaged > before.damaged && events_.on_damaged) events_.on_damaged(*now.last_damage);
+  tell_loss(now.lost);
   const bool had_failed = before.failures_in_row > 0;
   if (now.failures_in_row == 0) {
     if (had_failed && events_.on_recovered) events_.on_recovered();
@@ -89,6 +90,14 @@ void OffloadThread::tell(const FarTasksStats& before) {
   }
   const bool is_as_before = had_failed && now.last_error->code == before.last_error->code;
   if (!is_as_before && events_.on_failed) events_.on_failed(*now.last_error);
+}
+
+/// A command may have noticed it before the step did.
+void OffloadThread::tell_loss(const std::optional<Error>& lost) {
+  if (lost.has_value() == is_loss_told_) return;
+  is_loss_told_ = lost.has_value();
+  if (lost && events_.on_lost) events_.on_lost(*lost);
+  if (!lost && events_.on_loss_ended) events_.on_loss_ended();
 }
 
 void OffloadThread::note_stats() {

@@ -35,6 +35,10 @@ struct OffloadEvents {
   UniqueFunction<void()> on_recovered = {};
   /// A record could not be read; it was set aside there.
   UniqueFunction<void(const Error&)> on_damaged = {};
+  /// It has lost changes (FarTasksStats::lost): once, until that ends.
+  UniqueFunction<void(const Error&)> on_lost = {};
+  /// Its data was restored, or the loss was accepted.
+  UniqueFunction<void()> on_loss_ended = {};
 };
 
 /// Thread-safe.
@@ -67,6 +71,7 @@ class OffloadThread {
   bool is_stopping() const DETENT_EXCLUDES(mutex_);
   MonotonicTime step();
   void tell(const FarTasksStats& before);
+  void tell_loss(const std::optional<Error>& lost);
   void note_stats() DETENT_EXCLUDES(mutex_);
 
   // Constant after construction.
@@ -87,6 +92,7 @@ class OffloadThread {
   std::unique_ptr<ExternalScheduler> external_;
   FarTasks far_;
   OffloadEvents events_;
+  bool is_loss_told_ = false;
 
   Thread thread_;
 };

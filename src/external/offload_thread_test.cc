@@ -31,7 +31,9 @@ class OffloadThreadTest : public EngineFixture {
         FarTasksOptions{.near = 1h, .far = 2h, .interval = 1min, .batch = 2},
         OffloadEvents{.on_failed = [this](const Error&) { ++failed_; },
                       .on_recovered = [this] { ++recovered_; },
-                      .on_damaged = [this](const Error&) { ++damaged_; }});
+                      .on_damaged = [this](const Error&) { ++damaged_; },
+                      .on_lost = [this](const Error&) { ++lost_; },
+                      .on_loss_ended = [this] { ++loss_ended_; }});
     rest();
   }
   void stop() {
@@ -68,6 +70,8 @@ class OffloadThreadTest : public EngineFixture {
   int failed_ = 0;
   int recovered_ = 0;
   int damaged_ = 0;
+  int lost_ = 0;
+  int loss_ended_ = 0;
   bool is_down_ = false;
   std::unique_ptr<EngineThread> engine_thread_;
   test::FakeExternal* external_ = nullptr;
@@ -154,6 +158,26 @@ TEST_F(OffloadThreadTest, ADamagedRecordIsTold) {
   pass(1min);
   EXPECT_EQ(damaged_, 1);
   EXPECT_EQ(offload_->stats().moves.damaged, 1u);
+}
+
+TEST_F(OffloadThreadTest, ALossIsToldOnceAlsoWhereACommandNoticedItFirst) {
+  const TaskId id = schedule("q", 30h);
+  start();
+  external_->entries.clear();
+  external_->stamped = 0;
+  std::promise<bool> found;
+  ASSERT_TRUE(offload_->post([&](FarTasks& far) { found.set_value(far.find(id).has_value()); }));
+  EXPECT_FALSE(found.get_future().get());
+  rest();
+  EXPECT_EQ(lost_, 0);
+  for (int i = 0; i < 3; ++i) pass(1min);
+  EXPECT_EQ(lost_, 1);
+  EXPECT_EQ(failed_, 0);
+  EXPECT_TRUE(offload_->stats().moves.lost);
+  external_->stamped = 1;
+  pass(1min);
+  EXPECT_EQ(loss_ended_, 1);
+  EXPECT_FALSE(offload_->stats().moves.lost);
 }
 
 TEST_F(OffloadThreadTest, TooManyCommandsAreRefusedAndAStopDropsThoseThatWait) {

@@ -224,4 +224,28 @@ Result<std::uint64_t> RedisScheduler::size() {
   return static_cast<std::uint64_t>(replies[0].integer);
 }
 
+Result<void> RedisScheduler::stamp(std::uint64_t before, std::uint64_t generation) {
+  const std::array arguments{std::to_string(before), std::to_string(generation)};
+  const auto send = [&arguments](RedisSession& session) -> Result<std::size_t> {
+    TRY(session.send(RedisScript::stamp, arguments));
+    return std::size_t{1};
+  };
+  TRY(exchange("stamp generation " + std::to_string(generation), send));
+  return ok();
+}
+
+Result<std::uint64_t> RedisScheduler::generation() {
+  const auto send = [](RedisSession& session) -> Result<std::size_t> {
+    TRY(session.send(RedisScript::generation, {}));
+    return std::size_t{1};
+  };
+  ASSIGN_OR_RETURN(const auto replies, exchange("read the generation", send));
+  return parse_generation(replies[0].text);
+}
+
+std::string RedisScheduler::stamp_command(std::uint64_t generation) const {
+  return options_.command() + "SET '" + options_.key(kGenerationKey) + "' " +
+         std::to_string(generation);
+}
+
 }  // namespace detent

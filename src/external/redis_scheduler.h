@@ -33,6 +33,9 @@ class RedisScheduler final : public ExternalScheduler {
   Result<Taken> take(const TakeRequest& request) override;
   Result<void> forget(std::span<const TaskId> ids) override;
   Result<std::uint64_t> size() override;
+  Result<void> stamp(std::uint64_t before, std::uint64_t generation) override;
+  Result<std::uint64_t> generation() override;
+  std::string stamp_command(std::uint64_t generation) const override;
 
  private:
   /// Sends commands; answers how many, which is how many replies come.

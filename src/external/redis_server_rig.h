@@ -78,6 +78,15 @@ class RedisServer {
   }
   void go_on() const { ::kill(process_, SIGCONT); }
 
+  /// What it keeps, copied while it does not run.
+  void copy_log_to(const std::filesystem::path& copy) const {
+    std::filesystem::copy(folder_ / kLog, copy, std::filesystem::copy_options::recursive);
+  }
+  void put_log_back(const std::filesystem::path& copy) const {
+    std::filesystem::remove_all(folder_ / kLog);
+    std::filesystem::copy(copy, folder_ / kLog, std::filesystem::copy_options::recursive);
+  }
+
   std::string socket() const { return folder_ / "socket"; }
   /// As a test that needs no more uses it: a short time-out only where one is to run out.
   RedisOptions options() const {
@@ -88,6 +97,7 @@ class RedisServer {
 
  private:
   static constexpr std::chrono::milliseconds kPatience{30'000};
+  static constexpr const char* kLog = "appendonlydir";
 
   std::vector<std::string> command_line() const {
     std::vector<std::string> words{

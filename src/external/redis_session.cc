@@ -17,10 +17,11 @@ namespace {
 //   owner    the number of the session that may change something
 //   damaged  hash: id → what was under it, for people
 //   folder   the identity of the data folder whose tasks they are
+//   generation  what was stamped last
 // Ids and due times are decimals of 16 digits, so that ids sort as numbers do; times are wall
 // milliseconds, exact in the doubles that sorted sets keep. ARGV[1] is the session's number.
-constexpr std::array<std::string_view, 6> kKeys{"due",   "records", "claims",
-                                                "owner", "damaged", "folder"};
+constexpr std::array<std::string_view, 7> kKeys{"due",     "records", "claims",      "owner",
+                                                "damaged", "folder",  kGenerationKey};
 
 /// Answers the number of the session, or nothing where tasks of another folder lie. Tasks that were
 /// put before `folder` was written are whose server comes first. ARGV[1] is the folder here.
@@ -116,9 +117,23 @@ constexpr std::string_view kSize = R"lua(
 return redis.call('HLEN', records)
 )lua";
 
+/// The generation that must be there, and the next.
+constexpr std::string_view kStamp = R"lua(
+if (tonumber(redis.call('GET', KEYS[7]) or '') or 0) ~= tonumber(ARGV[2]) then
+  return redis.error_reply('LOST its generation is no longer ' .. ARGV[2])
+end
+redis.call('SET', KEYS[7], ARGV[3])
+return 0
+)lua";
+
+/// Answers a generation.
+constexpr std::string_view kGeneration = R"lua(
+return redis.call('GET', KEYS[7])
+)lua";
+
 /// By RedisScript.
-constexpr std::array<std::string_view, kRedisScripts> kScripts{kPut,    kCancel,   kFind, kTake,
-                                                               kForget, kSetAside, kSize};
+constexpr std::array<std::string_view, kRedisScripts> kScripts{
+    kPut, kCancel, kFind, kTake, kForget, kSetAside, kSize, kStamp, kGeneration};
 
 /// What Redis said, and what its first word means for the caller.
 Error to_error(const std::string& text) {
@@ -145,14 +160,12 @@ Error not_durable(std::string_view name, const std::string& value, std::string_v
 }
 
 Error of_another_folder(const RedisOptions& options) {
-  const std::string base = "'{detent:" + options.name + "}:";
-  const std::string database =
-      options.database == 0 ? "" : "-n " + std::to_string(options.database) + " ";
   return {ErrorCode::invalid_argument,
           "the tasks under the name '" + options.name +
               "' are of another data folder; give this server a name of its own in --external "
-              "(?name=NAME), or, to give those tasks up: redis-cli " +
-              database + "DEL " + base + "records' " + base + "due' " + base + "claims'",
+              "(?name=NAME), or, to give those tasks up: " +
+              options.command() + "DEL '" + options.key("records") + "' '" + options.key("due") +
+              "' '" + options.key("claims") + "'",
           "name"};
 }
 
@@ -161,7 +174,7 @@ Error of_another_folder(const RedisOptions& options) {
 RedisSession::RedisSession(std::unique_ptr<RedisConnection> connection, const RedisOptions& options)
     : connection_(std::move(connection)) {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
-    keys_[i] = "{detent:" + options.name + "}:" + std::string(kKeys[i]);
+    keys_[i] = options.key(kKeys[i]);
   }
 }
 

@@ -28,6 +28,9 @@ namespace detent {
 /// `appendonly yes`, `appendfsync always` and a `maxmemory-policy` that drops none of our keys.
 enum class RedisDurability : std::uint8_t { required, assumed };
 
+/// Ends the name of the key that a stamp is under.
+inline constexpr std::string_view kGenerationKey = "generation";
+
 struct RedisOptions {
   std::string address = "127.0.0.1:6379";  // HOST:PORT, [V6]:PORT or /path/of/socket
   std::string user;                        // may be empty: the default user
@@ -35,13 +38,28 @@ struct RedisOptions {
   std::uint32_t database = 0;
   /// Names the tasks: all keys begin with "{detent:NAME}:". A queue's name; one data folder a name.
   std::string name = "default";
+  /// For people: how a command to this database begins.
+  std::string command() const {
+    return database == 0 ? "redis-cli " : "redis-cli -n " + std::to_string(database) + " ";
+  }
+  std::string key(std::string_view of) const { return "{detent:" + name + "}:" + std::string(of); }
   std::string folder = {};  // Store::identity() of that data folder
   RedisDurability durability = RedisDurability::required;
   RedisConnection::Timeouts timeouts = {};
 };
 
-enum class RedisScript : std::uint8_t { put, cancel, find, take, forget, set_aside, size };
-inline constexpr std::size_t kRedisScripts = 7;
+enum class RedisScript : std::uint8_t {
+  put,
+  cancel,
+  find,
+  take,
+  forget,
+  set_aside,
+  size,
+  stamp,
+  generation
+};
+inline constexpr std::size_t kRedisScripts = 9;
 
 /// Thread-compatible. After an error it is of no more use. Redis runs the scripts one at a time, so
 /// each is atomic; what they are given and answer is told in redis_session.cc.
@@ -71,7 +89,7 @@ class RedisSession {
   Result<void> take_over(const RedisOptions& options);
 
   std::unique_ptr<RedisConnection> connection_;
-  std::array<std::string, 6> keys_;  // in the order of KEYS in the scripts
+  std::array<std::string, 7> keys_;  // in the order of KEYS in the scripts
   std::array<std::string, kRedisScripts> sha1_;
   std::string owner_;
   bool has_lost_scripts_ = false;

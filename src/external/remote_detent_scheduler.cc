@@ -35,8 +35,11 @@ Result<Task> decode(std::string_view key, const Payload& payload) {
   return decode_record(*id, payload.data);
 }
 
+/// For people: what commands to that server end with.
+std::string server_flag(const RemoteDetentOptions& options) { return " --server " + options.url; }
+
 Error of_another_folder(const RemoteDetentOptions& options) {
-  const std::string server = " --server " + options.url;
+  const std::string server = server_flag(options);
   return {ErrorCode::invalid_argument,
           "queue " + options.queue + " at " + options.url +
               " keeps tasks of another data folder; give this server a queue of its own in "
@@ -46,6 +49,11 @@ Error of_another_folder(const RemoteDetentOptions& options) {
               RemoteDetentScheduler::folder_queue(options.queue) + " --key " +
               std::string(RemoteDetentScheduler::kFolderKey) + server,
           "queue"};
+}
+
+TaskKey generation_task(const RemoteDetentOptions& options) {
+  return {RemoteDetentScheduler::folder_queue(options.queue),
+          std::string(RemoteDetentScheduler::kGenerationKey)};
 }
 
 bool has_ended(TaskState state) {
@@ -325,6 +333,39 @@ Result<std::uint64_t> RemoteDetentScheduler::size() {
   }
   if (queue.error().code == ErrorCode::not_found) return std::uint64_t{0};
   return failed("count tasks", queue.error());
+}
+
+Result<void> RemoteDetentScheduler::stamp(std::uint64_t before, std::uint64_t generation) {
+  const std::string verb = "stamp generation " + std::to_string(generation);
+  ASSIGN_OR_RETURN(const std::uint64_t there, this->generation());
+  if (there != before) {
+    return Error{ErrorCode::unavailable,
+                 verb + ": the generation is no longer " + std::to_string(before), ""};
+  }
+  const TaskKey name = generation_task(options_);
+  const Payload payload{.kind = Payload::Kind::json, .data = std::to_string(generation)};
+  const auto edited = client_.edit(name, {.payload = payload});
+  if (edited) return ok();
+  if (edited.error().code != ErrorCode::not_found) return failed(verb, edited.error());
+  const auto made = client_.schedule(
+      {.queue = name.queue, .payload = payload, .due = milliseconds{kMaxDelay}, .key = name.key});
+  if (!made) return failed(verb, made.error());
+  return ok();
+}
+
+Result<std::uint64_t> RemoteDetentScheduler::generation() {
+  TRY(set_up_queue());
+  const auto there = client_.get(generation_task(options_));
+  if (there) return parse_generation(there->task.payload.data);
+  if (there.error().code == ErrorCode::not_found) return std::uint64_t{0};
+  return failed("read the generation", there.error());
+}
+
+std::string RemoteDetentScheduler::stamp_command(std::uint64_t generation) const {
+  const TaskKey name = generation_task(options_);
+  return "detent cancel --queue " + name.queue + " --key " + name.key + server_flag(options_) +
+         "; detent put " + name.queue + " " + std::to_string(generation) + " --key " + name.key +
+         " --delay 1000000h" + server_flag(options_);
 }
 
 }  // namespace detent

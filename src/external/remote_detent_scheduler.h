@@ -50,6 +50,9 @@ struct RemoteDetentOptions {
 /// there can be compared and changed in one step. Two servers with copies of one folder are not
 /// noticed.
 ///
+/// stamp(): the generation is a task of "QUEUE.folder" too. One that was held back on its way for
+/// so long may put a lower one in place of a higher, which looks like a loss.
+///
 /// Clause 5: that server's clock decides what is ready and which claims have run out, so `now` and
 /// `until` of take() are not used. That clock may be wrong by much less than `lead`.
 ///
@@ -74,6 +77,9 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   Result<Taken> take(const TakeRequest& request) override;
   Result<void> forget(std::span<const TaskId> ids) override;
   Result<std::uint64_t> size() override;
+  Result<void> stamp(std::uint64_t before, std::uint64_t generation) override;
+  Result<std::uint64_t> generation() override;
+  std::string stamp_command(std::uint64_t generation) const override;
 
   /// Where what is damaged goes.
   static std::string damaged_queue(std::string_view queue) {
@@ -82,6 +88,8 @@ class RemoteDetentScheduler final : public ExternalScheduler {
   /// Where it is said whose tasks they are: the payload of the task with this key is the folder.
   static std::string folder_queue(std::string_view queue) { return std::string(queue) + ".folder"; }
   static constexpr std::string_view kFolderKey = "folder";
+  /// Of the task of that queue whose payload is the generation.
+  static constexpr std::string_view kGenerationKey = "generation";
 
  private:
   ScheduleRequest request_for(const Task& task) const;

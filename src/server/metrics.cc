@@ -213,6 +213,9 @@ void add_external(std::vector<MetricFamily>& families, const OffloadStats& exter
   families.push_back(counter("detent_external_damaged_total",
                              "Records that it set aside because they could not be read.",
                              moves.damaged));
+  families.push_back(gauge("detent_external_lost",
+                           "1 while it has lost changes that it had stored; far tasks are missing.",
+                           moves.lost ? 1 : 0));
 }
 
 void add_sinks(std::vector<MetricFamily>& families, const std::map<std::string, SinkStats>& sinks) {

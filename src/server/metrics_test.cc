@@ -118,6 +118,9 @@ TEST(Metrics, FarTasksAreShownWhenAnotherSystemKeepsThem) {
   EXPECT_TRUE(has_line(text, "detent_external_handed_back_total 2"));
   EXPECT_TRUE(has_line(text, "detent_external_errors_total 3"));
   EXPECT_TRUE(has_line(text, "detent_external_damaged_total 4"));
+  EXPECT_TRUE(has_line(text, "detent_external_lost 0"));
+  const OffloadStats lost{.moves = {.lost = Error{ErrorCode::unavailable, "", ""}}};
+  EXPECT_TRUE(has_line(render_metrics({}, {}, lost), "detent_external_lost 1"));
   EXPECT_EQ(render_metrics({}, {}).find("external"), std::string::npos);
 }
 

@@ -27,7 +27,13 @@ OffloadEvents log_events() {
               [](const Error& error) {
                 log_error("a task came back damaged and was set aside in the external scheduler",
                           {{"cause", error.message}});
-              }};
+              },
+          .on_lost =
+              [](const Error& error) {
+                log_error("the external scheduler has lost far tasks; no more are handed over",
+                          {{"cause", error.message}});
+              },
+          .on_loss_ended = [] { log_info("the external scheduler has what it must have again"); }};
 }
 
 Result<std::unique_ptr<ExternalScheduler>> make_external(const OffloadOptions& wanted,

@@ -389,8 +389,15 @@ bool Routes::ask_page(UniqueFunction<void(std::string)> take) {
 void Routes::ready(const Call& call) {
   // Asked without a token, so where there are some the store's own words are for the log.
   const bool tells_cause = options_.access == nullptr;
-  const auto look = [tells_cause](Engine& engine) -> Result<bool> {
-    if (!engine.stopped_by()) return true;
+  std::optional<Error> lost;
+  if (offload_ != nullptr) lost = offload_->stats().moves.lost;
+  const auto look = [tells_cause, lost](Engine& engine) -> Result<bool> {
+    if (!engine.stopped_by()) {
+      if (!lost) return true;
+      if (tells_cause) return with_context("the external scheduler", *lost);
+      return Error{ErrorCode::unavailable,
+                   "the external scheduler has lost far tasks; the log says how", ""};
+    }
     if (tells_cause) return *engine.stopped_by();
     return Error{ErrorCode::unavailable, "the store has failed; the log says how", ""};
   };

@@ -143,6 +143,26 @@ TEST_F(RoutesFar, StatsTellHowManyAreAway) {
   EXPECT_EQ(engine_stats().away, 1u);
 }
 
+// As after FLUSHALL in Redis.
+TEST_F(RoutesFar, ALossElsewhereIsToldAndWhatMayBeLostIsNo404) {
+  const std::string id = schedule_far();
+  EXPECT_EQ(send("GET", "/readyz").status, 200);
+  clock_.await_waiters(3);
+  external_->entries.clear();
+  external_->stamped = 0;
+  expect_problem(send("GET", "/v1/tasks/" + id), 503, {id, "it has lost changes", "stamp 1"});
+  expect_problem(send("DELETE", "/v1/tasks/" + id), 503, {id, "it has lost changes"});
+  pass_interval();
+  expect_problem(send("GET", "/readyz"), 503, {"it keeps 0 tasks and kept 1"});
+  EXPECT_NE(send("GET", "/metrics").body.find("\ndetent_external_lost 1\n"), std::string::npos);
+  EXPECT_TRUE(engine_stats().is_away_lost);
+  clock_.await_waiters(3);
+  external_->stamped = 1;
+  pass_interval();
+  EXPECT_EQ(send("GET", "/readyz").status, 200);
+  EXPECT_EQ(send("GET", "/v1/tasks/" + id).status, 404) << "the loss was accepted";
+}
+
 TEST_F(RoutesFar, ABatchFetchesTheTasksThatAreAway) {
   const std::string id = schedule_far();
   const std::string here = schedule(R"({"queue":"q","delay":"1h"})");

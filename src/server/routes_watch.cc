@@ -136,8 +136,8 @@ void Routes::stats(const Call& call) {
 }
 
 json::ServerStats Routes::server_stats(EngineStats& stats, json::StatsScope scope) const {
-  std::optional<std::uint64_t> away;
-  if (offload_ != nullptr) away = offload_->stats().away;
+  std::optional<OffloadStats> external;
+  if (offload_ != nullptr) external = offload_->stats();
   std::vector<std::uint64_t>& late = stats.lateness.counts;
   while (!late.empty() && late.back() == 0) late.pop_back();
   return {.version = kVersion,
@@ -146,7 +146,8 @@ json::ServerStats Routes::server_stats(EngineStats& stats, json::StatsScope scop
           .loaded = stats.loaded,
           .waiting_workers = stats.waiting_workers,
           .schedules = stats.schedules,
-          .away = away,
+          .away = external ? std::optional(external->away) : std::nullopt,
+          .is_away_lost = external && external->moves.lost.has_value(),
           .data_free_bytes = process_figures().data_free_bytes,
           .counters = stats.counters,
           .lateness = std::move(late),

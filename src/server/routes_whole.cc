@@ -155,7 +155,7 @@ class Restore {
     if (!restored) return inside("task", std::move(restored).error());
     ++(*restored ? answer_.restored : answer_.there);
     // The same task may be with the other system: from now on this one counts.
-    if (*restored && offload_ != nullptr) engine_.mark(std::span(&task.id, 1));
+    if (*restored && offload_ != nullptr) engine_.mark(std::span(&task, 1));
     return ok();
   }
   Result<void> put(const ScheduleRecord& record) {

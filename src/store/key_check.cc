@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/lasting_keys.h"
+
 namespace detent {
 
 namespace {
@@ -83,12 +85,12 @@ Result<void> KeyCheck::check_expiries(std::uint32_t queue, std::span<const KeyRe
   return ok();
 }
 
-/// The engine's own: named after the id that it stands for, or something that expires.
+/// The engine's own: named after the id that it stands for, or something that expires or lasts.
 void KeyCheck::check_own(const KeyRecord& record) {
   const std::optional<TaskId> named = parse_task_id(record.key);
   if (named && *named != record.id) {
     findings_.add(describe(record) + "stands for task " + to_string(record.id));
-  } else if (!named && !record.expires_at) {
+  } else if (!named && !record.expires_at && !record.key.starts_with(kLastingKeys)) {
     findings_.add(describe(record) + "does not expire");
   }
 }

@@ -178,8 +178,7 @@ TEST_F(StoreCheckTest, ASoundStoreHasNoFindings) {
   EXPECT_EQ(read_, 11U);
   EXPECT_EQ(to_string(found),
             "records     5 (due 2, ready 1, dead 1, ended 1)\n"
-            "queues      2\n"
-            "schedules   2\n"
+            "queues      2\nschedules   2\n"
             "due bins    3\n"
             "quarantine  0\n"
             "note: a log was cut off\n"
@@ -346,7 +345,8 @@ TEST_F(StoreCheckTest, KeysOfNoQueueAreWhatTheirNamesSay) {
                  {.key = "9984", .id = TaskId{9'984}},
                  {.key = "512", .id = TaskId{512}, .expires_at = kAt},
                  {.key = "lease 2 1-17 0 w", .id = due_.id, .content = 5, .expires_at = kAt},
-                 {.key = "leases taken up", .content = 1, .expires_at = kAt}};
+                 {.key = "leases taken up", .content = 1, .expires_at = kAt},
+                 {.key = "external stamp", .id = TaskId{500}, .content = 7}};
   write();
   expect_findings({});
   batch_.keys = {{.key = "256", .id = TaskId{512}}, {.key = "lease 2 1-17 0 w", .id = due_.id}};

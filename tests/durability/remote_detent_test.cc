@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,8 @@
 #include "base/test_folder.h"
 #include "base/wall_time.h"
 #include "client/api_client.h"
+#include "external/far_tasks.h"
+#include "external/far_tasks_rig.h"
 #include "external/remote_detent_scheduler.h"
 #include "store/record_format.h"
 #include "tests/durability/child_server.h"
@@ -25,6 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 using std::chrono::milliseconds;
+namespace fs = std::filesystem;
 
 class RemoteVerbs : public ::testing::Test {
  protected:
@@ -204,6 +208,83 @@ TEST_F(RemoteVerbs, TasksAreThereAfterAKill) {
   EXPECT_EQ(remote_->find(far.id).error().code, ErrorCode::unavailable);
   ASSERT_TRUE(server_.start());
   EXPECT_EQ(remote_->find(far.id).value(), far);
+}
+
+/// Steps of FarTasks on that server, which is put back to an older state or begins anew.
+class RemoteLoss : public RemoteVerbs {
+ protected:
+  void SetUp() override {
+    RemoteVerbs::SetUp();
+    for (const Task& one : {kept_, cancelled_}) local_.tasks.emplace(one.id, one);
+    step();
+    ASSERT_TRUE(local_.tasks.empty()) << "both are there";
+  }
+  /// Once the connection is well again.
+  void step() {
+    do {
+      far_.emplace(local_, *remote_, clock_, FarTasksOptions{}, 1);
+      far_->step();
+    } while (far_->stats().errors > 0);
+  }
+  template <class Change>
+  void change_data(Change change) {
+    server_.kill();
+    change();
+    ASSERT_TRUE(server_.start());
+  }
+  void back_up() {
+    change_data([this] { fs::copy(folder_ / "data", folder_ / "backup", kAll); });
+  }
+  void put_backup_back() {
+    change_data([this] {
+      fs::remove_all(folder_ / "data");
+      fs::copy(folder_ / "backup", folder_ / "data", kAll);
+    });
+  }
+
+  static constexpr auto kAll = fs::copy_options::recursive;
+  const Task kept_ = task(513, 5h);
+  const Task cancelled_ = task(514, 5h);
+  test::FakeLocal local_;
+  std::optional<FarTasks> far_;
+};
+
+TEST_F(RemoteLoss, AnOlderStateIsToldAndBringsNoCancelledTaskBack) {
+  EXPECT_FALSE(far_->stats().lost);
+  back_up();
+  step();
+  ASSERT_FALSE(far_->stats().lost) << "nothing was lost";
+  ASSERT_TRUE(far_->fetch(cancelled_.id).value());
+  local_.tasks.clear();
+  step();
+  EXPECT_FALSE(far_->stats().lost);
+  EXPECT_EQ(remote_->size().value(), 1U);
+  put_backup_back();
+  step();
+  ASSERT_TRUE(far_->stats().lost);
+  EXPECT_NE(far_->stats().lost->message.find("it keeps 2 tasks and kept 1"), std::string::npos)
+      << far_->stats().lost->message;
+  EXPECT_FALSE(far_->find(cancelled_.id).value());
+  EXPECT_EQ(far_->find(kept_.id).value(), kept_);
+}
+
+TEST_F(RemoteLoss, AServerThatBeginsAnewIsToldUntilThatIsAccepted) {
+  change_data([this] { fs::remove_all(folder_ / "data"); });
+  step();
+  ASSERT_TRUE(far_->stats().lost);
+  const std::string& told = far_->stats().lost->message;
+  EXPECT_NE(told.find("it keeps 0 tasks and kept 2"), std::string::npos) << told;
+  EXPECT_NE(told.find("detent put far.folder 1 --key generation"), std::string::npos) << told;
+  const auto gone = far_->find(kept_.id);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::unavailable);
+  ASSERT_TRUE(client().schedule({.queue = "far.folder",
+                                 .payload = {.data = std::to_string(local_.stamped.generation)},
+                                 .due = milliseconds{1'000'000h},
+                                 .key = "generation"}));
+  step();
+  EXPECT_FALSE(far_->stats().lost);
+  EXPECT_FALSE(far_->find(kept_.id).value());
 }
 
 class TwoServers : public ::testing::Test {

@@ -84,6 +84,7 @@ EXTERNAL = {
     "detent_external_handed_back_total": "detent_external_handed_back_total == 0",
     "detent_external_errors_total": "detent_external_errors_total == 0",
     "detent_external_damaged_total": "detent_external_damaged_total == 0",
+    "detent_external_lost": "detent_external_lost == 0",
     "detent_sink_deliveries_total":
         "sum by (job) (detent_sink_deliveries_total) == 0 and"
         " count by (job) (detent_sink_deliveries_total) == 3",

@@ -50,10 +50,10 @@ struct LeasedTaskAnswer {
   friend bool operator==(const LeasedTaskAnswer&, const LeasedTaskAnswer&) = default;
 };
 
-/// `GET /v1/stats`.
-/// Whose figures are told: to a token for some queues no figure of the whole server.
+/// A token for some queues gets no figure of the whole server.
 enum class StatsScope : std::uint8_t { server, some_queues };
 
+/// `GET /v1/stats`.
 struct ServerStats {
   std::string version;
   std::chrono::milliseconds uptime{0};
@@ -63,6 +63,7 @@ struct ServerStats {
   std::uint64_t waiting_workers = 0;       // long polls that wait for a task
   std::uint64_t schedules = 0;             // recurring ones
   std::optional<std::uint64_t> away = {};  // tasks an external scheduler keeps, if there is one
+  bool is_away_lost = false;               // it has lost changes that it had stored
   std::optional<std::uint64_t> data_free_bytes = {};  // on the disk of the data folder
   TaskCounters counters;
   /// How many tasks fired at most 1, 2, 4, … microseconds late, and more than before; the last one

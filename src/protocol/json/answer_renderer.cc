@@ -135,8 +135,10 @@ void write_server_figures(JsonWriter& writer, const ServerStats& stats) {
   writer.name("loaded").number(stats.loaded);
   writer.name("waiting_workers").number(stats.waiting_workers);
   writer.name("schedules").number(stats.schedules);
-  if (stats.away)
-    writer.name("external").begin_object().name("tasks").number(*stats.away).end_object();
+  if (stats.away) {
+    writer.name("external").begin_object().name("tasks").number(*stats.away);
+    writer.name("lost").raw(stats.is_away_lost ? "true" : "false").end_object();
+  }
   if (stats.data_free_bytes) writer.name("data_free_bytes").number(*stats.data_free_bytes);
   writer.name("counters");
   write_counters(writer, stats.counters);

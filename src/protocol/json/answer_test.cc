@@ -262,6 +262,9 @@ TEST(AnswerRoundTrip, Stats) {
       .queues = {{"a", 1, 2, 3, 4, milliseconds{5}}, {"b", 0, 0, 0, 0, std::nullopt}}};
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
   stats.queues.clear();
+  stats.away = 3;
+  EXPECT_EQ(parse_stats(render_stats(stats)), stats);
+  stats.is_away_lost = true;
   EXPECT_EQ(parse_stats(render_stats(stats)), stats);
 }
 

@@ -116,7 +116,9 @@ Result<ServerStats> read_stats(std::string_view json) {
   }
   if (external.given()) {
     std::array<Count, 1> away{{{{"tasks"}, &stats.away.emplace()}}};
-    TRY(read_counts(external.text, away, {}));
+    JsonField lost{"lost"};
+    TRY(read_counts(external.text, away, std::array{&lost}));
+    stats.is_away_lost = lost.text == "true";
   }
   ASSIGN_OR_RETURN(stats.version, read_string(version));
   ASSIGN_OR_RETURN(const std::uint64_t uptime_ms, read_integer(uptime, {}));
