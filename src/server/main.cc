@@ -96,14 +96,13 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
                                   .window = options.window},
                                  engine_thread, clock));
   ASSIGN_OR_RETURN(Sinks sinks, open_sinks(options.sinks));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Webhooks> webhooks,
-      Webhooks::start({.allow = options.webhook_allow,
-                       .keys = options.webhook_keys,
-                       .data = data_on_disk(options),
-                       .sinks = std::move(sinks),
-                       .max_calls = descriptors.webhook_calls},
-                      engine_thread, clock));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Webhooks> webhooks,
+                   Webhooks::start({.allow = options.webhook_allow,
+                                    .keys = options.webhook_keys,
+                                    .data = data_on_disk(options),
+                                    .sinks = std::move(sinks),
+                                    .max_calls = descriptors.webhook_calls},
+                                   engine_thread, clock));
   ASSIGN_OR_RETURN(const std::unique_ptr<Alerts> alerts,
                    start_alerts(options, *webhooks, engine_thread, clock));
   reload_keys_of(*webhooks, alerts.get(), with.reloads);
