@@ -65,7 +65,7 @@ std::string escaped(std::string_view text) {
 }
 
 /// A word between quotes, for a macro: bold and italic in turns.
-std::string quoted(std::string_view text) { return "\"" + escaped(text) + "\""; }
+std::string in_quotes(std::string_view text) { return "\"" + escaped(text) + "\""; }
 
 /// `text` as a sentence on a line of its own.
 std::string sentence(std::string text) {
@@ -81,7 +81,7 @@ void write_option(const OptionEntry& option, std::string& out) {
   if (option.is_flag()) {
     out += ".B " + escaped(option.name) + "\n";
   } else {
-    out += ".BI " + quoted(option.name + " ") + " " + quoted(option.value) + "\n";
+    out += ".BI " + in_quotes(option.name + " ") + " " + in_quotes(option.value) + "\n";
   }
   out += sentence(option.what);
   if (!option.range.empty()) out += sentence(option.range);
@@ -90,13 +90,13 @@ void write_option(const OptionEntry& option, std::string& out) {
 }
 
 void write_synopsis(const std::string& name, const CommandEntry& command, std::string& out) {
-  out += ".TP\n.BI " + quoted(name);
+  out += ".TP\n.BI " + in_quotes(name);
   std::string arguments;
   for (const OptionEntry& argument : command.arguments) {
     const std::string word = argument.name + (argument.is_repeated ? "..." : "");
     arguments += argument.is_required ? " " + word : " [" + word + "]";
   }
-  out += (arguments.empty() ? "" : " " + quoted(arguments)) + "\n" + sentence(command.what);
+  out += (arguments.empty() ? "" : " " + in_quotes(arguments)) + "\n" + sentence(command.what);
   for (const OptionEntry& argument : command.arguments) {
     const bool says_more = argument.what.find_first_of(":;,") != std::string::npos;
     if (says_more) out += escaped(argument.name) + ": " + escaped(argument.what) + ".\n";
