@@ -11,10 +11,9 @@ namespace {
 using beanstalk::Command;
 using beanstalk::Verb;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 /// In front: another version of this format has another.
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kFormatVersion = 1;
 /// No list of more is sent: a batch of commands has less, as has a client's watch list.
 constexpr std::uint64_t kMost = 1'000'000;
 
@@ -108,8 +107,8 @@ Result<JobCall> read_call(ByteReader& reader) {
   ASSIGN_OR_RETURN(command.id, reader.varint());
   ASSIGN_OR_RETURN(command.bound, reader.varint());
   ASSIGN_OR_RETURN(command.priority, reader.u32());
-  ASSIGN_OR_RETURN(command.delay, decode_time<seconds>(reader));
-  ASSIGN_OR_RETURN(command.time_out, decode_time<seconds>(reader));
+  ASSIGN_OR_RETURN(command.delay, decode_time<std::chrono::seconds>(reader));
+  ASSIGN_OR_RETURN(command.time_out, decode_time<std::chrono::seconds>(reader));
   ASSIGN_OR_RETURN(command.body, read_text(reader));
   ASSIGN_OR_RETURN(call.queue, read_text(reader));
   ASSIGN_OR_RETURN(const std::uint8_t has_lease, reader.u8());
@@ -147,7 +146,7 @@ Result<JobAnswer> read_job_answer(ByteReader& reader) {
 
 Result<void> read_version(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint8_t version, reader.u8());
-  return version == kVersion ? ok() : Result<void>(damaged("jobs: of another version"));
+  return version == kFormatVersion ? ok() : Result<void>(damaged("jobs: of another version"));
 }
 
 }  // namespace
@@ -155,7 +154,7 @@ Result<void> read_version(ByteReader& reader) {
 std::string encode(const ShardAsk& ask) {
   std::string bytes;
   ByteWriter writer(bytes);
-  writer.u8(kVersion);
+  writer.u8(kFormatVersion);
   writer.u8(static_cast<std::uint8_t>(ask.kind));
   writer.varint(ask.calls.size());
   for (const JobCall& call : ask.calls) write_call(writer, call);
@@ -200,7 +199,7 @@ Result<ShardAsk> decode_ask(std::string_view bytes) {
 std::string encode(const ShardAnswer& answer) {
   std::string bytes;
   ByteWriter writer(bytes);
-  writer.u8(kVersion);
+  writer.u8(kFormatVersion);
   writer.varint(answer.answers.size());
   for (const JobAnswer& one : answer.answers) write_job_answer(writer, one);
   writer.u8(answer.head ? 1 : 0);

@@ -22,21 +22,21 @@
 namespace detent::server {
 namespace {
 
-namespace json = boost::json;
+namespace boost_json = boost::json;
 using net::HttpResponse;
 
-json::value parse(std::string_view text) {
-  return json::parse(json::string_view(text.data(), text.size()));
+boost_json::value parse(std::string_view text) {
+  return boost_json::parse(boost_json::string_view(text.data(), text.size()));
 }
 
-std::string text_of(const json::value& value) { return json::serialize(value); }
+std::string text_of(const boost_json::value& value) { return boost_json::serialize(value); }
 
 /// What of a value is wrong by a schema; "" when nothing is.
 class SchemaCheck {
  public:
-  explicit SchemaCheck(const json::value& document) : document_(document) {}
+  explicit SchemaCheck(const boost_json::value& document) : document_(document) {}
 
-  std::string fault(const json::value& schema, const json::value& value) const {
+  std::string fault(const boost_json::value& schema, const boost_json::value& value) const {
     for (const auto& [word, rule] : schema.as_object()) {
       if (!follows(std::string(word), rule, schema, value)) {
         return text_of(value) + " against \"" + std::string(word) + "\" of " + text_of(schema);
@@ -49,13 +49,13 @@ class SchemaCheck {
     return "";
   }
 
-  const json::value& resolve(const json::value& node) const {
-    const json::value* const ref = node.as_object().if_contains("$ref");
+  const boost_json::value& resolve(const boost_json::value& node) const {
+    const boost_json::value* const ref = node.as_object().if_contains("$ref");
     return ref == nullptr ? node : document_.at_pointer(ref->as_string().subview(1));
   }
 
  private:
-  static bool has_type(const json::value& value, std::string_view type) {
+  static bool has_type(const boost_json::value& value, std::string_view type) {
     if (type == "object") return value.is_object();
     if (type == "array") return value.is_array();
     if (type == "string") return value.is_string();
@@ -65,16 +65,16 @@ class SchemaCheck {
     ADD_FAILURE() << "type " << type;
     return false;
   }
-  static bool has_one_type(const json::value& value, const json::value& types) {
+  static bool has_one_type(const boost_json::value& value, const boost_json::value& types) {
     if (types.is_string()) return has_type(value, std::string_view(types.as_string()));
-    return std::ranges::any_of(types.as_array(), [&value](const json::value& type) {
+    return std::ranges::any_of(types.as_array(), [&value](const boost_json::value& type) {
       return has_type(value, std::string_view(type.as_string()));
     });
   }
-  static double number(const json::value& value) { return value.to_number<double>(); }
+  static double number(const boost_json::value& value) { return value.to_number<double>(); }
 
-  bool follows(const std::string& word, const json::value& rule, const json::value& schema,
-               const json::value& value) const {
+  bool follows(const std::string& word, const boost_json::value& rule,
+               const boost_json::value& schema, const boost_json::value& value) const {
     static const std::set<std::string> kSaid{"description",     "examples",   "default", "format",
                                              "contentEncoding", "properties", "items",   "$ref"};
     if (kSaid.contains(word)) return true;
@@ -82,7 +82,7 @@ class SchemaCheck {
     if (word == "const") return value == rule;
     if (word == "enum") return std::ranges::find(rule.as_array(), value) != rule.as_array().end();
     if (word == "oneOf") {
-      return std::ranges::count_if(rule.as_array(), [&](const json::value& one) {
+      return std::ranges::count_if(rule.as_array(), [&](const boost_json::value& one) {
                return fault(one, value).empty();
              }) == 1;
     }
@@ -103,15 +103,15 @@ class SchemaCheck {
     }
     return follows_of_object(word, rule, schema, value);
   }
-  bool follows_of_object(const std::string& word, const json::value& rule,
-                         const json::value& schema, const json::value& value) const {
+  bool follows_of_object(const std::string& word, const boost_json::value& rule,
+                         const boost_json::value& schema, const boost_json::value& value) const {
     if (word == "required") {
       return !value.is_object() || std::ranges::all_of(rule.as_array(), [&](const auto& name) {
         return value.as_object().contains(name.as_string());
       });
     }
     if (word == "additionalProperties") {
-      const json::value* const known = schema.as_object().if_contains("properties");
+      const boost_json::value* const known = schema.as_object().if_contains("properties");
       return !value.is_object() || std::ranges::all_of(value.as_object(), [&](const auto& member) {
         if (known != nullptr && known->as_object().contains(member.key())) return true;
         return rule.is_object() && fault(rule, member.value()).empty();
@@ -120,27 +120,27 @@ class SchemaCheck {
     ADD_FAILURE() << "a word of JSON Schema that this check does not know: " << word;
     return false;
   }
-  static std::size_t size(const json::value& rule) { return rule.to_number<std::size_t>(); }
+  static std::size_t size(const boost_json::value& rule) { return rule.to_number<std::size_t>(); }
 
-  std::string inner_fault(const std::string& word, const json::value& rule,
-                          const json::value& value) const {
+  std::string inner_fault(const std::string& word, const boost_json::value& rule,
+                          const boost_json::value& value) const {
     if (word == "$ref") return fault(document_.at_pointer(rule.as_string().subview(1)), value);
     std::string inner;
     if (word == "items" && value.is_array()) {
-      for (const json::value& item : value.as_array()) {
+      for (const boost_json::value& item : value.as_array()) {
         if (inner.empty()) inner = fault(rule, item);
       }
     }
     if (word == "properties" && value.is_object()) {
       for (const auto& [name, its_schema] : rule.as_object()) {
-        const json::value* const member = value.as_object().if_contains(name);
+        const boost_json::value* const member = value.as_object().if_contains(name);
         if (member != nullptr && inner.empty()) inner = fault(its_schema, *member);
       }
     }
     return inner;
   }
 
-  const json::value& document_;
+  const boost_json::value& document_;
 };
 
 class OpenapiTest : public RoutesTest {
@@ -155,9 +155,9 @@ class OpenapiTest : public RoutesTest {
     if (!if_match.empty()) request.headers.emplace_back("if-match", if_match);
     HttpResponse answer = client_->send(request).value();
     EXPECT_EQ(answer.status, status) << method << ' ' << target << ": " << answer.body;
-    const json::value& operation = document_.at("paths").at(pattern).at(name);
-    const json::object& responses = operation.at("responses").as_object();
-    const json::value* const response = responses.if_contains(std::to_string(status));
+    const boost_json::value& operation = document_.at("paths").at(pattern).at(name);
+    const boost_json::object& responses = operation.at("responses").as_object();
+    const boost_json::value* const response = responses.if_contains(std::to_string(status));
     if (response == nullptr) {
       ADD_FAILURE() << method << ' ' << pattern << " says nothing of " << status;
       return answer;
@@ -167,15 +167,15 @@ class OpenapiTest : public RoutesTest {
     if (status < 300) seen_.insert(method + " " + pattern);
     return answer;
   }
-  void expect_request(const json::value& operation, const std::string& body) {
+  void expect_request(const boost_json::value& operation, const std::string& body) {
     if (body.empty()) return;
-    const json::object& content = operation.at("requestBody").at("content").as_object();
-    const json::value* const type = content.if_contains("application/json");
+    const boost_json::object& content = operation.at("requestBody").at("content").as_object();
+    const boost_json::value* const type = content.if_contains("application/json");
     if (type == nullptr) return;
     EXPECT_EQ(schemas_.fault(type->at("schema"), parse(body)), "");
   }
-  void expect_answer(const json::value& response, const HttpResponse& answer) {
-    const json::object& content = response.at("content").as_object();
+  void expect_answer(const boost_json::value& response, const HttpResponse& answer) {
+    const boost_json::object& content = response.at("content").as_object();
     const std::string type = answer.content_type.substr(0, answer.content_type.find(';'));
     ASSERT_TRUE(content.contains(type)) << type;
     if (const auto* headers = response.as_object().if_contains("headers")) {
@@ -208,7 +208,7 @@ class OpenapiTest : public RoutesTest {
   void use_the_rest();
   void use_events();
 
-  const json::value document_ = parse(openapi_document());
+  const boost_json::value document_ = parse(openapi_document());
   const SchemaCheck schemas_{document_};
   std::set<std::string> seen_;  // that were answered 2xx
 };
@@ -240,7 +240,7 @@ TEST_F(OpenapiTest, TheDocumentIsServedAndWellFormed) {
   for (const auto& [path, item] : document_.at("paths").as_object()) {
     const std::string pattern(path);
     const auto places = static_cast<std::size_t>(std::ranges::count(pattern, '{'));
-    const json::value* const shared = item.as_object().if_contains("parameters");
+    const boost_json::value* const shared = item.as_object().if_contains("parameters");
     EXPECT_EQ(shared == nullptr ? 0 : shared->as_array().size(), places) << pattern;
     for (std::size_t i = 0; i < places; ++i) {
       const auto name = schemas_.resolve(shared->at(i)).at("name").as_string();
@@ -260,7 +260,7 @@ TEST_F(OpenapiTest, EveryReferenceLeadsSomewhereAndEveryPartIsUsed) {
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + 1)) {
     const auto begin = at + mark.size();
     const std::string pointer = text.substr(begin, text.find('"', begin) - begin);
-    json::error_code missing;
+    boost_json::error_code missing;
     EXPECT_NE(document_.find_pointer(pointer, missing), nullptr) << pointer;
     used.insert(pointer);
   }
@@ -383,12 +383,12 @@ void OpenapiTest::use_events() {
     read += byte;
   }
   EXPECT_NE(read.find("Content-Type: text/event-stream\r\n"), std::string::npos) << read;
-  const json::value& content =
+  const boost_json::value& content =
       document_.at("paths").at("/v1/events").at("get").at("responses").at("200").at("content");
   EXPECT_TRUE(content.as_object().contains("text/event-stream"));
   // A point, and one thing more.
   const std::size_t at = read.find("data: ") + 6;
-  json::object data = parse(read.substr(at, read.find('\n', at) - at)).as_object();
+  boost_json::object data = parse(read.substr(at, read.find('\n', at) - at)).as_object();
   EXPECT_TRUE(data.erase("recent") == 1);
   EXPECT_EQ(schemas_.fault(document_.at_pointer("/components/schemas/StatsPoint"), data), "");
   seen_.insert("GET /v1/events");
@@ -427,7 +427,7 @@ TEST_F(OpenapiTest, AnswersOfEveryRouteAreAsTheDocumentSays) {
 }
 
 TEST_F(OpenapiTest, TheCheckFindsWhatIsNotAsTheSchemaSays) {
-  const json::value& task = document_.at_pointer("/components/schemas/AcceptedTask");
+  const boost_json::value& task = document_.at_pointer("/components/schemas/AcceptedTask");
   const std::string sound =
       R"({"id":"256","queue":"q","state":"ready","due_at":"2026-01-02T03:04:05.678Z")";
   EXPECT_EQ(schemas_.fault(task, parse(sound + "}")), "");
