@@ -74,8 +74,8 @@ class OneProgram:
         self.work.mkdir(parents=True, exist_ok=True)
         launcher = "ccache" if shutil.which("ccache") else ""
         subprocess.run(["cmake", "--preset", "release", "-B", TREE, "-DDETENT_UNITY=OFF",
-                        "-DDETENT_TESTS=ON", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"], cwd=ROOT, check=True,
-                       capture_output=True)
+                        "-DDETENT_TESTS=ON", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"],
+                       cwd=ROOT, check=True, capture_output=True)
         built = ninja("-j1", self.area.program)
         if built.returncode != 0:
             sys.exit(f"mutate: {self.area.program} does not compile without a fault:\n"
