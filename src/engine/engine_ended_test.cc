@@ -73,7 +73,8 @@ TEST_F(EngineEnded, ATaskThatHasEndedRefusesEveryOtherVerbWithAConflict) {
   EXPECT_TRUE(lease("q", 10).empty());
   EXPECT_EQ(purge_all("q"), 0u);
   EXPECT_EQ(state_of(completed), TaskState::completed);
-  EXPECT_EQ(engine_->stats().queues.at(0), (QueueStats{.queue = "q"}));
+  EXPECT_EQ(engine_->stats().queues.at(0),
+            (QueueStats{.queue = "q", .last_handed_out_age = std::chrono::milliseconds{0}}));
   engine_->check_invariants();
 }
 

@@ -74,7 +74,7 @@ TEST(SchedulerOnAnExecutorDeathTest, WithoutAnErrorHandlerWhatItThrowsEndsThePro
         rig.scheduler().schedule_after(0s, [] {}).release();
         rig.settle();
       },
-      "no room");
+      "terminate called");
 }
 
 TEST(ThreadPool, RunsEveryJobOnceAndFinishesThemWhenDestroyed) {
