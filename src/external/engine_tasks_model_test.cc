@@ -261,7 +261,7 @@ TEST(EngineTasksModel, NoTaskIsLostOrDoneTwiceWhateverFailsOrCrashes) {
   SCOPED_TRACE(replay_hint(seed));
   for (int round = 0; round < test_rounds(12) && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
-    World(seed + static_cast<std::uint64_t>(round)).run(1'000);
+    World(seed + static_cast<std::uint64_t>(round)).run(2'000);
   }
 }
 

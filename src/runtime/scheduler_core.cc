@@ -101,6 +101,11 @@ MonotonicTime SchedulerCore::due_after(MonotonicTime now, nanoseconds delay) con
   return scale_.time_of(scale_.tick_at_or_before(now));
 }
 
+MonotonicTime SchedulerCore::due_by(MonotonicTime at) const noexcept {
+  const MonotonicTime now = clock_.now();
+  return at > now ? at : due_after(now, nanoseconds::zero());
+}
+
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
   if (home_.was_left()) [[unlikely]]
     fail_after_fork();
@@ -291,17 +296,11 @@ void SchedulerCore::hand_out(SchedulerShard& shard) noexcept {
 /// Returns: false when the executor threw. It may have kept the job all the same: whichever run of
 /// the timer comes first counts, the other one finds nothing to do.
 bool SchedulerCore::execute(SchedulerShard& shard, TimerId id) noexcept {
-  const auto hand_over = [&] {
-    options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
-  };
-  if (!options_.error_handler) {
-    hand_over();  // what it throws ends the process
-    return true;
-  }
   try {
-    hand_over();
+    options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
     return true;
-  } catch (...) {
+  } catch (...) {                                   // user code: whatever it throws
+    if (!options_.error_handler) std::terminate();  // while the exception is current: it is named
     options_.error_handler(std::current_exception());
     return false;
   }

@@ -69,6 +69,8 @@ class SchedulerCore final {
   MonotonicTime due_after(std::chrono::nanoseconds delay) const noexcept;
   /// The same for a date.
   MonotonicTime due_on(WallTime date) const noexcept;
+  /// The same for an instant.
+  MonotonicTime due_by(MonotonicTime at) const noexcept;
   /// A number to seed something random with.
   std::uint64_t next_seed() noexcept;
 

@@ -175,7 +175,7 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
   expect_home();
   MutexLock lock(mu_);
-  if (closed_ || !timers_.move_next_run(id, due_at)) return false;
+  if (closed_ || !timers_.move_next_run(id, core_.due_by(due_at))) return false;
   if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `rearm` does
   return true;
 }

@@ -74,7 +74,7 @@ TEST(SchedulerOnAnExecutorDeathTest, WithoutAnErrorHandlerWhatItThrowsEndsThePro
         rig.scheduler().schedule_after(0s, [] {}).release();
         rig.settle();
       },
-      "terminate called");
+      "no room");
 }
 
 TEST(ThreadPool, RunsEveryJobOnceAndFinishesThemWhenDestroyed) {

@@ -111,7 +111,7 @@ TEST_F(RoutesWholeTest, PagesOfSchedulesAloneGoOn) {
     send("PUT", std::string("/v1/schedules/") + name, R"({"every":"100d","queue":"q"})");
   }
   const HttpResponse first = send("GET", "/v1/dump?limit=2");
-  EXPECT_TRUE(first.body.ends_with(R"({"next":null,"next_schedule":"b","queues":1,"tasks":0,)"
+  EXPECT_TRUE(first.body.ends_with(R"({"next":null,"next_schedule":"b","queues":0,"tasks":0,)"
                                    R"("schedules":2,"damaged_tasks":0})"
                                    "\n"))
       << first.body;
