@@ -40,6 +40,7 @@ describe('The cluster of two nodes', () => {
       const now = await cells(page, 'Shards', 3);
       assert.equal(now.filter((epoch, i) => Number(epoch) > Number(epochs[i])).length, 2, 'two have changed hands');
       await until('nothing of it is lost', async () => sum(await cells(page, 'Nodes', 4)) === 5 * QUEUES);
-    });
+      // A node that opens the shards it took over is not ready for a moment, and the page asks whether it is.
+    }, { expected: [/503/] });
   });
 });
