@@ -139,11 +139,12 @@ bool FarTasks::had_come_back(const Task& task) const {
 
 /// Marks these tasks, so that they are forgotten there, and takes them out of `tasks`.
 Result<void> FarTasks::refuse_what_had_come_back(std::vector<Task>& tasks) {
-  const auto old = std::ranges::stable_partition(
-      tasks, [this](const Task& task) { return !had_come_back(task); });
-  if (old.empty()) return ok();
-  TRY(local_.mark(std::span<const Task>(old.begin(), old.end())));
-  tasks.erase(old.begin(), old.end());
+  // Not ranges::stable_partition, whose subrange clang 14 cannot compile.
+  const auto old = std::stable_partition(tasks.begin(), tasks.end(),
+                                         [this](const Task& task) { return !had_come_back(task); });
+  if (old == tasks.end()) return ok();
+  TRY(local_.mark(std::span<const Task>(old, tasks.end())));
+  tasks.erase(old, tasks.end());
   return ok();
 }
 
