@@ -106,6 +106,7 @@ TEST(IdleTimeouts, ARefreshOfNothingDoesNothing) {
   Connection moved_from = rig.idle().add(2);
   EXPECT_EQ(removed.remove(), CancelResult::cancelled);
   const Connection moved_to = std::move(moved_from);
+  // The moved-from one is what this is about. NOLINTNEXTLINE(bugprone-use-after-move)
   for (Connection* const empty : {&never, &removed, &moved_from}) {
     empty->refresh();
     empty->refresh(rig.clock().now());

@@ -109,7 +109,7 @@ TEST(SchedulerStopAgain, AWeakerOneOnlyWaits) {
 TEST(SchedulerStopDeadline, WhatIsDueBeforeItRunsAndTheOthersAreDropped) {
   Simulation simulation(1);
   std::vector<nanoseconds> ran;
-  for (const auto delay : {1h, 2h, 3h}) {
+  for (const nanoseconds delay : {1h, 2h, 3h}) {
     simulation.scheduler().schedule_after(delay, [&, delay] { ran.push_back(delay); }).release();
   }
   EXPECT_TRUE(simulation.scheduler().stop(Drain::run_pending, 150min).empty());

@@ -6,7 +6,7 @@ namespace detent::server {
 namespace {
 
 struct PlanRow {
-  std::size_t limit;
+  std::size_t limit = 0;
   DescriptorNeeds needs;
   DescriptorPlan plan;
 };
