@@ -91,7 +91,7 @@ TEST_F(TopCommandTest, AScreenOutlivesAServerThatIsAwayAndLinesDoNot) {
   const Result<net::HttpResponse> good = script_.answer;
   script_.respond = [&](const net::HttpRequest&) -> Result<net::HttpResponse> {
     if (script_.asked.size() == 2) return Error{ErrorCode::unavailable, "nobody listens", ""};
-    return good;
+    return Result<net::HttpResponse>(good);
   };
   stage_.events = {{Kind::time}, {Kind::time}};
   EXPECT_EQ(top(), ExitCode::done);
