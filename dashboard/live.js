@@ -106,12 +106,12 @@ function recentLateness() {
 }
 
 function ratesBetween(before, now) {
-  return Object.fromEntries(Object.keys(RATES).map((name) => [name, before && !isLimited
+  return Object.fromEntries(Object.keys(RATES).map((name) => [name, before?.stats.counters && !isLimited
     ? perSecond(now.stats.counters[name] - before.stats.counters[name], now.at - before.at) : null]));
 }
 
 const lateBetween = (before, now) => Object.fromEntries(CAUSES.map((cause) => [cause,
-  before && !isLimited ? now.stats.late.tasks[cause] - before.stats.late.tasks[cause] : 0]));
+  before?.stats.late && !isLimited ? now.stats.late.tasks[cause] - before.stats.late.tasks[cause] : 0]));
 
 async function poll() {
   const stats = await call('GET', '/v1/stats?queues=0', { patience: PATIENCE });

@@ -62,9 +62,11 @@ void EngineWebhooks::take(std::size_t max, std::vector<std::string> held, Taken 
 }
 
 void EngineWebhooks::end(LeaseToken lease, Verdict verdict) {
-  engine_.post_end([lease, verdict = std::move(verdict)](
-                       Engine& engine) mutable { end_lease(engine, lease, std::move(verdict)); },
-                   [lease](const Engine& engine) { return std::string(engine.queue_of(lease)); });
+  engine_.post_end_of_lease(
+      [lease, verdict = std::move(verdict)](Engine& engine) mutable {
+        end_lease(engine, lease, std::move(verdict));
+      },
+      [lease](const Engine& engine) { return std::string(engine.queue_of(lease)); });
 }
 
 }  // namespace detent

@@ -26,8 +26,11 @@ class EngineWebhooksTest : public EngineFixture {
   ~EngineWebhooksTest() override { thread_->stop(); }
 
  protected:
-  /// On the same disk, with a store that works.
+  /// On the same disk, with a store that works, once it is there again.
   Result<OpenEngine> reopen() {
+    if (is_away_) return Error{ErrorCode::unavailable, "away", ""};
+    store_.reset();
+    memory_store_.reset();
     ASSIGN_OR_RETURN(std::unique_ptr<Store> store, MemoryStore::open(*disk_));
     ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, Engine::open(*store, clock_, options_));
     return OpenEngine{.store = std::move(store), .engine = std::move(engine)};
@@ -77,6 +80,7 @@ class EngineWebhooksTest : public EngineFixture {
   }
 
   static constexpr int kFlood = 100;
+  std::atomic<bool> is_away_ = false;
   std::unique_ptr<EngineThread> thread_;
   std::unique_ptr<EngineWebhooks> webhooks_;
 };
@@ -157,6 +161,23 @@ TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineIsReplaced) {
   store_->fail_write(1, WriteFault::not_applied);
   on_engine([](Engine& engine) { return engine.schedule({.queue = "q"}).has_value(); });
   EXPECT_TRUE(taken.get().empty());
+}
+
+// Else its lease would run out, which counts as an attempt, though the receiver had answered 200.
+TEST_F(EngineWebhooksTest, AVerdictThatComesWhileTheStoreIsAwayHoldsOnceItIsBack) {
+  const Delivery delivery = take_one();
+  options_.keep_leases = true;
+  is_away_ = true;
+  store_->fail_write(1, WriteFault::not_applied);
+  on_engine([](Engine& engine) { return engine.schedule({.queue = "q"}).has_value(); });
+  webhooks_->end(delivery.leased.lease, {.verb = Verdict::Verb::complete});
+  EXPECT_EQ(find(delivery.leased.task.id).error().code, ErrorCode::unavailable);
+  is_away_ = false;
+  clock_.advance(EngineThread::kLongestSleep);
+  (void)find(delivery.leased.task.id);  // the turn after it opens the store
+  const Result<TaskSnapshot> found = find(delivery.leased.task.id);
+  ASSERT_FALSE(found) << static_cast<int>(found->state);
+  EXPECT_EQ(found.error().code, ErrorCode::not_found);
 }
 
 TEST_F(EngineWebhooksTest, AnswersWithNoneWhenTheEngineStops) {

@@ -80,9 +80,10 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// After a failure of the store: takes over the leases of the engine before this one that have
   /// not run out, under their tokens, where their tasks are unchanged in the store. Leases whose
   /// holders were never told of them are left out. Does nothing without `keep_leases`, or when
-  /// another engine had the store in between. Call it before the first verb. Reads nothing of the
-  /// store of `failed`, which may be closed. Errors: as those of reads. Cost: a read a lease.
-  Result<void> take_over_leases(const Engine& failed);
+  /// another engine had the store in between. A task that cannot be read is left out. Call it
+  /// before the first verb. Reads nothing of the store of `failed`, which may be closed. Cost: a
+  /// read a lease.
+  void take_over_leases(const Engine& failed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -362,7 +363,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   template <class Visit>
   Result<void> visit_kept_leases(Visit visit);
   Result<void> take_up(const KeptLease& kept, const KeyRecord& record);
-  Result<void> take_over(HeldLease held, const EngineTime& time);
+  void take_over(HeldLease held, const EngineTime& time);
 
   // Steps of the verbs.
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);

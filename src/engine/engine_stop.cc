@@ -181,42 +181,35 @@ Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
 }
 
 /// Epochs that follow each other: nobody had the store in between, so nobody else holds the tasks.
-Result<void> Engine::take_over_leases(const Engine& failed) {
-  if (!options_.keep_leases || epoch_ != failed.epoch_ + 1) return ok();
+void Engine::take_over_leases(const Engine& failed) {
+  if (!options_.keep_leases || epoch_ != failed.epoch_ + 1) return;
   for (HeldLease& held : failed.tasks_.held_leases()) {
-    if (failed.hand_out_.is_told(held.number, held.lease)) TRY(take_over(held, failed.time_));
+    if (failed.hand_out_.is_told(held.number, held.lease)) take_over(held, failed.time_);
   }
   // The failed commit may not have ended these, and workers ask again. Of several of one task the
-  // last was valid. The deliverer does not ask again.
+  // last was valid. The deliverer does not ask again for what it asked before that commit.
   const std::vector<HeldLease>& ended = failed.tasks_.ended_leases();
   // clang 14 cannot compile std::views::reverse. NOLINTNEXTLINE(modernize-loop-convert)
   for (auto held = ended.rbegin(); held != ended.rend(); ++held) {
     const bool is_told = failed.hand_out_.is_told(held->number, held->lease);
-    if (is_told && !held->is_delivery) TRY(take_over(*held, failed.time_));
+    if (is_told && !held->is_delivery) take_over(*held, failed.time_);
   }
-  return ok();
 }
 
-/// Holds the task again, if it is as it was when it was leased.
-Result<void> Engine::take_over(HeldLease held, const EngineTime& time) {
+/// Holds the task again, if it can be read and is as it was when it was leased.
+void Engine::take_over(HeldLease held, const EngineTime& time) {
   const MonotonicTime::duration left = time.when(held.until) - clock_.now();
-  if (left <= MonotonicTime::duration{0} || tasks_.is_full_of_leases()) return ok();
-  if (tasks_.leases().contains(held.number)) return ok();
+  if (left <= MonotonicTime::duration{0} || tasks_.is_full_of_leases()) return;
+  if (tasks_.leases().contains(held.number)) return;
   const Result<FoundTask> found = tasks_.find(held.task);
-  if (!found) {
-    const ErrorCode code = found.error().code;
-    if (code == ErrorCode::not_found || code == ErrorCode::data_loss) return ok();
-    return found.error();
-  }
   const bool is_unchanged =
-      found->state == TaskState::ready && found->stored.task.attempts == held.attempts;
-  if (!is_unchanged) return ok();
+      found && found->state == TaskState::ready && found->stored.task.attempts == held.attempts;
+  if (!is_unchanged) return;
   held.lease.task = load_ready(*found);
   held.lease.is_told = true;
   hand_out_.note_number(held.number);
   tasks_.open_lease(held.number, std::move(held.lease),
                     time_.tick_after(std::chrono::ceil<milliseconds>(left)));
-  return ok();
 }
 
 }  // namespace detent

@@ -27,6 +27,18 @@ void EngineThread::post_end(Command command, QueueOf queue) {
   (void)post({std::move(command), std::move(queue)}, Room::always);
 }
 
+void EngineThread::post_end_of_lease(Command command, QueueOf queue) {
+  post_end(
+      [this, command = std::move(command)](Engine& engine) mutable {
+        if (engine.stopped_by()) {
+          kept_.push_back(std::move(command));
+        } else {
+          command(engine);
+        }
+      },
+      std::move(queue));
+}
+
 bool EngineThread::post(Posted posted, Room room) {
   {
     const MutexLock lock(mutex_);
@@ -141,13 +153,11 @@ void EngineThread::try_reopen() {
     if (events_.on_reopen_failed) events_.on_reopen_failed(opened.error());
     return;
   }
-  if (const auto taken = opened->engine->take_over_leases(*opened_.engine); !taken) {
-    if (events_.on_reopen_failed) events_.on_reopen_failed(taken.error());
-    return;
-  }
+  opened->engine->take_over_leases(*opened_.engine);
   opened_.engine = std::move(opened->engine);
   opened_.store = std::move(opened->store);
   has_failed_ = false;
+  for (Command& command : std::exchange(kept_, {})) command(*opened_.engine);
   if (events_.on_reopened) events_.on_reopened();
 }
 

@@ -97,6 +97,10 @@ class EngineThread {
   /// for the number of those that wait, only dropped when the thread is stopping.
   void post_end(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
 
+  /// The same for what ends a lease. While the store has failed it waits, and it runs as soon as
+  /// the store is open again: leases outlive a failure, and nobody asks for this a second time.
+  void post_end_of_lease(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
+
   /// Answers every wait, runs what was posted before, commits, closes the store, and joins.
   /// Idempotent; not from the engine's own thread.
   void stop() DETENT_EXCLUDES(mutex_);
@@ -135,6 +139,7 @@ class EngineThread {
   OpenEngine opened_;
   EngineEvents events_;
   CommandTurns turns_;             // taken, and not run yet
+  std::vector<Command> kept_;      // until the store is open again
   std::vector<Command> run_;       // in this turn; kept until it is over, with what they hold
   std::size_t staged_before_ = 0;  // changes at hand when the slice began
   MonotonicTime::duration turn_took_{0};  // the last one, without the commands before it

@@ -38,7 +38,9 @@ void bring_anchor_back(ScheduleRecord& record, WallTime now) {
     const auto periods = (anchor - now + interval->period - kInstant) / interval->period;
     interval->anchor = std::max(anchor - periods * interval->period, WallTime{});
   } else if (auto* const calendar = std::get_if<CalendarRule>(&record.schedule.rule)) {
-    if (calendar->anchor == progress.created_at && calendar->anchor > now) calendar->anchor = now;
+    if (calendar->anchor != progress.created_at || progress.created_at <= now) return;
+    calendar->anchor = now;
+    record.progress.created_at = now;  // so that it is known as ours when the clock goes back again
   }
 }
 

@@ -391,6 +391,9 @@ TEST_F(ScheduleBookTest, AnAnchorThatWasTheTimeOfThePutIsNotWaitedForAfterTheClo
   EXPECT_EQ(book_->view("monthly")->next_at, at("2026-04-02T00:30:00Z"));
   EXPECT_EQ(book_->view("dated")->next_at, at("2027-05-01T09:00:00Z")) << "as the user said";
   EXPECT_EQ(book_->take_changes().schedules.size(), 3u);
+  now_ = at("2026-01-05T12:00:00Z");
+  restart();
+  EXPECT_EQ(book_->view("monthly")->next_at, at("2026-02-05T12:00:00Z")) << "a second time, too";
 }
 
 TEST_F(ScheduleBookTest, NoWayToPutAScheduleTakesAPeriodOfLessThanASecond) {

@@ -194,14 +194,16 @@ void BeanstalkSession::close(Engine& engine) {
 
 void BeanstalkSession::give_back_some(Engine& engine) {
   ServedClient::HeldLeases& held = client_.held();
-  for (int count = 0; !held.empty() && count < kGiveBackAtOnce; ++count) {
-    // It may have run out. When the store has failed, it runs out later.
+  const int most =
+      engine.stopped_by() ? 0 : kGiveBackAtOnce;  // later, when the store is open again
+  for (int count = 0; !held.empty() && count < most; ++count) {
+    // It may have run out.
     (void)engine.release(held.begin()->second.lease, {}, {}, ReleaseCount::lease);
     held.erase(held.begin());
   }
   if (held.empty()) return;
-  hub_.engine.post_end([self = shared_from_this()](Engine& later) { self->give_back_some(later); },
-                       queue());
+  hub_.engine.post_end_of_lease(
+      [self = shared_from_this()](Engine& later) { self->give_back_some(later); }, queue());
 }
 
 }  // namespace detent::server

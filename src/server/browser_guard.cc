@@ -40,11 +40,14 @@ bool is_address(const std::string& name) {
 bool is_from_own_page(const net::HttpRequest& request, std::string_view cors_origin) {
   const bool is_safe =
       request.method == "GET" || request.method == "HEAD" || request.method == "OPTIONS";
-  const std::string_view origin = request.header("origin");
-  if (is_safe || origin.empty()) return true;
-  if (cors_origin == "*" || origin == cors_origin) return true;
+  if (is_safe) return true;
   const std::string_view own = request.header("host");
-  return !own.empty() && lower(host_of_origin(origin)) == lower(own);
+  return std::ranges::all_of(request.headers, [&](const auto& header) {
+    const auto& [name, origin] = header;
+    if (name != "origin" || cors_origin == "*") return true;
+    if (origin == cors_origin) return !origin.empty();
+    return !own.empty() && lower(host_of_origin(origin)) == lower(own);
+  });
 }
 
 bool is_own_name(const net::HttpRequest& request, std::span<const std::string> names) {

@@ -27,6 +27,10 @@ TEST(BrowserGuard, APageOfAnotherSiteMayNot) {
                              "http://127.0.0.1:7070.evil.example", "ftp://127.0.0.1:7070"}) {
     EXPECT_FALSE(may_change("127.0.0.1:7070", origin)) << origin;
   }
+  EXPECT_FALSE(may_change("127.0.0.1:7070", "")) << "an empty one is not an absent one";
+  EXPECT_FALSE(is_from_own_page(
+      request_with("POST", {{"host", "h"}, {"origin", "http://h"}, {"origin", "http://evil"}}), ""))
+      << "every one of several counts";
   EXPECT_FALSE(may_change("", "null"));
   EXPECT_FALSE(may_change("", "http://"));
 }

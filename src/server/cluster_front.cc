@@ -54,7 +54,8 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
       followers_(std::make_shared<Followers>()),
       peers_({.node = options_.node,
               .max_calls = options_.max_calls_to_a_node,
-              .max_all_calls = options_.max_calls_to_all_nodes},
+              .max_all_calls = options_.max_calls_to_all_nodes,
+              .node_connections = options_.node_connections},
              link_, clock_, on_stray_,
              [this](gateway::Part part) {
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });

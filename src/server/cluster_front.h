@@ -50,6 +50,7 @@ struct ClusterFrontOptions {
   std::string node;  // this one's name
   std::size_t max_calls_to_a_node = 4'096;
   std::size_t max_calls_to_all_nodes = 16'384;
+  std::size_t node_connections = kMostConnections;  // see PeerCallsOptions
 };
 
 /// Thread-safe.

@@ -143,6 +143,23 @@ TEST_F(ClusterFrontTest, AllNodesTogetherAreAskedByABoundedNumberAtATime) {
   EXPECT_EQ(clients.back().answer().status, 503);
 }
 
+TEST_F(ClusterFrontTest, HalfOfTheCallsToAllNodesMayWaitForTasks) {
+  give_to("b", "10.0.0.2:7070");
+  std::vector<Client> workers(kMostCallsToAll / 2);
+  for (Client& worker : workers) worker.ask(front_, lease_request());
+  give_to("c", "10.0.0.3:7070");
+  Client waits;
+  waits.ask(front_, lease_request());
+  EXPECT_EQ(waits.answer().status, 503);
+  Client reader;
+  reader.ask(front_, {.method = "GET", .target = "/v1/queues/q", .headers = {}, .body = ""});
+  EXPECT_EQ(caller_.calls.size(), workers.size() + 1);
+  caller_.answer(0, {.status = 200, .body = "{}"});
+  Client next;
+  next.ask(front_, lease_request());
+  EXPECT_EQ(caller_.calls.size(), workers.size() + 2);
+}
+
 TEST_F(ClusterFrontTest, HalfOfTheCallsToANodeMayWaitForTasks) {
   give_to("b", "10.0.0.2:7070");
   std::vector<Client> workers(kMostCalls / 2 + 2);

@@ -124,7 +124,8 @@ Result<void> ClusterNode::make_caller() {
   front_ = std::make_unique<ClusterFront>(
       ClusterFrontOptions{.shards = table_->shards(),
                           .node = options_.me.node,
-                          .max_calls_to_all_nodes = options_.max_peer_calls},
+                          .max_calls_to_all_nodes = options_.max_peer_calls,
+                          .node_connections = options_.http_connections},
       shards_, here_, *link_, clock_, look_again);
   figures_.store(&front_->figures(), std::memory_order_release);
   return ok();

@@ -50,7 +50,8 @@ struct ClusterNodeOptions {
   RoutesOptions routes = {};
   WebhookOptions webhooks = {};
   std::size_t max_peer_calls = ClusterFrontOptions{}.max_calls_to_all_nodes;
-  std::uint64_t seed = 0;  // spreads the beats of nodes
+  std::size_t http_connections = kMostConnections;  // of this node, and as a rule of the others
+  std::uint64_t seed = 0;                           // spreads the beats of nodes
 };
 
 /// Thread-safe. The HTTP server must be stopped before it is destroyed, and after stop().

@@ -41,14 +41,15 @@ Result<DescriptorPlan> take_descriptors(const cli::ServeOptions& options, std::s
   files.rlim_cur = files.rlim_max;
   const bool is_raised = ::setrlimit(RLIMIT_NOFILE, &files) == 0;
   const rlim_t limit = is_raised ? files.rlim_cur : before;
-  if (limit < kLeastDescriptors) {
+  const DescriptorNeeds needs = needs_of(options, shards);
+  if (limit < least_descriptors(needs)) {
     return Error{ErrorCode::unavailable,
                  "the process may have " + std::to_string(limit) +
-                     " open files, and needs at least " + std::to_string(kLeastDescriptors) +
+                     " open files, and needs at least " + std::to_string(least_descriptors(needs)) +
                      ": raise the hard limit (LimitNOFILE=, ulimit -Hn)",
                  ""};
   }
-  const DescriptorPlan plan = plan_descriptors(limit, needs_of(options, shards));
+  const DescriptorPlan plan = plan_descriptors(limit, needs);
   log_plan(plan, before, limit);
   return plan;
 }
@@ -56,8 +57,8 @@ Result<DescriptorPlan> take_descriptors(const cli::ServeOptions& options, std::s
 DescriptorPlan descriptors_of(const cli::ServeOptions& options) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  return plan_descriptors(std::max<rlim_t>(files.rlim_cur, kLeastDescriptors),
-                          needs_of(options, 0));
+  const DescriptorNeeds needs = needs_of(options, 0);
+  return plan_descriptors(std::max<rlim_t>(files.rlim_cur, least_descriptors(needs)), needs);
 }
 
 }  // namespace detent::server

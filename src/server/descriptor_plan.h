@@ -29,23 +29,27 @@ struct DescriptorPlan {
   friend bool operator==(const DescriptorPlan&, const DescriptorPlan&) = default;
 };
 
-/// With fewer the server does not start.
-inline constexpr std::size_t kLeastDescriptors = 128;
+/// With fewer the server does not start. A node has, for each shard that it may come to hold, two
+/// connections to the database, a poller of its webhooks and a call of one.
+constexpr std::size_t least_descriptors(const DescriptorNeeds& needs) {
+  return 128 + 4 * needs.shards;
+}
 
-/// Shares out `limit` descriptors. Requires: limit ≥ kLeastDescriptors.
+/// Shares out `limit` descriptors. Requires: limit ≥ least_descriptors(needs).
 constexpr DescriptorPlan plan_descriptors(std::size_t limit, const DescriptorNeeds& needs) {
   constexpr std::size_t kMostRefusals = 64;
   constexpr std::size_t kMostPeerCalls = 16'384;
   const bool is_node = needs.shards > 0;
   const std::size_t shards = std::max<std::size_t>(needs.shards, 1);
   DescriptorPlan plan;
-  // A node keeps its tasks in a database: two connections a shard, and a poller of its webhooks.
+  // A node keeps its tasks in a database.
   plan.store_files = is_node ? 0 : std::clamp<std::size_t>(limit / 8, 20, 512);
-  plan.others = std::min<std::size_t>(limit / 4, 512 + 8 * needs.shards);
-  const std::size_t webhooks = std::min(limit / 8, 512 * shards);
-  plan.webhook_calls = std::max<std::size_t>(webhooks / shards, 1);
-  plan.peer_calls = is_node ? std::min(limit / 4, kMostPeerCalls) : 0;
-  const std::size_t left = limit - plan.store_files - plan.others - webhooks - plan.peer_calls;
+  plan.others =
+      std::max(std::min<std::size_t>(limit / 4, 512 + 8 * needs.shards), 32 + 3 * needs.shards);
+  plan.webhook_calls = std::clamp<std::size_t>(limit / 8 / shards, 1, 512);
+  std::size_t left = limit - plan.store_files - plan.others - plan.webhook_calls * shards;
+  plan.peer_calls = is_node ? std::min({limit / 4, left / 2, kMostPeerCalls}) : 0;
+  left -= plan.peer_calls;
   const std::size_t http =
       needs.has_beanstalk ? std::min(left / 3 * 2, kMostConnections + kMostRefusals) : left;
   plan.http_refusals = std::min(kMostRefusals, http / 8);
@@ -56,7 +60,7 @@ constexpr DescriptorPlan plan_descriptors(std::size_t limit, const DescriptorNee
 
 /// Raises the limit of the process to its hard limit, shares the descriptors out and logs the plan.
 /// `shards` is that of DescriptorNeeds. Errors: `unavailable` when the hard limit is less than
-/// kLeastDescriptors.
+/// least_descriptors().
 Result<DescriptorPlan> take_descriptors(const cli::ServeOptions& options, std::size_t shards = 0);
 
 /// The plan of a server that is no node, for the limit that the process has now.

@@ -31,10 +31,10 @@ constexpr std::array<std::string_view, 10> kForShards{"access-control-request-me
 constexpr std::array<std::string_view, 5> kOfTheConnection{
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding"};
 
-/// How many calls a node takes from this one: a tenth of its connections is left for what nodes ask
-/// besides.
-std::size_t most_calls_to(const std::string& host) {
-  return max_connections_of_address(host) / 10 * 9;
+/// How many calls a node takes from this one: a tenth of the connections that one address may have
+/// is left for what nodes ask besides.
+std::size_t most_calls_to(const std::string& host, std::size_t connections) {
+  return std::max<std::size_t>(max_connections_of_address(host, connections) / 10 * 9, 2);
 }
 
 bool asks_for_leases(const net::HttpRequest& request) {
@@ -145,7 +145,8 @@ PeerCalls::Abandon PeerCalls::ask(const std::string& address, gateway::Part part
   const bool is_for_leases = asks_for_leases(request);
   question->may_wait = part.may_wait || (is_for_leases && !question->is_hasty);
   question->is_of_jobs = request.target == kJobsTarget;
-  const Begun begun = begin(question, std::min(options_.max_calls, most_calls_to(url->host)));
+  const Begun begun = begin(
+      question, std::min(options_.max_calls, most_calls_to(url->host, options_.node_connections)));
   if (begun == Begun::too_many || begun == Begun::in_vain) {
     question->answer(not_asked(*question, begun));
     return [] {};
@@ -178,7 +179,8 @@ PeerCalls::Begun PeerCalls::begin(const std::shared_ptr<Question>& question,
   if (calls_ >= options_.max_all_calls) return Begun::too_many;
   Load& load = loads_[question->address];
   if (load.calls >= max_calls) return Begun::too_many;
-  if (question->may_wait && load.waits >= max_calls / 2) return Begun::too_many;
+  const bool has_room_to_wait = load.waits < max_calls / 2 && waits_ < options_.max_all_calls / 2;
+  if (question->may_wait && !has_room_to_wait) return Begun::too_many;
   const Target target{question->address, question->shard};
   const bool is_doubtful = question->is_hasty && is_suspect(target);
   if (const auto open = open_.find(target); is_doubtful && open != open_.end()) {
@@ -186,7 +188,10 @@ PeerCalls::Begun PeerCalls::begin(const std::shared_ptr<Question>& question,
   }
   ++load.calls;
   ++calls_;
-  if (question->may_wait) ++load.waits;
+  if (question->may_wait) {
+    ++load.waits;
+    ++waits_;
+  }
   question->number = ++last_number_;
   Questions& questions = open_[target];
   questions.by_number.emplace(question->number, question);
@@ -282,7 +287,10 @@ void PeerCalls::end(Question& question) {
   if (question.is_hasty) --hasty;
   if (by_number.empty()) open_.erase(questions);
   const auto load = loads_.find(question.address);
-  if (question.may_wait) --load->second.waits;
+  if (question.may_wait) {
+    --load->second.waits;
+    --waits_;
+  }
   --calls_;
   if (--load->second.calls == 0) loads_.erase(load);
 }

@@ -39,6 +39,7 @@
 #include "net/http_caller.h"
 #include "net/http_message.h"
 #include "net/http_url.h"
+#include "server/exposure.h"
 #include "server/latest_ends.h"
 #include "server/log_pace.h"
 #include "server/peer_link.h"
@@ -58,8 +59,9 @@ struct PeerCallsOptions {
   std::string node;               // this one's name
   std::size_t max_calls = 4'096;  // under way to one node at a time, if it takes so many; half of
                                   // them may wait for tasks
-  std::size_t max_all_calls = 16'384;         // to all nodes together
-  std::chrono::milliseconds patience{1'000};  // an answer that takes longer is late
+  std::size_t max_all_calls = 16'384;               // to all nodes together; half of them may wait
+  std::size_t node_connections = kMostConnections;  // what a node takes from all addresses
+  std::chrono::milliseconds patience{1'000};        // an answer that takes longer is late
 };
 
 /// Thread-safe.
@@ -139,6 +141,7 @@ class PeerCalls {
   std::map<Target, Questions> open_ DETENT_GUARDED_BY(mutex_);
   std::map<std::string, Load> loads_ DETENT_GUARDED_BY(mutex_);     // by address
   std::size_t calls_ DETENT_GUARDED_BY(mutex_) = 0;                 // of all loads
+  std::size_t waits_ DETENT_GUARDED_BY(mutex_) = 0;                 // likewise
   std::map<std::string, Doubts> doubts_ DETENT_GUARDED_BY(mutex_);  // by address
 };
 

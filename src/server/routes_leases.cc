@@ -91,7 +91,7 @@ void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
 void Routes::give_back(const std::vector<LeasedTask>& tasks) {
   std::vector<LeaseToken> leases;
   for (const LeasedTask& task : tasks) leases.push_back(task.lease);
-  engine_.post_end(
+  engine_.post_end_of_lease(
       [leases = std::move(leases)](Engine& engine) {
         for (const LeaseToken lease : leases) (void)engine.release(lease);
       },

@@ -69,7 +69,7 @@ void Routes::run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwi
     auto result = verb(engine);
     engine.after_commit([reply, result = std::move(result), answer = std::move(answer),
                          otherwise = std::move(otherwise)](const Result<void>& committed) mutable {
-      if (!committed) return reply.send_error(committed.error());
+      if (!committed) return otherwise(reply, committed.error());
       if (!result) return otherwise(reply, result.error());
       answer(reply, *result);
     });

@@ -120,6 +120,7 @@ Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& w
   ASSIGN_OR_RETURN(ClusterNodeOptions with_port, node_options(options, with, table, http->port()));
   with_port.webhooks.max_calls = descriptors.webhook_calls;
   with_port.max_peer_calls = descriptors.peer_calls;
+  with_port.http_connections = descriptors.http_connections;
   TRY(join_cluster(*table.leases, with_port.me, with.clock));
   ASSIGN_OR_RETURN(node,
                    ClusterNode::start(std::move(with_port), std::move(table.leases), with.clock));

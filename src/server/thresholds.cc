@@ -19,8 +19,15 @@ std::string words_of(AlertFigure figure, const std::string& value) {
       return value + " tasks are out of attempts";
     case AlertFigure::lateness:
       return "1 in 100 tasks fires more than " + value + " ms late";
+    case AlertFigure::store:
+      return value + " stores have failed, and accept nothing until they are open again";
   }
   return "";
+}
+
+std::string_view unit_of(AlertFigure figure) noexcept {
+  if (figure == AlertFigure::lateness) return "ms";
+  return figure == AlertFigure::store ? "stores" : "tasks";
 }
 
 }  // namespace
@@ -33,6 +40,8 @@ std::string_view to_string(AlertFigure figure) noexcept {
       return "dead";
     case AlertFigure::lateness:
       return "lateness";
+    case AlertFigure::store:
+      return "store";
   }
   return "";
 }
@@ -61,7 +70,7 @@ std::string render_alert(const Alert& alert) {
   writer.name("timestamp").string(format_rfc3339(alert.at));
   writer.name("data").begin_object();
   writer.name("alert").string(to_string(alert.figure));
-  writer.name("unit").string(alert.figure == AlertFigure::lateness ? "ms" : "tasks");
+  writer.name("unit").string(unit_of(alert.figure));
   writer.name("value").number(alert.value);
   writer.name("threshold").number(alert.threshold);
   writer.name("text").string(text_of(alert));
@@ -82,6 +91,7 @@ std::vector<Alert> ThresholdWatch::look(const StatsSample& sample) {
                       .threshold = threshold,
                       .at = sample.at});
   };
+  see(AlertFigure::store, 0, sample.stats.is_stopped ? 1 : 0);
   if (thresholds_.pending) see(AlertFigure::pending, *thresholds_.pending, sample.stats.all.ready);
   if (thresholds_.dead) see(AlertFigure::dead, *thresholds_.dead, sample.stats.all.dead);
   if (thresholds_.lateness) {

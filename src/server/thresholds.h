@@ -20,7 +20,7 @@
 
 namespace detent::server {
 
-/// A figure without a threshold is not watched.
+/// A figure without a threshold is not watched. A store that has failed always is.
 struct Thresholds {
   std::optional<std::uint64_t> pending;               // tasks that are due and not taken
   std::optional<std::uint64_t> dead;                  // tasks out of attempts
@@ -29,7 +29,7 @@ struct Thresholds {
   bool empty() const noexcept { return !pending && !dead && !lateness; }
 };
 
-enum class AlertFigure : std::uint8_t { pending, dead, lateness };
+enum class AlertFigure : std::uint8_t { pending, dead, lateness, store };
 enum class AlertState : std::uint8_t { firing, recovered };
 std::string_view to_string(AlertFigure figure) noexcept;
 std::string_view to_string(AlertState state) noexcept;
@@ -38,7 +38,7 @@ std::string_view to_string(AlertState state) noexcept;
 struct Alert {
   AlertFigure figure = AlertFigure::pending;
   AlertState state = AlertState::firing;
-  std::uint64_t value = 0;  // tasks, or milliseconds
+  std::uint64_t value = 0;  // tasks, milliseconds, or failed stores
   std::uint64_t threshold = 0;
   WallTime at{};
 
@@ -65,7 +65,7 @@ class ThresholdWatch {
 
   const Thresholds thresholds_;
   std::deque<StatsSample> recent_;  // a minute of them, and the one before
-  bool is_firing_[3] = {};          // by AlertFigure
+  bool is_firing_[4] = {};          // by AlertFigure
 };
 
 }  // namespace detent::server

@@ -73,6 +73,18 @@ TEST_F(ThresholdWatchTest, WhatMayBeBelowTheThresholdDoesNotFire) {
   EXPECT_EQ(look(watch, 0).size(), 1u);
 }
 
+TEST_F(ThresholdWatchTest, AStoreThatHasFailedIsToldWhateverTheThresholdsAre) {
+  ThresholdWatch watch({});
+  const auto see = [&](bool is_stopped) {
+    now_ += 1s;
+    return watch.look({.taken_at = now_, .at = kAt, .stats = {.is_stopped = is_stopped}});
+  };
+  EXPECT_TRUE(see(false).empty());
+  EXPECT_EQ(see(true), std::vector{alert(AlertFigure::store, AlertState::firing, 1, 0)});
+  EXPECT_TRUE(see(true).empty());
+  EXPECT_EQ(see(false), std::vector{alert(AlertFigure::store, AlertState::recovered, 0, 0)});
+}
+
 TEST_F(ThresholdWatchTest, FiguresWithoutAThresholdAreNotWatchedAndOthersDoNotMeet) {
   ThresholdWatch none({});
   EXPECT_TRUE(look(none, 1'000'000, 1'000'000).empty());
