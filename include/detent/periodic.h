@@ -68,23 +68,28 @@ struct PeriodicOptions {
   std::string phase_key = {};
 };
 
-/// The job of a periodic timer: a callable of `void()`, or of `void(TimerContext&)` if it wants to
-/// end its own timer.
+/// The job of a periodic timer: a callable of `void()`. If it does not accept that, it is one of
+/// `void(TimerContext&)`, which can end its own timer.
 class PeriodicJob {
  public:
+  // The second form is tried only if the callable does not accept the first.
   template <class F>
-  requires(std::invocable<std::decay_t<F>&, TimerContext&>)
+  requires(std::invocable<std::decay_t<F>&> || std::invocable<std::decay_t<F>&, TimerContext&>)
       PeriodicJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : job_(with_context(UniqueFunction<void(TimerContext&)>(std::forward<F>(f)))) {}
-  template <class F>
-  requires(std::invocable<std::decay_t<F>&> && !std::invocable<std::decay_t<F>&, TimerContext&>)
-      PeriodicJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : job_(std::forward<F>(f)) {}
+      : job_(job_of(std::forward<F>(f))) {}
 
   /// Returns: the job as a timer keeps it; empty when the callable was.
   Job take() && noexcept { return std::move(job_); }
 
  private:
+  template <class F>
+  static Job job_of(F&& f) {
+    if constexpr (std::invocable<std::decay_t<F>&>) {
+      return Job(std::forward<F>(f));
+    } else {
+      return with_context(UniqueFunction<void(TimerContext&)>(std::forward<F>(f)));
+    }
+  }
   static Job with_context(UniqueFunction<void(TimerContext&)> call) {
     if (!call) return {};
     return [call = std::move(call)]() mutable {

@@ -51,33 +51,41 @@ class RecurringRule {
   UniqueFunction<std::optional<WallTime>(WallTime)> next_after_;
 };
 
-/// The job of a recurring timer: a callable of `void(WallTime occurrence)`, or of `void()`. It gets
-/// the date that the rule gave for this run, whatever the time is now. If it wants to end its own
-/// timer, it takes a `TimerContext&` as well, as the first argument.
+/// The job of a recurring timer. It gets the date that the rule gave for this run, whatever the
+/// time is now. The job is called in the first of these forms that the callable accepts:
+///  1. `void(WallTime occurrence)`
+///  2. `void()`
+///  3. `void(TimerContext&, WallTime occurrence)`, for a job that ends its own timer
+///  4. `void(TimerContext&)`, the same without the date
 class RecurringJob {
  public:
+  // A form is tried only if the callable accepts none of the forms before it: a generic lambda is
+  // not asked whether it accepts what it cannot use.
   template <class F>
-  requires(std::invocable<std::decay_t<F>&, WallTime>)
+  requires(std::invocable<std::decay_t<F>&, WallTime> || std::invocable<std::decay_t<F>&> ||
+           std::invocable<std::decay_t<F>&, TimerContext&, WallTime> ||
+           std::invocable<std::decay_t<F>&, TimerContext&>)
       RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : call_(std::forward<F>(f)) {}
-  template <class F>
-  requires(std::invocable<std::decay_t<F>&> && !std::invocable<std::decay_t<F>&, WallTime>)
-      RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : call_(without_date(UniqueFunction<void()>(std::forward<F>(f)))) {}
-  template <class F>
-  requires(std::invocable<std::decay_t<F>&, TimerContext&, WallTime>)
-      RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : call_(with_context(UniqueFunction<void(TimerContext&, WallTime)>(std::forward<F>(f)))) {}
-  template <class F>
-  requires(std::invocable<std::decay_t<F>&, TimerContext&>)
-      RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
-      : call_(without_date(PeriodicJob(std::forward<F>(f)).take())) {}
+      : call_(call_of(std::forward<F>(f))) {}
 
   void operator()(WallTime occurrence) { call_(occurrence); }
   explicit operator bool() const noexcept { return static_cast<bool>(call_); }
 
  private:
   using Call = UniqueFunction<void(WallTime)>;
+  template <class F>
+  static Call call_of(F&& f) {
+    using Target = std::decay_t<F>;
+    if constexpr (std::invocable<Target&, WallTime>) {
+      return Call(std::forward<F>(f));
+    } else if constexpr (std::invocable<Target&>) {
+      return without_date(UniqueFunction<void()>(std::forward<F>(f)));
+    } else if constexpr (std::invocable<Target&, TimerContext&, WallTime>) {
+      return with_context(UniqueFunction<void(TimerContext&, WallTime)>(std::forward<F>(f)));
+    } else {
+      return without_date(PeriodicJob(std::forward<F>(f)).take());
+    }
+  }
   static Call without_date(UniqueFunction<void()> job) {
     if (!job) return {};
     return [job = std::move(job)](WallTime) mutable { job(); };

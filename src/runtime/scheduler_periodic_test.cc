@@ -72,6 +72,18 @@ TEST(SchedulerPeriodic, AJobEndsItsOwnTimerAndNoOther) {
   EXPECT_EQ(runs, (std::vector{3, 1, 3}));
 }
 
+TEST(SchedulerPeriodic, AGenericCallableIsCalledWithoutAContext) {
+  SchedulerRig rig;
+  int runs = 0;
+  const auto job = [&runs](auto&&... arguments) {
+    static_assert(sizeof...(arguments) == 0);
+    ++runs;
+  };
+  const TimerHandle timer = rig.scheduler().schedule_every({.period = 1s}, job);
+  rig.advance(1s);
+  EXPECT_EQ(runs, 1);
+}
+
 TEST(SchedulerPeriodic, AJobOfAGroupMayEndItsTimer) {
   SchedulerRig rig;
   TimerGroup group(rig.scheduler());

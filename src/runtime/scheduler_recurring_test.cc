@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -52,6 +53,24 @@ TEST(SchedulerRecurring, AJobMayEndItsTimer) {
   EXPECT_EQ(dated, 2);
   EXPECT_EQ(undated, 1);
   EXPECT_EQ(rig.scheduler().stats().cancelled, 2u);
+}
+
+// Each of them would also compile as a job of another form, or would not compile when asked for it.
+TEST(SchedulerRecurring, AGenericCallableGetsTheDate) {
+  RecurringRig rig;
+  int runs = 0;
+  std::vector<TimerHandle> timers;
+  const auto schedule = [&](RecurringJob job) {
+    timers.push_back(rig.scheduler().schedule_on(Every{1h}, std::move(job), {.count = 1}));
+  };
+  schedule(std::bind([&runs] { ++runs; }));
+  schedule([&runs](auto&&... arguments) { runs += static_cast<int>(sizeof...(arguments)); });
+  schedule([&runs](const auto& when) {
+    if (when == RecurringRig::at(1h)) ++runs;
+  });
+  schedule([&runs](auto... none) requires(sizeof...(none) == 0) { ++runs; });
+  rig.simulation().run_for(1h);
+  EXPECT_EQ(runs, 4);
 }
 
 TEST(SchedulerRecurring, AJobMayTakeNoDateAndARuleMayBeALambda) {
