@@ -90,12 +90,17 @@ class PeriodicJob {
       return with_context(UniqueFunction<void(TimerContext&)>(std::forward<F>(f)));
     }
   }
+  /// What a timer calls, so its address tells whether a timer calls it.
+  struct WithContext {
+    UniqueFunction<void(TimerContext&)> call;
+    void operator()() {
+      TimerContext context(this);
+      call(context);
+    }
+  };
   static Job with_context(UniqueFunction<void(TimerContext&)> call) {
     if (!call) return {};
-    return [call = std::move(call)]() mutable {
-      TimerContext context;
-      call(context);
-    };
+    return WithContext{std::move(call)};
   }
 
   Job job_;

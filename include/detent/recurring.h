@@ -25,6 +25,10 @@
 
 namespace detent {
 
+namespace internal {
+struct RecurringRun;
+}
+
 /// Has the dates at which something recurs: Cron, CalendarInterval, or a type of yours.
 template <class Rule>
 concept HasOccurrences = requires(const Rule& rule, WallTime time) {
@@ -68,34 +72,36 @@ class RecurringJob {
       RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
       : call_(call_of(std::forward<F>(f))) {}
 
-  void operator()(WallTime occurrence) { call_(occurrence); }
   explicit operator bool() const noexcept { return static_cast<bool>(call_); }
 
  private:
-  using Call = UniqueFunction<void(WallTime)>;
+  friend struct internal::RecurringRun;
+  using Call = UniqueFunction<void(TimerContext&, WallTime)>;
   template <class F>
   static Call call_of(F&& f) {
     using Target = std::decay_t<F>;
     if constexpr (std::invocable<Target&, WallTime>) {
-      return Call(std::forward<F>(f));
+      UniqueFunction<void(WallTime)> job(std::forward<F>(f));
+      if (!job) return {};
+      return
+          [job = std::move(job)](TimerContext&, WallTime occurrence) mutable { job(occurrence); };
     } else if constexpr (std::invocable<Target&>) {
-      return without_date(UniqueFunction<void()>(std::forward<F>(f)));
+      Job job(std::forward<F>(f));
+      if (!job) return {};
+      return [job = std::move(job)](TimerContext&, WallTime) mutable { job(); };
     } else if constexpr (std::invocable<Target&, TimerContext&, WallTime>) {
-      return with_context(UniqueFunction<void(TimerContext&, WallTime)>(std::forward<F>(f)));
+      return Call(std::forward<F>(f));
     } else {
-      return without_date(PeriodicJob(std::forward<F>(f)).take());
+      UniqueFunction<void(TimerContext&)> job(std::forward<F>(f));
+      if (!job) return {};
+      return [job = std::move(job)](TimerContext& context, WallTime) mutable { job(context); };
     }
   }
-  static Call without_date(UniqueFunction<void()> job) {
-    if (!job) return {};
-    return [job = std::move(job)](WallTime) mutable { job(); };
-  }
-  static Call with_context(UniqueFunction<void(TimerContext&, WallTime)> call) {
-    if (!call) return {};
-    return [call = std::move(call)](WallTime occurrence) mutable {
-      TimerContext context;
-      call(context, occurrence);
-    };
+
+  /// `called`: what the timer calls.
+  void run(const void* called, WallTime occurrence) {
+    TimerContext context(called);
+    call_(context, occurrence);
   }
 
   Call call_;

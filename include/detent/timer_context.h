@@ -11,7 +11,7 @@
 
 namespace detent {
 
-/// Names the timer whose job is called, during that call. Confined to the thread of the call. Costs
+/// Names the timer that calls the job, during that call. Confined to the thread of the call. Costs
 /// nothing until `stop`, and one more allocation for the timer.
 class TimerContext {
  public:
@@ -20,15 +20,15 @@ class TimerContext {
 
   /// Ends the timer: this run goes on, and no other run follows. Then the job is destroyed, and the
   /// timer counts as cancelled, or as completed if this run was its last. May be called again. Does
-  /// nothing when no timer calls the job: `stop` has handed it back, and the program calls it. Cost
-  /// as TimerHandle::cancel.
+  /// nothing if `Scheduler::stop` has handed the job back and the program calls it, also from
+  /// inside the job of another timer. Cost as TimerHandle::cancel.
   void stop() noexcept;
 
  private:
   friend class PeriodicJob;
   friend class RecurringJob;
-  /// The innermost timer whose job the calling thread is inside of.
-  TimerContext() noexcept;
+  /// The timer that calls what `called` points to, on this thread; none if no timer does.
+  explicit TimerContext(const void* called) noexcept;
   explicit TimerContext(std::pair<internal::SchedulerShard*, internal::TimerId> run) noexcept
       : shard_(run.first), id_(run.second) {}
 

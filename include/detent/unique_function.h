@@ -8,6 +8,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
@@ -65,6 +66,16 @@ class UniqueFunction<R(Args...)> {
   }
 
   explicit operator bool() const noexcept { return verbs_ != nullptr; }
+
+  /// Returns: the address of the callable; null if there is none. It stays when this is moved,
+  /// unless the callable lies inside.
+  const void* target() const noexcept {
+    if (verbs_ == nullptr) return nullptr;
+    if (verbs_->destroy == nullptr) return storage_.bytes.data();
+    const void* allocated = nullptr;
+    std::memcpy(&allocated, storage_.bytes.data(), sizeof(allocated));
+    return allocated;
+  }
 
  private:
   /// Room for a small callable, or for the pointer that owns a big one.

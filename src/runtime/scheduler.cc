@@ -244,7 +244,8 @@ void TimerHandle::release() noexcept {
 
 // ---- TimerContext -------------------------------------------------------------------------------
 
-TimerContext::TimerContext() noexcept : TimerContext(SchedulerShard::innermost_run()) {}
+TimerContext::TimerContext(const void* called) noexcept
+    : TimerContext(SchedulerShard::run_that_calls(called)) {}
 
 void TimerContext::stop() noexcept {
   if (shard_ != nullptr) shard_->cancel(id_);

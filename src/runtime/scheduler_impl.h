@@ -17,10 +17,12 @@
 
 namespace detent::internal {
 
-/// What the timer underneath a recurring job runs.
+/// What the timer underneath a recurring job runs. The dates stand for it: the shard knows them.
 struct RecurringRun {
   RecurringDates dates;
   RecurringJob job;
+
+  void run() { job.run(&dates, dates.occurrence()); }
 };
 
 /// Thread-safe.
@@ -76,7 +78,7 @@ class SchedulerImpl {
     if (!first) return std::nullopt;
     NewTimer timer = for_date({}, *first, options, where);
     timer.details->recurring = &run->dates;
-    timer.job = [run = std::move(run)] { run->job(run->dates.occurrence()); };
+    timer.job = [run = std::move(run)] { run->run(); };
     return timer;
   }
 

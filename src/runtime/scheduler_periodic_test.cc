@@ -116,6 +116,23 @@ TEST(SchedulerPeriodic, AJobThatWasHandedBackHasNoTimerToEnd) {
   EXPECT_EQ(runs, 2) << "it ends its new timer";
 }
 
+TEST(SchedulerPeriodic, AJobThatWasHandedBackDoesNotEndTheTimerThatCallsIt) {
+  SchedulerRig rig;
+  rig.scheduler()
+      .schedule_every({.period = 1s}, [](TimerContext& context) { context.stop(); })
+      .release();
+  std::vector<PendingJob> left = rig.scheduler().stop(Drain::hand_back);
+  ASSERT_EQ(left.size(), 1u);
+  SchedulerRig other;
+  int runs = 0;
+  const TimerHandle timer = other.scheduler().schedule_every({.period = 1s}, [&] {
+    ++runs;
+    left[0].job();
+  });
+  for (int i = 0; i < 3; ++i) other.advance(1s);
+  EXPECT_EQ(runs, 3);
+}
+
 // Every run is seen late by 3 ms and takes 2 ms; the thousandth is still due at 1000 periods.
 TEST(SchedulerPeriodic, DoesNotDrift) {
   SchedulerRig rig;

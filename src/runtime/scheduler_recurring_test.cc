@@ -73,6 +73,22 @@ TEST(SchedulerRecurring, AGenericCallableGetsTheDate) {
   EXPECT_EQ(runs, 4);
 }
 
+TEST(SchedulerRecurring, AJobThatWasHandedBackDoesNotEndTheTimerThatCallsIt) {
+  RecurringRig rig;
+  const TimerHandle timer =
+      rig.scheduler().schedule_on(Every{1h}, [](TimerContext& context) { context.stop(); });
+  std::vector<PendingJob> left = rig.scheduler().stop(Drain::hand_back);
+  ASSERT_EQ(left.size(), 1u);
+  RecurringRig other;
+  int runs = 0;
+  const TimerHandle caller = other.scheduler().schedule_on(Every{1h}, [&] {
+    ++runs;
+    left[0].job();
+  });
+  other.simulation().run_for(3h);
+  EXPECT_EQ(runs, 3);
+}
+
 TEST(SchedulerRecurring, AJobMayTakeNoDateAndARuleMayBeALambda) {
   RecurringRig rig;
   int runs = 0;

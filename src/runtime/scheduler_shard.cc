@@ -16,6 +16,7 @@ namespace {
 struct RunningJob {
   SchedulerShard* shard = nullptr;
   TimerId id;
+  const void* called = nullptr;  // tells it from a job that it calls itself
   const RunningJob* outer = nullptr;
 };
 // Lets a job's thread be recognised, so that it does not wait for itself.
@@ -24,8 +25,8 @@ thread_local const RunningJob* innermost_job = nullptr;
 /// Enters a job for a scope.
 class InsideJob {
  public:
-  InsideJob(SchedulerShard& shard, TimerId id) noexcept
-      : job_{.shard = &shard, .id = id, .outer = innermost_job} {
+  InsideJob(SchedulerShard& shard, TimerId id, const void* called) noexcept
+      : job_{.shard = &shard, .id = id, .called = called, .outer = innermost_job} {
     innermost_job = &job_;
   }
   ~InsideJob() { innermost_job = job_.outer; }
@@ -70,8 +71,8 @@ bool SchedulerShard::is_inside_job_of(const SchedulerCore& core) noexcept {
   return false;
 }
 
-std::pair<SchedulerShard*, TimerId> SchedulerShard::innermost_run() noexcept {
-  if (innermost_job == nullptr) return {};
+std::pair<SchedulerShard*, TimerId> SchedulerShard::run_that_calls(const void* called) noexcept {
+  if (innermost_job == nullptr || innermost_job->called != called) return {};
   return {innermost_job->shard, innermost_job->id};
 }
 
@@ -234,8 +235,9 @@ void SchedulerShard::run(TimerId id) noexcept {
     begun = timers_.begin_run(id, clocks, job);
     if (!begun) return after_no_run(id, job);
   }
-  InsideJob inside(*this, id);
-  if (begun->recurring != nullptr) {
+  const bool recurs = begun->recurring != nullptr;
+  const InsideJob inside(*this, id, recurs ? begun->recurring : job.target());
+  if (recurs) {
     return run_occurrence(id, std::move(job), *begun->recurring);
   }
   call(job, *begun);
@@ -276,7 +278,7 @@ void SchedulerShard::after_no_run(TimerId id, Job& job) noexcept {
 }
 
 void SchedulerShard::run_in_caller(Job job) noexcept {
-  InsideJob inside(*this, {});
+  const InsideJob inside(*this, {}, nullptr);
   if (core_.call(job)) return;
   MutexLock lock(mu_);
   timers_.count_error();
@@ -341,7 +343,8 @@ void SchedulerShard::drop(TakeAll which) {
     core_.admission().release(taken.size());
     run_ended_.notify_all();
   }
-  InsideJob inside(*this, {});  // their destructors may stop the scheduler, as jobs may
+  const InsideJob inside(*this, {},
+                         nullptr);  // their destructors may stop the scheduler, as jobs may
   taken.clear();
 }
 

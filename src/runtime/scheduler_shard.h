@@ -105,8 +105,9 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
 
   /// Whether the calling thread is inside a job of that scheduler.
   static bool is_inside_job_of(const SchedulerCore& core) noexcept;
-  /// The timer whose job the calling thread is inside of; the innermost one if it is in several.
-  static std::pair<SchedulerShard*, TimerId> innermost_run() noexcept;
+  /// The timer that calls this job on this thread: null, unless the innermost job that the thread
+  /// is inside of is this. `called`: a job's target, or the dates of a recurring one.
+  static std::pair<SchedulerShard*, TimerId> run_that_calls(const void* called) noexcept;
 
  private:
   void expect_home() const noexcept;
