@@ -146,8 +146,8 @@ class Scheduler {
                              where);
   }
 
-  /// The same for an instant of clock(), as `clock().now() + 1s`; one that has passed is due at
-  /// once.
+  /// The same for an instant of clock(), as `clock().now() + 1s`. An instant that has passed is due
+  /// at once, and its lateness counts from that instant.
   TimerHandle schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
   /// The same for a date, rounded up to milliseconds; see "Time" above.

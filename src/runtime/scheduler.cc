@@ -101,13 +101,14 @@ const Clock& Scheduler::clock() const noexcept { return impl_->core().clock(); }
 
 TimerHandle Scheduler::schedule_after_ns(std::chrono::nanoseconds delay, Job&& job,
                                          const TimerOptions& options, SourceLocation where) {
-  const MonotonicTime deadline = impl_->core().due_after(delay);
-  return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
+  const internal::DueTime due = impl_->core().due_after(delay);
+  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
 }
 
 TimerHandle Scheduler::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,
                                    SourceLocation where) {
-  return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
+  const internal::DueTime due = impl_->core().due_by(deadline);
+  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
 }
 
 TimerHandle Scheduler::schedule_at_date(WallTime due, Job&& job, const TimerOptions& options,
@@ -131,9 +132,9 @@ TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
 
 KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay,
                                          KeyedJob job, SameKey same_key, SourceLocation where) {
-  const MonotonicTime due_at = impl_->core().due_after(delay);
+  const internal::DueTime due = impl_->core().due_after(delay);
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
-                                 impl_->one_shot({}, due_at, {.name = key}, where), same_key);
+                                 impl_->one_shot({}, due, {.name = key}, where), same_key);
 }
 
 KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,

@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "detent/scheduler.h"
+#include "detent/simulation.h"
 #include "runtime/scheduler_test_rig.h"
 
 namespace detent {
@@ -185,6 +186,26 @@ TEST(SchedulerAlert, LatenessCountsFromTheDeadlineNotFromTheTick) {
   rig.settle();
   rig.advance(20ms);
   EXPECT_EQ(listener.values(Alert::Kind::lateness), (Values{19'000'000}));
+}
+
+TEST(SchedulerAlert, WhatIsScheduledForAtOnceIsNotLateFromTheBeginningOfItsTick) {
+  Listener listener;
+  SchedulerOptions options = told_to(listener, {.lateness = 100ms});
+  options.resolution = 1s;
+  Simulation simulation(1, {.scheduler = std::move(options)});
+  Scheduler& scheduler = simulation.scheduler();
+  simulation.run_for(10'900ms);
+  scheduler.schedule_keyed("key", 0ms, [] {});
+  scheduler.schedule_after(-1h, [] {}).release();
+  const std::optional<TimerInfo> info = scheduler.find_key("key");
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->deadline, simulation.clock().now());
+  simulation.run_for(0ms);
+  EXPECT_EQ(listener.count(), 0u);
+  const LatenessReport report = scheduler.lateness();
+  EXPECT_EQ(report.total.count, 2u);
+  EXPECT_EQ(report.total.sum_ns, 0u);
+  EXPECT_EQ(report.rounding.sum_ns, 0u);
 }
 
 // ---- who is told

@@ -86,24 +86,19 @@ const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() con
   return shards_[thread_number() % shards_.size()];
 }
 
-MonotonicTime SchedulerCore::due_after(nanoseconds delay) const noexcept {
-  return due_after(clock_.now(), delay);
+DueTime SchedulerCore::due_after(nanoseconds delay) const noexcept {
+  const MonotonicTime now = clock_.now();
+  return {.at = saturating_add(now, std::max(delay, nanoseconds::zero())), .set_at = now};
 }
 
 // The wall clock is read after the monotonic one: between the two the job can only get later.
-MonotonicTime SchedulerCore::due_on(WallTime date) const noexcept {
+DueTime SchedulerCore::due_on(WallTime date) const noexcept {
   const MonotonicTime now = clock_.now();
-  return due_after(now, time_until(date, clock_.wall_now()));
+  return {.at = saturating_add(now, time_until(date, clock_.wall_now())), .set_at = now};
 }
 
-MonotonicTime SchedulerCore::due_after(MonotonicTime now, nanoseconds delay) const noexcept {
-  if (delay > nanoseconds::zero()) return saturating_add(now, delay);
-  return scale_.time_of(scale_.tick_at_or_before(now));
-}
-
-MonotonicTime SchedulerCore::due_by(MonotonicTime at) const noexcept {
-  const MonotonicTime now = clock_.now();
-  return at > now ? at : due_after(now, nanoseconds::zero());
+DueTime SchedulerCore::due_by(MonotonicTime at) const noexcept {
+  return {.at = at, .set_at = clock_.now()};
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
@@ -153,7 +148,7 @@ TimerHandle SchedulerCore::schedule_when_full(NewTimer&& timer) {
 }
 
 void SchedulerCore::run_in_caller(NewTimer&& timer) {
-  if (!admission_.wait_in_caller(clock_, timer.due_at)) return;
+  if (!admission_.wait_in_caller(clock_, timer.due.at)) return;
   shard_of_this_thread()->run_in_caller(std::move(timer.job));
   admission_.leave_caller();
 }

@@ -64,13 +64,12 @@ class SchedulerCore final {
   /// Drops what is pending unless a stop came before, and waits for the end either way.
   void stop_or_wait();
   bool is_stopping() const noexcept;
-  /// The deadline of what is scheduled now, `delay` from now. Zero is the tick that has begun, so
-  /// that the timer is due at once. Requires: delay >= 0.
-  MonotonicTime due_after(std::chrono::nanoseconds delay) const noexcept;
+  /// The deadline of what is scheduled now, `delay` from now. A delay that is not positive is now.
+  DueTime due_after(std::chrono::nanoseconds delay) const noexcept;
   /// The same for a date.
-  MonotonicTime due_on(WallTime date) const noexcept;
-  /// The same for an instant.
-  MonotonicTime due_by(MonotonicTime at) const noexcept;
+  DueTime due_on(WallTime date) const noexcept;
+  /// The same for an instant, which may have passed.
+  DueTime due_by(MonotonicTime at) const noexcept;
   /// A number to seed something random with.
   std::uint64_t next_seed() noexcept;
 
@@ -96,10 +95,7 @@ class SchedulerCore final {
   void check_lateness(const BegunRun& run) const noexcept;
 
  private:
-  using Due = std::pair<SchedulerShard*, TimerId>;
-
   const std::shared_ptr<SchedulerShard>& shard_of_this_thread() const noexcept;
-  MonotonicTime due_after(MonotonicTime now, std::chrono::nanoseconds delay) const noexcept;
   TimerHandle add(NewTimer&& timer);
   TimerHandle schedule_counted(NewTimer&& timer);
   TimerHandle schedule_when_full(NewTimer&& timer);

@@ -39,10 +39,10 @@ class SchedulerImpl {
   SchedulerCore& core() noexcept { return core_; }
   KeyedTimers& keyed() noexcept { return *keyed_; }
 
-  NewTimer one_shot(Job&& job, MonotonicTime due_at, const TimerOptions& options,
+  NewTimer one_shot(Job&& job, const DueTime& due, const TimerOptions& options,
                     SourceLocation where) const {
     return {.job = std::move(job),
-            .due_at = due_at,
+            .due = due,
             .where = where,
             .details = needs_details(options) ? details_of(options) : nullptr};
   }
@@ -50,7 +50,7 @@ class SchedulerImpl {
   NewTimer for_date(Job&& job, WallTime date, const TimerOptions& options,
                     SourceLocation where) const {
     NewTimer timer{.job = std::move(job),
-                   .due_at = core_.due_on(date),
+                   .due = core_.due_on(date),
                    .where = where,
                    .details = details_of(options)};
     timer.details->date = date;
@@ -62,9 +62,9 @@ class SchedulerImpl {
     const MonotonicTime now = core_.clock().now();
     const WallInstant wall = core_.clock().wall_now();
     NewTimer timer{
-        .job = std::move(job), .due_at = {}, .where = where, .details = details_of(options)};
+        .job = std::move(job), .due = {}, .where = where, .details = details_of(options)};
     timer.details->periodic.emplace(periodic, now, wall, core_.next_seed());
-    timer.due_at = timer.details->periodic->due_at();
+    timer.due = {.at = timer.details->periodic->due_at(), .set_at = now};
     return timer;
   }
 

@@ -136,8 +136,8 @@ CancelResult SchedulerShard::cancel_and_wait(TimerId id) noexcept {
   return result;
 }
 
-bool SchedulerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) {
-  if (!timers_.move(id, due_at, date)) return false;
+bool SchedulerShard::move(TimerId id, const DueTime& due, std::optional<WallTime> date) {
+  if (!timers_.move(id, due, date)) return false;
   wake_driver_if_late();
   return true;
 }
@@ -163,7 +163,8 @@ bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
 bool SchedulerShard::move_to(TimerId id, MonotonicTime due_at) {
   expect_home();
   MutexLock lock(mu_);
-  return can_move(id) && move(id, due_at, std::nullopt);
+  if (!can_move(id)) return false;
+  return move(id, core_.due_by(due_at), std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, WallTime date) {
@@ -176,7 +177,10 @@ bool SchedulerShard::move_to(TimerId id, WallTime date) {
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
   expect_home();
   MutexLock lock(mu_);
-  if (closed_ || !timers_.move_next_run(id, core_.due_by(due_at))) return false;
+  if (closed_) return false;
+  DueTime due = core_.due_by(due_at);
+  due.at = std::max(due.at, due.set_at);  // an instant that has passed means now, which is not late
+  if (!timers_.move_next_run(id, due)) return false;
   if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `rearm` does
   return true;
 }

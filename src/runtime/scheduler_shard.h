@@ -112,7 +112,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
  private:
   void expect_home() const noexcept;
   bool can_move(TimerId id) const noexcept DETENT_REQUIRES(mu_);
-  bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
+  bool move(TimerId id, const DueTime& due, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);
   void tell_stop() noexcept DETENT_REQUIRES(mu_);
   void after_no_run(TimerId id, Job& job) noexcept DETENT_REQUIRES(mu_);

@@ -86,6 +86,28 @@ TEST(Scheduler, FiresAtOnceWhatIsDueAtOnceWithinATick) {
   EXPECT_EQ(fired, 6);
 }
 
+TEST(Scheduler, FiresAtOnceWhatIsSetForAnInstantThatHasPassedWithinATick) {
+  SchedulerRig rig({.resolution = 1s});
+  rig.advance(10'500ms);
+  const MonotonicTime now = rig.clock().now();
+  int fired = 0;
+  const auto job = [&] { ++fired; };
+  const TimerHandle present = rig.scheduler().schedule_at(now, job);
+  const TimerHandle past = rig.scheduler().schedule_at(now - 5ms, job);
+  const TimerHandle long_past = rig.scheduler().schedule_at(now - 2s, job);
+  TimerHandle moved = rig.scheduler().schedule_after(1h, job);
+  EXPECT_TRUE(moved.expires_at(now - 5ms));
+  TimerGroup group(rig.scheduler());
+  const TimerHandle grouped = group.schedule_at(group.now() - 5ms, job);
+  rig.settle();
+  EXPECT_EQ(fired, 5);
+  const TimerHandle next = rig.scheduler().schedule_at(now + 1ns, job);
+  rig.advance(499ms);
+  EXPECT_EQ(fired, 5) << "an instant to come is rounded up";
+  rig.advance(1ms);
+  EXPECT_EQ(fired, 6);
+}
+
 TEST(Scheduler, TheLastOfAllDatesIsNeverDueAlsoBefore1970) {
   Simulation simulation(1, {.start = WallInstant{-1h}});
   int fired = 0;

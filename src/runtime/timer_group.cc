@@ -228,12 +228,14 @@ TimerGroup::~TimerGroup() {
 
 TimerHandle TimerGroup::schedule_after_ns(nanoseconds delay, Job job, const TimerOptions& options,
                                           SourceLocation where) {
-  return schedule_at(impl_->core().due_after(delay), std::move(job), options, where);
+  const internal::DueTime due = impl_->core().due_after(delay);
+  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
 }
 
 TimerHandle TimerGroup::schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options,
                                     SourceLocation where) {
-  return impl_->core().schedule(impl_->one_shot(std::move(job), deadline, options, where));
+  const internal::DueTime due = impl_->core().due_by(deadline);
+  return impl_->core().schedule(impl_->one_shot(std::move(job), due, options, where));
 }
 
 TimerHandle TimerGroup::schedule_every(const PeriodicOptions& periodic, PeriodicJob job,

@@ -51,7 +51,7 @@ TimerId TimerShard::add(NewTimer&& timer) {
   entry.details = std::move(timer.details);
   if (entry.is_dated()) ++dated_;
   ++scheduled_;
-  arm(entry, timer.due_at);
+  arm(entry, timer.due);
   return entry.id();
 }
 
@@ -65,10 +65,10 @@ TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
 // Postponing is lazy: a timer that gets later stays where it is in the wheel, and is put right when
 // the wheel comes to it. So moving a timer again and again touches its entry only (Varghese and
 // Lauck, 1987, and each wheel here).
-void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
+void TimerShard::arm(Entry& entry, const DueTime& due) noexcept {
   // What was due before the first tick is due at it: no lateness is longer than time.
-  due_at = std::max(due_at, scale_.time_of(0));
-  Tick tick = scale_.tick_at_or_after(due_at);
+  const MonotonicTime due_at = std::max(due.at, scale_.time_of(0));
+  Tick tick = tick_of(due);
   if (entry.has_slack()) [[unlikely]] {
     if (entry.state == State::pending) leave_valley(entry);
     tick = tick_within_slack(entry, tick);
@@ -79,6 +79,13 @@ void TimerShard::arm(Entry& entry, MonotonicTime due_at) noexcept {
   entry.tick = tick;
   armed_for_ = tick;
   if (!is_in_wheel || tick < entry.wheel_tick) put_in_wheel(entry);
+}
+
+/// The tick after the deadline; if the deadline had passed when it was set, the tick that had
+/// begun. Only the tick is earlier then: the timer is late by what it is late.
+Tick TimerShard::tick_of(const DueTime& due) const noexcept {
+  const Tick tick = scale_.tick_at_or_after(due.at);
+  return due.at > due.set_at ? tick : std::min(tick, scale_.tick_at_or_before(due.set_at));
 }
 
 void TimerShard::put_in_wheel(Entry& entry) noexcept {
@@ -126,13 +133,14 @@ void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime 
                         std::vector<TimerId>& due) noexcept {
   if (entry.tick > wheel_.now()) return put_in_wheel(entry);  // it was postponed
   took_postponed_ |= entry.tick != entry.wheel_tick;
-  DETENT_CHECK(entry.due_at <= clocks.now);
+  // One that is due at once may have been scheduled after the clock was read.
+  DETENT_CHECK(entry.due_at <= clocks.now || entry.tick < scale_.tick_at_or_after(entry.due_at));
   leave_valley(entry);
   entry.state = State::queued;
   if (is_before_date(entry, clocks)) return arm_for_date(entry, clocks);
   ++queued_;
   entry.woke_at = woke_at;
-  entry.queued_at = clocks.now;
+  entry.queued_at = std::max(clocks.now, entry.due_at);
   due.push_back(entry.id());
 }
 
@@ -150,7 +158,7 @@ void TimerShard::arm_for_date(Entry& entry, const ClockReading& clocks) noexcept
                                : nanoseconds::zero();
   const MonotonicTime due_at = saturating_add(clocks.now, wait);
   if (entry.is_periodic()) entry.details->periodic->move(due_at);
-  arm(entry, due_at);
+  arm(entry, {.at = due_at, .set_at = clocks.now});
 }
 
 void TimerShard::retime(const ClockReading& clocks) noexcept {
@@ -200,24 +208,24 @@ bool TimerShard::drop(TimerId id, Job& job) noexcept {
   return true;
 }
 
-bool TimerShard::move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date) {
+bool TimerShard::move(TimerId id, const DueTime& due, std::optional<WallTime> date) {
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state == State::running) return false;
   if (date && entry->details == nullptr) entry->details = std::make_unique<TimerDetails>();
   // One that is queued goes back to the wheel; begin_run, called later for nothing, sees that.
   if (entry->state == State::queued) --queued_;
   set_date(*entry, date);
-  if (entry->is_periodic()) entry->details->periodic->move(due_at);
+  if (entry->is_periodic()) entry->details->periodic->move(due.at);
   if (entry->is_recurring()) entry->details->recurring->move();
-  arm(*entry, due_at);
+  arm(*entry, due);
   return true;
 }
 
-bool TimerShard::move_next_run(TimerId id, MonotonicTime due_at) {
+bool TimerShard::move_next_run(TimerId id, const DueTime& due) {
   Entry* const entry = find(id);
-  if (entry == nullptr || entry->state != State::running) return move(id, due_at, std::nullopt);
+  if (entry == nullptr || entry->state != State::running) return move(id, due, std::nullopt);
   DETENT_CHECK(entry->is_periodic());
-  entry->details->next_run = due_at;
+  entry->details->next_run = due.at;
   return true;
 }
 
@@ -285,10 +293,12 @@ BegunRun TimerShard::count_run(const Entry& entry, MonotonicTime now) noexcept {
 }
 
 void TimerShard::record(const Entry& entry, MonotonicTime now) noexcept {
+  // The tick of one that was due at once begins before the deadline, and rounds nothing.
+  const MonotonicTime chosen = std::max(scale_.time_of(entry.tick), entry.due_at);
   const MonotonicTime tick = scale_.time_of(scale_.tick_at_or_after(entry.due_at));
   ledger_.record({.deadline = entry.due_at,
-                  .tick = tick,
-                  .chosen_tick = entry.has_slack() ? scale_.time_of(entry.tick) : tick,
+                  .tick = std::min(tick, chosen),
+                  .chosen_tick = chosen,
                   .woke_at = entry.woke_at,
                   .queued_at = entry.queued_at,
                   .began_at = now});
@@ -304,7 +314,7 @@ bool TimerShard::rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) n
   if (const auto next_run = std::exchange(entry->details->next_run, std::nullopt)) {
     ticks.move(*next_run);
   }
-  rearm_at(*entry, ticks.due_at(), std::nullopt, job);
+  rearm_at(*entry, {.at = ticks.due_at(), .set_at = now}, std::nullopt, job);
   return true;
 }
 
@@ -314,7 +324,8 @@ bool TimerShard::rearm_for(std::optional<WallTime> next, TimerId id, const Clock
   DETENT_CHECK(entry != nullptr);
   DETENT_CHECK(entry->state == State::running);
   if (!may_rearm(*entry, next.has_value(), repeat)) return false;
-  rearm_at(*entry, saturating_add(clocks.now, time_until(*next, clocks.wall)), next, job);
+  const MonotonicTime due_at = saturating_add(clocks.now, time_until(*next, clocks.wall));
+  rearm_at(*entry, {.at = due_at, .set_at = clocks.now}, next, job);
   return true;
 }
 
@@ -324,12 +335,12 @@ bool TimerShard::may_rearm(Entry& entry, bool has_next, Repeat repeat) noexcept 
 }
 
 /// `date`: of the next run; the one there was, was for the run that is over.
-void TimerShard::rearm_at(Entry& entry, MonotonicTime due_at, std::optional<WallTime> date,
+void TimerShard::rearm_at(Entry& entry, const DueTime& due, std::optional<WallTime> date,
                           Job& job) noexcept {
   --running_;
   entry.job = std::move(job);
   set_date(entry, date);
-  arm(entry, due_at);
+  arm(entry, due);
 }
 
 void TimerShard::end_run(TimerId id) noexcept {

@@ -53,10 +53,16 @@ struct TimerDetails {
   std::optional<MonotonicTime> next_run = std::nullopt;  // while it runs: see move_next_run
 };
 
+/// A deadline, and when it was set: one that has passed by then is due at once.
+struct DueTime {
+  MonotonicTime at;
+  MonotonicTime set_at = MonotonicTime::min();
+};
+
 /// What a new timer is.
 struct NewTimer {
   Job job;
-  MonotonicTime due_at;
+  DueTime due;
   SourceLocation where = {};
   std::unique_ptr<TimerDetails> details = nullptr;
 };
@@ -124,9 +130,9 @@ class TimerShard {
   void end_run(TimerId id) noexcept;
 
   /// Gives a timer that has not begun another deadline. Returns: whether there was one.
-  bool move(TimerId id, MonotonicTime due_at, std::optional<WallTime> date);
+  bool move(TimerId id, const DueTime& due, std::optional<WallTime> date);
   /// The same for a periodic timer, and when it is running, for the run after that.
-  bool move_next_run(TimerId id, MonotonicTime due_at);
+  bool move_next_run(TimerId id, const DueTime& due);
 
   /// Cancels all timers: appends the jobs of those that have not begun.
   void cancel_all(std::vector<Job>& jobs);
@@ -175,7 +181,7 @@ class TimerShard {
     bool exhausted = false;  // one that repeats: that was its last run
     std::uint64_t generation = 0;
     MonotonicTime due_at = {};  // exact
-    Tick tick = 0;              // when it fires: due_at rounded up, or later by slack
+    Tick tick = 0;              // when it fires: tick_of its deadline, or later by slack
     Tick wheel_tick = 0;        // its deadline in the wheel: `tick`, or what that was before
     std::unique_ptr<TimerDetails> details = nullptr;
     SourceLocation where = {};
@@ -197,7 +203,8 @@ class TimerShard {
   };
 
   Entry* find(TimerId id) const noexcept;
-  void arm(Entry& entry, MonotonicTime due_at) noexcept;
+  void arm(Entry& entry, const DueTime& due) noexcept;
+  Tick tick_of(const DueTime& due) const noexcept;
   void put_in_wheel(Entry& entry) noexcept;
   Tick tick_within_slack(const Entry& entry, Tick tick) noexcept;
   void leave_valley(const Entry& entry) noexcept;
@@ -209,8 +216,7 @@ class TimerShard {
   void sort_by_deadline(std::vector<TimerId>& due) const;
   BegunRun count_run(const Entry& entry, MonotonicTime now) noexcept;
   bool may_rearm(Entry& entry, bool has_next, Repeat repeat) noexcept;
-  void rearm_at(Entry& entry, MonotonicTime due_at, std::optional<WallTime> date,
-                Job& job) noexcept;
+  void rearm_at(Entry& entry, const DueTime& due, std::optional<WallTime> date, Job& job) noexcept;
   void record(const Entry& entry, MonotonicTime now) noexcept;
   void take_out(Entry& entry, Job& job) noexcept;
   void end(Entry& entry) noexcept;

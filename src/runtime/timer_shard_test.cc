@@ -25,7 +25,7 @@ MonotonicTime after(std::uint32_t ms) { return kStart + milliseconds{ms}; }
 class TimerShardTest : public testing::Test {
  protected:
   TimerId add(std::uint32_t delay_ms) {
-    NewTimer timer{.job = [] {}, .due_at = after(delay_ms), .where = {}};
+    NewTimer timer{.job = [] {}, .due = {after(delay_ms)}, .where = {}};
     return shard_.add(std::move(timer));
   }
   CancelResult cancel(TimerId id) {
@@ -103,7 +103,7 @@ TEST_F(TimerShardTest, CollectsWhatAMapSaysIsDue) {
       const TimerId id = add(due_at);
       ASSERT_TRUE(model.try_emplace(id.generation, Pending{id, due_at}).second);
     } else if (verb == 2) {
-      ASSERT_TRUE(shard_.move(victim->second.id, after(due_at), std::nullopt));
+      ASSERT_TRUE(shard_.move(victim->second.id, {after(due_at)}, std::nullopt));
       victim->second.due_at = due_at;
     } else {
       ASSERT_EQ(cancel(victim->second.id), CancelResult::cancelled);
