@@ -157,9 +157,10 @@ class IndexWheel {
   bool postpone(std::uint32_t index, Tick deadline) noexcept;
 
   /// As `schedule`, and when the system grants no memory for it, it says so instead of ending the
-  /// process. The timer is then as it was. Linux may grant more than there is, as its settings say
-  /// (vm.overcommit_memory); then nobody is told. `advance` can need memory too, for timers that it
-  /// moves to finer slots: leave it some.
+  /// process. The timer is then as it was. A timer needs no memory if it stays in its slot, or if
+  /// its number is known and its new slot has room. Linux may grant more than there is, as its
+  /// settings say (vm.overcommit_memory); then nobody is told. `advance` can need memory too, for
+  /// timers that it moves to finer slots: leave it some.
   TryScheduleResult try_schedule(std::uint32_t index, Tick deadline) noexcept;
 
   /// Disarms the timer.
@@ -275,8 +276,17 @@ template <unsigned kDigitBits, class Large>
 TryScheduleResult IndexWheel<kDigitBits, Large>::try_schedule(std::uint32_t index,
                                                               Tick deadline) noexcept {
   if (index >= max_count()) return TryScheduleResult::beyond_maximum;
-  const bool has_memory = owners().try_grow(std::size_t{index} + 1) && store_.lists().try_prepare();
-  if (!has_memory) return TryScheduleResult::out_of_memory;
+  if (!owners().try_grow(std::size_t{index} + 1)) return TryScheduleResult::out_of_memory;
+  auto& lists = store_.lists();
+  const unsigned list = store_.list_for(deadline, passes_.end());
+  const CellNumber cell = owners().find(index);
+  const bool is_in_list = cell != kNoCell && lists.list_of(cell) == list;
+  if (is_in_list && !passes_.in_pass()) {  // in a pass it may be about to fire
+    lists.at(cell).deadline = deadline;
+    return TryScheduleResult::scheduled;
+  }
+  const bool has_room = !is_in_list && lists.has_room(list);
+  if (!has_room && !lists.try_prepare()) return TryScheduleResult::out_of_memory;
   schedule(index, deadline);
   return TryScheduleResult::scheduled;
 }

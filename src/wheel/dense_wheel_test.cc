@@ -130,6 +130,11 @@ TEST(DenseWheel, TrySchedulingSaysThatThereIsNoMemory) {
 
   EXPECT_EQ(wheel.try_schedule(5, 300), TryScheduleResult::out_of_memory);
   EXPECT_EQ(wheel.deadline_of(5), 7u) << "as it was";
+  EXPECT_EQ(wheel.try_schedule(5, 7), TryScheduleResult::scheduled) << "where it is";
+  EXPECT_TRUE(wheel.cancel(3));
+  EXPECT_EQ(wheel.try_schedule(3, 7), TryScheduleResult::scheduled) << "where it was";
+  EXPECT_EQ(wheel.size(), count);
+  wheel.check_invariants();
   for (std::uint32_t index = 0; index < 100; ++index) wheel.cancel(index);
   EXPECT_EQ(wheel.try_schedule(count, 300), TryScheduleResult::scheduled);
   std::size_t fired = 0;

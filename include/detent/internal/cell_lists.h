@@ -113,8 +113,17 @@ class CellLists {
     return was_empty;
   }
 
-  /// Allocates what the next `push` needs. Returns: false when there is no memory for it; the lists
-  /// are then as they were.
+  /// Whether the next `push` finds room in a chunk that the list has.
+  bool has_room(List list) const noexcept {
+    const ChunkNumber head = heads_[list];
+    if (!occupied_[head].full()) return true;
+    return head != kNoChunk && !occupied_[links_[head].next].full();
+  }
+  /// The list of a cell. Requires: it is occupied.
+  List list_of(CellNumber cell) const noexcept { return links_[cell / kNumbersPerChunk].list; }
+
+  /// Allocates what the next `push` needs if it finds no room. Returns: false when there is no
+  /// memory for it; the lists are then as they were.
   [[nodiscard]] bool try_prepare() noexcept {
     if (!cells_.try_prepare()) return false;
     try {

@@ -86,6 +86,11 @@ class LevelStore {
     return true;
   }
 
+  /// The list to which `add` adds a timer.
+  unsigned list_for(Tick deadline, Tick pass_end) const noexcept {
+    return deadline <= pass_end ? waiting_ : future_.slot_of(deadline);
+  }
+
   bool nothing_waits() const noexcept { return lists_.empty(waiting_); }
 
   /// Returns: the tick until which nothing in the future needs doing. It is early when a coarse
