@@ -118,6 +118,18 @@ TEST(SchedulerStopDeadline, WhatIsDueBeforeItRunsAndTheOthersAreDropped) {
   EXPECT_EQ(simulation.scheduler().stats().dropped, 1u);
 }
 
+TEST(SchedulerStopDeadline, ASimulationGoesNoFurtherThanTheDeadline) {
+  for (const Drain drain : {Drain::run_due, Drain::run_pending}) {
+    Simulation simulation(1, {.job_delay = 1h});
+    simulation.scheduler().schedule_after(1ms, [] {}).release();
+    simulation.run_for(10ms);
+    const MonotonicTime deadline = simulation.clock().now() + 1s;
+    simulation.scheduler().stop(drain, deadline);
+    EXPECT_EQ(simulation.scheduler().stats().dropped, 1u);
+    EXPECT_EQ(simulation.clock().now(), deadline);
+  }
+}
+
 TEST(SchedulerStopDeadline, ALimitThatIsNotPositiveDropsAtOnce) {
   for (const nanoseconds limit : {0ns, -1ns, nanoseconds::min()}) {
     SchedulerRig rig;

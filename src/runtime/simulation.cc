@@ -34,7 +34,6 @@ class SimulatedExecutor final : public Executor {
         {.ready_at = internal::saturating_add(clock_.now(), wait), .job = std::move(job)});
   }
 
-  bool empty() const { return jobs_.empty(); }
   std::size_t ready_count() const {
     return static_cast<std::size_t>(std::count_if(
         jobs_.begin(), jobs_.end(), [this](const Waiting& w) { return is_ready(w); }));
@@ -94,8 +93,8 @@ class Simulation::Impl final : public internal::Driver {
   void wake() noexcept override { until_.reset(), asleep_ = false; }
   void await_end() override {
     while (!ended_) turn(MonotonicTime::max());
-    // Whoever stops the scheduler waits for jobs that are due.
-    while (!executor_.empty()) turn(MonotonicTime::max());
+    // The scheduler waits for none of the jobs that are left, so time stays as it is.
+    while (executor_.ready_count() != 0) turn(clock_.now());
   }
 
   void step_wall(nanoseconds delta) {
