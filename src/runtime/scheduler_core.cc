@@ -223,6 +223,8 @@ Step SchedulerCore::step() {
   if (stopping && is_past_stop(clocks.now)) return drop(TakeAll::pending_and_queued);
   if (woke) woke_at_ = clocks.now;
   const bool wall_stepped = was_wall_stepped(clocks);
+  // Looked at first: what is queued may go back into a wheel, and then the driver is woken.
+  const bool was_quiet = stopping && is_quiet();
   Step step{.next = Step::Next::sleep};
   bool has_dates = false;
   for (const auto& shard : shards_) {
@@ -236,7 +238,9 @@ Step SchedulerCore::step() {
   if (step.next == Step::Next::again) return step;
   const bool none_is_due_ever = step.until.value_or(MonotonicTime::max()) == MonotonicTime::max();
   if (stopping == Drain::run_due || (stopping == Drain::run_pending && none_is_due_ever)) {
-    return wait_for_quiet();
+    const bool drops = was_quiet || stopping == Drain::run_due;
+    const Step end = drops ? drop(TakeAll::pending) : Step{};
+    return was_quiet ? end : wait_for_quiet();
   }
   if (stopping) step.until = std::min(*step.until, stop_by_.load(std::memory_order_relaxed));
   if (has_dates && options_.wall_check > nanoseconds::zero()) {
@@ -258,12 +262,14 @@ Step SchedulerCore::drop(TakeAll which) noexcept {
   return {.next = Step::Next::end};
 }
 
-// What is not due is dropped. The driver stays while jobs are queued, to drop those at the deadline
-// that there may be, or will be.
+bool SchedulerCore::is_quiet() const noexcept {
+  return std::all_of(shards_.begin(), shards_.end(),
+                     [](const auto& shard) { return shard->is_quiet(); });
+}
+
+// The driver stays while jobs are queued, to drop those at the deadline that there may be, or will
+// be. The last of them wakes the driver.
 Step SchedulerCore::wait_for_quiet() noexcept {
-  const Step end = drop(TakeAll::pending);
-  const auto is_quiet = [](const auto& shard) { return shard->is_quiet(); };
-  if (std::all_of(shards_.begin(), shards_.end(), is_quiet)) return end;
   slept_ = true;
   Step step{.next = Step::Next::sleep};
   const MonotonicTime stop_by = stop_by_.load(std::memory_order_relaxed);

@@ -107,6 +107,7 @@ class SchedulerCore final {
   std::vector<PendingJob> close_shards(Drain drain);
   bool is_past_stop(MonotonicTime now) const noexcept;
   Step drop(TakeAll which) noexcept;
+  bool is_quiet() const noexcept;
   Step wait_for_quiet() noexcept;
 
   // Constant after construction.

@@ -273,9 +273,9 @@ void SchedulerShard::call(Job& job, const BegunRun& begun) noexcept {
 }
 
 // It was moved, or it is for a date and went back into the wheel, where the driver must find it.
-// Once the scheduler is being stopped there may be no driver any more.
+// When a stop runs nothing that is pending, there may be no driver any more.
 void SchedulerShard::after_no_run(TimerId id, Job& job) noexcept {
-  if (!closed_) return wake_driver_if_late();
+  if (!closed_ || runs_pending_) return wake_driver_if_late();
   if (!timers_.drop(id, job)) return;
   core_.admission().release(1);
   tell_stop();
@@ -321,6 +321,7 @@ void SchedulerShard::end(TimerId id, Job job) noexcept {
 
 std::vector<PendingJob> SchedulerShard::close(Drain drain) {
   MutexLock lock(mu_);
+  runs_pending_ = drain == Drain::run_pending && (!closed_ || runs_pending_);
   closed_ = true;
   std::vector<PendingJob> taken;
   switch (drain) {

@@ -136,6 +136,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   Tick looks_at_ DETENT_GUARDED_BY(mu_) = 0;
   bool knows_dates_ DETENT_GUARDED_BY(mu_) = false;  // and compares the clocks, or is about to
   bool closed_ DETENT_GUARDED_BY(mu_) = false;
+  bool runs_pending_ DETENT_GUARDED_BY(mu_) = false;  // closed with Drain::run_pending, no stronger
 };
 
 }  // namespace detent::internal

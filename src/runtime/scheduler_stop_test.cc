@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
+#include "detent/executor.h"
 #include "detent/scheduler.h"
 #include "runtime/scheduler_test_rig.h"
 
@@ -16,6 +18,28 @@ namespace detent {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Keeps jobs until the test runs them.
+class KeepingExecutor final : public Executor {
+ public:
+  void execute(Job job) override {
+    const MutexLock lock(mu_);
+    jobs_.push_back(std::move(job));
+  }
+  /// Runs the n-th job of all that it was given.
+  void run(std::size_t n) {
+    Job job;
+    {
+      const MutexLock lock(mu_);
+      job = std::move(jobs_.at(n));
+    }
+    job();
+  }
+
+ private:
+  Mutex mu_;
+  std::vector<Job> jobs_ DETENT_GUARDED_BY(mu_);
+};
 
 TEST(SchedulerStop, DestructionDropsWhatIsPending) {
   int fired = 0;
@@ -41,6 +65,27 @@ TEST(SchedulerStop, DropDestroysPendingJobsBeforeItReturns) {
   EXPECT_EQ(alive, 0);
   EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
   EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
+}
+
+// The executor still has the job for the deadline before, and runs it for nothing.
+TEST(SchedulerStop, RunPendingRunsATimerThatWasMovedWhileItWasQueued) {
+  KeepingExecutor executor;
+  SchedulerRig rig({.executor = &executor});
+  int runs = 0;
+  TimerHandle moved = rig.scheduler().schedule_after(1s, [&] { ++runs; });
+  const TimerHandle stop =
+      rig.scheduler().schedule_after(2s, [&] { rig.scheduler().stop(Drain::run_pending); });
+  rig.settle();
+  rig.advance(1s);
+  EXPECT_TRUE(moved.expires_after(10s));
+  rig.advance(1s);
+  executor.run(1);
+  executor.run(0);
+  EXPECT_TRUE(moved.is_pending());
+  rig.advance(9s);
+  executor.run(2);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(rig.scheduler().stats().dropped, 0u);
 }
 
 TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
