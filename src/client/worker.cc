@@ -182,7 +182,7 @@ void Worker::Impl::stop(milliseconds grace) {
   lease_bell_.ring();
   release(unbegun);
   Clock& clock = client_.clock();
-  const MonotonicTime until = clock.now() + grace;
+  const MonotonicTime until = give_up_after(grace, clock);
   while (!held_leases().empty() && clock.now() < until) (void)clock.wait(empty_bell_, until);
   release(abandon_running());
   while (!held_leases().empty()) (void)clock.wait(empty_bell_, std::nullopt);  // a report each
@@ -303,7 +303,7 @@ void Worker::Impl::extend_on() {
   const milliseconds third = options_.visibility_timeout / 3;
   for (std::size_t failures = 0; !is_over();) {
     const milliseconds pause = failures == 0 ? third : std::min(third, pause_after(failures));
-    (void)clock.wait(extend_bell_, clock.now() + pause);
+    (void)clock.wait(extend_bell_, give_up_after(pause, clock));
     const Leases leases = held_leases();
     // Not repeated for some of them: then the others would not be extended for as long.
     const Outcomes outcomes = leases.empty() ? Outcomes{} : tell(leases, extend, milliseconds{0});

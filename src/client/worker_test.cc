@@ -173,7 +173,7 @@ TEST_F(WorkerTest, AStopReleasesWhatIsNotBegunAndReportsTheRest) {
   Worker worker(client, "q", handle, {.concurrency = 2, .prefetch = 10});
   worker.start();
   until([&] { return begun == 2; });
-  Thread stopping([&] { worker.stop(); });
+  Thread stopping([&] { worker.stop(std::chrono::milliseconds::max()); });
   until([&] { return server.released == 10; });
   may_go_on = true;
   stopping.join();
