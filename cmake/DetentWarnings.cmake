@@ -1,8 +1,11 @@
-# The warnings every target of this project is compiled with; they are errors, so none accumulates.
+# The warnings every target of this project is compiled with. They are errors when the project is
+# built alone, so that none accumulates.
 add_library(detent_warnings INTERFACE)
 target_compile_options(detent_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Wcast-qual -Wextra-semi -Werror
+  -Woverloaded-virtual -Wcast-qual -Wextra-semi
+  # A program that adds this project brings flags of its own, which may cause other warnings.
+  $<$<BOOL:${PROJECT_IS_TOP_LEVEL}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # Two warnings judge files one by one, which is how clang-tidy compiles them: a local variable may
   # have the name of another file's constant, and an unnamed namespace is of one file even when
