@@ -11,7 +11,9 @@ function(detent_add_layer name)
     detent_group_sources(${target} LAYER_SOURCES)
     add_library(${target} STATIC ${LAYER_SOURCES})
     # So that shared libraries can link it, and still inline its own functions (GNU ld, -fPIC).
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    # Sources are grouped above; CMAKE_UNITY_BUILD of a project that adds this one would join
+    # sources that have functions of the same name.
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition)
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:detent_warnings> ${LAYER_PRIVATE})
