@@ -161,7 +161,9 @@ class DelayMap {
                   "keys of a DelayMap are compared: by ==, or by the fourth argument");
   }
   /// Waits for an on_expire that the scheduler runs; none is called any more. Destroys what is
-  /// left. Requires: no thread is inside a call; not called from inside on_expire.
+  /// left. Requires: no thread is inside a call; not called from inside on_expire. In a child
+  /// process of fork(), when it has a scheduler of the parent, it returns at once and destroys
+  /// nothing.
   ~DelayMap() = default;
   DelayMap(const DelayMap&) = delete;
   DelayMap& operator=(const DelayMap&) = delete;

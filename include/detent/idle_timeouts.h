@@ -82,7 +82,8 @@ class IdleTimeouts {
   /// The scheduler must outlive it, and may stop before; then nothing is told of any more.
   IdleTimeouts(Scheduler& scheduler, IdleTimeoutsOptions options);
   /// Waits for an on_idle that runs; none is called any more. Connections may outlive it.
-  /// Requires: not called from inside on_idle; no thread is inside a call.
+  /// Requires: not called from inside on_idle; no thread is inside a call. In a child process of
+  /// fork() it returns at once.
   ~IdleTimeouts();
   IdleTimeouts(const IdleTimeouts&) = delete;
   IdleTimeouts& operator=(const IdleTimeouts&) = delete;

@@ -17,8 +17,9 @@
 // (or the destructor) no job runs. Jobs may throw; they may schedule, cancel and stop.
 //
 // Fork. A child process of fork() has a copy of the timers and no driver thread. There, scheduling
-// or moving a timer stops the process with a message; `cancel` answers not_pending; `stop` and the
-// destructor return at once, and neither run nor destroy jobs. Make schedulers after the fork.
+// or moving a timer stops the process with a message; `cancel` and `cancel_key` answer not_pending;
+// `stats` and all that tells of timers answer that there are none; `stop` and the destructor return
+// at once, and neither run nor destroy jobs. Make schedulers after the fork.
 //
 // Time. Delays are measured on the monotonic clock and do not follow steps of the wall clock. A
 // timer for a date (WallTime) does: the driver compares the clocks (SchedulerOptions::wall_check)
@@ -59,7 +60,8 @@ class TimerGroup;  // detent/timer_group.h
 
 namespace internal {
 class SchedulerImpl;
-}
+class WakeupTimer;
+}  // namespace internal
 
 /// What `stop` does with timers that are pending. `drop` and `hand_back` are stronger than
 /// `run_due`, and that is stronger than `run_pending`.
@@ -251,6 +253,7 @@ class Scheduler {
  private:
   friend class Simulation;
   friend class TimerGroup;
+  friend class internal::WakeupTimer;
   friend Scheduler& default_scheduler();
   explicit Scheduler(std::unique_ptr<internal::SchedulerImpl> impl) noexcept;
 

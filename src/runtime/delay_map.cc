@@ -50,6 +50,8 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
+  bool was_left() const noexcept { return timer_ && timer_->was_left(); }
+
   InsertResult put(std::unique_ptr<DelayMapNode>& node, const DelayMapProbe& probe,
                    std::chrono::nanoseconds ttl, Existing existing) {
     return take_turn([&](DelayTable& table, MonotonicTime now) {
@@ -236,7 +238,9 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
 // ---- the class that the header knows ------------------------------------------------------------
 
 DelayMapCore::DelayMapCore(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-DelayMapCore::~DelayMapCore() = default;
+DelayMapCore::~DelayMapCore() {
+  if (impl_->was_left()) static_cast<void>(impl_.release());
+}
 
 InsertResult DelayMapCore::put(std::unique_ptr<DelayMapNode>& node, const DelayMapProbe& probe,
                                std::chrono::nanoseconds ttl, Existing existing) {

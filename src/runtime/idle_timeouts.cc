@@ -157,6 +157,8 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
     return CancelResult::running;
   }
 
+  bool was_left() const noexcept { return timer_.was_left(); }
+
   /// Waits until on_idle does not run. Nothing is told of afterwards.
   void close() noexcept {
     timer_.close();
@@ -240,7 +242,13 @@ IdleTimeouts::IdleTimeouts(Scheduler& scheduler, IdleTimeoutsOptions options)
     : timeout_(options.timeout),
       core_(std::make_shared<IdleTimeoutsCore>(scheduler, std::move(options))) {}
 
-IdleTimeouts::~IdleTimeouts() { core_->close(); }
+IdleTimeouts::~IdleTimeouts() {
+  if (core_->was_left()) {
+    static_cast<void>(new std::shared_ptr<IdleTimeoutsCore>(core_));  // it is never destroyed
+  } else {
+    core_->close();
+  }
+}
 
 IdleTimeouts::Connection IdleTimeouts::add(std::uint64_t id) { return add(id, timeout_); }
 

@@ -132,6 +132,7 @@ TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
 
 KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay,
                                          KeyedJob job, SameKey same_key, SourceLocation where) {
+  impl_->core().expect_home();
   const internal::DueTime due = impl_->core().due_after(delay);
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
                                  impl_->one_shot({}, due, {.name = key}, where), same_key);
@@ -139,6 +140,7 @@ KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nano
 
 KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
                                       KeyedJob job, SameKey same_key, SourceLocation where) {
+  impl_->core().expect_home();
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
                                  impl_->periodic({}, periodic, {.name = key}, where), same_key);
 }
@@ -151,9 +153,13 @@ KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOption
   return schedule_keyed(key, periodic, KeyedJob(job), same_key, where);
 }
 
-CancelResult Scheduler::cancel_key(std::string_view key) { return impl_->keyed().cancel(key); }
+CancelResult Scheduler::cancel_key(std::string_view key) {
+  if (impl_->core().home().was_left()) return CancelResult::not_pending;
+  return impl_->keyed().cancel(key);
+}
 
 std::optional<TimerInfo> Scheduler::find_key(std::string_view key) const {
+  if (impl_->core().home().was_left()) return std::nullopt;
   return impl_->keyed().find(key);
 }
 

@@ -76,6 +76,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting w
 }
 
 std::uint64_t SchedulerCore::next_seed() noexcept {
+  expect_home();
   MutexLock lock(mu_);
   return rng_.next();
 }
@@ -102,8 +103,7 @@ DueTime SchedulerCore::due_by(MonotonicTime at) const noexcept {
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
-  if (home_.was_left()) [[unlikely]]
-    fail_after_fork();
+  expect_home();
   const bool job_is_callable = static_cast<bool>(timer.job);
   DETENT_CHECK(job_is_callable);
   if (admission_.counts()) [[unlikely]]
@@ -350,6 +350,7 @@ void SchedulerCore::check_pending(std::size_t count) const noexcept {
 
 SchedulerStats SchedulerCore::stats() const {
   SchedulerStats sum;
+  if (home_.was_left()) return sum;
   for (const auto& shard : shards_) {
     const SchedulerStats one = shard->stats();
     sum.scheduled += one.scheduled;
@@ -369,12 +370,14 @@ SchedulerStats SchedulerCore::stats() const {
 
 LatenessReport SchedulerCore::lateness() const {
   LatenessLedger sum;
+  if (home_.was_left()) return sum.report();
   for (const auto& shard : shards_) shard->add_to(sum);
   return sum.report();
 }
 
 std::vector<TimerInfo> SchedulerCore::pending_timers(std::size_t limit) const {
   std::vector<TimerInfo> infos;
+  if (home_.was_left()) return infos;
   for (const auto& shard : shards_) {
     shard->for_ranges([&](const TimerShard& timers, std::uint32_t first, std::uint32_t count) {
       return infos.size() < limit && timers.describe(first, count, infos);
@@ -387,6 +390,7 @@ std::vector<TimerInfo> SchedulerCore::pending_timers(std::size_t limit) const {
 std::vector<std::uint64_t> SchedulerCore::forecast(nanoseconds width, std::size_t bins) const {
   DETENT_CHECK(width > nanoseconds::zero());
   std::vector<std::uint64_t> counts(bins);
+  if (home_.was_left()) return counts;
   std::vector<MonotonicTime> due;
   const MonotonicTime now = clock_.now();
   for (const auto& shard : shards_) {

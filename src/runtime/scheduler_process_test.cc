@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
+#include "detent/delay_map.h"
 #include "detent/executor.h"
+#include "detent/idle_timeouts.h"
 #include "detent/scheduler.h"
 #include "detent/simulation.h"
 #include "detent/timer_group.h"
@@ -84,6 +87,66 @@ TEST(SchedulerForkDeathTest, InAChildProcessItsEndDoesNotWaitForTheDriver) {
       testing::ExitedWithCode(EXIT_SUCCESS), "");
   EXPECT_TRUE(scheduler->is_running()) << "here it goes on";
   EXPECT_EQ(timer.cancel(), CancelResult::cancelled);
+}
+
+// Another thread of the parent may hold any lock, so none is taken.
+TEST(SchedulerForkDeathTest, InAChildProcessThereAreNoTimers) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  SchedulerRig rig;
+  Scheduler& scheduler = rig.scheduler();
+  scheduler.schedule_keyed("key", 1h, [] {});
+  EXPECT_DEATH(scheduler.schedule_keyed(
+                   "key", 1s, [] {}, SameKey::replace),
+               "made before fork");
+  EXPECT_EXIT(
+      {
+        bool has_none = scheduler.cancel_key("key") == CancelResult::not_pending;
+        has_none = has_none && !scheduler.find_key("key") && scheduler.stats().pending == 0;
+        has_none = has_none && scheduler.pending_timers().empty();
+        has_none = has_none && scheduler.lateness().total.count == 0;
+        has_none = has_none && scheduler.forecast(2h, 1) == std::vector<std::uint64_t>{0};
+        std::_Exit(has_none ? EXIT_SUCCESS : EXIT_FAILURE);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+  EXPECT_EQ(scheduler.stats().pending, 1u) << "here it goes on";
+}
+
+TEST(SchedulerForkDeathTest, InAChildProcessNobodyWaitsForCallbacksOfTheParent) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  Scheduler scheduler;
+  Gate begun;
+  Gate expired;
+  Gate go_on;
+  auto idle = std::make_unique<IdleTimeouts>(
+      scheduler, IdleTimeoutsOptions{.timeout = 1ms, .on_idle = [&](std::uint64_t) {
+                                       begun.open();
+                                       go_on.wait();
+                                     }});
+  IdleTimeouts::Connection connection = idle->add(1);
+  begun.wait();
+  EXPECT_EXIT(
+      {
+        idle.reset();
+        std::_Exit(EXIT_SUCCESS);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+  Scheduler other;
+  auto map = std::make_unique<DelayMap<int, int>>(DelayMapOptions<int, int>{.on_expire =
+                                                                                [&](int, int) {
+                                                                                  expired.open();
+                                                                                  go_on.wait();
+                                                                                },
+                                                                            .scheduler = &other});
+  map->insert_or_assign(1, 1, 1ms);
+  expired.wait();
+  EXPECT_EXIT(
+      {
+        map.reset();
+        std::_Exit(EXIT_SUCCESS);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+  go_on.open();
+  connection.remove();
 }
 
 TEST(SchedulerForkDeathTest, ASimulationGoesOnInAChildProcess) {

@@ -5,8 +5,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "detent/check.h"
+#include "runtime/scheduler_impl.h"
 
 namespace detent::internal {
 
@@ -20,7 +22,10 @@ namespace detent::internal {
 ///     the thread that scheduled it is through.
 class WakeupTimer::State : public std::enable_shared_from_this<State> {
  public:
-  State(Scheduler& scheduler, Owner& owner) : scheduler_(scheduler), owner_(owner) {}
+  State(Scheduler& scheduler, Owner& owner, HomeProcess home)
+      : scheduler_(scheduler), owner_(owner), home_(home) {}
+
+  bool was_left() const noexcept { return home_.was_left(); }
 
   bool is_set_by(MonotonicTime time) const noexcept {
     return set_for_.load(std::memory_order_relaxed) <= time;
@@ -37,6 +42,7 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
   }
 
   void close() noexcept {
+    if (was_left()) return;
     for (;;) {
       TimerHandle timer;
       {
@@ -106,9 +112,10 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
     }
   }
 
-  // Constant after construction. Neither is touched any more once closed.
+  // Constant after construction. The first two are not touched any more once closed.
   Scheduler& scheduler_;
   Owner& owner_;
+  const HomeProcess home_;
 
   // What the timer is set for; max: it is not. Written under the lock. Read by owners under theirs,
   // which orders the reads that matter (is_set_by); with a lock every operation would take two.
@@ -124,10 +131,11 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
 };
 
 WakeupTimer::WakeupTimer(Scheduler& scheduler, Owner& owner)
-    : state_(std::make_shared<State>(scheduler, owner)) {}
+    : state_(std::make_shared<State>(scheduler, owner, scheduler.impl_->core().home())) {}
 WakeupTimer::~WakeupTimer() { close(); }
 
 void WakeupTimer::close() noexcept { state_->close(); }
+bool WakeupTimer::was_left() const noexcept { return state_->was_left(); }
 
 bool WakeupTimer::is_set_by(MonotonicTime time) const noexcept { return state_->is_set_by(time); }
 void WakeupTimer::wake_by(MonotonicTime time) { state_->wake_by(time); }

@@ -54,6 +54,10 @@ class WakeupTimer {
   /// `wake_by`.
   void close() noexcept;
 
+  /// Whether this is a child process of fork() that the scheduler's thread is not in. Then nothing
+  /// wakes the owner, any lock may be held for ever, and `close` does nothing.
+  bool was_left() const noexcept;
+
  private:
   class State;
   // Owned by this and by the job at the scheduler, whose last steps may come after the end of this.
