@@ -198,6 +198,32 @@ TEST_F(ShardsAwayTest, LeasesAreAskedForAgainUntilItIsKnownWhatBecameOfThem) {
   }
 }
 
+/// As a node of an earlier version answers: only the status says what it is.
+TEST_F(ShardsAwayTest, AnElementOfNoTypeIsUnavailableByItsStatus) {
+  using enum client::LeaseStatus;
+  const std::string away =
+      R"({"status":"unavailable","error":{"type":"about:blank","status":503,"detail":"d"}})";
+  Client client = make_client();
+  for (const auto& verb : verbs_) {
+    script_ = {results(held_ + "," + away), results(held_)};
+    const Statuses statuses = verb(client, std::span(leases_).first(2));
+    ASSERT_TRUE(statuses) << statuses.error().message;
+    EXPECT_EQ(statuses.value(), (std::vector{done, done}));
+    EXPECT_EQ(asked(), 2U);
+  }
+  const std::array<client::TaskName, 2> tasks{std::uint64_t{256}, std::uint64_t{512}};
+  script_ = {results(away + "," + task_), results(task_)};
+  const auto made = client.schedule_many(kKeyed);
+  EXPECT_TRUE(made && made.value()[0] && made.value()[1]);
+  script_ = {results(away + "," + task_), results(task_)};
+  const auto moved = client.move_many(tasks, 1s);
+  EXPECT_TRUE(moved && moved.value()[0] && moved.value()[1]);
+  script_ = {results(R"({"id":"256"},)" + away), results(R"({"id":"512"})")};
+  const auto cancelled = client.cancel_many(tasks);
+  EXPECT_TRUE(cancelled && cancelled.value()[0] && cancelled.value()[1]);
+  EXPECT_EQ(asked(), 6U);
+}
+
 TEST_F(ShardsAwayTest, ALeaseWhoseShardStaysAwayIsUnavailableAndNoConflict) {
   using enum client::LeaseStatus;
   Client client = make_client();

@@ -76,9 +76,7 @@ net::HttpResponse http_problem(int status, std::string_view detail) {
 }
 
 net::HttpResponse http_try_again(std::string_view detail) {
-  net::HttpResponse response = http_problem(503, detail);
-  response.headers.emplace_back("retry-after", "1");
-  return response;
+  return http_error({ErrorCode::unavailable, std::string(detail), ""});
 }
 
 }  // namespace detent::server

@@ -131,8 +131,7 @@ Result<std::optional<Error>> read_element_error(std::string_view json) {
   const std::array<JsonField*, 1> fields{&error};
   TRY(take_fields(json, fields, UnknownFields::skip));
   if (!error.given()) return std::optional<Error>{};
-  constexpr int kUnknownStatus = 500;
-  return std::optional<Error>{parse_problem(kUnknownStatus, error.text)};
+  return std::optional<Error>{parse_problem(error.text)};
 }
 
 /// Reads {"results":[…]}, each element an error or what `read_one` makes of it.

@@ -1,6 +1,7 @@
 #include "protocol/json/problem.h"
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -147,6 +148,15 @@ Error parse_problem(int status, std::string_view body) {
   if (std::string told = string_or_empty(detail); !told.empty()) error.message = std::move(told);
   error.field = string_or_empty(field);
   return error;
+}
+
+Error parse_problem(std::string_view problem) {
+  constexpr int kUnknownStatus = 500;
+  JsonField status{"status"};
+  const std::array<JsonField*, 1> fields{&status};
+  if (!take_fields(problem, fields, UnknownFields::skip)) return parse_problem(kUnknownStatus, "");
+  const Result<std::uint64_t> own = read_integer(status, {.min = 100, .max = 599});
+  return parse_problem(own ? static_cast<int>(*own) : kUnknownStatus, problem);
 }
 
 }  // namespace detent::json

@@ -34,5 +34,8 @@ std::string render_http_problem(int status, std::string_view detail);
 /// The error that an answer of this status says. The body counts where it is a problem of ours, the
 /// status alone where it is not (a proxy's page, nothing at all).
 Error parse_problem(int status, std::string_view body);
+/// The error that a problem inside an answer says, for example in a result of a batch. The
+/// problem's own `status` stands for the answer's; a problem without one is a 500.
+Error parse_problem(std::string_view problem);
 
 }  // namespace detent::json

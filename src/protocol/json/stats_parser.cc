@@ -218,8 +218,7 @@ Result<RestoreAnswer::LineError> read_line_error(std::string_view json) {
   TRY(take_fields(json, fields, UnknownFields::skip));
   ASSIGN_OR_RETURN(const std::uint64_t number, read_integer(line, {.min = 1}));
   if (!problem.given()) return missing_field(problem);
-  constexpr int kUnknownStatus = 500;
-  return RestoreAnswer::LineError{number, parse_problem(kUnknownStatus, problem.text)};
+  return RestoreAnswer::LineError{number, parse_problem(problem.text)};
 }
 
 Result<RestoreAnswer> read_restored(std::string_view json) {
