@@ -54,14 +54,15 @@ class ClientConnection {
 
   /// The same by `function(api, elements)`, a Result of a Result each, that many. When a shard of a
   /// cluster is away its elements alone are `unavailable`, and are asked for again, as a whole call
-  /// is; for at most `retry_for`, if given.
+  /// is. All the tries together take at most `retry_for`, if given.
   template <class E, class F>
   auto call_each(Repeat repeat, std::span<const E> elements, const F& function,
                  std::optional<std::chrono::milliseconds> retry_for = {}) {
     using Each = std::invoke_result_t<F, ApiClient&, std::span<const E>>;
     using T = typename Each::value_type::value_type::value_type;
     Patience patience(give_up_after(retry_for.value_or(retry_for_), clock_), clock_, rng_);
-    auto first = call(repeat, [&](ApiClient& api) { return function(api, elements); });
+    auto first = call(
+        repeat, [&](ApiClient& api) { return function(api, elements); }, patience.give_up());
     if (!first) return ClientResult<Results<T>>(first.error());
     Results<T> results;
     for (auto& result : first.value()) results.push_back(to_client_result(std::move(result)));

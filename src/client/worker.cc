@@ -305,7 +305,7 @@ void Worker::Impl::extend_on() {
     const milliseconds pause = failures == 0 ? third : std::min(third, pause_after(failures));
     (void)clock.wait(extend_bell_, give_up_after(pause, clock));
     const Leases leases = held_leases();
-    // Not repeated for some of them: then the others would not be extended for as long.
+    // Each call is made once. Repeats of a call would delay the extension of leases on other shards.
     const Outcomes outcomes = leases.empty() ? Outcomes{} : tell(leases, extend, milliseconds{0});
     Leases extended;
     Leases lost;

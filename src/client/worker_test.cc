@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -64,6 +65,11 @@ class TaskServer {
     if (verb == "complete") completed += outcomes.size();
     if (verb == "fail") failed += outcomes.size();
     if (verb == "release") released += outcomes.size();
+    // As a cluster does it: when all has failed, and alike, so does the call.
+    const bool are_away = std::ranges::all_of(outcomes, [](const auto& outcome) {
+      return !outcome && outcome.error().code == ErrorCode::unavailable;
+    });
+    if (are_away) return responder.send({.status = 503});
     responder.send({.body = json::render_lease_results(outcomes)});
   }
 
@@ -274,6 +280,32 @@ TEST_F(ShardAwayTest, ALeaseThatCouldNotBeExtendedIsKept) {
   EXPECT_EQ(abandoned, 0);
   for (const std::uint64_t task : {1U, 2U, 3U})
     EXPECT_EQ(server.asked("complete", task), 1) << task;
+  expect_only_unavailable();
+}
+
+/// Leases of other shards can join while one shard is away: they must not wait for its call.
+TEST_F(ShardAwayTest, AnExtensionIsNotRepeatedWithinItsCall) {
+  std::atomic<bool> may_go_on = false;  // a flag
+  TaskServer server(1, [&](std::string_view verb, auto, int times) -> Result<LeaseOutcome> {
+    if (verb != "extend") return LeaseOutcome::done;
+    may_go_on = times > 2;
+    return kShardAway;
+  });
+  Client client = Client::create(server.url(), {.retry_for = 5s}).value();
+  const auto handle = [&](const WorkTask&) -> WorkResult {
+    Doorbell bell;
+    SystemClock clock;
+    while (!may_go_on) (void)clock.wait(bell, clock.now() + 1ms);
+    return Done{};
+  };
+  WorkerOptions with = options();
+  with.visibility_timeout = 50ms;
+  Worker worker(client, "q", handle, with);
+  worker.start();
+  until([&] { return server.is_asked_for_more.load(); });
+  const std::size_t told = errors().size();
+  worker.stop();
+  EXPECT_GE(told, 2U) << "each call of the worker ends";
   expect_only_unavailable();
 }
 

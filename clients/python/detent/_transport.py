@@ -174,9 +174,9 @@ class Transport:
     ) -> List[Any]:
         """A call for many: what `read` makes of each result, or its error. When a shard of a
         cluster is away its elements alone are `Unavailable`, and are asked for again, as the whole
-        call is; for at most `retry_for` seconds."""
+        call is. All the tries together take at most `retry_for` seconds."""
         tries = self.tries(retry_for)
-        answer = self.call("POST", path, body_of([*elements]), repeat=repeat)
+        answer = self.call("POST", path, body_of([*elements]), repeat=repeat, retry_for=retry_for)
         results = read_results(answer, read)
         while repeat is Repeat.always:
             away = [i for i, result in enumerate(results) if isinstance(result, Unavailable)]

@@ -252,7 +252,7 @@ class Worker:
             if not leases:
                 failures = 0
                 continue
-            # Not repeated for some of them: then the others would not be extended for as long.
+            # Each call is made once. Repeats would delay the extension of leases on other shards.
             results = self._try("extend", leases, body, retry_for=0)
             self._keep([lease for lease, result in zip(leases, results) if result == "done"])
             self._lose([lease for lease, result in zip(leases, results) if result == "conflict"])

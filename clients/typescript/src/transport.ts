@@ -30,7 +30,7 @@ export interface CallForEach<E, T> {
   bodyOf: (elements: readonly E[]) => unknown;
   readOne: (result: any) => T;
   repeat?: Repeat | undefined;
-  /** Of elements whose shard is away. */
+  /** Of all the tries together. */
   retryFor?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -133,9 +133,9 @@ export class Transport {
   async callForEach<E, T>(path: string, call: CallForEach<E, T>): Promise<(T | DetentError)[]> {
     const { elements, bodyOf, readOne, repeat = 'always', signal } = call;
     const tries = this.tries(call.retryFor);
-    const ask = async (some: readonly E[], retryFor?: number) => readResults(
+    const ask = async (some: readonly E[], retryFor: number) => readResults(
       await this.call('POST', path, bodyOf(some), { repeat, retryFor, signal }), readOne);
-    const results = await ask(elements);
+    const results = await ask(elements, tries.left());
     while (repeat === 'always') {
       const away = [...results.keys()].filter((i) => results[i] instanceof Unavailable);
       if (away.length === 0 || !(await tries.rest(undefined, signal))) break;

@@ -202,7 +202,7 @@ export class Worker {
       await this.until(() => this.isOver, failures ? Math.min(third, pauseAfter(failures)) : third);
       if (this.isOver) return;
       const leases = [...this.held.keys()];
-      // Not repeated for some of them: then the others would not be extended for as long.
+      // Each call is made once. Repeats of a call would delay the extension of leases on other shards.
       const results = leases.length ? await this.try('extend', leases, body, { retryFor: 0 }) : [];
       const of = (status: LeaseStatus) => leases.filter((_, i) => results[i] === status);
       this.keep(of('done'));

@@ -248,7 +248,8 @@ class TaskServer:
             for lease in wanted["leases"]:
                 times = self.asked[verb, lease] = self.asked.get((verb, lease), 0) + 1
                 answers.append(self.result_of(verb, lease, times))
-            return results(*answers)
+            # As a cluster does it: when all has failed, and alike, so does the call.
+            return BUSY if all(answer is AWAY for answer in answers) else results(*answers)
 
     def task(self, number):
         return {**TASK, "id": str(number), "lease": f"1-{number}", "attempt": 1, "priority": 0,
@@ -258,10 +259,10 @@ class TaskServer:
 class WorkersOfAClusterWithAShardAway(unittest.TestCase):
     PATIENCE = 60  # seconds until a test that hangs fails
 
-    def worker(self, tasks, handler, **options):
+    def worker(self, tasks, handler, retry_for=0, **options):
         server = ScriptedServer(answer=tasks)
         self.addCleanup(server.__exit__)
-        client = detent.Client(server.url, retry_for=0)
+        client = detent.Client(server.url, retry_for=retry_for)
         self.errors = []
         worker = detent.Worker(client, "q", handler, wait=0, on_error=self.errors.append,
                                **options)
@@ -303,6 +304,23 @@ class WorkersOfAClusterWithAShardAway(unittest.TestCase):
         worker.stop()
         self.assertEqual(abandoned, [False] * 3)
         self.assertEqual([tasks.asked["complete", f"1-{n}"] for n in (1, 2, 3)], [1, 1, 1])
+        self.assertEqual(self.kinds(), {detent.Unavailable})
+
+    def test_an_extension_is_not_repeated_within_its_call(self):
+        enough = threading.Event()
+
+        def result_of(verb, _, times):
+            if verb == "extend" and times > 2:
+                enough.set()
+            return AWAY if verb == "extend" else HELD
+
+        tasks = TaskServer(1, result_of)
+        worker = self.worker(tasks, lambda _: self.assertTrue(enough.wait(self.PATIENCE)),
+                             retry_for=5, visibility_timeout=0.05)
+        self.assertTrue(tasks.is_asked_for_more.wait(self.PATIENCE))
+        told = len(self.errors)
+        worker.stop()
+        self.assertGreaterEqual(told, 2, "each call of the worker ends")
         self.assertEqual(self.kinds(), {detent.Unavailable})
 
     def test_a_report_is_given_up_when_the_lease_has_run_out(self):

@@ -255,7 +255,7 @@ test('tasks are asked for again where twice is once', async (t) => {
 
 /** A worker of a server that hands out tasks 1 … count, each once, and answers what becomes of their
  *  leases as `resultOf(verb, lease, howOften)` says. */
-async function workWith(t, count, resultOf, handler, options) {
+async function workWith(t, count, resultOf, handler, { retryFor = 0, ...options } = {}) {
   const asked = {}; // how often, by verb and lease
   let leased = 0;
   let wantsMore;
@@ -264,11 +264,13 @@ async function workWith(t, count, resultOf, handler, options) {
     const verb = url.split('/').at(-1);
     const { max, leases } = JSON.parse(body);
     if (verb !== 'lease') {
-      return results(...leases.map((lease) => {
+      const each = leases.map((lease) => {
         const times = (asked[`${verb} ${lease}`] ?? 0) + 1;
         asked[`${verb} ${lease}`] = times;
         return resultOf(verb, lease, times);
-      }));
+      });
+      // As a cluster does it: when all has failed, and alike, so does the call.
+      return each.every((result) => result === away) ? busy : results(...each);
     }
     if (leased === count) {
       wantsMore();
@@ -281,7 +283,7 @@ async function workWith(t, count, resultOf, handler, options) {
     return { body: { tasks } };
   });
   const errors = [];
-  const client = new detent.Client(server.url, { retryFor: 0 });
+  const client = new detent.Client(server.url, { retryFor });
   const worker = new detent.Worker(client, 'q', handler,
     { ...options, onError: (error) => errors.push(error) });
   worker.start();
@@ -320,6 +322,20 @@ test('a lease that could not be extended is kept', async (t) => {
   await worker.stop();
   assert.deepEqual(abandoned, [false, false, false]);
   assert.deepEqual([1, 2, 3].map((n) => asked[`complete 1-${n}`]), [1, 1, 1]);
+  assert.ok(areUnavailable(errors));
+});
+
+test('an extension is not repeated within its call', async (t) => {
+  let go;
+  const enough = new Promise((resolve) => (go = resolve));
+  const { errors, more, worker } = await workWith(t, 1, (verb, _, times) => {
+    if (verb === 'extend' && times > 2) go();
+    return verb === 'extend' ? away : held;
+  }, () => enough, { retryFor: 5_000, visibilityTimeout: 50 });
+  await more;
+  const told = errors.length;
+  await worker.stop();
+  assert.ok(told >= 2, 'each call of the worker ends');
   assert.ok(areUnavailable(errors));
 });
 
