@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "detent/internal/saturate.h"
+#include "protocol/json/problem.h"
 
 namespace detent {
 namespace {
@@ -15,10 +16,10 @@ using std::chrono::seconds;
 
 constexpr milliseconds kFirstPause{100};
 constexpr milliseconds kLastPause{5'000};
-constexpr int kUnavailable = 503;
 
 bool is_away(const Result<net::HttpResponse>& answer) {
-  return answer ? answer->status == kUnavailable : answer.error().code == ErrorCode::unavailable;
+  const ErrorCode code = answer ? json::code_of_status(answer->status) : answer.error().code;
+  return code == ErrorCode::unavailable;
 }
 
 /// Whole seconds; a date is not read.

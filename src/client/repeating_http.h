@@ -2,7 +2,8 @@
 // that needs no knowledge of what is asked.
 //
 // When no connection could be made the server has not seen the request, and any is repeated; after
-// that (connection lost, time-out, 503) only one of which twice is once, as the caller says.
+// that (connection lost, time-out, 408, 502, 503, 504) only one of which twice is once, as the
+// caller says.
 // Between the tries it waits 100 ms, then twice as long each time up to 5 s, less a random part, or
 // as long as Retry-After says if that is longer.
 #pragma once

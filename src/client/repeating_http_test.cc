@@ -77,6 +77,15 @@ TEST_F(RepeatingHttpTest, RepeatsA503AfterTheSecondsItNames) {
   EXPECT_EQ(note_.status, 200);
 }
 
+TEST_F(RepeatingHttpTest, RepeatsWhatAProxyAnswersThatReachesNoServer) {
+  for (const int status : {408, 502, 504}) {
+    script_ = {answered(status), answered(200)};
+    EXPECT_EQ(send(Repeat::always)->status, 200) << status;
+    script_ = {answered(status)};
+    EXPECT_EQ(send(Repeat::never)->status, status);
+  }
+}
+
 TEST_F(RepeatingHttpTest, ARetryAfterOfZeroDoesNotShortenItsOwnPauses) {
   for (int i = 0; i < 3; ++i) script_.push_back(answered(503, {{"retry-after", "0"}}));
   script_.push_back(answered(200));

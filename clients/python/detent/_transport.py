@@ -2,10 +2,10 @@
 
 What matters in a client of a task server is to know whether a request may have been carried out. So
 a call says whether doing it twice is harmless (Repeat.always). When no connection could be made the
-request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
-harmless one is. Between the tries it waits 0.1 s, then twice as long each time up to 5 s, less a
-random part, or as long as Retry-After says if that is longer. A call for many elements is repeated
-for the elements that a cluster could not reach.
+request was not seen, and any call is repeated; after that (connection lost, time-out, 408, 502,
+503, 504) only a harmless one is. Between the tries it waits 0.1 s, then twice as long each time up
+to 5 s, less a random part, or as long as Retry-After says if that is longer. A call for many
+elements is repeated for the elements that a cluster could not reach.
 """
 
 from __future__ import annotations
@@ -149,8 +149,7 @@ class Transport:
                 if status < 300:
                     return answer
                 error = error_of(status, answer)
-                if status == 503:
-                    pause = retry_after
+                pause = retry_after
             except (Unavailable, Internal) as lost:
                 error = lost
             sends += not isinstance(error, _Unseen)

@@ -284,7 +284,7 @@ class Client:
     def _report(
         self, verb: str, leases: Sequence[str], body: Body, *, retry_for: Optional[float] = None
     ) -> List[LeaseResult]:
-        """A status or an error each. `retry_for`: of leases whose shard is away."""
+        """A status or an error each. `retry_for`: of all the tries together."""
         return self._http.call_for_each(
             f"/v1/leases/{verb}", leases, lambda some: {"leases": some, **body},
             lambda result: result["status"], retry_for=retry_for)

@@ -87,11 +87,14 @@ _BY_STATUS: Dict[int, Type[DetentError]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
+    408: Unavailable,
     409: Conflict,
     412: Conflict,
     413: TooLarge,
     429: ResourceExhausted,
+    502: Unavailable,  # this and 504: of a proxy that reaches no server
     503: Unavailable,
+    504: Unavailable,
 }
 
 

@@ -216,7 +216,7 @@ export class Client {
     });
   }
 
-  /** A status or an error each. `retryFor`: of leases whose shard is away.
+  /** A status or an error each. `retryFor`: of all the tries together.
    *  @internal */
   async report(
     verb: string, leases: readonly string[], body: Body,

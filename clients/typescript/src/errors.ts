@@ -73,11 +73,14 @@ const byStatus: Readonly<Record<number, Kind>> = {
   401: Unauthorized,
   403: Forbidden,
   404: NotFound,
+  408: Unavailable,
   409: Conflict,
   412: Conflict,
   413: TooLarge,
   429: ResourceExhausted,
+  502: Unavailable, // this and 504: of a proxy that reaches no server
   503: Unavailable,
+  504: Unavailable,
 };
 
 /** The error that an answer of this status says; `problem` may be anything. */

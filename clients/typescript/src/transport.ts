@@ -2,10 +2,10 @@
 //
 // What matters in a client of a task server is to know whether a request may have been carried out.
 // So a call says whether doing it twice is harmless (`repeat`). When no connection could be made the
-// request was not seen, and any call is repeated; after that (connection lost, time-out, 503) only a
-// harmless one is. Between the tries it waits 100 ms, then twice as long each time up to 5 s, less a
-// random part, or as long as Retry-After says if that is longer. A call for many elements is repeated
-// for the elements that a cluster could not reach.
+// request was not seen, and any call is repeated; after that (connection lost, time-out, 408, 502,
+// 503, 504) only a harmless one is. Between the tries it waits 100 ms, then twice as long each time
+// up to 5 s, less a random part, or as long as Retry-After says if that is longer. A call for many
+// elements is repeated for the elements that a cluster could not reach.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { DetentError, errorOf, Internal, InvalidArgument, Unavailable } from './errors.js';
@@ -205,7 +205,7 @@ function read(response: Response, text: string) {
   }
   if (response.ok) return error ? { error } : { answer };
   const seconds = response.headers.get('retry-after') ?? '';
-  const isNamed = response.status === 503 && /^\d+$/.test(seconds);
+  const isNamed = /^\d+$/.test(seconds);
   return {
     error: errorOf(response.status, answer),
     retryAfter: isNamed ? Number(seconds) * 1000 : undefined,

@@ -43,16 +43,6 @@ std::string_view title_of(ErrorCode code) noexcept {
   return "Error";  // only for a value that is no enumerator
 }
 
-ErrorCode code_of_status(int status) noexcept {
-  for (const ErrorCode code : kCodes) {
-    if (http_status(code) == status && code != ErrorCode::data_loss) return code;
-  }
-  if (status == 401) return ErrorCode::forbidden;
-  if (status == 408 || status == 502 || status == 504) return ErrorCode::unavailable;
-  if (status == 431) return ErrorCode::too_large;
-  return status >= 400 && status < 500 ? ErrorCode::invalid_argument : ErrorCode::internal;
-}
-
 std::optional<ErrorCode> code_of_type(std::string_view type) noexcept {
   if (!type.starts_with(kTypePrefix)) return std::nullopt;
   type.remove_prefix(kTypePrefix.size());
@@ -89,6 +79,16 @@ int http_status(ErrorCode code) noexcept {
       return 500;
   }
   return 500;  // only for a value that is no enumerator
+}
+
+ErrorCode code_of_status(int status) noexcept {
+  for (const ErrorCode code : kCodes) {
+    if (http_status(code) == status && code != ErrorCode::data_loss) return code;
+  }
+  if (status == 401) return ErrorCode::forbidden;
+  if (status == 408 || status == 502 || status == 504) return ErrorCode::unavailable;
+  if (status == 431) return ErrorCode::too_large;
+  return status >= 400 && status < 500 ? ErrorCode::invalid_argument : ErrorCode::internal;
 }
 
 std::string render_problem(const Error& error) {

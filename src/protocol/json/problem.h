@@ -16,6 +16,8 @@ namespace detent::json {
 inline constexpr std::string_view kProblemContentType = "application/problem+json";
 
 int http_status(ErrorCode code) noexcept;
+/// The error that a status alone says.
+ErrorCode code_of_status(int status) noexcept;
 
 std::string render_problem(const Error& error);
 void write_problem(JsonWriter& writer, const Error& error);

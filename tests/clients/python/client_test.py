@@ -43,6 +43,13 @@ class Repeats(unittest.TestCase):
             self.assertLessEqual(pauses[1], 0.2)
             self.assertEqual(server.requests[0][3], server.requests[2][3])
 
+    def test_a_proxy_that_reaches_no_server_is_as_a_503(self):
+        for status in (408, 502, 504):
+            with ScriptedServer((status, {"Retry-After": "7"}, b"<html>"), DONE) as server:
+                client, pauses = client_of(server)
+                self.assertEqual(client.schedule("q", key="k").id, "256")
+                self.assertEqual(pauses, [7])
+
     def test_a_retry_after_of_zero_does_not_shorten_its_own_pauses(self):
         none = (503, {"Retry-After": "0"}, {})
         with ScriptedServer(none, none, none, DONE) as server:
@@ -130,7 +137,7 @@ class Errors(unittest.TestCase):
 
     def test_an_answer_without_a_problem_is_known_by_its_status(self):
         for status, expected in ((401, detent.Unauthorized), (405, detent.InvalidArgument),
-                                 (412, detent.Conflict), (502, detent.Internal)):
+                                 (412, detent.Conflict), (501, detent.Internal)):
             with ScriptedServer((status, {}, b"<html>")) as server:
                 client, _ = client_of(server)
                 with self.assertRaises(detent.DetentError) as raised:

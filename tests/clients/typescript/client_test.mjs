@@ -58,6 +58,15 @@ test('a 503 is repeated after the seconds it names', async (t) => {
   assert.equal(server.requests[0].body, server.requests[2].body);
 });
 
+test('a proxy that reaches no server is as a 503', async (t) => {
+  for (const status of [408, 502, 504]) {
+    const server = await script(t, { status, headers: { 'retry-after': '7' }, body: '<html>' }, done);
+    const { client, pauses } = clientOf(server);
+    assert.equal((await client.schedule({ queue: 'q', key: 'k' })).id, '256');
+    assert.deepEqual(pauses, [7_000]);
+  }
+});
+
 test('a Retry-After of zero does not shorten its own pauses', async (t) => {
   const none = { status: 503, headers: { 'retry-after': '0' }, body: {} };
   const { client, pauses } = clientOf(await script(t, none, none, none, done));
@@ -165,7 +174,7 @@ test('each error has its class and carries the problem', async (t) => {
 
 test('an answer without a problem is known by its status', async (t) => {
   const kinds = [[401, detent.Unauthorized], [405, detent.InvalidArgument],
-    [412, detent.Conflict], [502, detent.Internal], [200, detent.Internal]];
+    [412, detent.Conflict], [501, detent.Internal], [200, detent.Internal]];
   for (const [status, expected] of kinds) {
     const server = await script(t, { status, body: '<html>' });
     const { client } = clientOf(server);
