@@ -192,6 +192,9 @@ struct DurableOptions {
 /// Thread-safe. Each verb blocks until its answer is durable (one sync of the disk, shared by all
 /// that wait at that moment) and may be called from handlers. Errors of all verbs: unavailable once
 /// stopped, while the disk fails or is full, and when too many calls wait.
+///
+/// In a child process of fork() no thread answers. There, each verb is unavailable; `on`, `start`,
+/// `stop` and the destructor do nothing, and leave the folder to the parent. Open it after fork().
 class DurableScheduler {
  public:
   using Handler = UniqueFunction<Outcome(const TaskView&)>;

@@ -65,7 +65,9 @@ struct WorkerOptions {
   std::function<void(const ClientError&)> on_error = [](const ClientError&) {};
 };
 
-/// Thread-safe. Runs once: start() and stop(), or run().
+/// Thread-safe. Runs once: start() and stop(), or run(). In a child process of fork() the threads
+/// of the parent's worker do not exist: `stop` and the destructor do nothing, and `start` stops the
+/// process. Make workers after the fork.
 class Worker {
  public:
   /// Called by `concurrency` threads at once. Throwing is Retry, with what() of a std::exception.

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "client/client_impl.h"
@@ -90,6 +91,7 @@ class Worker::Impl {
     DETENT_CHECK(options_.visibility_timeout > milliseconds{0});
   }
 
+  bool was_left() const noexcept { return home_.was_left(); }
   void start() DETENT_EXCLUDES(mu_, stopping_mu_);
   void stop(milliseconds grace) DETENT_EXCLUDES(mu_, stopping_mu_);
 
@@ -136,6 +138,7 @@ class Worker::Impl {
   const WorkerOptions options_;
   const std::size_t capacity_;
   const std::string name_;
+  const internal::HomeProcess home_;
 
   // Synchronise themselves.
   Doorbell lease_bell_;   // ends the pause between leases that fail
@@ -472,11 +475,20 @@ Worker::Worker(Client& client, std::string queue, Handler handler, WorkerOptions
     : impl_(std::make_unique<Impl>(*client.impl_, std::move(queue), std::move(handler),
                                    std::move(options))) {}
 
-Worker::~Worker() { stop(); }
+Worker::~Worker() {
+  stop();
+  if (impl_->was_left()) static_cast<void>(impl_.release());  // its threads cannot be joined
+}
 
-void Worker::start() { impl_->start(); }
+void Worker::start() {
+  const bool is_in_its_process = !impl_->was_left();
+  DETENT_CHECK(is_in_its_process);
+  impl_->start();
+}
 
-void Worker::stop(milliseconds grace) { impl_->stop(grace); }
+void Worker::stop(milliseconds grace) {
+  if (!impl_->was_left()) impl_->stop(grace);
+}
 
 void Worker::run(milliseconds grace) {
   sigset_t wanted;

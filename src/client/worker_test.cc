@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -162,6 +163,22 @@ TEST_F(WorkerTest, ReportsARetryWhateverItsDelay) {
   until([&] { return server.ended() == 3; });
   worker.stop();
   EXPECT_EQ(server.failed, 3U);
+}
+
+TEST_F(WorkerTest, InAChildProcessItsEndWaitsForNoThread) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  TaskServer server(1);
+  Client client = Client::create(server.url()).value();
+  const auto handle = [](const WorkTask&) -> WorkResult { return Done{}; };
+  auto worker = std::make_unique<Worker>(client, "q", handle);
+  worker->start();
+  until([&] { return server.completed == 1; });
+  EXPECT_EXIT(
+      {
+        worker.reset();
+        std::_Exit(EXIT_SUCCESS);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
 }
 
 TEST_F(WorkerTest, AStopReleasesWhatIsNotBegunAndReportsTheRest) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/home_process.h"
 #include "base/mutex.h"
 #include "base/rng.h"
 #include "durable/dispatcher.h"
@@ -23,6 +24,14 @@ using std::chrono::milliseconds;
 /// Most schedule_async() that may be unanswered. Half of what the engine's thread takes, so that
 /// the dispatcher's commands are never refused.
 constexpr std::size_t kMaxUnanswered = EngineThread::kMaxCommands / 2;
+
+/// In a child process of fork(), where no thread answers.
+Error left() {
+  return {ErrorCode::unavailable,
+          "this DurableScheduler was opened before fork(), and its threads are in the parent "
+          "process; open it after fork()",
+          ""};
+}
 
 Error refused() {
   return {ErrorCode::unavailable, "the scheduler has stopped, or too many calls wait", ""};
@@ -80,11 +89,13 @@ class DurableScheduler::Impl {
     return impl;
   }
 
+  bool was_left() const noexcept { return home_.was_left(); }
   durable::Dispatcher& dispatcher() noexcept { return *dispatcher_; }
 
   /// Runs `verb`, which answers a Result<T>, on the engine's thread; the answer once it is durable.
   template <class T, class Verb>
   DurableResult<T> call(Verb verb) {
+    if (was_left()) return durable::to_public(left());
     std::promise<DurableResult<T>> promise;
     std::future<DurableResult<T>> answer = promise.get_future();
     const bool posted =
@@ -101,6 +112,10 @@ class DurableScheduler::Impl {
   }
 
   void schedule_async(ScheduleRequest request, OnScheduled done) {
+    if (was_left()) {
+      done(durable::to_public(left()));
+      return;
+    }
     if (!count_unanswered()) {
       done(durable::to_public(refused()));
       return;
@@ -153,6 +168,7 @@ class DurableScheduler::Impl {
   std::size_t unanswered_ DETENT_GUARDED_BY(mutex_) = 0;
 
   // Constant once it is open. The later ones use the earlier ones, and mutex_, on their threads.
+  const internal::HomeProcess home_;
   const milliseconds key_retention_;
   SystemClock own_clock_;
   std::unique_ptr<ThreadPool> own_pool_;
@@ -182,21 +198,33 @@ DurableResult<DurableScheduler> DurableScheduler::open(DurableOptions options) {
 }
 
 DurableScheduler::DurableScheduler(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-DurableScheduler::~DurableScheduler() = default;
+DurableScheduler::~DurableScheduler() {
+  if (impl_ && impl_->was_left()) static_cast<void>(impl_.release());
+}
 DurableScheduler::DurableScheduler(DurableScheduler&& other) noexcept = default;
-DurableScheduler& DurableScheduler::operator=(DurableScheduler&& other) noexcept = default;
+DurableScheduler& DurableScheduler::operator=(DurableScheduler&& other) noexcept {
+  if (this == &other) return *this;
+  const DurableScheduler old(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
 
 void DurableScheduler::on(std::string name, Handler handler, HandlerOptions options) {
   DETENT_CHECK(is_queue_name(name));
   DETENT_CHECK(static_cast<bool>(handler));
   DETENT_CHECK(options.concurrency >= 1);
   DETENT_CHECK(options.concurrency <= kMaxLeaseTasks);
+  if (impl_->was_left()) return;
   impl_->dispatcher().on(std::move(name), std::move(handler), options.concurrency);
 }
 
-void DurableScheduler::start() { impl_->dispatcher().start(); }
+void DurableScheduler::start() {
+  if (!impl_->was_left()) impl_->dispatcher().start();
+}
 
-void DurableScheduler::stop() { impl_->dispatcher().stop(); }
+void DurableScheduler::stop() {
+  if (!impl_->was_left()) impl_->dispatcher().stop();
+}
 
 DurableResult<ScheduledTask> DurableScheduler::schedule_due(TaskRequest request, Due due) {
   return impl_->call<ScheduledTask>(

@@ -1,6 +1,7 @@
 #include "detent/durable_scheduler.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <latch>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,29 @@ class DurableSchedulerTest : public DurableFixture {
 };
 
 // ---- due tasks run ----
+
+TEST_F(DurableSchedulerTest, InAChildProcessItAnswersThatItIsUnavailable) {
+  GTEST_FLAG_SET(death_test_style, "fast");
+  EXPECT_EXIT(
+      {
+        bool is_dead = true;
+        const auto expect_unavailable = [&](const DurableError& error) {
+          is_dead = is_dead && error.code == DurableError::Code::unavailable;
+        };
+        expect_unavailable(scheduler_->schedule({.name = "a"}, 1s).error());
+        expect_unavailable(scheduler_->cancel(1).error());
+        expect_unavailable(scheduler_->find(1).error());
+        scheduler_->schedule_async({.name = "a"}, 1s, [&](DurableResult<ScheduledTask> result) {
+          expect_unavailable(result.error());
+        });
+        scheduler_->start();
+        scheduler_->stop();
+        scheduler_.reset();
+        std::_Exit(is_dead ? EXIT_SUCCESS : EXIT_FAILURE);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "");
+  EXPECT_TRUE(scheduler_->schedule({.name = "a"}, 1s)) << "here it goes on";
+}
 
 TEST_F(DurableSchedulerTest, RunsATaskWhenItIsDueAndNotBefore) {
   note("mail");
