@@ -10,6 +10,7 @@ namespace detent {
 namespace {
 
 struct Close {
+  // It was read only: nothing is lost when closing fails.
   void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
 };
 

@@ -39,6 +39,7 @@ bool Patience::rest(std::optional<milliseconds> told) {
   const MonotonicTime next = clock_.now() + pause;  // "0" must not repeat without a pause
   if (next > give_up_) return false;
   ++pauses_;
+  // Rung or not: the next try says how things are.
   (void)clock_.wait(bell_, next);
   return true;
 }

@@ -33,6 +33,7 @@ constexpr std::array<milliseconds, 6> kPauses{milliseconds{100},   milliseconds{
 
 std::string name_of_process() {
   std::array<char, HOST_NAME_MAX + 1> host{};
+  // Without a name the pid alone must do.
   (void)::gethostname(host.data(), host.size() - 1);
   return std::string(host.data()) + ":" + std::to_string(::getpid());
 }
@@ -186,6 +187,7 @@ void Worker::Impl::stop(milliseconds grace) {
   release(unbegun);
   Clock& clock = client_.clock();
   const MonotonicTime until = give_up_after(grace, clock);
+  // The condition is looked at again, whatever ended the wait.
   while (!held_leases().empty() && clock.now() < until) (void)clock.wait(empty_bell_, until);
   release(abandon_running());
   while (!held_leases().empty()) (void)clock.wait(empty_bell_, std::nullopt);  // a report each
@@ -215,6 +217,7 @@ void Worker::Impl::lease_on() {
     }
     if (is_stopping()) return;
     options_.on_error(tasks.error());
+    // A stop rings too: the loop looks for one.
     (void)client_.clock().wait(lease_bell_, client_.clock().now() + pause_after(++failures));
   }
 }
@@ -277,6 +280,7 @@ Worker::Impl::Leases Worker::Impl::drop_waiting() {
 
 void Worker::Impl::release(const Leases& leases) {
   if (leases.empty()) return;
+  // A lease that cannot be released runs out.
   (void)tell(leases, [](ApiClient& api, std::span<const std::string> some) {
     return api.release(some, json::Release{});
   });
@@ -306,9 +310,11 @@ void Worker::Impl::extend_on() {
   const milliseconds third = options_.visibility_timeout / 3;
   for (std::size_t failures = 0; !is_over();) {
     const milliseconds pause = failures == 0 ? third : std::min(third, pause_after(failures));
+    // A stop rings too: the loop looks for one.
     (void)clock.wait(extend_bell_, give_up_after(pause, clock));
     const Leases leases = held_leases();
-    // Each call is made once. Repeats of a call would delay the extension of leases on other shards.
+    // Each call is made once. Repeats of a call would delay the extension of leases on other
+    // shards.
     const Outcomes outcomes = leases.empty() ? Outcomes{} : tell(leases, extend, milliseconds{0});
     Leases extended;
     Leases lost;
@@ -418,6 +424,7 @@ WorkResult Worker::Impl::handle(const WorkTask& task) const {
   } catch (const std::exception& thrown) {
     return Retry{.error = thrown.what()};
   } catch (...) {
+    // The attempt has failed; nothing more is known of what was thrown.
     return Retry{.error = "the handler threw"};
   }
 }

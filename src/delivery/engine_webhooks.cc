@@ -28,18 +28,21 @@ class Answer {
 void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
   switch (verdict.verb) {
     case Verdict::Verb::complete:
-      (void)engine.complete(lease);
+      (void)engine.complete(lease);  // what it says does not matter, as above
       return;
     case Verdict::Verb::fail:
+      // As above.
       (void)engine.fail({.lease = lease,
                          .delay = {},
                          .least_delay = verdict.delay.value_or(std::chrono::milliseconds{0}),
                          .error = std::move(verdict.error)});
       return;
     case Verdict::Verb::bury:
+      // As above.
       (void)engine.bury(lease, std::move(verdict.error));
       return;
     case Verdict::Verb::release:
+      // As above.
       (void)engine.release(lease, verdict.delay);
       return;
   }

@@ -83,6 +83,7 @@ Dispatcher::~Dispatcher() { stop(); }
 
 void Dispatcher::on(std::string name, Handler handler, std::size_t concurrency) {
   auto shared = std::make_shared<Handler>(std::move(handler));
+  // Refused only when all stops: then there is nothing to serve.
   (void)engine_.post([this, name = std::move(name), shared = std::move(shared),
                       concurrency](Engine& engine) mutable {
     Name& entry = name_of(name);
@@ -97,6 +98,7 @@ void Dispatcher::on(std::string name, Handler handler, std::size_t concurrency) 
 }
 
 void Dispatcher::start() {
+  // Refused only when all stops: then there is nothing to serve.
   (void)engine_.post([this](Engine& engine) {
     all_handlers_there_ = true;
     for (const QueueStats& queue : engine.stats().queues) name_of(queue.queue);
@@ -193,7 +195,7 @@ void Dispatcher::execute(Job job) {
   const auto once = std::make_shared<OnceJob>(std::move(job));
   try {
     executor_.execute([once] { once->run(); });
-  } catch (...) {
+  } catch (...) {  // user code: whatever it throws
     once->run();
   }
 }
@@ -238,6 +240,7 @@ void Dispatcher::run(const std::shared_ptr<Attempt>& attempt) {
   } catch (const std::exception& thrown) {
     ending.error = thrown.what();
   } catch (...) {
+    // The attempt has failed; nothing more is known of what was thrown.
     ending.error = "the handler threw something that is no std::exception";
   }
   std::vector<Ending> endings;
@@ -255,6 +258,7 @@ void Dispatcher::want_settling(std::vector<Ending> endings, Name* name) {
     if (name != nullptr) unserved_.push_back(name);
     if (std::exchange(settling_wanted_, true)) return;
   }
+  // Refused only when all stops: the leases then run out.
   (void)engine_.post([this](Engine& engine) { settle(engine); });
 }
 

@@ -310,11 +310,11 @@ Result<void> Engine::cancel(TaskId id) {
   if (stopped_by()) return *stopped_by();
   if (LoadedTask* loaded = tasks_.find_loaded(id)) {
     if (!next_state(loaded->state, TaskVerb::cancel)) return not_allowed(id, loaded->state);
-    TRY(remove(*loaded, End::cancelled));
+    TRY(remove(*loaded, TaskVerb::cancel));
   } else {
     ASSIGN_OR_RETURN(FoundTask found, tasks_.find(id));
     if (!next_state(found.state, TaskVerb::cancel)) return not_allowed(id, found.state);
-    TRY(remove(std::move(found), End::cancelled));
+    TRY(remove(std::move(found), TaskVerb::cancel));
   }
   ++news_.counters().cancelled;
   return ok();
@@ -340,21 +340,23 @@ void Engine::place(Queue& queue, Task task, std::optional<Place> from, Deadline 
   records_.put(queue, from, {.place = place, .task = std::move(task)});
 }
 
-Result<void> Engine::remove(LoadedTask& loaded, End end) {
+Result<void> Engine::remove(LoadedTask& loaded, TaskVerb verb) {
   Queue& queue = *loaded.queue;
   if (loaded.has_key || queue.record.settings.retention > milliseconds{0}) {
     ASSIGN_OR_RETURN(Task task, tasks_.read(loaded));
     return remove(
-        {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded}, end);
+        {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded},
+        verb);
   }
   records_.uncount(queue, loaded.id(), loaded.due_at, loaded.created_at, loaded.payload_bytes);
   records_.erase(queue, loaded.place);
-  tell_end(loaded.id(), queue, end);
+  tell_end(loaded.id(), queue, state_after(loaded.state, verb));
   tasks_.unload(loaded);
   return ok();
 }
 
-Result<void> Engine::remove(FoundTask found, End end) {
+Result<void> Engine::remove(FoundTask found, TaskVerb verb) {
+  const TaskState end = state_after(found.state, verb);
   Task& task = found.stored.task;
   Queue& queue = queues_.queue_of(task.queue);
   const QueueSettings& settings = queue.record.settings;
@@ -371,7 +373,7 @@ Result<void> Engine::remove(FoundTask found, End end) {
     records_.uncount(queue, task.id, task.due_at, task.created_at, task.payload.data.size());
   }
   if (settings.retention > milliseconds{0}) {
-    task.standing = end == End::completed ? Standing::completed : Standing::cancelled;
+    task.standing = end == TaskState::completed ? Standing::completed : Standing::cancelled;
     const Place kept{.lane = Lane::ended, .at = now + settings.retention, .id = task.id};
     records_.put(queue, found.stored.place, {.place = kept, .task = std::move(task)});
   } else {
@@ -381,13 +383,9 @@ Result<void> Engine::remove(FoundTask found, End end) {
   return ok();
 }
 
-void Engine::tell_end(TaskId id, const Queue& queue, End end) {
-  switch (end) {
-    case End::completed:
-      return news_.tell(id, queue, TaskEvent::completed, TaskState::completed);
-    case End::cancelled:
-      return news_.tell(id, queue, TaskEvent::cancelled, TaskState::cancelled);
-  }
+void Engine::tell_end(TaskId id, const Queue& queue, TaskState end) {
+  const bool is_completed = end == TaskState::completed;
+  news_.tell(id, queue, is_completed ? TaskEvent::completed : TaskEvent::cancelled, end);
 }
 
 // ---- lease ----

@@ -353,7 +353,6 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   class Occurrences;
   struct KeptLease;
   /// Why a task is removed.
-  enum class End : std::uint8_t { completed, cancelled };
 
   Engine(Store& store, Clock& clock, EngineOptions options);
   Result<void> recover();
@@ -372,9 +371,9 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// stages it.
   void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);
   /// The task has ended: stages its removal, or that it is kept, and forgets it.
-  Result<void> remove(FoundTask found, End end);
-  Result<void> remove(LoadedTask& loaded, End end);
-  void tell_end(TaskId id, const Queue& queue, End end);
+  Result<void> remove(FoundTask found, TaskVerb verb);
+  Result<void> remove(LoadedTask& loaded, TaskVerb verb);
+  void tell_end(TaskId id, const Queue& queue, TaskState end);
   /// A task that is not leased gets another due time, and lives if it was dead.
   TaskSnapshot put_at(FoundTask found, Deadline deadline);
   /// The same, by request and due now.
@@ -411,7 +410,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// `verb` is fail or run_out.
   LeaseOutcome end_attempt(const Lease& lease, Task task, TaskVerb verb, const FailRequest& how);
   void note_attempt(const Lease& lease, Task& task, std::string error);
-  void rest_dead(LoadedTask& loaded, Task task);
+  void rest_dead(LoadedTask& loaded, Task task, TaskVerb verb);
   void put_record_back(LoadedTask& loaded, Task task, std::optional<Deadline> deadline);
   void run_out(const Lease& lease, Task task);
 

@@ -76,15 +76,14 @@ Result<LeaseOutcome> Engine::complete(LeaseToken token) {
   const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
   LoadedTask& loaded = *lease->task;
-  DETENT_CHECK(next_state(loaded.state, TaskVerb::complete) == TaskState::completed);
   if (loaded.queue->record.settings.retention > milliseconds{0}) {
     ASSIGN_OR_RETURN(Task task, tasks_.read(loaded));
     note_attempt(*lease, task, "");
     TRY(remove(
         {.stored = {loaded.place, std::move(task)}, .state = loaded.state, .loaded = &loaded},
-        End::completed));
+        TaskVerb::complete));
   } else {
-    TRY(remove(loaded, End::completed));
+    TRY(remove(loaded, TaskVerb::complete));
   }
   ++news_.counters().completed;
   return LeaseOutcome::done;
@@ -109,9 +108,9 @@ Result<LeaseOutcome> Engine::extend(LeaseToken token, milliseconds by) {
   const Lease* const lease = holder_of(token);
   if (lease == nullptr) return LeaseOutcome::conflict;
   LoadedTask& task = *lease->task;
-  DETENT_CHECK(next_state(task.state, TaskVerb::extend) == TaskState::leased);
+  task.state = state_after(task.state, TaskVerb::extend);
   tasks_.timers().set(task, std::max(tasks_.timers().tick_of(task), time_.tick_after(by)));
-  news_.tell(task.id(), *task.queue, TaskEvent::extended, TaskState::leased);
+  news_.tell(task.id(), *task.queue, TaskEvent::extended, task.state);
   return LeaseOutcome::done;
 }
 
@@ -124,8 +123,10 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
   LoadedTask& loaded = *lease->task;
   const bool is_later = delay && *delay > milliseconds{0};
   const bool is_other_priority = priority && *priority != loaded.priority;
+  const TaskState next =
+      state_after(loaded.state, is_later ? TaskVerb::release_later : TaskVerb::release);
+  news_.tell(loaded.id(), *loaded.queue, TaskEvent::released, next);
   if (!is_later && !is_other_priority && count == ReleaseCount::none) {
-    news_.tell(loaded.id(), *loaded.queue, TaskEvent::released, TaskState::ready);
     tasks_.give_back(loaded);
     return LeaseOutcome::done;
   }
@@ -136,9 +137,6 @@ Result<LeaseOutcome> Engine::release(LeaseToken token, std::optional<millisecond
     ++task.tally.releases;
     task.tally.delay = delay.value_or(milliseconds{0});
   }
-  DETENT_CHECK(next_state(loaded.state, TaskVerb::release_later) == TaskState::scheduled);
-  news_.tell(loaded.id(), *loaded.queue, TaskEvent::released,
-             is_later ? TaskState::scheduled : TaskState::ready);
   put_record_back(loaded, std::move(task),
                   is_later ? std::optional<Deadline>(time_.deadline_of(*delay)) : std::nullopt);
   return LeaseOutcome::done;
@@ -151,12 +149,11 @@ Result<LeaseOutcome> Engine::bury(LeaseToken token, std::string error,
   if (lease == nullptr) return LeaseOutcome::conflict;
   LoadedTask& loaded = *lease->task;
   ASSIGN_OR_RETURN(Task task, tasks_.read(loaded));
-  DETENT_CHECK(next_state(loaded.state, TaskVerb::bury) == TaskState::dead);
   ++news_.counters().failed;
   note_attempt(*lease, task, std::move(error));
   ++task.tally.burials;
   if (priority) task.rules.priority = *priority;
-  rest_dead(loaded, std::move(task));
+  rest_dead(loaded, std::move(task), TaskVerb::bury);
   return LeaseOutcome::dead;
 }
 
@@ -185,12 +182,10 @@ LeaseOutcome Engine::end_attempt(const Lease& lease, Task task, TaskVerb verb,
   const std::uint32_t max_attempts =
       task.rules.max_attempts.value_or(settings.max_attempts.value_or(kDefaultMaxAttempts));
   if (task.attempts >= max_attempts) {
-    const TaskVerb last = verb == TaskVerb::fail ? TaskVerb::fail_last : TaskVerb::run_out_last;
-    DETENT_CHECK(next_state(loaded.state, last) == TaskState::dead);
-    rest_dead(loaded, std::move(task));
+    rest_dead(loaded, std::move(task),
+              verb == TaskVerb::fail ? TaskVerb::fail_last : TaskVerb::run_out_last);
     return LeaseOutcome::dead;
   }
-  DETENT_CHECK(next_state(loaded.state, verb) == TaskState::scheduled);
   std::optional<milliseconds> delay = how.delay;
   if (!delay) {
     const Backoff backoff = task.rules.backoff.value_or(settings.backoff.value_or(Backoff{}));
@@ -198,14 +193,15 @@ LeaseOutcome Engine::end_attempt(const Lease& lease, Task task, TaskVerb verb,
   }
   const Place from = loaded.place;
   news_.tell(from.id, queue, verb == TaskVerb::fail ? TaskEvent::failed : TaskEvent::expired,
-             TaskState::scheduled);
+             state_after(loaded.state, verb));
   records_.due_counts().add(task.due_at, task.created_at, -1);
   tasks_.unload(loaded);
   place(queue, std::move(task), from, time_.deadline_of(*delay));
   return LeaseOutcome::done;
 }
 
-void Engine::rest_dead(LoadedTask& loaded, Task task) {
+void Engine::rest_dead(LoadedTask& loaded, Task task, TaskVerb verb) {
+  const TaskState next = state_after(loaded.state, verb);
   const Place from = loaded.place;
   Queue& queue = *loaded.queue;
   records_.due_counts().add(task.due_at, task.created_at, -1);
@@ -217,7 +213,7 @@ void Engine::rest_dead(LoadedTask& loaded, Task task) {
   --queue.record.waiting;
   ++queue.record.dead;
   ++news_.counters().dead;
-  news_.tell(from.id, queue, TaskEvent::dead, TaskState::dead);
+  news_.tell(from.id, queue, TaskEvent::dead, next);
   records_.put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
@@ -230,9 +226,9 @@ void Engine::run_out(const Lease& lease, Task task) {
                 {.lease = {}, .delay = {}, .error = kWhy});
     return;
   }
-  DETENT_CHECK(next_state(lease.task->state, TaskVerb::release) == TaskState::ready);
   note_attempt(lease, task, kWhy);
-  news_.tell(task.id, *lease.task->queue, TaskEvent::expired, TaskState::ready);
+  news_.tell(task.id, *lease.task->queue, TaskEvent::expired,
+             state_after(lease.task->state, TaskVerb::release));
   put_record_back(*lease.task, std::move(task), std::nullopt);
 }
 

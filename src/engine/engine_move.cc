@@ -148,8 +148,8 @@ Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, Queu
     LoadedTask* const loaded = tasks_.find_loaded(stored.place.id);
     const TaskState state = tasks_.state_of(stored.task);
     if (!next_state(state, TaskVerb::purge)) return false;
-    TRY(loaded != nullptr ? remove(*loaded, End::cancelled)
-                          : remove({.stored = stored, .state = state}, End::cancelled));
+    TRY(loaded != nullptr ? remove(*loaded, TaskVerb::purge)
+                          : remove({.stored = stored, .state = state}, TaskVerb::purge));
     ++news_.counters().cancelled;
     return true;
   };

@@ -24,6 +24,7 @@ bool EngineThread::post(Command command, QueueOf queue) {
 }
 
 void EngineThread::post_end(Command command, QueueOf queue) {
+  // Refused only when the thread stops, as the header says.
   (void)post({std::move(command), std::move(queue)}, Room::always);
 }
 

@@ -318,10 +318,10 @@ std::vector<LeasedTask> HandOut::hand_out_all(Queue& queue, const std::vector<Lo
 }
 
 LeasedTask HandOut::hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request) {
-  DETENT_CHECK(next_state(loaded.state, TaskVerb::lease) == TaskState::leased);
   const WallTime now = parts_.time.wall_now();
   ++parts_.news.counters().leased;
-  parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::leased, TaskState::leased);
+  parts_.news.tell(loaded.id(), *loaded.queue, TaskEvent::leased,
+                   state_after(loaded.state, TaskVerb::lease));
   const milliseconds timeout =
       request.visibility_timeout.value_or(task.rules.visibility_timeout.value_or(
           loaded.queue->record.settings.visibility_timeout.value_or(kDefaultVisibilityTimeout)));

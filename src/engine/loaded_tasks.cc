@@ -51,6 +51,7 @@ void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
     loaded.ready_since = std::max(parts_.time.when(loaded.tick), parts_.lateness.opened_at());
     ++loaded.ready_tasks().loaded_from_lane;
     ++loaded_from_lanes_;
+    loaded.state = TaskState::ready;
     enter_ready(loaded);
   } else if (loaded.tick <= parts_.time.now()) {
     become_ready(loaded, parts_.clock.now());
@@ -141,7 +142,7 @@ void LoadedTasks::retime() {
 }
 
 void LoadedTasks::become_ready(LoadedTask& task, MonotonicTime now) {
-  DETENT_CHECK(next_state(task.state, TaskVerb::become_due) == TaskState::ready);
+  task.state = state_after(task.state, TaskVerb::become_due);
   note_fired(task.id(), *task.queue, task.tick, now);
   task.ready_since = now;
   task.held_before_ready = parts_.lateness.held_total(*task.queue, now);
@@ -157,7 +158,7 @@ void LoadedTasks::note_fired(TaskId id, const Queue& queue, Tick tick, Monotonic
 // ---- ready tasks, and leased ones ----
 
 void LoadedTasks::enter_ready(LoadedTask& task) {
-  task.state = TaskState::ready;
+  DETENT_CHECK(task.state == TaskState::ready);
   // Most often it is the one due last: looked for there first.
   auto& ready = task.ready_tasks().in_memory;
   ready.insert(ready.end(), &task);
@@ -190,7 +191,7 @@ void LoadedTasks::leave_ready(LoadedTask& task) {
 void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
   LoadedTask& task = *lease.task;
   leave_ready(task);
-  task.state = TaskState::leased;
+  task.state = state_after(task.state, TaskVerb::lease);
   task.lease = number;
   ++task.queue->leased;
   task.queue->handed_out_at = parts_.clock.now();
@@ -211,7 +212,7 @@ void LoadedTasks::drop_lease(const LoadedTask& task) {
 }
 
 void LoadedTasks::give_back(LoadedTask& task) {
-  DETENT_CHECK(next_state(task.state, TaskVerb::release) == TaskState::ready);
+  task.state = state_after(task.state, TaskVerb::release);
   drop_lease(task);
   timers_.cancel(task);
   task.tick = parts_.time.now();

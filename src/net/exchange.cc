@@ -6,6 +6,7 @@ namespace detent::net {
 
 // ---- handles ------------------------------------------------------------------------------------
 
+// A client that has gone gets no answer; send() of the exchange tells those who must know.
 void Responder::send(HttpResponse response) const { (void)exchange_->send(std::move(response)); }
 
 bool Responder::offer(HttpResponse response) const { return exchange_->offer(std::move(response)); }

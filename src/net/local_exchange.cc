@@ -4,6 +4,7 @@
 
 namespace detent::net {
 
+// False: it was answered before.
 LocalExchange::~LocalExchange() { (void)finish(std::nullopt); }
 
 // Callbacks are others' code: run, and destroyed, after the lock is released.
@@ -37,6 +38,7 @@ void LocalExchange::on_gone(UniqueFunction<void()> gone) {
 
 bool LocalExchange::stream(HttpResponse head) {
   head.status = 501;
+  // False: nobody waits for it any more, which is no stream either.
   (void)finish(std::move(head));
   return false;
 }

@@ -198,6 +198,7 @@ bool TlsSession::has_pending() const { return SSL_pending(ssl_.get()) > 0; }
 
 void TlsSession::end() {
   ERR_clear_error();
+  // The other end may have gone already; the connection is closed either way.
   (void)SSL_shutdown(ssl_.get());
 }
 

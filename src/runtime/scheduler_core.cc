@@ -317,7 +317,7 @@ bool SchedulerCore::call(Job& job) noexcept {
   try {
     job();
     return true;
-  } catch (...) {
+  } catch (...) {  // user code: whatever it throws
     options_.error_handler(std::current_exception());
   }
   std::uint64_t errors = 0;

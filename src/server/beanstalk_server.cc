@@ -107,6 +107,7 @@ BeanstalkServer::BeanstalkServer(EngineThread& engine, const Clock& clock, Answe
     : hub_{.engine = engine, .clock = clock, .id = random_id()}, answer_by_(std::move(answer_by)) {}
 
 void BeanstalkServer::give_back_again() {
+  // Refused only when the engine stops: its leases end with it, or are kept.
   (void)hub_.engine.post([this](Engine&) {
     for (auto& one : std::exchange(hub_.tries, {})) one();
   });

@@ -200,6 +200,7 @@ void ClusterFront::Errand::be_late(std::uint64_t round, std::size_t part) {
     if (is_last) answers = end_round();
   }
   if (is_last) {
+    // False: nobody takes the answer, so there is nobody to tell.
     (void)go_on(join_(std::move(answers)));
   } else {
     ask_next(round);
@@ -221,6 +222,7 @@ void ClusterFront::Errand::renew() {
 
 void ClusterFront::Errand::plan_anew() {
   const auto after = front_.clock_.now() - begun_at_;
+  // False: nobody takes the answer, so there is nobody to tell.
   (void)go_on(renewal_->plan(*front_.shard_map(),
                              std::chrono::duration_cast<std::chrono::milliseconds>(after)));
 }

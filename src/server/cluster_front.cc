@@ -58,6 +58,7 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
               .node_connections = options_.node_connections},
              link_, clock_, on_stray_,
              [this](gateway::Part part) {
+               // Nobody waits for it, so nobody abandons it.
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
              }),
       figures_(shards_, here_, link_),

@@ -124,7 +124,8 @@ TEST_F(ClusterFrontTest, ANodeIsAskedByABoundedNumberAtATime) {
   const net::HttpResponse refused = clients[kMostCalls].answer();
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.header("retry-after"), "1");
-  EXPECT_TRUE(refused.body.starts_with(R"({"type":"urn:detent:error:unavailable")")) << refused.body;
+  EXPECT_TRUE(refused.body.starts_with(R"({"type":"urn:detent:error:unavailable")"))
+      << refused.body;
   caller_.answer(0, {.status = 200, .body = "{}"});
   clients.back().ask(front_, read);
   EXPECT_EQ(caller_.calls.size(), kMostCalls + 1);

@@ -249,6 +249,7 @@ void ClusterNode::run() {
     Doorbell nobody_rings;
     clock_.wait(nobody_rings, clock_.now() + kClosePeriod);
   }
+  // Else the others see it leave when its beats stop.
   (void)table_->leave(options_.me);
 }
 

@@ -117,6 +117,7 @@ void ServedShard::fail(const Error& error) {
 }
 
 void ServedShard::ask_figures(UniqueFunction<void(ClusterFigures)> take) {
+  // One that stops is left out of the figures: `take` goes away with the command.
   (void)parts_.engine->post([take = std::move(take), lease = lease_](const Engine& engine) mutable {
     ClusterFigures figures{.of = {}, .sum = engine.stats(0)};
     figures.of.push_back({lease, figures.sum.all.ready});

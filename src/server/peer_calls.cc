@@ -305,6 +305,7 @@ void PeerCalls::abandon(Question& question) {
   net::HttpRequest end{
       .method = "POST", .target = std::string(kEndWaitTarget), .headers = {}, .body = {}};
   end.headers.emplace_back(kCallHeader, question.wait);
+  // When it fails, the wait ends at its own limit.
   (void)link_.call(question.address, std::move(end), [](const net::CallOutcome&) {});
 }
 

@@ -93,6 +93,7 @@ void Routes::give_back(const std::vector<LeasedTask>& tasks) {
   for (const LeasedTask& task : tasks) leases.push_back(task.lease);
   engine_.post_end_of_lease(
       [leases = std::move(leases)](Engine& engine) {
+        // One that has run out is back already.
         for (const LeaseToken lease : leases) (void)engine.release(lease);
       },
       for_queue(tasks.front().task.queue));

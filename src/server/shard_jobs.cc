@@ -28,14 +28,17 @@ LeaseRequest lease_request(const ShardAsk& ask) {
 void tell_next(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
   const Result<std::optional<ReadyHead>> head = engine.next_ready(lease_request(ask));
   if (!head) return refuse(responder, head.error());
+  // Nobody is left to hear it, and nothing was taken.
   (void)offer(responder, {.answers = {}, .head = *head});
 }
 
 void give_back(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
   // One that has run out meanwhile is no matter; nor is a store that failed: leases end with it.
   for (const LeaseToken lease : ask.leases) {
+    // It may have run out.
     (void)engine.release(lease, {}, {}, ReleaseCount::lease);
   }
+  // Answered whatever the commit brought: who asks repeats it.
   engine.after_commit([responder](const Result<void>&) { (void)offer(responder, {}); });
 }
 
@@ -104,8 +107,9 @@ void ShardJobs::tell(const net::Responder& responder, const ShardAnswer& answer)
   if (offer(responder, answer)) return;
   for (const JobAnswer& one : answer.answers) {
     if (one.lease != JobAnswer::Lease::taken) continue;
-    engine_.post_end(
+    engine_.post_end_of_lease(
         [lease = one.taken.token](Engine& engine) {
+          // It may have run out.
           (void)engine.release(lease, {}, {}, ReleaseCount::lease);
         },
         [lease = one.taken.token](const Engine& engine) {

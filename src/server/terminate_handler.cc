@@ -58,6 +58,7 @@ void say_last(std::string_view what, const char* cause) noexcept {
   } catch (const std::exception& error) {
     abort_for_bug(error.what());
   } catch (...) {
+    // Told, and then the process ends.
     abort_for_bug("it is no std::exception");
   }
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "detent/check.h"
+
 namespace detent {
 
 namespace {
@@ -48,6 +50,12 @@ std::optional<TaskState> next_state(std::optional<TaskState> state, TaskVerb ver
   if (state == completed || state == cancelled) return std::nullopt;
   const std::size_t column = state ? static_cast<std::size_t>(*state) + 1 : 0;
   return kNext[static_cast<std::size_t>(verb)][column];
+}
+
+TaskState state_after(TaskState state, TaskVerb verb) noexcept {
+  const std::optional<TaskState> next = next_state(state, verb);
+  DETENT_CHECK(next.has_value());
+  return *next;
 }
 
 std::string_view to_string(TaskState state) noexcept {

@@ -57,6 +57,10 @@ enum class TaskVerb : std::uint8_t {
 /// no such task yet.
 std::optional<TaskState> next_state(std::optional<TaskState> state, TaskVerb verb) noexcept;
 
+/// The state after a verb that is allowed in `state`. Stops the process when it is not: whoever
+/// changes a task by something that can be refused has asked next_state() before.
+TaskState state_after(TaskState state, TaskVerb verb) noexcept;
+
 std::string_view to_string(TaskState state) noexcept;
 /// Nothing when no state is called so.
 std::optional<TaskState> parse_task_state(std::string_view text) noexcept;

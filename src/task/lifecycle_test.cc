@@ -92,6 +92,12 @@ TEST(Lifecycle, EveryStateIsReachedFromNoTask) {
   EXPECT_EQ(reached.size(), std::size(kFrom));
 }
 
+TEST(LifecycleDeathTest, AVerbThatTheTableDoesNotAllowStopsTheProcess) {
+  EXPECT_EQ(state_after(S::leased, V::release), S::ready);
+  EXPECT_EQ(state_after(S::leased, V::release_later), S::scheduled);
+  EXPECT_DEATH(state_after(S::dead, V::release), "check failed");
+}
+
 TEST(Lifecycle, StatesHaveTheirNamesOfTheGlossary) {
   std::set<std::string_view> names;
   for (const S state : kStates) names.insert(to_string(state));

@@ -15,6 +15,7 @@ RULES = {
     "own-header-first": "a .cc includes its own header before anything else",
     "line-length": "a line has at most 100 characters",
     "kept": "git keeps what people write: nothing that Python compiles, no file over 512 KiB",
+    "reason": "a catch (...) and a discarded result have their reason beside them",
     "listed": "a .cc is named in the CMakeLists.txt of its folder or of one above",
 }
 
@@ -28,6 +29,7 @@ LONG_NOTE = "Long because"
 NOT_A_FUNCTION = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*$")
 A_TYPE = re.compile(r"^\s*(?:template\s*<.*>\s*)?(?:requires\b.*\s)?(?:typedef\s+)?"
                     r"(?:class|struct|union|enum)\b", re.DOTALL)
+WITHOUT_REASON = re.compile(r"\bcatch \(\.\.\.\)|\(void\)\s*[\w:]+")
 A_CONCEPT = re.compile(r"\bconcept\s+\w+\s*=")
 
 
@@ -44,6 +46,7 @@ def check(tree):
             yield from check_pragma_once(file)
             yield from check_own_header(tree, file)
             yield from check_listed(tree, file)
+            yield from check_reasons(file)
         elif file.is_python:
             yield from check_function_sizes(file, python_functions(file.text))
 
@@ -125,6 +128,18 @@ def check_listed(tree, file):
     if not any(name.search(text) for text in lists):
         yield Finding(file.path, 1, "listed", f"no CMakeLists.txt names {path.name}, so it is not "
                       f"compiled; {path.parent}/CMakeLists.txt is the place")
+
+
+def check_reasons(file):
+    """The comment is on the line itself, the line above, or the one below."""
+    if not file.is_under("include", "src") or file.is_test:
+        return
+    for number, line in enumerate(file.code_lines, start=1):
+        if not WITHOUT_REASON.search(line):
+            continue
+        if not any("//" in near for near in file.lines[max(number - 2, 0):number + 1]):
+            yield Finding(file.path, number, "reason", "say beside it why what is thrown, or the "
+                          "result, does not matter here")
 
 
 def own_headers(tree, file):
