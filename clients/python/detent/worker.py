@@ -37,6 +37,11 @@ def _pause(failures: int) -> float:
     return _PAUSES[min(failures, len(_PAUSES)) - 1]
 
 
+def _told(error: Exception) -> DetentError:
+    """An answer of another form than a server's raises others than DetentError."""
+    return error if isinstance(error, DetentError) else Internal(f"a wrong answer: {error!r}")
+
+
 _MAX_DELAY = timedelta(seconds=4_294_967_295)
 
 
@@ -202,10 +207,10 @@ class Worker:
                     self._queue, free, self._wait, self._visibility_timeout, self._name,
                     retry_for=0, abort=self._abort)
                 failures = 0
-            except DetentError as error:
+            except Exception as error:  # also of an answer that lacks a field
                 if self._abort.is_set():
                     return
-                self._on_error(error)
+                self._on_error(_told(error))
                 failures += 1
                 self._rest(_pause(failures))
                 continue
@@ -341,8 +346,10 @@ class Worker:
         """A result each. An error is told, once for all of them."""
         try:
             results = self._client._report(verb, leases, body, retry_for=retry_for)
+            if len(results) != len(leases):
+                raise Internal("the server answered for other leases")
         except Exception as error:
-            lost = error if isinstance(error, DetentError) else Internal(str(error))
+            lost = _told(error)
             results = [lost for _ in leases]
         errors = [result for result in results if isinstance(result, DetentError)]
         if errors:

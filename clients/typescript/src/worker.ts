@@ -293,6 +293,9 @@ export class Worker {
     let results: LeaseResult[];
     try {
       results = await this.client.report(verb, leases, body, options);
+      if (results.length !== leases.length) {
+        throw new Internal('the server answered for other leases');
+      }
     } catch (error) {
       const lost = error instanceof DetentError ? error : new Internal(String(error));
       results = leases.map(() => lost);

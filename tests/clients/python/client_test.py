@@ -358,6 +358,40 @@ class WorkersOfAClusterWithAShardAway(unittest.TestCase):
         self.assertIn("or an earlier report was carried out", str(self.errors[-1]))
 
 
+class WorkersOfAServerThatAnswersWrongly(unittest.TestCase):
+    PATIENCE = 60  # seconds until a test that hangs fails
+
+    def errors_of(self, tasks):
+        """What a worker tells that does one task after a wrong answer."""
+        errors, done = [], threading.Event()
+        with ScriptedServer(answer=tasks) as server:
+            worker = detent.Worker(detent.Client(server.url, retry_for=0), "q",
+                                   lambda task: done.set() if task.id == "2" else None, wait=0,
+                                   on_error=errors.append)
+            worker.start()
+            self.assertTrue(done.wait(self.PATIENCE), "its threads go on")
+            worker.stop()
+        return errors
+
+    def test_a_lease_that_lacks_a_field_is_told_and_asked_for_again(self):
+        tasks = TaskServer(2, lambda *_: HELD)
+        wrong = [(200, {}, {"tasks": [{"id": "9"}]}), (200, {}, {}), (200, {}, [])]
+
+        def answer(path, body):
+            return wrong.pop() if wrong and path.endswith("/lease") else tasks(path, body)
+
+        self.assertEqual([type(error) for error in self.errors_of(answer)], [detent.Internal] * 3)
+
+    def test_a_report_that_is_answered_for_no_lease_is_told(self):
+        tasks = TaskServer(2, lambda *_: HELD)
+        wrong = [results()]
+
+        def answer(path, body):
+            return wrong.pop() if wrong and path.endswith("/complete") else tasks(path, body)
+
+        self.assertEqual([type(error) for error in self.errors_of(answer)], [detent.Internal])
+
+
 class Wire(unittest.TestCase):
     def test_a_task_is_sent_with_all_that_was_said_of_it(self):
         with ScriptedServer(DONE) as server:

@@ -376,6 +376,18 @@ test('a conflict after an unknown outcome says so', async (t) => {
   assert.match(String(errors.at(-1)), /or an earlier report was carried out/);
 });
 
+test('a report that is answered for no lease is told', async (t) => {
+  const leased = { body: { tasks: [{ ...task, lease: '1-1', attempt: 1, payload: 1 }] } };
+  const server = await script(t, leased, results(), () => 'silence');
+  const errors = [];
+  const client = new detent.Client(server.url, { retryFor: 0 });
+  const worker = new detent.Worker(client, 'q', () => {}, { onError: (error) => errors.push(error) });
+  worker.start();
+  while (server.requests.length < 3) await new Promise(setImmediate);
+  await worker.stop();
+  assert.deepEqual(errors.map(({ constructor }) => constructor), [detent.Internal]);
+});
+
 test('a task is sent with all that was said of it', async (t) => {
   const server = await script(t, done);
   const client = new detent.Client(server.url, { token: 't0' });
