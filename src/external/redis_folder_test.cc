@@ -63,7 +63,8 @@ TEST_F(RedisFolder, ANewOneIsRefusedWhereTasksOfAnotherLieAndIsToldWhatToDo) {
   ASSERT_FALSE(refused);
   expect_refused(refused.error());
   EXPECT_NE(refused.error().message.find("?name=NAME"), std::string::npos);
-  EXPECT_NE(refused.error().message.find("redis-cli DEL '{detent:default}:records' "
+  EXPECT_NE(refused.error().message.find("redis-cli -s '" + server_.socket() +
+                                         "' DEL '{detent:default}:records' "
                                          "'{detent:default}:due' '{detent:default}:claims'"),
             std::string::npos)
       << refused.error().message;

@@ -83,7 +83,8 @@ TEST_F(RedisLoss, FlushAllIsToldUntilItIsAcceptedAndHidesNoTask) {
   steps();
   EXPECT_NE(lost(), "") << "a start changes nothing";
   EXPECT_TRUE(state_of(next)) << "no more is given to it";
-  const std::string command = "redis-cli SET '{detent:default}:generation' ";
+  const std::string command =
+      "redis-cli -s '" + server_.socket() + "' SET '{detent:default}:generation' ";
   const std::size_t at = lost().find(command);
   ASSERT_NE(at, std::string::npos) << lost();
   say({"SET", "{detent:default}:generation", lost().substr(at + command.size())});

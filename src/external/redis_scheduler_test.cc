@@ -104,6 +104,25 @@ class RedisSchedulerTest : public testing::Test {
   std::unique_ptr<RedisScheduler> redis_;
 };
 
+/// A command without an address changes whatever Redis is on this machine.
+TEST(RedisCommand, NamesTheServerTheUserAndTheDatabaseAndNoPassword) {
+  RedisOptions options{.folder = "folder-1"};
+  const auto command = [&options] {
+    return RedisScheduler::create(options).value()->stamp_command(7);
+  };
+  EXPECT_EQ(command(), "redis-cli -h 127.0.0.1 -p 6379 SET '{detent:default}:generation' 7");
+  options.address = "[::1]:6380";
+  options.password = "secret";
+  options.database = 3;
+  EXPECT_EQ(command(),
+            "redis-cli -h ::1 -p 6380 --askpass -n 3 SET '{detent:default}:generation' 7");
+  options.address = "/run/o'clock";
+  options.user = "me";
+  EXPECT_EQ(command(),
+            R"(redis-cli -s '/run/o'\''clock' --user 'me' --askpass -n 3 )"
+            "SET '{detent:default}:generation' 7");
+}
+
 TEST_F(RedisSchedulerTest, GivesBackWhatIsDueEarliestFirstAndAsItWas) {
   const std::array tasks{task_at(300, 2s), task_at(20, 1s), task_at(1'000, 1s), task_at(4, 3s)};
   ASSERT_TRUE(redis_->put(tasks));

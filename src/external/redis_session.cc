@@ -169,7 +169,27 @@ Error of_another_folder(const RedisOptions& options) {
           "name"};
 }
 
+/// As a word of a shell.
+std::string quoted(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 }  // namespace
+
+std::string RedisOptions::command() const {
+  std::string text = "redis-cli ";
+  if (const Result<RedisAddress> at = parse_redis_address(address); at && at->host.empty()) {
+    text += "-s " + quoted(at->socket_path) + " ";
+  } else if (at) {
+    text += "-h " + at->host + " -p " + std::to_string(at->port) + " ";
+  }
+  if (!user.empty()) text += "--user " + quoted(user) + " ";
+  if (!password.empty()) text += "--askpass ";
+  if (database != 0) text += "-n " + std::to_string(database) + " ";
+  return text;
+}
 
 RedisSession::RedisSession(std::unique_ptr<RedisConnection> connection, const RedisOptions& options)
     : connection_(std::move(connection)) {

@@ -38,10 +38,8 @@ struct RedisOptions {
   std::uint32_t database = 0;
   /// Names the tasks: all keys begin with "{detent:NAME}:". A queue's name; one data folder a name.
   std::string name = "default";
-  /// For people: how a command to this database begins.
-  std::string command() const {
-    return database == 0 ? "redis-cli " : "redis-cli -n " + std::to_string(database) + " ";
-  }
+  /// For people: how a command to this database begins. It asks for the password.
+  std::string command() const;
   std::string key(std::string_view of) const { return "{detent:" + name + "}:" + std::string(of); }
   std::string folder = {};  // Store::identity() of that data folder
   RedisDurability durability = RedisDurability::required;
