@@ -346,7 +346,13 @@ Result<void> RemoteDetentScheduler::stamp(std::uint64_t before, std::uint64_t ge
   const Payload payload{.kind = Payload::Kind::json, .data = std::to_string(generation)};
   const auto edited = client_.edit(name, {.payload = payload});
   if (edited) return ok();
-  if (edited.error().code != ErrorCode::not_found) return failed(verb, edited.error());
+  // One that was there and is gone: the other server has just lost it, and what belongs to it.
+  const bool is_first = before == 0 && edited.error().code == ErrorCode::not_found;
+  if (!is_first) {
+    Error error = failed(verb, edited.error());
+    if (error.code == ErrorCode::not_found) error.code = ErrorCode::unavailable;
+    return error;
+  }
   const auto made = client_.schedule(
       {.queue = name.queue, .payload = payload, .due = milliseconds{kMaxDelay}, .key = name.key});
   if (!made) return failed(verb, made.error());

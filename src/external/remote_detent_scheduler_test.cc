@@ -114,6 +114,27 @@ TEST_F(RemoteDetent, TheQueueIsSetUpOnceAndAgainAfterAFailure) {
   EXPECT_EQ(asked("PATCH", "/v1/queues/far"), 2U);
 }
 
+TEST_F(RemoteDetent, AStampIsNotPutAnewWhereTheLastOneIsGone) {
+  script_.respond = [&](const net::HttpRequest& request) -> Result<net::HttpResponse> {
+    const bool is_generation = request.target.find("/keys/") != std::string::npos;
+    if (!is_generation) return respond(request);
+    if (request.method != "GET") return net::HttpResponse{.status = 404};  // just emptied
+    return net::HttpResponse{
+        .status = 200,
+        .body = R"({"id":"256","queue":"far.folder","state":"scheduled","priority":1,)"
+                R"("due_at":"2027-01-01T00:00:00Z","created_at":"2026-01-01T00:00:00Z",)"
+                R"("max_attempts":1,"visibility_timeout_ms":1,"attempts":0,"payload":5,)"
+                R"("backoff":{"initial_ms":1,"max_ms":1}})"};
+  };
+  one_ = {.status = 201, .body = accepted_task(false)};
+  ASSERT_EQ(remote_.generation().value(), 5U);
+  const std::size_t scheduled = asked("POST", "/v1/tasks");
+  const Result<void> stamped = remote_.stamp(5, 6);
+  ASSERT_FALSE(stamped);
+  EXPECT_EQ(stamped.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(asked("POST", "/v1/tasks"), scheduled);
+}
+
 TEST_F(RemoteDetent, ManyTasksOrLargeOnesGoInParts) {
   std::vector<Task> tasks;
   for (std::uint64_t id = 1; id <= kMaxLeaseTasks + 1; ++id) tasks.push_back(task_of(id));
