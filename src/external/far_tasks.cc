@@ -104,6 +104,13 @@ Result<bool> FarTasks::hand_over(WallTime now) {
   TRY(local_.mark(tasks));
   TRY(external_.put(tasks));
   ASSIGN_OR_RETURN(const ExternalStamp stamp, put_stamp());
+  // The first stamp has none before it that would be missing after a loss.
+  if (stamp.tasks < tasks.size()) {
+    return Error{ErrorCode::unavailable,
+                 "it was given " + std::to_string(tasks.size()) + " tasks and keeps " +
+                     std::to_string(stamp.tasks),
+                 ""};
+  }
   ASSIGN_OR_RETURN(const std::size_t count, local_.hand_over(tasks, stamp));
   stamp_ = stamp;
   stats_.handed_over += count;
@@ -117,11 +124,15 @@ Result<void> FarTasks::look_for_loss() {
   }
   ASSIGN_OR_RETURN(const std::uint64_t there, external_.generation());
   generation_there_ = there;
-  if (there >= stamp_->generation || stamp_->tasks == 0) {
+  std::uint64_t tasks = 0;
+  if (there < stamp_->generation) {
+    ASSIGN_OR_RETURN(tasks, external_.size());
+  }
+  // Where it kept none, none is lost; those that are there now are of an older state.
+  if (there >= stamp_->generation || (stamp_->tasks == 0 && tasks == 0)) {
     stats_.lost.reset();
     return ok();
   }
-  ASSIGN_OR_RETURN(const std::uint64_t tasks, external_.size());
   stats_.lost = Error{
       ErrorCode::unavailable,
       "it has lost changes: its generation is " + std::to_string(there) + " and must be at least " +

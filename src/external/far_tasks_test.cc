@@ -362,6 +362,39 @@ TEST_F(FarTasksLoss, IsNoneWhereNothingWasKept) {
   EXPECT_GT(external_.stamped, 1U) << "it goes on from the number that is here";
 }
 
+TEST_F(FarTasksLoss, WhatAnOlderStateBringsBackIsALossAlsoWhereNothingWasKept) {
+  hand_over_and_back_up();
+  clock_.advance(4h);
+  step();
+  ASSERT_TRUE(is_here(kept_) && is_here(cancelled_));
+  ASSERT_TRUE(external_.entries.empty());
+  local_.tasks.clear();      // done
+  local_.forgotten.clear();  // a day later
+  restore_backup();
+  EXPECT_FALSE(tasks_.find(kept_.id).value());
+  ASSERT_TRUE(lost());
+  EXPECT_NE(lost()->message.find("it keeps 2 tasks and kept 0"), std::string::npos)
+      << lost()->message;
+  step();
+  EXPECT_TRUE(local_.tasks.empty()) << "done twice";
+  EXPECT_TRUE(external_.entries.empty());
+  step();
+  EXPECT_FALSE(lost()) << "nothing of the older state is left";
+}
+
+TEST_F(FarTasksLoss, OfTheFirstBatchIsNotHiddenByItsStamp) {
+  external_.meanwhile = [&] {
+    if (external_.entries.size() == 2) empty_external();  // before it is stamped
+  };
+  step();
+  external_.meanwhile = [] {};
+  EXPECT_TRUE(is_here(kept_) && is_here(cancelled_));
+  EXPECT_EQ(tasks_.stats().errors, 1U);
+  step();
+  step();
+  EXPECT_TRUE(is_there(kept_) && is_there(cancelled_));
+}
+
 TEST_F(FarTasksLoss, ATaskThatCameBackAndWentAwayAgainCounts) {
   hand_over_and_back_up();
   ASSERT_TRUE(tasks_.fetch(kept_.id).value());
