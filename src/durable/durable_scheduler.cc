@@ -51,9 +51,11 @@ Result<ScheduledTask> schedule_on(Engine& engine, durable::Dispatcher& dispatche
 }
 
 /// Opens the folder; or opens it again when its disk has failed.
-Result<OpenEngine> open_engine(const DurableOptions& options, Clock& clock, DataFolderIs folder) {
+Result<OpenEngine> open_engine(const DurableOptions& options, Clock& clock, DataFolderIs folder,
+                               const std::shared_ptr<DataFolderMark>& mark) {
   OpenEngine opened;
-  ASSIGN_OR_RETURN(opened.store, RocksDbStore::open({.path = options.path, .folder = folder}));
+  ASSIGN_OR_RETURN(opened.store,
+                   RocksDbStore::open({.path = options.path, .folder = folder, .mark = mark}));
   ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock,
                                                {.window = options.window,
                                                 .max_loaded = options.max_loaded,
@@ -69,15 +71,17 @@ class DurableScheduler::Impl {
   static Result<std::unique_ptr<Impl>> open(const DurableOptions& options) {
     std::unique_ptr<Impl> impl(new Impl(options));
     Clock& clock = options.clock != nullptr ? *options.clock : impl->own_clock_;
-    ASSIGN_OR_RETURN(OpenEngine opened, open_engine(options, clock, DataFolderIs::made_if_missing));
+    const auto mark = std::make_shared<DataFolderMark>();
+    ASSIGN_OR_RETURN(OpenEngine opened,
+                     open_engine(options, clock, DataFolderIs::made_if_missing, mark));
     try {
       if (options.executor == nullptr) {
         impl->own_pool_ = std::make_unique<ThreadPool>(
             ThreadPoolOptions{.threads = options.threads, .when_full = WhenPoolFull::block});
       }
       Executor& executor = options.executor != nullptr ? *options.executor : *impl->own_pool_;
-      const auto reopen = [options, &clock] {
-        return open_engine(options, clock, DataFolderIs::there);
+      const auto reopen = [options, &clock, mark] {
+        return open_engine(options, clock, DataFolderIs::there, mark);
       };
       impl->engine_ =
           std::make_unique<EngineThread>(std::move(opened), clock, EngineEvents{.reopen = reopen});

@@ -79,8 +79,9 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
+  const auto mark = std::make_shared<DataFolderMark>();
   const auto open = [&](DataFolderIs folder) {
-    return open_engine(options, clock, owner, changes, folder);
+    return open_engine(options, clock, owner, changes, folder, mark);
   };
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
                      return open(DataFolderIs::made_if_missing);

@@ -50,13 +50,15 @@ void warn_of_cut_tail(const CutTail& tail) {
 
 Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
                                           const MemoryPlan& memory, Clock& clock,
-                                          std::uint64_t owner, DataFolderIs folder) {
+                                          std::uint64_t owner, DataFolderIs folder,
+                                          const std::shared_ptr<DataFolderMark>& mark) {
   if (!options.store.empty()) {
     return PostgresStore::open({.url = options.store, .owner = owner}, clock);
   }
   if (folder == DataFolderIs::made_if_missing) warn_of_files_of_others(options.data.string());
   return RocksDbStore::open({.path = options.data.string(),
                              .folder = folder,
+                             .mark = mark,
                              .cache_bytes = memory.cache_bytes,
                              .write_buffer_bytes = memory.write_buffer_bytes,
                              .settle_tasks = memory.settle_tasks,
@@ -136,9 +138,10 @@ Result<OpenEngine> open_shard_engine(const cli::ServeOptions& options, Clock& cl
 }
 
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes, DataFolderIs folder) {
+                               ChangeFeed& changes, DataFolderIs folder,
+                               const std::shared_ptr<DataFolderMark>& mark) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner, folder));
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner, folder, mark));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    Engine::open(*store, clock,
                                 {.window = options.window,

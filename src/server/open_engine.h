@@ -26,9 +26,10 @@ std::uint64_t random_owner();
 
 /// Opens what `options` asks for. `clock` and `changes`, which is told of its tasks, must outlive
 /// the engine. Reads whatever recovery needs. Whoever has the same `owner` may open again at once
-/// what it had open.
+/// what it had open. `mark` is as RocksDbStoreOptions has it.
 Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, std::uint64_t owner,
-                               ChangeFeed& changes, DataFolderIs folder);
+                               ChangeFeed& changes, DataFolderIs folder,
+                               const std::shared_ptr<DataFolderMark>& mark = {});
 /// Opens by `open` when the program starts: waits up to 15 seconds for a database that is not up
 /// yet, or that still keeps its tasks for a server that did not end well.
 Result<OpenEngine> open_first_engine(const cli::ServeOptions& options, Clock& clock,

@@ -69,6 +69,12 @@ Error in_use(const std::string& path) {
                       "is in use by another process, or by this one already");
 }
 
+Error was_replaced(const std::string& path) {
+  return folder_error(ErrorCode::unavailable, path,
+                      "was moved, removed or replaced while it was in use; put it back, or start "
+                      "again with the folder that is there");
+}
+
 Error not_locked(const std::string& path, int error) {
   return folder_error(ErrorCode::unavailable, path, "cannot be locked: " + reason(error));
 }
@@ -115,7 +121,7 @@ Result<std::vector<std::string>> list(const std::string& path) {
 
 }  // namespace
 
-Result<DataFolder> DataFolder::open(std::string path) {
+Result<DataFolder> DataFolder::open(std::string path, const DataFolderMark* mark) {
   if (path.empty()) {
     return Error{ErrorCode::invalid_argument, "the data folder's path is empty", ""};
   }
@@ -123,6 +129,11 @@ Result<DataFolder> DataFolder::open(std::string path) {
   DataFolder folder(std::move(path));
   folder.folder_ = ::open(folder.path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder.folder_ < 0) return not_locked(folder.path_, errno);
+  ASSIGN_OR_RETURN(const DataFolderMark here, folder.mark());
+  const bool is_marked = mark != nullptr && !mark->identity.empty();
+  if (is_marked && (here.device != mark->device || here.inode != mark->inode)) {
+    return was_replaced(folder.path_);
+  }
   // Other errors: NFS, for one, locks no folders. The lock of the file has to do there.
   if (::flock(folder.folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return in_use(folder.path_);
@@ -130,6 +141,16 @@ Result<DataFolder> DataFolder::open(std::string path) {
   TRY(folder.lock_file());
   return folder;
 }
+
+Result<DataFolderMark> DataFolder::mark() const {
+  struct stat status {};
+  if (::fstat(folder_, &status) != 0) {
+    return folder_error(ErrorCode::unavailable, path_, "cannot be read: " + reason(errno));
+  }
+  return DataFolderMark{.device = status.st_dev, .inode = status.st_ino};
+}
+
+Error DataFolder::replaced() const { return was_replaced(path_); }
 
 Result<void> DataFolder::lock_file() {
   const int lock = ::open(lock_path(path_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -147,11 +168,7 @@ Result<void> DataFolder::lock_file() {
 }
 
 Result<void> DataFolder::hold() {
-  if (!is_at(folder_, path_)) {
-    return folder_error(ErrorCode::unavailable, path_,
-                        "was moved, removed or replaced while it was in use; put it back, or start "
-                        "again with the folder that is there");
-  }
+  if (!is_at(folder_, path_)) return was_replaced(path_);
   return is_at(lock_, lock_path(path_)) ? ok() : lock_file();
 }
 

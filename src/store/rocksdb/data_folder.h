@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/data_folder_is.h"
 
 namespace detent {
 
@@ -23,7 +24,10 @@ class DataFolder {
   /// Makes the folder (mode 0700, its parent must exist) if it is missing, and locks it. Errors:
   /// unavailable when another process holds it, or this user may not make, read or write it;
   /// invalid_argument when it is no folder.
-  static Result<DataFolder> open(std::string path);
+  /// `mark`: the folder must be this one, else `unavailable`; null or empty: any.
+  static Result<DataFolder> open(std::string path, const DataFolderMark* mark = nullptr);
+  /// Of this folder, without an identity.
+  Result<DataFolderMark> mark() const;
   /// Looks whether the folder is still the one that was locked. A lock file that was removed or
   /// replaced is made and locked again. Errors: unavailable when another folder, or none, is at its
   /// path, or another process holds the new lock file: writing could then destroy the tasks of
@@ -49,6 +53,8 @@ class DataFolder {
   std::string name() const { return "data folder '" + path_ + "'"; }
   /// data_loss, with what the operator can do: "its log 000007.log …".
   Error damaged(const std::string& what) const;
+  /// unavailable: another folder, or none, has taken its place.
+  Error replaced() const;
 
  private:
   explicit DataFolder(std::string path) : path_(std::move(path)) {}

@@ -219,7 +219,7 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
     ASSIGN_OR_RETURN(const bool is_there, RocksDbStore::is_in(options.path));
     if (!is_there) return gone(options.path);
   }
-  ASSIGN_OR_RETURN(DataFolder folder, DataFolder::open(options.path));
+  ASSIGN_OR_RETURN(DataFolder folder, DataFolder::open(options.path, options.mark.get()));
   ASSIGN_OR_RETURN(const bool exists, folder.holds_database());
   if (exists) {
     TRY(folder.manifest_file());
@@ -240,10 +240,22 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
       database, open->folder_.path(), families(options, open->hints_), &open->families_, &db);
   if (!status.ok()) return not_opened(open->folder_, status);
   open->db_.reset(db);
+  if (options.mark) TRY(open->keep_mark(*options.mark));
   TRY(open->check_format());
   TRY(open->clean_settle_folder());
   for (const std::shared_ptr<InsertHints>& hints : open->hints_) hints->begin();
   return open;
+}
+
+/// An inode's number can be given to another folder once the first one is removed.
+Result<void> OpenDb::keep_mark(DataFolderMark& mark) {
+  ASSIGN_OR_RETURN(DataFolderMark here, folder_.mark());
+  if (const rocksdb::Status status = db_->GetDbIdentity(here.identity); !status.ok()) {
+    return error_of(folder_, status);
+  }
+  if (!mark.identity.empty() && mark.identity != here.identity) return folder_.replaced();
+  mark = std::move(here);
+  return ok();
 }
 
 OpenDb::OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes)

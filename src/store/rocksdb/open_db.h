@@ -106,6 +106,7 @@ class OpenDb {
 
  private:
   OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes);
+  Result<void> keep_mark(DataFolderMark& mark);
   Result<void> check_format();
   Result<bool> is_empty();
   bool check_held();

@@ -148,6 +148,34 @@ TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
   EXPECT_TRUE(RocksDbStore::open(options));
 }
 
+// A copy would give lease tokens out twice.
+TEST(OpenDb, WhoHadAFolderOpenOpensNoOtherInItsPlace) {
+  const TestFolder folder;
+  const auto mark = std::make_shared<DataFolderMark>();
+  RocksDbStoreOptions options{.path = folder / "data", .mark = mark};
+  ASSERT_TRUE(RocksDbStore::open(options));
+  options.folder = DataFolderIs::there;
+  ASSERT_TRUE(RocksDbStore::open(options));
+  fs::copy(folder / "data", folder / "copy", fs::copy_options::recursive);
+  fs::remove(folder / "copy/detent.lock");
+  fs::rename(folder / "data", folder / "moved");
+  fs::rename(folder / "copy", folder / "data");
+  const auto expect_refused = [&options] {
+    const Result<std::unique_ptr<Store>> store = RocksDbStore::open(options);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().code, ErrorCode::unavailable);
+    EXPECT_NE(store.error().message.find("was moved, removed or replaced"), std::string::npos);
+  };
+  expect_refused();
+  EXPECT_FALSE(fs::exists(folder / "data/detent.lock")) << "nothing is written to it";
+  EXPECT_TRUE(RocksDbStore::open({.path = options.path})) << "another start takes it";
+  fs::rename(folder / "data", folder / "copy");
+  fs::rename(folder / "moved", folder / "data");
+  EXPECT_TRUE(RocksDbStore::open(options));
+  mark->identity = "of another server, with the inode of the first folder";
+  expect_refused();
+}
+
 TEST(OpenDb, ACopyOfAFolderIsTheSameOneAlsoWithoutTheFileThatTheManifestMakesUpFor) {
   const TestFolder folder;
   const auto identity_of = [](const std::string& path) {

@@ -26,6 +26,9 @@ struct RocksDbStoreOptions {
   /// It is made with mode 0700, and its parent must exist. One that should be there and is not, or
   /// holds no store, is `unavailable`, and nothing is made in it.
   DataFolderIs folder = DataFolderIs::made_if_missing;
+  /// Written by the first open(), with this mark, that succeeds. Each later one refuses another
+  /// folder or store as `unavailable`. Null: any folder will do.
+  std::shared_ptr<DataFolderMark> mark = {};
   /// Memory for blocks read, their indexes and filters.
   std::size_t cache_bytes = std::size_t{128} << 20;
   /// Memory for one buffer of accepted records not yet in a table; there are two, and smaller ones
