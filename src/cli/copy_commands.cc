@@ -79,8 +79,17 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
   if (report.damaged > 0) {
     complain("damaged when the dump was made: " + counted(report.damaged, "tasks"));
   }
-  if (is_partial) return !is_sound;
-  if (!report.has_end) {
+  const std::string uncounted =
+      "an end line does not count all kinds of lines, so nobody can tell whether lines are "
+      "missing: "
+      "an earlier version made the dump, or it is damaged";
+  if (is_partial) {
+    if (report.is_uncounted) streams.err << uncounted << '\n';
+    return !is_sound;
+  }
+  if (report.is_uncounted) {
+    complain(uncounted);
+  } else if (!report.has_end) {
     complain(report.is_dump ? "the dump has no end line: it was cut off"
                             : "this is no dump: no line of it is one of a dump");
   } else if (!report.is_count_right) {

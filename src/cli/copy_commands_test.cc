@@ -117,6 +117,23 @@ TEST_F(CopyCommandsTest, DamagedTasksFailADumpThatIsWholeOtherwise) {
   EXPECT_TRUE(says("restored 0 tasks, there before: 1") && says("made: 1 task\n"));
 }
 
+TEST_F(CopyCommandsTest, ADumpOfAnEarlierVersionIsRestoredWherePartsAreEnough) {
+  for (const std::uint64_t id : {256U, 512U}) server_.add(id);
+  ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);
+  std::string old = read(file("d"));
+  old.erase(old.rfind("{\"end"));
+  write("old", old + "{\"end\":true,\"tasks\":2}\n");
+  server_.tasks.clear();
+  EXPECT_EQ(run(RestoreCommand{file("old")}), ExitCode::failed);
+  EXPECT_TRUE(says("an earlier version made it") && says("--partial")) << err_.str();
+  EXPECT_TRUE(server_.tasks.empty());
+  EXPECT_EQ(run(RestoreCommand{.file = file("old"), .partial = true}), ExitCode::done);
+  EXPECT_TRUE(says("an earlier version made the dump")) << err_.str();
+  EXPECT_EQ(server_.tasks.size(), 2U);
+  in_.str(read(file("old")));
+  EXPECT_EQ(run(RestoreCommand{"-"}), ExitCode::failed);
+}
+
 TEST_F(CopyCommandsTest, ADumpThatWasCutOffIsRefusedUnlessThatIsWanted) {
   for (const std::uint64_t id : {256U, 512U}) server_.add(id);
   ASSERT_EQ(run(DumpCommand{file("d")}), ExitCode::done);

@@ -75,10 +75,11 @@ Result<bool> has_dump_end(std::istream& in) {
   if (!kind || *kind != json::DumpLineKind::end) return false;
   const auto end = json::parse_dump_line(last);
   if (end) return true;
-  return Error{ErrorCode::data_loss,
-               "the end line of the dump does not count all that it must (" + end.error().message +
-                   "): an earlier version made it, or it is damaged",
-               ""};
+  return Error{
+      ErrorCode::data_loss,
+      "the end line of the dump does not count all that it must (" + end.error().message +
+          "): an earlier version made it, or it is damaged; --partial restores it all the same",
+      ""};
 }
 
 Result<void> expect_dump(std::string_view beginning, const std::string& file) {
@@ -132,10 +133,10 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
       schedules_.emplace_back(number, line);
       return ok();
     case json::DumpLineKind::next:  // the server's own pages, as they came
-      take_counts(line, number);
+      take_counts(line);
       return ok();
     case json::DumpLineKind::end:
-      take_counts(line, number);
+      take_counts(line);
       report_.has_end = true;
       report_.is_count_right = are_pages_whole_;
       return ok();
@@ -143,10 +144,10 @@ Result<void> DumpRestore::take(std::string_view line, std::uint64_t number) {
   return ok();
 }
 
-void DumpRestore::take_counts(std::string_view line, std::uint64_t number) {
+void DumpRestore::take_counts(std::string_view line) {
   const json::LineCounts counted = std::exchange(counts_, {});
   const Result<json::DumpLine> end = json::parse_dump_line(line);
-  if (!end) refuse(number, end.error());
+  if (!end) report_.is_uncounted = true;
   const auto* const next = end ? std::get_if<json::DumpNext>(&*end) : nullptr;
   const auto* const last = end ? std::get_if<json::DumpEnd>(&*end) : nullptr;
   const bool is_whole =

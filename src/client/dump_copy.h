@@ -63,6 +63,8 @@ class DumpRestore {
     bool is_dump = false;            // some line is one of a dump
     bool has_end = false;
     bool is_count_right = false;  // each end, of a page too, counts as many as there were
+    bool is_uncounted =
+        false;  // an end does not count all kinds of lines, as of an earlier version
   };
 
   /// `client` must outlive it.
@@ -77,7 +79,7 @@ class DumpRestore {
   Result<void> take(std::string_view line, std::uint64_t number);
   Result<void> add(std::string_view line, std::uint64_t number);
   /// The end of a page or of the whole: compares its counts.
-  void take_counts(std::string_view line, std::uint64_t number);
+  void take_counts(std::string_view line);
   void refuse(std::uint64_t number, const Error& error);
   Result<void> send();
 
