@@ -14,8 +14,8 @@
 // The other system may lose what it kept: it is emptied, or put back to an older state. Therefore
 // each batch that changed it ends with a stamp: a number that rises, stored there, then here in the
 // durable write that relies on the batch. Each step, and each look for a task, compares the two. A
-// lower number there means a loss, except when it kept no tasks and has none. Until the number there
-// is restored, or somebody accepts the loss and sets it:
+// lower number there means a loss, except when it kept no tasks and has none. Until the number
+// there is restored, or somebody accepts the loss and sets it:
 //  3. No further task is handed over, and a task that is not found there may be lost: an error.
 //  4. No copy counts that had been forgotten there, because its task came back or stayed.
 //  LocalTasks

@@ -118,9 +118,8 @@ TEST(RedisCommand, NamesTheServerTheUserAndTheDatabaseAndNoPassword) {
             "redis-cli -h ::1 -p 6380 --askpass -n 3 SET '{detent:default}:generation' 7");
   options.address = "/run/o'clock";
   options.user = "me";
-  EXPECT_EQ(command(),
-            R"(redis-cli -s '/run/o'\''clock' --user 'me' --askpass -n 3 )"
-            "SET '{detent:default}:generation' 7");
+  EXPECT_EQ(command(), R"(redis-cli -s '/run/o'\''clock' --user 'me' --askpass -n 3 )"
+                       "SET '{detent:default}:generation' 7");
 }
 
 TEST_F(RedisSchedulerTest, GivesBackWhatIsDueEarliestFirstAndAsItWas) {

@@ -141,7 +141,8 @@ Result<OpenEngine> open_engine(const cli::ServeOptions& options, Clock& clock, s
                                ChangeFeed& changes, DataFolderIs folder,
                                const std::shared_ptr<DataFolderMark>& mark) {
   const MemoryPlan memory = plan_memory(options.memory_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, memory, clock, owner, folder, mark));
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
+                   open_store(options, memory, clock, owner, folder, mark));
   ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
                    Engine::open(*store, clock,
                                 {.window = options.window,

@@ -59,8 +59,8 @@ TEST(Problem, InsideAnAnswerItsOwnStatusDecides) {
   EXPECT_EQ(parse_problem(R"({"status":504})").code, ErrorCode::unavailable);
   EXPECT_EQ(parse_problem(R"({"type":"urn:detent:error:data_loss","status":503})").code,
             ErrorCode::data_loss);
-  for (const char* body : {"", "[]", "{}", R"({"status":"503"})", R"({"status":-1})",
-                           R"({"status":4294967799})"}) {
+  for (const char* body :
+       {"", "[]", "{}", R"({"status":"503"})", R"({"status":-1})", R"({"status":4294967799})"}) {
     EXPECT_EQ(parse_problem(body).code, ErrorCode::internal) << body;
   }
 }
