@@ -47,23 +47,29 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
   if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
   ASSIGN_OR_RETURN(std::shared_ptr<net::TlsServer> tls,
                    net::TlsServer::load(options.tls_cert, options.tls_key));
+  // Whether there was nothing to warn of.
   const auto warn = [file = options.tls_cert, tls, &clock](const std::vector<std::string>& hosts) {
     const WallTime now = std::chrono::floor<WallTime::duration>(clock.wall_now());
-    for (const std::string& fault : tls->faults(now, hosts)) {
+    const std::vector<std::string> faults = tls->faults(now, hosts);
+    for (const std::string& fault : faults) {
       log_warning("clients will refuse the certificate", {{"file", file}, {"cause", fault}});
     }
+    return faults.empty();
   };
   const std::vector<std::string> hosts = hosts_of(options);
   warn(hosts);
-  reloads.add("the certificate in " + options.tls_cert, [tls, hosts, warn]() -> Result<void> {
+  // `good`: the names of the last certificate without a fault. A reload of the same wrong
+  // certificate has the same faults.
+  const auto reload = [tls, hosts, warn, good = tls->names()]() mutable -> Result<void> {
     std::vector<std::string> all = hosts;
-    for (std::string& name : tls->names()) {
-      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+    for (const std::string& name : good) {
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
     }
     TRY(tls->reload());
-    warn(all);
+    if (warn(all)) good = tls->names();
     return ok();
-  });
+  };
+  reloads.add("the certificate in " + options.tls_cert, reload);
   return tls;
 }
 
