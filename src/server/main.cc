@@ -79,8 +79,7 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   ASSIGN_OR_RETURN(const DescriptorPlan descriptors, take_descriptors(options));
   const std::uint64_t owner = random_owner();
   ChangeFeed changes;
-  const auto mark = std::make_shared<DataFolderMark>();
-  const auto open = [&](DataFolderIs folder) {
+  const auto open = [&, mark = std::make_shared<DataFolderMark>()](DataFolderIs folder) {
     return open_engine(options, clock, owner, changes, folder, mark);
   };
   ASSIGN_OR_RETURN(OpenEngine opened, open_first_engine(options, clock, [&] {
