@@ -1,26 +1,32 @@
-// Client: the verbs of a Detent server over HTTP, values in and out.
+// Client: calls a Detent server over HTTP. Requests and results are plain values.
 //
 //     auto client = detent::Client::create("http://127.0.0.1:7070").value();
 //     client.schedule({.queue = "orders", .due = 30 * 24h, .key = "o-1001"}).value();
 //     const auto paid = client.cancel(detent::client::TaskKey{"orders", "o-1001"});
 //     if (!paid) complain(paid.error().message);
 //
-// worker.h works on what is due. What the server promises, and each field, is in
-// docs/reference/http.md; docs/guides/clients.md has this client beside those in Python and
-// TypeScript.
+// worker.h has Worker, which runs due tasks. docs/reference/http.md describes each field and the
+// guarantees of the server. docs/guides/clients.md compares this client with the Python and
+// TypeScript clients.
 //
-// Calls that may be repeated are, for up to `retry_for`, when the server is away, restarts or
-// answers 503 (with its Retry-After). That is every call but those of which twice is not once:
+// Retries. If the server is away, restarts or answers 503, the client repeats a call for up to
+// `retry_for`. It honours the server's Retry-After. The client does not repeat a call whose second
+// execution would have an effect of its own:
 //
-//     schedule and schedule_many of tasks without a key      would make two tasks
-//     trigger_schedule                                       likewise
-//     purge, redrive                                         would take tasks that came in between
+// - schedule and schedule_many, for tasks without a key: the repetition would make two tasks.
+// - trigger_schedule: the repetition would make two tasks.
+// - purge and redrive: the repetition would also affect tasks that arrived in between.
 //
-// What the server cannot have seen, because there was no connection, is tried again in any case.
-// Give a task a key and scheduling it is safe to repeat, by this client and by you.
-// ClientError::is_repeated tells that the request was sent more than once: cancel() is then
-// `not_found` when its first time was carried out and only the answer lost. A repeated lease()
-// takes other tasks; those of the lost answer come back when their visibility timeout is over.
+// There is one exception: if no connection was made, the server cannot have seen the request, and
+// the client repeats any call.
+//
+// Give each task a key. With a key, both this client and your program can safely schedule the task
+// again.
+//
+// ClientError::is_repeated says that the request was sent more than once. Example: the first
+// cancel() succeeds, but its answer is lost. The repeated cancel() then fails with `not_found`. A
+// repeated lease() returns different tasks. Tasks in the lost answer become ready again when their
+// visibility timeout ends.
 #pragma once
 
 #include <chrono>
@@ -40,39 +46,39 @@
 
 namespace detent {
 
-/// Why a call was not done.
+/// The reason why a call failed.
 struct ClientError {
-  /// Says what the caller can do about it.
+  /// The kind of the failure, which tells the caller how to react.
   enum class Code : std::uint8_t {
-    invalid_argument,    // the request is wrong; fix it
-    forbidden,           // not with this token, or none
-    not_found,           // it is not there, or not any more
-    conflict,            // its state forbids this, or its key stands for another; read it again
-    too_large,           // over a limit that the message states
-    resource_exhausted,  // over a quota or out of space; later may succeed
-    unavailable,         // no answer, or none yet; what was to be changed may have been changed
-    data_loss,           // what was stored cannot be read back
-    internal,            // an unexpected failure of the server, or an answer that is none
+    invalid_argument,  // the request is wrong; correct it
+    forbidden,         // the access token is missing, or does not allow this
+    not_found,         // the object does not exist, or no longer exists
+    conflict,          // the state forbids this, or the key belongs to another task; read it again
+    too_large,         // over a limit, which the message states
+    resource_exhausted,  // over a quota or out of disk space; a later call can succeed
+    unavailable,         // no answer arrived in time; the change may or may not have been made
+    data_loss,           // stored data cannot be read back
+    internal,            // an unexpected failure of the server, or an unreadable answer
   };
   Code code = Code::internal;
-  int status = 0;            // of the answer; 0 when there was none
+  int status = 0;            // HTTP status of the answer; 0 if no answer arrived
   std::string message = {};  // for people
-  std::string field = {};    // of the request that is wrong; "" when none is
-  std::string problem = {};  // the server's problem document, JSON; "" when there was none
-  /// The request was sent more than once: `not_found` or `conflict` may be the effect of the first
-  /// time, whose answer was lost.
+  std::string field = {};    // the wrong field of the request; "" if the error is not about a field
+  std::string problem = {};  // the server's problem document (JSON); "" if there was no document
+  /// True if the request was sent more than once. A `not_found` or `conflict` can then be the
+  /// effect of the first request, whose answer was lost.
   bool is_repeated = false;
 };
 
-/// A T, or why there is none: has_value(), value(), *, -> and error(). value(), * and -> stop the
-/// process when there is none. A value: as thread-safe as T.
+/// Holds a T or a ClientError. The members are has_value(), value(), *, -> and error(). Without a
+/// T, value(), * and -> stop the process. Thread safety: as T.
 template <class T>
 class [[nodiscard]] ClientResult : public internal::ValueOr<T, ClientError> {
  public:
   using internal::ValueOr<T, ClientError>::ValueOr;
 };
 
-/// Whether a call was done, or why not.
+/// The result of a call without a value: success, or a ClientError.
 template <>
 class [[nodiscard]] ClientResult<void> {
  public:
@@ -82,9 +88,9 @@ class [[nodiscard]] ClientResult<void> {
 
   bool has_value() const noexcept { return is_done_; }
   explicit operator bool() const noexcept { return has_value(); }
-  /// Requires: has_value(); otherwise it stops the process.
+  /// Stops the process unless has_value().
   void value() const { DETENT_CHECK(has_value()); }
-  /// Empty when it was done.
+  /// Returns the error. After a success its fields have their default values.
   const ClientError& error() const noexcept { return error_; }
 
  private:
@@ -92,12 +98,12 @@ class [[nodiscard]] ClientResult<void> {
   ClientError error_;
 };
 
-/// What is asked and answered.
+/// Requests and answers of the client's calls.
 namespace client {
 
 using std::chrono::milliseconds;
 
-/// Kept byte for byte. `json`: one JSON value as text.
+/// The data of a task, stored byte for byte. With Kind::json, `data` is the text of one JSON value.
 struct Payload {
   enum class Kind : std::uint8_t { json, bytes };
   Kind kind = Kind::json;
@@ -106,18 +112,19 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-/// So long from now, or then. A finer date is rounded by its maker:
-/// `std::chrono::ceil<milliseconds>(std::chrono::system_clock::now() + 1h)`.
+/// A due time: a delay from now, or a date. Dates are whole milliseconds. The caller rounds a finer
+/// date: `std::chrono::ceil<milliseconds>(std::chrono::system_clock::now() + 1h)`.
 using Due = std::variant<milliseconds, WallTime>;
 
-/// Names a task by what its maker called it, instead of by the server's id.
+/// Names a task by the key that its creator chose.
 struct TaskKey {
   std::string queue;
   std::string key;
 };
+/// Names a task by the server's id, or by queue and key.
 using TaskName = std::variant<std::uint64_t, TaskKey>;
 
-/// The rest after attempt n is initial * 2^(n - 1), at most max.
+/// The wait after attempt n is initial * 2^(n - 1), at most max.
 struct Backoff {
   milliseconds initial{1'000};
   milliseconds max{3'600'000};
@@ -125,7 +132,7 @@ struct Backoff {
   friend bool operator==(const Backoff&, const Backoff&) = default;
 };
 
-/// A request's header, of a webhook or for a worker.
+/// An HTTP header that a webhook request carries, or that a worker receives.
 struct Header {
   std::string name;
   std::string value;
@@ -133,8 +140,8 @@ struct Header {
   friend bool operator==(const Header&, const Header&) = default;
 };
 
-/// A task to be scheduled. With a `key` scheduling may be repeated: the same request again answers
-/// the first task. What is not given is as the queue has it.
+/// A task to schedule. A task with a `key` can be scheduled again safely: the same request returns
+/// the first task. Fields without a value take the queue's setting.
 struct NewTask {
   std::string queue;
   Payload payload = {};
@@ -148,10 +155,11 @@ struct NewTask {
   std::vector<Header> headers = {};
 };
 
-/// `completed` and `cancelled` while a task is kept after its end.
+/// The state of a task. `completed` and `cancelled` appear only while the queue keeps ended tasks.
 enum class TaskState : std::uint8_t { scheduled, ready, leased, dead, completed, cancelled };
 
-/// A task that is on the server's disk. `was_there`: its key stood for it before.
+/// A task that is stored on the server's disk. `was_there` is true if an earlier request with the
+/// same key made the task.
 struct ScheduledTask {
   std::uint64_t id = 0;
   std::string queue = {};
@@ -160,7 +168,7 @@ struct ScheduledTask {
   bool was_there = false;
 };
 
-/// All there is to know about a task, but for its history.
+/// The record of a task, without its history.
 struct Task {
   std::uint64_t id = 0;
   std::string queue = {};
@@ -170,35 +178,37 @@ struct Task {
   Payload payload = {};
   std::string key = {};
   std::uint32_t priority = 0;
-  std::uint32_t attempts = 0;  // that have ended
+  std::uint32_t attempts = 0;  // number of ended attempts
   std::string last_error = {};
 };
 
-/// Some tasks of a list, and where it goes on; "" when it is over.
+/// One page of a list. `cursor` leads to the next page; "" means that this is the last page.
 struct TaskPage {
   std::vector<Task> tasks;
   std::string cursor;
 };
 
-/// Which tasks a list has.
+/// The filter of a list. A task must match every field that has a value.
 struct ListOptions {
   std::optional<std::string> queue = {};
   std::optional<TaskState> state = {};
   std::optional<std::string> key = {};
   std::optional<WallTime> due_after = {};
   std::optional<WallTime> due_before = {};
-  std::size_t limit = 100;  // 1 … 1 000
+  std::size_t limit = 100;  // tasks per page, 1 to 1,000
   std::string cursor = {};
 };
 
+/// Parameters of Client::lease.
 struct LeaseOptions {
-  std::size_t max = 1;   // 1 … 1 000
-  milliseconds wait{0};  // for the first task when nothing is due; at most 60 s
+  std::size_t max = 1;   // number of tasks, 1 to 1,000
+  milliseconds wait{0};  // longest wait for the first task if no task is ready; at most 60 s
   std::optional<milliseconds> visibility_timeout = {};
-  std::string worker = {};  // who takes them, for people to see
+  std::string worker = {};  // name of the worker, shown to people
 };
 
-/// A task in the hands of whoever leased it, until `lease_until`.
+/// A task that a worker has leased until `lease_until`. `lease` is the lease token, which complete,
+/// fail, extend and release take.
 struct LeasedTask {
   std::uint64_t id = 0;
   std::string lease = {};
@@ -213,26 +223,29 @@ struct LeasedTask {
   std::vector<Header> headers = {};
 };
 
-/// What became of a lease.
+/// The result of one call for one lease.
 enum class LeaseStatus : std::uint8_t {
   done,
-  conflict,     // it is no longer held
-  dead,         // the attempt that failed was the last one
-  unavailable,  // not known, and it may still be held: its shard was away for all of `retry_for`
-  error,        // the server failed at it
+  conflict,     // the lease is no longer held
+  dead,         // the failed attempt was the last attempt, so the task is dead
+  unavailable,  // unknown, may still be held: its shard was away for all of `retry_for`
+  error,        // the server failed while it processed this lease
 };
 
+/// Parameters of Client::fail.
 struct FailOptions {
   std::string error = {};
-  std::optional<milliseconds> delay = {};  // else the task's backoff
+  std::optional<milliseconds> delay = {};  // without a value: the task's backoff
 };
 
+/// Parameters of Client::release.
 struct ReleaseOptions {
-  std::optional<milliseconds> delay = {};  // else it is ready at once
+  std::optional<milliseconds> delay = {};  // without a value: ready immediately
   std::optional<std::uint32_t> priority = {};
 };
 
-/// docs/reference/queues.md says what each does; one without a value has its default.
+/// The settings of a queue; docs/reference/queues.md describes each. A setting without a value has
+/// its default.
 struct QueueSettings {
   bool paused = false;
   std::optional<std::uint32_t> max_attempts = {};
@@ -244,13 +257,13 @@ struct QueueSettings {
   std::optional<std::uint64_t> max_bytes = {};
   std::optional<std::uint32_t> rate = {};
   std::optional<std::uint32_t> concurrency = {};
-  std::string webhook = {};  // "": none
-  std::string sink = {};     // likewise; a queue has at most one of the two
+  std::string webhook = {};  // "": no webhook
+  std::string sink = {};     // "": no sink; a queue has a webhook or a sink, not both
   std::uint32_t partitions = 1;
 };
 
-/// What is changed of a queue's settings. Of those with two optionals the inner one without a value
-/// is the default.
+/// A change of a queue's settings. Settings without a value stay as they are. A Limit has two
+/// levels: an outer value whose inner value is empty resets the setting to its default.
 struct QueueChange {
   template <class T>
   using Limit = std::optional<std::optional<T>>;
@@ -265,12 +278,12 @@ struct QueueChange {
   Limit<std::uint64_t> max_bytes = {};
   Limit<std::uint32_t> rate = {};
   Limit<std::uint32_t> concurrency = {};
-  std::optional<std::string> webhook = {};       // "": none
-  std::optional<std::string> sink = {};          // likewise
-  std::optional<std::uint32_t> partitions = {};  // of a queue that is not there yet
+  std::optional<std::string> webhook = {};       // "": no webhook
+  std::optional<std::string> sink = {};          // "": no sink
+  std::optional<std::uint32_t> partitions = {};  // allowed only while the queue does not exist yet
 };
 
-/// A queue's counts by state, and its settings.
+/// A queue: its settings, and its number of tasks in each state.
 struct Queue {
   std::string name = {};
   std::uint64_t scheduled = 0;
@@ -278,29 +291,31 @@ struct Queue {
   std::uint64_t leased = 0;
   std::uint64_t dead = 0;
   std::optional<milliseconds> oldest_ready_age = {};
-  std::uint64_t bytes = 0;  // of the payloads
+  std::uint64_t bytes = 0;  // total size of the payloads
   QueueSettings settings = {};
 };
 
-/// The rules of recurring schedules.
+/// A recurring rule given by a cron expression.
 struct CronRule {
   std::string expression;
 };
+/// A recurring rule that repeats after a fixed time.
 struct IntervalRule {
   milliseconds every{0};
-  std::optional<WallTime> anchor = {};  // none: the schedule's start, or now
+  std::optional<WallTime> anchor = {};  // no value: the schedule's start, or now
 };
+/// A recurring rule that counts days, weeks, months or years in the calendar.
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
   enum class MonthEnd : std::uint8_t { clamp, skip };
   std::uint32_t every = 1;
   Unit unit = Unit::month;
   MonthEnd month_end = MonthEnd::clamp;
-  std::optional<WallTime> anchor = {};  // none: the schedule's start, or now
+  std::optional<WallTime> anchor = {};  // no value: the schedule's start, or now
 };
 
-/// A recurring schedule to be: its rule, and the task it makes. docs/guides/recurring.md says what
-/// happens when.
+/// A recurring schedule to store: its rule, and the task that it makes at each occurrence.
+/// docs/guides/recurring.md describes every option.
 struct NewSchedule {
   enum class Misfire : std::uint8_t { skip, once, all };
   enum class Overlap : std::uint8_t { allow, skip, queue_one };
@@ -323,113 +338,136 @@ struct NewSchedule {
   Overlap overlap = Overlap::allow;
 };
 
+/// A stored recurring schedule.
 struct Schedule {
   std::string name = {};
   std::string state = {};  // active, paused, over, broken
   std::string words = {};  // the rule in plain English
   std::string queue = {};
   std::optional<WallTime> next_at = {};
-  std::uint64_t made = 0;  // tasks, for occurrences
+  std::uint64_t made = 0;  // number of tasks made by occurrences
 };
 
 }  // namespace client
 
+/// Options of a Client.
 struct ClientOptions {
-  std::string token = {};    // an access token, if the server wants one; "": none
-  std::string ca_file = {};  // certificates that are trusted for https, in PEM; "": the system's
-  /// Until a try is given up; lease() adds its wait. Above 0, at most a day.
+  std::string token = {};    // access token, if the server requires one; "": no token
+  std::string ca_file = {};  // PEM file of certificates trusted for https; "": those of the system
+  /// Time limit of one try. lease() adds its `wait`. Requires: above 0, at most one day.
   std::chrono::milliseconds timeout{30'000};
-  /// For so long a call is repeated; 0: never.
+  /// Total time for which a failed call is repeated; 0: never repeat.
   std::chrono::milliseconds retry_for{15'000};
-  Clock* clock = nullptr;  // null: the machine's. Otherwise it must outlive the client
+  Clock* clock = nullptr;  // null: the machine's clock. Otherwise the clock must outlive the client
 };
 
-/// Thread-safe: a connection is used by one call at a time, and as many are kept as there were
-/// calls at once. Every method blocks until it is answered or given up. Errors of all: those of
-/// ClientError, as the server means them; unavailable.
+/// A connection to one Detent server. Thread-safe. One call at a time uses a connection, and the
+/// client keeps as many connections as there were simultaneous calls. Every method blocks until the
+/// server has answered or the client gives up. Every method can fail with `unavailable`, and with
+/// each ClientError that the server sends.
 class Client {
  public:
-  /// `url` is "http://HOST[:PORT]" or "https://…". Does not connect yet.
-  /// Errors: invalid_argument for a URL of another form, a ca_file without certificates, a timeout
-  /// that is not above 0 and at most a day, or a token with control characters (the line break of
-  /// the file it was read from).
+  /// Makes a client for the server at `url`, "http://HOST[:PORT]" or "https://…". Does not connect
+  /// yet.
+  ///
+  /// Errors: invalid_argument in these cases:
+  ///
+  /// - The URL has another form.
+  /// - `ca_file` contains no certificate.
+  /// - `timeout` is not above 0, or is longer than a day.
+  /// - `token` contains a control character, such as the line break at the end of a file.
   static ClientResult<Client> create(std::string url, ClientOptions options = {});
+  /// Closes the connections. Requires: no thread is inside a call.
   ~Client();
-  /// One that was moved from may only be destroyed or assigned to.
+  /// Moves the client. A moved-from client may only be destroyed or assigned to.
   Client(Client&& other) noexcept;
   Client& operator=(Client&& other) noexcept;
 
-  /// Once it returns, the task is on the server's disk. Errors: conflict when the key stands for
-  /// another content.
+  /// Schedules a task. When this call returns success, the task is on the server's disk. Errors:
+  /// conflict if the key belongs to a task with different content.
   ClientResult<client::ScheduledTask> schedule(const client::NewTask& task);
-  /// Up to 10 000 in one commit; a result each, in order: one that is wrong fails alone.
+  /// Schedules up to 10,000 tasks in one commit. Returns one result per task, in order. A wrong
+  /// task fails alone.
   ClientResult<std::vector<ClientResult<client::ScheduledTask>>> schedule_many(
       std::span<const client::NewTask> tasks);
+  /// Returns the record of a task. Errors: not_found.
   ClientResult<client::Task> get(const client::TaskName& task);
-  /// A page of the tasks that all of the options want, in due order. It may be short, even empty,
-  /// though there is more: go on from its cursor until that is "".
+  /// Returns one page of the tasks that match every option, in due order. A page can be short or
+  /// even empty although more tasks follow. Continue from its cursor until the cursor is "".
   ClientResult<client::TaskPage> list(const client::ListOptions& options = {});
-  /// Errors: not_found; conflict while the task is leased.
+  /// Cancels a task. Errors: not_found; conflict while the task is leased.
   ClientResult<void> cancel(const client::TaskName& task);
-  /// Ids, or keys of one queue (else invalid_argument); up to 10 000 in one commit.
+  /// Cancels up to 10,000 tasks in one commit. Returns one result per task, in order. Name all
+  /// tasks by id, or all by keys of one queue; otherwise the call fails with invalid_argument.
   ClientResult<std::vector<ClientResult<void>>> cancel_many(
       std::span<const client::TaskName> tasks);
-  /// Gives it another due time; a dead one lives again. Errors: as cancel().
+  /// Gives a task another due time. A dead task becomes scheduled again. Errors: as cancel().
   ClientResult<client::ScheduledTask> move(const client::TaskName& task, const client::Due& due);
+  /// Gives up to 10,000 tasks the same new due time. Limits and result as cancel_many().
   ClientResult<std::vector<ClientResult<client::ScheduledTask>>> move_many(
       std::span<const client::TaskName> tasks, const client::Due& due);
-  /// Makes it due now. Errors: as cancel().
+  /// Makes a task due now. Errors: as cancel().
   ClientResult<client::ScheduledTask> run_now(std::uint64_t id);
 
-  // Leases; Worker (worker.h) does all of this.
+  // Leases. Worker (worker.h) makes all of these calls for you.
 
-  /// Takes what is due, most urgent first; waits when nothing is.
+  /// Leases ready tasks of a queue, the most urgent first. If no task is ready, waits for up to
+  /// `options.wait`.
   ClientResult<std::vector<client::LeasedTask>> lease(const std::string& queue,
                                                       const client::LeaseOptions& options = {});
-  /// The work is done. What became of each lease, in order. A repeated call may answer `conflict`
-  /// for what its first time has done.
+  /// Completes the tasks of these leases. Returns one status per lease, in order. A repeated call
+  /// may return `conflict` for a lease that the first call already completed.
   ClientResult<std::vector<client::LeaseStatus>> complete(std::span<const std::string> leases);
-  /// The attempt failed.
+  /// Ends the current attempt of these tasks as failed. Returns one status per lease, in order.
   ClientResult<std::vector<client::LeaseStatus>> fail(std::span<const std::string> leases,
                                                       const client::FailOptions& options = {});
-  /// They run out `by` from now, or when they did if that is later.
+  /// Extends leases to `by` from now. A lease that already ends later keeps its end. Returns one
+  /// status per lease, in order.
   ClientResult<std::vector<client::LeaseStatus>> extend(std::span<const std::string> leases,
                                                         std::chrono::milliseconds by);
-  /// Gives tasks back unharmed: the attempt does not count.
+  /// Gives tasks back to their queue. The attempt does not count. Returns one status per lease, in
+  /// order.
   ClientResult<std::vector<client::LeaseStatus>> release(
       std::span<const std::string> leases, const client::ReleaseOptions& options = {});
 
-  /// All, by name.
+  /// Returns all queues, sorted by name.
   ClientResult<std::vector<client::Queue>> queues();
+  /// Returns one queue. Errors: not_found.
   ClientResult<client::Queue> queue(const std::string& name);
-  /// Changes what is given; the queue is made when it is not there.
+  /// Changes the settings that have a value. Creates the queue if it does not exist.
   ClientResult<client::Queue> change_queue(const std::string& name,
                                            const client::QueueChange& change);
-  /// Errors: conflict while it has tasks.
+  /// Removes a queue. Errors: not_found; conflict while the queue has tasks.
   ClientResult<void> remove_queue(const std::string& name);
+  /// Stops leasing tasks of the queue.
   ClientResult<client::Queue> pause(const std::string& name);
+  /// Allows leasing tasks of the queue again.
   ClientResult<client::Queue> resume(const std::string& name);
-  /// Removes all tasks that are not leased; how many.
+  /// Removes all tasks that are not leased. Returns the number of removed tasks.
   ClientResult<std::uint64_t> purge(const std::string& name);
-  /// Makes all dead tasks due now; how many.
+  /// Makes all dead tasks due now. Returns the number of these tasks.
   ClientResult<std::uint64_t> redrive(const std::string& name);
 
-  /// Makes or replaces a recurring schedule.
+  /// Creates or replaces a recurring schedule.
   ClientResult<client::Schedule> put_schedule(const std::string& name,
                                               const client::NewSchedule& schedule);
+  /// Returns one recurring schedule. Errors: not_found.
   ClientResult<client::Schedule> get_schedule(const std::string& name);
-  /// All, by name.
+  /// Returns all recurring schedules, sorted by name.
   ClientResult<std::vector<client::Schedule>> schedules();
+  /// Returns the next `count` occurrences. Errors: not_found.
   ClientResult<std::vector<WallTime>> next_occurrences(const std::string& name,
                                                        std::size_t count = 10);
+  /// Stops making tasks for occurrences.
   ClientResult<client::Schedule> pause_schedule(const std::string& name);
+  /// Makes tasks for occurrences again.
   ClientResult<client::Schedule> resume_schedule(const std::string& name);
-  /// Makes a task now.
+  /// Makes one task now, in addition to the occurrences.
   ClientResult<client::ScheduledTask> trigger_schedule(const std::string& name);
-  /// The tasks it has made stay.
+  /// Removes a recurring schedule. Tasks that it has already made stay.
   ClientResult<void> remove_schedule(const std::string& name);
 
-  /// Counts, as the server says them: JSON.
+  /// Returns the server's statistics as JSON.
   ClientResult<std::string> stats();
 
  private:

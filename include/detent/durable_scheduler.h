@@ -1,5 +1,5 @@
-// DurableScheduler: tasks that outlive the process, run by handlers inside it. A folder on disk, no
-// server.
+// DurableScheduler: tasks that survive the end of the process. Handlers in the process run them.
+// The tasks are stored in a folder on disk; there is no server.
 //
 //     auto ds = detent::DurableScheduler::open({.path = "data"}).value();
 //     ds.on("order.cancel", [](const detent::TaskView& t) {
@@ -9,15 +9,17 @@
 //     ds.schedule({.name = "order.cancel", .key = "o-1001"}, 30 * 24h);   // durable on return
 //     ds.cancel("order.cancel", "o-1001");                               // paid
 //
-// A closure cannot be stored, so a task is a *name* and bytes; the program says by `on` which
-// function a name stands for, each time it starts. A name is a queue of tasks: most urgent first
-// (priority, then due time). docs/guides/durable-tasks.md tells more.
+// A closure cannot be stored, so a task consists of a *name* and bytes. At each start the program
+// calls `on` to say which function handles each name. The tasks of one name form a queue: the most
+// urgent task comes first (by priority, then by due time). docs/guides/durable-tasks.md has more
+// details.
 //
-// Promises. What a verb answered survives power loss. A task runs **at least once**, never early,
-// and is removed only after its handler has returned `done`: when the process dies while a handler
-// runs, it runs again after the next open, so a handler must bear that. Handlers run on the
-// executor, never on a thread that others wait for. They are called with the names' tasks from `on`
-// onwards; a task whose name has no handler waits, until `start` says that all handlers are there.
+// Guarantees. A change survives power loss once its function has returned success. A task runs **at
+// least once** and never early. It is removed only after its handler has returned `done`. If the
+// process dies while a handler runs, the task runs again after the next open, so a handler must
+// tolerate a second run. Handlers run on the executor, never on a thread that other calls depend
+// on. A handler gets its tasks from the call of `on`. Due tasks of a name without a handler wait
+// until `start` says that all handlers are registered.
 #pragma once
 
 #include <chrono>
@@ -39,33 +41,34 @@
 
 namespace detent {
 
-/// Why a verb was not done.
+/// The reason why a call failed.
 struct DurableError {
-  /// Says what the caller can do about it.
+  /// The kind of the failure, which tells the caller how to react.
   enum class Code : std::uint8_t {
-    invalid_argument,    // the request is wrong; fix it
-    not_found,           // there is no such task (any more)
-    conflict,            // it is in a state that forbids this: its handler runs, its key is taken
-    too_large,           // over a limit that the message states
-    resource_exhausted,  // over a quota; open(): out of space or threads. Later may succeed
-    unavailable,         // cannot now: stopped, the folder in use, the disk full or failed; retry
-    data_loss,           // what was stored cannot be read back
-    internal,            // a bug or an unexpected failure of the system
+    invalid_argument,  // the request is wrong; correct it
+    not_found,         // the task does not exist, or no longer exists
+    conflict,          // the state of the task forbids this: its handler runs, or its key is taken
+    too_large,         // over a limit, which the message states
+    resource_exhausted,  // over a quota; open(): no disk space or threads; may succeed later
+    unavailable,         // stopped, folder in use, or disk full or failing; try again later
+    data_loss,           // stored data cannot be read back
+    internal,            // a bug, or an unexpected failure of the system
   };
   Code code = Code::internal;
   std::string message = {};  // for people
 };
 
-/// A T, or why there is none: has_value(), value(), *, -> and error(). value(), * and -> stop the
-/// process when there is none. Not [[nodiscard]]: whoever schedules something that may as well be
-/// lost, or cancels what may have run, need not look. A value: as thread-safe as T.
+/// Holds a T or a DurableError. The members are has_value(), value(), *, -> and error(). Without a
+/// T, value(), * and -> stop the process. The class is not [[nodiscard]], because some callers need
+/// no result: they can accept that the task is lost, or that a cancelled task has already run.
+/// Thread safety: as T.
 template <class T>
 class DurableResult : public internal::ValueOr<T, DurableError> {
  public:
   using internal::ValueOr<T, DurableError>::ValueOr;
 };
 
-/// Whether a verb was done, or why not.
+/// The result of a call without a value: success, or a DurableError.
 template <>
 class DurableResult<void> {
  public:
@@ -75,9 +78,9 @@ class DurableResult<void> {
 
   bool has_value() const noexcept { return is_done_; }
   explicit operator bool() const noexcept { return has_value(); }
-  /// Requires: has_value(); otherwise it stops the process.
+  /// Stops the process unless has_value().
   void value() const { DETENT_CHECK(has_value()); }
-  /// Empty when it was done.
+  /// Returns the error. After a success its fields have their default values.
   const DurableError& error() const noexcept { return error_; }
 
  private:
@@ -85,42 +88,43 @@ class DurableResult<void> {
   DurableError error_;
 };
 
-/// A task to be scheduled.
+/// A task to schedule.
 struct TaskRequest {
-  /// Which handler runs it: 1 … 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting
+  /// The name of the handler: 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting
   /// with a hyphen.
   std::string name = {};
-  /// Unique among the tasks of this name that have not ended, or empty. At most 200 bytes of UTF-8
-  /// without control characters.
+  /// Empty, or a key that is unique among the tasks of this name that have not ended. At most 200
+  /// bytes of UTF-8 without control characters.
   std::string key = {};
-  /// Any bytes, at most 65 535.
+  /// Any bytes, at most 65,535.
   std::string payload = {};
-  /// Lower is more urgent, among those of this name that are due.
+  /// Among due tasks of this name, lower values run first.
   std::uint32_t priority = 1024;
-  /// After so many that failed the task is dead. 1 … 1 000 000.
+  /// After this number of failed attempts the task is dead. Requires: 1 to 1,000,000.
   std::uint32_t max_attempts = 25;
-  /// The wait after the first attempt that failed; it doubles with each, up to `max_backoff`, and
-  /// varies by ± 20 %. Not negative, `max_backoff` at least `backoff` and at most 136 years.
+  /// The wait after the first failed attempt. The wait doubles with each further attempt, up to
+  /// `max_backoff`, and varies by ± 20 %. Requires: backoff is not negative, and max_backoff is at
+  /// least `backoff` and at most 136 years.
   std::chrono::milliseconds backoff{1'000};
   std::chrono::milliseconds max_backoff{3'600'000};
 };
 
-/// What `schedule` has stored.
+/// The result of scheduling a task.
 struct ScheduledTask {
-  std::uint64_t id = 0;  // never used again
+  std::uint64_t id = 0;  // never reused
   WallTime due_at{};
-  bool was_there = false;  // an earlier schedule() with this key and content made it
+  bool was_there = false;  // an earlier call with this key and content made the task
 };
 
-/// All there is to know about a task.
+/// The complete record of a task.
 struct TaskInfo {
   enum class State : std::uint8_t {
-    scheduled,  // for its due time
-    ready,      // due; waits for its handler
-    leased,     // its handler runs, or is about to
-    dead,       // its last attempt failed, or it has no handler; kept until cancelled or moved
-    completed,  // kept for a while, in queues that a server was told to keep
-    cancelled,  // likewise
+    scheduled,  // waits for its due time
+    ready,      // due, and waits for its handler
+    leased,     // its handler runs, or is about to run
+    dead,  // its last attempt failed, or it has no handler; kept until it is cancelled or moved
+    completed,  // done; kept for a while, only in queues with a retention set by a server
+    cancelled,  // cancelled; kept as `completed` tasks are
   };
   std::uint64_t id = 0;
   std::string name = {};
@@ -129,12 +133,12 @@ struct TaskInfo {
   State state = State::scheduled;
   WallTime due_at{};
   WallTime created_at{};
-  std::uint32_t attempts = 0;  // that have ended
-  std::string error = {};      // of the last one that failed; at most 500 bytes
+  std::uint32_t attempts = 0;  // number of ended attempts
+  std::string error = {};      // of the last failed attempt; at most 500 bytes
 };
 
-/// What a handler sees of its task. Borrows the TaskInfo: not to be kept. A test of a handler makes
-/// one itself: `handler(detent::TaskView(info))`.
+/// A handler's view of its task. The view borrows the TaskInfo, so do not keep it after the handler
+/// has returned. A test of a handler can make a view: `handler(detent::TaskView(info))`.
 class TaskView {
  public:
   explicit TaskView(const TaskInfo& task) noexcept : task_(task) {}
@@ -144,100 +148,121 @@ class TaskView {
   std::string_view key() const noexcept { return task_.key; }
   std::string_view payload() const noexcept { return task_.payload; }
   WallTime due_at() const noexcept { return task_.due_at; }
-  /// Counted from 1. One that a crash cut short does not count.
+  /// The number of this attempt, counted from 1. Attempts that a crash interrupted do not count.
   std::uint32_t attempt() const noexcept { return task_.attempts + 1; }
-  /// Of the attempt before; empty in the first.
+  /// The error of the previous attempt; empty in the first attempt.
   std::string_view last_error() const noexcept { return task_.error; }
 
  private:
   const TaskInfo& task_;
 };
 
-/// What a handler made of its task. Throwing is `retry` with what() as the error.
+/// The result of a handler. An exception counts as `retry`, with what() as the error.
 enum class Outcome : std::uint8_t {
-  done,   // the task is removed
-  retry,  // the attempt failed: again after the backoff; dead when it was the last
-  dead,   // it failed, and no other will do better
+  done,   // the task is done and is removed
+  retry,  // the attempt failed: try again after the backoff; dead after the last attempt
+  dead,   // the attempt failed, and further attempts are useless: the task is dead
 };
 
+/// Options of a handler.
 struct HandlerOptions {
-  /// How many tasks of this name may be in the hands of the handler at a time, those that wait for
-  /// a thread of the executor included. With more than 1 the handler is called by several threads
-  /// at once. Requires: 1 … 1 000.
+  /// The largest number of tasks of this name that are with the handler, including tasks that wait
+  /// for a thread of the executor. With more than 1, several threads call the handler in parallel.
+  /// Requires: 1 to 1,000.
   std::size_t concurrency = 1;
 };
 
+/// Options of a DurableScheduler.
 struct DurableOptions {
-  /// The data folder: made if it is missing, its parent must exist. It is locked while it is open;
-  /// the server's folder has the same format.
+  /// The data folder. It is created if it does not exist; its parent folder must exist. The folder
+  /// is locked while it is open. A Detent server uses the same format.
   std::string path = {};
-  /// Where handlers run. Null: a pool of its own of `threads` (0: as many as processors). Otherwise
-  /// it must outlive this. If its `execute` throws, a thread of the DurableScheduler runs the
-  /// handler, and the handlers after it wait.
+  /// Runs the handlers. Null: an own pool of `threads` threads (0: one thread per processor).
+  /// Otherwise the executor must outlive this object. If its `execute` throws, a thread of the
+  /// DurableScheduler runs the handler, and later handlers wait for it.
   Executor* executor = nullptr;
   std::size_t threads = 4;
-  /// Null: the machine's. Otherwise it must outlive this.
+  /// Null: the machine's clock. Otherwise the clock must outlive this object.
   Clock* clock = nullptr;
-  /// How far ahead of now tasks are held in memory, and how many at most; about 300 bytes each.
-  /// Requires: positive.
+  /// Tasks that are due within `window` from now are held in memory, at most `max_loaded` tasks. A
+  /// task needs about 300 bytes. Requires: both are above 0.
   std::chrono::milliseconds window = std::chrono::minutes{10};
   std::size_t max_loaded = 1'000'000;
-  /// How long a key still stands for its task after that has ended, in names that are new to the
-  /// folder. None: a key that was cancelled, or whose task has run, can be scheduled with another
-  /// content. With some, a call that is repeated because the process died before it saw the answer
-  /// makes no second task even when the first has run meanwhile. Requires: 0 … 365 days.
+  /// How long a key keeps naming its task after the task has ended. Applies to names that are new
+  /// in the folder. With 0, the key of an ended task can be scheduled again immediately, with
+  /// different content.
+  ///
+  /// Use a longer time if your program repeats a call after a crash, because it does not know
+  /// whether the first call succeeded. The repeated call then makes no second task, even if the
+  /// first task has already run. Requires: 0 to 365 days.
   std::chrono::milliseconds key_retention{0};
 };
 
-/// Thread-safe. Each verb blocks until its answer is durable (one sync of the disk, shared by all
-/// that wait at that moment) and may be called from handlers. Errors of all verbs: unavailable once
-/// stopped, while the disk fails or is full, and when too many calls wait.
+/// Stores tasks in a folder and runs their handlers. Thread-safe. Each function blocks until its
+/// result is durable. All calls that wait at the same moment share one sync of the disk. Handlers
+/// may call these functions.
 ///
-/// In a child process of fork() no thread answers. There, each verb is unavailable; `on`, `start`,
-/// `stop` and the destructor do nothing, and leave the folder to the parent. Open it after fork().
+/// Errors of all functions: unavailable after `stop`, while the disk fails or is full, and if too
+/// many calls wait.
+///
+/// In a child process of fork() no thread answers. There, each function that returns a result fails
+/// with unavailable. `on`, `start`, `stop` and the destructor do nothing, and leave the folder to
+/// the parent. Open the folder after fork().
 class DurableScheduler {
  public:
+  /// The function that runs the tasks of one name.
   using Handler = UniqueFunction<Outcome(const TaskView&)>;
+  /// Receives the result of schedule_async.
   using OnScheduled = UniqueFunction<void(DurableResult<ScheduledTask>)>;
 
-  /// Opens the folder and recovers all tasks in it; those that are overdue wait for their `on`.
-  /// Errors: unavailable when another process or object has it open, or this user may not make,
-  /// read or write it; invalid_argument when it is no folder or a newer version wrote it; data_loss
-  /// when it is damaged. The message names the folder. Requires: the options as they say.
+  /// Opens the folder and recovers all its tasks. Overdue tasks wait until `on` registers their
+  /// handler.
+  ///
+  /// Errors; the message names the folder:
+  ///
+  /// - unavailable: another process or object has the folder open, or this user may not create,
+  ///   read or write it.
+  /// - invalid_argument: the path is not a folder, or a newer version wrote the folder.
+  /// - data_loss: the folder is damaged.
+  ///
+  /// Requires: each option is in its range.
   [[nodiscard]] static DurableResult<DurableScheduler> open(DurableOptions options);
-  /// stop().
+  /// Calls stop().
   ~DurableScheduler();
-  /// One that was moved from may only be destroyed or assigned to.
+  /// Moves the scheduler. A moved-from scheduler may only be destroyed or assigned to.
   DurableScheduler(DurableScheduler&& other) noexcept;
   DurableScheduler& operator=(DurableScheduler&& other) noexcept;
 
-  /// Has tasks of this name run by `handler` from now on, or in place of the one before for those
-  /// that begin later. Destroying `handler` must not use the scheduler. Requires: a name as
-  /// TaskRequest has it.
+  /// Registers `handler` for the tasks of this name. It replaces an earlier handler for tasks that
+  /// start later. The destructor of `handler` must not use the scheduler. Requires: `name` is valid
+  /// for TaskRequest::name.
   void on(std::string name, Handler handler, HandlerOptions options = {});
-  /// Says that all handlers are there: from now on a due task of a name without one is dead, with
-  /// that as its error, instead of waiting. Never called, such tasks wait. Idempotent.
+  /// Says that all handlers are registered. From now on, a due task of a name without a handler
+  /// becomes dead, with this reason as its error. Before `start`, such tasks wait. Idempotent.
   void start();
 
-  /// Stores a task that is due `delay` from now (at once when that is not positive; at most 136
-  /// years). A key that stands for a task with the same content and delay answers that task.
-  /// Errors: invalid_argument, too_large: as TaskRequest says; conflict when the key stands for
-  /// another.
+  /// Stores a task that is due `delay` from now. A delay of 0 or less is due immediately; the
+  /// largest delay is 136 years. If the key already names a task with the same content and delay,
+  /// returns that task.
+  ///
+  /// Errors: invalid_argument and too_large for fields outside the limits of TaskRequest; conflict
+  /// if the key names a task with different content.
   template <class Rep, class Period>
   DurableResult<ScheduledTask> schedule(TaskRequest request,
                                         std::chrono::duration<Rep, Period> delay) {
     return schedule_due(std::move(request), to_delay(delay));
   }
-  /// The same for a date, rounded up to milliseconds; it follows the wall clock when that is
-  /// stepped. 1970 … 9999.
+  /// As schedule, but for a date, rounded up to milliseconds. The task follows the wall clock when
+  /// the clock is stepped. Requires: in the years 1970 to 9999.
   template <class Duration>
   DurableResult<ScheduledTask> schedule_at(TaskRequest request,
                                            std::chrono::sys_time<Duration> due) {
     return schedule_due(std::move(request), to_date(due));
   }
-  /// schedule() that does not wait: many of them share a sync. `done` is called once with what it
-  /// would have answered: on the executor, or in this call when 50 000 are unanswered or it has
-  /// stopped. It must not throw.
+  /// As schedule, but does not wait: many calls share one sync of the disk. `done` is called once
+  /// with the result that schedule would have returned. It is called on the executor. Exception: if
+  /// 50,000 results are outstanding or the scheduler has stopped, it is called inside this call.
+  /// `done` must not throw.
   template <class Rep, class Period>
   void schedule_async(TaskRequest request, std::chrono::duration<Rep, Period> delay,
                       OnScheduled done) {
@@ -250,8 +275,8 @@ class DurableScheduler {
     return cancel_task({.name = std::string(name), .key = std::string(key)});
   }
 
-  /// Gives a task another due time; 0: it runs now. One that was dead lives again, with all its
-  /// attempts before it. Errors: as cancel(); invalid_argument.
+  /// Gives a task another due time; with 0 it runs now. A dead task is scheduled again with the
+  /// full number of attempts. Errors: as cancel(); invalid_argument.
   template <class Rep, class Period>
   DurableResult<TaskInfo> move(std::uint64_t id, std::chrono::duration<Rep, Period> delay) {
     return move_task({.id = id}, to_delay(delay));
@@ -261,7 +286,7 @@ class DurableScheduler {
                                std::chrono::duration<Rep, Period> delay) {
     return move_task({.name = std::string(name), .key = std::string(key)}, to_delay(delay));
   }
-  /// The same for a date.
+  /// As move, but for a date.
   template <class Duration>
   DurableResult<TaskInfo> move_at(std::uint64_t id, std::chrono::sys_time<Duration> due) {
     return move_task({.id = id}, to_date(due));
@@ -272,21 +297,21 @@ class DurableScheduler {
     return move_task({.name = std::string(name), .key = std::string(key)}, to_date(due));
   }
 
-  /// Errors: not_found; data_loss when it cannot be read.
+  /// Returns the record of a task. Errors: not_found; data_loss if the record cannot be read.
   DurableResult<TaskInfo> find(std::uint64_t id) { return find_task({.id = id}); }
   DurableResult<TaskInfo> find(std::string_view name, std::string_view key) {
     return find_task({.name = std::string(name), .key = std::string(key)});
   }
 
-  /// Begins no further handler, waits for those that run, gives the other tasks back unharmed and
-  /// closes the folder: another may open it. Idempotent; a second caller waits as well.
-  /// Requires: not called by a handler.
+  /// Starts no further handler and waits for running handlers. Gives all other tasks back
+  /// unchanged, and closes the folder, so that it can be opened again. Idempotent; a second caller
+  /// waits too. Requires: not called by a handler.
   void stop();
 
  private:
   class Impl;
   using Due = std::variant<std::chrono::milliseconds, WallTime>;
-  /// A task by its id, or with id 0 by name and key.
+  /// Names a task by its id. If the id is 0, names it by name and key.
   struct Target {
     std::uint64_t id = 0;
     std::string name = {};

@@ -1,9 +1,10 @@
-// Whether a webhook is from your server, whole and fresh: Standard Webhooks, version 1.
+// verify_webhook: checks that a webhook comes from your server, is complete and is recent (Standard
+// Webhooks, version 1).
 //
 //     const auto id = detent::verify_webhook(keys, headers, body);
 //     if (!id.has_value()) return answer(400);      // and do nothing
 //
-// docs/guides/webhooks.md says what arrives, and where the keys are.
+// docs/guides/webhooks.md describes the requests, and where to find the keys.
 #pragma once
 
 #include <chrono>
@@ -17,17 +18,21 @@
 
 namespace detent {
 
+/// Options of verify_webhook.
 struct VerifyOptions {
-  /// How far its timestamp may be from now, either way.
+  /// The largest distance between the timestamp and now, in both directions.
   std::chrono::seconds tolerance{300};
-  std::optional<WallInstant> now = {};  // the system's
+  std::optional<WallInstant> now = {};  // no value: the system clock
 };
 
-/// Returns the webhook's id, the same at every attempt. `keys` are "whsec_…"; one that signed is
-/// enough. `headers` are the request's, their names in any case; `body` is as it came: JSON that
-/// was read and written again has other bytes. Signatures are compared in constant time.
-/// Errors: `forbidden` when it is not genuine, or not fresh; `invalid_argument` for a key that is
-/// none, which the message does not repeat. Thread-safe.
+/// Verifies the signature and the timestamp of a webhook. `keys` have the form "whsec_…"; a
+/// signature by one of them is enough. `headers` are the headers of the request, with names in any
+/// case. `body` must be the exact bytes of the request: JSON that was parsed and serialized again
+/// has other bytes. Signatures are compared in constant time. Thread-safe.
+///
+/// Returns the id of the webhook, which is the same at every attempt. Errors: `forbidden` if the
+/// signature is wrong or the timestamp is too far from now; `invalid_argument` if a key is
+/// malformed. The error message does not contain the key.
 ClientResult<std::string> verify_webhook(std::span<const std::string> keys,
                                          std::span<const client::Header> headers,
                                          std::string_view body, const VerifyOptions& options = {});

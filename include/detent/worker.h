@@ -1,5 +1,5 @@
-// Worker: takes what is due from one queue of a server, hands it to a function, reports what became
-// of it.
+// Worker: leases due tasks of one queue, calls a function for each of them, and reports the result
+// to the server.
 //
 //     const auto handle = [](const detent::WorkTask& task) -> detent::WorkResult {
 //       if (!cancel_order(task.task.key)) return detent::Retry{.error = "busy", .delay = 5min};
@@ -8,14 +8,15 @@
 //     detent::Worker worker(client, "orders", handle, {.concurrency = 4});
 //     worker.run();                                                   // until SIGTERM
 //
-// A handler that returns Done has completed its task; one that returns Retry, or throws, has failed
-// it, and the task comes again. Leases are extended while tasks are held, at every third of the
-// visibility timeout, so a handler may take as long as it needs. While the server, or a shard of a
-// cluster, is away the worker keeps its leases, and repeats what it reports until the lease has run
-// out. Delivery is at least once: after a crash of either side a task comes again, and a handler
-// must bear that.
+// If a handler returns Done, its task is completed. If it returns Retry or throws, the attempt has
+// failed, and the task is tried again. The worker extends its leases every third of the visibility
+// timeout, so a handler may take as long as it needs. While the server or a shard of a cluster is
+// away, the worker keeps its leases. It repeats its reports until the lease has expired.
 //
-// Threads: one that leases, one that extends, `concurrency` that run the handler.
+// Delivery is at least once. After a crash of the worker or the server, a task can be delivered
+// again. Handlers must therefore tolerate a second run.
+//
+// Threads: one thread leases, one thread extends leases, and `concurrency` threads run the handler.
 #pragma once
 
 #include <chrono>
@@ -31,64 +32,70 @@
 
 namespace detent {
 
-/// A task as its handler sees it.
+/// The task that a handler works on.
 struct WorkTask {
   client::LeasedTask task;
-  /// Stop is requested when the work is not wanted any more: the lease was lost, or stop() waits no
-  /// longer. What the handler returns then is not reported.
+  /// A stop is requested when the work is no longer wanted: the lease was lost, or stop() waits no
+  /// longer. The worker does not report the handler's result after that.
   std::stop_token abandoned;
 };
 
-/// The task is done.
+/// The result of a handler that completed its task.
 struct Done {};
-/// The attempt failed with this error, and the task comes again after `delay` (at once when that is
-/// not positive; at most 136 years), else its backoff.
+/// The result of a failed attempt. The task is tried again after `delay`. A delay of 0 or less
+/// means immediately; the largest delay is 136 years. Without a value, the task's backoff applies.
 struct Retry {
   std::string error = {};
   std::optional<std::chrono::milliseconds> delay = {};
 };
+/// The result of a handler.
 using WorkResult = std::variant<Done, Retry>;
 
+/// Options of a Worker.
 struct WorkerOptions {
-  /// Tasks worked on at once, each by a thread. Requires: positive.
+  /// The number of handler threads, each with one task. Requires: above 0.
   std::size_t concurrency = 1;
-  /// Tasks leased besides, so that the next is there when one is done; for short tasks.
+  /// The number of tasks that the worker leases in advance, so that a free thread has a task
+  /// immediately. Useful for short tasks.
   std::size_t prefetch = 0;
-  /// When this process dies, its tasks come again after so long. Requires: positive.
+  /// If this process dies, its tasks become ready again after this time. Requires: above 0.
   std::chrono::milliseconds visibility_timeout{60'000};
-  /// How long a lease waits for a task; at most 60 s.
+  /// The longest wait of one lease call for a task; at most 60 s.
   std::chrono::milliseconds wait{20'000};
-  /// For people to see; "": this host's and process's.
+  /// The name of this worker, for people. "": the host name and the process id.
   std::string name = {};
-  /// Told of calls that failed and of leases that were lost (conflict), by any of the threads; must
-  /// not throw.
+  /// Receives errors of failed calls, and a `conflict` for each lost lease. Called from any of the
+  /// worker's threads. Must not throw.
   std::function<void(const ClientError&)> on_error = [](const ClientError&) {};
 };
 
-/// Thread-safe. Runs once: start() and stop(), or run(). In a child process of fork() the threads
-/// of the parent's worker do not exist: `stop` and the destructor do nothing, and `start` stops the
-/// process. Make workers after the fork.
+/// Works on one queue. Thread-safe. A Worker runs once: call start() and stop(), or run().
+///
+/// In a child process of fork() the threads of the parent's worker do not exist. There, `stop` and
+/// the destructor do nothing, and `start` stops the process. Make workers after the fork.
 class Worker {
  public:
-  /// Called by `concurrency` threads at once. Throwing is Retry, with what() of a std::exception.
+  /// Called from `concurrency` threads in parallel. An exception counts as Retry, with the what()
+  /// of a std::exception as the error.
   using Handler = std::function<WorkResult(const WorkTask&)>;
 
-  /// `client` must outlive it.
+  /// Requires: `client` outlives the worker. Does not start threads yet.
   Worker(Client& client, std::string queue, Handler handler, WorkerOptions options = {});
-  /// stop().
+  /// Calls stop().
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Begins; returns at once. Requires: not started before.
+  /// Starts the threads and returns immediately. Requires: the worker was not started before.
   void start();
-  /// Leases no more, releases what no handler has begun, and waits up to `grace` for the handlers.
-  /// What still runs then is abandoned and released, so that another worker takes it at once; it
-  /// returns when those handlers have seen it and returned. Idempotent. Requires: not called by a
-  /// handler.
+  /// Stops leasing, releases tasks that no handler has begun, and waits up to `grace` for running
+  /// handlers. Tasks that still run then are abandoned and released, so another worker can lease
+  /// them immediately. The call returns when these handlers have returned. Idempotent. Requires:
+  /// not called by a handler.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds{30});
-  /// start(), and stop(grace) once the process gets SIGTERM or SIGINT. Requires: the threads that
-  /// other parts of the program have started block these signals, as those made after it do.
+  /// Calls start(), waits for SIGTERM or SIGINT, then calls stop(grace). Requires: threads that the
+  /// program started earlier block these two signals. Threads that are created after this call
+  /// inherit the blocked signals.
   void run(std::chrono::milliseconds grace = std::chrono::seconds{30});
 
  private:
