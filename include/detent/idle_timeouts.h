@@ -1,25 +1,27 @@
-// IdleTimeouts: tells of connections on which nothing has happened for a while, and costs them one
-// store per event.
+// IdleTimeouts: reports connections without traffic for some time, at the cost of one store per
+// event.
 //
 //     detent::IdleTimeouts idle(scheduler, {.timeout = 60s, .on_idle = close_connection});
 //     detent::IdleTimeouts::Connection c = idle.add(id);     // as long as this lives
 //     c.refresh();                                           // there was traffic
 //     c.refresh(now);                                        // the same, the present being known
 //
-// Promises. on_idle(id) is called once, on the scheduler's executor, when the connection has not
-// been refreshed for its timeout, and never earlier. It is not called once `remove` has answered
-// `cancelled` or `not_pending`, nor after `remove_and_wait`.
+// Guarantees. on_idle(id) is called once, on the scheduler's executor, if the connection was not
+// refreshed for its timeout. It is never called earlier. It is not called after `remove` has
+// returned `cancelled` or `not_pending`, nor after `remove_and_wait` has returned.
 //
-// A refresh takes no lock and touches no wheel: it stores the time. When the connection's timer
-// fires, it looks at what was stored, and if there was traffic meanwhile goes on to the time-out
-// counted from that: one look a timeout, however many refreshes. All connections share one wheel
-// and one timer of the scheduler, set for the next wake-up.
+// A refresh takes no lock and does not touch the wheel: it only stores the time. When the timer of
+// a connection fires, the timer reads the stored time. If there was traffic, the timer moves to the
+// timeout counted from the last traffic. This costs one check per timeout, for any number of
+// refreshes. All connections share one wheel and one timer of the scheduler, which is set to the
+// next wake-up.
 //
-// Memory: 32 bytes a connection, 22 in the wheel, and the handle's 24; for a million about 80 MB.
+// Memory per connection: 32 bytes, 22 bytes in the wheel, and 24 bytes for the handle; about 80 MB
+// for a million connections.
 //
-// Sources: timers that are set often and hardly ever expire, and the wheel for them, are Varghese
-// and Lauck's (SOSP 1987); postponing by a time stamp that is looked at on expiry is what network
-// stacks do (the keep-alive timer of 4.4BSD, Netty's IdleStateHandler).
+// Sources: Varghese and Lauck (SOSP 1987) describe timers that are set often and rarely expire, and
+// the wheel for them. Network stacks postpone timers by a time stamp that is read on expiry: the
+// keep-alive timer of 4.4BSD, and Netty's IdleStateHandler.
 #pragma once
 
 #include <atomic>
@@ -37,15 +39,17 @@ namespace detent {
 
 class Scheduler;
 
+/// Options of IdleTimeouts.
 struct IdleTimeoutsOptions {
-  /// How long a connection may be idle unless `add` says otherwise. One that is not positive has
-  /// passed at once, one that is longer than time never does.
+  /// The longest idle time of a connection, unless `add` sets another. A timeout of 0 or less has
+  /// passed immediately. A timeout beyond the end of the clock never passes.
   std::chrono::nanoseconds timeout{};
-  /// Called with the id of a connection that is idle, without a lock, one call at a time: it may
-  /// add, refresh and remove, this connection too. Must not throw. Requires: not empty.
+  /// Called with the id of each idle connection, without a lock, one call at a time. It may add,
+  /// refresh and remove connections, including this connection. It must not throw. Requires: not
+  /// empty.
   std::function<void(std::uint64_t id)> on_idle;
-  /// Wake-ups are rounded up to multiples of this, so on_idle comes up to so much later, and
-  /// connections whose times are close together cost one wake-up. Requires: positive.
+  /// Wake-ups are rounded up to multiples of this. on_idle can be later by this duration, and
+  /// connections with close deadlines cost only one wake-up. Requires: above 0.
   std::chrono::nanoseconds resolution = std::chrono::milliseconds{10};
 };
 
@@ -53,18 +57,19 @@ namespace internal {
 
 class IdleTimeoutsCore;
 
-/// A connection as the core keeps it, at an address that stays.
+/// A connection in the core. Its address does not change.
 struct IdleConnection {
   enum class State : std::uint8_t {
     waiting,  // in the wheel
-    due,      // out of the wheel; on_idle is to be called
+    due,      // removed from the wheel; on_idle will be called
     over,     // on_idle has been called, or is running
   };
 
-  std::uint32_t index;           // in the slab and in the wheel
-  State state = State::waiting;  // guarded by the core's lock; the rest but for the activity too
-  // When it was last refreshed. Written by whoever refreshes, read when the timer fires; relaxed,
-  // because no other data hangs on it, and a mutex would cost more than the rest of a refresh.
+  std::uint32_t index;           // index in the slab and in the wheel
+  State state = State::waiting;  // guarded by the core's lock, as all but last_activity
+  // The time of the last refresh. Any thread writes it; it is read when the timer fires. The order
+  // is relaxed, because no other data depends on it. A mutex would cost more than the rest of a
+  // refresh.
   std::atomic<MonotonicTime> last_activity = MonotonicTime();
   std::chrono::nanoseconds timeout{};
   std::uint64_t id = 0;
@@ -74,72 +79,76 @@ static_assert(std::atomic<MonotonicTime>::is_always_lock_free);
 
 }  // namespace internal
 
-/// Thread-safe.
+/// Watches connections for inactivity. Thread-safe.
 class IdleTimeouts {
  public:
   class Connection;
 
-  /// The scheduler must outlive it, and may stop before; then nothing is told of any more.
+  /// Starts to watch. Requires: `scheduler` outlives this object. If the scheduler stops earlier,
+  /// idle connections are no longer reported.
   IdleTimeouts(Scheduler& scheduler, IdleTimeoutsOptions options);
-  /// Waits for an on_idle that runs; none is called any more. Connections may outlive it.
-  /// Requires: not called from inside on_idle; no thread is inside a call. In a child process of
-  /// fork() it returns at once.
+  /// Waits for a running on_idle; on_idle is not called again. Connections may outlive this object.
+  /// In a child process of fork() it returns immediately. Requires: not called from inside on_idle;
+  /// no thread is inside a call.
   ~IdleTimeouts();
   IdleTimeouts(const IdleTimeouts&) = delete;
   IdleTimeouts& operator=(const IdleTimeouts&) = delete;
 
-  /// Watches a connection, as long as what it returns lives. It counts as refreshed now. `id` is
-  /// the caller's; nobody minds two of the same. O(1); memory grows by chunks of 64 connections.
+  /// Watches a connection as long as the returned handle lives. The connection counts as refreshed
+  /// now. The caller chooses `id`; ids need not be unique. Cost: O(1); memory grows by chunks of 64
+  /// connections.
   Connection add(std::uint64_t id);
-  /// The same with a timeout of its own.
+  /// As above, with a timeout for this connection.
   template <class Rep, class Period>
   Connection add(std::uint64_t id, std::chrono::duration<Rep, Period> timeout);
 
-  /// How many connections there are, those that were told of included.
+  /// Returns the number of connections, including reported connections.
   std::size_t size() const noexcept;
 
-  /// For tests: stops the process unless the invariants of the core hold. O(n) under the lock.
+  /// For tests: stops the process if an invariant of the core is broken. O(n) under the lock.
   void check_invariants() const noexcept;
 
  private:
   Connection add_ns(std::uint64_t id, std::chrono::nanoseconds timeout);
 
   const std::chrono::nanoseconds timeout_;
-  // Owned by this and by the connections, so that a connection may outlive this.
+  // Shared with the connections, so that a connection may outlive this object.
   std::shared_ptr<internal::IdleTimeoutsCore> core_;
 };
 
-/// One connection that is watched; destroying it removes it. Movable. Thread-compatible, but for
-/// `refresh`: any threads may call it at once (the later store wins, by however little).
+/// The handle of a watched connection; destroying it removes the connection. Movable.
+/// Thread-compatible, except that any threads may call `refresh` in parallel. If two refreshes
+/// overlap, the later store wins; the difference is tiny.
 class [[nodiscard]] IdleTimeouts::Connection {
  public:
-  /// Watches nothing; every operation answers so or does nothing.
+  /// Watches no connection. Every function reports this or has no effect.
   Connection() noexcept = default;
-  /// Removes, and does not wait for an on_idle that runs (see remove_and_wait).
+  /// Removes the connection. Does not wait for a running on_idle; see remove_and_wait.
   ~Connection();
   Connection(Connection&& other) noexcept;
-  /// Removes what this one watched.
+  /// Removes the connection that this handle watched.
   Connection& operator=(Connection&& other) noexcept;
 
-  /// Records traffic: the timeout counts from now. Does nothing once on_idle is about to be called,
-  /// after `remove`, and when the IdleTimeouts is gone. To watch the connection again after
-  /// on_idle, add it again. One look at the clock and one store.
+  /// Records traffic: the timeout counts from now. Has no effect once on_idle is about to be
+  /// called, after `remove`, and after the end of the IdleTimeouts. To watch the connection again
+  /// after on_idle, add it again. Cost: one reading of the clock and one store.
   void refresh() noexcept;
-  /// The same for an instant that the caller has read from the scheduler's clock. One store.
-  /// Requires: no earlier than the one before; otherwise it may be told of that much late.
+  /// Records traffic at an instant that the caller has read from the scheduler's clock. Cost: one
+  /// store. Requires: `now` is not earlier than in the previous call. Otherwise on_idle can be late
+  /// by the difference.
   void refresh(MonotonicTime now) noexcept {
     if (connection_ == nullptr) return;
     connection_->last_activity.store(now, std::memory_order_relaxed);
   }
 
-  /// Ends the watch; this one watches nothing afterwards. Returns: `cancelled` when on_idle will
-  /// not be called; `running` when it is being called; `not_pending` when that is over, when the
-  /// IdleTimeouts is gone or there was nothing to remove.
+  /// Stops watching; the handle is empty afterwards. Returns `cancelled` if on_idle will not be
+  /// called, and `running` if on_idle is running. Returns `not_pending` if on_idle has returned, if
+  /// the IdleTimeouts no longer exists, or if the handle was empty.
   CancelResult remove() noexcept;
-  /// The same, and waits for an on_idle that runs. Called from inside on_idle it does not wait.
+  /// As remove, and waits for a running on_idle. Called from inside on_idle, it does not wait.
   CancelResult remove_and_wait() noexcept;
 
-  /// Whether it watches one, told of or not.
+  /// Returns true if the handle holds a connection, reported or not.
   explicit operator bool() const noexcept { return connection_ != nullptr; }
 
  private:

@@ -1,5 +1,5 @@
-// What a periodic timer is: its period, how many runs, what becomes of runs that come too late, and
-// where in the period it ticks.
+// Periodic timers: the period, the number of runs, the policy for late runs, and the phase (the
+// position of the ticks within the period).
 //
 //     auto beat = scheduler.schedule_every(
 //         {.period = 30s, .missed = MissedTick::skip, .phase_key = host}, send_heartbeat);
@@ -7,8 +7,8 @@
 //     scheduler.schedule_every({.period = 1s}, [&](TimerContext& timer) { timer.stop();
 //     }).release();
 //
-// A timer at a fixed rate ticks at start + k × period for ever, however late single runs are: the
-// next tick is counted from the last tick and not from the clock, so nothing adds up.
+// A timer at a fixed rate always ticks at start + k × period, however late single runs are. The
+// next tick is counted from the last tick and not from the clock, so delays do not accumulate.
 #pragma once
 
 #include <chrono>
@@ -25,51 +25,56 @@
 
 namespace detent {
 
-/// What happens when ticks pass before their runs can begin: the job's last run took longer than a
-/// period, the machine was busy, or it slept. The run that is due when the timer is looked at again
-/// always happens; the policy decides about the other ticks that passed. A tick that falls exactly
-/// on the end of a run has not passed; one with jitter passes at its own due time.
-/// (The names of tokio's MissedTickBehavior, and two more.)
+/// The policy for missed ticks. A tick is missed if its run could not begin in time: the previous
+/// run took longer than a period, the machine was busy, or the machine slept. When the timer is
+/// handled again, the run that is due always happens. The policy decides only about the other
+/// missed ticks.
+///
+/// A tick exactly at the end of a run is not missed. With jitter, a tick counts as missed after its
+/// own due time. Source: the names are those of tokio's MissedTickBehavior, and two more.
 enum class MissedTick : std::uint8_t {
-  coalesce,  // one run at once stands for all of them; then on in phase
-  skip,      // ticks that pass while the job runs are left out; then on in phase
-  delay,     // one run at once stands for all of them, and the phase starts anew from it
-  burst,     // every tick gets its run, one right after the other, until it has caught up
-  spread,    // every tick gets its run, at least `catch_up` apart, until it has caught up
+  coalesce,  // run once immediately for all missed ticks; then continue in phase
+  skip,      // leave out ticks that pass while the job runs; then continue in phase
+  delay,     // run once immediately for all missed ticks; this run starts a new phase
+  burst,     // run once for each missed tick, one run directly after another
+  spread,    // run once for each missed tick, with at least `catch_up` between two starts
 };
 
-/// Where a period starts.
+/// The instant from which a period counts.
 enum class Pace : std::uint8_t {
-  fixed_rate,   // at ticks, start + k × period
-  fixed_delay,  // when the run before is over; there are no missed ticks
+  fixed_rate,   // from ticks: start + k × period
+  fixed_delay,  // from the end of the previous run; ticks are never missed
 };
 
+/// Options of a periodic timer.
 struct PeriodicOptions {
-  /// Requires: positive.
+  /// The time between two ticks. Requires: above 0.
   std::chrono::nanoseconds period{};
-  /// How many times it runs; 0: until it is cancelled.
+  /// The number of runs; 0: no limit, until the timer is cancelled.
   std::uint64_t count = 0;
   MissedTick missed = MissedTick::coalesce;
   Pace pace = Pace::fixed_rate;
-  /// Each run is due up to this part of a period after its tick, at random and independently, never
-  /// before it. Spreads load that equal periods would pile up. Requires: within [0, 1].
+  /// Delays each run after its tick by a random part of the period, up to this part. Each run has
+  /// its own random delay, and no run is earlier than its tick. Timers with equal periods then do
+  /// not all run at the same moment. Requires: within [0, 1].
   double jitter = 0;
-  /// With MissedTick::spread: the least time between the beginnings of two runs. Zero: a tenth of
-  /// the period. More than half a period counts as half, so that it does catch up. Requires: not
-  /// negative.
+  /// With MissedTick::spread: the shortest time between the starts of two runs. Zero: a tenth of
+  /// the period. A value above half a period counts as half a period, because otherwise the timer
+  /// would not catch up. Requires: not negative.
   std::chrono::nanoseconds catch_up{};
-  /// Ticks are at created + k × period by the wall clock, k ≥ 1, the first one being after now: a
-  /// restart keeps the rhythm ("25 s, created 20 s ago" runs in 5 s). Ticks of the past don't run
-  /// and don't count. The wall clock is read once, when the timer is scheduled.
+  /// Places the ticks at created + k × period on the wall clock, for k ≥ 1. The first tick is the
+  /// first after now. A restarted program thus keeps its rhythm: "25 s, created 20 s ago" first
+  /// runs in 5 s. Ticks in the past do not run and do not count. The wall clock is read once, when
+  /// the timer is scheduled.
   std::optional<WallTime> created = std::nullopt;
-  /// Not empty: ticks are where a hash of this key puts them within the period, counted from
-  /// 1970-01-01T00:00:00Z by the wall clock. The same key ticks at the same moments in every
-  /// process and after each restart; different keys are spread evenly. Requires: no `created`.
+  /// If not empty, a hash of this key places the ticks within the period, counted from
+  /// 1970-01-01T00:00:00Z on the wall clock. A key has the same ticks in every process and after
+  /// each restart. Different keys are spread evenly. Requires: `created` is not set.
   std::string phase_key = {};
 };
 
-/// The job of a periodic timer: a callable of `void()`. If it does not accept that, it is one of
-/// `void(TimerContext&)`, which can end its own timer.
+/// The job of a periodic timer: a callable `void()`. A callable that does not accept this form is
+/// called as `void(TimerContext&)`, and can end its own timer.
 class PeriodicJob {
  public:
   // The second form is tried only if the callable does not accept the first.
@@ -78,7 +83,7 @@ class PeriodicJob {
       PeriodicJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
       : job_(job_of(std::forward<F>(f))) {}
 
-  /// Returns: the job as a timer keeps it; empty when the callable was.
+  /// Returns the job in the form that a timer stores; empty if the callable was empty.
   Job take() && noexcept { return std::move(job_); }
 
  private:
@@ -90,7 +95,7 @@ class PeriodicJob {
       return with_context(UniqueFunction<void(TimerContext&)>(std::forward<F>(f)));
     }
   }
-  /// What a timer calls, so its address tells whether a timer calls it.
+  /// The callable that a timer runs. Its address tells whether a timer runs it.
   struct WithContext {
     UniqueFunction<void(TimerContext&)> call;
     void operator()() {

@@ -1,13 +1,13 @@
-// What a recurring timer is: the dates of a rule, how many runs, and what becomes of those that
-// come too late.
+// Recurring timers: a rule that gives the dates, the number of runs, and the policy for dates that
+// passed before the job could run.
 //
 //     const auto monthly = detent::Cron::parse("0 9 1 * *", "Asia/Shanghai").value();
 //     auto m = scheduler.schedule_on(monthly, report);
 //     auto n = scheduler.schedule_on(monthly, [](WallTime due) { … }, {.count = 12, .end = t});
 //
-// The Scheduler knows no calendar. A rule is whatever can tell the first date after another one; it
-// is wrapped where schedule_on is called, so only programs that pass a Cron or a CalendarInterval
-// link detent::calendar. Dates follow the wall clock, as those of schedule_at do.
+// The Scheduler itself knows no calendar. A rule is any object that can give the first date after a
+// given date. Only programs that pass a Cron or a CalendarInterval link detent::calendar. The dates
+// follow the wall clock, as the dates of schedule_at do.
 #pragma once
 
 #include <chrono>
@@ -29,16 +29,22 @@ namespace internal {
 struct RecurringRun;
 }
 
-/// Has the dates at which something recurs: Cron, CalendarInterval, or a type of yours.
+/// A type with a list of dates: Cron, CalendarInterval, or a type of your own. `next_after(t)`
+/// gives the first date after `t`.
 template <class Rule>
 concept HasOccurrences = requires(const Rule& rule, WallTime time) {
   { rule.next_after(time) } -> std::same_as<std::optional<WallTime>>;
 };
 
-/// A rule of any type: one that has occurrences, or a callable `std::optional<WallTime>(WallTime)`.
-/// Asked for the first date after a given one; nothing when none is left. The answer must be later
-/// than what was asked, the same each time, and must not throw. Asked by one thread at a time,
-/// without a lock, one to three times a run; what becomes of missed ones takes about 40 questions.
+/// Holds a rule of any type: an object with `next_after`, or a callable
+/// `std::optional<WallTime>(WallTime)`. The rule gets a date and returns its first date after that
+/// date, or std::nullopt if no date is left.
+///
+/// Requires: the returned date is later than the given date. The rule returns the same date for the
+/// same question, and does not throw.
+///
+/// The scheduler calls the rule from one thread at a time, without a lock, one to three times per
+/// run. After missed occurrences it calls the rule about 40 times.
 class RecurringRule {
  public:
   template <HasOccurrences Rule>
@@ -49,22 +55,25 @@ class RecurringRule {
       RecurringRule(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
       : next_after_(std::forward<F>(f)) {}
 
+  /// Returns the first date after `time`, or std::nullopt.
   std::optional<WallTime> next_after(WallTime time) { return next_after_(time); }
 
  private:
   UniqueFunction<std::optional<WallTime>(WallTime)> next_after_;
 };
 
-/// The job of a recurring timer. It gets the date that the rule gave for this run, whatever the
-/// time is now. The job is called in the first of these forms that the callable accepts:
-///  1. `void(WallTime occurrence)`
-///  2. `void()`
-///  3. `void(TimerContext&, WallTime occurrence)`, for a job that ends its own timer
-///  4. `void(TimerContext&)`, the same without the date
+/// The job of a recurring timer. Its parameter `occurrence` is the date that the rule gave for this
+/// run, even if the job runs later. The scheduler uses the first of these forms that the callable
+/// accepts:
+///
+/// - `void(WallTime occurrence)`
+/// - `void()`
+/// - `void(TimerContext&, WallTime occurrence)`, for a job that ends its own timer
+/// - `void(TimerContext&)`, the same without the date
 class RecurringJob {
  public:
-  // A form is tried only if the callable accepts none of the forms before it: a generic lambda is
-  // not asked whether it accepts what it cannot use.
+  // A form is tried only if the callable accepts none of the earlier forms. A generic lambda is
+  // therefore not instantiated with arguments that its body cannot use.
   template <class F>
   requires(std::invocable<std::decay_t<F>&, WallTime> || std::invocable<std::decay_t<F>&> ||
            std::invocable<std::decay_t<F>&, TimerContext&, WallTime> ||
@@ -72,6 +81,8 @@ class RecurringJob {
       RecurringJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
       : call_(call_of(std::forward<F>(f))) {}
 
+  /// Returns false if there is no job to call, for example after constructing from an empty
+  /// std::function.
   explicit operator bool() const noexcept { return static_cast<bool>(call_); }
 
  private:
@@ -98,7 +109,7 @@ class RecurringJob {
     }
   }
 
-  /// `called`: what the timer calls.
+  /// `called` is the address of the callable that the timer runs.
   void run(const void* called, WallTime occurrence) {
     TimerContext context(called);
     call_(context, occurrence);
@@ -107,41 +118,45 @@ class RecurringJob {
   Call call_;
 };
 
-/// What becomes of occurrences that passed before a run could begin: the machine was suspended, the
-/// executor late, the wall clock put forward over them.
+/// The policy for missed occurrences. An occurrence is missed if a run for it could not begin in
+/// time: the machine was suspended, the executor was late, or the wall clock was put forward over
+/// the date.
 enum class MissedOccurrence : std::uint8_t {
-  once,  // one run at once stands for all of them; its date is the last one's
-  skip,  // the same within `grace`, a minute unless set; later than that they are left out
-  all,   // each gets its run, one right after the other: the last `most_missed` of them
+  once,  // run once immediately for all missed occurrences, with the date of the last
+  skip,  // as `once`, but only if overdue by at most `grace` (default: one minute)
+  all,   // run once for each of the last `most_missed` occurrences, one after another
 };
 
-/// What becomes of occurrences that come while the job still runs. Runs of one timer never overlap;
-/// a job that takes long and shall hands its work to an Executor.
+/// The policy for occurrences that pass while the job still runs. Runs of one timer never overlap.
+/// A long job that should not delay later runs can pass its work to an Executor.
 enum class Overlap : std::uint8_t {
-  run_after,  // they wait for its end and then are missed ones: with `once` one run stands for all
-  skip,       // they are left out
+  run_after,  // wait for the end of the run, then count as missed; with `once` they share one run
+  skip,       // leave them out
 };
 
+/// Options of a recurring timer.
 struct RecurringOptions {
-  /// How many times it runs; 0: until it is cancelled or the rule ends. What is left out does not
-  /// count.
+  /// The number of runs; 0: no limit, until the timer is cancelled or the rule has no further date.
+  /// Occurrences that are left out do not count.
   std::uint64_t count = 0;
-  /// Occurrences before `start` or after `end` don't happen; those at these instants do. None that
-  /// had passed when it was scheduled happens, even if it is after `start`.
+  /// The first and last instant at which the timer may run, both included. Occurrences outside are
+  /// left out. Occurrences before the call that scheduled the timer never run, even if they are
+  /// after `start`.
   std::optional<WallTime> start = std::nullopt;
   std::optional<WallTime> end = std::nullopt;
   MissedOccurrence missed = MissedOccurrence::once;
-  /// With MissedOccurrence::all: how many missed ones get a run at one time. Requires: at least 1.
+  /// With MissedOccurrence::all: the largest number of missed occurrences that run after one delay.
+  /// Requires: at least 1.
   std::uint32_t most_missed = 100;
-  /// A missed occurrence that is overdue by more than this is left out. Not set: a minute with
+  /// A missed occurrence that is overdue by more than this is left out. No value: one minute with
   /// MissedOccurrence::skip, otherwise no limit. Requires: not negative.
   std::optional<std::chrono::milliseconds> grace = std::nullopt;
   Overlap overlap = Overlap::run_after;
-  /// Runs are due later than their dates, all of one timer by the same offset, at random within
-  /// [0, jitter). Spreads load that equal rules would pile up. Requires: not negative.
+  /// Delays each run of the timer by the same random offset in [0, jitter). Timers with equal rules
+  /// then do not all run at the same moment. Requires: not negative.
   std::chrono::milliseconds jitter{};
-  /// Not empty: the offset is a hash of this key. The same key has the same one in every process
-  /// and after each restart; different keys are spread evenly.
+  /// If not empty, the offset is a hash of this key instead of random. A key has the same offset in
+  /// every process and after each restart. Different keys are spread evenly.
   std::string jitter_key = {};
 };
 

@@ -1,4 +1,5 @@
-// Scheduler: timers for programs with threads. Give it a delay and a job; it runs the job then.
+// Scheduler: timers for programs with threads. Pass a delay and a job, and the scheduler runs the
+// job after the delay.
 //
 //     detent::Scheduler scheduler;
 //     detent::TimerHandle timer = scheduler.schedule_after(250ms, [b = std::move(buffer)] { … });
@@ -7,26 +8,28 @@
 //     auto monthly = scheduler.schedule_on(Cron::parse("0 9 1 * *", "Asia/Shanghai").value(), f);
 //     scheduler.schedule_keyed("inspect:7", {.period = 1min, .count = 3}, inspect);
 //
-// Timers are kept in shards, each a timing wheel behind a lock; a thread schedules on one of them.
-// One driver thread sleeps until the earliest wake-up of them all (no ticking: idle costs nothing).
-// Jobs run without a lock, on the driver thread or on the Executor given.
+// The timers are divided into shards. Each shard is a timing wheel with its own lock, and each
+// thread schedules on one of them. One driver thread sleeps until the earliest wake-up of all
+// shards. It does not tick, so an idle scheduler uses no CPU time. Jobs run without a lock, on the
+// driver thread or on the given Executor.
 //
-// Promises. A job never runs before its deadline by the clock given. A timer ends exactly once: it
-// ran, was cancelled, or was dropped by stop. What a job captured is destroyed as soon as its timer
-// has ended, without a lock. Runs of one timer never overlap. After `stop` has returned
-// (or the destructor) no job runs. Jobs may throw; they may schedule, cancel and stop.
+// Guarantees. A job never runs before its deadline on the given clock. A timer ends exactly once:
+// its job ran, it was cancelled, or `stop` dropped it. As soon as a timer has ended, its job and
+// the captured objects are destroyed, without a lock. Runs of one timer never overlap. No job runs
+// after `stop` or the destructor has returned. Jobs may throw. Jobs may schedule, cancel and stop.
 //
-// Fork. A child process of fork() has a copy of the timers and no driver thread. There, scheduling
-// or moving a timer stops the process with a message; `cancel` and `cancel_key` answer not_pending;
-// `stats` and all that tells of timers answer that there are none; `stop` and the destructor return
-// at once, and neither run nor destroy jobs. Make schedulers after the fork.
+// Fork. A child process of fork() has a copy of the timers, but no driver thread. In the child,
+// scheduling or moving a timer stops the process with a message. `cancel` and `cancel_key` return
+// not_pending. `stats` and the other queries report an empty scheduler. `stop` and the destructor
+// return immediately, and neither run nor destroy jobs. Create schedulers after the fork.
 //
-// Time. Delays are measured on the monotonic clock and do not follow steps of the wall clock. A
-// timer for a date (WallTime) does: the driver compares the clocks (SchedulerOptions::wall_check)
-// and sets such timers anew when the wall clock was stepped; it is never early by the wall clock.
+// Time. Delays are measured on the monotonic clock and ignore steps of the wall clock. A timer for
+// a date (WallTime) follows the wall clock. The driver compares the two clocks
+// (SchedulerOptions::wall_check), and moves these timers when the wall clock was stepped. Such a
+// timer is never early by the wall clock.
 //
-// Read next: detent/scheduler_options.h, periodic.h, recurring.h, simulation.h (to test with), and
-// src/runtime/scheduler_core.h (how the threads meet).
+// Read next: detent/scheduler_options.h, periodic.h, recurring.h, simulation.h (for tests), and
+// src/runtime/scheduler_core.h (how the threads work together).
 #pragma once
 
 #include <chrono>
@@ -63,23 +66,23 @@ class SchedulerImpl;
 class WakeupTimer;
 }  // namespace internal
 
-/// What `stop` does with timers that are pending. `drop` and `hand_back` are stronger than
-/// `run_due`, and that is stronger than `run_pending`.
+/// The treatment of pending timers by `stop`. `drop` and `hand_back` are stronger than `run_due`,
+/// and `run_due` is stronger than `run_pending`.
 enum class Drain : std::uint8_t {
   drop,         // destroys their jobs
-  run_due,      // runs those that are due, then drops the others
-  run_pending,  // runs all but the periodic ones, each at its time; those are dropped
-  hand_back,    // returns them
+  run_due,      // runs the due jobs, then drops the other timers
+  run_pending,  // runs each timer at its time, but drops periodic and recurring timers
+  hand_back,    // returns the timers to the caller
 };
 
 /// A timer that `stop` handed back.
 struct PendingJob {
   MonotonicTime deadline;
-  std::optional<WallTime> date;  // for one scheduled for a date
-  Job job;                       // a keyed one passes its key, which is the name
-  // These two with `count` as what is left of it; 0 stays 0.
+  std::optional<WallTime> date;  // set if the timer was scheduled for a date
+  Job job;                       // the job of a keyed timer passes its key, which is also `name`
+  // `count` in these two options is the number of remaining runs; 0 (no limit) stays 0.
   std::optional<PeriodicOptions> periodic;
-  std::optional<RecurringOptions> recurring;  // `job` passes the occurrence that was to come
+  std::optional<RecurringOptions> recurring;  // `job` passes the next occurrence
   std::string name;
 };
 
@@ -95,7 +98,9 @@ class KeyedJob {
       KeyedJob(F&& f)  // NOLINT(google-explicit-constructor): a lambda is passed as one
       : call_(without_key(UniqueFunction<void()>(std::forward<F>(f)))) {}
 
+  /// Runs the job. Requires: the job is not empty.
   void operator()(std::string_view key) { call_(key); }
+  /// Returns false if there is no job to call.
   explicit operator bool() const noexcept { return static_cast<bool>(call_); }
 
  private:
@@ -108,38 +113,44 @@ class KeyedJob {
   Call call_;
 };
 
-/// What to do with a timer whose key another one has.
+/// What to do if another timer already has the key.
 enum class SameKey : std::uint8_t {
-  keep,     // leave the other one; the new one is not scheduled
-  replace,  // cancel the other one; a run of it that has begun goes on
+  keep,     // leave the other timer; do not schedule the new timer
+  replace,  // cancel the other timer; a run that has begun continues
 };
 
+/// The result of scheduling a keyed timer.
 enum class KeyedResult : std::uint8_t {
   scheduled,
-  replaced,  // scheduled, and another one cancelled
-  kept,      // not scheduled: the key was taken
-  refused,   // the scheduler has stopped, or was full (with WhenFull::run_in_caller it may have
-             // run); one that it was to replace is cancelled all the same
+  replaced,  // scheduled, and the other timer with the key was cancelled
+  kept,      // not scheduled, because another timer has the key
+  // not scheduled: the scheduler has stopped or is full (with WhenFull::run_in_caller the job may
+  // have run in the call). A timer that the new timer should replace is cancelled in any case.
+  refused,
 };
 
-/// Thread-safe; every operation may be called from inside a job unless it says otherwise. Running
-/// out of memory for a timer ends the process.
+/// Runs jobs at their deadlines. Thread-safe. Every function may be called from inside a job,
+/// unless its comment says otherwise. If an allocation for a timer fails, the process ends.
 class Scheduler {
  public:
-  /// Starts the driver thread. Throws std::system_error when that fails.
+  /// Starts the driver thread. Throws std::system_error if the thread cannot be started.
   explicit Scheduler(SchedulerOptions options = {});
-  /// Stops with Drain::drop; after an earlier `stop` only waits for that to be over. To bound that
-  /// wait, call `stop` again with a stronger Drain or a deadline.
-  /// Requires: not called from inside one of its own jobs.
+  /// Calls stop(Drain::drop). After an earlier `stop`, only waits until that `stop` is finished. To
+  /// limit the wait, call `stop` again with a stronger Drain or with a deadline. Requires: not
+  /// called from inside a job of this scheduler.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Runs `job` once, `delay` from now: at once (but not in this call) when that is not positive,
-  /// as late as the clock can tell when it is huge. O(1); allocates when the job is bigger than
-  /// four pointers, and amortised for room.
-  /// Returns: the handle that cancels it when destroyed; an empty one, the job destroyed, when the
-  /// scheduler has stopped or is full. Requires (all schedule_…): `job` is not empty.
+  /// Runs `job` once, `delay` from now. If `delay` is 0 or less, the job is due immediately, but
+  /// does not run inside this call. A delay beyond the end of the clock is shortened to its end.
+  ///
+  /// Returns: a handle that cancels the timer when the handle is destroyed. If the scheduler has
+  /// stopped or is full, the handle is empty and the job has been destroyed.
+  ///
+  /// Cost: O(1). Allocates if the job is larger than four pointers or not trivially copyable, and
+  /// sometimes to grow the wheel (amortised). Requires (for every schedule_… function): `job` is
+  /// not empty.
   template <class Rep, class Period>
   TimerHandle schedule_after(std::chrono::duration<Rep, Period> delay, Job job,
                              const TimerOptions& options = {},
@@ -148,11 +159,13 @@ class Scheduler {
                              where);
   }
 
-  /// The same for an instant of clock(), as `clock().now() + 1s`. An instant that has passed is due
-  /// at once, and its lateness counts from that instant.
+  /// Runs `job` once at an instant of clock(), for example `clock().now() + 1s`. An instant in the
+  /// past is due immediately, and its lateness counts from that instant. Otherwise as
+  /// schedule_after.
   TimerHandle schedule_at(MonotonicTime deadline, Job job, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
-  /// The same for a date, rounded up to milliseconds; see "Time" above.
+  /// Runs `job` once at a date, rounded up to milliseconds. The timer follows the wall clock; see
+  /// "Time" above. Otherwise as schedule_after.
   template <class Duration>
   TimerHandle schedule_at(std::chrono::sys_time<Duration> due, Job job,
                           const TimerOptions& options = {},
@@ -160,29 +173,37 @@ class Scheduler {
     return schedule_at_date(internal::ceil_to_wall_time(due), std::move(job), options, where);
   }
 
-  /// Runs `job` periodically (detent/periodic.h), the first time one period from now unless
-  /// `created` or `phase_key` say otherwise. A run that throws does not end it. A job that takes a
-  /// TimerContext& can end the timer with its `stop()`.
+  /// Runs `job` periodically (detent/periodic.h). The first run is one period from now, unless
+  /// `created` or `phase_key` give another instant. An exception from a run does not end the timer.
+  /// A job that takes a TimerContext& can end its timer with `stop()`. Result and cost as
+  /// schedule_after.
   TimerHandle schedule_every(const PeriodicOptions& periodic, PeriodicJob job,
                              const TimerOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 
-  /// Runs `job` on the dates of `rule` after now (detent/recurring.h): a Cron, a CalendarInterval,
-  /// anything with their `next_after`, or a callable like it. It follows the wall clock, see "Time"
-  /// above. A date that had its run has no other when the clock is stepped back over it, unless by
-  /// more than 26 hours: then the clock was wrong before, and the rule goes on from the new time. A
-  /// run that throws does not end it. One that is moved by its handle stands for the occurrences
-  /// until then, the next one included. As schedule_after, but allocates.
-  /// Returns: also an empty handle when the rule has no date to come.
+  /// Runs `job` at the dates of `rule` after now (detent/recurring.h). A rule is a Cron, a
+  /// CalendarInterval, an object with the same `next_after`, or a callable. An exception from a run
+  /// does not end the timer.
+  ///
+  /// The timer follows the wall clock; see "Time" above. If the clock is stepped back over a date
+  /// that already ran, the date does not run again. After a step back of more than 26 hours the
+  /// rule restarts from the new time, because the earlier clock was wrong.
+  ///
+  /// If a TimerHandle moves the timer, the moved run replaces all occurrences up to the new time,
+  /// and at least the next occurrence.
+  ///
+  /// Returns: as schedule_after; the handle is also empty if the rule has no future date. Cost: as
+  /// schedule_after, and an allocation.
   TimerHandle schedule_on(RecurringRule rule, RecurringJob job,
                           const RecurringOptions& recurring = {}, const TimerOptions& options = {},
                           SourceLocation where = SourceLocation::current());
 
-  // ---- Keyed timers: they belong to the scheduler, one for each key -----------------------------
+  // ---- Keyed timers: the scheduler owns them; each key has at most one timer
+  // ----------------------
 
-  /// Runs `job` once, `delay` from now. The key is the timer's until it has ended; it also is its
-  /// name. A job that schedules its own key anew passes SameKey::replace. O(1) average, under one
-  /// lock for all keys; allocates.
+  /// Runs `job` once, `delay` from now. The timer has the key until it ends; the key is also its
+  /// name. A job that schedules its own key again passes SameKey::replace. Cost: O(1) on average,
+  /// under one lock for all keys; allocates.
   template <class Rep, class Period>
   KeyedResult schedule_keyed(std::string_view key, std::chrono::duration<Rep, Period> delay,
                              KeyedJob job, SameKey same_key = SameKey::keep,
@@ -190,24 +211,25 @@ class Scheduler {
     return schedule_keyed_ns(key, internal::saturate_to_nanoseconds(delay), std::move(job),
                              same_key, where);
   }
-  /// Runs `job` periodically.
+  /// Runs `job` periodically, as schedule_every. Otherwise as above.
   KeyedResult schedule_keyed(std::string_view key, const PeriodicOptions& periodic, KeyedJob job,
                              SameKey same_key = SameKey::keep,
                              SourceLocation where = SourceLocation::current());
-  /// Runs SchedulerOptions::default_job. Requires: there is one.
+  /// Runs SchedulerOptions::default_job periodically. Requires: default_job is set.
   KeyedResult schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
                              SameKey same_key = SameKey::keep,
                              SourceLocation where = SourceLocation::current());
 
-  /// As TimerHandle::cancel; not_pending when no timer has the key. The key is free at once.
+  /// Cancels the timer that has `key`, as TimerHandle::cancel. Returns not_pending if no timer has
+  /// the key. The key can be used again immediately.
   CancelResult cancel_key(std::string_view key);
-  /// Returns: the timer that has the key now, if one has.
+  /// Returns the timer that has `key` now, or std::nullopt.
   std::optional<TimerInfo> find_key(std::string_view key) const;
 
   // ---- Coroutines: include detent/coroutine.h to call these -------------------------------------
 
-  /// `co_await scheduler.sleep_for(100ms, token)` gives true when the time has passed, false when
-  /// it was stopped: by the token, or with the scheduler.
+  /// `co_await scheduler.sleep_for(100ms, token)` returns true if the time has passed, and false if
+  /// the token or the scheduler was stopped first.
   template <class Rep, class Period>
   Sleep sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token = {});
   Sleep sleep_until(MonotonicTime deadline, std::stop_token token = {});
@@ -216,38 +238,48 @@ class Scheduler {
 
   // ---- The end ----------------------------------------------------------------------------------
 
-  /// Ends all timers and waits until no job runs; from inside a job it does not wait. What is
-  /// scheduled from now on is refused. A later call, from any thread, overrides an earlier one if
-  /// its Drain is stronger: then both calls return as soon as no job runs. Otherwise it only waits.
-  /// Returns: with Drain::hand_back the timers that had not run, in no order; a periodic one whose
-  /// job is running is dropped. Otherwise nothing.
+  /// Ends all timers and waits until no job runs. Called from inside a job, it does not wait. From
+  /// now on, the scheduler refuses new timers.
+  ///
+  /// A later call with a stronger Drain, from any thread, overrides an earlier call. Both calls
+  /// then return as soon as no job runs. A later call with an equal or weaker Drain only waits.
+  ///
+  /// Returns: with Drain::hand_back, the timers that did not run, in an unspecified order. A
+  /// periodic timer whose job is running is dropped instead. With another Drain the vector is
+  /// empty.
   std::vector<PendingJob> stop(Drain drain = Drain::drop);
-  /// The same with a deadline, an instant of clock(): what has not begun to run by then is dropped.
-  /// The call still waits for jobs that run at the deadline, because no job runs after `stop`. A
-  /// later call may set an earlier deadline, whatever its Drain.
+  /// As above, with a deadline, which is an instant of clock(). Jobs that have not begun before the
+  /// deadline are dropped. The call still waits for jobs that run at the deadline, because no job
+  /// may run after `stop`. A later call may set an earlier deadline, whatever its Drain.
   std::vector<PendingJob> stop(Drain drain, MonotonicTime deadline);
-  /// The same, with the deadline `limit` from now; at once when `limit` is not positive.
+  /// As above, with the deadline `limit` from now. A limit of 0 or less drops pending jobs
+  /// immediately.
   template <class Rep, class Period>
   std::vector<PendingJob> stop(Drain drain, std::chrono::duration<Rep, Period> limit) {
     return stop(drain,
                 internal::saturating_add(clock().now(), internal::saturate_to_nanoseconds(limit)));
   }
-  /// Returns: whether `stop` has not been called.
+  /// Returns true until `stop` is called.
   bool is_running() const noexcept;
 
-  // ---- What it tells ----------------------------------------------------------------------------
+  // ---- Observation
+  // --------------------------------------------------------------------------------
 
+  /// Returns counts since the start. Takes each shard's lock for a short time.
   SchedulerStats stats() const;
+  /// Returns the lateness of jobs and its causes.
   LatenessReport lateness() const;
-  /// Returns: the timers there are, in no order, at most `limit`. Takes the locks for short times,
-  /// one after the other, so what changes meanwhile may be missing or stale.
+  /// Returns the current timers, at most `limit`, in an unspecified order. The call takes the locks
+  /// of the shards one after the other, each for a short time. Changes during the call can be
+  /// missing from the result.
   std::vector<TimerInfo> pending_timers(
       std::size_t limit = std::numeric_limits<std::size_t>::max()) const;
-  /// Returns: for each of `bins` spans [i × width, (i + 1) × width) from now, how many deadlines
-  /// are in it; overdue ones are in the first, periodic ones are counted once. O(timers), in short
-  /// steps as `pending_timers`. Requires: width > 0.
+  /// Returns the number of deadlines in each of `bins` spans [i × width, (i + 1) × width) from now.
+  /// Overdue timers count in the first span. A periodic timer counts once. Cost: O(timers), in
+  /// short steps as pending_timers. Requires: width > 0.
   std::vector<std::uint64_t> forecast(std::chrono::nanoseconds width, std::size_t bins) const;
 
+  /// Returns the clock of this scheduler.
   const Clock& clock() const noexcept;
 
  private:
@@ -267,11 +299,12 @@ class Scheduler {
   std::unique_ptr<internal::SchedulerImpl> impl_;
 };
 
-/// A scheduler for the whole process, with default options, made when it is first asked for. It is
-/// never destroyed, so the destructor of any static object may use it. When the process exits it
-/// stops with Drain::drop, at the moment at which a static object that was made in its place would
-/// be destroyed; from then on it refuses timers. exit() waits for a job that runs, unless that job
-/// called it. The library itself never uses this scheduler.
+/// Returns a scheduler for the whole process, with default options. The first call creates it. It
+/// is never destroyed, so the destructor of any static object may use it.
+///
+/// At process exit it stops with Drain::drop. This happens when a static object created by the same
+/// call would be destroyed. From then on it refuses timers. exit() waits for a running job, unless
+/// this job called exit(). The library itself never uses this scheduler. Thread-safe.
 Scheduler& default_scheduler();
 
 }  // namespace detent

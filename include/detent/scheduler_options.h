@@ -1,4 +1,4 @@
-// What can be set about a Scheduler and about one of its timers.
+// Options of a Scheduler and of a single timer.
 #pragma once
 
 #include <chrono>
@@ -15,88 +15,99 @@
 
 namespace detent {
 
-/// What happens to a timer for which there is no room.
+/// What happens to a timer if the scheduler is full.
 enum class WhenFull : std::uint8_t {
-  fail,           // it is refused: an empty handle
-  block,          // the caller waits until there is room
-  run_in_caller,  // the caller waits until the timer is due, and runs the job itself; an empty
-                  // handle; what the job throws goes to the error handler
+  fail,   // refuse the timer: the handle is empty
+  block,  // the caller waits until there is room
+  // the caller waits until the timer is due and runs the job itself. The handle is empty, and an
+  // exception of the job goes to the error handler.
+  run_in_caller,
 };
 
-/// In which order the jobs that are due together are handed out.
+/// The order in which jobs that are due together are handed out.
 enum class DueOrder : std::uint8_t {
-  deadline,     // by deadline in each shard, as far as the driver takes timers at once (256);
-                // otherwise in no order that is promised: the fastest
-  by_schedule,  // by deadline, equal ones in the order in which they were scheduled. Requires:
-                // `shards` 0 or 1. On a pool of several threads they still run side by side.
+  deadline,  // fastest: by deadline in each batch of up to 256 timers of one shard
+  // By deadline; equal deadlines in the order of scheduling. Requires: `shards` is 0 or 1. On a
+  // pool of several threads the jobs still run in parallel.
+  by_schedule,
 };
 
-/// Told when a threshold is crossed; see AlertOptions.
+/// The report that a value has crossed a threshold; see AlertOptions.
 struct Alert {
   enum class Kind : std::uint8_t { pending, errors, lateness } kind = Kind::pending;
-  /// How many timers there are, how many errors there were, or how many nanoseconds late.
+  /// The number of timers, the number of errors, or the lateness in nanoseconds.
   std::uint64_t value = 0;
 };
 
-/// Thresholds; those that are set are watched, if there is an `on_alert`.
+/// Thresholds for alerts. A threshold without a value is not watched. No threshold is watched
+/// without an `on_alert`.
 struct AlertOptions {
-  /// The number of timers has risen to this; told each time it does. Watching it costs a lock
-  /// shared by all shards.
+  /// Alerts each time the number of timers rises to this value. Costs a lock that all shards share.
   std::optional<std::size_t> pending = std::nullopt;
-  /// Jobs have thrown this often, and each time as many times more.
+  /// Alerts after this number of exceptions from jobs, and after each multiple of it.
   std::optional<std::uint64_t> errors = std::nullopt;
-  /// A job began later than this after its deadline, and its shard's run before it did not.
+  /// Alerts if a job begins later than this after its deadline, and the previous run of its shard
+  /// did not.
   std::optional<std::chrono::nanoseconds> lateness = std::nullopt;
-  /// Called on the thread that noticed, without a lock; perhaps on several at once. It may use the
-  /// scheduler. Must not throw.
+  /// Receives the alerts. Called without a lock on the thread that noticed the crossing, possibly
+  /// on several threads in parallel. May use the scheduler. Must not throw.
   std::function<void(const Alert&)> on_alert = nullptr;
 };
 
+/// Options of a Scheduler.
 struct SchedulerOptions {
-  /// Deadlines are rounded up to multiples of this. 10 us is below the noise of a sleeping thread
-  /// (tens of microseconds), so it costs no lateness to speak of, and coarse enough that a timer an
-  /// hour ahead wakes the driver at most four times before it is due. Requires: positive.
+  /// Deadlines are rounded up to multiples of this. The default of 10 us is below the wake-up noise
+  /// of a thread (tens of microseconds), so it adds almost no lateness. It is also coarse enough
+  /// that a timer one hour ahead wakes the driver at most four times before it is due. Requires:
+  /// above 0.
   std::chrono::nanoseconds resolution = std::chrono::microseconds{10};
-  /// Null: the machine's clock. Otherwise it must outlive the scheduler.
+  /// Null: the machine's clock. Otherwise the clock must outlive the scheduler.
   Clock* clock = nullptr;
-  /// Where jobs run. Null: on the driver thread. Otherwise it must outlive the scheduler.
+  /// Runs the jobs. Null: the driver thread runs them. Otherwise the executor must outlive the
+  /// scheduler.
   Executor* executor = nullptr;
-  /// Gets what a job throws, on the thread that ran it, perhaps on several at once. Also gets what
-  /// the executor throws instead of taking a job; then the driver thread runs that job. Must not
-  /// throw. Without a handler such an exception ends the process, as it does for a std::thread.
+  /// Receives each exception of a job, on the thread that ran the job, possibly on several threads
+  /// in parallel. Also receives an exception of the executor that refuses a job; the driver thread
+  /// then runs that job. Must not throw. Without a handler, such an exception ends the process, as
+  /// in a std::thread.
   std::function<void(std::exception_ptr)> error_handler = nullptr;
-  /// How many parts the timers are kept in, each with a wheel and a lock of its own; a thread
-  /// schedules on one of them. 0: four times the number of processors, at most 64.
+  /// The number of shards. Each shard has a wheel and a lock, and each thread schedules on one
+  /// shard. 0: four shards per processor, at most 64.
   std::size_t shards = 0;
-  /// How many timers there may be, pending and running. A limit costs a lock shared by all shards.
+  /// The largest number of timers, pending and running. A limit costs a lock that all shards share.
   /// Requires: at least 1.
   std::size_t capacity = std::numeric_limits<std::size_t>::max();
-  /// `block` and `run_in_caller` act as `fail` where waiting would wait for itself: inside a job of
-  /// this scheduler and in a Simulation. `run_in_caller` acts as `fail` for periodic timers and
-  /// dates. Delays count from the call, however long it waits.
+  /// The policy for timers beyond `capacity`. Delays count from the call, however long the call
+  /// waits.
+  ///
+  /// Where waiting would cause a deadlock, `block` and `run_in_caller` act as `fail`: inside a job
+  /// of this scheduler, and in a Simulation. `run_in_caller` also acts as `fail` for periodic
+  /// timers and for dates.
   WhenFull when_full = WhenFull::fail;
   DueOrder order = DueOrder::deadline;
   AlertOptions alerts = {};
-  /// What keyed timers that were given no job of their own run; gets the key.
+  /// The job of keyed timers that have no job of their own; receives the key.
   std::function<void(std::string_view)> default_job = nullptr;
-  /// How often the wall clock is compared with the monotonic one while timers scheduled for a date
-  /// are pending, so that a step is noticed. Zero: only when the driver is awake anyway.
+  /// The interval at which the driver compares the wall clock with the monotonic clock, to notice a
+  /// step. The driver does this only while timers for dates are pending. Zero: only when the driver
+  /// is awake for another reason.
   std::chrono::nanoseconds wall_check = std::chrono::seconds{1};
-  /// Seeds what is random (jitter, valleys). Empty: from the machine's entropy.
+  /// The seed of random choices (jitter, valleys). No value: seeded from the machine's entropy.
   std::optional<std::uint64_t> seed = std::nullopt;
 };
 
-/// What to do with slack.
+/// How the scheduler uses the slack of a timer.
 enum class SlackUse : std::uint8_t {
-  coalesce,      // fire together with others: fewer wake-ups
-  fill_valleys,  // fire where few others do: an even load
+  coalesce,      // fire together with other timers: fewer wake-ups
+  fill_valleys,  // fire at a tick with few other timers: an even load
 };
 
-/// What can be set about one timer.
+/// Options of one timer.
 struct TimerOptions {
-  /// For people: appears in dumps. Copied; one that is not empty costs an allocation.
+  /// A name for people, shown in dumps. The name is copied. A name that is not empty costs an
+  /// allocation.
   std::string_view name = {};
-  /// The timer may fire this much later than its deadline, to save work. Requires: not negative.
+  /// How much later than its deadline the timer may fire, to save work. Requires: not negative.
   std::chrono::nanoseconds slack{};
   SlackUse slack_use = SlackUse::coalesce;
 };

@@ -1,18 +1,21 @@
-// Simulation: a scheduler and its executor on virtual time, in one thread, repeatable by a seed.
-// For the tests of programs that use timers: a year passes in milliseconds, nothing sleeps.
+// Simulation: runs a scheduler and its executor on virtual time, in one thread. The same seed
+// repeats the same run. It is for tests of programs that use timers: a simulated year takes
+// milliseconds, and no thread sleeps.
 //
 //     detent::Simulation simulation(seed);
 //     Cache cache(simulation.scheduler());              // the code under test takes a Scheduler&
 //     simulation.run_for(24h * 365);
 //     EXPECT_EQ(cache.size(), 0u);
 //
-// It runs the scheduler's own code, locks included; only the thread that drives it and the threads
-// that run jobs are played by this one. Between two steps of the driver and the jobs that are ready
-// it chooses at random, so different seeds show different interleavings, and the same seed the same
-// one. Time stands still while anything can run, and then jumps to where something is due.
+// The simulation runs the real code of the scheduler, including its locks. Only the driver thread
+// and the job threads are replaced: the calling thread plays their parts. At each step it chooses
+// at random between the driver and the ready jobs. Different seeds show different interleavings,
+// and one seed always shows the same interleaving. Time stands still while any step is possible,
+// and then jumps to the next due timer.
 //
-// Adversities: jobs that wait for their executor (`job_delay`), jobs that take long (advance the
-// clock inside them), a machine that is suspended, a wall clock that is stepped.
+// The simulation can also produce difficult conditions: jobs that wait for the executor
+// (`job_delay`), slow jobs (advance the clock inside the job), a suspended machine, and a stepped
+// wall clock.
 #pragma once
 
 #include <chrono>
@@ -26,42 +29,47 @@
 
 namespace detent {
 
+/// Options of a Simulation.
 struct SimulationOptions {
-  /// What the wall clock shows at the start; default 2020-01-01T00:00:00Z.
+  /// The wall time at the start; default 2020-01-01T00:00:00Z.
   WallInstant start = WallInstant{std::chrono::seconds{1'577'836'800}};
-  /// Each job waits for its executor a random time up to this. Requires: not negative.
+  /// Each job waits for the executor for a random time up to this. Requires: not negative.
   std::chrono::nanoseconds job_delay{};
-  /// The scheduler's options; `clock`, `executor`, `seed` and `shards` are the simulation's.
-  /// Without wall checks unless you set them: `step_wall` and `suspend` are noticed at once. With
-  /// DueOrder::by_schedule jobs that are ready run in that order, otherwise in one the seed
-  /// chooses.
+  /// Options of the simulated scheduler. The simulation sets `clock`, `executor`, `seed` and
+  /// `shards`. By default there are no wall checks, because the simulation reports each `step_wall`
+  /// and `suspend` immediately. With DueOrder::by_schedule, ready jobs run in that order. Otherwise
+  /// the seed chooses the order.
   SchedulerOptions scheduler = {.wall_check = std::chrono::nanoseconds::zero()};
 };
 
-/// Confined to one thread. Inside a job only `scheduler()`, `clock()` and `executor()` may be used.
-/// The scheduler's `stop(Drain::run_pending)` moves the clock itself, to the last timer or to the
-/// deadline given.
+/// A scheduler on virtual time. Confined to one thread. A job may use only `scheduler()`, `clock()`
+/// and `executor()`. The scheduler's `stop(Drain::run_pending)` itself moves the clock, to the last
+/// timer or to the given deadline.
 class Simulation {
  public:
+  /// Makes a simulation whose random choices depend only on `seed`.
   explicit Simulation(std::uint64_t seed, SimulationOptions options = {});
   /// Stops the scheduler with Drain::drop.
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
+  /// Returns the simulated scheduler. Pass it to the code under test.
   Scheduler& scheduler() noexcept;
-  /// May be moved inside a job, to make it take that long. Outside of jobs use `run_for`.
+  /// Returns the virtual clock. A job may advance it to simulate a long run. Outside a job, use
+  /// `run_for`.
   ManualClock& clock() noexcept;
-  /// Runs what it is given in `run_for`, in an order chosen by the seed.
+  /// Returns the executor. It runs its jobs inside `run_for`, in an order that the seed chooses.
   Executor& executor() noexcept;
 
-  /// Lets `duration` pass, with all that is due in it; what is due at its end runs too. Later than
-  /// that by as much as jobs moved the clock. Requires: duration >= 0.
+  /// Lets `duration` pass and runs all jobs that become due, including those due at the end. If
+  /// jobs moved the clock, more time has passed by the same amount. Requires: duration >= 0.
   void run_for(std::chrono::nanoseconds duration);
 
-  /// The machine is suspended: the wall clock goes on, the monotonic one stands still.
+  /// Simulates a suspended machine: the wall clock advances by `duration`, the monotonic clock
+  /// stands still.
   void suspend(std::chrono::nanoseconds duration);
-  /// Steps the wall clock, forward or back; the scheduler notices at once.
+  /// Steps the wall clock forward or back by `delta`. The scheduler notices the step immediately.
   void step_wall(std::chrono::nanoseconds delta);
 
  private:

@@ -1,4 +1,4 @@
-// TimerContext: what a periodic or recurring job gets if it wants to end its own timer.
+// TimerContext: lets a periodic or recurring job end its own timer.
 //
 //     scheduler.schedule_every({.period = 1s}, [&](detent::TimerContext& timer) {
 //       if (download.is_complete()) timer.stop();
@@ -11,23 +11,24 @@
 
 namespace detent {
 
-/// Names the timer that calls the job, during that call. Confined to the thread of the call. Costs
-/// nothing until `stop`, and one more allocation for the timer.
+/// Names the timer that calls the job, during this call. Use it only on the thread of the call. The
+/// timer needs one allocation more. Apart from that, there is no cost until `stop` is called.
 class TimerContext {
  public:
   TimerContext(const TimerContext&) = delete;
   TimerContext& operator=(const TimerContext&) = delete;
 
-  /// Ends the timer: this run goes on, and no other run follows. Then the job is destroyed, and the
-  /// timer counts as cancelled, or as completed if this run was its last. May be called again. Does
-  /// nothing if `Scheduler::stop` has handed the job back and the program calls it, also from
-  /// inside the job of another timer. Cost as TimerHandle::cancel.
+  /// Ends the timer: the current run continues, and no further run follows. After the run the job
+  /// is destroyed. The timer counts as completed if this run was its last, otherwise as cancelled.
+  /// May be called several times. Does nothing if `Scheduler::stop` handed the job back and the
+  /// program calls the job itself, even from inside the job of another timer. Cost: as
+  /// TimerHandle::cancel.
   void stop() noexcept;
 
  private:
   friend class PeriodicJob;
   friend class RecurringJob;
-  /// The timer that calls what `called` points to, on this thread; none if no timer does.
+  /// Finds the timer that runs the callable at `called` on this thread. There may be no such timer.
   explicit TimerContext(const void* called) noexcept;
   explicit TimerContext(std::pair<internal::SchedulerShard*, internal::TimerId> run) noexcept
       : shard_(run.first), id_(run.second) {}

@@ -1,5 +1,6 @@
-// TimerGroup: many timers with a clock of their own, which can be cancelled, paused and slowed down
-// or sped up all at once. Cool-downs and buffs of a game, time-outs of a job that can be suspended.
+// TimerGroup: timers that share a clock of their own. One call cancels, pauses, slows down or
+// speeds up all of them. Uses: cool-downs and buffs in a game, time-outs of a job that can be
+// suspended.
 //
 //     detent::TimerGroup battle(scheduler);
 //     auto buff = battle.schedule_after(10s, [&] { hero.strength -= 5; });
@@ -8,11 +9,12 @@
 //     battle.set_rate(0.25);                            // slow motion
 //     battle.cancel_all();                              // the hero left
 //
-// Group time starts as the scheduler's and runs at `rate` times its speed, not at all when paused.
-// Deadlines are instants of group time and stay where they are, so what concerns all timers touches
-// none of them: it changes the clock and moves the one timer that the group has in its scheduler.
+// Group time starts at the scheduler's time and runs at `rate` times its speed; it stands still
+// while the group is paused. Deadlines are instants of group time and do not change. Therefore
+// pause and set_rate touch no timer of the group. They change the clock, and move the single timer
+// that the group has in its scheduler.
 //
-// A game loop that scales its time step does the same; Unity has it as Time.timeScale.
+// Source: a game loop that scales its time step, as Unity's Time.timeScale.
 #pragma once
 
 #include <chrono>
@@ -33,49 +35,55 @@
 
 namespace detent {
 
+/// Options of a TimerGroup.
 struct TimerGroupOptions {
-  /// Deadlines are rounded up to multiples of this, in group time, and then to the scheduler's
-  /// resolution. Zero: the scheduler's. Requires: not negative.
+  /// Deadlines are rounded up to multiples of this in group time, and then to the scheduler's
+  /// resolution. Zero: use the scheduler's resolution. Requires: not negative.
   std::chrono::nanoseconds resolution{};
-  /// Gets what a job of the group throws. Null: the scheduler's does.
+  /// Receives each exception of a job of the group. Null: the scheduler's error handler receives
+  /// it.
   std::function<void(std::exception_ptr)> error_handler = nullptr;
 };
 
-/// Thread-safe; every operation may be called from inside a job unless it says otherwise. Handles
-/// may outlive the group.
+/// A group of timers with its own clock. Thread-safe. Every function may be called from inside a
+/// job, unless its comment says otherwise. Handles may outlive the group.
 ///
-/// Jobs run where the scheduler's do: on its executor, or on its driver thread inside the group's
-/// timer. They keep the scheduler's promises (detent/scheduler.h), counted in group time: never
-/// early by it, and exact, because it is computed in fractions that lose nothing, however often the
-/// rate changes. What a handle moves to a date runs while the group does, not before the date.
+/// Jobs run on the scheduler's executor, or on its driver thread inside the group's timer. They
+/// have the guarantees of detent/scheduler.h, counted in group time. A job is never early by group
+/// time. Group time is computed in exact fractions, so changes of the rate add no error. If a
+/// handle moves a timer to a date, the timer runs only while the group runs, and not before the
+/// date.
 ///
-/// To the scheduler the group is one timer, named "timer group", which counts towards its capacity.
-/// Once the scheduler has stopped, no timer of the group fires; Drain::hand_back returns the
-/// group's timer as well, whose job lets what is due in the group run, or does nothing when the
-/// group is gone. Jobs that the group has given to the executor run after `stop` too, until the
-/// group is destroyed. A job of the group must not call the scheduler's `stop` with run_due or
-/// run_pending: that waits for the group's timer, which may wait for the job's thread.
+/// For the scheduler the group is one timer, named "timer group", which counts towards the
+/// capacity. After the scheduler has stopped, no timer of the group fires. Drain::hand_back also
+/// returns the group's timer. Its job runs the due timers of the group, or does nothing if the
+/// group no longer exists. Jobs that the group has already given to the executor also run after
+/// `stop`, until the group is destroyed. A job of the group must not call the scheduler's `stop`
+/// with run_due or run_pending: `stop` waits for the group's timer, and this timer may wait for the
+/// job's thread.
 ///
-/// Cost: 28 KB a group, two thirds of it its wheel (detent/dense_wheel.h); with the first timer
-/// 10 KB more. `pause`, `resume` and `set_rate` take a tenth of a microsecond, however many timers
+/// Cost: 28 KB per group, two thirds of it for the wheel (detent/dense_wheel.h); the first timer
+/// adds 10 KB. `pause`, `resume` and `set_rate` take a tenth of a microsecond for any number of
+/// timers.
 /// there are.
 class TimerGroup {
  public:
-  /// What `set_rate` takes.
+  /// The range of rates that `set_rate` accepts.
   static constexpr double kMinRate = 1.0 / 1024;
   static constexpr double kMaxRate = 1024;
 
-  /// Takes a timer of `scheduler`, as its schedule_every does. If that is refused, because the
-  /// scheduler has stopped or is full, the group refuses all timers. `scheduler` must outlive it.
+  /// Schedules the group's timer on `scheduler`, as schedule_every does. If the scheduler has
+  /// stopped or is full, the group refuses all timers. Requires: `scheduler` outlives the group.
   explicit TimerGroup(Scheduler& scheduler, const TimerGroupOptions& options = {},
                       SourceLocation where = SourceLocation::current());
-  /// Drops its timers and waits until no job runs. Requires: not called from inside one of them.
+  /// Drops the timers of the group and waits until no job runs. Requires: not called from inside
+  /// one of these jobs.
   ~TimerGroup();
   TimerGroup(const TimerGroup&) = delete;
   TimerGroup& operator=(const TimerGroup&) = delete;
 
-  /// As Scheduler's, in group time. (A periodic timer's `created` and `phase_key` place its first
-  /// tick by the wall clock as if the group ran at the rate 1.)
+  /// As the functions of Scheduler, in group time. `created` and `phase_key` of a periodic timer
+  /// place its first tick on the wall clock, as if the rate were 1.
   template <class Rep, class Period>
   TimerHandle schedule_after(std::chrono::duration<Rep, Period> delay, Job job,
                              const TimerOptions& options = {},
@@ -89,28 +97,30 @@ class TimerGroup {
                              const TimerOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 
-  /// Cancels all timers; those whose jobs run finish that run, and there will be no other.
-  /// Returns: how many were cancelled, not counting those; their jobs have been destroyed.
+  /// Cancels all timers. A job that runs finishes its run, and no further run follows. Returns the
+  /// number of cancelled timers whose job was not running; their jobs have been destroyed. Cost:
   /// O(timers), under the group's lock.
   std::size_t cancel_all();
 
-  /// Stops group time, and starts it again at the same rate. Jobs that are due already still run.
-  /// O(1). Does nothing when it is (not) paused.
+  /// Stops group time; `resume` starts it again at the same rate. Jobs that are already due still
+  /// run. O(1). Pausing a paused group, or resuming a running group, has no effect.
   void pause();
   void resume();
+  /// Returns true between `pause` and `resume`.
   bool is_paused() const;
 
-  /// From now on group time runs at `rate` times the scheduler's speed, or will once it is resumed.
-  /// Any rate is exact, as the number it is. O(1). Requires: kMinRate <= rate <= kMaxRate.
+  /// Sets the speed of group time relative to the scheduler's time. On a paused group, the rate
+  /// applies after `resume`. Every rate is used exactly as given. O(1). Requires: kMinRate <= rate
+  /// <= kMaxRate.
   void set_rate(double rate);
-  /// Returns: what was set last, at first 1; paused or not.
+  /// Returns the last rate that was set, initially 1, also while paused.
   double rate() const;
 
-  /// Group time: whole nanoseconds, rounded down, at most MonotonicTime::max().
+  /// Returns group time in whole nanoseconds, rounded down, at most MonotonicTime::max().
   MonotonicTime now() const;
 
-  /// Of the group's timers alone. `pending` is how many there are, `wakeups` how often they needed
-  /// the scheduler.
+  /// Returns counts of this group's timers only. `pending` is their number, and `wakeups` counts
+  /// how often they needed the scheduler.
   SchedulerStats stats() const;
 
  private:

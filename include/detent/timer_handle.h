@@ -1,4 +1,4 @@
-// What schedule_after and its sisters return: the right to cancel or move one timer.
+// TimerHandle: the result of schedule_after and similar functions. It can cancel or move one timer.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,8 @@ namespace internal {
 class SchedulerCore;
 class SchedulerShard;
 
-/// Names one timer of one shard for ever: the index may be used again, the generation never is.
+/// Names one timer of one shard, unambiguously for all time. An index can be reused; a generation
+/// is never reused.
 struct TimerId {
   std::uint32_t index = 0;
   std::uint64_t generation = 0;  // 0: no timer
@@ -25,45 +26,48 @@ struct TimerId {
 
 }  // namespace internal
 
-/// What became of a timer that was cancelled; exactly one of these is true.
+/// The state in which `cancel` found the timer.
 enum class CancelResult : std::uint8_t {
-  cancelled,    // it was pending; its job will not run (again) and is destroyed
-  running,      // its job runs right now; that run goes on, and there will be no other
-  not_pending,  // it had fired, was cancelled before, or the scheduler has stopped
+  cancelled,    // it was pending; its job will not run again and is destroyed
+  running,      // its job is running; this run continues, and no further run follows
+  not_pending,  // it had fired or was cancelled before, or the scheduler has stopped
 };
 
-/// Owns one timer: destroying the handle cancels it. Movable, not copyable. Outliving the scheduler
-/// is fine: there is nothing to cancel then. Thread-compatible; operations take the scheduler's
-/// lock for a short time, and may be called from inside any job, the timer's own included.
+/// Owns one timer: destroying the handle cancels the timer. Movable, not copyable. A handle may
+/// outlive its scheduler; its functions then have no effect. Thread-compatible. Its functions take
+/// the scheduler's lock for a short time. They may be called from inside any job, including the
+/// timer's own job.
 class [[nodiscard]] TimerHandle {
  public:
-  /// Holds no timer; every operation answers that there is none.
+  /// Holds no timer. Every function reports that there is no timer.
   TimerHandle() noexcept = default;
-  /// Cancels, and does not wait for a job that runs (see cancel_and_wait).
+  /// Cancels the timer. Does not wait for a running job; see cancel_and_wait.
   ~TimerHandle();
   TimerHandle(TimerHandle&& other) noexcept;
-  /// Cancels what this one held.
+  /// Cancels the timer that this handle held.
   TimerHandle& operator=(TimerHandle&& other) noexcept;
 
-  /// Cancels the timer. When it answers `cancelled`, the job has been destroyed. Unless it answers
-  /// `running` the handle is empty after it.
+  /// Cancels the timer. The result `cancelled` means that the job has been destroyed. After any
+  /// result except `running`, the handle is empty. O(1).
   CancelResult cancel() noexcept;
 
-  /// The same, and when the job is running waits until it has returned and is destroyed: after it
-  /// nothing of the job is left. Called from inside the job itself it does not wait.
-  /// Two jobs that wait for each other wait for ever.
+  /// Cancels the timer. If the job is running, waits until it has returned and is destroyed. After
+  /// the call no part of the job exists. Called from inside the job itself, it does not wait. If
+  /// two jobs call it for each other, both wait forever.
   CancelResult cancel_and_wait() noexcept;
 
-  /// Moves the timer: it fires `delay` from now (at once when that is not positive), as late as the
-  /// clock allows when `delay` is huge. A periodic one goes on from there in its period, a
-  /// recurring one by its rule. Moving to later costs no more than a store, the clock and the lock.
-  /// Returns: true when it was pending; false when its job runs, or is over.
+  /// Moves the timer to `delay` from now. A delay of 0 or less is due immediately. A delay beyond
+  /// the end of the clock is shortened to its end. A periodic timer continues its period from
+  /// there, a recurring timer its rule. Returns true if the timer was pending, false if its job
+  /// runs or is over. Cost: moving a timer to later takes one store, one reading of the clock and
+  /// the lock.
   template <class Rep, class Period>
   bool expires_after(std::chrono::duration<Rep, Period> delay) noexcept {
     return move_to(internal::saturate_to_nanoseconds(delay));
   }
 
-  /// The same for an instant, and for a date (Scheduler, "Time"), rounded up to milliseconds.
+  /// Moves the timer to an instant, or to a date rounded up to milliseconds (see "Time" in
+  /// scheduler.h). Otherwise as expires_after.
   bool expires_at(MonotonicTime deadline) noexcept;
   bool expires_at(WallTime due) noexcept;
   template <class Duration>
@@ -71,14 +75,16 @@ class [[nodiscard]] TimerHandle {
     return expires_at(internal::ceil_to_wall_time(due));
   }
 
-  /// Whether the timer is still to fire. Another thread may have changed it by the time you look.
+  /// Returns true if the timer has still to fire. Another thread can change this before the caller
+  /// uses it.
   bool is_pending() const noexcept;
 
-  /// Lets the timer go its own way: nothing cancels it any more but the scheduler's stop.
+  /// Gives up ownership: the handle becomes empty and the timer stays. After that, only stopping
+  /// the scheduler can cancel it.
   void release() noexcept;
 
-  /// Whether it holds a timer, pending or over. False for one that the scheduler refused, and after
-  /// `cancel` or `release`.
+  /// Returns true if the handle holds a timer, pending or over. Returns false if the scheduler
+  /// refused the timer, and after `cancel` or `release`.
   explicit operator bool() const noexcept { return shard_ != nullptr; }
 
  private:
@@ -86,7 +92,7 @@ class [[nodiscard]] TimerHandle {
   TimerHandle(std::shared_ptr<internal::SchedulerShard> shard, internal::TimerId id) noexcept;
   bool move_to(std::chrono::nanoseconds delay) noexcept;
 
-  // Owned by the scheduler and by its handles, so that a handle may outlive the scheduler.
+  // Owned by the scheduler and by its handles together, so that a handle may outlive the scheduler.
   std::shared_ptr<internal::SchedulerShard> shard_;
   internal::TimerId id_;
 };

@@ -1,8 +1,9 @@
-// A callable that can hold what cannot be copied: std::function for move-only captures.
+// UniqueFunction: a callable that can hold a move-only object, such as a lambda with a captured
+// unique_ptr.
 //
-// What captures a few pointers and numbers lies inside the object; everything else is allocated.
-// Moving one moves bytes: it never runs the callable's own code. So one may be moved with a lock
-// held. The standard library has this as std::move_only_function from C++23 on.
+// A small trivially copyable callable lies inside the object. Every other callable is allocated. A
+// move copies bytes and never runs code of the callable, so moving under a lock is safe. C++23 has
+// a similar class, std::move_only_function.
 #pragma once
 
 #include <array>
@@ -22,17 +23,20 @@ namespace detent {
 template <class Signature>
 class UniqueFunction;
 
-/// Owns one callable of signature `R(Args...)`. Movable, not copyable. An empty one (default
-/// constructed or moved from) converts to false, and calling it is a bug that stops the process.
-/// Thread-compatible. No allocation for trivially copyable callables of up to kInlineSize bytes,
-/// one for others.
+/// Owns one callable of signature `R(Args...)`. Movable, not copyable. An object is empty after
+/// default construction and after being moved from. An empty object converts to false, and calling
+/// it stops the process. Thread-compatible. A trivially copyable callable of up to kInlineSize
+/// bytes needs no allocation; any other needs one.
 template <class R, class... Args>
 class UniqueFunction<R(Args...)> {
  public:
+  /// The largest size in bytes of a callable inside the object.
   static constexpr std::size_t kInlineSize = 4 * sizeof(void*);
 
+  /// Makes an empty object.
   UniqueFunction() noexcept = default;
 
+  /// Holds a copy of `f`, or `f` moved. An `f` that equals nullptr makes an empty object.
   template <class F>
   requires(!std::same_as<std::remove_cvref_t<F>, UniqueFunction> &&
            std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
@@ -40,7 +44,7 @@ class UniqueFunction<R(Args...)> {
   {
     using Target = std::decay_t<F>;
     if constexpr (requires(const Target& target) { target == nullptr; }) {
-      if (f == nullptr) return;  // an empty std::function, a null pointer: empty as well
+      if (f == nullptr) return;  // an empty std::function or a null pointer makes an empty object
     }
     if constexpr (kFitsInline<Target>) {
       new (storage_.data()) Target(std::forward<F>(f));
@@ -60,15 +64,17 @@ class UniqueFunction<R(Args...)> {
     return *this;
   }
 
+  /// Calls the callable. Requires: the object is not empty; otherwise the process stops.
   R operator()(Args... args) {
     DETENT_CHECK(verbs_ != nullptr);
     return verbs_->call(storage_.data(), std::forward<Args>(args)...);
   }
 
+  /// Returns false if the object is empty.
   explicit operator bool() const noexcept { return verbs_ != nullptr; }
 
-  /// Returns: the address of the callable; null if there is none. It stays when this is moved,
-  /// unless the callable lies inside.
+  /// Returns the address of the callable, or null if the object is empty. The address stays the
+  /// same after a move, unless the callable lies inside the object.
   const void* target() const noexcept {
     if (verbs_ == nullptr) return nullptr;
     if (verbs_->destroy == nullptr) return storage_.bytes.data();
@@ -78,16 +84,16 @@ class UniqueFunction<R(Args...)> {
   }
 
  private:
-  /// Room for a small callable, or for the pointer that owns a big one.
+  /// Room for a small callable, or for the pointer to an allocated callable.
   struct alignas(void*) Storage {
     std::byte* data() noexcept { return bytes.data(); }
     std::array<std::byte, kInlineSize> bytes{};
   };
 
-  /// What can be done with the callable behind a storage, whatever its type.
+  /// Operations on a stored callable, independent of its type.
   struct Verbs {
     R (*call)(std::byte*, Args&&...);
-    void (*destroy)(std::byte*) noexcept;  // null: nothing to do
+    void (*destroy)(std::byte*) noexcept;  // null: no destruction needed
   };
 
   template <class Target>
@@ -110,7 +116,7 @@ class UniqueFunction<R(Args...)> {
     typename Returned::promise_type;
   };
 
-  // std::invoke_r of C++23: where R is void, what the callable returns is dropped.
+  // As std::invoke_r of C++23: if R is void, the result of the callable is discarded.
   template <class Target>
   static R invoke(Target& target, Args&&... args) {
     if constexpr (std::is_void_v<R>) {
@@ -142,7 +148,7 @@ class UniqueFunction<R(Args...)> {
     storage_ = other.storage_;
     verbs_ = std::exchange(other.verbs_, nullptr);
   }
-  // Emptied first: the callable may hold what, when destroyed, comes back to this object.
+  // Emptied first, because destroying the callable can run code that uses this object.
   void reset() noexcept {
     const Verbs* const verbs = std::exchange(verbs_, nullptr);
     if (verbs != nullptr && verbs->destroy != nullptr) verbs->destroy(storage_.data());
@@ -152,7 +158,7 @@ class UniqueFunction<R(Args...)> {
   Storage storage_;
 };
 
-/// What a runtime timer runs.
+/// The callable that a runtime timer runs.
 using Job = UniqueFunction<void()>;
 
 }  // namespace detent
