@@ -1,5 +1,6 @@
-// Boost.Asio and a Scheduler together: jobs that run on an io_context, and sleeps for completion
-// tokens (callbacks, use_future, use_awaitable, deferred, …). Needs Boost 1.81; link detent::asio.
+// Boost.Asio support for a Scheduler: run jobs on an io_context, and sleep with any completion
+// token (callbacks, use_future, use_awaitable, deferred, …). Requires Boost 1.81; link
+// detent::asio.
 //
 //     boost::asio::io_context io;
 //     auto work = boost::asio::make_work_guard(io);  // timers alone do not keep io.run() going
@@ -9,8 +10,8 @@
 //     detent::async_sleep_for(scheduler, 5ms, [](boost::system::error_code error) { … });
 //     co_await (read_all(socket) || detent::async_sleep_for(scheduler, 5s, use_awaitable));
 //
-// Unlike a boost::asio::steady_timer, sleeps share the scheduler's wheel and clock, so that tests
-// run them on a ManualClock.
+// Sleeps use the scheduler's wheel and clock, unlike a boost::asio::steady_timer. Tests can
+// therefore run them on a ManualClock.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -37,9 +38,12 @@
 
 namespace detent {
 
-/// Posts jobs to an executor of Asio's: an io_context's, a strand's, a thread_pool's. Thread-safe.
-/// Pending timers are no work that keeps io_context::run from returning; jobs that are due are.
-/// Requires: somebody runs the context. Otherwise what is due waits; jobs that wait when the
+/// Posts jobs to a Boost.Asio executor, for example the executor of an io_context, a strand or a
+/// thread_pool. Thread-safe.
+///
+/// A pending timer does not keep io_context::run from returning. A due job does.
+///
+/// Requires: a thread runs the context. Otherwise due jobs wait. Jobs that still wait when the
 /// context is destroyed never run, and Scheduler::stop(Drain::run_due) waits for them.
 class AsioExecutor final : public Executor {
  public:
@@ -53,7 +57,7 @@ class AsioExecutor final : public Executor {
 
 namespace internal {
 
-/// A sleep that calls a completion handler. Owns itself from `start` on, until it is woken.
+/// A sleep that calls a completion handler. The object owns itself from `start` until it wakes.
 template <class Handler>
 class AsyncSleep final : private Sleeper {
  public:
@@ -63,7 +67,7 @@ class AsyncSleep final : private Sleeper {
     AsyncSleep* const sleep = owner.release();
     if (sleep->timer_.start(scheduler, until, std::move(stop), *sleep)) return;
     owner.reset(sleep);
-    // Not from inside the initiating function, hence posted.
+    // Asio forbids calling the handler from inside the initiating function, so the call is posted.
     boost::asio::post(owner->work_.get_executor(), owner->completion(false));
   }
 
@@ -71,8 +75,8 @@ class AsyncSleep final : private Sleeper {
   explicit AsyncSleep(Handler handler)
       : work_(boost::asio::make_work_guard(handler)), handler_(std::move(handler)) {}
 
-  // The slot may be used at any time, also when the sleep is over: it gets a stop source of its
-  // own.
+  // The slot can be used at any time, even after the sleep has ended. A separate stop source makes
+  // that safe.
   std::stop_token stop_on_cancellation() {
     auto slot = boost::asio::get_associated_cancellation_slot(handler_);
     if (!slot.is_connected()) return {};
@@ -101,7 +105,7 @@ class AsyncSleep final : private Sleeper {
   SleepTimer timer_;
 };
 
-/// Starts an AsyncSleep when the completion token says so.
+/// Starts an AsyncSleep when the completion token launches the operation.
 class InitiateSleep {
  public:
   InitiateSleep(Scheduler& scheduler, WakeTime until) noexcept
@@ -125,20 +129,27 @@ auto async_sleep(Scheduler& scheduler, const WakeTime& until, Token&& token) {
 
 }  // namespace internal
 
+/// A completion token whose handler takes one boost::system::error_code.
 template <class Token>
 concept SleepToken = boost::asio::completion_token_for<Token, void(boost::system::error_code)>;
 
-/// Completes with no error after `delay`, counted from when the token starts the operation; with
-/// boost::asio::error::operation_aborted when the token's cancellation slot is used before that
-/// (any type of cancellation), or the scheduler stops. One allocation, and one for the sleep.
+/// Sleeps for `delay`, then completes with no error. `delay` counts from the moment when the token
+/// starts the operation. A delay of 0 or less is due immediately.
 ///
-/// The handler is dispatched to its associated executor, of which it is outstanding work meanwhile.
-/// Without one it runs on the scheduler's executor, or the thread that stops the scheduler. Run in
-/// place, what it throws is thrown by a job. A slot is used as Asio asks: not on two threads at
-/// once.
+/// Errors: the operation completes with boost::asio::error::operation_aborted in two cases. Either
+/// the token's cancellation slot is used before the sleep ends (any type of cancellation), or the
+/// scheduler stops.
 ///
-/// Requires: `scheduler` outlives the operation's start; the handler's context outlives the sleep,
-/// so stop the scheduler before its end. Returns: what the token makes of it.
+/// The handler is dispatched to its associated executor. The sleep counts as outstanding work of
+/// that executor. A handler without an executor runs on the scheduler's executor, or on the thread
+/// that stops the scheduler. If such a handler throws, the scheduler treats the exception like one
+/// thrown by a job.
+///
+/// Requires: `scheduler` outlives the start of the operation. The handler's context outlives the
+/// sleep, so stop the scheduler before the context is destroyed. As Asio demands, do not use one
+/// cancellation slot on two threads at the same time.
+///
+/// Returns: the result type of the token. Cost: one allocation for the sleep and one for its timer.
 template <class Rep, class Period, SleepToken Token>
 auto async_sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
                      Token&& token) {
@@ -146,11 +157,13 @@ auto async_sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> de
                                std::forward<Token>(token));
 }
 
-/// The same until an instant, or a date as Scheduler::schedule_at understands it.
+/// Sleeps until an instant. See async_sleep_for for errors, requirements and cost.
 template <SleepToken Token>
 auto async_sleep_until(Scheduler& scheduler, MonotonicTime until, Token&& token) {
   return internal::async_sleep(scheduler, until, std::forward<Token>(token));
 }
+/// Sleeps until a date, with the same rules as Scheduler::schedule_at: the sleep follows the wall
+/// clock when the clock is stepped.
 template <class Duration, SleepToken Token>
 auto async_sleep_until(Scheduler& scheduler, std::chrono::sys_time<Duration> until, Token&& token) {
   return internal::async_sleep(scheduler, internal::ceil_to_wall_time(until),

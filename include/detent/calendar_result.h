@@ -1,4 +1,4 @@
-// What reading a schedule gives: the schedule, or an error that says where the text is wrong.
+// The result of parsing a schedule: the schedule, or an error with the position of the mistake.
 //
 //     const detent::Parsed<detent::Cron> cron = detent::Cron::parse(text, zone);
 //     if (!cron) return complain(cron.error().message, cron.error().column);
@@ -12,15 +12,16 @@
 
 namespace detent {
 
-/// Why a schedule was refused.
+/// The reason why a schedule was refused.
 struct CalendarError {
-  std::string message;     // for people: what is wrong and what is allowed
-  std::size_t column = 0;  // where in the expression, counted from 1; 0: not in it (the zone)
+  std::string message;     // for people: says the mistake and the allowed values
+  std::size_t column = 0;  // position in the expression, from 1; 0 if the zone is wrong
 };
 
-/// A T, or why there is none: has_value(), value(), *, -> and error(). value(), * and -> stop the
-/// process when there is none, so for text written in the program `parse("…").value()` is enough,
-/// and text from outside is looked at first.
+/// Holds a T or a CalendarError. The members are has_value(), value(), *, -> and error(). Without a
+/// T, value(), * and -> stop the process. For a constant expression in the program,
+/// `parse("…").value()` is therefore enough. Check text from outside with has_value() first. Thread
+/// safety: as T.
 template <class T>
 class [[nodiscard]] Parsed : public internal::ValueOr<T, CalendarError> {
  public:

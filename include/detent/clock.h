@@ -1,9 +1,10 @@
-// Time, and waiting for it: the one seam between the library and the machine's clocks.
+// Clock: reads time and waits for it. All access to the machine's clocks goes through this
+// interface.
 //
-// Two kinds of time never mix, because their types differ. Monotonic time only moves forward and is
-// what waiting uses. Wall time is what people and disks use; it can be stepped at any moment.
-// A thread waits through the clock as well, so that under a ManualClock waiting takes no real time
-// and a test decides when a sleeper wakes. Only src/base/clock.cc reads the machine's clocks.
+// Monotonic time and wall time have different types, so they cannot be mixed. Monotonic time only
+// moves forward, and waiting uses it. People and disks use wall time, which can be stepped at any
+// moment. Threads also wait through the clock. Under a ManualClock waiting takes no real time, and
+// the test decides when a thread wakes. Only src/base/clock.cc reads the machine's clocks.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@
 
 namespace detent {
 
-/// An instant on a clock that never steps, as Clock::now() gives it; its zero has no meaning. No
-/// time_point of std::chrono::steady_clock: a ManualClock has such instants as well.
+/// The timeline of monotonic instants, as Clock::now() returns them. Its zero has no meaning. The
+/// type differs from std::chrono::steady_clock, because a ManualClock also produces such instants.
 struct MonotonicTimeline {
   using rep = std::chrono::nanoseconds::rep;
   using period = std::chrono::nanoseconds::period;
@@ -23,17 +24,18 @@ struct MonotonicTimeline {
 };
 using MonotonicTime = MonotonicTimeline::time_point;
 
-/// An instant of the calendar (UTC), to the nanosecond as a clock reads it.
+/// An instant of the calendar (UTC) in nanoseconds, as a clock reads it.
 using WallInstant = std::chrono::sys_time<std::chrono::nanoseconds>;
 /// An instant of the calendar as it is stored and shown: whole milliseconds since 1970 (UTC).
 using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
-/// What one thread sleeps on and others ring. A ring is remembered until a wait takes it, so one
-/// that comes between two waits is not lost; several rings may be taken as one. Thread-safe.
-/// Must outlive every wait on it.
+/// One thread sleeps on a Doorbell, and other threads wake it with `ring`. A ring is remembered
+/// until a wait takes it, so a ring between two waits is not lost. Several rings before one wait
+/// count as one. Thread-safe. Must outlive every wait on it.
 class Doorbell {
  public:
-  /// Who rings it: others, when they want something; or a thread that is at work, when it is done.
+  /// Who rings: `others` when they need the sleeper, or `work`: a running thread when it has
+  /// finished.
   enum class Ringer { others, work };
 
   Doorbell();
@@ -42,7 +44,7 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  /// Wakes the thread that waits, or lets its next wait return at once. Takes one short lock.
+  /// Wakes the waiting thread, or makes its next wait return immediately. Takes one short lock.
   void ring() noexcept;
 
  private:
@@ -56,17 +58,19 @@ class Doorbell {
 class Clock {
  public:
   virtual ~Clock() = default;
+  /// Returns the monotonic time.
   virtual MonotonicTime now() const noexcept = 0;
+  /// Returns the wall-clock time.
   virtual WallInstant wall_now() const noexcept = 0;
 
-  /// Blocks until `bell` is rung (and takes the ring) or now() has reached `until`; without `until`
-  /// only a ring ends it. Never returns early without either. Returns true when it took a ring.
-  /// Requires: at most one thread at a time waits on one bell.
+  /// Blocks until `bell` rings or now() reaches `until`. Without `until`, only a ring ends the
+  /// wait. Never returns without one of these reasons. Returns true if it took a ring. Requires: at
+  /// most one thread at a time waits on one bell.
   virtual bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept = 0;
 };
 
-/// The machine's clocks: CLOCK_MONOTONIC and CLOCK_REALTIME. Waits with the finest timer slack the
-/// kernel offers.
+/// The machine's clocks, CLOCK_MONOTONIC and CLOCK_REALTIME. Waits with the smallest timer slack
+/// that the kernel offers. Thread-safe.
 class SystemClock final : public Clock {
  public:
   MonotonicTime now() const noexcept override;
@@ -74,11 +78,11 @@ class SystemClock final : public Clock {
   bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept override;
 };
 
-/// A clock that stands still until it is told to move. A thread that waits on it wakes when
-/// `advance` reaches what it waits for. Thread-safe.
+/// A clock for tests. Its time changes only through `advance` and `step_wall`. A waiting thread
+/// wakes when `advance` reaches the end of its wait. Thread-safe.
 class ManualClock final : public Clock {
  public:
-  /// Starts at monotonic zero and the wall time given (default: 2020-01-01T00:00:00Z).
+  /// Starts at monotonic zero and the given wall time (default: 2020-01-01T00:00:00Z).
   explicit ManualClock(WallInstant wall = WallInstant{std::chrono::seconds{1'577'836'800}});
   ~ManualClock() override;
 
@@ -86,15 +90,14 @@ class ManualClock final : public Clock {
   WallInstant wall_now() const noexcept override;
   bool wait(Doorbell& bell, std::optional<MonotonicTime> until) noexcept override;
 
-  /// Moves both times forward by `delta` >= 0, at most to their ends, and wakes whoever waited for
-  /// that.
+  /// Moves both times forward by `delta` >= 0, at most to their maximum. Wakes each thread whose
+  /// wait has ended.
   void advance(std::chrono::nanoseconds delta);
-  /// Steps the wall clock, forward or back; monotonic time stands still.
+  /// Steps the wall clock forward or back by `delta`. Monotonic time does not change.
   void step_wall(std::chrono::nanoseconds delta);
-  /// Blocks until `count` threads wait on this clock without a ring to take: the moment at which
-  /// everything that could happen now has happened. One that waits for another's work
-  /// (Doorbell::Ringer::work) does not count: something will happen yet. For tests; takes no time
-  /// itself.
+  /// Blocks until `count` threads wait on this clock without a ring to take. At that moment all
+  /// work that can happen now has happened. A thread that waits for another thread's work
+  /// (Doorbell::Ringer::work) does not count, because that work is still running. For tests.
   void await_waiters(int count) const;
 
  private:

@@ -1,5 +1,4 @@
-// Coroutines on a Scheduler: sleeping, time limits that stop what they limit, and the task type to
-// write them in.
+// Coroutines on a Scheduler: sleeping, time limits that stop the limited work, and a task type.
 //
 //     detent::Task<int> fetch(detent::Scheduler& s, std::stop_token stop) {
 //       for (int attempt = 1; co_await detent::sleep_for(s, 100ms, stop); ++attempt) {
@@ -11,18 +10,21 @@
 //     auto work = [&s](std::stop_token stop) { return fetch(s, std::move(stop)); };
 //     std::optional<int> attempt = co_await detent::timeout_after(s, 5s, work);
 //
-// Where a coroutine goes on after a sleep: on the scheduler's executor, by itself, whether the time
-// has come or the token was stopped. One exception: when the scheduler stops, its sleepers wake on
-// the thread that destroys their jobs (with Drain::drop the one that calls `stop`, before that
-// returns), because there is no executor any more; so does what sleeps after that, in place.
+// Where a coroutine resumes after a sleep: on the scheduler's executor, in a job of its own. This
+// is true both when the time has come and when the token was stopped. There is one exception. When
+// the scheduler stops, it no longer has an executor, and its sleepers wake on the thread that
+// destroys their jobs. With Drain::drop this thread is the caller of `stop`, before `stop` returns.
+// A coroutine that sleeps on a stopped scheduler continues immediately, on the same thread.
 //
-// Two things g++ 12 compiles wrongly, and that ASan shows. It destroys temporaries twice that are
-// lambdas with captures, aggregates or braced lists in an expression with co_await: give them a
-// name first, as above. And a coroutine that has no local variable at all crashes when a co_await
-// stands in the condition of its `if` or loop: `const bool slept = co_await …` first.
+// g++ 12 miscompiles two forms; AddressSanitizer shows both errors. First, it destroys some
+// temporaries twice in an expression with co_await: lambdas with captures, aggregates and braced
+// lists. Give such a temporary a name first, as in the example above. Second, a coroutine without
+// any local variable crashes if a co_await is in the condition of its `if` or loop. Write `const
+// bool slept = co_await …` first.
 //
-// Task awaits by symmetric transfer (L. Baker, P0913), so chains and loops of tasks use no stack in
-// optimised builds. Read next: detent/internal/sleep_timer.h (who wakes whom).
+// Task awaits by symmetric transfer (L. Baker, P0913). In optimised builds, chains and loops of
+// tasks therefore use no stack. Read next: detent/internal/sleep_timer.h, which explains how a
+// sleep is woken.
 #pragma once
 
 #include <chrono>
@@ -47,8 +49,8 @@ namespace detent {
 
 // ---- Sleeping -----------------------------------------------------------------------------------
 
-/// What sleep_for and sleep_until return, to be awaited once, in coroutines of any type. A
-/// coroutine may be destroyed while it sleeps, but not while it is being woken on another thread.
+/// The awaitable that sleep_for and sleep_until return. Await it once, in a coroutine of any type.
+/// The coroutine may be destroyed while it sleeps, but not while another thread is waking it.
 class [[nodiscard]] Sleep final : private internal::Sleeper {
  public:
   Sleep(Scheduler& scheduler, internal::WakeTime until, std::stop_token stop) noexcept
@@ -59,8 +61,9 @@ class [[nodiscard]] Sleep final : private internal::Sleeper {
     sleeper_ = sleeper;
     return timer_.start(scheduler_, until_, stop_, *this);
   }
-  /// Returns: true when the time has come; false when the token was stopped before it (at once, in
-  /// place, when it was already), or the scheduler has stopped.
+  /// Returns true if the time has come. Returns false if the token was stopped first, or if the
+  /// scheduler has stopped. A token that is stopped before the co_await ends the sleep immediately,
+  /// without suspending.
   bool await_resume() const noexcept { return slept_; }
 
  private:
@@ -77,20 +80,23 @@ class [[nodiscard]] Sleep final : private internal::Sleeper {
   internal::SleepTimer timer_;
 };
 
-/// `co_await sleep_for(scheduler, 100ms, stop_token)` suspends the coroutine for that long, counted
-/// from the co_await. A delay that is not positive goes through the executor, too. A loop must look
-/// at the answer: on a stopped or full scheduler every sleep is over at once.
-/// Requires: `scheduler` outlives the co_await's suspending (not the sleep).
+/// `co_await sleep_for(scheduler, 100ms, stop_token)` suspends the coroutine for 100 ms, counted
+/// from the co_await. A delay of 0 or less also resumes through the executor. Check the result in a
+/// loop: on a stopped or full scheduler every sleep ends immediately with false.
+///
+/// Requires: `scheduler` outlives the start of the sleep (not the whole sleep). Cost: as
+/// Scheduler::schedule_after.
 template <class Rep, class Period>
 Sleep sleep_for(Scheduler& scheduler, std::chrono::duration<Rep, Period> delay,
                 std::stop_token stop = {}) {
   return Sleep(scheduler, internal::saturate_to_nanoseconds(delay), std::move(stop));
 }
 
-/// The same until an instant, or a date as Scheduler::schedule_at understands it.
+/// Suspends the coroutine until an instant. Otherwise as sleep_for.
 inline Sleep sleep_until(Scheduler& scheduler, MonotonicTime until, std::stop_token stop = {}) {
   return Sleep(scheduler, until, std::move(stop));
 }
+/// Suspends the coroutine until a date, with the same rules as Scheduler::schedule_at.
 template <class Duration>
 Sleep sleep_until(Scheduler& scheduler, std::chrono::sys_time<Duration> until,
                   std::stop_token stop = {}) {
@@ -111,6 +117,7 @@ Sleep Scheduler::sleep_until(std::chrono::sys_time<Duration> due, std::stop_toke
 
 // ---- Task ---------------------------------------------------------------------------------------
 
+/// A type that a Task can return: void, or a movable object type.
 template <class T>
 concept TaskResult = std::is_void_v<T> ||(std::movable<T>&& std::is_object_v<T>);
 
@@ -119,7 +126,8 @@ class Task;
 
 namespace internal {
 
-/// What the promises of all tasks share: start suspended, and end by going on with who awaits.
+/// The common part of the promises of all tasks. A task starts suspended. When it ends, it resumes
+/// the coroutine that awaits it.
 class TaskPromiseBase {
  public:
   std::suspend_always initial_suspend() const noexcept { return {}; }
@@ -175,16 +183,18 @@ class TaskPromise<void> final : public TaskPromiseBase {
 
 }  // namespace internal
 
-/// A coroutine that returns T, or throws, to the one that awaits it: `co_await std::move(task)`,
-/// once. It does not begin before that. Owns the coroutine: destroying a task destroys its frame,
-/// wherever it stands. Movable; thread-compatible. One allocation, the frame.
+/// A coroutine that returns a T, or throws, to its awaiting coroutine. Await it once, with
+/// `co_await std::move(task)`; the coroutine starts only then. A Task owns its coroutine:
+/// destroying the Task destroys the coroutine's frame at any suspension point. Movable.
+/// Thread-compatible: do not use one Task from two threads at the same time. Cost: one allocation,
+/// for the frame.
 template <TaskResult T = void>
 class [[nodiscard]] Task {
  public:
   using promise_type = internal::TaskPromise<T>;
   using Result = T;
 
-  /// Owns no coroutine.
+  /// Makes a Task that owns no coroutine.
   Task() noexcept = default;
   Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {
@@ -196,8 +206,8 @@ class [[nodiscard]] Task {
     if (frame_) frame_.destroy();
   }
 
-  /// Requires: it owns a coroutine that nobody has awaited. What it holds stays in its frame until
-  /// the task is destroyed.
+  /// Starts the coroutine and waits for its result. Requires: the Task owns a coroutine that has
+  /// not been awaited yet. Objects in the frame live until the Task is destroyed.
   auto operator co_await() && noexcept {
     DETENT_CHECK(frame_ != nullptr);
     DETENT_CHECK(!frame_.done());
@@ -238,7 +248,8 @@ inline Task<void> TaskPromise<void>::get_return_object() noexcept {
   return Task<void>(std::coroutine_handle<TaskPromise>::from_promise(*this));
 }
 
-/// A coroutine that nobody awaits: starts at once, destroys its frame at its end.
+/// A coroutine that no other coroutine awaits. It starts immediately and destroys its frame when it
+/// ends.
 struct Detached {
   struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
     Detached get_return_object() const noexcept { return {}; }
@@ -257,7 +268,7 @@ Detached run_detached(Task<void> task, OnDone on_done) {
   } catch (...) {
     error = std::current_exception();
   }
-  // Awaiting it left it its frame; nothing of that is left when on_done hears of its end.
+  // The awaited task still owns its frame. Destroy the frame before on_done learns about the end.
   task = Task<void>();
   on_done(std::move(error));
 }
@@ -272,17 +283,17 @@ Task<void> store_result(Task<T> task, std::optional<T>& result) {
 
 // ---- Starting tasks -----------------------------------------------------------------------------
 
-/// Starts `task` from outside of coroutines: runs it on this thread as far as it goes without
-/// waiting. When it has ended and is destroyed, `on_done` gets what it threw, or null, on the
-/// thread where it ended. What on_done throws ends the process.
+/// Starts `task` from a normal function: runs it on this thread until its first wait. After the
+/// task has ended and is destroyed, calls `on_done` on the thread where the task ended. `on_done`
+/// receives the exception that the task threw, or null. If `on_done` throws, the process ends.
 template <std::invocable<std::exception_ptr> OnDone>
 void spawn(Task<void> task, OnDone on_done) {
   internal::run_detached(std::move(task), std::move(on_done));
 }
 
-/// Starts `task` on this thread and blocks until it has ended and is destroyed.
-/// Returns: its result, or throws what it threw. Requires: this thread is not one the task needs to
-/// go on, such as the scheduler's executor.
+/// Starts `task` on this thread and blocks until the task has ended and is destroyed. Returns its
+/// result, or throws its exception. Requires: the task can continue without this thread. For
+/// example, do not call it on a thread of the scheduler's executor.
 template <class T>
 T sync_wait(Task<T> task) {
   std::promise<void> done;
@@ -306,7 +317,7 @@ T sync_wait(Task<T> task) {
 
 namespace internal {
 
-/// A job that requests a stop when it runs or, at the latest, is destroyed.
+/// A job that requests a stop when it runs, or at the latest when it is destroyed.
 class StopRequest {
  public:
   explicit StopRequest(std::stop_source source) noexcept : source_(std::move(source)) {}
@@ -314,7 +325,8 @@ class StopRequest {
   StopRequest& operator=(StopRequest&&) = delete;
   ~StopRequest() { source_.request_stop(); }
 
-  // A stop callback may end the work, and with it all else that keeps the stop state.
+  // A stop callback may end the work and release every other reference to the stop state. The copy
+  // keeps the stop state alive.
   void operator()() const noexcept { std::stop_source(source_).request_stop(); }
 
  private:
@@ -334,18 +346,22 @@ struct Limited<void> {
 
 }  // namespace internal
 
-/// What timeout_after runs: called with a stop token, returns a Task.
+/// Work for timeout_after: a function that takes a stop token and returns a Task.
 template <class Work>
 concept LimitedWork = std::move_constructible<Work> && std::invocable<Work&, std::stop_token> &&
     std::same_as<internal::WorkTask<Work>, Task<typename internal::WorkTask<Work>::Result>>;
 
-/// Runs `work(token)` for at most `limit`, counted from the co_await; then stops its token. It
-/// awaits the work in any case: nothing of the work runs on afterwards, and work that ignores its
-/// token makes the time-out late. `stop` stops the work as well; the work's answer counts then.
-/// Returns: the work's result (for Task<void>: true); nothing (false) when the limit, or the
-/// scheduler, ended before the work did, also when it had no room for the limit's timer. Throws
-/// what the work throws, limit or not. The idea is structured concurrency (N. J. Smith, "Timeouts
-/// and cancellation for humans", 2018).
+/// Runs `work(token)` for at most `limit`, counted from the co_await. Then it stops the token, and
+/// waits until the work has ended. No part of the work runs after timeout_after has returned. Work
+/// that ignores its token therefore delays the time-out. The caller's token `stop` also stops the
+/// work; in this case the result of the work counts.
+///
+/// Returns: the result of the work; for Task<void>, true. Returns std::nullopt (for Task<void>,
+/// false) in two cases: the limit expired or the scheduler stopped before the work ended, or the
+/// scheduler had no room for the timer of the limit. Throws the exception of the work in every
+/// case.
+///
+/// Source: structured concurrency (N. J. Smith, "Timeouts and cancellation for humans", 2018).
 template <class Rep, class Period, LimitedWork Work>
 Task<typename internal::Limited<typename internal::WorkTask<Work>::Result>::Result> timeout_after(
     Scheduler& scheduler, std::chrono::duration<Rep, Period> limit, Work work,

@@ -1,14 +1,15 @@
-// Cron expressions: the moments at which something recurs, in a time zone.
+// Cron expressions: recurring dates in a time zone.
 //
 //     const auto report = detent::Cron::parse("0 9 1 * *", "Asia/Shanghai").value();
 //     const auto now = std::chrono::system_clock::now();
 //     std::optional<detent::WallTime> due = report.next_after(now);   // the 1st, 09:00 in Shanghai
 //     report.explain();   // "At 09:00 on day 1 of the month (Asia/Shanghai)"
 //
-// Five fields as crontab(5) has them, or six with seconds in front; L, W and # as in Quartz; @daily
-// and its kin; @every. A search goes month by month over sets of days, never minute by minute, so
-// it costs microseconds however far away the answer is. Leap seconds don't exist here: a minute has
-// 60 seconds, as in POSIX. docs/concepts/time.md says what the wall clock does otherwise.
+// Supported syntax: five fields as in crontab(5), or six fields with seconds first; L, W and # as
+// in Quartz; @daily and similar names; @every. A search goes from month to month over sets of days,
+// never from minute to minute. It costs microseconds, however far away the next occurrence is. Leap
+// seconds do not exist here: as in POSIX, a minute has 60 seconds. docs/concepts/time.md describes
+// the other effects of wall-clock changes.
 #pragma once
 
 #include <chrono>
@@ -27,29 +28,31 @@
 
 namespace detent {
 
-/// What becomes of a local time that does not exist, because clocks are put forward over it.
+/// The policy for a local time that does not exist, because clocks were put forward over it.
 enum class Gap : std::uint8_t {
-  skip,       // it does not happen that day
-  run_after,  // it happens at the first instant after the gap; all that fall into it, once
+  skip,       // leave out the occurrence on that day
+  run_after,  // run at the first instant after the gap; occurrences in the gap run once together
 };
 
-/// What becomes of a local time that comes twice, because clocks are put back over it.
+/// The policy for a local time that comes twice, because clocks were put back over it.
 enum class Repeat : std::uint8_t {
-  first,   // it happens the first time
-  second,  // it happens the second time
-  both,    // it happens both times
+  first,   // run only the first time
+  second,  // run only the second time
+  both,    // run both times
 };
 
+/// Policies for changes of the clock. The defaults are those of Vixie cron.
 struct CronOptions {
-  /// Not set: as Vixie's cron does it. An expression for every hour (`*`) follows real time: what
-  /// falls into the gap is skipped and what comes twice happens twice, so that "*/15 * * * *" is
-  /// every quarter of an hour all night. One for certain hours happens once a day: Gap::run_after,
-  /// Repeat::first.
+  /// No value: follow Vixie cron. An expression for every hour (`*`) follows real time: occurrences
+  /// in a gap are skipped, and repeated local times run twice. "*/15 * * * *" therefore runs every
+  /// quarter of an hour through the whole night. An expression for certain hours runs once a day:
+  /// Gap::run_after and Repeat::first.
   std::optional<Gap> gap = std::nullopt;
   std::optional<Repeat> repeat = std::nullopt;
 };
 
-/// A recurring rule. Immutable, cheap to copy (copies share what was parsed), thread-safe.
+/// A recurring rule. Immutable and thread-safe. Copies are cheap, because they share the parsed
+/// rule.
 ///
 /// | field        | allowed                | and                                             |
 /// |--------------|------------------------|-------------------------------------------------|
@@ -61,56 +64,63 @@ struct CronOptions {
 /// | month        | 1-12 or JAN-DEC        |                                                 |
 /// | day of week  | 0-7 or SUN-SAT, 7: SUN | ? FRI#2 (second Friday) FRIL (last Friday)      |
 ///
-/// Each is `*`, a value, a range `a-b`, a step `*/n`, `a-b/n` or `a/n` (from a to the end), or a
-/// list of these with commas. Letters may be small. `?` is `*`.
+/// Each field is `*`, a value, a range `a-b`, or a step. Steps are `*/n`, `a-b/n` and `a/n` (from a
+/// to the end). A comma separates several of these. Letters may be lower case. `?` means `*`.
 ///
-/// Day of month and day of week: when both are restricted, a day that fits either of them is taken
-/// (Vixie's rule); when one of them begins with a star (or `?`), a day must fit both.
+/// If both the day of month and the day of week are restricted, a day needs to match only one of
+/// them (Vixie's rule). If either field begins with a star or `?`, a day must match both.
 ///
-/// @yearly @annually @monthly @weekly @daily @midnight @hourly stand for the beginning of what they
-/// name. "@every 90s" takes a duration ("1500ms" "30s" "5m" "2h" "30d" "PT1H30M") and happens at
-/// its multiples since 1970-01-01T00:00:00Z, whatever the zone.
+/// @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly mean the beginning of the
+/// named period. "@every 90s" takes a duration ("1500ms" "30s" "5m" "2h" "30d" "PT1H30M"). It runs
+/// at the multiples of this duration since 1970-01-01T00:00:00Z, in every time zone.
 class Cron {
  public:
-  /// Reads `expression`. `zone` is a name of the tz database, as "Europe/Berlin"; "UTC" needs no
-  /// database, others are read from /usr/share/zoneinfo now, so a later update of tzdata is seen by
-  /// parsing again. Refuses what can never happen ("0 0 30 2 *").
+  /// Parses `expression`. `zone` is a name of the tz database, such as "Europe/Berlin". "UTC" needs
+  /// no database. Other zones are read from /usr/share/zoneinfo during this call; parse the
+  /// expression again to use a later update of tzdata.
+  ///
+  /// Errors: a syntax error, an unknown zone, or an expression that can never match ("0 0 30 2 *").
   static Parsed<Cron> parse(std::string_view expression, std::string_view zone = "UTC",
                             const CronOptions& options = {});
 
-  /// The first occurrence after `time`, of the years 1970-9999; std::nullopt when none is left.
-  /// Microseconds, however far away; below a millisecond to find that none is left.
+  /// Returns the first occurrence after `time`, or std::nullopt if no occurrence is left in the
+  /// years 1970 to 9999. Cost: microseconds for any distance; below a millisecond if no occurrence
+  /// is left.
   std::optional<WallTime> next_after(WallTime time) const;
   template <class Duration>
   std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
     return next_after(internal::floor_to_wall_time(time));
   }
 
-  /// The last occurrence before `time`, of the same years. As a few calls of next_after.
+  /// Returns the last occurrence before `time`, or std::nullopt if the years 1970 to 9999 have no
+  /// earlier occurrence. Costs as much as a few calls of next_after.
   std::optional<WallTime> prev_before(WallTime time) const;
   template <class Duration>
   std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
     return prev_before(internal::ceil_to_wall_time(time));
   }
 
-  /// The first `count` occurrences after `from`, in order; fewer when no more are left.
+  /// Returns the first `count` occurrences after `from`, in order. The vector is shorter if fewer
+  /// are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
   template <class Duration>
   std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
     return next(count, internal::floor_to_wall_time(from));
   }
 
-  /// What it means, in a sentence of plain English without a full stop.
+  /// Describes the rule in one sentence of plain English, without a full stop.
   std::string explain() const;
 
+  /// Returns the parsed expression.
   const std::string& expression() const noexcept;
+  /// Returns the name of the time zone.
   const std::string& zone() const noexcept;
 
  private:
   struct State;
   explicit Cron(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
 
-  std::shared_ptr<const State> state_;  // owned by the copies of this Cron together; never changes
+  std::shared_ptr<const State> state_;  // shared by all copies of this Cron; never changes
 };
 
 }  // namespace detent

@@ -1,23 +1,22 @@
-// DelayMap: a map between threads whose entries vanish at their deadlines: a cache with TTLs,
-// sessions, locks that run out, ids that were seen lately.
+// DelayMap: a map for several threads whose entries expire at their deadlines. Uses: a cache with
+// TTLs, sessions, locks with a time limit, recently seen ids.
 //
 //     detent::DelayMap<std::string, Blob> ttl;
 //     ttl.insert_or_assign("user:42", blob, 5min);                // any thread
 //     std::optional<Blob> found = ttl.get("user:42");             // none after five minutes
 //     ttl.touch("user:42", 10min);                                // ten from now, not from then
 //
-// Promises. An entry is visible until its deadline by the clock given, and not a nanosecond longer,
-// however late anything that removes it. An entry belongs to its deadline, not to its key: when a
-// key is set again, the deadline it had before is gone. Each entry ends once: replaced, taken,
-// erased, cleared, or expired, and then on_expire gets it.
+// Guarantees. An entry is visible until its deadline on the given clock, and never longer, even if
+// its removal is late. Setting a key again replaces the old deadline. Each entry ends once: it is
+// replaced, taken, erased, cleared or expired. Only an expired entry goes to on_expire.
 //
-// Who removes what expired. Without a scheduler the calls of the map do, each a few entries, so
-// that memory comes back as long as the map is used; `expire` removes all. With a scheduler one
-// timer of it, set for the next wake-up of the map, does it on time (tickless: no deadlines, no
-// wake-ups).
+// Removal of expired entries. Without a scheduler, each call of the map removes a few expired
+// entries, so memory is freed as long as the map is used. `expire` removes all expired entries.
+// With a scheduler, one timer of the scheduler removes them on time. The timer is set to the map's
+// next wake-up: without deadlines it does not wake at all.
 //
-// The idea, expiry by timers beside a check at each read, is Redis's (active and lazy expiry,
-// src/expire.c) with a timing wheel in place of samples. Read next: src/runtime/delay_table.h.
+// Source: Redis combines active expiry with a check at each read (src/expire.c). DelayMap does the
+// same, but uses a timing wheel instead of random samples. Read next: src/runtime/delay_table.h.
 #pragma once
 
 #include <chrono>
@@ -41,37 +40,42 @@ namespace detent {
 
 class Scheduler;
 
+/// Options of a DelayMap.
 template <class K, class V>
 struct DelayMapOptions {
-  /// Gets each entry that expired, and may move the value out. Called without a lock, so it may use
-  /// the map; by then the key may be there again. With a scheduler it is called on its executor,
-  /// one call at a time; without one on the thread that finds the entry, inside a call of the map;
-  /// `expire` calls it on its own thread in both cases. Must not throw.
+  /// Called with each expired entry; may move the value out. Must not throw.
+  ///
+  /// No lock is held, so the function may use the map. The key can already be in the map again.
+  /// With a scheduler the function runs on the scheduler's executor, one call at a time. Without a
+  /// scheduler it runs inside a call of the map, on the thread that finds the expired entry. In
+  /// both cases `expire` calls the function on its own thread.
   std::function<void(const K&, V&)> on_expire = nullptr;
-  /// How many live entries there may be. Requires: at least 1.
+  /// The largest number of live entries. Requires: at least 1.
   std::size_t capacity = std::numeric_limits<std::size_t>::max();
-  /// With a scheduler: wake-ups are rounded up to multiples of this, so on_expire comes so much
-  /// later, and entries that expire together cost one wake-up. Requires: positive.
+  /// Used only with a scheduler. Wake-ups are rounded up to multiples of this duration. on_expire
+  /// can be later by this duration, and entries that expire together cost only one wake-up.
+  /// Requires: above 0.
   std::chrono::nanoseconds resolution = std::chrono::milliseconds{1};
-  /// Null: the scheduler's clock, or without one the machine's. Otherwise it must outlive the map,
-  /// and be the scheduler's.
+  /// Null: the scheduler's clock, or the machine's clock if `scheduler` is null. Otherwise the
+  /// clock must outlive the map, and must be the scheduler's clock if there is a scheduler.
   const Clock* clock = nullptr;
-  /// Must outlive the map; it may stop before. From then on only `expire` calls on_expire, and with
-  /// `clear` gives memory back. One that is full and refuses the map's timer is asked again later.
+  /// Removes expired entries. Must outlive the map, but may stop earlier. After the stop, only
+  /// `expire` calls on_expire, and only `expire` and `clear` free memory. If the scheduler is full
+  /// and refuses the map's timer, the map tries again later.
   Scheduler* scheduler = nullptr;
 };
 
-/// What became of an entry that was offered.
+/// The result of offering an entry to the map.
 enum class InsertResult : std::uint8_t {
   inserted,
-  assigned,  // it took the place of a live one
-  present,   // refused: there is a live one of that key
-  full,      // refused: there are as many live entries as there may be
+  assigned,  // replaced a live entry
+  present,   // refused: the key has a live entry
+  full,      // refused: the map has reached its capacity
 };
 
 namespace internal {
 
-/// An entry of whatever type. All but the key and the value belongs to the map's core.
+/// An entry of any type. The map's core owns all fields except the key and the value.
 struct DelayMapNode {
   DelayMapNode() = default;
   virtual ~DelayMapNode() = default;
@@ -80,21 +84,22 @@ struct DelayMapNode {
 
   MonotonicTime deadline;
   std::size_t hash = 0;
-  DelayMapNode* next = nullptr;  // in its bucket, or in a chain of those that were taken out
-  std::uint32_t index = 0;       // in the wheel
-  bool is_listed = false;        // in its bucket
+  DelayMapNode* next = nullptr;  // in its bucket, or in a chain of removed nodes
+  std::uint32_t index = 0;       // index in the wheel
+  bool is_listed = false;        // true while the node is in its bucket
 };
 
-/// A key that is looked for. Borrows it.
+/// A key to look up. Borrows the key.
 struct DelayMapProbe {
   std::size_t hash;
   FunctionRef<bool(const DelayMapNode&)> matches;
 };
 
-/// What a new entry does to a live one of the same key.
+/// The effect of a new entry on a live entry with the same key.
 enum class Existing : std::uint8_t { keep, replace };
 
-/// All of a DelayMap but the types of its entries; src/runtime/delay_map.cc. Thread-safe.
+/// The part of DelayMap that does not depend on the entry type; src/runtime/delay_map.cc.
+/// Thread-safe.
 class DelayMapCore {
  public:
   struct Options {
@@ -110,12 +115,16 @@ class DelayMapCore {
   DelayMapCore(const DelayMapCore&) = delete;
   DelayMapCore& operator=(const DelayMapCore&) = delete;
 
-  /// Takes `node` when it is inserted; when it is assigned `node` is the old one afterwards.
+  /// Takes `node` if it is inserted. If it is assigned, `node` holds the replaced node afterwards.
   InsertResult put(std::unique_ptr<DelayMapNode>& node, const DelayMapProbe& probe,
                    std::chrono::nanoseconds ttl, Existing existing);
+  /// Sets the deadline of the live entry to `ttl` from now. Returns false if the key has no live
+  /// entry.
   bool touch(const DelayMapProbe& probe, std::chrono::nanoseconds ttl);
-  /// Calls `visitor` under the lock with the live entry, if there is one; it may throw.
+  /// Calls `visitor` with the live entry, under the lock. `visitor` may throw. Returns false if the
+  /// key has no live entry.
   bool visit(const DelayMapProbe& probe, FunctionRef<void(DelayMapNode&)> visitor) const;
+  /// Removes and returns the live entry; null if the key has no live entry.
   std::unique_ptr<DelayMapNode> take(const DelayMapProbe& probe);
   std::size_t size() const;
   std::size_t expire();
@@ -127,28 +136,33 @@ class DelayMapCore {
   std::unique_ptr<Impl> impl_;
 };
 
-/// How keys are handed to lookups: strings as views, so that nothing is copied to look for them.
+/// The type in which lookups take a key. A string is passed as a view, so a lookup copies no
+/// string.
 template <class K>
 using KeyView = std::conditional_t<std::is_same_v<K, std::string>, std::string_view, const K&>;
 
 }  // namespace internal
 
-/// Thread-safe. Calls hold one lock for O(1), amortised over calls and without the growth of the
-/// table, which takes O(n) now and then. An insertion allocates once, for its entry. An entry takes
-/// about 100 bytes besides its key and value, of which 20 at most are kept when it is gone, for the
-/// next; running out of memory for any but the entry itself ends the process.
+/// A map with one deadline per entry. Thread-safe.
 ///
-/// User code under the lock: `Equal` on keys, V's copy in `get`, and the function given to `with`.
-/// None of it may call the map, which stops the process. Keys and values are made, moved and
-/// destroyed without the lock. Requires: Hash of a KeyView<K> does not throw; Equal compares a K
-/// with a KeyView<K>.
+/// Cost: each call holds one lock for O(1), amortised. When the table grows, one call takes O(n).
+/// Each insertion makes one allocation, for its entry. An entry needs about 100 bytes in addition
+/// to its key and value. After an entry has ended, the map keeps at most 20 of these bytes for the
+/// next entry. If an allocation other than the entry's own fails, the process ends.
+///
+/// User code under the lock: `Equal` on keys, V's copy constructor in `get`, and the function
+/// passed to `with`. This code must not call the map; such a call stops the process. Keys and
+/// values are made, moved and destroyed without the lock.
+///
+/// Requires: Hash of a KeyView<K> does not throw; Equal compares a K with a KeyView<K>.
 template <class K, class V, class Hash = std::hash<std::remove_cvref_t<internal::KeyView<K>>>,
           class Equal = std::equal_to<>>
 class DelayMap {
  public:
-  /// A `const K&`, or a string_view where K is a std::string.
+  /// The parameter type of lookups: `const K&`, or std::string_view if K is std::string.
   using Key = internal::KeyView<K>;
 
+  /// Makes an empty map.
   explicit DelayMap(DelayMapOptions<K, V> options = {})
       : core_({.on_expire = erased(std::move(options.on_expire)),
                .capacity = options.capacity,
@@ -160,17 +174,19 @@ class DelayMap {
     static_assert(std::is_invocable_r_v<bool, Equal, const K&, Key>,
                   "keys of a DelayMap are compared: by ==, or by the fourth argument");
   }
-  /// Waits for an on_expire that the scheduler runs; none is called any more. Destroys what is
-  /// left. Requires: no thread is inside a call; not called from inside on_expire. In a child
-  /// process of fork(), when it has a scheduler of the parent, it returns at once and destroys
-  /// nothing.
+  /// Waits until a running on_expire of the scheduler has returned; no further call follows. Then
+  /// destroys the remaining entries. In a child process of fork(), if the scheduler belongs to the
+  /// parent, the destructor returns immediately and destroys no entry.
+  ///
+  /// Requires: no thread is inside a call of the map; not called from inside on_expire.
   ~DelayMap() = default;
   DelayMap(const DelayMap&) = delete;
   DelayMap& operator=(const DelayMap&) = delete;
 
-  /// Puts the entry in, to vanish `ttl` from now (at once when that is not positive, never when it
-  /// is longer than time), whatever value and deadline the key had. Here and in `insert` a V given
-  /// as an rvalue is moved back to its owner when it is refused.
+  /// Stores an entry that expires `ttl` from now, and replaces the value and deadline that the key
+  /// had. A ttl of 0 or less expires immediately. A ttl beyond the end of the clock never expires.
+  /// If the map refuses a V given as an rvalue, it moves the V back; `insert` does this too.
+  ///
   /// Returns: `inserted`, `assigned` or `full`.
   template <class Rep, class Period, class KK = K, class VV = V>
   requires std::constructible_from<K, KK> && std::constructible_from<V, VV> InsertResult
@@ -179,8 +195,8 @@ class DelayMap {
                internal::saturate_to_nanoseconds(ttl), internal::Existing::replace);
   }
 
-  /// The same unless there is a live entry of that key, which stays as it is.
-  /// Returns: `inserted`, `present` or `full`.
+  /// Stores an entry unless the key has a live entry, which then stays unchanged. Otherwise as
+  /// insert_or_assign. Returns: `inserted`, `present` or `full`.
   template <class Rep, class Period, class KK = K, class VV = V>
   requires std::constructible_from<K, KK> && std::constructible_from<V, VV>
   [[nodiscard]] InsertResult insert(KK&& key, VV&& value, std::chrono::duration<Rep, Period> ttl) {
@@ -188,8 +204,8 @@ class DelayMap {
                internal::saturate_to_nanoseconds(ttl), internal::Existing::keep);
   }
 
-  /// Gives the entry another deadline, `ttl` from now: later or earlier than it was.
-  /// Returns: false when there is no live one.
+  /// Sets the deadline of an entry to `ttl` from now, which can be later or earlier than before.
+  /// Returns false if the key has no live entry.
   template <class Rep, class Period>
   bool touch(Key key, std::chrono::duration<Rep, Period> ttl) {
     return look(key, [&](const internal::DelayMapProbe& probe) {
@@ -197,7 +213,8 @@ class DelayMap {
     });
   }
 
-  /// Returns: a copy of the live value, made under the lock; for big ones use a shared_ptr.
+  /// Returns a copy of the live value, or std::nullopt. The copy is made under the lock; use a
+  /// shared_ptr for large values.
   std::optional<V> get(Key key) const {
     static_assert(std::copy_constructible<V>,
                   "get() copies the value; what can only be moved is for with() and take()");
@@ -206,46 +223,48 @@ class DelayMap {
     return copy;
   }
 
-  /// Calls `f(V&)` with the live value, under the lock: keep it short. It may change the value; the
-  /// deadline stays. Requires: `f` does not call this map. Returns: false when there is no live
-  /// one.
+  /// Calls `f(V&)` with the live value, under the lock. `f` may change the value, but not the
+  /// deadline. Keep `f` short. Requires: `f` does not call this map. Returns false if the key has
+  /// no live entry.
   template <std::invocable<V&> F>
   bool with(Key key, F&& f) {
     return visit(key, [&](internal::DelayMapNode& node) { f(node_of(node).value); });
   }
-  /// The same with `f(const V&)`.
+  /// As above, but calls `f(const V&)`.
   template <std::invocable<const V&> F>
   bool with(Key key, F&& f) const {
     return visit(key, [&](internal::DelayMapNode& node) { f(std::as_const(node_of(node).value)); });
   }
 
+  /// Returns true if the key has a live entry.
   bool contains(Key key) const {
     return visit(key, [](internal::DelayMapNode&) {});
   }
 
-  /// Takes the live value out of the map, if there is one.
+  /// Removes and returns the live value; std::nullopt if the key has no live entry.
   std::optional<V> take(Key key) {
     const std::unique_ptr<internal::DelayMapNode> node = remove(key);
     if (node == nullptr) return std::nullopt;
     return std::optional<V>(std::move(node_of(*node).value));
   }
 
-  /// Returns: whether there was a live entry, which is gone now.
+  /// Removes the live entry. Returns false if the key has no live entry.
   bool erase(Key key) { return remove(key) != nullptr; }
 
-  /// How many live entries there are, exactly. Takes out all that has expired (on_expire gets it as
-  /// ever), so now and then it is O(n); amortised O(1).
+  /// Returns the exact number of live entries. To count exactly, the call first removes all expired
+  /// entries, and on_expire gets them. Amortised O(1); a single call can be O(n).
   std::size_t size() const { return core_.size(); }
+  /// Returns size() == 0, at the same cost.
   bool empty() const { return size() == 0; }
 
-  /// Removes all that has expired and hands it to on_expire in this call.
-  /// Returns: how many entries that were.
+  /// Removes all expired entries and calls on_expire for them in this call. Returns the number of
+  /// removed entries.
   std::size_t expire() { return core_.expire(); }
 
-  /// Erases all live entries. O(n).
+  /// Erases all live entries; on_expire does not get them. O(n).
   void clear() { core_.clear(); }
 
-  /// For tests: stops the process unless the invariants of the core hold. O(n) under the lock.
+  /// For tests: stops the process if an invariant of the core is broken. O(n) under the lock.
   void check_invariants() const noexcept { core_.check_invariants(); }
 
  private:
@@ -295,7 +314,7 @@ class DelayMap {
     const InsertResult result = look(made_node.key, [&](const internal::DelayMapProbe& probe) {
       return core_.put(node, probe, ttl, existing);
     });
-    if constexpr (std::is_same_v<VV, V>) {  // not a VV&: it was given as an rvalue
+    if constexpr (std::is_same_v<VV, V>) {  // not a reference: the value was an rvalue
       const bool refused = result == InsertResult::present || result == InsertResult::full;
       if (refused) value = std::move(node_of(*node).value);
     }

@@ -1,4 +1,4 @@
-// DelayQueue: a blocking queue between threads whose elements come out when their delay has passed.
+// DelayQueue: a blocking queue between threads. Each element comes out after its delay.
 //
 //     detent::DelayQueue<Order> unpaid;
 //     unpaid.push(std::move(order), 30min);                       // any thread
@@ -7,28 +7,29 @@
 //     }
 //     unpaid.close();                                             // ends the loops above
 //
-// Promises. An element is handed out once, and never before its deadline by the clock given. Of the
-// elements that are due the one with the earliest deadline comes first, equal ones in the order in
-// which they were pushed. A consumer that waits wakes when an earlier element arrives. One element
-// wakes one consumer, however many wait, and while all wait only the one at the head of their line
-// has an alarm set. An element that was handed out or refused is not kept anywhere.
+// Guarantees. An element is handed out once, and never before its deadline on the given clock. Due
+// elements come out by deadline, the earliest first. Elements with equal deadlines come out in the
+// order of their pushes. A waiting consumer wakes if an earlier element arrives. One due element
+// wakes one consumer, however many wait: only the first consumer in line sets an alarm. The queue
+// keeps no copy of an element that it handed out or refused.
 //
-// The end. After `close` pushing is refused, but what is in the queue still comes out, each at its
-// own time; when nothing is left `pop` returns nothing. To end at once, take the rest out as well:
+// The end. After `close`, the queue refuses new elements. Elements in the queue still come out,
+// each at its own time. When the queue is empty, `pop` returns std::nullopt. To end immediately,
+// remove the remaining elements too:
 //
 //     unpaid.close();
 //     std::vector<detent::Delayed<Order>> left = unpaid.take_all();   // keep it or drop it
 //
-// Time. Delays are measured on the monotonic clock. A delay that is not positive is due at once,
-// one that is longer than time is never due.
+// Time. Delays are measured on the monotonic clock. A delay of 0 or less is due immediately. A
+// delay beyond the end of the clock is never due.
 //
-// Exceptions. Elements are moved and destroyed without the queue's lock. A move that throws while
-// an element goes in leaves the queue as it was. One that throws while an element comes out loses
-// that element (with take_all, all it took); the queue goes on working.
+// Exceptions. Elements are moved and destroyed without the queue's lock. If a move throws while an
+// element goes in, the queue does not change. If a move throws while an element comes out, this
+// element is lost (in take_all: all elements that the call removed). The queue continues to work.
 //
-// The idea, a line of consumers of whom only the first waits for the clock, is the leader-follower
-// pattern (Schmidt and others, POSA 2, 2000), as in java.util.concurrent.DelayQueue.
-// Read next: src/runtime/delay_queue.cc (why no wake-up is lost).
+// Source: the leader-follower pattern (Schmidt and others, POSA 2, 2000), as in
+// java.util.concurrent.DelayQueue. Consumers form a line, and only the first of them waits for the
+// clock. Read next: src/runtime/delay_queue.cc, which shows why no wake-up is lost.
 #pragma once
 
 #include <chrono>
@@ -47,22 +48,23 @@
 
 namespace detent {
 
+/// Options of a DelayQueue.
 struct DelayQueueOptions {
-  /// How many elements it holds at most, due or not; the default is no limit but memory.
-  /// Requires: at least 1.
+  /// The largest number of elements, due or not. By default only memory limits it. Requires: at
+  /// least 1.
   std::size_t capacity = std::numeric_limits<std::size_t>::max();
-  /// Null: the machine's clock. Otherwise it must outlive the queue.
+  /// Null: the machine's clock. Otherwise the clock must outlive the queue.
   Clock* clock = nullptr;
 };
 
-/// What became of an element that was offered.
+/// The result of offering an element to the queue.
 enum class PushResult : std::uint8_t {
   pushed,
-  full,    // refused: there was no room (in time)
-  closed,  // refused: the queue takes no more
+  full,    // refused: the queue was full (until the time limit, if any)
+  closed,  // refused: the queue is closed
 };
 
-/// An element that was taken out before its time, and when that would have been.
+/// An element that was removed early, and its deadline.
 template <class T>
 struct Delayed {
   MonotonicTime deadline;
@@ -71,7 +73,7 @@ struct Delayed {
 
 namespace internal {
 
-/// Holds one element of whatever type.
+/// Holds one element of any type.
 class DelayNode {
  public:
   DelayNode() = default;
@@ -80,7 +82,8 @@ class DelayNode {
   DelayNode& operator=(const DelayNode&) = delete;
 };
 
-/// All of a DelayQueue but the type of its elements; src/runtime/delay_queue.cc. Thread-safe.
+/// The part of DelayQueue that does not depend on the element type; src/runtime/delay_queue.cc.
+/// Thread-safe.
 class DelayQueueCore {
  public:
   explicit DelayQueueCore(const DelayQueueOptions& options);
@@ -90,11 +93,12 @@ class DelayQueueCore {
 
   MonotonicTime now() const noexcept;
 
-  /// Takes `node` if it returns `pushed`, and else leaves it. Waits for room, at most until
-  /// `give_up` (max: for ever).
+  /// Inserts an element. Takes `node` only if the result is `pushed`. Waits for room until
+  /// `give_up` at the latest (max: without a limit).
   PushResult push(std::unique_ptr<DelayNode>& node, MonotonicTime deadline, MonotonicTime give_up);
-  /// Returns: the first element that is due, waiting for one at most until `give_up`. Null: none.
+  /// Waits for a due element until `give_up` at the latest. Returns the first due element, or null.
   std::unique_ptr<DelayNode> pop(MonotonicTime give_up);
+  /// Removes all elements, due or not, in their order.
   std::vector<Delayed<std::unique_ptr<DelayNode>>> take_all();
   void close() noexcept;
 
@@ -110,46 +114,53 @@ class DelayQueueCore {
 
 }  // namespace internal
 
-/// Thread-safe. `push` and `pop` hold one lock for O(log size()). A push allocates once, for its
-/// element (std::bad_alloc: nothing was pushed), and so does each call that waits. Running out of
-/// memory for the heap's array, 24 bytes an element, ends the process.
-/// Requires: std::movable<T>, checked where a queue is made, so that T may be incomplete until then
-/// and its members may point at its queue.
+/// A blocking queue ordered by deadline. Thread-safe.
+///
+/// Cost: `push` and `pop` hold one lock for O(log size()). Each push makes one allocation, for its
+/// element. If this allocation throws std::bad_alloc, the queue does not change. Each call that
+/// waits also makes one allocation. The heap's array takes 24 bytes per element. If the array
+/// cannot grow, the process ends.
+///
+/// Requires: std::movable<T>, checked where a queue is constructed. T may be incomplete before
+/// that, so a member of T can point to its queue.
 template <class T>
 class DelayQueue {
  public:
+  /// Makes an empty queue.
   explicit DelayQueue(const DelayQueueOptions& options = {}) : core_(options) {
     static_assert(std::movable<T>,
                   "elements of a DelayQueue are moved in and out: T must be std::movable");
   }
-  /// Destroys what is left. Requires: no thread is inside a call.
+  /// Destroys the remaining elements. Requires: no thread is inside a call.
   ~DelayQueue() = default;
   DelayQueue(const DelayQueue&) = delete;
   DelayQueue& operator=(const DelayQueue&) = delete;
 
-  /// Puts `value` in, to come out `delay` from now. Waits for room while the queue is full; the
-  /// delay counts from the call. Here and in the three below a T given as an rvalue is moved back
-  /// to its owner when it is refused. Returns: `pushed` or `closed`.
+  /// Inserts `value`, which comes out `delay` after this call. While the queue is full, waits for
+  /// room; the wait does not extend the delay. If an insertion function refuses a T given as an
+  /// rvalue, it moves the T back to the caller. Returns: `pushed` or `closed`.
   template <class Rep, class Period, class U = T>
   requires std::constructible_from<T, U> PushResult push(U&& value,
                                                          std::chrono::duration<Rep, Period> delay) {
     return insert(std::forward<U>(value), after(delay), MonotonicTime::max());
   }
 
-  /// The same for an instant; one that has passed is due at once.
+  /// Inserts `value` with an absolute deadline; a deadline in the past is due immediately.
+  /// Otherwise as push.
   template <class U = T>
   requires std::constructible_from<T, U> PushResult push_at(U&& value, MonotonicTime deadline) {
     return insert(std::forward<U>(value), deadline, MonotonicTime::max());
   }
 
-  /// Like push, but does not wait: `full` when there is no room.
+  /// Like push, but never waits. Returns `full` if the queue has no room.
   template <class Rep, class Period, class U = T>
   requires std::constructible_from<T, U>
   [[nodiscard]] PushResult try_push(U&& value, std::chrono::duration<Rep, Period> delay) {
     return insert(std::forward<U>(value), after(delay), MonotonicTime::min());
   }
 
-  /// Like push, but waits at most `timeout`: `full` when there was no room until then.
+  /// Like push, but waits for at most `timeout`. Returns `full` if the queue had no room in this
+  /// time.
   template <class Rep1, class Period1, class Rep2, class Period2, class U = T>
   requires std::constructible_from<T, U>
   [[nodiscard]] PushResult push_for(std::chrono::duration<Rep1, Period1> timeout, U&& value,
@@ -157,22 +168,24 @@ class DelayQueue {
     return insert(std::forward<U>(value), after(delay), after(timeout));
   }
 
-  /// Takes out the first element that is due, waiting until there is one.
-  /// Returns: nothing when the queue is closed and nothing is left to come.
+  /// Removes and returns the first due element; waits until an element is due. Returns std::nullopt
+  /// if the queue is closed and empty.
   std::optional<T> pop() { return take(MonotonicTime::max()); }
 
-  /// Like pop, but also returns nothing when no element was due until then. To tell the two apart:
-  /// `is_closed() && empty()`, in this order, means that there will never be another.
+  /// Like pop, but waits for at most `timeout`, or until `give_up`. Also returns std::nullopt if no
+  /// element became due in this time. To tell the two cases apart, check `is_closed() && empty()`
+  /// in this order: true means that no further element will come.
   template <class Rep, class Period>
   std::optional<T> pop_for(std::chrono::duration<Rep, Period> timeout) {
     return take(after(timeout));
   }
   std::optional<T> pop_until(MonotonicTime give_up) { return take(give_up); }
 
-  /// Takes out the first element that is due now, if any. Does not wait.
+  /// Removes and returns the first due element, or std::nullopt. Never waits.
   std::optional<T> try_pop() { return take(MonotonicTime::min()); }
 
-  /// Takes out all elements, due or not, in the order in which they would have come. O(n log n).
+  /// Removes all elements, due or not, and returns them in the order of their deadlines. O(n log
+  /// n).
   std::vector<Delayed<T>> take_all() {
     auto nodes = core_.take_all();
     std::vector<Delayed<T>> taken;
@@ -183,18 +196,22 @@ class DelayQueue {
     return taken;
   }
 
-  /// Refuses what is pushed from now on and what waits for room. What is in the queue still comes
-  /// out at its time. Idempotent.
+  /// Closes the queue: refuses later pushes and pushes that wait for room. Elements in the queue
+  /// still come out at their time. Idempotent.
   void close() noexcept { core_.close(); }
 
+  /// Returns true after close().
   bool is_closed() const noexcept { return core_.is_closed(); }
-  /// How many elements it holds, due or not; perhaps no longer true when the caller looks.
+  /// Returns the number of elements, due or not. Other threads can change it before the caller uses
+  /// it.
   std::size_t size() const noexcept { return core_.size(); }
+  /// Returns size() == 0.
   bool empty() const noexcept { return size() == 0; }
 
-  /// For tests: for how many elements there is memory; it halves when a quarter of it is used.
+  /// For tests: the number of elements for which memory is allocated. It halves when a quarter is
+  /// in use.
   std::size_t allocated() const noexcept { return core_.allocated(); }
-  /// For tests: stops the process unless the invariants of the core hold. O(n) under the lock.
+  /// For tests: stops the process if an invariant of the core is broken. O(n) under the lock.
   void check_invariants() const noexcept { core_.check_invariants(); }
 
  private:
@@ -217,7 +234,7 @@ class DelayQueue {
   PushResult insert(U&& value, MonotonicTime deadline, MonotonicTime give_up) {
     NodePointer node = std::make_unique<Node>(std::forward<U>(value));
     const PushResult result = core_.push(node, deadline, give_up);
-    if constexpr (std::is_same_v<U, T>) {  // not a U&: it was given as an rvalue
+    if constexpr (std::is_same_v<U, T>) {  // not a reference: the value was an rvalue
       if (node != nullptr) value = std::move(value_of(*node));
     }
     return result;
