@@ -1,4 +1,4 @@
-// What a queue's `advance` calls and answers, the same for every queue of the family.
+// The result type and the limit of `advance`, shared by every queue of timers.
 #pragma once
 
 #include <cstddef>
@@ -6,13 +6,13 @@
 
 namespace detent {
 
-/// What one call of `advance` did.
+/// The result of one call of `advance`.
 struct AdvanceResult {
-  std::size_t fired = 0;  ///< timers whose callback ran
-  bool more = false;      ///< it stopped at its limit; call again to go on
+  std::size_t fired = 0;  ///< number of timers whose callback ran
+  bool more = false;      ///< the call stopped at its limit; call `advance` again to continue
 };
 
-/// No limit to what one call of `advance` does.
+/// Pass this value as the limit of `advance` to process every due timer in one call.
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
 }  // namespace detent

@@ -1,8 +1,10 @@
-// DenseWheel: TimerWheel for timers that have a number anyway, and the fastest of the family.
+// DenseWheel: a TimerWheel for timers that already have a number. It is the fastest queue of this
+// library.
 //
 // A connection has its number, an entry of a slab its index, an entity its id. A DenseWheel names
-// timers by such numbers instead of living in the user's objects: it then never touches an object,
-// so that scheduling, cancelling, cascading and firing stay within the wheel's own dense memory.
+// timers by such numbers, so timers are not part of the caller's objects. The wheel never reads or
+// writes an object of the caller. Scheduling, cancelling, cascading and firing stay within the
+// wheel's own compact memory.
 //
 //     detent::DenseWheel wheel;                            // let a tick be a millisecond
 //     wheel.schedule(connection, wheel.now() + 30'000);    // arm, or move
@@ -11,16 +13,18 @@
 //       close(sockets[number]);
 //     });
 //
-// Numbers should be dense: the wheel keeps four bytes for every number up to the largest it was
-// given. A number that may be wrong, because it comes from outside, could so cost 16 GB: give the
-// wheel a maximum (`DenseWheel wheel({.max_count = 100'000})`), and it refuses numbers beyond it.
-// Otherwise it is TimerWheel: the same contract, levels and cells, the same code.
+// Numbers should be dense: the wheel keeps four bytes for every number up to the largest number
+// that it was given. A wrong number from outside could therefore cost 16 GB. Give the wheel a
+// maximum (`DenseWheel wheel({.max_count = 100'000})`), and it refuses numbers beyond it. In all
+// other respects it is a TimerWheel, with the same contract, levels, cells and code.
 //
-// Cost (docs/internals/wheel.md has nanoseconds): as TimerWheel, with one cache miss less each;
-// 18 bytes a timer in a full slot, 1 KiB at least for a slot that is not empty, 4 a number; 17 KB a
-// wheel, 20 with one timer. On Linux large ones give back what cells no longer need.
+// Cost (docs/internals/wheel.md has measurements in nanoseconds): as TimerWheel, with one cache
+// miss less per operation. Memory: 18 bytes per timer in a full slot, at least 1 KiB for a slot
+// that is not empty, and 4 bytes per number; 17 KB per wheel, 20 KB with one timer. On Linux a
+// large wheel gives back memory that its cells no longer need.
 //
-// Timers as rows of flat arrays: Agrona's DeadlineTimerWheel. Read first: detent/timer_wheel.h.
+// Source: timers as rows of flat arrays are from Agrona's DeadlineTimerWheel. Read first:
+// detent/timer_wheel.h.
 #pragma once
 
 #include <algorithm>
@@ -41,40 +45,41 @@
 
 namespace detent {
 
-/// Something to call with the number of each timer that is due. It must not throw.
+/// A callable that takes the number of each due timer. It must not throw.
 template <class F>
 concept IndexCallback = std::invocable<F&, std::uint32_t>;
 
-/// A slot of a wheel that holds timers, and how many.
+/// A slot that holds timers, and their number.
 struct WheelSlot {
   unsigned level;     // 0 is the finest
-  unsigned index;     // in its level
-  Tick first;         // the ticks it covers: the first and
-  Tick last;          // the last
-  std::size_t count;  // a postponed timer may be due later than its slot
+  unsigned index;     // position within its level
+  Tick first;         // first tick of the slot
+  Tick last;          // last tick of the slot
+  std::size_t count;  // number of timers; a postponed timer may be due after `last`
 
   friend bool operator==(const WheelSlot&, const WheelSlot&) = default;
 };
 
-/// What a DenseWheel starts with.
+/// Options of a DenseWheel.
 struct DenseWheelOptions {
-  /// The tick that the wheel is at.
+  /// The initial time of the wheel.
   Tick now = 0;
-  /// Timers have numbers below this. The wheel refuses others, and keeps at most four bytes for
-  /// each of so many, rounded up to a power of two.
+  /// Timers have numbers below this maximum; the wheel refuses other numbers. It keeps at most four
+  /// bytes for each number below the maximum, rounded up to a power of two.
   std::size_t max_count = std::numeric_limits<std::size_t>::max();
 };
 
-/// What `try_schedule` has done.
+/// The result of `try_schedule`.
 enum class TryScheduleResult : std::uint8_t {
   scheduled,
   beyond_maximum,  // the number is not below max_count
+  /// the timer is unchanged
   out_of_memory,
 };
 
 namespace internal {
 
-/// The cells of timers that are numbers.
+/// The table from timer numbers to their cells.
 template <class Large>
 class IndexOwners {
  public:
@@ -86,60 +91,62 @@ class IndexOwners {
     return index;
   }
 
-  /// Returns: the number of the timer's cell, or kNoCell.
+  /// Returns the cell of the timer, or kNoCell.
   CellNumber find(Name index) const noexcept { return index < size_ ? cells_[index] : kNoCell; }
 
-  /// Says that the timer will be named soon.
+  /// Prefetches the entry of a timer that will be used soon.
   void fetch(Name index) const noexcept {
     if (index < size_) __builtin_prefetch(&cells_[index], /*for writing:*/ 1);
   }
 
-  /// How many numbers there is room for; never more than max_count().
+  /// Returns the number of timer numbers with memory; never more than max_count().
   std::size_t size() const noexcept { return size_; }
   std::size_t max_count() const noexcept { return max_count_; }
-  /// Requires: there is room for none yet.
+  /// Requires: the table is empty.
   void set_max_count(std::size_t count) noexcept { max_count_ = count; }
-  /// Makes room for at least so many. Requires: count <= max_count().
+  /// Grows the table to at least `count` numbers. Requires: count <= max_count().
   void grow(std::size_t count) noexcept {
     cells_.grow(count);
     note_size();
   }
-  /// The same. Returns: false when there is no memory for it; nothing has changed then.
+  /// As grow. Returns false if there is no memory; the table is then unchanged.
   [[nodiscard]] bool try_grow(std::size_t count) noexcept {
     if (!cells_.try_grow(count)) return false;
     note_size();
     return true;
   }
-  /// Has the memory of the first `count` at hand. Requires: there is room for them.
+  /// Makes the kernel provide the memory of the first `count` numbers now. Requires: count <=
+  /// size().
   void touch(std::size_t count) noexcept { cells_.touch(0, count); }
   std::size_t mapped_bytes() const noexcept { return cells_.mapped_bytes(); }
 
  private:
   void note_size() noexcept { size_ = std::min(cells_.size(), max_count_); }
 
-  FlatArray<CellNumber, Large> cells_;  // memory is kNoCell at first
-  std::size_t size_ = 0;                // of cells_, as far as numbers go
+  FlatArray<CellNumber, Large> cells_;  // new memory is zero, which is kNoCell
+  std::size_t size_ = 0;                // size of cells_, at most max_count_
   std::size_t max_count_ = std::numeric_limits<std::size_t>::max();
 };
 
 /// A hierarchical timing wheel whose timers are numbers 0, 1, 2 … that the caller chooses.
-/// Thread-compatible. Neither copyable nor movable. It must not be destroyed, nor advanced, from
-/// inside a callback of its own. Running out of memory ends the process, except in `try_schedule`.
+/// Thread-compatible. Neither copyable nor movable. A callback must not destroy or advance its own
+/// wheel. If an allocation fails, the process ends, except in `try_schedule`.
 ///
-/// Levels have 2^kDigitBits slots: DenseWheel's, or few, so that tests can try every case. Large
-/// rows are in `Large`; tests let it run out.
+/// A level has 2^kDigitBits slots. DenseWheel uses 8 bits; tests use fewer bits to try every case.
+/// `Large` provides the memory of large arrays; tests let it run out.
 template <unsigned kDigitBits, class Large = LargePages>
 class IndexWheel {
  public:
-  /// What `schedule` takes for many timers at once.
+  /// A timer and its deadline, for scheduling many timers in one call.
   struct Timer {
     std::uint32_t index;
     Tick deadline;
   };
 
-  /// No limit to what one `advance` does.
+  /// No limit for one call of `advance`.
   static constexpr std::size_t npos = kNoLimit;
 
+  /// Makes an empty wheel. O(1).
   explicit IndexWheel(Tick now = 0) noexcept : passes_(now), store_(now) {}
   explicit IndexWheel(const DenseWheelOptions& options) noexcept : IndexWheel(options.now) {
     owners().set_max_count(options.max_count);
@@ -148,44 +155,48 @@ class IndexWheel {
   IndexWheel(const IndexWheel&) = delete;
   IndexWheel& operator=(const IndexWheel&) = delete;
 
-  /// Arms the timer, or moves it if it is pending; what TimerWheel::schedule says holds here.
-  /// Amortised O(1). Returns: false when the number is not below max_count(): nothing has changed
-  /// then.
+  /// Schedules the timer, or moves it if it is pending, with the rules of TimerWheel::schedule.
+  /// Returns false if the number is not below max_count(); the wheel is then unchanged. Amortised
+  /// O(1).
   bool schedule(std::uint32_t index, Tick deadline) noexcept;
 
-  /// As `schedule`, and cheaper when it moves a pending timer to later: one store.
+  /// As `schedule`, but cheaper if it moves a pending timer to later: it only stores the deadline.
+  /// O(1).
   bool postpone(std::uint32_t index, Tick deadline) noexcept;
 
-  /// As `schedule`, and when the system grants no memory for it, it says so instead of ending the
-  /// process. The timer is then as it was. A timer needs no memory if it stays in its slot, or if
-  /// its number is known and its new slot has room. Linux may grant more than there is, as its
-  /// settings say (vm.overcommit_memory); then nobody is told. `advance` can need memory too, for
-  /// timers that it moves to finer slots: leave it some.
+  /// As `schedule`, but if an allocation fails, returns out_of_memory instead of ending the
+  /// process. The timer is then unchanged.
+  ///
+  /// A timer needs no memory in two cases: it stays in its slot, or its number is known and its new
+  /// slot has room. Depending on its settings (vm.overcommit_memory), Linux may grant more memory
+  /// than exists; then this function cannot detect the shortage. `advance` can also need memory
+  /// when it moves timers to finer slots, so leave some memory free. Amortised O(1).
   TryScheduleResult try_schedule(std::uint32_t index, Tick deadline) noexcept;
 
-  /// Disarms the timer.
-  /// Returns: true when it was pending and so will not fire; false when there was nothing to do.
+  /// Cancels the timer. Returns true if it was pending; it will not fire. Returns false if it was
+  /// not pending. O(1).
   bool cancel(std::uint32_t index) noexcept;
 
-  /// The same for many timers, one after the other. What one needs is fetched while those before it
-  /// are worked on, so that cache misses overlap. Returns: how many were pending.
+  /// Cancels many timers, one after the other. Returns the number of timers that were pending. The
+  /// call prefetches the memory of the next timers, so that cache misses overlap. O(timers).
   std::size_t cancel(std::span<const std::uint32_t> indices) noexcept;
-  /// Schedules many timers, likewise. Returns: how many it took; it refuses those whose numbers are
-  /// not below max_count().
+  /// Schedules many timers in the same way. Returns the number of accepted timers; it refuses
+  /// numbers that are not below max_count(). Amortised O(timers).
   std::size_t schedule(std::span<const Timer> timers) noexcept;
 
-  /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
-  /// own callback until scheduled again.
+  /// Returns true from `schedule` until the timer fires or is cancelled. Inside its own callback a
+  /// timer is not pending, unless the callback scheduled it again. O(1).
   bool is_pending(std::uint32_t index) const noexcept { return owners().find(index) != kNoCell; }
 
-  /// Returns: its deadline. Requires: is_pending(index).
+  /// Returns the deadline of a pending timer. Requires: is_pending(index). O(1).
   Tick deadline_of(std::uint32_t index) const noexcept {
     DETENT_CHECK(is_pending(index));
     return store_.lists().at(owners().find(index)).deadline;
   }
 
-  /// Makes room for `count` pending timers in full slots, numbered below `count`, which is kept:
-  /// scheduling them allocates less, or nothing. Requires: count <= max_count(). O(count).
+  /// Reserves memory for `count` pending timers with numbers below `count` in full slots, and keeps
+  /// it. Scheduling these timers then needs fewer allocations, or none. Requires: count <=
+  /// max_count(). O(count).
   void reserve(std::size_t count) {
     DETENT_CHECK(count <= max_count());
     owners().grow(count);
@@ -193,33 +204,35 @@ class IndexWheel {
     store_.lists().reserve(count);
   }
 
-  /// Returns: bytes of pages that the kernel holds for the timers, beside what comes from the heap:
-  /// little on Linux, but all while they are few, under a sanitizer, and on other systems. For
-  /// people to see: O(them / 4 KiB).
+  /// Returns the number of bytes of pages that the kernel holds for timers, in addition to the
+  /// heap. On Linux the number is small. With few timers, under a sanitizer and on other systems,
+  /// it includes all pages. For people to look at: O(pages of 4 KiB).
   std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
 
-  /// As TimerWheel::next_wakeup.
+  /// As TimerWheel::next_wakeup. O(1).
   std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
-  /// As TimerWheel::advance, with `on_fire(std::uint32_t index)`.
+  /// As TimerWheel::advance, but calls `on_fire(std::uint32_t index)`.
   template <IndexCallback OnFire>
   AdvanceResult advance(Tick now, OnFire&& on_fire, std::size_t limit = npos) noexcept {
     return passes_.advance(store_, now, on_fire, limit);
   }
 
-  /// Returns: the last tick that is finished; inside a callback the tick the pass goes to.
+  /// Returns the last finished tick; inside a callback, the target tick of the pass.
   Tick now() const noexcept { return passes_.now(); }
 
-  /// Returns: the maximum it was given: numbers are below it.
+  /// Returns the maximum from the options: all numbers are below it.
   std::size_t max_count() const noexcept { return owners().max_count(); }
 
-  /// Returns: how many timers are pending.
+  /// Returns the number of pending timers. O(1).
   std::size_t size() const noexcept { return store_.size(); }
+  /// Returns size() == 0.
   bool empty() const noexcept { return size() == 0; }
 
   static constexpr unsigned kSlotsPerLevel = 1u << kDigitBits;
-  /// Calls `visit(const WheelSlot&)` for each slot that holds timers, earliest first; for people to
-  /// see. Timers that were due when they were scheduled are in none. O(slots + timers / 56).
+  /// Calls `visit(const WheelSlot&)` for each slot that holds timers, the earliest slot first. For
+  /// people to look at. A timer that was already due when it was scheduled is in no slot. O(slots +
+  /// timers / 56).
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
     store_.for_each_slot([&visit](const auto& slot, std::size_t count) {
@@ -231,18 +244,18 @@ class IndexWheel {
     });
   }
 
-  /// Stops the process unless every invariant of its parts holds. For tests: O(size() + slots).
+  /// For tests: stops the process if an invariant of the wheel is broken. O(size() + slots).
   void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  private:
-  static constexpr std::size_t kFetchAhead = 16;  // timers, by the calls that take many
+  static constexpr std::size_t kFetchAhead = 16;  // prefetch distance of calls with many timers
   template <unsigned kListCount>
   using Lists = CellLists<IndexOwners<Large>, kListCount, Large>;
 
   IndexOwners<Large>& owners() noexcept { return store_.lists().owners(); }
   const IndexOwners<Large>& owners() const noexcept { return store_.lists().owners(); }
 
-  // Not inlined, like all that is rare: it would make the callers save their registers.
+  // Not inlined, because it is rare: inlining would make the callers save registers.
   [[gnu::noinline]] bool reschedule(std::uint32_t index, Tick deadline) noexcept {
     if (index >= max_count()) return false;
     if (!cancel(index)) owners().grow(std::size_t{index} + 1);
@@ -281,7 +294,7 @@ TryScheduleResult IndexWheel<kDigitBits, Large>::try_schedule(std::uint32_t inde
   const unsigned list = store_.list_for(deadline, passes_.end());
   const CellNumber cell = owners().find(index);
   const bool is_in_list = cell != kNoCell && lists.list_of(cell) == list;
-  if (is_in_list && !passes_.in_pass()) {  // in a pass it may be about to fire
+  if (is_in_list && !passes_.in_pass()) {  // in a pass the timer may be about to fire
     lists.at(cell).deadline = deadline;
     return TryScheduleResult::scheduled;
   }
@@ -321,7 +334,8 @@ std::size_t IndexWheel<kDigitBits, Large>::schedule(std::span<const Timer> timer
 
 }  // namespace internal
 
-/// The wheel of numbers to use: levels of 256 slots. What IndexWheel says of each operation holds.
+/// The wheel of numbers for general use, with levels of 256 slots. IndexWheel documents each
+/// operation.
 class DenseWheel final : public internal::IndexWheel<8> {
  public:
   using IndexWheel::IndexWheel;

@@ -1,9 +1,9 @@
-// FifoTimerWheel: TimerWheel that keeps the order of equal deadlines.
+// FifoTimerWheel: a TimerWheel that keeps equal deadlines in the order of scheduling.
 //
-// Timers that are due at the same tick fire in the order in which they were scheduled; a timer that
-// is moved, postponed too, counts as scheduled then. Slots are linked lists, so that a timer stays
-// behind those it came after: they cascade in order, and what is scheduled while a slot cascades
-// waits behind it. Everything else is as TimerWheel says.
+// Timers with the same deadline fire in the order in which they were scheduled. Moving or
+// postponing a timer counts as scheduling it again. Slots are linked lists, so timers keep their
+// order when they cascade. A timer that is scheduled while a slot cascades is put behind the timers
+// of this slot. In all other respects it is a TimerWheel.
 //
 //     detent::FifoTimerWheel wheel;
 //     detent::FifoTimerWheel::Timer first, second;
@@ -11,12 +11,14 @@
 //     wheel.schedule(second, 100);
 //     wheel.advance(100, on_fire);    // first, then second
 //
-// Cost: schedule, cancel and postpone O(1), no allocation; advance O(1) a timer fired or moved, at
-// most 11 moves. 32 bytes a timer, in the user's object; 23 KB a wheel. Up to some ten thousand
-// timers it is the quickest wheel; beyond, walking lists waits for memory
-// (docs/internals/wheel.md).
+// Cost: schedule, cancel and postpone are O(1) and never allocate. advance is O(1) per timer fired
+// or moved, and a timer moves at most 11 times. next_wakeup is O(1) and may be early: a timer's
+// deadline is reached after at most 11 wake-ups. Memory: 32 bytes per timer, in the caller's
+// object; 23 KB per wheel. Up to some ten thousand timers this is the fastest wheel. With more
+// timers, walking over the lists waits for memory (docs/internals/wheel.md).
 //
-// Varghese and Lauck, scheme 7. Read first: detent/timer_wheel.h.
+// Source: scheme 7 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN
+// 1997). Read first: detent/timer_wheel.h.
 #pragma once
 
 #include <array>
@@ -38,7 +40,7 @@ namespace internal {
 class FifoStore;
 
 /// `kListCount` lists of timers, for a LevelStore. Owns no timer. Not movable. Thread-compatible.
-/// Every operation is O(1) unless it says otherwise.
+/// Each operation is O(1) unless its comment says otherwise.
 template <unsigned kListCount>
 class LinkLists {
  public:
@@ -48,7 +50,7 @@ class LinkLists {
   using List = unsigned;
   static constexpr bool kKeepsOrder = true;
 
-  /// A timer taken out, or to be put in.
+  /// A timer that was removed, or that will be added.
   struct Entry {
     Tick deadline;
     Timer* name;
@@ -56,31 +58,31 @@ class LinkLists {
 
   bool empty(List list) const noexcept { return lists_[list].empty(); }
 
-  /// Adds a timer at the end, if the list has others. Returns: false when it is empty.
+  /// Adds a timer at the end of a list that is not empty. Returns false if the list is empty.
   bool try_push(List list, const Entry& entry) noexcept {
     if (empty(list)) return false;
     push(list, entry);
     return true;
   }
 
-  /// Adds a timer at the end. Returns: whether the list was empty. (The start of a slot's list is
-  /// not needed here.)
+  /// Adds a timer at the end. Returns true if the list was empty. The parameter for the start of
+  /// the slot is not used.
   bool push(List list, const Entry& entry, Tick = 0) noexcept {
     const bool was_empty = empty(list);
     lists_[list].push_back(entry.name->link_);
     return was_empty;
   }
 
-  /// Takes a timer out. Returns: whether `settle(timer)` must be called now.
+  /// Removes a timer. Returns true if the caller must call `settle(timer)` now.
   bool remove(Timer* timer) noexcept { return unlink(timer->link_) != nullptr; }
 
-  /// Returns: the list that `remove` left empty.
+  /// Returns the list that `remove` left empty.
   List settle(const Timer* timer) const noexcept {
     return static_cast<List>(reinterpret_cast<const LinkList*>(timer->link_.prev) - lists_.data());
   }
 
-  /// Takes out at most `limit` timers from the front, one by one, and calls visit(const Entry&)
-  /// with each. It may add and remove timers. Returns: how many.
+  /// Removes at most `limit` timers from the front, one by one, and calls visit(const Entry&) with
+  /// each. `visit` may add and remove timers. Returns the number of removed timers.
   template <class Visit>
   std::size_t drain(List list, std::size_t limit, Visit&& visit) {
     std::size_t left = limit;
@@ -92,13 +94,13 @@ class LinkLists {
     return limit - left;
   }
 
-  /// The same for a `visit` that only puts timers into other lists.
+  /// As drain, for a `visit` that only adds timers to other lists.
   template <class Visit>
   std::size_t pour(List list, std::size_t limit, Visit&& visit) {
     return drain(list, limit, visit);
   }
 
-  /// Says that the timer that was taken out fires.
+  /// Marks a removed timer as not pending, because it fires.
   Timer& release(const Entry& entry) noexcept {
     entry.name->queue_ = nullptr;
     return *entry.name;
@@ -106,10 +108,11 @@ class LinkLists {
 
   void prefetch(List) const noexcept {}
 
-  /// Moves all of `from` to the end of `into`.
+  /// Moves all timers of `from` to the end of `into`.
   void append(List into, List from) noexcept { lists_[into].append(lists_[from]); }
 
-  /// Returns: the deadline of the list's only timer; empty when it has none or several.
+  /// Returns the deadline of the only timer of a list; std::nullopt if the list has no timer or
+  /// several.
   std::optional<Tick> only_deadline(List list) const noexcept {
     const Link& sentinel = lists_[list].sentinel();
     if (sentinel.next == &sentinel || sentinel.next != sentinel.prev) return std::nullopt;
@@ -127,7 +130,7 @@ class LinkLists {
     }
   }
 
-  /// Stops the process unless the links agree with each other. O(lists + timers).
+  /// Stops the process if the links of a list are inconsistent. O(lists + timers).
   void check_invariants() const noexcept {
     for (const LinkList& list : lists_) {
       for_each_link(list, [](const Link& link) {
@@ -140,7 +143,7 @@ class LinkLists {
   std::array<LinkList, kListCount> lists_;
 };
 
-/// What a FifoTimerWheel is made of. Owns no timer: it cancels what is left when it ends.
+/// The store of a FifoTimerWheel. Owns no timer; its destructor cancels the remaining timers.
 class FifoStore : public LevelStore<LinkLists, 6> {
  public:
   using Timer = Lists::Timer;
@@ -169,10 +172,11 @@ class FifoStore : public LevelStore<LinkLists, 6> {
 
 }  // namespace internal
 
-/// A hierarchical timing wheel that fires equal deadlines in the order in which they were
-/// scheduled. What the base class says of each operation holds; no deadline is refused.
+/// A hierarchical timing wheel that fires equal deadlines in the order of scheduling.
+/// Thread-compatible. Accepts every deadline. The base class documents each operation.
 class FifoTimerWheel : public internal::StoreQueue<internal::FifoStore> {
  public:
+  /// Makes an empty wheel whose time is `now`.
   explicit FifoTimerWheel(Tick now = 0) noexcept : internal::StoreQueue<internal::FifoStore>(now) {}
 };
 

@@ -1,8 +1,9 @@
-// MemberTimer: a timer that is a member of its owner, and knows it.
+// MemberTimer: a timer that is a member of an object, and knows this object.
 //
-// A type that has one timer can be a Timer itself: `static_cast<Session&>(timer)` then leads from
-// the timer back to the object. No cast leads from a member to the object it is in; one that tries
-// is undefined behaviour, and may seem to work. So an object with several timers has MemberTimers:
+// A type with one timer can derive from Timer. `static_cast<Session&>(timer)` then converts the
+// timer back to its object. A plain member has no such cast: converting it to its object is
+// undefined behaviour, even if it seems to work. Objects with several timers therefore use
+// MemberTimer:
 //
 //     struct Connection {
 //       detent::MemberTimer<Connection> read_timeout{*this};
@@ -18,8 +19,8 @@
 //       std::puts(&timer == &owner.read_timeout ? "reads nothing" : "writes nothing");
 //     });
 //
-// It costs a pointer a timer: 24 bytes in the object instead of 16.
-// examples/15_read_write_timeouts.cc is a whole program.
+// Each MemberTimer costs one pointer more than a Timer: 24 bytes in the object instead of 16.
+// examples/15_read_write_timeouts.cc is a complete program.
 #pragma once
 
 #include "detent/queues/timer_queue.h"
@@ -27,21 +28,22 @@
 
 namespace detent {
 
-/// A timer of the queue whose timer is `Base`, and the object that it is a part of. What `Base`
-/// says holds here; neither copyable nor movable, and so neither is its owner.
+/// A timer for a queue whose timer type is `Base`, with a reference to the object that contains it.
+/// The contract of `Base` applies. It cannot be copied or moved, so its owner cannot be copied or
+/// moved by default.
 template <class Owner, QueueTimer Base = Timer>
 class MemberTimer : public Base {
  public:
-  /// `owner` is `*this` where the member is declared. It must outlive the timer, as an object does
-  /// with its members.
+  /// `owner` is `*this` in the declaration of the member. Requires: the owner outlives the timer,
+  /// which is always true for a member.
   explicit MemberTimer(Owner& owner) noexcept : owner_(owner) {}
 
-  /// Returns: the object that it is a part of.
+  /// Returns the object that contains the timer.
   Owner& owner() const noexcept { return owner_; }
 
-  /// Returns: the owner of a timer that a callback was called with. To tell which of the owner's
-  /// timers it is, compare addresses. Requires: `timer` is a MemberTimer<Owner, Base>. So let all
-  /// timers of a queue be of one type.
+  /// Returns the owner of a timer that a callback received. Compare addresses to find out which
+  /// timer of the owner it is. Requires: `timer` is a MemberTimer<Owner, Base>. Therefore use one
+  /// timer type per queue.
   static Owner& owner_of(Base& timer) noexcept { return static_cast<MemberTimer&>(timer).owner_; }
 
  private:

@@ -1,4 +1,5 @@
-// QueueDrive: a timer queue for a program that has a loop of its own: epoll, kqueue, a game's.
+// QueueDrive: a timer queue for a program with its own loop, for example epoll, kqueue or a game
+// loop.
 //
 //     struct Connection : detent::Timer { int socket; };
 //
@@ -15,18 +16,19 @@
 //       });
 //     }
 //
-// On a DenseWheel timers are numbers here too: drive.schedule_after(7, 30s), and callbacks take a
-// std::uint32_t.
+// On a DenseWheel timers are numbers: call drive.schedule_after(7, 30s), and use callbacks that
+// take a std::uint32_t.
 //
-// A queue counts ticks and reads no clock; a loop sleeps for durations and must not be held up. The
-// drive is what lies between: it turns time into ticks (deadlines rounded up, the present down),
-// says how long to sleep, and fires what is due within a budget. It has no thread and allocates
-// nothing. docs/guides/own-loop.md tells how to drive it from epoll, a game loop or another
-// framework's timer, and when to take a Scheduler instead.
+// A queue counts ticks and does not read a clock. A loop sleeps for durations and must not be
+// blocked for long. The drive connects them. It converts time to ticks (deadlines rounded up, the
+// present rounded down). It tells the loop how long to sleep, and fires due timers within a budget.
+// It has no thread and allocates no memory. docs/guides/own-loop.md shows how to call it from
+// epoll, a game loop or another framework's timer, and when a Scheduler is the better choice.
 //
-// "How long until the next timer" and "run what is due", called by whoever owns the loop, is how
-// Varghese and Lauck's facilities meet their host, and libevent's and libev's loops their timers.
-// Read next: queues/timer_queue.h (the queues), internal/tick_scale.h (rounding).
+// Source: the owner of the loop asks "how long until the next timer" and calls "run due timers".
+// This is the interface between Varghese and Lauck's facilities and their host, and between timers
+// and the loops of libevent and libev. Read next: queues/timer_queue.h (the queues),
+// internal/tick_scale.h (rounding).
 #pragma once
 
 #include <algorithm>
@@ -46,29 +48,30 @@
 
 namespace detent {
 
-/// How much one call of `run_ready` may do. What is not named is not limited.
+/// The limits of one call of `run_ready`. By default there is no limit.
 struct Budget {
-  /// Timers fired or moved (a wheel's cascades included): never exceeded. With 0 nothing is done.
+  /// The largest number of timers fired or moved, including a wheel's cascades. Never exceeded.
+  /// With 0, `run_ready` does no work.
   std::size_t count = kNoLimit;
-  /// Time by the drive's clock. It is looked at between timers, so one of them may overrun it;
-  /// `run_ready` says by how much. One timer is always handled, so that a loop gets ahead.
+  /// The longest time on the drive's clock. The drive reads the clock between timers, so one timer
+  /// can exceed this limit; `run_ready` documents by how much. At least one timer is always
+  /// handled, so that the loop makes progress.
   std::chrono::nanoseconds time = std::chrono::nanoseconds::max();
 };
 
-/// Drives a queue by a clock. It refers to its queue rather than holding it, because queues can't
-/// be moved and those with measures come out of `make`. The queue is advanced by the drive only;
-/// everything else may be done with it directly. Thread-compatible: it belongs to the loop's
-/// thread.
+/// Drives a queue by a clock. The drive holds a reference to its queue, because queues cannot be
+/// moved and `make` creates those with options. Only the drive may advance the queue. All other
+/// operations can be used on the queue directly. Thread-compatible: use it on the loop's thread.
 template <class Q>
 requires TimerQueue<Q> || NumberQueue<Q>
 class QueueDrive {
  public:
-  /// What the queue's calls take for a timer: `Q::Timer&`, or on a DenseWheel a number.
+  /// The timer parameter of the queue's functions: `Q::Timer&`, or a number for a DenseWheel.
   using Name = typename internal::TimerNameOf<Q>::Type;
 
-  /// Tick n of `queue` is n × `resolution` after now. A timer may be late by less than a
-  /// resolution; a coarser one saves wake-ups. Queue and clock must outlive the drive.
-  /// Requires: queue.now() == 0, resolution > 0.
+  /// Makes a drive. Tick n of `queue` is n × `resolution` after now. A timer can be late by less
+  /// than one resolution. A coarser resolution needs fewer wake-ups. Requires: queue and clock
+  /// outlive the drive, queue.now() == 0, resolution > 0.
   QueueDrive(Q& queue, Clock& clock,
              std::chrono::nanoseconds resolution = std::chrono::milliseconds{1}) noexcept
       : queue_(queue), clock_(clock), scale_(clock.now(), resolution) {
@@ -77,61 +80,68 @@ class QueueDrive {
   QueueDrive(const QueueDrive&) = delete;
   QueueDrive& operator=(const QueueDrive&) = delete;
 
-  /// Arms `timer`, or moves it if it is pending: it is due `delay` after now by the clock, never
-  /// earlier. A delay that is not positive is due at once, one beyond the end of time at that end.
-  /// Called from a callback, what is due at once fires in the next `run_ready`, at most a
-  /// resolution from now. Returns: false when the queue does not take that deadline; the timer
-  /// then is as it was. A queue's cost, and the clock is read.
+  /// Schedules `timer`, or moves it if it is pending. It fires `delay` after the present clock
+  /// time, never earlier. A delay of 0 or less is due immediately. A delay beyond the end of the
+  /// clock is shortened to its end. If a callback schedules a timer that is due immediately, the
+  /// timer fires in the next `run_ready`, at most one resolution from now.
+  ///
+  /// Returns false if the queue does not accept the deadline; the timer then stays unchanged. Cost:
+  /// as the queue, plus one reading of the clock.
   template <class Rep, class Period>
   bool schedule_after(Name timer, std::chrono::duration<Rep, Period> delay) noexcept {
     return arm(tick_after(delay), [&](Tick tick) { return queue_.schedule(timer, tick); });
   }
-  /// The same for an instant, without reading the clock. An instant that has passed is due at once,
-  /// or at the end of the present tick if it is in that tick.
+  /// As schedule_after, for an instant, and without reading the clock. An instant in the past is
+  /// due immediately. An instant within the present tick is due at the end of this tick.
   bool schedule_at(Name timer, MonotonicTime deadline) noexcept {
     return arm(scale_.tick_at_or_after(deadline),
                [&](Tick tick) { return queue_.schedule(timer, tick); });
   }
-  /// As `schedule_after`, and cheaper where the queue's `postpone` is and it moves a pending timer
-  /// to later, as a sign of life does. The loop may wake once at the old deadline, for nothing.
+  /// As `schedule_after`, but cheaper if it moves a pending timer to later and the queue has a fast
+  /// `postpone`. Use it for keep-alive signals. The loop may wake once at the old deadline without
+  /// firing a timer.
   template <class Rep, class Period>
   bool postpone_after(Name timer, std::chrono::duration<Rep, Period> delay) noexcept {
     return arm(tick_after(delay), [&](Tick tick) { return queue_.postpone(timer, tick); });
   }
-  /// Disarms `timer`. Returns: whether it was pending, and so will not fire.
+  /// Cancels `timer`. Returns true if the timer was pending; it will not fire.
   bool cancel(Name timer) noexcept { return queue_.cancel(timer); }
 
-  /// Returns: how long the loop may sleep; empty: until something else happens, since no timer is
-  /// pending. Zero when something is due or a budget cut `run_ready` short. It may be too short
-  /// (a wheel has its timers to move; run_ready then fires nothing) but never too long, and it is
-  /// exact: who sleeps that long finds something to do. Who sleeps in coarser units rounds up, or
-  /// wakes too early and sleeps again. Reads the clock.
+  /// Returns how long the loop may sleep; std::nullopt if no timer is pending. Returns zero if a
+  /// timer is due or if a budget cut `run_ready` short.
+  ///
+  /// The time is never too long. It can be shorter than the time to the next deadline, if the wheel
+  /// has to move timers; `run_ready` then fires no timer. A loop that sleeps exactly this long
+  /// always finds work. A loop that sleeps in coarser units must round up; otherwise it wakes too
+  /// early and sleeps again. Reads the clock.
   std::optional<std::chrono::nanoseconds> time_to_next() const noexcept {
     const std::optional<MonotonicTime> next = next_wakeup();
     if (!next) return std::nullopt;
     return distance(clock_.now(), *next);
   }
-  /// The same as an instant, for a timer that takes one (timerfd's TFD_TIMER_ABSTIME); it stays
-  /// right however long it takes to set that timer. When something is due, it has passed.
+  /// As time_to_next, but returns an instant, for timers that take an absolute time (timerfd's
+  /// TFD_TIMER_ABSTIME). The instant stays valid however long it takes to set such a timer. If a
+  /// timer is due, the instant is in the past. Does not read the clock.
   std::optional<MonotonicTime> next_wakeup() const noexcept {
     const std::optional<Tick> tick = queue_.next_wakeup();
     if (!tick) return std::nullopt;
     return scale_.time_of(*tick);
   }
 
-  /// Calls `on_fire(timer)` for what is due, in the order of deadlines, until all is done or the
-  /// budget is used up. Returns: how many fired, and whether the budget cut it short (`more`, even
-  /// if none fired): the next call goes on there.
+  /// Calls `on_fire(timer)` for due timers in the order of deadlines, until no due timer is left or
+  /// the budget is used up. Returns the number of fired timers. `more` is true if the budget ended
+  /// the call; then the next call continues there. `more` can be true although no timer fired.
   ///
-  /// - What is due is decided when the call begins. What becomes due while it runs, or what a
-  ///   callback schedules for at once, is left to the next call. So it ends, whatever callbacks do
-  ///   through the drive, and the loop gets its turn; time_to_next() then says when to come back.
-  /// - The clock is looked at after as many timers as should take half the time left, going by what
-  ///   the last callbacks took, and after at most kLongestBatch of them. So it overruns `time` by
-  ///   less than a callback while those take about as long as each other, and never by more than
-  ///   kLongestBatch timers.
-  /// - Callbacks may schedule, postpone, cancel and destroy any timer, their own included. They
-  ///   must not throw, nor call `run_ready`.
+  /// - The start of the call decides which timers are due. A timer that becomes due during the
+  ///   call, or that a callback schedules as due immediately, is left to the next call. The call
+  ///   therefore always ends, whatever the callbacks do through the drive. After the call,
+  ///   time_to_next() tells when to call again.
+  /// - The drive reads the clock after a batch of timers. From the duration of the last callbacks
+  ///   it estimates a batch that takes half of the remaining time, at most kLongestBatch timers.
+  ///   The call therefore exceeds `time` by less than one callback, if callbacks take about equally
+  ///   long. It never exceeds `time` by more than kLongestBatch timers.
+  /// - Callbacks may schedule, postpone, cancel and destroy any timer, including their own. They
+  ///   must not throw and must not call `run_ready`.
   template <std::invocable<Name> OnFire>
   AdvanceResult run_ready(const Budget& budget, OnFire&& on_fire) noexcept {
     const MonotonicTime begin = clock_.now();
@@ -142,7 +152,7 @@ class QueueDrive {
     return result;
   }
 
-  /// The most timers that are handled between two looks at the clock.
+  /// The largest number of timers between two readings of the clock.
   static constexpr std::size_t kLongestBatch = 64;
 
  private:
@@ -175,9 +185,9 @@ class QueueDrive {
     return std::clamp<std::size_t>(affordable, 1, kLongestBatch);
   }
 
-  // A bounded queue measures its span from where it has got to, and that may be before a long
-  // sleep. Refused, it is brought to the present, firing nothing, and asked again. Within a
-  // callback it is there already.
+  // A bounded queue measures its span from its own time, which can be far behind after a long
+  // sleep. If the queue refuses a deadline, the drive advances the queue to the present without
+  // firing, and tries again. Inside a callback the queue is already at the present.
   template <class Schedule>
   bool arm(Tick due, const Schedule& schedule) noexcept {
     const Tick tick = std::max(due, earliest_);
@@ -192,13 +202,14 @@ class QueueDrive {
   Tick tick_after(std::chrono::duration<Rep, Period> delay) const noexcept {
     const Nanoseconds wait = internal::saturate_to_nanoseconds(delay);
     const MonotonicTime now = clock_.now();
-    // Due at once is due in the present tick. Rounded up, it would be due in the next one.
+    // A timer that is due immediately belongs to the present tick. Rounding up would move it to the
+    // next tick.
     if (wait == Nanoseconds::zero()) return scale_.tick_at_or_before(now);
     return scale_.tick_at_or_after(internal::saturating_add(now, wait));
   }
 
-  // From one instant to a later one; zero if it is not later. Unsigned, because the distance
-  // between the ends of the time line has one bit more than a duration.
+  // The time from one instant to a later instant; zero if `to` is not later. Unsigned, because the
+  // distance between the ends of the time line has one bit more than a duration.
   static Nanoseconds distance(MonotonicTime from, MonotonicTime to) noexcept {
     if (to <= from) return Nanoseconds::zero();
     const std::uint64_t count = static_cast<std::uint64_t>(to.time_since_epoch().count()) -
@@ -210,11 +221,12 @@ class QueueDrive {
   Q& queue_;
   Clock& clock_;
   internal::TickScale scale_;
-  // What a callback took on average when last measured; at first unknown, so as bad as can be.
+  // The average duration of a callback in the last measurement. Before the first measurement it has
+  // the maximum.
   Nanoseconds cost_ = Nanoseconds::max();
-  // While callbacks run, the first tick after the present: what they schedule belongs there, or a
-  // call of many batches might fire it itself, and never end. Otherwise 0. (After the last of all
-  // ticks it is 0 as well, but no clock lives to see it.)
+  // While callbacks run: the first tick after the present, otherwise 0. Callbacks schedule at this
+  // tick or later. Otherwise a call of many batches could fire such timers itself and never end.
+  // (After the last possible tick the value is also 0, but no clock reaches that tick.)
   Tick earliest_ = 0;
 };
 

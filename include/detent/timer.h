@@ -1,8 +1,8 @@
-// What is scheduled on a TimerWheel: a base class of the user's object.
+// Timer: the base class of objects that are scheduled on a TimerWheel.
 //
-// Make your type a Timer. To give it one or several as members, take detent/member_timer.h: no cast
-// leads from a plain member back to its object. Include detent/timer_wheel.h to use it: what needs
-// the wheel is defined there.
+// Derive your type from Timer. If an object needs several timers, or timers as members, use
+// detent/member_timer.h: a plain member has no safe cast back to its object. Include
+// detent/timer_wheel.h to use a Timer, because that file defines the members that need the wheel.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,34 @@ namespace internal {
 struct TimerOwners;
 }
 
-/// One timer: 16 bytes in the user's object, 16 in the wheel while it is pending. The user owns it;
-/// the wheel only points at it. Destroying it cancels it. Neither copyable nor movable, because the
-/// wheel points at it. Belongs to the wheel on which it is pending, and to the thread that uses
-/// that wheel.
+/// One timer: 16 bytes in the caller's object, and 16 bytes in the wheel while it is pending. The
+/// caller owns the timer, and the wheel only points to it. Therefore a timer is neither copyable
+/// nor movable. Destroying a timer cancels it. Thread safety: while a timer is pending, only the
+/// thread that uses its wheel may use the timer.
 class Timer {
  public:
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): one of the union is.
+  // The constructor sets one member of the union.
   Timer() noexcept : deadline_(0) {}
   ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
-  /// own callback until scheduled again.
+  /// Returns true from `schedule` until the timer fires or is cancelled. Inside its own callback a
+  /// timer is not pending, unless the callback scheduled it again. O(1).
   bool is_pending() const noexcept { return cell_ != internal::kNoCell; }
 
-  /// Returns: while it is pending, its deadline; once it has fired, the deadline it fired for; 0
-  /// when it was cancelled or never scheduled.
+  /// Returns the deadline of a pending timer. After the timer has fired, returns the deadline of
+  /// that firing. Returns 0 if the timer was cancelled or never scheduled. O(1).
   Tick deadline() const noexcept;
 
  private:
   friend class TimerWheel;
   friend struct internal::TimerOwners;
 
-  internal::CellNumber cell_ = internal::kNoCell;  // in the wheel where it is pending
+  internal::CellNumber cell_ = internal::kNoCell;  // its cell in the wheel while pending
   union {
-    TimerWheel* wheel_;  // while it is pending: where
-    Tick deadline_;      // else: what deadline() says
+    TimerWheel* wheel_;  // while pending: the wheel
+    Tick deadline_;      // otherwise: the value of deadline()
   };
 };
 

@@ -1,21 +1,22 @@
-// TimerWheel: any number of timers, each operation O(1), no clock, no thread.
+// TimerWheel: any number of timers, O(1) for each operation, without a clock or a thread.
 //
-// The idea. A priority queue keeps timers sorted, although most are cancelled or moved before they
-// are due and their order never mattered. A wheel sorts only as far as needed: what is due soon is
-// kept to the tick, what is due later in ever coarser slots. When time reaches a coarse slot, its
-// timers move to finer ones (they *cascade*), at most once a level.
+// The idea. A priority queue keeps all timers sorted. But most timers are cancelled or moved before
+// they are due, so sorting them is wasted work. A wheel sorts only as far as needed. It keeps near
+// deadlines in slots of one tick, and later deadlines in ever coarser slots. When time reaches a
+// coarse slot, the timers of that slot move to finer slots (they *cascade*), at most once per
+// level.
 //
-// A tick is a 64-bit number, read as eight digits of eight bits. A timer lives on the level of the
-// highest digit in which its deadline differs from now, in the slot that digit names. Eight levels
-// of 256 slots so cover every 64-bit tick: a tick may be a nanosecond and nothing overflows. One
-// bit a slot tells which hold timers, so the next wake-up is a few bit scans, and a jump over empty
-// time costs no more than a step.
+// A tick is a 64-bit number, read as eight digits of eight bits. The level of a timer is the
+// highest digit in which its deadline differs from now. The value of this digit in the deadline is
+// the number of its slot. Eight levels of 256 slots cover every 64-bit tick, so a tick may be a
+// nanosecond without overflow. One bit per slot says whether the slot holds timers. The next
+// wake-up is found by a few bit scans, and a jump over empty time costs as much as one step.
 //
-// Timers live in the user's own objects. The wheel keeps a *cell* for each that is pending, its
-// deadline and its address side by side with those of the same slot, so that firing and cascading
-// read memory in order instead of following pointers. Moving a timer to later (`postpone`, the
-// keep-alive pattern) only stores the new deadline in its cell: the wheel notices when it reaches
-// the old slot.
+// Timers live in the caller's own objects. For each pending timer the wheel keeps a *cell* with the
+// deadline and the address of the timer. Cells of one slot lie side by side, so firing and
+// cascading read memory in order and follow no list of pointers. `postpone` moves a timer to later
+// (the keep-alive pattern). It only stores the new deadline in the cell. The wheel uses the new
+// deadline when it reaches the old slot.
 //
 //     struct Session : detent::Timer { int socket; };
 //
@@ -27,28 +28,34 @@
 //       close(static_cast<Session&>(timer).socket);
 //     });
 //
-// Cost (docs/internals/wheel.md has nanoseconds):
+// Cost (docs/internals/wheel.md has measurements in nanoseconds):
 //
-//     schedule, cancel    O(1); memory doubles from 2 KiB on. From 128 KiB on Linux grants it
-//                         64 KiB at a time and has it back; from 4 MiB on in pages of 2 MiB, if it
-//                         grants these to who asks. On other systems memory is kept
-//     postpone            one store
+//     schedule, cancel    O(1); `schedule` may allocate
+//     postpone            O(1), one store
 //     next_wakeup         O(1), a few bit scans
-//     advance             O(1) a timer fired or moved, and O(1) besides, however far it goes;
-//                         a timer is moved at most 8 times between two calls that name it
-//     memory              16 bytes a timer in the user's object and 18 in a full slot; 1 KiB at
-//                         least for a slot that is not empty (2 MiB if all are); 17 KB a wheel,
-//                         20 with one timer
+//     advance             O(1) per timer fired or moved, and O(1) per call for any distance; a
+//                         timer moves at most 8 times between two calls that name it
+//     memory              16 bytes per timer in the caller's object, and 18 in a full slot; a slot
+//                         that is not empty has at least 1 KiB (2 MiB if all slots are used); 17 KB
+//                         per wheel, 20 KB with one timer
 //
-// Timers that have an index anyway (a connection's number, a slab's) are better off still on a
-// DenseWheel, and FifoTimerWheel keeps the order of equal deadlines: the same wheel, other lists.
+// The memory for timers doubles from 2 KiB. From 128 KiB, Linux provides it in steps of 64 KiB, and
+// gets it back when the wheel no longer needs it. From 4 MiB the wheel asks for pages of 2 MiB,
+// which Linux grants if transparent huge pages are enabled for programs that ask. Other systems do
+// not get memory back before the wheel is destroyed.
 //
-// Hierarchical wheels: Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987,
-// ToN 1997). Levels by the highest differing digit with occupancy words: William Ahern's timeout.c,
-// Tokio's timer. Read next: internal/level_map.h (levels), internal/cell_lists.h (cells),
-// internal/level_store.h (the wheel made of both), internal/queue_passes.h (`advance`);
-// docs/internals/wheel.md (why it is built this way, a figure, measurements),
-// src/wheel/timer_wheel_test.cc (the contract, sentence by sentence).
+// If your timers have an array index anyway, for example a connection number, DenseWheel is faster.
+// FifoTimerWheel keeps equal deadlines in the order of scheduling. Both are the same wheel with
+// other lists.
+//
+// Sources: hierarchical wheels are from Varghese and Lauck, "Hashed and hierarchical timing wheels"
+// (SOSP 1987, ToN 1997). Levels by the highest differing digit, with occupancy words, are from
+// William Ahern's timeout.c and Tokio's timer.
+//
+// Read next: internal/level_map.h (levels), internal/cell_lists.h (cells), internal/level_store.h
+// (the wheel made of both) and internal/queue_passes.h (`advance`). docs/internals/wheel.md
+// explains the design, with a figure and measurements. src/wheel/timer_wheel_test.cc tests each
+// sentence of the contract.
 #pragma once
 
 #include <concepts>
@@ -65,13 +72,13 @@
 
 namespace detent {
 
-/// Something to call with each timer that is due. It must not throw.
+/// A callable that takes each due timer. It must not throw.
 template <class F>
 concept TimerCallback = std::invocable<F&, Timer&>;
 
 namespace internal {
 
-/// How a wheel's cells reach the timers they belong to.
+/// Maps between the cells of a wheel and their timers.
 struct TimerOwners {
   using Name = Timer*;
   static CellNumber& cell_of(Timer* timer) noexcept { return timer->cell_; }
@@ -85,19 +92,20 @@ struct TimerOwners {
 
 }  // namespace internal
 
-/// A hierarchical timing wheel for timers that live in the user's objects. Thread-compatible.
-/// Neither copyable nor movable: its timers point at it. It must not be destroyed, nor advanced,
-/// from inside a callback of its own. Running out of memory ends the process.
+/// A hierarchical timing wheel for timers that live in the caller's objects. Thread-compatible.
+/// Neither copyable nor movable, because its timers point to it. A callback must not destroy or
+/// advance its own wheel. If an allocation fails, the process ends.
 ///
-/// A *pass* is the work of going to one tick. One call of `advance` is one pass, unless its limit
-/// cuts it short: then the next call finishes that pass before it begins its own.
+/// A *pass* is the work of moving to one tick. One call of `advance` is one pass, unless its limit
+/// cuts the call short. The next call then finishes this pass before it begins its own.
 class TimerWheel {
  public:
   using Timer = detent::Timer;
 
-  /// No limit to what one `advance` does.
+  /// No limit for one call of `advance`.
   static constexpr std::size_t npos = kNoLimit;
 
+  /// Makes an empty wheel whose time is `now`. O(1).
   explicit TimerWheel(Tick now = 0) noexcept : passes_(now), store_(now) {}
 
   /// Cancels every timer. O(size()).
@@ -105,62 +113,67 @@ class TimerWheel {
   TimerWheel(const TimerWheel&) = delete;
   TimerWheel& operator=(const TimerWheel&) = delete;
 
-  /// Arms `timer`, or moves it if it is pending. A deadline at or before now(), or at or before the
-  /// tick that an unfinished pass goes to, belongs to the next pass: it fires at the next
-  /// `advance`, never in the one that is running. Requires: `timer` is not pending on another wheel
-  /// (which may belong to another thread; cancel it there first). Returns: true always; other
-  /// queues of the family have deadlines they refuse.
+  /// Schedules `timer`, or moves it if it is pending. A deadline at or before now() fires at the
+  /// next `advance`. The same is true for a deadline at or before the tick of an unfinished pass:
+  /// it never fires in the running pass. Requires: `timer` is not pending on another wheel. (That
+  /// wheel may belong to another thread; cancel the timer there first.) Returns true. Other queues
+  /// of this library refuse some deadlines and return false. O(1).
   bool schedule(Timer& timer, Tick deadline) noexcept;
 
-  /// As `schedule`, and cheaper when it moves a pending timer to later: it only stores the
-  /// deadline.
+  /// As `schedule`, but cheaper if it moves a pending timer to later: it only stores the deadline.
+  /// O(1).
   bool postpone(Timer& timer, Tick deadline) noexcept;
 
-  /// Disarms `timer`. Requires: it is not pending on another wheel.
-  /// Returns: true when it was pending and so will not fire; false when there was nothing to do.
+  /// Cancels `timer`. Requires: `timer` is not pending on another wheel. Returns true if the timer
+  /// was pending; it will not fire. Returns false if it was not pending. O(1).
   bool cancel(Timer& timer) noexcept;
 
-  /// Makes room for `count` pending timers in full slots, which is kept: scheduling them allocates
-  /// less, or nothing. O(count).
+  /// Reserves memory for `count` pending timers in full slots, and keeps it. Scheduling these
+  /// timers then needs fewer allocations, or none. O(count).
   void reserve(std::size_t count) { store_.lists().reserve(count); }
 
-  /// Returns: bytes of pages that the kernel holds for the timers, beside what comes from the heap:
-  /// little on Linux, but all while they are few, under a sanitizer, and on other systems. For
-  /// people to see: O(them / 4 KiB).
+  /// Returns the number of bytes of pages that the kernel holds for timers, in addition to the
+  /// heap. On Linux the number is small. With few timers, under a sanitizer and on other systems,
+  /// it includes all pages. For people to look at: O(pages of 4 KiB).
   std::size_t mapped_bytes() const noexcept { return store_.lists().mapped_bytes(); }
 
-  /// Returns: the tick until which nothing needs doing; empty when no timer is pending. It is never
-  /// later than the earliest deadline, and now() when something waits for the next `advance`. It
-  /// may be early: the start of a coarse slot that holds several timers, or the old place of one
-  /// that was postponed. Going from wake-up to wake-up takes at most 8 to reach a timer's deadline,
-  /// and one more when it was postponed.
+  /// Returns the next tick that can have work; std::nullopt if no timer is pending. The tick is
+  /// never later than the earliest deadline. It is now() if a timer waits for the next `advance`.
+  ///
+  /// The tick may be early. It can be the start of a coarse slot with several timers, or the old
+  /// place of a postponed timer. A loop that goes from wake-up to wake-up reaches the deadline of a
+  /// timer after at most 8 wake-ups, and one more if the timer was postponed. O(1).
   std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
-  /// Moves time forward to `now` (not backward: an earlier `now` counts as now()) and calls
-  /// `on_fire(Timer&)` for every timer due, in the order of their deadlines; equal deadlines in an
-  /// order that is unspecified but the same in every run.
+  /// Moves time forward to `now` and calls `on_fire(Timer&)` for every due timer, in the order of
+  /// deadlines. Timers with equal deadlines fire in an unspecified order, which is the same in
+  /// every run. Time never moves backward: an earlier `now` counts as now().
   ///
-  /// - Each timer is no longer pending when its callback starts. The callback may schedule,
-  ///   postpone, cancel and destroy any timer, its own included. It must not throw.
-  /// - Inside a callback now() is the tick this pass goes to. What a callback schedules at or
-  ///   before that tick waits for the next call; what a callback cancels does not fire.
-  /// - At most `limit` timers are fired or moved between slots. If that was not enough, `more` is
-  ///   true (`fired` may be 0), now() is the last tick that is finished, and the next call goes on
-  ///   where this one stopped, to the same tick, before it begins a pass of its own. So callbacks
-  ///   that schedule for at once cannot hold back timers that were due before.
+  /// - A timer is no longer pending when its callback starts. The callback may schedule, postpone,
+  ///   cancel and destroy any timer, including its own. It must not throw.
+  /// - Inside a callback, now() is the target tick of this pass. If the callback schedules a timer
+  ///   at or before this tick, the timer waits for the next call. A timer that the callback cancels
+  ///   does not fire.
+  /// - At most `limit` timers are fired or moved between slots. If work is left, `more` is true
+  ///   (`fired` may be 0), and now() is the last finished tick. The next call continues this pass
+  ///   to the same tick before it begins its own pass. Callbacks that schedule due timers therefore
+  ///   cannot hold back timers that were due before.
+  ///
+  /// Cost: O(1) for each timer fired or moved, and O(1) per call, for any distance.
   template <TimerCallback OnFire>
   AdvanceResult advance(Tick now, OnFire&& on_fire, std::size_t limit = npos) noexcept {
     return passes_.advance(store_, now, on_fire, limit);
   }
 
-  /// Returns: the last tick that is finished; inside a callback the tick the pass goes to.
+  /// Returns the last finished tick; inside a callback, the target tick of the pass.
   Tick now() const noexcept { return passes_.now(); }
 
-  /// Returns: how many timers are pending.
+  /// Returns the number of pending timers. O(1).
   std::size_t size() const noexcept { return store_.size(); }
+  /// Returns size() == 0.
   bool empty() const noexcept { return size() == 0; }
 
-  /// Stops the process unless every invariant of its parts holds. For tests: O(size() + slots).
+  /// For tests: stops the process if an invariant of the wheel is broken. O(size() + slots).
   void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  private:
@@ -173,7 +186,7 @@ class TimerWheel {
   Tick deadline_of(const Timer& timer) const noexcept {
     return store_.lists().at(timer.cell_).deadline;
   }
-  // Not inlined, like all that is rare: it would make the callers save their registers.
+  // Not inlined, because it is rare: inlining would make the callers save registers.
   [[gnu::noinline]] bool reschedule(Timer& timer, Tick deadline) noexcept {
     cancel(timer);
     return schedule(timer, deadline);

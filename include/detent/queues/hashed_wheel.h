@@ -1,10 +1,11 @@
-// HashedWheel: one ring of slots for timers of any deadline, many turns sharing a slot.
+// HashedWheel: one ring of slots for any deadline. Timers of many turns share a slot.
 //
-// The idea. Time goes round a ring of lists like the hand of a clock, and a timer is put into the
-// slot at which the hand will be when it is due, in whichever turn. A slot is a bucket of a hash
-// table whose hash is the deadline modulo the ring. When the hand comes to a slot, it fires what
-// is due in this turn and leaves the rest. Here each slot also knows the earliest turn in it, so
-// the hand passes it untouched until then.
+// The idea. Time moves around a ring of lists like the hand of a clock. Each timer is put into the
+// slot where the hand will be at its deadline, in this turn or a later turn. The ring is thus a
+// hash table whose hash is the deadline modulo the size of the ring. When the hand reaches a slot,
+// it fires the timers that are due in this turn and leaves the other timers. In this implementation
+// each timer keeps its deadline, and each slot knows its earliest deadline. The hand skips a slot
+// until this deadline.
 //
 //     struct Session : detent::HashedWheel::Timer { int socket; };
 //
@@ -15,24 +16,28 @@
 //       close(static_cast<Session&>(timer).socket);
 //     });
 //
-// With a slot_width of w ticks a timer fires at the first multiple of w that is not before its
-// deadline (the last tick of all counts as one).
+// With a slot_width of w ticks, a timer fires at the first multiple of w that is not before its
+// deadline. (The last possible tick counts as a multiple.)
 //
-// Cost, with m timers in a slot on average (pending timers / slots):
+// Cost, with m timers per slot on average (pending timers / slots):
 //
 //     schedule, cancel    O(1), no allocation
-//     next_wakeup         O(slots); exact, unless timers were cancelled or moved: each slot whose
-//                         earliest timer was may cause one wake-up too early, not more
-//     advance             O(m) for each slot that something is due in, and O(slots passed), at most
-//                         one turn of them. A jump of more than a turn looks at every timer of
-//                         those slots once, not once a turn, and moves what is due at most 16 times
-//                         more. So is a timer moved that was due already when it was scheduled
-//     memory              32 bytes a timer, inside the user's object; 24 a slot, 4 KB a wheel
-//     equal deadlines     in an order that is unspecified but the same in every run
+//     next_wakeup         O(slots). Exact until a timer is cancelled or moved. If it was the
+//                         earliest timer of its slot, this slot may cause one wake-up that is too
+//                         early
+//     advance             O(m) for each slot with a due timer, and O(slots passed), at most one
+//                         turn. A jump of more than a turn looks at each timer of these slots once,
+//                         not once per turn, and moves each due timer at most 16 times more. A
+//                         timer that was already due when it was scheduled also moves at most 16
+//                         times
+//     memory              32 bytes per timer, inside the caller's object; 24 bytes per slot and 4
+//                         KB per wheel
+//     equal deadlines     in an unspecified order, which is the same in every run
 //
-// Scheme 6 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN 1997).
-// Netty's HashedWheelTimer counts turns ("rounds") in each timer; here a timer keeps its deadline.
-// Read next: internal/ring_slots.h (the ring), timer_wheel.h (levels instead of turns).
+// Source: scheme 6 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN
+// 1997). Netty's HashedWheelTimer counts the remaining turns ("rounds") in each timer; in Detent a
+// timer keeps its deadline. Read next: internal/ring_slots.h (the ring), timer_wheel.h (levels
+// instead of turns).
 #pragma once
 
 #include <limits>
@@ -48,8 +53,8 @@
 
 namespace detent {
 
-/// A wheel of many turns. Thread-compatible. internal/store_queue.h documents the operations; every
-/// deadline is accepted.
+/// A timing wheel with one ring for any deadline. Thread-compatible. internal/store_queue.h
+/// documents the operations. Every deadline is accepted.
 class HashedWheel : public internal::StoreQueue<internal::SlotStore<internal::RingSlots>> {
   struct Passkey {};
 
@@ -57,8 +62,9 @@ class HashedWheel : public internal::StoreQueue<internal::SlotStore<internal::Ri
   /// slot_count, slot_width = 1, now = 0.
   using Options = internal::RingOptions;
 
-  /// Returns: a wheel; empty when a measure is zero or too big, and `error`, if given, then says
-  /// which. Allocates the slots; throws std::bad_alloc when there is no memory for them.
+  /// Makes a wheel. Returns std::nullopt if slot_count or slot_width is zero or too large;
+  /// `*error`, if given, then says which. Allocates the slots, O(slot_count). Throws std::bad_alloc
+  /// if there is no memory for them.
   static std::optional<HashedWheel> make(const Options& options, std::string* error = nullptr) {
     if (const auto fault = options.fault()) {
       if (error != nullptr) *error = *fault;
@@ -67,7 +73,7 @@ class HashedWheel : public internal::StoreQueue<internal::SlotStore<internal::Ri
     return std::optional<HashedWheel>(std::in_place, Passkey{}, options);
   }
 
-  /// For make().
+  /// Only make() can call this.
   HashedWheel(Passkey, const Options& options)
       : StoreQueue(options.now, internal::SlotWidth(options.slot_width),
                    std::numeric_limits<Tick>::max(), options.slot_count) {}

@@ -1,9 +1,10 @@
-// HeapQueue: timers in an indexed 4-ary heap, the classic choice of event loops.
+// HeapQueue: timers in an indexed 4-ary heap, the usual timer queue of event loops.
 //
-// The idea. A heap sorts only as much as is needed to know the first element. The array holds the
-// deadlines, so comparing two timers does not touch them; each timer knows its place in the array,
-// so it can be cancelled or moved at once instead of being left behind as a tombstone. It knows no
-// slots: it is exact at any resolution, and the next wake-up is simply its first element.
+// The idea. A heap sorts only as much as it needs to know the first element. Its array holds the
+// deadlines, so comparing two timers does not read the timers. Each timer knows its index in the
+// array. A cancelled timer can therefore be removed immediately, instead of staying in the heap as
+// a tombstone. The queue has no slots: it is exact at any resolution, and the next wake-up is the
+// first element.
 //
 //     struct Session : detent::HeapQueue::Timer { int socket; };
 //
@@ -19,14 +20,15 @@
 //
 //     schedule, cancel    O(log n); moving a pending timer is one sift, not two
 //     next_wakeup         O(1), exact
-//     advance             O(log n) a timer fired; a call that goes on with an unfinished pass also
-//                         moves what was scheduled for at once since, O(1) each
-//     memory              24 bytes a timer, inside the user's object, and 16 to 64 in the array,
-//                         which doubles when full and halves when a quarter full
-//     equal deadlines     in an order that is unspecified but the same in every run
+//     advance             O(log n) per timer fired; a call that continues an unfinished pass also
+//                         moves timers that were scheduled as already due since then, O(1) each
+//     memory              24 bytes per timer, inside the caller's object, and 16 to 64 bytes in the
+//                         array, which doubles when full and halves when a quarter full
+//     equal deadlines     in an unspecified order, which is the same in every run
 //
-// d-ary heaps: LaMarca and Ladner, "The influence of caches on the performance of heaps" (1996).
-// Read next: internal/indexed_heap.h (the heap), internal/sorted_store.h (how it is emptied).
+// Source: d-ary heaps, LaMarca and Ladner, "The influence of caches on the performance of heaps"
+// (1996). Read next: internal/indexed_heap.h (the heap), internal/sorted_store.h (how timers leave
+// it).
 #pragma once
 
 #include <cstddef>
@@ -47,8 +49,9 @@ namespace internal {
 struct HeapOrder;
 }
 
-/// A timer of a HeapQueue: 24 bytes. The user owns it; destroying it cancels it. Neither copyable
-/// nor movable. Belongs to the queue on which it is pending, and to the thread that uses it.
+/// A timer of a HeapQueue: 24 bytes. The caller owns it, and destroying it cancels it. Neither
+/// copyable nor movable. Thread safety: while it is pending, only the thread that uses its queue
+/// may use it.
 class HeapTimer {
  public:
   HeapTimer() noexcept = default;
@@ -56,11 +59,11 @@ class HeapTimer {
   HeapTimer(const HeapTimer&) = delete;
   HeapTimer& operator=(const HeapTimer&) = delete;
 
-  /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
-  /// own callback until scheduled again.
+  /// Returns true from `schedule` until the timer fires or is cancelled. Inside its own callback a
+  /// timer is not pending, unless the callback scheduled it again.
   bool is_pending() const noexcept { return queue_ != nullptr; }
 
-  /// Returns: the deadline it was last given; 0 before the first.
+  /// Returns the last deadline of the timer, or 0 if it was never scheduled.
   Tick deadline() const noexcept { return deadline_; }
 
  private:
@@ -68,16 +71,16 @@ class HeapTimer {
   friend class internal::SortedStore<internal::HeapOrder>;
 
   Tick deadline_ = 0;
-  internal::SortedStore<internal::HeapOrder>* queue_ = nullptr;  // null: it is not pending
-  std::uint32_t index_ = 0;                                      // in the array it is in
-  internal::SortedPlace place_{};                                // which array that is
+  internal::SortedStore<internal::HeapOrder>* queue_ = nullptr;  // null: not pending
+  std::uint32_t index_ = 0;                                      // index in its array
+  internal::SortedPlace place_{};                                // its array
 };
 
 static_assert(sizeof(HeapTimer) == 24, "a timer is a deadline, its queue and its place there");
 
 namespace internal {
 
-/// How a SortedStore becomes a heap.
+/// The order of a SortedStore that makes it a heap.
 struct HeapOrder {
   using Timer = HeapTimer;
 
@@ -158,7 +161,7 @@ struct HeapOrder {
     }
 
    private:
-    // An array that is used up keeps no memory but a little.
+    // Frees a large array when it becomes empty; a small array is kept.
     void drop_last() noexcept {
       constexpr std::size_t kKept = 64;
       timers_.pop_back();
@@ -175,17 +178,19 @@ inline HeapTimer::~HeapTimer() {
   if (queue_ != nullptr) queue_->cancel(*this);
 }
 
-/// A priority queue of timers. Thread-compatible. Scheduling may allocate; running out of memory
-/// ends the process. At most 2^32 timers. internal/store_queue.h documents the operations.
+/// A priority queue of timers in a heap. Thread-compatible. Holds at most 2^32 timers. `schedule`
+/// may allocate; if an allocation fails, the process ends. internal/store_queue.h documents the
+/// operations.
 class HeapQueue : public internal::StoreQueue<internal::SortedStore<internal::HeapOrder>> {
  public:
+  /// Makes an empty queue whose time is `now`.
   explicit HeapQueue(Tick now = 0) noexcept : StoreQueue(now) {}
 
-  /// Makes room for `size` timers with deadlines after now(), which is kept from then on: up to
-  /// there `schedule` does not allocate for them.
+  /// Reserves and keeps memory for `size` timers with deadlines after now(). Scheduling them then
+  /// does not allocate. O(size).
   void reserve(std::size_t size) { store().future().reserve(size); }
 
-  /// Returns: for how many such timers there is room now.
+  /// Returns the number of such timers that fit without an allocation.
   std::size_t capacity() const noexcept { return store().future().capacity(); }
 };
 

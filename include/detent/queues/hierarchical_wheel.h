@@ -1,10 +1,11 @@
-// HierarchicalWheel: levels of slots of any size, like the hands of a clock: seconds, minutes,
-// hours.
+// HierarchicalWheel: levels of slots with sizes of your choice, like the hands of a clock for
+// seconds, minutes and hours.
 //
-// The idea. One ring of slots is fast but short. So a coarser ring stands behind it, whose every
-// slot covers a whole turn of the finer one, and so on. A timer that is due soon goes into the
-// finest ring; one that is too far *overflows* up, to the first ring that reaches it. When time
-// comes to a coarse slot, its timers *cascade* down to finer ones, so each fires at its exact tick.
+// The idea. One ring of slots is fast but short. A coarser ring behind it extends it: each slot of
+// the coarser ring covers a whole turn of the finer ring, and so on. A timer that is due soon goes
+// into the finest ring. A timer that is too far away *overflows* to the first ring that reaches its
+// deadline. When time reaches a coarse slot, the timers of that slot *cascade* to finer slots. Each
+// timer thus fires at its exact tick.
 //
 //     struct Session : detent::HierarchicalWheel::Timer { int socket; };
 //
@@ -16,33 +17,36 @@
 //       close(static_cast<Session&>(timer).socket);
 //     });
 //
-// {60, 60, 24, 30, 12, 100} goes on to months of 30 days, years of 12 of them, and a century of
-// those. Where no span is known, {.slots_per_level = 20} makes levels of 20 slots when a timer
-// needs them, up to the last of all ticks. With a slot_width of w ticks a timer fires at the first
-// multiple of w that is not before its deadline (the last tick of all counts as one).
+// {60, 60, 24, 30, 12, 100} adds months of 30 days, years of 12 such months, and a century of such
+// years. If the span is not known, {.slots_per_level = 20} makes levels of 20 slots when a timer
+// needs them, up to the last possible tick. With a slot_width of w ticks, a timer fires at the
+// first multiple of w that is not before its deadline. (The last possible tick counts as a
+// multiple.)
 //
-// Two drives find the next slot; both fire the same timers at the same ticks. `tickless` keeps the
-// non-empty slots in a heap: time jumps from one to the next, and nothing wakes in between.
-// `tick_by_tick` moves the hands slot by slot, as the papers do it: simple, but it wakes at every
-// slot width while any timer is pending, and a long jump costs a step for each, which no limit
-// bounds.
+// Two drives find the next slot. Both fire the same timers at the same ticks. `tickless` keeps the
+// slots that are not empty in a heap. Time jumps from one such slot to the next, without wake-ups
+// in between. `tick_by_tick` moves the hands slot by slot, as in the papers. It is simple, but it
+// wakes at every slot width while a timer is pending. A long jump costs one step per slot width,
+// and `limit` does not bound these steps.
 //
 // Cost, with l levels and s slots:
 //
-//     schedule, cancel    O(l) to find the level. Tickless, O(log s) besides for the first timer
-//                         into a slot and the last out of it
-//     next_wakeup         O(1). Tickless, the start of the next non-empty slot: from wake-up to
-//                         wake-up takes at most l to reach a timer's deadline
-//     advance             tickless, O(log s) a slot that is not empty; tick by tick, O(1) a slot
-//                         width passed. A timer is moved at most l - 1 times, or 16 times when it
-//                         was due already when it was scheduled
-//     memory              32 bytes a timer, inside the user's object; 32 a slot, and tickless 24
-//                         more for each that is not empty; 4 KB a wheel
-//     equal deadlines     in an order that is unspecified but the same in every run
+//     schedule, cancel    O(l) to find the level. Tickless adds O(log s) when a slot gets its first
+//                         timer or loses its last timer
+//     next_wakeup         O(1). Tickless: the start of the next slot that is not empty; it may be
+//                         early, and a timer's deadline is reached after at most l wake-ups. Tick
+//                         by tick: the next slot width
+//     advance             tickless: O(log s) per slot that is not empty; tick by tick: O(1) per
+//                         slot width passed. A timer moves at most l - 1 times, or 16 times if it
+//                         was already due when it was scheduled
+//     memory              32 bytes per timer, inside the caller's object; 32 bytes per slot, 24
+//                         more per slot that is not empty if tickless, and 4 KB per wheel
+//     equal deadlines     in an unspecified order, which is the same in every run
 //
-// Scheme 7 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN 1997).
-// Levels on demand and the delay queue of slots: Apache Kafka, "Purgatory redesign" (2015). Read
-// next: internal/slot_levels.h (the levels), timer_wheel.h (the one to use: it needs no measures).
+// Source: scheme 7 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN
+// 1997). Levels on demand and the delay queue of slots are from Apache Kafka, "Purgatory redesign"
+// (2015). Read next: internal/slot_levels.h (the levels), timer_wheel.h (the wheel to use if you do
+// not want to choose sizes).
 #pragma once
 
 #include <concepts>
@@ -59,20 +63,22 @@
 
 namespace detent {
 
-/// A wheel of levels. Thread-compatible. internal/store_queue.h documents the operations:
-/// `schedule` and `postpone` refuse a deadline that is more than span() after now(). A wheel whose
-/// levels are made on demand accepts every deadline, keeps the levels it has made, and ends the
-/// process when there is no memory for one.
+/// A timing wheel with levels of configurable size. Thread-compatible. internal/store_queue.h
+/// documents the operations. `schedule` and `postpone` refuse a deadline that is more than span()
+/// after now(). A wheel with levels on demand accepts every deadline and keeps all levels that it
+/// has made. If there is no memory for a level, the process ends.
 class HierarchicalWheel : public internal::StoreQueue<internal::SlotStore<internal::SlotLevels>> {
   struct Passkey {};
 
  public:
+  /// The ways to find the next slot: tickless or tick_by_tick.
   using Drive = internal::WheelDrive;
   /// slot_width = 1, level_sizes or slots_per_level, drive = Drive::tickless, now = 0.
   using Options = internal::LevelOptions;
 
-  /// Returns: a wheel; empty when a measure is zero, one or too big, and `error`, if given, then
-  /// says which. Allocates the slots; throws std::bad_alloc when there is no memory for them.
+  /// Makes a wheel. Returns std::nullopt if a size is zero, one or too large; `*error`, if given,
+  /// then says which. Allocates the slots, O(slots). Throws std::bad_alloc if there is no memory
+  /// for them.
   static std::optional<HierarchicalWheel> make(const Options& options,
                                                std::string* error = nullptr) {
     if (const auto fault = options.fault()) {
@@ -82,30 +88,30 @@ class HierarchicalWheel : public internal::StoreQueue<internal::SlotStore<intern
     return std::optional<HierarchicalWheel>(std::in_place, Passkey{}, options);
   }
 
-  /// For make().
+  /// Only make() can call this.
   HierarchicalWheel(Passkey, const Options& options)
       : StoreQueue(options.now, internal::SlotWidth(options.slot_width), *options.span(), options) {
   }
 
-  /// Returns: the longest delay that is accepted: slot_width × every level size; all 64 bits when
-  /// levels are made on demand.
+  /// Returns the longest accepted delay in ticks: slot_width × every level size. With levels on
+  /// demand it is the largest 64-bit number.
   Tick span() const noexcept { return store().span(); }
 
-  // ---- What a picture of it shows.
+  // ---- For drawings of the wheel.
 
   /// A slot of a level.
   struct Slot {
     std::size_t level;  ///< 0 is the finest
-    std::size_t index;  ///< on the level's ring
-    Tick start;         ///< the tick at which it fires, or at which it cascades
+    std::size_t index;  ///< position on the level's ring
+    Tick start;         ///< the tick at which the slot fires or cascades
   };
 
-  /// Returns: how many levels there are by now.
+  /// Returns the current number of levels.
   std::size_t level_count() const noexcept { return levels().level_count(); }
-  /// Returns: how many slots the ring of `level` has: its size, and on the last level one more when
-  /// slots are wider than a tick. Requires: level < level_count().
+  /// Returns the number of slots in the ring of `level`: the size of the level. The last level has
+  /// one slot more if slots are wider than a tick. Requires: level < level_count().
   std::size_t slot_count(std::size_t level) const noexcept { return levels().slot_count(level); }
-  /// Returns: the index of the slot that now() is in. Requires: level < level_count().
+  /// Returns the index of the slot that contains now(). Requires: level < level_count().
   std::size_t hand(std::size_t level) const noexcept { return levels().hand(level); }
 
   /// Calls visit(const Slot&, std::size_t timer_count) for every slot that is not empty, level by
@@ -119,8 +125,8 @@ class HierarchicalWheel : public internal::StoreQueue<internal::SlotStore<intern
     });
   }
 
-  /// Calls visit(const Slot&, const Timer&) for every timer that is in a slot; those that were due
-  /// already when they were scheduled are in none. O(slots + timers).
+  /// Calls visit(const Slot&, const Timer&) for every timer in a slot. A timer that was already due
+  /// when it was scheduled is in no slot. O(slots + timers).
   template <std::invocable<const Slot&, const Timer&> Visit>
   void for_each_timer(Visit&& visit) const {
     levels().for_each_slot([&](const auto& view, const internal::LinkList& links) {

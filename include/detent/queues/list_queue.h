@@ -1,9 +1,10 @@
-// ListQueue: timers in one sorted list, the simplest queue that is right, and the yardstick.
+// ListQueue: timers in one sorted list. It is the simplest correct queue, and the baseline for
+// comparisons.
 //
-// The idea. The list is kept in the order of deadlines. What is due is at the front, so firing and
-// the next wake-up cost nothing; a new timer walks from the back to its place. That is quick when
-// few timers are pending, or when delays are all alike (then the back is the place), and hopeless
-// otherwise.
+// The idea. The list is sorted by deadline. Due timers are at the front, so firing and the next
+// wake-up are fast. The place of a new timer is searched from the back. This is fast if only a few
+// timers are pending, or if all delays are equal (then its place is at the back). Otherwise it is
+// slow.
 //
 //     struct Session : detent::ListQueue::Timer { int socket; };
 //
@@ -19,13 +20,14 @@
 //     schedule            O(n): one step for each pending timer with a later deadline
 //     cancel              O(1)
 //     next_wakeup         O(1), exact
-//     advance             O(1) a timer fired; O(waiting) for one that waited, to sort it
-//     memory              32 bytes a timer, inside the user's object; no allocation
+//     advance             O(1) per timer fired; O(waiting) to sort each timer that was already due
+//                         when it was scheduled
+//     memory              32 bytes per timer, inside the caller's object; no allocation
 //     equal deadlines     in the order of scheduling
 //
-// Scheme 2 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN 1997);
-// the first UNIX kernels kept their callouts so. Read next: internal/sorted_store.h (how it is
-// emptied).
+// Source: scheme 2 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN
+// 1997). The first UNIX kernels kept their callouts in such a list. Read next:
+// internal/sorted_store.h (how timers leave the list).
 #pragma once
 
 #include "detent/check.h"
@@ -41,12 +43,12 @@ namespace detent {
 
 namespace internal {
 
-/// How a SortedStore becomes a list.
+/// The order of a SortedStore that makes it a list.
 struct ListOrder {
   using Timer = LinkedTimer<SortedStore<ListOrder>, ListOrder>;
   using Pile = LinkPile<ListOrder>;
 
-  // A link is taken out of any list alike, so nobody need know which.
+  // A link is removed from every list in the same way, so places are not stored.
   static SortedPlace place_of(const Timer&) noexcept { return SortedPlace::future; }
   static void set_place(Timer&, SortedPlace) noexcept {}
   static void set_deadline(Timer& timer, Tick deadline) noexcept { timer.deadline_ = deadline; }
@@ -60,7 +62,7 @@ struct ListOrder {
     Timer* first() const noexcept { return &timer_of(*list_.sentinel().next); }
     Tick first_deadline() const noexcept { return first()->deadline(); }
 
-    // Behind the last timer that is not later.
+    // Inserts behind the last timer that is not later.
     void insert(Timer& timer) noexcept {
       Link* before = list_.sentinel().prev;
       while (before != &list_.sentinel() && timer_of(*before).deadline() > timer.deadline()) {
@@ -88,9 +90,11 @@ struct ListOrder {
 
 }  // namespace internal
 
-/// A priority queue of timers. Thread-compatible. internal/store_queue.h documents the operations.
+/// A priority queue of timers in a list. Thread-compatible. internal/store_queue.h documents the
+/// operations.
 class ListQueue : public internal::StoreQueue<internal::SortedStore<internal::ListOrder>> {
  public:
+  /// Makes an empty queue whose time is `now`.
   explicit ListQueue(Tick now = 0) noexcept : StoreQueue(now) {}
 };
 

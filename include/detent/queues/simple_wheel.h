@@ -1,9 +1,9 @@
-// SimpleWheel: one ring of slots, for timers that are all due within one turn.
+// SimpleWheel: one ring of slots, for timers that are due within one turn.
 //
-// The idea. Time goes round a ring of lists like the hand of a clock. A timer is put into the slot
-// at which the hand will be when it is due, and nothing is ever sorted or compared. What lies
-// beyond one turn has no slot, so it is refused: put into the slot of the same name it would fire
-// turns too early. A bit a slot tells which hold timers, so empty ones are skipped 64 at a time.
+// The idea. Time moves around a ring of lists like the hand of a clock. Each timer is put into the
+// slot where the hand will be at its deadline. Timers are not sorted or compared. A deadline beyond
+// one turn is refused: in its slot the timer would fire one or more turns too early. One bit per
+// slot says whether the slot holds timers, so empty slots are skipped 64 at a time.
 //
 //     struct Session : detent::SimpleWheel::Timer { int socket; };
 //
@@ -15,22 +15,26 @@
 //       close(static_cast<Session&>(timer).socket);
 //     });
 //
-// With a slot_width of w ticks a turn is w times as long, and a timer fires at the first multiple
-// of w that is not before its deadline (the last tick of all counts as one).
+// With a slot_width of w ticks, a turn is w times as long. A timer fires at the first multiple of w
+// that is not before its deadline. (The last possible tick counts as a multiple.)
 //
 // Cost:
 //
 //     schedule, cancel    O(1), no allocation
-//     next_wakeup         exact, unless timers were cancelled or moved; O(slots / 64), to find the
-//                         next slot that is not empty
-//     advance             O(1) a timer fired, and O(slots / 64) besides; a timer that was due
-//                         already is moved at most 16 times more, and so are those that a jump of
-//                         more than a turn passes
-//     memory              32 bytes a timer, inside the user's object; 24 a slot, 4 KB a wheel
-//     equal deadlines     in an order that is unspecified but the same in every run
+//     next_wakeup         O(slots / 64), to find the next slot that is not empty. Exact if slots
+//                         are one tick wide. A wider slot can hold timers of two turns; if the
+//                         earlier timer is cancelled or moved, the slot may cause one wake-up that
+//                         is too early
+//     advance             O(1) per timer fired, and O(slots / 64). A timer that was already due
+//                         when it was scheduled moves at most 16 times more, as does a timer that a
+//                         jump of more than a turn passes
+//     memory              32 bytes per timer, inside the caller's object; 24 bytes per slot and 4
+//                         KB per wheel
+//     equal deadlines     in an unspecified order, which is the same in every run
 //
-// Scheme 4 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN 1997).
-// Read next: internal/ring_slots.h (the ring), hashed_wheel.h (the same without the limit).
+// Source: scheme 4 of Varghese and Lauck, "Hashed and hierarchical timing wheels" (SOSP 1987, ToN
+// 1997). Read next: internal/ring_slots.h (the ring), hashed_wheel.h (the same ring without the
+// limit).
 #pragma once
 
 #include <optional>
@@ -45,7 +49,7 @@
 
 namespace detent {
 
-/// A wheel of one turn. Thread-compatible. internal/store_queue.h documents the operations:
+/// A timing wheel of one turn. Thread-compatible. internal/store_queue.h documents the operations.
 /// `schedule` and `postpone` refuse a deadline that is more than span() after now().
 class SimpleWheel : public internal::StoreQueue<internal::SlotStore<internal::RingSlots>> {
   struct Passkey {};
@@ -54,8 +58,9 @@ class SimpleWheel : public internal::StoreQueue<internal::SlotStore<internal::Ri
   /// slot_count, slot_width = 1, now = 0.
   using Options = internal::RingOptions;
 
-  /// Returns: a wheel; empty when a measure is zero or too big, and `error`, if given, then says
-  /// which. Allocates the slots; throws std::bad_alloc when there is no memory for them.
+  /// Makes a wheel. Returns std::nullopt if slot_count or slot_width is zero or too large;
+  /// `*error`, if given, then says which. Allocates the slots, O(slot_count). Throws std::bad_alloc
+  /// if there is no memory for them.
   static std::optional<SimpleWheel> make(const Options& options, std::string* error = nullptr) {
     if (const auto fault = options.fault()) {
       if (error != nullptr) *error = *fault;
@@ -64,12 +69,12 @@ class SimpleWheel : public internal::StoreQueue<internal::SlotStore<internal::Ri
     return std::optional<SimpleWheel>(std::in_place, Passkey{}, options);
   }
 
-  /// For make().
+  /// Only make() can call this.
   SimpleWheel(Passkey, const Options& options)
       : StoreQueue(options.now, internal::SlotWidth(options.slot_width), options.turn(),
                    options.slot_count) {}
 
-  /// Returns: the longest delay that is accepted, slot_width × slot_count ticks.
+  /// Returns the longest accepted delay: slot_width × slot_count ticks.
   Tick span() const noexcept { return store().span(); }
 };
 

@@ -1,8 +1,8 @@
-// TimerQueue: what every queue of the family can do, whatever keeps its timers in order.
+// TimerQueue: the common interface of all timer queues, however they keep their timers in order.
 //
-// Code written against this concept runs on any of them, and the tests, the fuzz input and the
-// benchmarks are: SimpleWheel, HashedWheel, HierarchicalWheel, TimerWheel, FifoTimerWheel,
-// HeapQueue, TreeQueue and ListQueue. docs/guides/choosing-a-queue.md says which to take.
+// Code for this concept runs on every queue: SimpleWheel, HashedWheel, HierarchicalWheel,
+// TimerWheel, FifoTimerWheel, HeapQueue, TreeQueue and ListQueue. The tests, the fuzz input and the
+// benchmarks use it. docs/guides/choosing-a-queue.md helps you to choose a queue.
 //
 //     template <detent::TimerQueue Queue>
 //     void close_idle_connections(Queue& queue, detent::Tick now) {
@@ -11,17 +11,17 @@
 //       });
 //     }
 //
-// The contract is TimerWheel's, word for word (detent/timer_wheel.h): never early, in the order of
-// deadlines, what a callback schedules for at or before now waits for the next call, `limit` bounds
-// one call. Queues differ in what an operation costs, in the memory a timer takes, in the order of
-// equal deadlines, and in these two:
+// The contract is that of TimerWheel (detent/timer_wheel.h). Timers never fire early, and fire in
+// the order of deadlines. A timer that a callback schedules at or before now() waits for the next
+// call. `limit` bounds one call. Queues differ in the cost of an operation, in the memory per
+// timer, in the order of equal deadlines, and in two more points:
 //
-//  - A queue with a bounded span refuses what lies beyond it: `schedule` and `postpone` return
-//    false, and the timer is as it was: still pending at its old deadline, or not pending.
-//  - A queue whose slots are wider than one tick fires at the first multiple of its slot width that
-//    is not before the deadline: late by less than a slot, never early.
+// - A queue with a bounded span refuses deadlines beyond it: `schedule` and `postpone` return
+//   false. The timer stays unchanged: pending at its old deadline, or not pending.
+// - A queue with slots wider than one tick fires at the first multiple of its slot width that is
+//   not before the deadline. A timer is then late by less than a slot, and never early.
 //
-// DenseWheel keeps the same contract for timers that are numbers: that is NumberQueue, below.
+// DenseWheel has the same contract for timers that are numbers; see NumberQueue below.
 #pragma once
 
 #include <concepts>
@@ -36,13 +36,13 @@ namespace detent {
 
 namespace internal {
 
-/// A callback that takes any timer, for checking what `advance` accepts.
+/// A callback that takes any timer; it checks the callbacks that `advance` accepts.
 struct AnyTimerCallback {
   template <class Timer>
   void operator()(Timer&) const noexcept {}
 };
 
-/// The same for timers that are numbers.
+/// The same callback for timers that are numbers.
 struct AnyNumberCallback {
   void operator()(std::uint32_t) const noexcept {}
 };
@@ -50,7 +50,7 @@ struct AnyNumberCallback {
 // clang-format 14 would break the lines within `{ … } noexcept -> …`.
 // clang-format off
 
-/// What a queue of either kind can do; `Name` is what its calls take for a timer.
+/// The interface of both kinds of queues. `Name` is the type of the timer parameter.
 template <class Q, class Name, class OnFire>
 concept QueueOf =
     !std::movable<Q> &&
@@ -75,9 +75,9 @@ concept QueueOf =
 // clang-format 14 would break the lines within `{ … } noexcept -> …`.
 // clang-format off
 
-/// A timer of a queue: lives in the user's object, not copyable, its destructor cancels it. Its
-/// deadline() is that for which it is pending or for which it fired; once it was cancelled, queues
-/// differ in what they remember.
+/// The timer type of a queue. A timer lives in the caller's object, is not copyable, and cancels
+/// itself in its destructor. deadline() returns the deadline for which the timer is pending or has
+/// fired. After a cancel, the result of deadline() differs between queues.
 template <class T>
 concept QueueTimer = std::default_initializable<T> && !std::copyable<T> && !std::movable<T> &&
                      requires(const T& timer) {
@@ -87,20 +87,20 @@ concept QueueTimer = std::default_initializable<T> && !std::copyable<T> && !std:
 
 // clang-format on
 
-/// A priority queue of timers by deadline. Thread-compatible; neither copyable nor movable, because
-/// its timers point at it. Destroying it cancels what is pending.
+/// A priority queue of timers, ordered by deadline. Thread-compatible. Neither copyable nor
+/// movable, because its timers point to it. Its destructor cancels pending timers.
 template <class Q>
 concept TimerQueue = QueueTimer<typename Q::Timer> &&
     internal::QueueOf<Q, typename Q::Timer&, internal::AnyTimerCallback>;
 
-/// The same for timers that are numbers: DenseWheel. Its calls take a std::uint32_t for the timer,
-/// and so does the callback of `advance`.
+/// A TimerQueue for timers that are numbers: DenseWheel. Its functions and the callback of
+/// `advance` take a std::uint32_t as the timer.
 template <class Q>
 concept NumberQueue = internal::QueueOf<Q, std::uint32_t, internal::AnyNumberCallback>;
 
 namespace internal {
 
-/// What calls of a queue take for a timer.
+/// The type of the timer parameter of a queue's functions.
 template <class Q>
 struct TimerNameOf;
 template <TimerQueue Q>

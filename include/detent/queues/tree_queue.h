@@ -1,8 +1,8 @@
-// TreeQueue: timers in a red-black tree, sorted to the last one, no allocation.
+// TreeQueue: timers in a red-black tree, always completely sorted, without allocation.
 //
-// The idea. A balanced search tree keeps all timers in order at all times, so it can do what a heap
-// can't: equal deadlines fire in the order of scheduling, and nothing is ever done in bulk. It pays
-// with a longer path for each insertion, each step a node somewhere else in memory.
+// The idea. A balanced search tree always keeps all timers sorted. Therefore equal deadlines fire
+// in the order of scheduling, which a heap cannot do, and the work is never done in bulk. The price
+// is a longer path for each insertion, and each step reads a node elsewhere in memory.
 //
 //     struct Session : detent::TreeQueue::Timer { int socket; };
 //
@@ -16,14 +16,16 @@
 // Cost:
 //
 //     schedule            O(log n), no allocation
-//     cancel              O(log n) at worst, O(1) on average
+//     cancel              O(log n) in the worst case, O(1) on average
 //     next_wakeup         O(1), exact
-//     advance             O(1) on average a timer fired, O(log n) for one that waited
-//     memory              48 bytes a timer, inside the user's object
+//     advance             O(1) on average per timer fired; O(log n) per timer that was already due
+//                         when it was scheduled
+//     memory              48 bytes per timer, inside the caller's object
 //     equal deadlines     in the order of scheduling
 //
-// Red-black trees: Guibas and Sedgewick (1978), Cormen et al., chapter 13. Linux keeps its hrtimers
-// so. Read next: internal/red_black_tree.h (the tree), internal/sorted_store.h (how it is emptied).
+// Source: red-black trees, Guibas and Sedgewick (1978); Cormen et al., chapter 13. Linux keeps its
+// hrtimers in such a tree. Read next: internal/red_black_tree.h (the tree), internal/sorted_store.h
+// (how timers leave it).
 #pragma once
 
 #include "detent/internal/link_list.h"
@@ -40,8 +42,9 @@ namespace internal {
 struct TreeOrder;
 }
 
-/// A timer of a TreeQueue: 48 bytes. The user owns it; destroying it cancels it. Neither copyable
-/// nor movable. Belongs to the queue on which it is pending, and to the thread that uses it.
+/// A timer of a TreeQueue: 48 bytes. The caller owns it, and destroying it cancels it. Neither
+/// copyable nor movable. Thread safety: while it is pending, only the thread that uses its queue
+/// may use it.
 class TreeTimer : private internal::TreeNode {
  public:
   TreeTimer() noexcept = default;
@@ -49,11 +52,11 @@ class TreeTimer : private internal::TreeNode {
   TreeTimer(const TreeTimer&) = delete;
   TreeTimer& operator=(const TreeTimer&) = delete;
 
-  /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
-  /// own callback until scheduled again.
+  /// Returns true from `schedule` until the timer fires or is cancelled. Inside its own callback a
+  /// timer is not pending, unless the callback scheduled it again.
   bool is_pending() const noexcept { return queue_ != nullptr; }
 
-  /// Returns: the deadline it was last given; 0 before the first.
+  /// Returns the last deadline of the timer, or 0 if it was never scheduled.
   Tick deadline() const noexcept { return TreeNode::deadline; }
 
  private:
@@ -61,14 +64,14 @@ class TreeTimer : private internal::TreeNode {
   friend class internal::SortedStore<internal::TreeOrder>;
 
   internal::SortedPlace place_{};
-  internal::SortedStore<internal::TreeOrder>* queue_ = nullptr;  // null: it is not pending
+  internal::SortedStore<internal::TreeOrder>* queue_ = nullptr;  // null: not pending
 };
 
 static_assert(sizeof(TreeTimer) == 48, "a timer is three links, a deadline, two bytes, its queue");
 
 namespace internal {
 
-/// How a SortedStore becomes a tree.
+/// The order of a SortedStore that makes it a tree.
 struct TreeOrder {
   using Timer = TreeTimer;
   using Pile = LinkPile<TreeOrder>;
@@ -109,9 +112,11 @@ inline TreeTimer::~TreeTimer() {
   if (queue_ != nullptr) queue_->cancel(*this);
 }
 
-/// A priority queue of timers. Thread-compatible. internal/store_queue.h documents the operations.
+/// A priority queue of timers in a tree. Thread-compatible. internal/store_queue.h documents the
+/// operations.
 class TreeQueue : public internal::StoreQueue<internal::SortedStore<internal::TreeOrder>> {
  public:
+  /// Makes an empty queue whose time is `now`.
   explicit TreeQueue(Tick now = 0) noexcept : StoreQueue(now) {}
 };
 
