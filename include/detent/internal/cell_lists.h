@@ -1,21 +1,22 @@
-// Unordered lists of timers in cells: what makes TimerWheel and DenseWheel fast with many timers.
+// CellLists: unordered lists of timers in cells. They make TimerWheel and DenseWheel fast with many
+// timers.
 //
-// A linked list of timers costs a cache miss a timer to walk and up to three to unlink. Here a
-// timer is a *cell*, its deadline and its owner in 16 bytes, and a list is a ring of *chunks* of 56
-// cells with an occupancy word each:
+// In a linked list each step costs a cache miss, and unlinking a timer costs up to three. Here a
+// timer is a *cell* of 16 bytes with its deadline and its owner. A list is a ring of *chunks*, each
+// with 56 cells and an occupancy word:
 //
 //     list ──► chunk 7                    chunk 2                    chunk 9
 //              occupied …0111011          occupied 11…1              occupied 11…1
 //              cells    [d,o][d,o]        cells    [d,o] × 56        cells    [d,o] × 56
 //
-// To add is to fill the first chunk with room, to remove is to clear a bit, to walk is to read
-// memory in order, the next chunk fetched meanwhile. What is in the list is touched only to be told
-// its place: the owner keeps the number of its cell and is told when the cell moves. A wheel never
-// needs order within a slot, which is what this gives up.
+// Adding a timer fills the first chunk that has room. Removing a timer clears a bit. Walking over a
+// list reads memory in order, and prefetches the next chunk. An owner is written only to tell it
+// the place of its timer: the owner stores the number of its cell, and is told when the cell moves.
+// The lists give up the order of timers, because a wheel never needs an order within a slot.
 //
-// Chunks with room stand first. A full one goes to the end; one that has lost enough comes back to
-// the front, so holes fill up again. All cells are one array (internal/cell_memory.h), so that a
-// number leads to its cell at once.
+// Chunks with room are first in the ring. A full chunk goes to the end. A chunk that has lost
+// enough timers returns to the front, so holes are filled again. All cells are in one array
+// (internal/cell_memory.h), so that the number of a cell is its index.
 //
 // Read next: internal/level_store.h, which makes a wheel of these lists.
 #pragma once
@@ -38,10 +39,10 @@
 
 namespace detent::internal {
 
-/// Where the owners of cells are. `Name` is how an owner is called, small and cheap to copy;
-/// `cell_of(name)` is where it keeps the number of its cell, `find(name)` that number;
-/// `release(name, deadline)` says that its timer is no longer pending, and returns what a callback
-/// is called with.
+/// The owners of cells. `Name` names an owner; it is small and cheap to copy. `cell_of(name)` is
+/// the variable in which the owner keeps the number of its cell, and `find(name)` returns this
+/// number. `release(name, deadline)` marks the timer as not pending, and returns the argument for
+/// the callback.
 template <class O>
 concept CellOwners = requires(O& owners, typename O::Name name, Tick deadline) {
   { owners.cell_of(name) } -> std::same_as<CellNumber&>;
@@ -51,14 +52,15 @@ concept CellOwners = requires(O& owners, typename O::Name name, Tick deadline) {
 
 /// `kListCount` lists that share their memory. Thread-compatible. Not movable.
 ///
-/// Each operation is O(1) amortised; `push` may allocate, as CellMemory says, nothing else does.
-/// Full chunks take 18 bytes a timer, and cancelling leaves at most 24 holes in one of 56. A list
-/// has a chunk of 1 KiB at least, so lists of few timers take more.
+/// Each operation is O(1) amortised. Only `push` may allocate, as CellMemory documents. Full chunks
+/// take 18 bytes per timer. Cancelling leaves at most 24 holes in a chunk of 56 cells. A list has
+/// at least one chunk of 1 KiB, so lists of few timers take more memory per timer.
 ///
 /// Invariants (check_invariants()):
-///  1. A chunk is in the ring of one list, occupied, or free, with no bit set.
-///  2. The owner of each occupied cell has its number, and no other owner has.
-///  3. All chunks of a list have the same start_of_.
+///
+/// - A chunk is in the ring of one list and occupied, or it is free and no bit is set.
+/// - The owner of each occupied cell has its number, and no other owner has.
+/// - All chunks of a list have the same start_of_.
 template <CellOwners Owners, unsigned kListCount, class Large = LargePages>
 class CellLists {
  public:
@@ -69,7 +71,7 @@ class CellLists {
   static constexpr List kNoList = kListCount;
   static constexpr Tick kNoStart = std::numeric_limits<Tick>::max();
 
-  /// A timer taken out, or looked at.
+  /// A timer that was removed or is visited.
   struct Entry {
     Tick deadline;
     Name name;
@@ -84,15 +86,15 @@ class CellLists {
   CellLists& operator=(const CellLists&) = delete;
 
   bool empty(List list) const noexcept { return heads_[list] == kNoChunk; }
-  /// How many cells a list has. O(its chunks).
+  /// Returns the number of cells of a list. O(chunks of the list).
   std::size_t count(List list) const noexcept {
     std::size_t cells = 0;
     for_each_chunk(list, [&](ChunkNumber chunk) { cells += occupied_[chunk].count(); });
     return cells;
   }
 
-  /// Adds a cell and tells its owner, if the list's first chunk has room.
-  /// Returns: false when it has none.
+  /// Adds a cell and tells its owner, if the first chunk of the list has room. Returns false if it
+  /// has no room.
   bool try_push(List list, const Entry& entry) noexcept {
     const ChunkNumber chunk = heads_[list];
     if (occupied_[chunk].full()) [[unlikely]]
@@ -101,8 +103,8 @@ class CellLists {
     return true;
   }
 
-  /// Adds a cell and tells its owner. `start` is for start_of(), the same for all of a list.
-  /// Returns: whether the list was empty.
+  /// Adds a cell and tells its owner. `start` is the value of start_of(); it must be the same for
+  /// all cells of a list. Returns true if the list was empty.
   bool push(List list, const Entry& entry, Tick start = kNoStart) noexcept {
     pass_full(list);
     if (try_push(list, entry)) return false;
@@ -113,17 +115,17 @@ class CellLists {
     return was_empty;
   }
 
-  /// Whether the next `push` finds room in a chunk that the list has.
+  /// Returns true if the next `push` finds room in a chunk of this list.
   bool has_room(List list) const noexcept {
     const ChunkNumber head = heads_[list];
     if (!occupied_[head].full()) return true;
     return head != kNoChunk && !occupied_[links_[head].next].full();
   }
-  /// The list of a cell. Requires: it is occupied.
+  /// Returns the list of a cell. Requires: the cell is occupied.
   List list_of(CellNumber cell) const noexcept { return links_[cell / kNumbersPerChunk].list; }
 
-  /// Allocates what the next `push` needs if it finds no room. Returns: false when there is no
-  /// memory for it; the lists are then as they were.
+  /// Allocates the memory of the next `push`, in case it finds no room. Returns false if there is
+  /// no memory; the lists are then unchanged.
   [[nodiscard]] bool try_prepare() noexcept {
     if (!cells_.try_prepare()) return false;
     try {
@@ -134,16 +136,16 @@ class CellLists {
     return true;
   }
 
-  /// Takes a cell out. Its owner keeps the stale number.
-  /// Returns: whether `settle(cell)` must be called now.
+  /// Removes a cell. Its owner keeps the old number. Returns true if the caller must call
+  /// `settle(cell)` now.
   bool remove(CellNumber cell) noexcept {
     Occupancy& occupied = occupied_[cell / kNumbersPerChunk];
     occupied.remove(cell % kNumbersPerChunk);
     return occupied.count() % kReuseAt == 0;
   }
 
-  /// What is left to do after `remove`, rarely: frees the cell's chunk when it is empty, else moves
-  /// it to the front. Returns: the list, when it is empty now, else kNoList.
+  /// Does the rare rest of `remove`: frees the chunk of the cell if it is empty, otherwise moves it
+  /// to the front. Returns the list if it is empty now, otherwise kNoList.
   List settle(CellNumber cell) noexcept {
     const ChunkNumber chunk = cell / kNumbersPerChunk;
     const List list = links_[chunk].list;
@@ -159,8 +161,8 @@ class CellLists {
     return kNoList;
   }
 
-  /// Takes out at most `limit` cells, one by one, and calls visit(const Entry&) with each. It may
-  /// add and remove timers, but not add to this list. Returns: how many.
+  /// Removes at most `limit` cells, one by one, and calls visit(const Entry&) with each. `visit`
+  /// may add and remove timers, but not add to this list. Returns the number of removed cells.
   template <class Visit>
   std::size_t drain(List list, std::size_t limit, Visit&& visit) {
     std::size_t left = limit;
@@ -182,8 +184,9 @@ class CellLists {
     return limit - left;
   }
 
-  /// As `drain`, for a `visit` that only puts timers into other lists: nobody looks at this one
-  /// meanwhile, so that what is left of it need not be in memory after each.
+  /// As `drain`, for a `visit` that only adds timers to other lists. Because no other code reads
+  /// this list during the call, the occupancy word stays in a register and is stored once per
+  /// chunk.
   template <class Visit>
   std::size_t pour(List list, std::size_t limit, Visit&& visit) {
     std::size_t left = limit;
@@ -205,12 +208,13 @@ class CellLists {
     return limit - left;
   }
 
-  /// Says that the timer that was taken out is no longer pending.
+  /// Marks a removed timer as not pending.
   decltype(auto) release(const Entry& entry) noexcept {
     return owners_.release(entry.name, entry.deadline);
   }
 
-  /// Fetches what `drain` needs first: the first chunk's owners and the second's cells.
+  /// Prefetches the memory that `drain` needs first: the owners of the first chunk and the cells of
+  /// the second chunk.
   void prefetch(List list) noexcept {
     if (occupied_.size() <= kCachedChunks) return;
     const ChunkNumber first = heads_[list];
@@ -219,8 +223,9 @@ class CellLists {
     prefetch_cells(links_[first].next);
   }
 
-  /// Moves all of `from` to `into`: chunks that are half full as they are, cells of others one by
-  /// one, so that many small lists do not become one of many chunks. O(chunks of `from`).
+  /// Moves all cells of `from` to `into`. Chunks that are at least half full are moved as a whole,
+  /// other cells one by one. Many small lists therefore do not become one list of many nearly empty
+  /// chunks. O(chunks of `from`).
   void append(List into, List from) noexcept {
     while (heads_[from] != kNoChunk) {
       const ChunkNumber chunk = heads_[from];
@@ -234,24 +239,25 @@ class CellLists {
     }
   }
 
-  /// The cell of that number. Requires: it is occupied.
+  /// Returns the cell with this number. Requires: the cell is occupied.
   Entry& at(CellNumber cell) noexcept { return cells_[cell]; }
   const Entry& at(CellNumber cell) const noexcept { return cells_[cell]; }
 
   Owners& owners() noexcept { return owners_; }
   const Owners& owners() const noexcept { return owners_; }
 
-  /// What the first push to an empty list said of it, for the list in which an occupied cell is;
-  /// kNoStart when it said nothing.
+  /// Returns the `start` that the first push to an empty list gave, for the list of an occupied
+  /// cell. Returns kNoStart if that push gave no start.
   Tick start_of(CellNumber cell) const noexcept { return start_of_[cell / kNumbersPerChunk]; }
 
-  /// Allocates memory for `count` cells in full chunks, and keeps it. O(count).
+  /// Allocates and keeps memory for `count` cells in full chunks. O(count).
   void reserve(std::size_t count) {
     cells_.reserve(count);
     add_rows();
   }
 
-  /// Returns: the deadline of the list's only cell; empty when it has none or several.
+  /// Returns the deadline of the only cell of a list; std::nullopt if the list has no cell or
+  /// several.
   std::optional<Tick> only_deadline(List list) const noexcept {
     const ChunkNumber chunk = heads_[list];
     if (chunk == kNoChunk || links_[chunk].next != chunk) return std::nullopt;
@@ -269,16 +275,17 @@ class CellLists {
     }
   }
 
-  /// Bytes of cells that are allocated now, so that the kernel may hold as many. O(their chunks).
+  /// Returns the number of allocated bytes for cells; the kernel holds at most this many.
+  /// O(chunks).
   std::size_t allocated_bytes() const noexcept { return cells_.allocated_bytes(); }
-  /// Bytes that the kernel does hold, beside what comes from the heap. O(pages).
+  /// Returns the number of bytes that the kernel holds now, in addition to the heap. O(pages).
   std::size_t mapped_bytes() const noexcept {
     std::size_t owners = 0;
     if constexpr (requires { owners_.mapped_bytes(); }) owners = owners_.mapped_bytes();
     return owners + cells_.mapped_bytes();
   }
 
-  /// Stops the process unless the invariants hold. O(lists + chunks).
+  /// Stops the process if an invariant is broken. O(lists + chunks).
   void check_invariants() const noexcept {
     std::vector<bool> in_use(occupied_.size(), false);
     for (List list = 0; list < kListCount; ++list) {
@@ -302,12 +309,12 @@ class CellLists {
   }
 
  private:
-  static constexpr unsigned kReuseAt = 32;  // cells left in a chunk that comes to the front
+  static constexpr unsigned kReuseAt = 32;  // a chunk with this many cells left moves to the front
   static_assert(std::has_single_bit(kReuseAt) && Occupancy::kCapacity < 2 * kReuseAt,
                 "a multiple of it is it, or none left");
-  static constexpr std::size_t kCachedChunks = 256;  // so many fit in the caches
+  static constexpr std::size_t kCachedChunks = 256;  // this number of chunks fits in the caches
 
-  // A chunk's list, and its neighbours in the ring of it. Stale while it is free.
+  // The list of a chunk, and its neighbours in the ring. Stale while the chunk is free.
   struct Links {
     List list;
     ChunkNumber previous;
@@ -339,9 +346,9 @@ class CellLists {
     cells_.free(chunk);
   }
 
-  // Makes what is kept of each chunk as long as there are chunks, and an eighth longer: to double
-  // it would cost a byte a timer. Throws std::bad_alloc. occupied_ is last, because its size says
-  // for which chunks there are rows.
+  // Adds rows for new chunks to the arrays below. Reserves an eighth more than needed, because
+  // doubling would cost one byte per timer. Throws std::bad_alloc. occupied_ grows last, because
+  // its size says which chunks have rows.
   void add_rows() {
     const std::size_t chunks = cells_.chunk_count();
     if (occupied_.capacity() < chunks) {
@@ -415,10 +422,11 @@ class CellLists {
   Owners owners_;
   std::array<ChunkNumber, kListCount> heads_;
   CellMemory<Entry, Large> cells_;
-  // By chunk. Apart, so that the two that nearly every call needs stay in the caches.
+  // One row per chunk. Separate arrays, so that the two that nearly every call needs stay in the
+  // caches.
   std::vector<Occupancy> occupied_;
   std::vector<Tick> start_of_;  // stale while the chunk is free
-  std::vector<Links> links_;    // likewise
+  std::vector<Links> links_;    // stale while the chunk is free
 };
 
 }  // namespace detent::internal

@@ -1,11 +1,11 @@
-// The memory of cells: one array in chunks of 64 places, of which some are free.
+// CellMemory: the memory of cells. It is one array in chunks of 64 places; some chunks are free.
 //
-// Chunks are taken one at a time, the lowest free one of a block of 64 that was used of late, so
-// that the memory in use stays together. The first block comes a few chunks at a time, so that a
-// wheel of few timers is light. When all chunks of a block are free, its memory may go back to the
-// kernel: while fewer than a quarter of the blocks are in use, but for a few. Read next:
-// internal/cell_lists.h, whose lists are made of these chunks, and internal/flat_array.h, the
-// array.
+// Chunks are taken one at a time: the lowest free chunk of a block of 64 chunks that was used
+// recently. The memory in use thus stays together. The first block grows by a few chunks at a time,
+// so that a wheel with few timers is small. If all chunks of a block are free, the block is empty
+// and its memory may go back to the kernel. This happens if fewer than a quarter of the blocks are
+// in use; a few empty blocks are always kept. Read next: internal/cell_lists.h, whose lists consist
+// of these chunks, and internal/flat_array.h, the array.
 #pragma once
 
 #include <algorithm>
@@ -22,28 +22,30 @@
 
 namespace detent::internal {
 
-/// The number of a cell, which its owner keeps: chunk × 64 + its place in the chunk, 8 … 63.
+/// The number of a cell, which its owner keeps: chunk × 64 + the place in the chunk, 8 to 63.
 using CellNumber = std::uint32_t;
-inline constexpr CellNumber kNoCell = 0;  // in no chunk, and what memory is at first
+inline constexpr CellNumber kNoCell = 0;  // in no chunk; the value of new memory
 
-/// The number of a chunk. kNoChunk is none: nobody may touch its cells.
+/// The number of a chunk. kNoChunk means no chunk, and its cells must not be used.
 using ChunkNumber = std::uint32_t;
 inline constexpr ChunkNumber kNoChunk = 0;
-inline constexpr unsigned kNumbersPerChunk = 64;  // the first Occupancy::kFirst are not used
+inline constexpr unsigned kNumbersPerChunk = 64;  // the first Occupancy::kFirst are unused
 
-/// Cells, each an `Entry`, by number. Thread-compatible. Not movable. `take` allocates: 2 KiB at
-/// first, twice as much each time up to 64 KiB, then 64 KiB at a time, of which the kernel gives
-/// the pages that are written. Nothing else allocates; each operation is O(1) amortised unless it
-/// says otherwise.
+/// Cells of type `Entry`, accessed by number. Thread-compatible. Not movable.
+///
+/// Only `take` allocates: first 2 KiB, then twice as much each time up to 64 KiB, then 64 KiB at a
+/// time. The kernel provides a page when it is first written. Each operation is O(1) amortised
+/// unless its comment says otherwise.
 ///
 /// Invariants (check_invariants()):
-///  1. A block is open (some of its chunks are free), empty (all are, and it may have memory), bare
-///     (all are, and it has none), or all of its chunks are in use. kNoChunk counts as in use, so
-///     that the first block is never empty.
-///  2. Besides the first and those in use, three times as many blocks are empty at most, or seven,
-///     or as many as were reserved.
-///  3. kept_ counts the blocks of each large page that are not bare. Once the cells are in large
-///     pages, a block keeps its memory until all of its page are bare.
+///
+/// - A block is in one of four states. Full: all chunks are in use. Open: some chunks are free.
+///   Empty: all chunks are free, and it may have memory. Bare: all chunks are free, and it has no
+///   memory. kNoChunk counts as in use, so the first block is never empty.
+/// - The number of empty blocks is limited: to three times the blocks in use (without the first
+///   block), to seven, or to the number of reserved blocks, whichever is largest.
+/// - kept_ counts the blocks of each large page that are not bare. Once the cells are in large
+///   pages, a block keeps its memory until all blocks of its page are bare.
 template <class Entry, class Large = LargePages>
 class CellMemory {
  public:
@@ -57,12 +59,12 @@ class CellMemory {
   Entry& operator[](CellNumber cell) noexcept { return cells_[cell]; }
   const Entry& operator[](CellNumber cell) const noexcept { return cells_[cell]; }
 
-  /// How many chunks there are, in use or free, numbered from 0.
+  /// Returns the number of chunks, in use or free, numbered from 0.
   std::size_t chunk_count() const noexcept {
     return std::min(blocks_.size() * kBlockChunks, cells_.size() / kNumbersPerChunk);
   }
 
-  /// Returns: a free chunk, which is in use from now on. Cells may move.
+  /// Returns a free chunk and marks it as in use. Cells may move.
   ChunkNumber take() noexcept {
     if (open_.empty()) open_block();
     const std::uint32_t number = open_.back();
@@ -75,8 +77,8 @@ class CellMemory {
     return chunk;
   }
 
-  /// Allocates what the next `take` needs. Returns: false when there is no memory for it; chunks in
-  /// use are then as they were.
+  /// Allocates the memory of the next `take`. Returns false if there is no memory; chunks in use
+  /// are then unchanged.
   [[nodiscard]] bool try_prepare() noexcept {
     if (open_.empty() && empty_.empty()) {
       if (bare_.empty() && blocks_.size() == kMostBlocks) return false;
@@ -90,7 +92,7 @@ class CellMemory {
     return cells_.try_grow(end_of(first_free(number)));
   }
 
-  /// Frees a chunk. Requires: it is in use.
+  /// Frees a chunk. Requires: the chunk is in use.
   void free(ChunkNumber chunk) noexcept {
     const std::uint32_t number = chunk / kBlockChunks;
     Block& block = blocks_[number];
@@ -99,7 +101,7 @@ class CellMemory {
     if (block.free == kAllFree) close_block(number);
   }
 
-  /// Allocates memory for `count` cells in full chunks, and keeps it. O(count).
+  /// Allocates and keeps memory for `count` cells in full chunks. O(count).
   void reserve(std::size_t count) noexcept {
     const std::size_t chunks = count / Occupancy::kCapacity + 2;  // with kNoChunk
     cells_.grow(chunks * kNumbersPerChunk);
@@ -112,7 +114,7 @@ class CellMemory {
     }
   }
 
-  /// Bytes that are allocated now, so that the kernel may hold as many. O(blocks).
+  /// Returns the number of allocated bytes; the kernel holds at most this many. O(blocks).
   std::size_t allocated_bytes() const noexcept {
     if (!cells_.is_huge()) {
       const std::size_t blocks = blocks_.size() - bare_.size();
@@ -122,11 +124,11 @@ class CellMemory {
         std::count_if(kept_.begin(), kept_.end(), [](unsigned kept) { return kept != 0; });
     return kHugePage * static_cast<std::size_t>(pages);
   }
-  /// Bytes that the kernel does hold, beside what comes from the heap. O(pages).
+  /// Returns the number of bytes that the kernel holds now, in addition to the heap. O(pages).
   std::size_t mapped_bytes() const noexcept { return cells_.mapped_bytes(); }
 
-  /// Stops the process unless the invariants hold and exactly the chunks that `in_use` names are
-  /// in use; chunks beyond its end are free. O(chunks).
+  /// Stops the process if an invariant is broken, or if `in_use` does not name exactly the chunks
+  /// in use. Chunks beyond the end of `in_use` must be free. O(chunks).
   void check_invariants(const std::vector<bool>& in_use) const noexcept {
     DETENT_CHECK(in_use.size() <= chunk_count());
     std::size_t full = 0;
@@ -159,26 +161,26 @@ class CellMemory {
   static constexpr unsigned kBlockSize = kBlockChunks * kNumbersPerChunk;  // cells
   static constexpr std::size_t kBlockBytes = kBlockSize * sizeof(Entry);
   static constexpr unsigned kBlocksPerPage = kHugePage / kBlockBytes;
-  static constexpr unsigned kKeptBlocks = 7;  // since to give back and to get anew are system calls
+  static constexpr unsigned kKeptBlocks = 7;  // returning and requesting memory are system calls
   static constexpr std::uint64_t kAllFree = ~std::uint64_t{0};
   static constexpr std::size_t kMostBlocks = std::numeric_limits<CellNumber>::max() / kBlockSize;
 
   // Chunks that are allocated together.
   struct Block {
-    std::uint64_t free = kAllFree;  // a bit a chunk
-    std::uint32_t open_index = 0;   // where in open_ it is, if it is
+    std::uint64_t free = kAllFree;  // one bit per chunk
+    std::uint32_t open_index = 0;   // index in open_, if the block is open
   };
 
   ChunkNumber first_free(std::uint32_t number) const noexcept {
     return number * kBlockChunks + static_cast<unsigned>(std::countr_zero(blocks_[number].free));
   }
-  // How many cells there must be for this chunk to have all of its own.
+  // Returns the number of cells that the array needs to contain this chunk.
   static constexpr std::size_t end_of(ChunkNumber chunk) noexcept {
     return (std::size_t{chunk} + 1) * kNumbersPerChunk;
   }
 
-  // Finds a block with free chunks: an empty one, one that has no memory, or a new one. Throws
-  // std::bad_alloc, as the next two do; all is then as it was.
+  // Finds a block with free chunks: an empty block, a bare block, or a new block. Throws
+  // std::bad_alloc, as the next two functions do; the state is then unchanged.
   void open_block() {
     if (empty_.empty()) allocate_block();
     add_open(empty_.back());
@@ -193,7 +195,8 @@ class CellMemory {
     bare_.pop_back();
   }
 
-  // Puts an empty block aside, and gives memory back when too much is empty.
+  // Moves a block to the empty blocks, and returns memory to the kernel if too many blocks are
+  // empty.
   void close_block(std::uint32_t number) noexcept {
     const std::uint32_t index = blocks_[number].open_index;
     open_[index] = open_.back();
@@ -208,7 +211,8 @@ class CellMemory {
     }
   }
 
-  // Gives the memory of a block back or, in large pages, that of a page when no block needs it.
+  // Returns the memory of a block to the kernel. With large pages, returns the page when no block
+  // of the page needs it.
   void give_back(std::uint32_t number) noexcept {
     const std::uint32_t page = number / kBlocksPerPage;
     --kept_[page];
@@ -232,17 +236,17 @@ class CellMemory {
     for (auto* const numbers : {&open_, &empty_, &bare_}) {  // so that freeing never allocates
       if (numbers->capacity() <= number) numbers->reserve(2 * (std::size_t{number} + 1));
     }
-    blocks_.emplace_back();  // last: nothing after it can fail
+    blocks_.emplace_back();  // last, because no later step can fail
     bare_.push_back(number);
   }
 
   FlatArray<Entry, Large> cells_;
   std::vector<Block> blocks_;
-  std::vector<std::uint32_t> kept_;  // by large page
+  std::vector<std::uint32_t> kept_;  // one count per large page
   std::vector<std::uint32_t> open_;
   std::vector<std::uint32_t> empty_;
   std::vector<std::uint32_t> bare_;
-  std::size_t reserved_ = kKeptBlocks;  // so many, besides the first, keep their memory
+  std::size_t reserved_ = kKeptBlocks;  // blocks that keep their memory, without the first
 };
 
 }  // namespace detent::internal

@@ -1,15 +1,20 @@
-// A row of plain values in one piece of memory that grows: where wheels keep cells and numbers.
+// FlatArray: a growing array of plain values in one piece of memory. Wheels keep cells and numbers
+// in it.
 //
-// A std::vector copies all it has when it grows, gives nothing back, and lies in pages of 4 KiB, so
-// that a processor waits for its page table at nearly every access to a row of many megabytes. From
-// 128 KiB on this row asks Linux for memory of its own; below, and elsewhere, it is the heap's:
+// A std::vector has three disadvantages here: it copies all elements when it grows, it returns no
+// memory, and it lies in pages of 4 KiB. In an array of many megabytes the processor then waits for
+// its page table at nearly every access. From 128 KiB on, FlatArray gets its own memory from Linux.
+// Smaller arrays, and arrays on other systems, use the heap. With memory from Linux:
 //
-//     growing      moves page table entries to a place with room (mremap), not bytes. Meanwhile it
-//                  takes address space for the old, the new and 2 MiB
-//     untouched    costs nothing, so that it may double each time; but where vm.overcommit_memory
-//                  is 2 it counts as used, and where the process locks its memory it is
-//     given back   any part of it, once it is no longer needed (unless locked)
-//     from 4 MiB   in pages of 2 MiB, where transparent huge pages are enabled for who asks
+//
+//     growing      moves page table entries to a place with room (mremap), and copies no bytes.
+//                  Until it is done, it needs address space for the old array, the new array and 2
+//                  MiB
+//     untouched    memory that was never written costs nothing, so the array can double each time.
+//                  Exceptions: if vm.overcommit_memory is 2, the memory counts as used; if the
+//                  process locks its memory, the memory is used
+//     returned     any part that is no longer needed (unless locked)
+//     from 4 MiB   in pages of 2 MiB, if transparent huge pages are enabled for programs that ask
 #pragma once
 
 #include <algorithm>
@@ -31,16 +36,16 @@
 
 namespace detent::internal {
 
-/// Bytes of a large page of the processor, and where one may start.
+/// Size and alignment of a large page of the processor, in bytes.
 inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Memory of the heap.
+/// Memory from the heap.
 struct HeapPages {
   static constexpr bool usable() noexcept { return true; }
   static constexpr std::size_t kHugeFrom = std::numeric_limits<std::size_t>::max();
 
-  /// Makes `old_bytes` at `old` (none, when null) `bytes`, the new ones zero. Returns: where; null
-  /// when there is no memory for it: `old` is then as it was.
+  /// Grows memory from `old_bytes` at `old` (null: no memory yet) to `bytes`; new bytes are zero.
+  /// Returns the new address. Returns null if there is no memory; `old` is then unchanged.
   static void* grow(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
     void* const start = ::operator new(bytes, std::nothrow);
     if (start == nullptr) return nullptr;
@@ -56,10 +61,10 @@ struct HeapPages {
 };
 
 #if defined(__linux__)
-/// Memory of the kernel, for sizes that are powers of two and at least 64 KiB.
+/// Memory from the kernel, for sizes that are powers of two and at least 64 KiB.
 struct MappedPages {
   static constexpr bool usable() noexcept { return true; }
-  /// Rows of that size are in pages of kHugePage.
+  /// Arrays of at least this size use pages of kHugePage.
   static constexpr std::size_t kHugeFrom = 2 * kHugePage;
 
   /// As HeapPages::grow.
@@ -72,21 +77,22 @@ struct MappedPages {
       release(old, old_bytes);
     }
     if (start == MAP_FAILED) return nullptr;
-    // The kernel may know no such pages, or have none: they are not needed.
+    // The kernel may not support such pages, or have no free ones. Small pages work too.
     if (bytes >= kHugeFrom) static_cast<void>(madvise(start, bytes, MADV_HUGEPAGE));
     return start;
   }
   static void release(void* start, std::size_t bytes) noexcept { munmap(start, bytes); }
   static void touch(void* start, std::size_t bytes) noexcept {
-    // Linux before 5.14 knows no such call, and gives pages when they are written.
+    // Linux before 5.14 does not have this call, and provides pages when they are written.
     static_cast<void>(madvise(start, bytes, kPopulate));
   }
   static void give_back(void* start, std::size_t bytes) noexcept {
-    // It keeps what is locked.
+    // The kernel keeps locked pages.
     static_cast<void>(madvise(start, bytes, MADV_DONTNEED));
   }
 
-  /// What the kernel holds of it: all, where it does not say. O(bytes / 4 KiB).
+  /// Returns the number of bytes that the kernel holds, or all bytes if it does not tell. O(bytes /
+  /// 4 KiB).
   static std::size_t resident_bytes(void* start, std::size_t bytes) noexcept {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     std::array<unsigned char, 512> pages{};
@@ -102,19 +108,22 @@ struct MappedPages {
  private:
   static constexpr int kPopulate = 23;  // MADV_POPULATE_WRITE, which older headers lack
 
-  // Grows it as one mapping: before 6.17 Linux moves no two at once. Returns: where it is, or
-  // MAP_FAILED, such as when a part of it was locked and so became a mapping of its own.
+  // Grows the memory as one mapping, because Linux before 6.17 cannot move two mappings at once.
+  // Returns the new address, or MAP_FAILED. A possible reason for a failure: a part of the memory
+  // was locked and became a mapping of its own.
   static void* move(void* old, std::size_t old_bytes, std::size_t bytes) noexcept {
     if (bytes < kHugeFrom) return mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
-    // On failure the place may be unmapped already, and another thread's: it is left as it is.
+    // After a failure the place may already be unmapped and belong to another thread, so it is not
+    // unmapped again.
     constexpr int kThere = MREMAP_MAYMOVE | MREMAP_FIXED;
     void* const place = map(bytes);
     return place == MAP_FAILED ? place : mremap(old, old_bytes, bytes, kThere, place);
   }
 
-  // Returns: memory of the kernel, or MAP_FAILED.
+  // Returns memory from the kernel, or MAP_FAILED.
   static void* map(std::size_t bytes) noexcept {
-    // A page of 2 MiB starts at a multiple of that, so one more is mapped and the ends are let go.
+    // A page of 2 MiB starts at a multiple of 2 MiB. Therefore one page more is mapped, and both
+    // ends are unmapped.
     const std::size_t more = bytes >= kHugeFrom ? kHugePage : 0;
     constexpr int kOwn = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void* const mapped = mmap(nullptr, bytes + more, PROT_READ | PROT_WRITE, kOwn, -1, 0);
@@ -127,11 +136,12 @@ struct MappedPages {
   }
 };
 
-/// Of AddressSanitizer and LeakSanitizer; null without them.
+/// Defined by AddressSanitizer and LeakSanitizer; null without them.
 extern "C" [[gnu::weak]] int __lsan_do_recoverable_leak_check();  // NOLINT: their name
 
-/// MappedPages, but not where a sanitizer runs, which looks for leaks and overruns in the heap
-/// only. Asked when the program runs, since a library in it may be compiled without.
+/// MappedPages, except under a sanitizer, which looks for leaks and overruns only in the heap. The
+/// check is made at run time, because a library in the program may be compiled without the
+/// sanitizer.
 struct LargePages : MappedPages {
   static bool usable() noexcept { return &__lsan_do_recoverable_leak_check == nullptr; }
 };
@@ -139,8 +149,8 @@ struct LargePages : MappedPages {
 using LargePages = HeapPages;
 #endif
 
-/// A growing row of `T`s. A new one is zero bytes, which must be a `T` that can be used. Not
-/// movable. Thread-compatible.
+/// A growing array of `T`s. New elements are zero bytes, which must be a valid `T`. Not movable.
+/// Thread-compatible.
 template <class T, class Large = LargePages>
 class FlatArray {
  public:
@@ -161,14 +171,14 @@ class FlatArray {
   const T& operator[](std::size_t index) const noexcept { return first_[index]; }
   std::size_t size() const noexcept { return size_; }
 
-  /// Makes it at least `count` long, and twice as long as before. Moves what is in it. Running out
-  /// of memory ends the process. O(size) while it is small, then O(pages).
+  /// Grows to at least `count` elements, and at least to the double size. Moves the elements. If
+  /// there is no memory, the process ends. O(size) for a small array, O(pages) for a large array.
   [[gnu::noinline]] void grow(std::size_t count) noexcept {
     const bool has_memory = try_grow(count);
     DETENT_CHECK(has_memory);
   }
 
-  /// The same. Returns: false when there is no memory for it: the row is then as it was.
+  /// As grow. Returns false if there is no memory; the array is then unchanged.
   [[nodiscard]] bool try_grow(std::size_t count) noexcept {
     if (count <= size_) return true;
     if (count > kMostBytes / sizeof(T)) return false;
@@ -193,29 +203,30 @@ class FlatArray {
     return true;
   }
 
-  /// Whether it is in large pages, of which only whole ones are worth giving back.
+  /// Returns true if the array is in large pages. Only whole large pages are worth returning.
   bool is_huge() const noexcept { return is_large() && bytes() >= Large::kHugeFrom; }
 
-  /// Gives the memory of `count` of them back to the kernel, if it is the kernel's and it takes it.
-  /// What they are then is anybody's guess; each may be written again at any time. Requires:
-  /// `first` and `count` are multiples of 64 KiB.
+  /// Returns the memory of `count` elements to the kernel, if it came from the kernel and the
+  /// kernel takes it. The values of these elements are then undefined; each may be written again at
+  /// any time. Requires: `first` and `count` are multiples of 64 KiB.
   void give_back(std::size_t first, std::size_t count) noexcept {
     if (is_large()) Large::give_back(first_ + first, count * sizeof(T));
   }
 
-  /// Has the kernel give the memory of `count` of them now, and not a page at a time when they are
-  /// first written. Requires: `first` is a multiple of 64 KiB.
+  /// Makes the kernel provide the memory of `count` elements now, instead of page by page at the
+  /// first write. Requires: `first` is a multiple of 64 KiB.
   void touch(std::size_t first, std::size_t count) noexcept {
     if (is_large()) Large::touch(first_ + first, count * sizeof(T));
   }
 
-  /// Bytes that the kernel holds for it; 0 while it is the heap's. O(pages).
+  /// Returns the number of bytes that the kernel holds; 0 for heap memory. O(pages).
   std::size_t mapped_bytes() const noexcept {
     return is_large() ? Large::resident_bytes(first_, bytes()) : 0;
   }
 
  private:
-  // A mapping each would be too many for a program of many small ones (vm.max_map_count).
+  // One mapping per small array would be too many for a program with many wheels
+  // (vm.max_map_count).
   static constexpr std::size_t kLargeBytes = std::size_t{128} << 10;
   static constexpr std::size_t kMostBytes = std::numeric_limits<std::size_t>::max() / 2;
 

@@ -1,5 +1,5 @@
-// A callable that is only borrowed for the length of a call: how templates hand a lambda to code
-// that is compiled once.
+// FunctionRef: a callable that is borrowed for one call. Templates use it to pass a lambda to code
+// that is compiled only once.
 //
 //     void visit(FunctionRef<void(Node&)> visitor);
 //     visit([&](Node& node) { … });                    // no allocation; the lambda lives on here
@@ -15,7 +15,8 @@ namespace detent::internal {
 template <class Signature>
 class FunctionRef;
 
-/// Calls what it was made from, which must outlive it. Immutable.
+/// Calls the callable from which it was made. That callable must outlive the FunctionRef.
+/// Immutable; no allocation.
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:

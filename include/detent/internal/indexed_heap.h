@@ -1,9 +1,10 @@
-// A 4-ary heap whose elements know where they are, so that any of them can be taken out or moved.
+// IndexedHeap: a 4-ary heap whose elements know their index, so that any element can be removed or
+// moved.
 //
-// A heap is an array in which no element comes before its parent; with four children each it is
-// half as deep as a binary one, and the children of one parent lie side by side in memory. Elements
-// are meant to be small: a key, so that comparing touches nothing but the array, and a pointer to
-// what the key belongs to, which keeps the element's index.
+// A heap is an array in which no element sorts before its parent. With four children per element
+// the heap is half as deep as a binary heap, and the children of one parent lie side by side in
+// memory. Elements should be small: a key and a pointer to the owner of the key. Comparisons then
+// read only the array. The owner stores the index of its element.
 //
 //     struct Entry {
 //       Tick deadline;
@@ -12,8 +13,8 @@
 //       void moved_to(std::size_t index) const noexcept { task->index = index; }
 //     };
 //
-// d-ary heaps: LaMarca and Ladner, "The influence of caches on the performance of heaps" (JEA
-// 1996). Boost.Asio, libuv and libev keep their timers in heaps of this kind.
+// Source: d-ary heaps, LaMarca and Ladner, "The influence of caches on the performance of heaps"
+// (JEA 1996). Boost.Asio, libuv and libev keep their timers in heaps of this kind.
 #pragma once
 
 #include <algorithm>
@@ -28,21 +29,25 @@
 
 namespace detent::internal {
 
-/// `a.is_before(b)`: a strict weak order. `a.moved_to(i)`: the element is at index `i` from now on.
+/// `a.is_before(b)` is a strict weak order. `a.moved_to(i)` tells the element that its index is now
+/// `i`.
 template <class E>
 concept HeapElement = std::movable<E> && requires(const E& unchanged, E& element) {
   { unchanged.is_before(unchanged) } -> std::same_as<bool>;
   element.moved_to(std::size_t{});
 };
 
-/// A priority queue. Elements that are equal come out in an order that is unspecified but the same
-/// in every run. Thread-compatible. The array doubles when it is full and halves when it is a
-/// quarter full, but keeps what was reserved; both cost O(1) an operation on average and O(size())
-/// once. Running out of memory ends the process.
+/// A priority queue. Equal elements leave it in an unspecified order, which is the same in every
+/// run. Thread-compatible.
+///
+/// The array doubles when it is full and halves when it is a quarter full, but never shrinks below
+/// the reserved size. Both cost O(1) per operation on average, and O(size()) in a single operation.
+/// If an allocation fails, the process ends.
 ///
 /// Invariants:
-///  1. No element is before its parent, (index - 1) / 4.
-///  2. Each element was told its index last.
+///
+/// - No element sorts before its parent, (index - 1) / 4.
+/// - Each element was last told its present index.
 template <HeapElement Element>
 class IndexedHeap {
  public:
@@ -50,28 +55,28 @@ class IndexedHeap {
   std::size_t size() const noexcept { return elements_.size(); }
   std::size_t capacity() const noexcept { return elements_.capacity(); }
 
-  /// Makes room for `size` elements, now and for good, so that up to there nothing allocates.
+  /// Reserves and keeps memory for `size` elements. Up to this size no operation allocates.
   void reserve(std::size_t size) {
     reserved_ = std::max(reserved_, size);
     elements_.reserve(size);
   }
 
-  /// Returns: an element that none is before. Requires: !empty(). O(1).
+  /// Returns the first element: no other element sorts before it. Requires: !empty(). O(1).
   const Element& top() const noexcept { return elements_.front(); }
 
-  /// All elements, in no order.
+  /// Returns all elements in an unspecified order.
   std::span<const Element> elements() const noexcept { return elements_; }
 
-  /// O(log n).
+  /// Adds an element. O(log n).
   void push(Element element) noexcept {
     elements_.push_back(std::move(element));
     sift_up(elements_.size() - 1);
   }
 
-  /// Takes out top(). Requires: !empty(). O(log n).
+  /// Removes and returns top(). Requires: !empty(). O(log n).
   Element pop() noexcept { return erase(0); }
 
-  /// Takes out the element at `index` and returns it. Requires: index < size(). O(log n).
+  /// Removes and returns the element at `index`. Requires: index < size(). O(log n).
   Element erase(std::size_t index) noexcept {
     DETENT_DCHECK(index < elements_.size());
     Element taken = std::move(elements_[index]);
@@ -82,8 +87,8 @@ class IndexedHeap {
     return taken;
   }
 
-  /// Puts `element` in the place of the one at `index`, and from there where it belongs.
-  /// Requires: index < size(). O(log n).
+  /// Replaces the element at `index` by `element`, and moves it to its place. Requires: index <
+  /// size(). O(log n).
   void replace(std::size_t index, Element element) noexcept {
     DETENT_DCHECK(index < elements_.size());
     elements_[index] = std::move(element);
@@ -94,8 +99,8 @@ class IndexedHeap {
     }
   }
 
-  /// Stops the process unless invariant 1 holds; who knows where the index is kept checks the
-  /// other. O(n).
+  /// Stops the process if the first invariant is broken. The owner of the indices must check the
+  /// second invariant. O(n).
   void check_invariants() const noexcept {
     for (std::size_t i = 1; i < elements_.size(); ++i) {
       DETENT_CHECK(!elements_[i].is_before(elements_[parent_of(i)]));
@@ -110,7 +115,7 @@ class IndexedHeap {
     return (index - 1) / kChildren;
   }
 
-  // Both sifts hold the element aside and write each other one once.
+  // Both sifts hold the element aside, and write each other element once.
   void sift_up(std::size_t index) noexcept {
     Element element = std::move(elements_[index]);
     while (index > 0 && element.is_before(elements_[parent_of(index)])) {

@@ -1,18 +1,19 @@
-// The levels of a hierarchical wheel: which slot a tick belongs to, and which slot comes next.
+// LevelMap: the levels of a hierarchical wheel. It tells the slot of a tick, and the next slot.
 //
-// Ticks are absolute and read as digits of a few bits. Seen from a base tick, a later tick lives on
-// the level of the highest digit in which the two differ, in the slot that digit names. With digits
-// of six bits (64 slots a level):
+// Ticks are absolute, and are read as digits of a few bits. The level of a tick is the highest
+// digit in which the tick differs from a base tick. The value of this digit is its slot. An example
+// with digits of six bits (64 slots per level):
 //
 //     base      … 0 03 17 40          the second digit is the highest that differs, so the level
 //     placement … 0 03 25 02          is 1 and the slot is 25: it covers 64 ticks, … 0 03 25 00 on
 //
-// So everything on a level is earlier than everything above it, and slots of one level are in time
-// order: the next slot is the lowest bit of the lowest occupied level. Nothing ever wraps round,
-// because a slot that the base enters has been emptied first. The digits cover all 64 bits.
+// Every tick on a level is earlier than all ticks on coarser levels, and the slots of one level are
+// in time order. The next slot is therefore the lowest bit of the lowest occupied level. The slots
+// never wrap around, because a slot is emptied before the base enters it. The digits cover all 64
+// bits.
 //
-// This is the map only: it knows which slots are occupied, not what is in them. Slots have numbers,
-// level by level, by which whoever keeps the timers finds a slot's list.
+// This class is only the map: it knows which slots are occupied, but not their contents. Slots are
+// numbered level by level. The owner of the timers uses these numbers to find the list of a slot.
 #pragma once
 
 #include <array>
@@ -26,12 +27,13 @@
 
 namespace detent::internal {
 
-/// Levels with `1 << kDigitBits` slots each. Not movable. Thread-compatible. Every operation is
-/// O(1), in time and in space, unless it says otherwise.
+/// Levels with `1 << kDigitBits` slots each. Not movable. Thread-compatible. Each operation takes
+/// O(1) time and space unless its comment says otherwise.
 ///
 /// Invariants:
-///  1. No occupied slot starts before base(), and each lies where slot_of(its start) says.
-///  2. Bit l of occupied_levels_ is set exactly when a slot of level l is occupied.
+///
+/// - No occupied slot starts before base(), and each occupied slot is at slot_of(its start).
+/// - Bit l of occupied_levels_ is set exactly when a slot of level l is occupied.
 template <unsigned kDigitBits>
 class LevelMap {
  public:
@@ -40,7 +42,7 @@ class LevelMap {
   static constexpr unsigned kLevelCount = (64 + kDigitBits - 1) / kDigitBits;
   static constexpr unsigned kSlotCount = kLevelCount * kSlotsPerLevel;
 
-  /// A slot, the first tick it covers, and its number. It covers kSlotsPerLevel^level ticks.
+  /// A slot, its first tick and its number. It covers kSlotsPerLevel^level ticks.
   struct Slot {
     unsigned level;
     unsigned number;
@@ -49,7 +51,7 @@ class LevelMap {
     Tick last() const noexcept { return start | ((Tick{1} << (level * kDigitBits)) - 1); }
   };
 
-  /// The level on which `placement` lives as seen from `base`.
+  /// Returns the level of `placement`, seen from `base`.
   static constexpr unsigned level_of(Tick base, Tick placement) noexcept {
     return (static_cast<unsigned>(std::bit_width((base ^ placement) | 1)) - 1) / kDigitBits;
   }
@@ -63,17 +65,17 @@ class LevelMap {
   LevelMap& operator=(const LevelMap&) = delete;
 
   Tick base() const noexcept { return base_; }
-  /// Returns: whether no slot is occupied.
+  /// Returns true if no slot is occupied.
   bool empty() const noexcept { return occupied_levels_ == 0; }
 
-  /// Moves the base forward or, when nothing is occupied, anywhere.
-  /// Requires: every occupied slot starts at or after `base`.
+  /// Moves the base forward. If no slot is occupied, the base may move to any tick. Requires: every
+  /// occupied slot starts at or after `base`.
   void set_base(Tick base) noexcept {
     DETENT_DCHECK(empty() || (base >= base_ && next()->start >= base));
     base_ = base;
   }
 
-  /// The number of the slot in which `placement` lives. Requires: placement >= base().
+  /// Returns the number of the slot that contains `placement`. Requires: placement >= base().
   unsigned slot_of(Tick placement) const noexcept {
     DETENT_DCHECK(placement >= base_);
     const unsigned level = level_of(base_, placement);
@@ -97,19 +99,19 @@ class LevelMap {
     return (occupied_[slot / kWordBits] >> (slot % kWordBits) & 1) != 0;
   }
 
-  /// Returns: the occupied slot that starts first; empty when there is none.
+  /// Returns the occupied slot that starts first; std::nullopt if no slot is occupied.
   std::optional<Slot> next() const noexcept {
     if (occupied_levels_ == 0) return std::nullopt;
     const auto level = static_cast<unsigned>(std::countr_zero(occupied_levels_));
     return slot_at(level, first_occupied(level));
   }
 
-  /// The slot of that number, as seen from base().
+  /// Returns the slot with this number, seen from base().
   Slot slot(unsigned number) const noexcept {
     return slot_at(number / kSlotsPerLevel, number % kSlotsPerLevel);
   }
 
-  /// Stops the process unless both invariants hold. O(slots).
+  /// Stops the process if an invariant is broken. O(slots).
   void check_invariants() const noexcept {
     for (unsigned number = 0; number < kSlotCount; ++number) {
       if (!is_occupied(number)) continue;
@@ -123,11 +125,12 @@ class LevelMap {
   }
 
  private:
-  // A level has a word of its own, or several.
+  // A level has a word of its own, or several words.
   static constexpr unsigned kWordBits = kSlotsPerLevel < 64 ? kSlotsPerLevel : 64;
   static constexpr unsigned kWordsPerLevel = kSlotsPerLevel / kWordBits;
 
-  // The base's digits above `level`, then `index`, then zeros. No shift is as wide as the tick.
+  // The start consists of the base's digits above `level`, then `index`, then zeros. The shift is
+  // split, because a shift by the full width of a tick is undefined.
   Slot slot_at(unsigned level, unsigned index) const noexcept {
     const unsigned shift = level * kDigitBits;
     const Tick above = base_ >> shift >> kDigitBits << kDigitBits;
@@ -136,7 +139,8 @@ class LevelMap {
             .start = (above | index) << shift};
   }
 
-  // The lowest occupied slot of a level, or kSlotsPerLevel. None is below the base's.
+  // Returns the lowest occupied slot of a level, or kSlotsPerLevel. No occupied slot is below the
+  // slot of the base.
   unsigned first_occupied(unsigned level) const noexcept {
     for (unsigned word = kWordsPerLevel == 1 ? 0 : digit(base_, level) / kWordBits;
          word < kWordsPerLevel; ++word) {

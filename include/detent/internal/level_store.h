@@ -1,14 +1,15 @@
-// What keeps a hierarchical wheel's timers: a list for each slot of each level, and how timers move
-// between them. TimerWheel, DenseWheel and FifoTimerWheel are this, with different lists.
+// LevelStore: keeps the timers of a hierarchical wheel. It has a list for each slot of each level,
+// and moves timers between them. TimerWheel, DenseWheel and FifoTimerWheel are LevelStores with
+// different lists.
 //
 //     schedule ──► waiting ──► admitted ─┐ to_place         ┌─► slots of one tick ──► to_fire
 //          │                             ├────────► place ──┤                            │
 //          └───────► slots (future) ─────┘  (a coarse slot  └─► overdue slots            ▼
 //                                            cascades)                                on_fire
 //
-// The batch that is worked on stays in the list it was in: nothing can be added to a slot that the
-// base has entered, so a slot is taken by noting its number. Read first: level_map.h (which slot),
-// queue_passes.h (who calls this).
+// The current batch stays in its list. This is possible because no timer is added to a slot that
+// the base has entered. A slot is therefore taken by storing its number. Read first: level_map.h
+// (the slots), queue_passes.h (the caller of this class).
 #pragma once
 
 #include <algorithm>
@@ -25,19 +26,21 @@
 namespace detent::internal {
 
 /// A PassStore of levels with 2^kDigitBits slots each. `ListsOf<n>` keeps timers in n lists, as
-/// CellLists and LinkLists do. Owns no timer. Thread-compatible. Every operation is O(1) besides
-/// what it hands out, unless it says otherwise.
+/// CellLists and LinkLists do. Owns no timer. Thread-compatible. Each operation is O(1), plus the
+/// timers that it hands out, unless its comment says otherwise.
 ///
 /// Invariants:
-///  1. A slot's bit in its map is set exactly when its list is not empty, but for the batch: its
-///     bit is clear.
-///  2. Timers in a slot have deadlines at or after its start. (move_in_place may have set a
-///     deadline beyond its end.)
-///  3. Outside a pass the overdue slots, the batch and what is admitted are empty.
+///
+/// - The bit of a slot in its map is set exactly when its list is not empty. Exception: the bit of
+///   the current batch is clear.
+/// - Timers in a slot have deadlines at or after its start. (move_in_place may have set a deadline
+///   beyond its end.)
+/// - Outside a pass the overdue slots, the batch and the admitted list are empty.
 template <template <unsigned kListCount> class ListsOf, unsigned kDigitBits>
 class LevelStore {
   using Map = LevelMap<kDigitBits>;
-  // List numbers: a future slot's own, an overdue slot's behind those, and three that take turns.
+  // List numbers: first the future slots, then the overdue slots, then three lists that exchange
+  // their roles.
   static constexpr unsigned kOverdue = Map::kSlotCount;
   static constexpr unsigned kRoles = 2 * Map::kSlotCount;
   static constexpr unsigned kListCount = kRoles + 3;
@@ -54,13 +57,14 @@ class LevelStore {
 
   std::size_t size() const noexcept { return size_; }
 
-  /// Adds a timer. One that is due when the running or last pass is over waits for the next.
+  /// Adds a timer. If it is due at or before `pass_end`, the end of the running or last pass, it
+  /// waits for the next pass.
   void add(const Entry& entry, Tick pass_end) noexcept {
     ++size_;
     if (entry.deadline <= pass_end) [[unlikely]]
       return add_waiting(entry);
     if constexpr (Lists::kKeepsOrder) {
-      // Behind the timers of its own tick that are still to be placed.
+      // Behind the timers of the same tick that are not placed yet.
       if (batch_ == Batch::to_place && !batch_empty()) {
         lists_.push(batch_list_, entry);
         return;
@@ -69,7 +73,7 @@ class LevelStore {
     insert_in(future_, 0, entry);
   }
 
-  /// Takes a timer out, wherever it is. Returns: true (so that what is rare is a tail call).
+  /// Removes a timer from any list. Returns true, so that the rare case is a tail call.
   bool remove(Place place) noexcept {
     --size_;
     if (lists_.remove(place)) [[unlikely]]
@@ -77,25 +81,26 @@ class LevelStore {
     return true;
   }
 
-  /// Gives a timer another deadline where it lies, if its slot is reached no later: it is placed
-  /// anew then. Touches nothing but its cell, which it only writes. Requires: deadline is after the
-  /// running pass. Returns: whether it could.
+  /// Stores a new deadline in the cell of a timer, if its slot starts no later than this deadline.
+  /// The timer is placed again when time reaches the slot. Reads and writes only the cell and the
+  /// start of the slot. Requires: `deadline` is after the running pass. Returns false if the
+  /// deadline is before the start of the slot.
   bool move_in_place(Place place, Tick deadline) noexcept {
     if (deadline < lists_.start_of(place)) return false;
     lists_.at(place).deadline = deadline;
     return true;
   }
 
-  /// The list to which `add` adds a timer.
+  /// Returns the list in which `add` would put a timer.
   unsigned list_for(Tick deadline, Tick pass_end) const noexcept {
     return deadline <= pass_end ? waiting_ : future_.slot_of(deadline);
   }
 
   bool nothing_waits() const noexcept { return lists_.empty(waiting_); }
 
-  /// Returns: the tick until which nothing in the future needs doing. It is early when a coarse
-  /// slot holds several timers or one was postponed. Requires: a timer is in the future.
-  /// (Not inlined, so that its callers are: g++ returns an optional through memory.)
+  /// Returns the next tick that can have work for the future timers. The tick is early if a coarse
+  /// slot holds several timers, or if a timer was postponed. Requires: there is a future timer.
+  /// (Not inlined, so that its callers can be inlined: g++ returns a std::optional through memory.)
   [[gnu::noinline]] Tick next_wakeup() const noexcept {
     const typename Map::Slot slot = *future_.next();
     if (slot.level == 0) return slot.start;
@@ -103,7 +108,7 @@ class LevelStore {
     return only ? std::min(*only, slot.last()) : slot.start;
   }
 
-  /// Calls `visit(const Slot&, count)` for each slot of the future that holds timers, earliest
+  /// Calls `visit(const Slot&, count)` for each future slot that holds timers, the earliest slot
   /// first. O(slots + timers / 56).
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
@@ -115,7 +120,7 @@ class LevelStore {
   Lists& lists() noexcept { return lists_; }
   const Lists& lists() const noexcept { return lists_; }
 
-  /// Stops the process unless the invariants hold. O(slots + timers).
+  /// Stops the process if an invariant is broken. O(slots + timers).
   void check_invariants() const noexcept {
     lists_.check_invariants();
     future_.check_invariants();
@@ -138,10 +143,10 @@ class LevelStore {
     DETENT_CHECK(overdue_.empty() && batch_empty() && lists_.empty(admitted_));
   }
 
-  // ---- For QueuePasses; PassStore says what each does.
+  // ---- For QueuePasses; PassStore documents each function.
 
   Tick base() const noexcept { return future_.base(); }
-  /// Ends the pass too: what the batch's slot gets from now on belongs to a later one.
+  /// Also ends the pass: timers that later enter the slot of the batch belong to a later pass.
   void set_base(Tick base) noexcept {
     future_.set_base(base);
     batch_list_ = placed_;
@@ -192,7 +197,7 @@ class LevelStore {
 
   bool nothing_due(Tick end) noexcept {
     if (end < quiet_until_) return true;
-    if (quiet_until_ != 0 || !nothing_waits()) return false;  // has_next() looks what is there
+    if (quiet_until_ != 0 || !nothing_waits()) return false;  // has_next() will check
     return note_quiet(future_.next(), end);
   }
 
@@ -205,8 +210,8 @@ class LevelStore {
     return true;
   }
 
-  // A slot of one tick fires, a coarser one is placed in finer ones. If it holds one timer only,
-  // that one fires at once: nothing else is due before it.
+  // The timers of a one-tick slot fire, and the timers of a coarser slot are placed in finer slots.
+  // A single timer in a slot fires immediately, because no other timer is due before it.
   void take_next(Tick end) noexcept {
     Map& map = next_list_ < kOverdue ? future_ : overdue_;
     map.clear_occupied(next_.number);
@@ -226,7 +231,7 @@ class LevelStore {
       grow(first_list, entry);
   }
 
-  // These are not inlined: they are rare, and would make each caller save its registers.
+  // Not inlined, because they are rare: inlining would make each caller save registers.
   [[gnu::noinline]] void add_waiting(Entry entry) noexcept {
     quiet_until_ = 0;
     lists_.push(waiting_, entry);
@@ -249,7 +254,8 @@ class LevelStore {
     return true;
   }
 
-  // Returns: whether `slot`, the future's next, starts after `end`; if so, remembers when.
+  // Returns true if `slot`, the next slot of the future, starts after `end`. Then remembers its
+  // start.
   bool note_quiet(const std::optional<typename Map::Slot>& slot, Tick end) noexcept {
     if (slot && slot->start <= end) return false;
     quiet_until_ = slot && nothing_waits() ? slot->start : 0;
@@ -269,18 +275,18 @@ class LevelStore {
 
   std::size_t size_ = 0;
   Map future_;
-  Map overdue_{0};  // in a pass: due before the future's base, to be sorted
+  Map overdue_{0};  // in a pass: timers due before the base of the future, to be sorted
   Lists lists_;
-  // No timer waits and no slot starts before this tick; 0: not known.
+  // No timer waits and no slot starts before this tick; 0: unknown.
   Tick quiet_until_ = 0;
-  // What has_next() found.
+  // The result of has_next().
   typename Map::Slot next_{};
   unsigned next_list_ = 0;
   Batch batch_ = Batch::to_place;
-  unsigned batch_list_ = kRoles;  // what is worked on; a slot's list, or placed_
+  unsigned batch_list_ = kRoles;  // list of the current batch: a slot's list, or placed_
   unsigned placed_ = kRoles;
-  unsigned admitted_ = kRoles + 1;  // due when scheduled, before the last call began
-  unsigned waiting_ = kRoles + 2;   // due when scheduled, since then
+  unsigned admitted_ = kRoles + 1;  // timers due when scheduled, before the last call began
+  unsigned waiting_ = kRoles + 2;   // timers due when scheduled, since the last call began
 };
 
 }  // namespace detent::internal

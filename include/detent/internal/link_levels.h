@@ -1,9 +1,10 @@
-// Links sorted by tick in bulk: many are put in, then they are taken out from the earliest on.
+// LinkLevels: sorts links by tick in bulk. First many links are added, then they are removed from
+// the earliest on.
 //
-// The wheels that know only what lies ahead of them use it for timers that were due before their
-// pass began, and for those that a long jump passes. It is a radix sort, digit by digit from the
-// top: the levels of level_map.h with short digits, so that it is small. Putting a link in is O(1),
-// and it is moved at most 16 times, each time by whoever takes the slots out, bit by bit.
+// Wheels that only know future timers use it in two cases: for timers that were due before their
+// pass began, and for timers that a long jump passes. It is a radix sort from the top digit, built
+// from the levels of level_map.h with short digits, so that it is small. Adding a link is O(1).
+// Each link moves at most 16 times, once for each slot that the caller takes and adds again.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@
 
 namespace detent::internal {
 
-/// Equal ticks stay in the order in which they were put in. Owns no link. Not movable.
-/// Thread-compatible. 4 KB. Every operation is O(1) unless it says otherwise.
+/// Links with equal ticks stay in the order in which they were added. Owns no link. Not movable.
+/// Thread-compatible. Takes 4 KB. Each operation is O(1) unless its comment says otherwise.
 ///
 /// Invariant: a slot is occupied in the map exactly when its list is not empty.
 class LinkLevels {
@@ -28,21 +29,21 @@ class LinkLevels {
 
   bool empty() const noexcept { return map_.empty(); }
 
-  /// Any tick may be put in from now on. Requires: empty().
+  /// Allows adding links with any tick. Requires: empty().
   void reset() noexcept { map_.set_base(0); }
 
-  /// Requires: no slot that starts after `tick` has been taken since the last reset().
+  /// Adds a link. Requires: no slot that starts after `tick` has been taken since the last reset().
   void insert(Link& link, Tick tick) noexcept {
     const unsigned slot = map_.slot_of(tick);
     lists_[slot].push_back(link);
     map_.set_occupied(slot);
   }
 
-  /// Returns: the tick at which the first slot starts. Requires: !empty().
+  /// Returns the first tick of the first slot. Requires: !empty().
   Tick next_start() const noexcept { return map_.next()->start; }
 
   /// Moves the links of the first slot to the end of `into`. If the slot covers more than one tick
-  /// (its level is not 0), they are to be put in again. Requires: !empty().
+  /// (its level is not 0), the caller must add them again. Requires: !empty().
   Slot take(LinkList& into) noexcept {
     const Slot slot = *map_.next();
     into.append(lists_[slot.number]);
@@ -51,10 +52,10 @@ class LinkLevels {
     return slot;
   }
 
-  /// To be called when unlinking left the list of `sentinel` empty; does nothing unless that list
-  /// is one of these.
+  /// Call this when unlinking left the list of `sentinel` empty. Has no effect if the list belongs
+  /// to another container.
   void note_emptied(const Link* sentinel) noexcept {
-    // Integers, because comparing pointers into different arrays with < has no meaning in C++.
+    // Compares integers, because C++ does not define < between pointers into different arrays.
     const auto offset =
         reinterpret_cast<std::uintptr_t>(sentinel) - reinterpret_cast<std::uintptr_t>(&lists_);
     if (offset < sizeof(lists_)) {
@@ -62,13 +63,13 @@ class LinkLevels {
     }
   }
 
-  /// Calls visit(Link&) for every link, in no order. O(links + slots).
+  /// Calls visit(Link&) for every link, in an unspecified order. O(links + slots).
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const LinkList& list : lists_) for_each_link(list, visit);
   }
 
-  /// Stops the process unless the invariant and the map's hold. O(slots).
+  /// Stops the process if an invariant is broken, here or in the map. O(slots).
   void check_invariants() const noexcept {
     map_.check_invariants();
     for (unsigned slot = 0; slot < Map::kSlotCount; ++slot) {

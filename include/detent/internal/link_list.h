@@ -1,20 +1,21 @@
-// Circular doubly linked lists of links that live inside other objects.
+// LinkList: circular doubly linked lists of links that live inside other objects.
 //
-// A list is one link that points at itself when empty (the sentinel), so taking a link out needs
-// neither the list nor a branch for its ends. Timers are kept this way because cancelling one must
-// be O(1) from the timer alone, and because joining two lists is O(1) too.
+// A list has one link of its own, the sentinel, which points to itself if the list is empty.
+// Removing a link therefore needs neither the list nor a branch for its ends. Timers use such lists
+// because cancelling needs only the timer and is O(1), and because joining two lists is O(1).
 #pragma once
 
 namespace detent::internal {
 
-/// A place in a list. Not linked: both null, or stale after it was taken out.
+/// A place in a list. Before it is first linked, both pointers are null. After it was removed, they
+/// are stale.
 struct Link {
   Link* prev = nullptr;
   Link* next = nullptr;
 };
 
-/// A list that owns none of its links. Neither copyable nor movable: links point at it.
-/// Thread-compatible. Every operation is O(1).
+/// A list that owns none of its links. Neither copyable nor movable, because its links point to it.
+/// Thread-compatible. Each operation is O(1).
 class LinkList {
  public:
   LinkList() noexcept : sentinel_{&sentinel_, &sentinel_} {}
@@ -23,7 +24,7 @@ class LinkList {
 
   bool empty() const noexcept { return sentinel_.next == &sentinel_; }
 
-  /// Requires: `link` is in no list.
+  /// Adds a link at the end. Requires: `link` is in no list.
   void push_back(Link& link) noexcept {
     link.prev = sentinel_.prev;
     link.next = &sentinel_;
@@ -31,7 +32,7 @@ class LinkList {
     sentinel_.prev = &link;
   }
 
-  /// Takes out the first link. Requires: !empty().
+  /// Removes and returns the first link. Requires: !empty().
   Link& pop_front() noexcept {
     Link& link = *sentinel_.next;
     sentinel_.next = link.next;
@@ -39,7 +40,7 @@ class LinkList {
     return link;
   }
 
-  /// Moves every link of `other` to the end of this list, in order.
+  /// Moves all links of `other` to the end of this list, in their order.
   void append(LinkList& other) noexcept {
     if (other.empty()) return;
     Link& first = *other.sentinel_.next;
@@ -51,23 +52,23 @@ class LinkList {
     other.sentinel_ = {&other.sentinel_, &other.sentinel_};
   }
 
-  /// The link that marks both ends; its `next` is the first link of the list.
+  /// Returns the link that marks both ends; its `next` is the first link of the list.
   const Link& sentinel() const noexcept { return sentinel_; }
 
  private:
   Link sentinel_;
 };
 
-/// Takes `link` out of the list it is in.
-/// Returns: the sentinel of that list when this leaves it empty, else null.
+/// Removes `link` from its list. If this leaves the list empty, returns the sentinel of the list,
+/// otherwise null.
 inline const Link* unlink(Link& link) noexcept {
   link.prev->next = link.next;
   link.next->prev = link.prev;
   return link.prev == link.next ? link.prev : nullptr;
 }
 
-/// Puts `link` into the list that `before` is in, behind it; before its first link when `before` is
-/// the sentinel. Requires: `link` is in no list.
+/// Inserts `link` behind `before`, in the list of `before`. If `before` is the sentinel, `link`
+/// becomes the first link. Requires: `link` is in no list.
 inline void insert_behind(Link& before, Link& link) noexcept {
   link.prev = &before;
   link.next = before.next;
@@ -75,8 +76,7 @@ inline void insert_behind(Link& before, Link& link) noexcept {
   before.next = &link;
 }
 
-/// Calls visit(Link&) for each link in order; it may do anything to that link, but not take others
-/// out.
+/// Calls visit(Link&) for each link in order. `visit` may remove this link, but no other link.
 template <class Visit>
 void for_each_link(const LinkList& list, const Visit& visit) {
   for (Link* link = list.sentinel().next; link != &list.sentinel();) {

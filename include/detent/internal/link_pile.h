@@ -1,4 +1,4 @@
-// A pile of linked timers, as SortedStore wants it.
+// LinkPile: a pile of linked timers for SortedStore.
 #pragma once
 
 #include "detent/internal/link_list.h"
@@ -6,9 +6,9 @@
 
 namespace detent::internal {
 
-/// Timers in the order in which they came. `Order` tells which Link is a timer's, by link_of(t),
-/// and which timer a Link belongs to, by timer_of(link). Owns no timer. Every operation is O(1)
-/// but for_each.
+/// Timers in the order in which they came. `Order` converts between a timer and its Link:
+/// link_of(t) and timer_of(link). Owns no timer. Each operation is O(1), except for_each, which is
+/// O(timers).
 template <class Order>
 class LinkPile {
   using Timer = typename Order::Timer;
@@ -18,8 +18,8 @@ class LinkPile {
   void push(Timer& timer) noexcept { list_.push_back(Order::link_of(timer)); }
   Timer& pop() noexcept { return Order::timer_of(list_.pop_front()); }
   void remove(Timer& timer) noexcept { unlink(Order::link_of(timer)); }
-  // The place of the others stays what it was, which is another pile: to remove a link, any will
-  // do.
+  // The moved timers keep the place of the other pile. That is correct, because a link is removed
+  // from every pile in the same way.
   void append(LinkPile& other, SortedPlace) noexcept { list_.append(other.list_); }
 
   template <class Visit>

@@ -1,7 +1,8 @@
-// The timer of every queue that keeps its timers in lists: a link, a deadline and its queue.
+// LinkedTimer: the timer of every queue that keeps its timers in lists: a link, a deadline and its
+// queue.
 //
-// A store names it as its own: `using Timer = LinkedTimer<SlotStore>;`. Users make their type one,
-// or give it members that are (detent/member_timer.h).
+// A store defines its timer by `using Timer = LinkedTimer<SlotStore>;`. Callers derive their types
+// from the timer, or give them timers as members (detent/member_timer.h).
 #pragma once
 
 #include <type_traits>
@@ -11,10 +12,11 @@
 
 namespace detent::internal {
 
-/// One timer: 32 bytes, no allocation. The user owns it; the queue only links it. Destroying it
-/// cancels it. Neither copyable nor movable, because the queue points at it. Belongs to the queue
-/// on which it is pending, and to the thread that uses that queue. `Queue` has a `cancel(Timer&)`;
-/// `Part` is a part of it that works with links too.
+/// One timer: 32 bytes, no allocation. The caller owns it, and the queue only links it. Destroying
+/// it cancels it. Neither copyable nor movable, because the queue points to it. Thread safety:
+/// while it is pending, only the thread that uses its queue may use it.
+///
+/// `Queue` has a function `cancel(Timer&)`. `Part` is a part of the queue that also uses the links.
 template <class Queue, class Part = Queue>
 class LinkedTimer {
  public:
@@ -25,18 +27,18 @@ class LinkedTimer {
   LinkedTimer(const LinkedTimer&) = delete;
   LinkedTimer& operator=(const LinkedTimer&) = delete;
 
-  /// Returns: whether it is scheduled and has neither fired nor been cancelled. False inside its
-  /// own callback until scheduled again.
+  /// Returns true from `schedule` until the timer fires or is cancelled. Inside its own callback a
+  /// timer is not pending, unless the callback scheduled it again.
   bool is_pending() const noexcept { return queue_ != nullptr; }
 
-  /// Returns: the deadline it was last given; 0 before the first.
+  /// Returns the last deadline of the timer, or 0 if it was never scheduled.
   Tick deadline() const noexcept { return deadline_; }
 
  private:
   friend Queue;
   friend Part;
 
-  // The timer whose link this is.
+  // Returns the timer of a link.
   static LinkedTimer& of(Link& link) noexcept {
     static_assert(std::is_standard_layout_v<LinkedTimer>, "link_'s address must be its timer's");
     static_assert(sizeof(LinkedTimer) == 32, "a timer is two links, a deadline and its queue");
@@ -46,9 +48,9 @@ class LinkedTimer {
     return reinterpret_cast<const LinkedTimer&>(link);
   }
 
-  Link link_;  // first, so that a link's address is its timer's
+  Link link_;  // first, so that a link and its timer have the same address
   Tick deadline_ = 0;
-  Queue* queue_ = nullptr;  // where it is pending; null when it is not
+  Queue* queue_ = nullptr;  // the queue on which it is pending, or null
 };
 
 }  // namespace detent::internal

@@ -1,8 +1,9 @@
-// Which places of a chunk of cells are taken: one word that also counts them.
+// Occupancy: the occupied cells of a chunk, and their number, in one word.
 //
 // The lists of internal/cell_lists.h fill the lowest hole, clear a bit when a timer is cancelled,
-// and go through what is set. They ask for the count at every one of these, and a population count
-// is a dozen instructions on processors that need not have one; here it is the word's lowest byte.
+// and walk over the set bits. Each of these steps needs the count. A population count takes a dozen
+// instructions on processors without a special instruction. Here the count is the lowest byte of
+// the word.
 #pragma once
 
 #include <bit>
@@ -10,8 +11,8 @@
 
 namespace detent::internal {
 
-/// Which of a chunk's cells are occupied, a bit each, and in the lowest byte how many: so that to
-/// clear a bit and to count it are one addition, and their number needs no shift to be looked at.
+/// One bit for each occupied cell of a chunk, and their count in the lowest byte. One addition
+/// clears a bit and updates the count. Reading the count needs no shift.
 class Occupancy {
  public:
   static constexpr unsigned kFirst = 8;  // the lowest bit
@@ -22,19 +23,19 @@ class Occupancy {
   void fill() noexcept { word_ = kBits | kCapacity; }
   bool contains(unsigned bit) const noexcept { return (word_ >> bit & 1) != 0; }
 
-  /// Sets the lowest clear bit. Requires: not full. Returns: which.
+  /// Sets the lowest clear bit and returns its position. Requires: not full.
   unsigned add() noexcept {
     const unsigned bit = lowest(~word_ & kBits);
     word_ = (word_ | (word_ + kFirstBit)) + 1;
     return bit;
   }
-  /// Clears a bit. Requires: it is set.
+  /// Clears a bit. Requires: the bit is set.
   void remove(unsigned bit) noexcept {
-    word_ += std::rotl(~std::uint64_t{1}, static_cast<int>(bit));  // that is, −2^bit − 1
+    word_ += std::rotl(~std::uint64_t{1}, static_cast<int>(bit));  // this adds −2^bit − 1
   }
-  /// The lowest bit that is set. Requires: there is one.
+  /// Returns the lowest set bit. Requires: a bit is set.
   unsigned first() const noexcept { return lowest(bits()); }
-  /// All bits that are set.
+  /// Returns all set bits.
   std::uint64_t bits() const noexcept { return word_ & kBits; }
 
  private:
@@ -42,7 +43,7 @@ class Occupancy {
   static constexpr std::uint64_t kBits = ~(kFirstBit - 1);
 
   static unsigned lowest(std::uint64_t bits) noexcept {
-    if (bits == 0) __builtin_unreachable();  // saves looking
+    if (bits == 0) __builtin_unreachable();  // avoids a check for zero
     return static_cast<unsigned>(std::countr_zero(bits));
   }
 

@@ -1,15 +1,16 @@
-// The passes of a queue: what every member of the family does the same way, whatever keeps its
+// QueuePasses: the passes of a queue, which are the same for every queue, however it keeps its
 // timers in order.
 //
-// A *pass* is the work of going to one tick. One call of `advance` is one pass, unless its limit
-// cuts it short: then the next call finishes that pass before it begins its own. Timers that are
-// due already when they are scheduled belong to the next pass, so a callback that schedules for at
-// once cannot keep a pass from ending. They wait in a list and are admitted when a call begins;
-// the pass that follows sorts them before it fires any.
+// A *pass* is the work of moving to one tick. One call of `advance` is one pass, unless its limit
+// cuts the call short. The next call then finishes this pass before it begins its own. A timer that
+// is already due when it is scheduled belongs to the next pass. A callback that schedules due
+// timers therefore cannot keep a pass from ending. Such timers wait in a list, and are admitted
+// when a call begins. The following pass sorts them before it fires any timer.
 //
-// What keeps the timers is a PassStore. It hands them out batch by batch, earliest first: a batch
-// is either due at one tick or to be placed anew (a coarse slot's, or what was admitted). The store
-// keeps what is left of a batch, so that a timer in it can be cancelled.
+// A PassStore keeps the timers. It hands them out in batches, the earliest batch first. The timers
+// of a batch are all due at one tick, or they must be placed again (timers of a coarse slot, or
+// admitted timers). The store keeps the rest of a batch, so that these timers can still be
+// cancelled.
 #pragma once
 
 #include <algorithm>
@@ -23,28 +24,29 @@
 
 namespace detent::internal {
 
-/// What a timer taken out of a batch is to become.
+/// The use of a batch: place its timers again, or fire them.
 enum class Batch { to_place, to_fire };
 
-/// What keeps a queue's timers. Its *base* is the tick it has reached: every earlier one is done.
+/// The container of a queue's timers. Its *base* is the tick that it has reached: all earlier ticks
+/// are finished.
 ///
-///   base()
-///   set_base(t)           ends a pass: every batch up to t is done
-///   admit()               what waits → what the next pass takes, at its end
-///   begin_pass()          what was admitted → the current batch, to be placed
-///   batch()               what the current batch is for
-///   batch_empty()
-///   drain(n, visit)       takes at most n timers out of the current batch, one by one, and calls
-///                         visit(entry) with each, which may add and remove timers; how many
-///   place_batch(n)        the same with visit = place, for a batch that is to be placed
-///   place(entry)          puts it where its deadline belongs; before base(): overdue
-///   release(entry)        the timer is no longer pending; what on_fire is called with
-///   next_start()          the tick at which the next batch starts, of those that are not overdue
-///   nothing_due(t)        whether nothing waits and no batch starts at or before t; it may say no
-///                         when it does not know
-///   has_next(t)           whether a batch starts at or before t, overdue ones included
-///   take_next(t)          makes the earliest such batch the current one, and moves the base to it;
-///                         called only after has_next(t) said yes
+///     set_base(t)           ends a pass: every batch up to t is finished
+///     admit()               moves the waiting timers behind the timers that the next pass takes
+///     begin_pass()          makes the admitted timers the current batch, to be placed
+///     batch()               returns the use of the current batch
+///     drain(n, visit)       removes at most n timers from the current batch, one by one, and calls
+///                           visit(entry) with each; visit may add and remove timers. Returns the
+///                           number of removed timers
+///     place_batch(n)        drain with visit = place, for a batch that must be placed
+///     place(entry)          puts a timer where its deadline belongs; before base(): overdue
+///     release(entry)        marks the timer as not pending; returns the argument of on_fire
+///     next_start()          returns the tick at which the next batch that is not overdue starts
+///     nothing_due(t)        returns true if no timer waits and no batch starts at or before t; may
+///                           return false if the store does not know
+///     has_next(t)           returns true if a batch starts at or before t, including overdue
+///                           batches
+///     take_next(t)          makes the earliest such batch the current batch, and moves the base to
+///                           it. Requires: has_next(t) returned true
 template <class S>
 concept PassStore = requires(S& store, const S& unchanged, typename S::Entry& entry, Tick tick,
                              std::size_t count) {
@@ -67,26 +69,27 @@ concept PassStore = requires(S& store, const S& unchanged, typename S::Entry& en
   store.take_next(tick);
 };
 
-/// Where a queue is in its passes. Owns nothing. Thread-compatible.
+/// The progress of a queue in its passes. Owns no timer. Thread-compatible.
 ///
 /// Invariants:
-///  1. Outside a pass the current batch is empty and now() == end() == the store's base.
-///  2. In a pass, now() <= end() and the store's base is <= end().
-///  3. What was scheduled since the pass began with a deadline at or before end() waits or was
-///     admitted: it belongs to a later pass.
+///
+/// - Outside a pass the current batch is empty, and now() == end() == the base of the store.
+/// - In a pass, now() <= end(), and the base of the store is <= end().
+/// - A timer that was scheduled since the pass began, with a deadline at or before end(), waits or
+///   is admitted: it belongs to a later pass.
 class QueuePasses {
  public:
   explicit QueuePasses(Tick now) noexcept : now_(now), end_(now) {}
 
   Tick now() const noexcept { return now_; }
-  /// Where the pass goes, or where the last one went.
+  /// Returns the target tick of the running pass, or of the last pass.
   Tick end() const noexcept { return end_; }
-  /// Whether a pass has begun and is not finished; it may span several calls.
+  /// Returns true from the beginning of a pass until it is finished. A pass may span several calls.
   bool in_pass() const noexcept { return in_pass_; }
-  /// Whether a call of `advance` is running.
+  /// Returns true during a call of `advance`.
   bool advancing() const noexcept { return advancing_; }
 
-  /// TimerQueue's `advance`. Requires: not called from a callback.
+  /// Implements TimerQueue's `advance`. Requires: not called from a callback.
   template <PassStore Store, class OnFire>
   AdvanceResult advance(Store& store, Tick now, OnFire& on_fire, std::size_t limit) noexcept {
     if (!in_pass_ && now >= now_ && store.nothing_due(now)) [[likely]] {
@@ -97,8 +100,8 @@ class QueuePasses {
     return run_passes(store, now, on_fire, limit);
   }
 
-  /// TimerQueue's `next_wakeup`. Requires of the store besides: size(), nothing_waits() and
-  /// next_wakeup(), the tick until which nothing in the future needs doing.
+  /// Implements TimerQueue's `next_wakeup`. The store must also have size(), nothing_waits() and
+  /// next_wakeup(), which returns the next tick that can have work for future timers.
   template <PassStore Store>
   std::optional<Tick> next_wakeup(const Store& store) const noexcept {
     if (store.size() == 0) return std::nullopt;
@@ -106,7 +109,7 @@ class QueuePasses {
     return store.next_wakeup();
   }
 
-  /// Stops the process unless the invariants hold, here and in the store.
+  /// Stops the process if an invariant is broken, here or in the store.
   template <PassStore Store>
   void check_invariants(const Store& store) const noexcept {
     store.check_invariants();
@@ -118,13 +121,13 @@ class QueuePasses {
   }
 
  private:
-  // What one call may still do, and what it has done.
+  // The remaining limit of one call, and the number of timers that it has fired.
   struct Work {
     std::size_t left = 0;
     std::size_t fired = 0;
   };
 
-  // Not inlined, so that a tick at which nothing is due costs little.
+  // Not inlined, so that a tick without due timers costs little.
   template <class Store, class OnFire>
   [[gnu::noinline]] AdvanceResult run_passes(Store& store, Tick now, OnFire& on_fire,
                                              std::size_t limit) noexcept {
@@ -143,8 +146,8 @@ class QueuePasses {
     return {.fired = work.fired, .more = !finished};
   }
 
-  // Returns: whether the pass is finished; if not, it stopped because work.left is used up. It may
-  // stop between any two timers.
+  // Returns true if the pass is finished. Otherwise it stopped because work.left is 0. It may stop
+  // between any two timers.
   template <class Store, class OnFire>
   bool run(Store& store, OnFire& on_fire, Work& work) noexcept {
     const Tick finished_before = now_;
@@ -162,8 +165,8 @@ class QueuePasses {
     return false;
   }
 
-  // Returns: whether the batch is empty now. A timer is counted and released before its callback,
-  // which may destroy it.
+  // Returns true if the batch is empty now. A timer is counted and released before its callback,
+  // because the callback may destroy the timer.
   template <class Store, class OnFire>
   bool finish_batch(Store& store, OnFire& on_fire, Work& work) noexcept {
     using Entry = typename Store::Entry;
@@ -172,7 +175,7 @@ class QueuePasses {
     } else {
       work.left -= store.drain(work.left, [&](const Entry& entry) {
         if (entry.deadline > store.base()) [[unlikely]] {
-          store.place(entry);  // it was postponed, and is met at its old place
+          store.place(entry);  // it was postponed; this is its old place
         } else {
           ++work.fired;
           on_fire(store.release(entry));
@@ -182,8 +185,9 @@ class QueuePasses {
     return store.batch_empty();
   }
 
-  // The tick up to which everything is done when a pass stops early. The base itself is done only
-  // if nothing that may be due at it is left; overdue timers leave the base where the pass began.
+  // Returns the last finished tick of a pass that stops early. The base itself is finished only if
+  // no timer is left that may be due at the base. Overdue timers leave the base at the start of the
+  // pass.
   template <class Store>
   static Tick last_finished(const Store& store, Tick at_least) noexcept {
     const Tick base = store.base();

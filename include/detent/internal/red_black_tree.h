@@ -1,15 +1,17 @@
-// An intrusive red-black tree of nodes sorted by deadline, the first one at hand.
+// RedBlackTree: an intrusive red-black tree of nodes, sorted by deadline. The first node is cached.
 //
-// A red-black tree is a binary search tree whose nodes are coloured so that no path from the root
-// to a leaf is more than twice as long as another: a red node has no red child, and every path
-// passes equally many black nodes. Inserting and erasing repair that by recolouring along one path
-// and at most three rotations.
+// A red-black tree is a binary search tree with coloured nodes. A red node has no red child, and
+// every path from the root to a leaf has equally many black nodes. Therefore no path is more than
+// twice as long as another. Inserting and erasing restore these rules by recolouring along one
+// path, and by at most three rotations.
 //
-// A node is a Link whose two pointers are its children here, and its neighbours while it is in a
-// list. Left and right are mirror images, so the code names a side and its opposite once.
+// A node is a Link. In a tree, its two pointers are its children; in a list, they are its
+// neighbours. Left and right are mirror images, so the code is written once, for a side and its
+// opposite.
 //
-// Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter 13 (after Guibas and
-// Sedgewick, 1978). Linux keeps its high-resolution timers in such a tree, the first node cached.
+// Source: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter 13 (after Guibas
+// and Sedgewick, 1978). Linux keeps its high-resolution timers in such a tree, and caches the first
+// node.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +24,8 @@
 
 namespace detent::internal {
 
-/// What is sorted. In a tree `prev` and `next` are the left and the right child. Whoever takes it
-/// out of a tree may use them as a link again.
+/// A node of the tree. In a tree, `prev` and `next` are the left and the right child. After removal
+/// from a tree, the node can be used as a link again.
 struct TreeNode : Link {
   enum class Colour : std::uint8_t { red, black };
 
@@ -32,14 +34,16 @@ struct TreeNode : Link {
   Colour colour = Colour::red;
 };
 
-/// Nodes by deadline; equal deadlines in the order of insertion. Owns no node. Not movable.
-/// Thread-compatible.
+/// Nodes sorted by deadline; equal deadlines are in the order of insertion. Owns no node. Not
+/// movable. Thread-compatible.
 ///
 /// Invariants:
-///  1. No node has an earlier deadline than the one before it, left to right.
-///  2. The root is black, and no red node has a red child.
-///  3. Every path from the root to a missing child passes equally many black nodes.
-///  4. Each node is its children's parent, the root has none, and first() is the leftmost.
+///
+/// - In order from left to right, no node has an earlier deadline than its predecessor.
+/// - The root is black, and no red node has a red child.
+/// - Every path from the root to a missing child has equally many black nodes.
+/// - Each node is the parent of its children, the root has no parent, and first() is the leftmost
+///   node.
 class RedBlackTree {
  public:
   RedBlackTree() noexcept = default;
@@ -48,10 +52,10 @@ class RedBlackTree {
 
   bool empty() const noexcept { return root_ == nullptr; }
 
-  /// Returns: the first node; null when the tree is empty. O(1).
+  /// Returns the first node; null if the tree is empty. O(1).
   TreeNode* first() const noexcept { return first_; }
 
-  /// Returns: the node behind `node`, or null. O(log n), O(1) on average over a walk.
+  /// Returns the node after `node`, or null. O(log n); O(1) on average over a walk.
   static TreeNode* next(const TreeNode& node) noexcept {
     if (right(&node) != nullptr) return leftmost(right(&node));
     const TreeNode* below = &node;
@@ -63,8 +67,8 @@ class RedBlackTree {
     return above;
   }
 
-  /// Behind every node with the same deadline. Requires: `node` is in no tree and no list. O(log
-  /// n).
+  /// Inserts `node` behind all nodes with the same deadline. Requires: `node` is in no tree and no
+  /// list. O(log n).
   void insert(TreeNode& node) noexcept {
     TreeNode* parent = nullptr;
     Side side = Side::left;
@@ -84,10 +88,11 @@ class RedBlackTree {
     repair_after_insert(&node);
   }
 
-  /// Requires: `node` is in this tree. O(log n); O(1) besides finding the next first.
+  /// Removes `node`. Requires: `node` is in this tree. O(log n); O(1) except for finding the new
+  /// first node.
   void erase(TreeNode& node) noexcept {
     if (first_ == &node) first_ = next(node);
-    // What moves up where a node went missing, which may be nothing, and its new parent.
+    // The node that moves up to the gap (possibly null), and its new parent.
     TreeNode* moved = right(&node);
     TreeNode* parent = node.parent;
     Colour missing = node.colour;
@@ -111,7 +116,7 @@ class RedBlackTree {
     for (TreeNode* node = first_; node != nullptr; node = next(*node)) visit(*node);
   }
 
-  /// Stops the process unless every invariant holds. O(n), and as deep as the tree.
+  /// Stops the process if an invariant is broken. O(n); the recursion is as deep as the tree.
   void check_invariants() const noexcept {
     DETENT_CHECK(root_ == nullptr || (root_->parent == nullptr && !is_red(root_)));
     DETENT_CHECK(first_ == (root_ == nullptr ? nullptr : leftmost(root_)));
@@ -153,7 +158,7 @@ class RedBlackTree {
     if (child != nullptr) child->parent = node;
   }
 
-  // `other`, which may be null, becomes the child of node's parent.
+  // `other`, which may be null, replaces `node` as the child of its parent.
   void put_in_place_of(const TreeNode& node, TreeNode* other) noexcept {
     TreeNode* const parent = node.parent;
     if (parent != nullptr) return set_child(parent, side_of(&node, parent), other);
@@ -202,7 +207,7 @@ class RedBlackTree {
     root_->colour = Colour::black;
   }
 
-  // The paths through `node`, which may be null, lack one black node.
+  // The paths through `node`, which may be null, have one black node too few.
   void repair_after_erase(TreeNode* node, TreeNode* parent) noexcept {
     while (node != root_ && !is_red(node)) {
       const Side side = side_of(node, parent);
@@ -235,7 +240,7 @@ class RedBlackTree {
     if (node != nullptr) node->colour = Colour::black;
   }
 
-  // Returns: how many black nodes a path from `node` down passes.
+  // Returns the number of black nodes on a path from `node` downwards.
   static std::size_t check_subtree(const TreeNode* node) noexcept {
     if (node == nullptr) return 0;
     for (const TreeNode* const below : {left(node), right(node)}) {

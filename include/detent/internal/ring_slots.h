@@ -1,14 +1,15 @@
-// One ring of slots, many turns of time sharing each: SimpleWheel and HashedWheel.
+// RingSlots: one ring of slots in which many turns of time share each slot. SimpleWheel and
+// HashedWheel use it.
 //
-// The ring has a list for each number modulo slot_count. For each slot it keeps the earliest number
-// in it, so that a slot is visited only when something in it is due:
+// The ring has a list for each number modulo slot_count. Each slot stores the earliest number in
+// it, so that a slot is visited only when one of its timers is due:
 //
 //     slot_count 8   slot 3: timers of the numbers 11, 19 and 75, earliest 11;
 //                            visited at 11, 19 and 75
 //
-// A search meets the slots in the order of the ring, which within a turn is that of time. Where
-// more than a turn is left to go, all slots that have something to fire are emptied at once, and
-// what was in them is sorted once, so that it costs no more however many turns it is.
+// A search visits the slots in the order of the ring. Within one turn this is the order of time. If
+// more than one turn is left to go, all slots with due timers are emptied together. Their timers
+// are sorted once, so the cost does not depend on the number of turns.
 #pragma once
 
 #include <algorithm>
@@ -28,13 +29,13 @@
 
 namespace detent::internal {
 
-/// The measures of a wheel of one ring.
+/// The sizes of a wheel with one ring.
 struct RingOptions {
   std::size_t slot_count = 0;  ///< at least 1, at most 2^28; a slot takes 24 bytes
-  Tick slot_width = 1;         ///< ticks a slot, at least 1
-  Tick now = 0;                ///< where time starts
+  Tick slot_width = 1;         ///< ticks per slot, at least 1
+  Tick now = 0;                ///< initial time
 
-  /// Returns: why no wheel can be made so; empty when one can.
+  /// Returns an error message if no wheel can be made from these options; otherwise std::nullopt.
   std::optional<std::string> fault() const {
     constexpr std::size_t kMostSlots = std::size_t{1} << 28;
     if (slot_count == 0) return "slot_count is 0: a wheel has at least one slot";
@@ -50,18 +51,19 @@ struct RingOptions {
     return std::nullopt;
   }
 
-  /// One turn of the ring, in ticks.
+  /// Returns the length of one turn in ticks.
   Tick turn() const noexcept { return slot_width * slot_count; }
 };
 
-/// A ring of slots, as SlotStore wants it. Owns no link. Not movable. Thread-compatible. `insert`
-/// and `note_emptied` are O(1); a search is O(slots), and O(slots / 64) where they are empty.
+/// A ring of slots for a SlotStore. Owns no link. Not movable. Thread-compatible. `insert` and
+/// `note_emptied` are O(1). A search is O(slots), but only O(slots / 64) over empty slots.
 ///
 /// Invariants:
-///  1. A link is in the slot of its number, which is above reached().
-///  2. A slot's bit in occupied_ is set exactly when its list is not empty. Its earliest is then a
-///     number of its, above reached(), and not above that of any link in it (it is below all of
-///     them after the earliest was cancelled).
+///
+/// - A link is in the slot of its number, which is above reached().
+/// - The bit of a slot in occupied_ is set exactly when its list is not empty. Its `earliest` is
+///   then a number of this slot, above reached(), and not above the number of any link in it. (It
+///   is below all of them after the earliest link was cancelled.)
 class RingSlots {
  public:
   struct Taken {
@@ -75,7 +77,7 @@ class RingSlots {
   RingSlots(const RingSlots&) = delete;
   RingSlots& operator=(const RingSlots&) = delete;
 
-  // ---- TimerSlots says what each of these does.
+  // ---- TimerSlots documents each function.
 
   SlotNumber reached() const noexcept { return reached_; }
   void set_reached(SlotNumber number) noexcept { reached_ = number; }
@@ -104,8 +106,9 @@ class RingSlots {
     return found.has_value();
   }
 
-  // Within a turn the slot that comes first fires; what is due in its later turns is put back. If
-  // there is more to go, slots hold what is due in several turns: all of it is to be sorted.
+  // If at most one turn is left to go, the first slot fires, and its timers of later turns are put
+  // back. Otherwise a slot can hold due timers of several turns, so all due slots are taken to be
+  // sorted.
   Taken take(SlotNumber last, LinkList& into) noexcept {
     const SlotNumber start = reached_ + 1;
     if (last - reached_ <= slots_.size()) {
@@ -141,8 +144,8 @@ class RingSlots {
   static constexpr std::size_t kWordBits = 64;
 
   struct Slot {
-    LinkList links;           // first, so that its address is the slot's
-    SlotNumber earliest = 0;  // means nothing when there are no links
+    LinkList links;           // first, so that a list and its slot have the same address
+    SlotNumber earliest = 0;  // undefined while there are no links
   };
 
   static std::uint64_t bit_of(std::size_t index) noexcept {
@@ -155,7 +158,7 @@ class RingSlots {
     occupied_[index / kWordBits] &= ~bit_of(index);
   }
 
-  // Returns: the first occupied slot at or behind `index`; slots_.size() when there is none.
+  // Returns the first occupied slot at or after `index`, or slots_.size().
   std::size_t next_occupied(std::size_t index) const noexcept {
     std::uint64_t mask = ~std::uint64_t{0} << (index % kWordBits);
     for (std::size_t word = index / kWordBits; word < occupied_.size(); ++word) {
@@ -166,18 +169,19 @@ class RingSlots {
     return slots_.size();
   }
 
-  // Returns: the first number up to `last` that is some slot's earliest. Slots are met in the order
-  // of their next turn, so the search ends where no later slot can have an earlier number.
+  // Returns the first number up to `last` that is the earliest number of a slot. Slots are visited
+  // in the order of their next turn. The search therefore ends as soon as no later slot can have an
+  // earlier number.
   std::optional<SlotNumber> first_within(SlotNumber last) const noexcept {
     const std::uint64_t count = last - reached_;
     if (count == 0) return std::nullopt;
     const std::size_t start = (reached_ + 1) % slots_.size();
-    std::uint64_t best = count;  // how many numbers pass before the earliest one found
+    std::uint64_t best = count;  // distance from reached_ + 1 to the earliest number found
     for (std::size_t passed = 0; passed < std::min<std::uint64_t>(best, slots_.size());) {
       const std::size_t index = (start + passed) % slots_.size();
       const std::size_t found = next_occupied(index);
       passed += found - index;
-      if (found == slots_.size()) continue;  // on to the ring's first slot, or past its end
+      if (found == slots_.size()) continue;  // continue at the first slot of the ring, or end
       best = std::min(best, slots_[found].earliest - reached_ - 1);
       ++passed;
     }
@@ -198,8 +202,8 @@ class RingSlots {
   }
 
   std::vector<Slot> slots_;
-  std::vector<std::uint64_t> occupied_;  // a bit a slot
-  SlotNumber reached_ = 0;               // the ring holds what has a number above this
+  std::vector<std::uint64_t> occupied_;  // one bit per slot
+  SlotNumber reached_ = 0;               // all links have numbers above this
 };
 
 }  // namespace detent::internal

@@ -1,5 +1,5 @@
 // Arithmetic on delays, deadlines and dates that stops at the ends of the time line instead of
-// wrapping.
+// wrapping around.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,8 @@
 
 namespace detent::internal {
 
-/// Any duration in nanoseconds, rounded up; at most nanoseconds::max(), at least zero. What is not
-/// a number counts as zero.
+/// Converts any duration to nanoseconds, rounded up. The result is at least zero and at most
+/// nanoseconds::max(). A NaN gives zero.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturate_to_nanoseconds(
     std::chrono::duration<Rep, Period> duration) noexcept {
@@ -21,7 +21,7 @@ constexpr std::chrono::nanoseconds saturate_to_nanoseconds(
   return std::chrono::ceil<nanoseconds>(duration);
 }
 
-/// What the two below share: `round` is for what lies within the time line.
+/// The common part of the next two functions. `round` converts dates within the time line.
 template <class Duration, class Round>
 constexpr WallTime saturate_to_wall_time(std::chrono::sys_time<Duration> date,
                                          Round round) noexcept {
@@ -32,22 +32,22 @@ constexpr WallTime saturate_to_wall_time(std::chrono::sys_time<Duration> date,
   return round(date);
 }
 
-/// Any date in whole milliseconds, rounded down; one that is beyond an end of the time line is that
-/// end. What is not a number is the first of all dates.
+/// Converts any date to whole milliseconds, rounded down. A date beyond an end of the time line
+/// gives this end. A NaN gives the earliest date.
 template <class Duration>
 constexpr WallTime floor_to_wall_time(std::chrono::sys_time<Duration> date) noexcept {
   return saturate_to_wall_time(
       date, [](auto given) { return std::chrono::floor<std::chrono::milliseconds>(given); });
 }
 
-/// The same, rounded up.
+/// As above, rounded up.
 template <class Duration>
 constexpr WallTime ceil_to_wall_time(std::chrono::sys_time<Duration> date) noexcept {
   return saturate_to_wall_time(
       date, [](auto given) { return std::chrono::ceil<std::chrono::milliseconds>(given); });
 }
 
-/// `time` + `delay`, at most MonotonicTime::max(). Requires: delay >= 0.
+/// Returns `time` + `delay`, at most MonotonicTime::max(). Requires: delay >= 0.
 constexpr MonotonicTime saturating_add(MonotonicTime time,
                                        std::chrono::nanoseconds delay) noexcept {
   const bool fits = time.time_since_epoch().count() <= 0 || delay <= MonotonicTime::max() - time;

@@ -1,10 +1,10 @@
-// SleepTimer: one sleep on a Scheduler, for whoever is woken rather than called back: a coroutine
-// (detent/coroutine.h) or an asynchronous operation (detent/asio.h).
+// SleepTimer: one sleep on a Scheduler. It wakes a coroutine (detent/coroutine.h) or an
+// asynchronous operation (detent/asio.h).
 //
-// A timer, a stop token and the end of the scheduler may all want to end the same sleep. Only one
-// thing ever wakes the sleeper: the timer's job, by being run, or by being destroyed unrun when the
-// scheduler drops it. A stop does not wake; it moves the timer to now. So exactly one wakes, on the
-// executor, and nobody is woken from inside request_stop.
+// A timer, a stop token and the end of the scheduler can all end the same sleep. But only the job
+// of the timer wakes the sleeper: when it runs, or when the scheduler drops the timer and destroys
+// the job. A stop does not wake the sleeper. It moves the timer to now. Each sleeper is therefore
+// woken exactly once, on the executor, and never from inside request_stop.
 #pragma once
 
 #include <chrono>
@@ -17,40 +17,42 @@
 
 namespace detent::internal {
 
-/// When a sleep ends: a delay after its start, at an instant, at a date.
+/// The end of a sleep: a delay after its start, an instant, or a date.
 using WakeTime = std::variant<std::chrono::nanoseconds, MonotonicTime, WallTime>;
 
-/// Who sleeps.
+/// The object that sleeps.
 class Sleeper {
  public:
   virtual ~Sleeper() = default;
-  /// `slept`: the time has come; otherwise the sleep was stopped. Called without any lock, on the
-  /// scheduler's executor, or on the thread that destroys the job of a timer the scheduler dropped.
-  /// May destroy the sleeper and its SleepTimer.
+  /// Called at the end of the sleep. `slept` is true if the time has come, and false if the sleep
+  /// was stopped. Called without a lock, on the scheduler's executor, or on the thread that
+  /// destroys the job of a dropped timer. May destroy the sleeper and its SleepTimer.
   virtual void wake(bool slept) = 0;
 };
 
-/// Thread-compatible. One allocation a sleep.
+/// The timer of one sleep. Thread-compatible. Cost: one allocation per sleep.
 class SleepTimer {
  public:
   SleepTimer() noexcept = default;
-  /// Ends the sleep without waking. Requires: the sleeper is not being woken meanwhile.
+  /// Ends the sleep without waking. Requires: the sleeper is not being woken at the same time.
   ~SleepTimer();
   SleepTimer(const SleepTimer&) = delete;
   SleepTimer& operator=(const SleepTimer&) = delete;
 
-  /// Falls asleep until `until` or a stop. Requires: called once; `sleeper` lives until it is woken
-  /// or this is destroyed.
-  /// Returns: true when `sleeper` is, or already was, woken once: this object may be gone then.
-  /// False when the scheduler has stopped or is full, and nobody will be woken.
+  /// Starts a sleep until `until` or a stop. Requires: called once; `sleeper` lives until it is
+  /// woken or until this object is destroyed.
+  ///
+  /// Returns true if `sleeper` will be woken or already was woken; after that this object may no
+  /// longer exist. Returns false if the scheduler has stopped or is full; then `sleeper` is not
+  /// woken.
   [[nodiscard]] bool start(Scheduler& scheduler, WakeTime until, std::stop_token stop,
                            Sleeper& sleeper) noexcept;
 
  private:
   class State;
   class WakingJob;
-  // Owned by this and by the timer's job, because the job may run, and end this, while `start` is
-  // still at work.
+  // Shared with the timer's job, because the job may run and destroy this object while `start` is
+  // still running.
   std::shared_ptr<State> state_;
 };
 

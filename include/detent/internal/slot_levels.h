@@ -1,21 +1,21 @@
-// Levels of slots of any size, and the two ways to find the slot that comes next.
+// SlotLevels: levels of slots with any sizes, and two ways to find the next slot.
 //
-// Level 0 has a slot for each number, a slot of level 1 covers as many numbers as level 0 has
-// slots, and so on: with 60, 60 and 24 slots they are seconds, minutes and hours. On each level a
-// *hand* points at the slot that covers the number reached. That slot is empty: what it held went
-// to finer levels when the hand came to it. So a level of n slots holds the n slots after its hand,
-// and a timer lives on the finest level that reaches it:
+// Level 0 has one slot per number. A slot of level 1 covers as many numbers as level 0 has slots,
+// and so on: with 60, 60 and 24 slots the levels are seconds, minutes and hours. On each level a
+// *hand* points to the slot that contains the reached number. This slot is empty, because its
+// timers moved to finer levels when the hand reached it. A level of n slots thus holds the n slots
+// after its hand. A timer is on the finest level that reaches its number:
 //
 //     sizes 60, 60, 24   reached 00:00:58   00:01:57  level 0, slot 57 (59 numbers ahead)
 //                                           00:01:59  level 1, slot 1  (its hand is at slot 0)
 //                                           01:00:00  level 1, slot 0  (60 slots ahead: next turn)
 //                                           01:01:00  level 2, slot 1
 //
-// *Tickless* (Kafka's purgatory): a slot enters a heap when it becomes non-empty, by the number at
-// which it starts, and leaves it when it is taken or emptied. The next slot is the heap's top.
-// *Tick by tick* (Varghese and Lauck, scheme 7): level 0's hand moves number by number, and the
-// hand of a coarser level when the finer one has gone round. The slots and what is in them are the
-// same; only the search differs.
+// *Tickless* (from Kafka's purgatory): when a slot gets its first timer, it enters a heap, sorted
+// by its start. It leaves the heap when it is taken or emptied. The next slot is the top of the
+// heap. *Tick by tick* (Varghese and Lauck, scheme 7): the hand of level 0 moves from number to
+// number, and the hand of a coarser level moves when the finer hand has completed a turn. Slots and
+// contents are the same in both; only the search differs.
 #pragma once
 
 #include <algorithm>
@@ -35,27 +35,28 @@
 
 namespace detent::internal {
 
-/// How a wheel of levels finds its next slot.
+/// The way in which a wheel of levels finds its next slot.
 enum class WheelDrive {
-  tickless,      ///< from non-empty slot to non-empty slot; nothing wakes when nothing is due
-  tick_by_tick,  ///< slot width by slot width, as long as any timer is pending
+  tickless,      ///< jumps between slots that are not empty, without wake-ups in between
+  tick_by_tick,  ///< steps by one slot width while a timer is pending
 };
 
-/// The measures of a wheel of levels: either level_sizes or slots_per_level.
+/// The sizes of a wheel of levels. Set either level_sizes or slots_per_level.
 struct LevelOptions {
-  Tick slot_width = 1;                  ///< ticks a slot of the finest level, at least 1
+  Tick slot_width = 1;                  ///< ticks per slot of the finest level, at least 1
   std::vector<unsigned> level_sizes{};  ///< slots of each level, the finest first; each at least 2
-  unsigned slots_per_level = 0;         ///< of levels that are made on demand; at least 2
+  unsigned slots_per_level = 0;         ///< slots of each level that is made on demand; at least 2
   WheelDrive drive = WheelDrive::tickless;
-  Tick now = 0;  ///< where time starts
+  Tick now = 0;  ///< initial time
 
-  /// A level, or all that are listed, has at most so many slots (of 32 bytes).
+  /// The largest number of slots (of 32 bytes): for one level on demand, or for all listed levels
+  /// together.
   static constexpr std::uint64_t kMostSlots = std::uint64_t{1} << 28;
 
   bool on_demand() const noexcept { return level_sizes.empty(); }
 
-  /// Returns: the longest delay that a wheel made so accepts, in ticks; empty when 64 bits do not
-  /// hold it.
+  /// Returns the longest delay that a wheel with these options accepts, in ticks. Returns
+  /// std::nullopt if it does not fit into 64 bits.
   std::optional<Tick> span() const noexcept {
     constexpr Tick kLast = std::numeric_limits<Tick>::max();
     if (on_demand()) return kLast;
@@ -67,7 +68,7 @@ struct LevelOptions {
     return ticks;
   }
 
-  /// Returns: why no wheel can be made so; empty when one can.
+  /// Returns an error message if no wheel can be made from these options; otherwise std::nullopt.
   std::optional<std::string> fault() const;
 };
 
@@ -96,23 +97,25 @@ inline std::optional<std::string> LevelOptions::fault() const {
   return std::nullopt;
 }
 
-/// Levels of slots, as SlotStore wants them. Owns no link. Not movable. Thread-compatible.
-/// `insert` and `note_emptied` are O(levels), and O(log slots) besides when a slot becomes
-/// non-empty or empty; tick by tick, `seek` is O(numbers passed). Running out of memory for a level
-/// that is made on demand ends the process.
+/// Levels of slots for a SlotStore. Owns no link. Not movable. Thread-compatible. `insert` and
+/// `note_emptied` are O(levels). Tickless, they add O(log slots) when a slot gets its first link or
+/// loses its last. Tick by tick, `seek` is O(numbers passed). If there is no memory for a level on
+/// demand, the process ends.
 ///
 /// Invariants, with h(l) = reached() / unit of level l:
-///  1. A slot that holds links starts at a multiple s of its level's unit, holds numbers from s to
-///     s + unit - 1 only, and h(l) < s / unit <= h(l) + reach: no two slots of time share a list.
-///  2. Tickless, the heap has one offer for each slot that holds links; else it is empty.
-///  3. Outside a pass beyond_ is empty.
+///
+/// - A slot that holds links starts at a multiple s of its level's unit. It holds only numbers from
+///   s to s + unit - 1. Also h(l) < s / unit <= h(l) + reach, so no two slots of time share a list.
+/// - Tickless: the heap has one offer for each slot that holds links. Tick by tick: the heap is
+///   empty.
+/// - Outside a pass beyond_ is empty.
 class SlotLevels {
  public:
-  /// What the picture of a wheel needs to know of a slot.
+  /// The data of a slot for drawings of a wheel.
   struct SlotView {
     std::size_t level;
-    std::size_t index;  ///< on the level's ring
-    SlotNumber start;   ///< the first number it covers
+    std::size_t index;  ///< position on the level's ring
+    SlotNumber start;   ///< first number of the slot
   };
   struct Taken {
     SlotNumber start;
@@ -124,8 +127,8 @@ class SlotLevels {
       : drive_(options.drive), slots_per_level_(options.slots_per_level) {
     if (options.on_demand()) add_level(slots_per_level_);
     for (const unsigned size : options.level_sizes) add_level(size);
-    // Off a multiple of the width, the whole span reaches one number further: into the slot that
-    // the hand comes to next.
+    // If time is not a multiple of the width, the whole span reaches one number further, into the
+    // slot that the hand reaches next.
     if (!options.on_demand() && options.slot_width > 1) {
       levels_.back() = Level(levels_.back().unit, levels_.back().reach + 1);
     }
@@ -135,9 +138,9 @@ class SlotLevels {
 
   std::size_t level_count() const noexcept { return levels_.size(); }
   std::size_t slot_count(std::size_t level) const noexcept { return levels_[level].slots.size(); }
-  /// How many numbers a slot of `level` covers.
+  /// Returns the number of numbers that a slot of `level` covers.
   SlotNumber unit(std::size_t level) const noexcept { return levels_[level].unit; }
-  /// The slot that the hand of `level` points at.
+  /// Returns the slot to which the hand of `level` points.
   std::size_t hand(std::size_t level) const noexcept {
     return levels_[level].index_of(reached_ / levels_[level].unit);
   }
@@ -153,7 +156,7 @@ class SlotLevels {
     }
   }
 
-  // ---- TimerSlots says what each of these does.
+  // ---- TimerSlots documents each function.
 
   SlotNumber reached() const noexcept { return reached_; }
   void set_reached(SlotNumber number) noexcept { reached_ = number; }
@@ -181,7 +184,7 @@ class SlotLevels {
     const std::optional<SlotNumber> start = next_start();
     return !start || *start > last;
   }
-  /// Tick by tick it is the next number.
+  /// Tick by tick, returns the next number.
   std::optional<SlotNumber> next_start() const noexcept {
     if (occupied_ == 0) return std::nullopt;
     return drive_ == WheelDrive::tickless ? offers_.top().start : reached_ + 1;
@@ -192,7 +195,8 @@ class SlotLevels {
     return found_.slot != nullptr || !beyond_.empty();
   }
 
-  // A slot of one number fires, a coarser one cascades. Its first number is then still to come.
+  // The links of a one-number slot fire, and a coarser slot cascades. The first number of the
+  // coarser slot is then not reached yet.
   Taken take(SlotNumber last, LinkList& into) noexcept {
     if (found_.slot == nullptr) {
       reached_ = last;
@@ -221,9 +225,9 @@ class SlotLevels {
 
  private:
   struct Slot {
-    LinkList links;  // first, so that its address is the slot's
+    LinkList links;  // first, so that a list and its slot have the same address
     SlotNumber start = 0;
-    std::size_t offer = 0;  // where it is in the heap
+    std::size_t offer = 0;  // index in the heap
   };
 
   struct Level {
@@ -232,13 +236,13 @@ class SlotLevels {
     std::size_t index_of(SlotNumber turn) const noexcept { return turn % slots.size(); }
     Slot& slot_of(SlotNumber number) noexcept { return slots[index_of(number / unit)]; }
 
-    SlotNumber unit;      // how many numbers a slot covers
-    std::uint64_t reach;  // how many slots after the hand's hold links: all
+    SlotNumber unit;      // number of numbers per slot
+    std::uint64_t reach;  // number of slots after the hand that hold links: all slots
     std::vector<Slot> slots;
   };
 
-  /// A slot that holds links. Of those that start together the coarsest comes first: it cascades
-  /// into the others.
+  /// A slot that holds links. If several slots start at the same number, the coarsest is first,
+  /// because it cascades into the others.
   struct Offer {
     SlotNumber start = 0;
     std::size_t level = 0;
@@ -252,15 +256,15 @@ class SlotLevels {
 
   static constexpr SlotNumber kLastNumber = std::numeric_limits<SlotNumber>::max();
 
-  // Never called when the last level's slots cover every number, so the unit does not overflow.
+  // Never called if the slots of the last level cover every number, so the unit does not overflow.
   void add_level(std::uint64_t size) {
     const SlotNumber unit = levels_.empty() ? 1 : levels_.back().unit * levels_.back().slots.size();
-    // No more slots than there are numbers for.
+    // A level has at most as many slots as there are numbers for them.
     const SlotNumber last = kLastNumber / unit;
     levels_.emplace_back(unit, last < size ? last + 1 : size);
   }
 
-  // The finest level that reaches `number`; level_count() when none does.
+  // Returns the finest level that reaches `number`, or level_count().
   std::size_t level_for(SlotNumber number) noexcept {
     for (std::size_t i = 0;; ++i) {
       if (i == levels_.size()) {
@@ -281,8 +285,8 @@ class SlotLevels {
     return offers_.empty() || offers_.top().start > last ? Offer{} : offers_.top();
   }
 
-  // Moves the hands until one comes to a slot that holds links, or to `last`. They stop one number
-  // before that slot.
+  // Moves the hands until one of them reaches a slot that holds links, or until `last`. The hands
+  // stop one number before that slot.
   Offer move_hands(SlotNumber last) noexcept {
     for (; occupied_ != 0 && reached_ < last; ++reached_) {
       const Offer found = coarsest_at(reached_ + 1);
@@ -291,11 +295,11 @@ class SlotLevels {
     return {};
   }
 
-  // Of the slots that hands come to at `number`, the coarsest one that holds links.
+  // Returns the coarsest slot with links among the slots that hands reach at `number`.
   Offer coarsest_at(SlotNumber number) noexcept {
     Offer found;
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      if (number % levels_[i].unit != 0) break;  // the finer level has not gone round
+      if (number % levels_[i].unit != 0) break;  // the finer level has not completed its turn
       Slot& slot = levels_[i].slot_of(number);
       if (!slot.links.empty()) found = {number, i, &slot};
     }
@@ -304,15 +308,15 @@ class SlotLevels {
 
   // Constant after construction.
   WheelDrive drive_;
-  unsigned slots_per_level_;  // of levels made on demand; 0: there are no others
+  unsigned slots_per_level_;  // for levels on demand; 0: all levels are listed
 
   std::vector<Level> levels_;  // the finest first
   IndexedHeap<Offer> offers_;  // tickless: the slots that hold links
-  std::size_t occupied_ = 0;   // how many slots hold links
-  SlotNumber reached_ = 0;     // the slots hold what has a number above this
-  Offer found_;                // by seek(); no slot: what is in beyond_
-  // What no level reaches yet: scheduled from inside a pass, when the hands are still behind now().
-  // It is placed when the pass ends.
+  std::size_t occupied_ = 0;   // number of slots that hold links
+  SlotNumber reached_ = 0;     // all links have numbers above this
+  Offer found_;                // result of seek(); without a slot, the links in beyond_
+  // Links that no level reaches yet. They were scheduled inside a pass, while the hands were still
+  // behind now(). They are placed when the pass ends.
   LinkList beyond_;
 };
 

@@ -1,15 +1,16 @@
-// What keeps the timers of a queue made of slots: lists of timers that are due at the same tick, or
-// soon after one another.
+// SlotStore: keeps the timers of a queue made of slots. A slot is a list of timers that are due at
+// the same tick, or close to each other.
 //
 //     schedule ──► waiting ──► admitted ──► place ──► sorted (overdue) ──► on_fire
 //          └────────► slots ──┬─────────────►┘                                │
 //                             └── a slot of one number ──────────────────────►┘
 //
-// Time is cut into spans of slot_width ticks, numbered from 0. Number k is due at tick
-// k × slot_width, so a deadline belongs to the first number that is not before it. `Slots` knows
-// numbers only: which slot one belongs to, and which slot comes next (slot_levels.h, ring_slots.h).
-// This is the rest: what waits for the next pass, what was due before a pass began or is passed by
-// a long jump, and the batch in hand. Read first: queue_passes.h (who calls this).
+// Time is divided into spans of slot_width ticks, numbered from 0. Number k is due at tick k ×
+// slot_width. A deadline belongs to the first number that is due at or after the deadline. The
+// class `Slots` works with numbers only: it knows the slot of a number, and the next slot
+// (slot_levels.h, ring_slots.h). SlotStore does everything else. It keeps timers that wait for the
+// next pass, timers that are overdue when a pass begins or when a long jump passes them, and the
+// current batch. Read first: queue_passes.h, which calls this class.
 #pragma once
 
 #include <algorithm>
@@ -33,25 +34,26 @@ namespace detent::internal {
 /// Counts slot widths since tick 0.
 using SlotNumber = std::uint64_t;
 
-/// How ticks are numbered. The last number of all may be due before its multiple of the width, at
-/// the last tick, so that no deadline is without one. A value.
+/// Converts between ticks and slot numbers. The last number may be due before its multiple of the
+/// width, at the last tick. Every deadline therefore has a number. A value type.
 class SlotWidth {
  public:
   /// Requires: ticks > 0.
   explicit constexpr SlotWidth(Tick ticks) noexcept : ticks_(ticks) {}
 
+  /// Returns the width in ticks.
   constexpr Tick ticks() const noexcept { return ticks_; }
 
-  /// The first number that is due at or after `deadline`.
+  /// Returns the first number that is due at or after `deadline`.
   constexpr SlotNumber number_of(Tick deadline) const noexcept {
     if (ticks_ == 1) return deadline;
     return deadline / ticks_ + (deadline % ticks_ == 0 ? 0 : 1);
   }
-  /// The tick at which `number` is due.
+  /// Returns the tick at which `number` is due.
   constexpr Tick due_at(SlotNumber number) const noexcept {
     return number > kLastTick / ticks_ ? kLastTick : number * ticks_;
   }
-  /// The last number that is due at or before `tick`.
+  /// Returns the last number that is due at or before `tick`.
   constexpr SlotNumber last_number(Tick tick) const noexcept {
     return tick == kLastTick ? number_of(tick) : tick / ticks_;
   }
@@ -62,19 +64,22 @@ class SlotWidth {
   Tick ticks_;
 };
 
-/// What a SlotStore keeps its future timers in. Its slots hold numbers above reached().
+/// The container for the future timers of a SlotStore. Its slots hold numbers above reached().
 ///
-///   reached(), set_reached(n)   set_reached: every number held is above n, or nothing is held
-///   insert(link, n)             puts a link into the slot of n, which is above reached()
-///   note_emptied(sentinel)      unlinking left that list empty; it need not be a slot's
-///   nothing_within(n)           whether no batch starts at or before n
-///   next_start()                the number at which the next batch starts, or an earlier one
-///   seek(n)                     whether a batch starts at or before n; may move reached() up to it
-///   take(n, into)               moves that batch to `into`: its start, and what for. Batches that
-///                               start at or before n may be taken as one, to be placed. Called
-///                               only after seek(n) said yes
-///   for_each(visit)             calls visit(Link&) for every link, in no order
-///   check_invariants(number_of) number_of(link) tells a link's number
+///     reached(), set_reached(n)   set_reached requires that every held number is above n
+///     insert(link, n)             puts a link into the slot of n, which is above reached()
+///     note_emptied(sentinel)      called when unlinking left this list empty; the list may also
+///                                 belong to another container
+///     nothing_within(n)           returns true if no batch starts at or before n
+///     next_start()                returns the number at which the next batch starts, or an earlier
+///                                 number
+///     seek(n)                     returns true if a batch starts at or before n; may move
+///                                 reached() up to the start of the batch
+///     take(n, into)               moves this batch to `into`; returns its start and its use. May
+///                                 take several batches that start at or before n as one, to place
+///                                 them. Requires: seek(n) returned true
+///     for_each(visit)             calls visit(Link&) for every link, in an unspecified order
+///     check_invariants(number_of) number_of(link) returns the number of a link
 template <class S>
 concept TimerSlots = requires(S& slots, const S& unchanged, Link& link, LinkList& list,
                               SlotNumber number) {
@@ -91,34 +96,36 @@ concept TimerSlots = requires(S& slots, const S& unchanged, Link& link, LinkList
   unchanged.check_invariants([](const Link&) { return SlotNumber{}; });
 };
 
-/// Returns: which of `slots` has the list of `sentinel` as its first member; slots.size() or more
-/// when none has.
+/// Returns the index of the slot whose first member is the list with this sentinel. Returns
+/// slots.size() or more if the sentinel belongs to no slot of `slots`.
 template <class Slot>
 std::size_t index_of_list(const std::vector<Slot>& slots, const Link* sentinel) noexcept {
-  // Integers, because comparing pointers into different arrays with < has no meaning in C++.
+  // Compares integers, because C++ does not define < between pointers into different arrays.
   const auto offset =
       reinterpret_cast<std::uintptr_t>(sentinel) - reinterpret_cast<std::uintptr_t>(slots.data());
   return offset / sizeof(Slot);
 }
 
-/// A PassStore of slots. Owns no timer. Not movable. Thread-compatible. Every operation is O(1)
-/// besides what it hands out and what the slots cost.
+/// A PassStore of slots. Owns no timer. Not movable. Thread-compatible. Each operation is O(1),
+/// plus the cost of the slots and of the timers that it hands out.
 ///
 /// Invariants:
-///  1. What the slots hold has numbers above reached(), each in its slot.
-///  2. Outside a pass sorted_, the batch and what is admitted are empty, and reached() is the last
-///     number that is due at or before base().
+///
+/// - The slots hold numbers above reached(), each in its slot.
+/// - Outside a pass, sorted_, the batch and admitted_ are empty. reached() is then the last number
+///   that is due at or before base().
 template <class Slots>
 class SlotStore {
  public:
   using Timer = LinkedTimer<SlotStore>;
-  /// `deadline` is when the timer is due: its own deadline, rounded up to a slot.
+  /// `deadline` is the tick at which the timer is due: its own deadline, rounded up to a slot.
   struct Entry {
     Tick deadline;
     Timer* timer;
   };
 
-  /// `span`: the longest delay that is accepted. The slots are made of `for_slots`.
+  /// `span` is the longest accepted delay in ticks. `for_slots` are the constructor arguments of
+  /// the slots.
   template <class... Arguments>
   SlotStore(Tick now, SlotWidth width, Tick span, Arguments&&... for_slots)
       : width_(width), span_(span), slots_(std::forward<Arguments>(for_slots)...), base_(now) {
@@ -134,10 +141,10 @@ class SlotStore {
 
   const Slots& slots() const noexcept { return slots_; }
   SlotWidth width() const noexcept { return width_; }
-  /// The timer whose link this is, for what walks the slots.
+  /// Returns the timer of a link, for code that walks over the slots.
   static const Timer& timer_of(const Link& link) noexcept { return Timer::of(link); }
 
-  // ---- For the queue; QueueStore says what each does.
+  // ---- For the queue; QueueStore documents each function.
 
   Tick span() const noexcept { return span_; }
   std::size_t size() const noexcept { return size_; }
@@ -190,7 +197,7 @@ class SlotStore {
     DETENT_CHECK(slots_.reached() == width_.last_number(base_));
   }
 
-  // ---- For QueuePasses; PassStore says what each does.
+  // ---- For QueuePasses; PassStore documents each function.
 
   Tick base() const noexcept { return base_; }
   void set_base(Tick base) noexcept {
@@ -238,7 +245,8 @@ class SlotStore {
   }
 
   std::optional<Tick> next_start() const noexcept {
-    // What is sorted coarsely may start before the base, but hold what is due at it.
+    // A coarse slot of sorted_ can start before the base, but it holds timers that are due at the
+    // base or later.
     if (!sorted_.empty()) return std::max(sorted_.next_start(), base_);
     const std::optional<SlotNumber> number = slots_.next_start();
     return number ? std::optional(width_.due_at(*number)) : std::nullopt;
@@ -264,15 +272,15 @@ class SlotStore {
   }
   Tick due_at(const Timer& timer) const noexcept { return width_.due_at(number_of(timer)); }
 
-  // A slot of one tick fires, a coarser one is sorted further. If it holds one timer only, that one
-  // fires at once: nothing else is due before it.
+  // The timers of a one-tick slot fire. A coarser slot is sorted further. A single timer in a slot
+  // fires immediately, because no other timer is due before it.
   void take_sorted() noexcept {
     const LinkLevels::Slot slot = sorted_.take(batch_list_);
     const Link& list = batch_list_.sentinel();
     const bool is_alone = list.next == list.prev;
     const Tick start = is_alone ? due_at(Timer::of(*list.next)) : slot.start;
     batch_ = is_alone || slot.level == 0 ? Batch::to_fire : Batch::to_place;
-    base_ = std::max(base_, start);  // what was overdue leaves it where the pass began
+    base_ = std::max(base_, start);  // overdue timers leave the base at the start of the pass
   }
 
   void take_out(Timer& timer) noexcept {
@@ -297,10 +305,10 @@ class SlotStore {
   Tick span_;
 
   Slots slots_;
-  LinkLevels sorted_;    // in a pass: overdue before it began, or passed by a long jump
-  LinkList batch_list_;  // the batch that is worked on
+  LinkLevels sorted_;    // in a pass: timers overdue at its start, or passed by a long jump
+  LinkList batch_list_;  // the current batch
   LinkList waiting_;     // due when scheduled, since the last call began
-  LinkList admitted_;    // the same, from before the last call
+  LinkList admitted_;    // due when scheduled, before the last call
   Batch batch_ = Batch::to_place;
 
   std::size_t size_ = 0;

@@ -1,11 +1,11 @@
-// What keeps the timers of a queue that sorts them exactly: HeapQueue, TreeQueue and ListQueue are
-// this, each with another order.
+// SortedStore: keeps the timers of a queue that sorts them exactly. HeapQueue, TreeQueue and
+// ListQueue are SortedStores with different orders.
 //
 //     schedule ──► waiting ──► admitted ──► placed ──► overdue ──► on_fire
 //          └─────────────────────────────────────────► future ───────┘
 //
-// Nothing is moved but what waited: a timer in the future stays where it is until it fires. Read
-// first: queue_passes.h (who calls this).
+// Only waiting timers are moved. A timer in the future stays in its place until it fires. Read
+// first: queue_passes.h, which calls this class.
 #pragma once
 
 #include <array>
@@ -20,25 +20,28 @@
 
 namespace detent::internal {
 
-/// Where a timer of a SortedStore is: in one of two orders, or in one of three piles.
+/// The container of a timer in a SortedStore: one of two sorted orders, or one of three piles.
 enum class SortedPlace : std::uint8_t { future, overdue, pile_0, pile_1, pile_2 };
 
-/// A PassStore of sorted timers. `Order` says how, by its nested types
+/// A PassStore of sorted timers. `Order` defines the sorting by its nested types:
 ///
-///   Timer    what is sorted. It lets SortedStore see its queue_, null when it is not pending
-///   Sorted   insert(t), erase(t), first(), first_deadline(), empty(), for_each(visit),
-///            check_invariants(), and, where that is quicker than to erase and insert it,
-///            move(t, deadline): gives one it holds another deadline
-///   Pile     the same without order: push(t), pop(), remove(t), append(pile, its place), empty(),
-///            for_each(visit)
+///     Timer    the sorted type. SortedStore must have access to its queue_, which is null while
+///              the timer is not pending
+///     Sorted   insert(t), erase(t), first(), first_deadline(), empty(), for_each(visit),
+///              check_invariants(). Optional: move(t, deadline), which gives a held timer another
+///              deadline and is faster than erase and insert
+///     Pile     the unsorted container: push(t), pop(), remove(t), append(pile, its place),
+///              empty(), for_each(visit)
 ///
-/// and set_deadline(t, deadline), place_of(t), set_place(t, place). An order whose timers are taken
-/// out of anything alike may ignore the places. Owns no timer. Not movable. Thread-compatible.
+/// `Order` also has the functions set_deadline(t, deadline), place_of(t) and set_place(t, place).
+/// An order may ignore the places if it can remove a timer from any container in the same way. Owns
+/// no timer. Not movable. Thread-compatible.
 ///
 /// Invariants:
-///  1. Every timer in future_ has a deadline after base(), but for the batch to fire, which is the
-///     first ones, at base().
-///  2. Outside a pass overdue_, what is admitted and what is placed are empty.
+///
+/// - Every timer in future_ has a deadline after base(). The batch to fire is an exception: it is
+///   the first timers of future_, with the deadline base().
+/// - Outside a pass overdue_ and the piles admitted_ and placed_ are empty.
 template <class Order>
 class SortedStore {
  public:
@@ -49,14 +52,14 @@ class SortedStore {
   };
 
   explicit SortedStore(Tick now) noexcept : base_(now) {}
-  /// Cancels every timer.
+  /// Cancels every timer. O(timers).
   ~SortedStore() {
     for_each([](Timer& timer) { timer.queue_ = nullptr; });
   }
   SortedStore(const SortedStore&) = delete;
   SortedStore& operator=(const SortedStore&) = delete;
 
-  // ---- For the queue; QueueStore says what each does.
+  // ---- For the queue; QueueStore documents each function.
 
   std::size_t size() const noexcept { return size_; }
   bool accepts(Tick, Tick) const noexcept { return true; }
@@ -114,7 +117,7 @@ class SortedStore {
     DETENT_CHECK(overdue_.empty() && piles_[admitted_].empty() && piles_[placed_].empty());
   }
 
-  // ---- For QueuePasses; PassStore says what each does.
+  // ---- For QueuePasses; PassStore documents each function.
 
   Tick base() const noexcept { return base_; }
   void set_base(Tick base) noexcept { base_ = base; }
@@ -223,11 +226,11 @@ class SortedStore {
   Tick base_;
   Batch batch_ = Batch::to_place;
   typename Order::Sorted future_;
-  typename Order::Sorted overdue_;  // in a pass: was due before it began
+  typename Order::Sorted overdue_;  // in a pass: timers that were due before it began
   std::array<typename Order::Pile, 3> piles_;
   std::size_t waiting_ = 0;   // due when scheduled, since the last call began
-  std::size_t admitted_ = 1;  // the same, from before the last call
-  std::size_t placed_ = 2;    // taken by the pass that runs, to be sorted
+  std::size_t admitted_ = 1;  // due when scheduled, before the last call
+  std::size_t placed_ = 2;    // taken by the running pass, to be sorted
 };
 
 }  // namespace detent::internal

@@ -1,8 +1,9 @@
-// A TimerQueue made of a store and its passes: the public face that the classic queues share.
+// StoreQueue: a TimerQueue made of a store and its passes. It is the public interface that the
+// classic queues share.
 //
-// The store keeps the timers in order (sorted_store.h, slot_store.h); QueuePasses decides when they
-// are taken out of it. What is said here of an operation holds for every queue built on this; what
-// it costs is said by the queue. TimerWheel and DenseWheel, which are built for speed, have faces
+// The store keeps the timers in order (sorted_store.h, slot_store.h). QueuePasses decides when to
+// take timers out of the store. This file documents the operations of every queue built on it; each
+// queue documents its own costs. TimerWheel and DenseWheel are built for speed and have interfaces
 // of their own.
 #pragma once
 
@@ -18,14 +19,16 @@
 
 namespace detent::internal {
 
-/// A PassStore to which timers can be added and out of which they can be taken. Its timers point at
-/// it, so a timer's destructor can cancel it without the queue.
+/// A PassStore that also lets a queue add and remove timers. Its timers point to it, so a timer's
+/// destructor can cancel the timer without the queue.
 ///
-///   accepts(now, d)        whether it takes the deadline `d` when it is `now`
-///   schedule(timer, d, e)  arms or moves it; a timer due at or before `e` waits for the next pass
-///   cancel(timer)          whether it was pending
-///   next_wakeup()          when the next batch starts. Requires: a timer is pending, none waits
-///   nothing_waits()        whether nothing was scheduled for the next call
+///     accepts(now, d)        returns true if the store takes the deadline `d` at time `now`
+///     schedule(timer, d, e)  schedules or moves a timer; if it is due at or before `e`, it waits
+///                            for the next pass
+///     cancel(timer)          returns true if the timer was pending
+///     next_wakeup()          returns the start of the next batch. Requires: a timer is pending,
+///                            and no timer waits
+///     nothing_waits()        returns true if no timer was scheduled for the next call
 template <class S>
 concept QueueStore = PassStore<S> &&
     requires(S& store, const S& unchanged, typename S::Timer& timer, Tick tick) {
@@ -39,58 +42,60 @@ concept QueueStore = PassStore<S> &&
   unchanged.check_no_pass();
 };
 
-/// Base class of the classic queues. Thread-compatible. Neither copyable nor movable: its timers
-/// point at it. It must not be destroyed, nor advanced, from inside a callback of its own.
+/// Base class of the classic queues. Thread-compatible. Neither copyable nor movable, because its
+/// timers point to it. A callback must not destroy or advance its own queue.
 template <QueueStore Store>
 class StoreQueue {
  public:
   using Timer = typename Store::Timer;
 
-  /// No limit to what one `advance` does.
+  /// No limit for one call of `advance`.
   static constexpr std::size_t npos = kNoLimit;
 
   StoreQueue(const StoreQueue&) = delete;
   StoreQueue& operator=(const StoreQueue&) = delete;
 
-  /// Arms `timer`, or moves it if it is pending. A deadline at or before now(), or at or before the
-  /// tick that an unfinished pass goes to, belongs to the next pass: it fires at the next
-  /// `advance`, never in the one that is running. Requires: `timer` is not pending on another
-  /// queue. Returns: false when the queue does not take that deadline; the timer then is as it was.
+  /// Schedules `timer`, or moves it if it is pending. A deadline at or before now() fires at the
+  /// next `advance`. The same is true for a deadline at or before the tick of an unfinished pass:
+  /// it never fires in the running pass. Requires: `timer` is not pending on another queue. Returns
+  /// false if the queue does not accept the deadline; the timer then stays unchanged.
   bool schedule(Timer& timer, Tick deadline) noexcept {
     if (!store_.accepts(passes_.now(), deadline)) return false;
     store_.schedule(timer, deadline, passes_.end());
     return true;
   }
 
-  /// The same as `schedule`: these queues have no cheaper way to move a timer to later.
+  /// As `schedule`: these queues have no cheaper way to move a timer to later.
   bool postpone(Timer& timer, Tick deadline) noexcept { return schedule(timer, deadline); }
 
-  /// Disarms `timer`. Requires: it is not pending on another queue.
-  /// Returns: true when it was pending and so will not fire; false when there was nothing to do.
+  /// Cancels `timer`. Requires: `timer` is not pending on another queue. Returns true if the timer
+  /// was pending; it will not fire. Returns false if it was not pending.
   bool cancel(Timer& timer) noexcept { return store_.cancel(timer); }
 
-  /// Returns: the tick until which nothing needs doing; empty when no timer is pending. It is never
-  /// later than the earliest deadline (rounded up to a slot, where slots are wider than a tick),
-  /// and now() when something waits for the next `advance`.
+  /// Returns the next tick that can have work; std::nullopt if no timer is pending. The tick is
+  /// never later than the earliest deadline (rounded up to a slot, if slots are wider than a tick).
+  /// It is now() if a timer waits for the next `advance`.
   std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
-  /// Moves time forward to `now` (not backward: an earlier `now` counts as now()) and calls
-  /// `on_fire(Timer&)` for every timer due, in the order of their deadlines. It must not throw. It
-  /// may schedule, postpone, cancel and destroy any timer, its own included. At most `limit` timers
-  /// are fired or moved; `more` says that this was not enough. timer_wheel.h tells all of it.
+  /// Moves time forward to `now` and calls `on_fire(Timer&)` for every due timer, in the order of
+  /// deadlines. Time never moves backward: an earlier `now` counts as now(). The callback must not
+  /// throw. It may schedule, postpone, cancel and destroy any timer, including its own. At most
+  /// `limit` timers are fired or moved; `more` is true if work is left. timer_wheel.h has the full
+  /// contract.
   template <std::invocable<Timer&> OnFire>
   AdvanceResult advance(Tick now, OnFire&& on_fire, std::size_t limit = npos) noexcept {
     return passes_.advance(store_, now, on_fire, limit);
   }
 
-  /// Returns: the last tick that is finished; inside a callback the tick the pass goes to.
+  /// Returns the last finished tick; inside a callback, the target tick of the pass.
   Tick now() const noexcept { return passes_.now(); }
 
-  /// Returns: how many timers are pending.
+  /// Returns the number of pending timers. O(1).
   std::size_t size() const noexcept { return store_.size(); }
+  /// Returns size() == 0.
   bool empty() const noexcept { return size() == 0; }
 
-  /// Stops the process unless every invariant of its parts holds. For tests: it visits everything.
+  /// For tests: stops the process if an invariant is broken. O(timers + slots).
   void check_invariants() const noexcept { passes_.check_invariants(store_); }
 
  protected:
@@ -98,7 +103,7 @@ class StoreQueue {
   explicit StoreQueue(Tick now, Arguments&&... for_store)
       : passes_(now), store_(now, std::forward<Arguments>(for_store)...) {}
 
-  /// Cancels every timer. O(size()), and O(slots) where there are slots.
+  /// Cancels every timer. O(size()); a queue with slots adds O(slots).
   ~StoreQueue() { DETENT_CHECK(!passes_.advancing()); }
 
   Store& store() noexcept { return store_; }

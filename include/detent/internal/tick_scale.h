@@ -1,5 +1,5 @@
-// The one place where time becomes ticks and ticks become time. Deadlines are rounded up and the
-// present is rounded down, so a timer may be late by less than a tick, never early.
+// TickScale: the only conversion between time and ticks. Deadlines are rounded up and the present
+// is rounded down. A timer can therefore be late by less than one tick, and is never early.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace detent::internal {
 
-/// Tick n is the instant `start` + n × `resolution`. Immutable.
+/// Tick n is the instant `start` + n × `resolution`. Immutable, so thread-safe.
 class TickScale {
  public:
   /// Requires: resolution > 0.
@@ -27,21 +27,22 @@ class TickScale {
     DETENT_CHECK(resolution > std::chrono::nanoseconds::zero());
   }
 
+  /// Returns the length of a tick.
   std::chrono::nanoseconds resolution() const noexcept {
     return std::chrono::nanoseconds{static_cast<std::int64_t>(unit_)};
   }
 
-  /// The first tick at or after `deadline`; 0 for what lies before the start.
+  /// Returns the first tick at or after `deadline`; 0 if the deadline is before the start.
   Tick tick_at_or_after(MonotonicTime deadline) const noexcept {
     const Tick nanoseconds = since_start(deadline);
     const Tick tick = whole_units(nanoseconds);
     return tick + (tick * unit_ < nanoseconds ? 1 : 0);
   }
 
-  /// The last tick at or before `now`; 0 for what lies before the start.
+  /// Returns the last tick at or before `now`; 0 if `now` is before the start.
   Tick tick_at_or_before(MonotonicTime now) const noexcept { return whole_units(since_start(now)); }
 
-  /// When `tick` begins; at most MonotonicTime::max().
+  /// Returns the beginning of `tick`, at most MonotonicTime::max().
   MonotonicTime time_of(Tick tick) const noexcept {
     if (tick > most_) return MonotonicTime::max();
     return saturating_add(start_,
@@ -49,8 +50,9 @@ class TickScale {
   }
 
  private:
-  /// nanoseconds / unit_, by a multiplication with the reciprocal, which comes out at most two too
-  /// low (Granlund and Montgomery, PLDI 1994): a division takes as long as the wheel does.
+  /// Returns nanoseconds / unit_. Multiplies by the reciprocal, because a division takes as long as
+  /// the wheel itself. The product is at most two too low, and the loop corrects it (Granlund and
+  /// Montgomery, PLDI 1994).
   Tick whole_units(Tick nanoseconds) const noexcept {
     __extension__ using Wide = unsigned __int128;
     auto units = static_cast<Tick>((Wide{nanoseconds} * reciprocal_) >> 64);
@@ -58,7 +60,7 @@ class TickScale {
     return units;
   }
 
-  /// Unsigned, so that the distance between any two instants fits.
+  /// Nanoseconds since the start. Unsigned, so that the distance between any two instants fits.
   Tick since_start(MonotonicTime time) const noexcept {
     if (time <= start_) return 0;
     return static_cast<Tick>(time.time_since_epoch().count()) -
@@ -68,7 +70,7 @@ class TickScale {
   MonotonicTime start_;
   Tick unit_;  // nanoseconds
   Tick reciprocal_;
-  Tick most_;  // the last tick whose beginning can be told
+  Tick most_;  // the last tick whose beginning is at most MonotonicTime::max()
 };
 
 }  // namespace detent::internal

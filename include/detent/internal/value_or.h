@@ -1,5 +1,5 @@
-// A value, or why there is none: what the results of public headers have in common. They give the
-// error its type and say whether an answer may be ignored.
+// ValueOr: a value, or an error. It is the common base of the results in public headers. Each
+// result type names its error, and decides whether callers may ignore a result.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace detent::internal {
 
-/// As thread-safe as T.
+/// Holds a T or an Error. Thread safety: as T.
 template <class T, class Error>
 class ValueOr {
  public:
@@ -19,10 +19,11 @@ class ValueOr {
   // NOLINTNEXTLINE(google-explicit-constructor): `return Error{…};` too
   ValueOr(Error error) : error_(std::move(error)) {}
 
+  /// Returns true if there is a value.
   bool has_value() const noexcept { return value_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
 
-  /// Requires: has_value(); otherwise it stops the process.
+  /// Returns the value. Stops the process unless has_value().
   T& value() & {
     DETENT_CHECK(has_value());
     return *value_;
@@ -35,14 +36,14 @@ class ValueOr {
     DETENT_CHECK(has_value());
     return *std::move(value_);
   }
-  /// The same: value().
+  /// As value().
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T operator*() && { return std::move(*this).value(); }
   T* operator->() { return std::addressof(value()); }
   const T* operator->() const { return std::addressof(value()); }
 
-  /// Empty when there is a value.
+  /// Returns the error. If there is a value, the fields of the error have their default values.
   const Error& error() const noexcept { return error_; }
 
  private:
