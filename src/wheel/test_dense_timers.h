@@ -1,5 +1,5 @@
-// A wheel whose timers are numbers, dressed as one whose timers are objects: so that DenseWheel
-// passes the tests of every other queue. Each timer takes a number when it is first scheduled.
+// DenseTimers: adapts a wheel of numbers to an interface with timer objects. DenseWheel can thus
+// run the tests of every other queue. Each timer gets a number when it is first scheduled.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class DenseTimers {
    private:
     friend class DenseTimers;
 
-    // Gives its number back.
+    // Returns the timer's number to the owner.
     void release() noexcept {
       if (owner_ == nullptr) return;
       owner_->wheel_.cancel(index_);
@@ -44,7 +44,7 @@ class DenseTimers {
       owner_ = nullptr;
     }
 
-    DenseTimers* owner_ = nullptr;  // whose number it has
+    DenseTimers* owner_ = nullptr;  // the owner of its number
     std::uint32_t index_ = 0;
     Tick deadline_ = 0;
   };
@@ -60,7 +60,7 @@ class DenseTimers {
 
   bool schedule(Timer& timer, Tick deadline) noexcept {
     give_number(timer);
-    timer.deadline_ = deadline;  // no wheel of numbers refuses one
+    timer.deadline_ = deadline;  // a wheel of numbers refuses no deadline here
     return wheel_.schedule(timer.index_, deadline);
   }
   bool postpone(Timer& timer, Tick deadline) noexcept {
@@ -109,8 +109,8 @@ class DenseTimers {
   }
 
   Wheel wheel_;
-  std::vector<Timer*> timers_;       // by number; null: given back
-  std::vector<std::uint32_t> free_;  // numbers given back
+  std::vector<Timer*> timers_;       // by number; null: number is free
+  std::vector<std::uint32_t> free_;  // numbers that were returned
 };
 
 }  // namespace detent

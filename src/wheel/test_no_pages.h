@@ -1,4 +1,4 @@
-// Memory that runs out: for tests of what the wheels' parts do then.
+// NoPages: memory that runs out, for tests of allocation failures in the parts of the wheels.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace detent::internal {
 
-/// In the place of LargePages: a row gets what the heap has, up to 128 KiB, and no more.
+/// Replaces LargePages: an array can grow to 128 KiB on the heap, and no further.
 struct NoPages : HeapPages {
   static void* grow(void*, std::size_t, std::size_t) noexcept { return nullptr; }
 };

@@ -1,17 +1,19 @@
-// One format of input for every test that drives a queue at random: bytes become operations.
+// OperationReader: one input format for every test that drives a queue at random. It converts bytes
+// to operations.
 //
-// Seeded tests feed it random bytes, libFuzzer bytes that reached new code, and ctest a kept corpus
-// (tests/fuzz/). Every sequence of bytes means something, so nothing is wasted on bad input; when
-// the bytes end, zeros follow. A change of the format makes the kept corpus mean something else.
+// Seeded tests pass random bytes, libFuzzer passes bytes that reached new code, and ctest passes a
+// stored corpus (tests/fuzz/). Every sequence of bytes is valid, so each input tests something.
+// After the last byte, the reader returns zeros. A change of the format changes the meaning of the
+// stored corpus.
 //
-//     input      how many timers (1), first tick (9), operation …
-//     operation  verb, and whether for many timers (1, count 1), timer (2); then
-//                of schedule and postpone: when (1 + offset), of advance: step (1 + offset), limit
-//                (1)
-//     callback   how many operations (1), operation …
+//     input      number of timers (1 byte), first tick (9), operations …
+//     operation  verb, and whether it is for many timers (1, count 1), timer (2). Then schedule and
+//                postpone have a deadline (1 + offset), and advance has a step (1 + offset) and a
+//                limit (1)
+//     callback   number of operations (1), operations …
 //
 // Ticks are relative to an anchor that both the queue and the model know. Read next:
-// timer_queue_rig.h, which does the operations.
+// timer_queue_rig.h, which executes the operations.
 #pragma once
 
 #include <array>
@@ -27,47 +29,50 @@
 
 namespace detent {
 
+/// An operation on a queue or a timer.
 enum class Verb { schedule, postpone, cancel, destroy, advance };
 
-/// What a tick is relative to.
+/// The tick from which another tick is counted.
 enum class Anchor {
   zero,
   now,
-  target,        ///< the latest tick that an `advance` was asked to go to
-  own_deadline,  ///< what the timer was last given
-  wakeup,        ///< what next_wakeup() says
-  earliest,      ///< the earliest deadline that is pending
+  target,        ///< the latest target of an `advance`
+  own_deadline,  ///< the last deadline of the timer
+  wakeup,        ///< the result of next_wakeup()
+  earliest,      ///< the earliest deadline of all pending timers
 };
 
+/// The relation of a tick to its anchor.
 enum class Relation {
   after,
   before,
-  filled,  ///< the anchor with the bits of the offset set: the last tick of a slot of that size
+  filled,  ///< the anchor with the bits of the offset set: the last tick of a slot with this size
 };
 
-/// A tick, within the range of ticks.
+/// A tick in relation to an anchor, limited to the range of ticks.
 struct When {
   Anchor anchor = Anchor::now;
   Relation relation = Relation::after;
   Tick offset = 0;
 };
 
+/// One operation of an input.
 struct Operation {
   Verb verb = Verb::advance;
-  std::size_t first_timer = 0;  ///< any number; taken modulo the timers there are
-  std::size_t timer_count = 1;  ///< it is done to so many timers in a row
+  std::size_t first_timer = 0;  ///< any number; used modulo the number of timers
+  std::size_t timer_count = 1;  ///< the operation is done to this many timers in a row
   When when;
-  Tick longest_step = 0;         ///< of an advance: it goes no further than this after now
-  std::size_t limit = kNoLimit;  ///< of an advance
+  Tick longest_step = 0;         ///< for advance: the largest step after now
+  std::size_t limit = kNoLimit;  ///< for advance
 };
 
-/// What an input begins with.
+/// The first part of an input.
 struct EpisodeStart {
   std::size_t timer_count = 0;
   Tick tick = 0;
 };
 
-/// Reads operations off bytes, which must outlive it.
+/// Reads operations from bytes. The bytes must outlive the reader.
 class OperationReader {
  public:
   explicit OperationReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -97,7 +102,7 @@ class OperationReader {
     return operation;
   }
 
-  /// Returns: how many operations a callback does.
+  /// Returns the number of operations of a callback.
   unsigned callback_operations() {
     const unsigned choice = byte();
     if (choice < 192) return 0;
@@ -106,7 +111,8 @@ class OperationReader {
 
  private:
   static constexpr Tick kLast = std::numeric_limits<Tick>::max();
-  // Else time would be at its end soon, because wake-ups lead from far timers to ever farther ones.
+  // Without this limit, time would soon be at its end, because wake-ups lead from far timers to
+  // ever farther timers.
   static constexpr Tick kSmallStep = Tick{1} << 26;
 
   static Verb verb(unsigned choice) {
@@ -121,7 +127,7 @@ class OperationReader {
     return choice < 192 ? 1 : choice - 190;
   }
 
-  // Mostly soon after the tick the last pass goes to.
+  // Usually soon after the target tick of the last pass.
   When deadline() {
     constexpr std::array<Anchor, 8> kAnchors{
         Anchor::target, Anchor::target,       Anchor::target, Anchor::target,
@@ -141,7 +147,7 @@ class OperationReader {
     return rarely_the_last_tick();
   }
 
-  // Mostly a little after now.
+  // Usually a little after now.
   When step() {
     const unsigned choice = byte();
     switch (choice % 16) {
@@ -181,7 +187,7 @@ class OperationReader {
 
   Tick mask() { return (Tick{1} << byte() % 16) - 1; }
 
-  // Of any size, small ones as often as large.
+  // A tick of any size; small ticks are as frequent as large ticks.
   Tick any_tick() {
     const unsigned shift = byte() % 64;
     return number(8) >> shift;
@@ -189,7 +195,7 @@ class OperationReader {
 
   unsigned byte() { return static_cast<unsigned>(number(1)); }
 
-  // So many bytes, the lowest first.
+  // Reads `size` bytes, the lowest byte first.
   Tick number(unsigned size) {
     Tick value = 0;
     for (unsigned i = 0; i < size && !bytes_.empty(); ++i) {
@@ -202,7 +208,7 @@ class OperationReader {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// Returns: an input that means anything, of so many bytes.
+/// Returns a random input of `count` bytes.
 inline std::vector<std::uint8_t> random_bytes(Rng& random, std::size_t count) {
   std::vector<std::uint8_t> bytes(count);
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.next());

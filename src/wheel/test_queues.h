@@ -1,4 +1,4 @@
-// The queues of the family, as the tests over all of them see them: one small struct a queue.
+// The list of all queues for tests that run over every queue: one small struct per queue.
 //
 //     template <class Case> class TimerQueueLimit : public testing::Test {};
 //     TYPED_TEST_SUITE(TimerQueueLimit, EveryQueue, QueueNames);
@@ -8,8 +8,8 @@
 //       TimerOf<TypeParam> timer;
 //       queue->schedule(timer, 10);
 //
-// A new queue joins by a struct and a place in EveryQueue, where all have slots of one tick. Tests
-// over every queue keep delays within kSmallestSpan, or ask can_hold().
+// To add a queue, add a struct and an entry in EveryQueue. The queues in EveryQueue have slots of
+// one tick. Tests over every queue use delays up to kSmallestSpan, or call can_hold().
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,20 +37,20 @@ namespace detent {
 
 inline constexpr Tick kLastTick = std::numeric_limits<Tick>::max();
 
-/// What a queue promises beyond the contract, and what it does not.
+/// The properties in which a queue differs from others.
 struct QueueNature {
   bool keeps_schedule_order = false;  ///< equal deadlines fire in the order of scheduling
-  Tick span = kLastTick;              ///< the longest delay it takes
-  Tick slot_width = 1;                ///< it fires at multiples of this
-  Tick longest_step = kLastTick;      ///< how far random tests advance at once: each tick costs
-  Tick most_wakeups = 1;              ///< from wake-up to wake-up to a deadline
-  std::size_t most_timers = 100'000;  ///< how many tests schedule, where each costs O(n)
+  Tick span = kLastTick;              ///< the longest accepted delay
+  Tick slot_width = 1;                ///< timers fire at multiples of this
+  Tick longest_step = kLastTick;      ///< largest step of random tests, if each tick costs
+  Tick most_wakeups = 1;              ///< largest number of wake-ups to reach a deadline
+  std::size_t most_timers = 100'000;  ///< number of timers in tests, if each costs O(n)
 };
 
-/// No bounded queue of EveryQueue has a smaller span.
+/// The smallest span of the bounded queues in EveryQueue.
 inline constexpr Tick kSmallestSpan = 8'192;
 
-/// A queue made with nothing but its first tick.
+/// A queue that is constructed from its first tick only.
 template <class Q, QueueNature kItsNature>
 struct PlainCase {
   using Queue = Q;
@@ -58,7 +58,7 @@ struct PlainCase {
   static std::optional<Queue> make(Tick now) { return std::optional<Queue>(std::in_place, now); }
 };
 
-// Levels of 256 slots, so eight of them.
+// Levels of 256 slots, therefore eight levels.
 struct TimerWheelCase : PlainCase<TimerWheel, QueueNature{.most_wakeups = 8}> {
   static constexpr const char* kName = "TimerWheel";
 };
@@ -96,7 +96,7 @@ struct HashedWheelCase : RingCase<HashedWheel, 512, QueueNature{}> {
   static constexpr const char* kName = "HashedWheel";
 };
 
-/// A wheel of levels of the given sizes.
+/// A wheel with levels of the given sizes.
 template <HierarchicalWheel::Drive kDrive, QueueNature kItsNature, std::size_t... kSizes>
 struct LevelsCase {
   using Queue = HierarchicalWheel;
@@ -108,7 +108,7 @@ struct LevelsCase {
                         .now = now});
   }
 };
-/// A wheel whose levels of so many slots are made when they are needed.
+/// A wheel whose levels have `kSlotsPerLevel` slots and are made on demand.
 template <std::size_t kSlotsPerLevel, QueueNature kItsNature>
 struct LevelsOnDemandCase {
   using Queue = HierarchicalWheel;
@@ -146,10 +146,10 @@ using EveryQueue =
                    HashedWheelCase, DayWheelCase, TickingDayWheelCase, CenturyWheelCase,
                    LevelsOnDemandWheelCase, HeapQueueCase, TreeQueueCase, ListQueueCase>;
 
-/// Those that refuse what is beyond their span.
+/// The queues that refuse deadlines beyond their span.
 using BoundedQueues = testing::Types<SimpleWheelCase, DayWheelCase, TickingDayWheelCase>;
 
-// The same with few slots a level, so that they are gone round often.
+// The same queues with few slots per level, so that the hands complete many turns.
 struct SmallWheelCase
     : PlainCase<DenseTimers<internal::IndexWheel<2>>, QueueNature{.most_wakeups = 32}> {
   static constexpr const char* kName = "SmallWheel";
@@ -175,7 +175,7 @@ using SmallQueues =
     testing::Types<SmallWheelCase, SmallSimpleWheelCase, SmallHashedWheelCase, SmallLevelsCase,
                    SmallTickingLevelsCase, SmallLevelsOnDemandCase>;
 
-// The same with wide slots: late, but by less than a slot.
+// The same queues with wide slots: timers are late by less than a slot.
 struct WideSimpleWheelCase
     : RingCase<SimpleWheel, 100, QueueNature{.span = 1'000, .slot_width = 10}> {
   static constexpr const char* kName = "WideSimpleWheel";
@@ -222,13 +222,13 @@ struct QueueNames {
   }
 };
 
-/// Whether a queue that is at `now` takes the deadline.
+/// Returns true if a queue at `now` accepts the deadline.
 template <class Case>
 constexpr bool can_hold(Tick now, Tick deadline) {
   return deadline <= now || deadline - now <= Case::kNature.span;
 }
 
-/// Does nothing with a timer that fires.
+/// A callback that ignores the timer.
 inline constexpr auto kIgnore = [](const auto&) noexcept {};
 
 template <TimerQueue Queue>

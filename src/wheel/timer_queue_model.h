@@ -1,12 +1,14 @@
-// What a queue must do, played with sorted sets: which timers belong to the pass that runs.
+// PassModel: a model of a queue, made of sorted sets. It knows which timers belong to the running
+// pass.
 //
-// A call of `advance` finishes the pass that an earlier call left, then begins its own. What was
-// due when a pass began must fire in it, in the order of deadlines, and nothing else may.
+// A call of `advance` finishes the pass that an earlier call left unfinished, then begins its own
+// pass. Timers that were due when a pass began must fire in this pass, in the order of deadlines.
+// No other timer may fire.
 //
-// One thing can't be seen from outside. A call that went on with an old pass, fired nothing more
-// and stopped at its limit may have been moving timers of the old pass, or of its own already. The
-// model then goes on as two, one for each case, until what the queue does next refutes one. It is
-// refuted itself when every case is.
+// One fact cannot be observed from outside. Suppose that a call continues an old pass, fires no
+// further timer and stops at its limit. The queue may have moved timers of the old pass, or already
+// timers of its own pass. The model then splits into two models, one for each case. Later behaviour
+// of the queue refutes one of them. The queue is wrong if every model is refuted.
 #pragma once
 
 #include <algorithm>
@@ -24,10 +26,10 @@
 
 namespace detent {
 
-/// Which timer fires first: equal deadlines in any order, or in the order of scheduling.
+/// The order of timers with equal deadlines: any order, or the order of scheduling.
 enum class EqualDeadlines { in_any_order, in_schedule_order };
 
-/// One case of what the queue may be doing. A value.
+/// One possible state of the queue. A value type.
 class PassModel {
  public:
   PassModel(std::size_t timer_count, Tick now, EqualDeadlines equal)
@@ -39,19 +41,19 @@ class PassModel {
   std::size_t size() const {
     return sets_[later].size() + sets_[waiting].size() + sets_[admitted].size() + sets_[due].size();
   }
-  /// Whether next_wakeup() must be now().
+  /// Returns true if next_wakeup() must be now().
   bool wants_to_go_on() const { return in_pass_ || !sets_[waiting].empty(); }
   Tick now() const { return now_; }
   Tick pass_end() const { return pass_end_; }
-  /// Returns: the earliest deadline of a later pass.
+  /// Returns the earliest deadline of a later pass.
   std::optional<Tick> earliest_later() const {
     if (sets_[later].empty()) return std::nullopt;
     return sets_[later].begin()->deadline;
   }
-  /// What the queue did that it must not; null when nothing.
+  /// Returns the first error of the queue; null if there is no error.
   const char* mismatch() const { return mismatch_; }
 
-  /// `order` grows from call to call.
+  /// Schedules a timer. `order` grows from call to call.
   void schedule(std::size_t id, Tick deadline, std::uint64_t order) {
     forget(id);
     put({deadline, order, id}, deadline > pass_end_ ? later : waiting);
@@ -70,7 +72,7 @@ class PassModel {
     if (!in_pass_) begin_pass();
   }
 
-  /// The queue calls back, and says that it is `now`.
+  /// The queue calls back, and reports `now`.
   void fire(std::size_t id, Tick now) {
     if (sets_[due].empty() && !own_pass_begun_) begin_pass();
     const Entry& entry = entries_[id];
@@ -85,8 +87,8 @@ class PassModel {
     forget(id);
   }
 
-  /// The call is over, and the queue says that it is `now`.
-  /// Returns: the other case, when what the queue did does not tell whether its own pass has begun.
+  /// The call has ended, and the queue reports `now`. If the observed behaviour does not tell
+  /// whether the queue's own pass has begun, returns the model of the other case.
   std::optional<PassModel> end_call(const AdvanceResult& result, Tick now) {
     if (!result.more) {
       if (!own_pass_begun_) begin_pass();
@@ -108,9 +110,9 @@ class PassModel {
 
  private:
   enum Place : std::uint8_t {
-    later,     // deadline after the pass's end
+    later,     // deadline after the end of the pass
     waiting,   // deadline at or before it, scheduled since the last call began
-    admitted,  // the same, from before the last call
+    admitted,  // as waiting, but scheduled before the last call
     due,       // fires in this pass
     none,      // not pending
   };
@@ -133,7 +135,7 @@ class PassModel {
     if (!condition && mismatch_ == nullptr) mismatch_ = what;
   }
 
-  // The pass before is over, so the tick that it went to is finished.
+  // The previous pass is finished, and therefore its target tick, too.
   void begin_pass() {
     expect(sets_[due].empty(), "the next pass began before the last was finished");
     own_pass_begun_ = true;
@@ -146,7 +148,8 @@ class PassModel {
     }
   }
 
-  // The limit ends a call. What was not overdue and still is to fire is after the queue's now().
+  // The limit ends a call. Timers that were not overdue and have not fired have deadlines after the
+  // queue's now().
   void stop(Tick now) {
     expect(now >= now_ && now <= pass_end_, "now() went back, or too far");
     const auto next = std::find_if(sets_[due].begin(), sets_[due].end(), [this](const Key& key) {
@@ -175,11 +178,11 @@ class PassModel {
   std::array<std::set<Key>, 4> sets_;
   EqualDeadlines equal_;
   Tick now_;
-  Tick pass_end_;       // where the pass goes, or where the last one went
-  Tick target_ = 0;     // what the running call was asked for
-  Tick overdue_until_;  // what was finished before this pass began
+  Tick pass_end_;       // target of the running pass, or of the last pass
+  Tick target_ = 0;     // target of the running call
+  Tick overdue_until_;  // last finished tick before this pass began
   bool in_pass_ = false;
-  bool own_pass_begun_ = false;  // by the running call, or the last one
+  bool own_pass_begun_ = false;  // by the running call, or by the last call
   const char* mismatch_ = nullptr;
 };
 

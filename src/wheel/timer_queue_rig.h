@@ -1,10 +1,12 @@
-// A queue and its model do the same operations, read off bytes, and every difference is reported.
+// TimerQueueRig: executes the same operations on a queue and on its model, and reports every
+// difference. The operations come from bytes.
 //
 //     const Episode episode = run_episode<TimerWheelCase>(bytes);   // one queue's life
 //     EXPECT_EQ(episode.mismatch, std::nullopt);
 //
-// It uses nothing but the public interface. Callbacks act too, as the bytes say. Equal bytes give
-// equal episodes. Read first: test_operations.h (the bytes), timer_queue_model.h (what is right).
+// The rig uses only the public interface. Callbacks also execute operations from the bytes. Equal
+// bytes give equal episodes. Read first: test_operations.h (the bytes), timer_queue_model.h (the
+// correct behaviour).
 #pragma once
 
 #include <algorithm>
@@ -26,20 +28,20 @@
 
 namespace detent {
 
-/// What came of an input.
+/// The result of an input.
 struct Episode {
   std::optional<std::string> mismatch;  ///< the first difference between the queue and its model
   std::size_t operations = 0;
   std::size_t fired = 0;
   std::size_t refused = 0;    ///< deadlines beyond the queue's span
-  std::size_t resumed = 0;    ///< calls that went on with an old pass
+  std::size_t resumed = 0;    ///< calls that continued an old pass
   std::size_t ambiguous = 0;  ///< calls after which the model had several cases
 };
 
 template <TimerQueue Queue>
 class TimerQueueRig {
  public:
-  /// `queue` is empty, at `start.tick`, and outlives the rig.
+  /// Requires: `queue` is empty, its time is `start.tick`, and it outlives the rig.
   TimerQueueRig(Queue& queue, const QueueNature& nature, const EpisodeStart& start)
       : queue_(queue), nature_(nature), target_(start.tick), timers_(start.timer_count) {
     const EqualDeadlines equal = nature.keeps_schedule_order ? EqualDeadlines::in_schedule_order
@@ -64,7 +66,7 @@ class TimerQueueRig {
   }
 
  private:
-  // Checking the invariants costs as much as a hundred operations.
+  // One check of the invariants costs as much as a hundred operations.
   static constexpr std::size_t kCheckEvery = 512;
   static constexpr Tick kLast = std::numeric_limits<Tick>::max();
 
@@ -98,7 +100,7 @@ class TimerQueueRig {
           forget(id);
           break;
         case Verb::advance:
-          break;  // not from inside a callback
+          break;  // not allowed inside a callback
       }
       expect(timer(id).is_pending() == model().is_pending(id), "is_pending()");
     }
@@ -125,7 +127,7 @@ class TimerQueueRig {
     forget(id);
   }
 
-  // Made when it is first named, and again when it was destroyed.
+  // A timer is made when it is first used, and made again after it was destroyed.
   NumberedTimer& timer(std::size_t id) {
     if (timers_[id] == nullptr) {
       timers_[id] = std::make_unique<NumberedTimer>();
@@ -181,7 +183,7 @@ class TimerQueueRig {
 
   // ---- The model's cases.
 
-  // In what all cases agree, any will do.
+  // Any case will do for facts that all cases share.
   const PassModel& model() const { return cases_.front(); }
 
   void forget(std::size_t id) {
@@ -223,7 +225,8 @@ class TimerQueueRig {
 
   static Tick plus(Tick from, Tick delay) { return from + std::min(delay, kLast - from); }
 
-  // When a timer fires: its deadline, rounded up to a slot. The last tick of all is one.
+  // The tick at which a timer fires: its deadline, rounded up to a slot. The last possible tick
+  // counts as a slot.
   Tick due_at(Tick deadline) const {
     const Tick past_slot = deadline % nature_.slot_width;
     return past_slot == 0 ? deadline : plus(deadline, nature_.slot_width - past_slot);
@@ -264,12 +267,12 @@ class TimerQueueRig {
   QueueNature nature_;
   OperationReader* input_ = nullptr;
   std::vector<PassModel> cases_;  // never empty
-  Tick target_;                   // the latest an advance was asked for
+  Tick target_;                   // the latest target of an advance
   bool is_in_pass_ = false;
   std::size_t fired_ = 0;  // by the running call
   std::uint64_t orders_ = 0;
   Episode episode_;
-  std::vector<std::unique_ptr<NumberedTimer>> timers_;  // destroyed first: they cancel themselves
+  std::vector<std::unique_ptr<NumberedTimer>> timers_;  // destroyed first: timers cancel themselves
 };
 
 /// Runs an input on the queue of `Case`.
@@ -281,7 +284,7 @@ Episode run_episode(std::span<const std::uint8_t> bytes) {
   return TimerQueueRig<typename Case::Queue>(*queue, Case::kNature, start).run(input);
 }
 
-/// Runs an input on all queues. Returns: the first mismatch and whose it is.
+/// Runs an input on all queues. Returns the first mismatch and the name of its queue.
 template <class... Cases>
 std::optional<std::string> find_mismatch(testing::Types<Cases...>,
                                          std::span<const std::uint8_t> bytes) {
