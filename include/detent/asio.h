@@ -47,6 +47,7 @@ namespace detent {
 /// context is destroyed never run, and Scheduler::stop(Drain::run_due) waits for them.
 class AsioExecutor final : public Executor {
  public:
+  /// Posts to `executor`. Does not run jobs itself.
   explicit AsioExecutor(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
 
   void execute(Job job) override { boost::asio::post(executor_, std::move(job)); }

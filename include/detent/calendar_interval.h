@@ -63,6 +63,7 @@ class CalendarInterval {
   /// Returns the first occurrence after `time`, or std::nullopt if no occurrence is left before the
   /// year 10000. The first occurrence is always the anchor itself: no policy moves or skips it.
   std::optional<WallTime> next_after(WallTime time) const;
+  /// As above, for a date of any precision.
   template <class Duration>
   std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
     return next_after(internal::floor_to_wall_time(time));
@@ -70,6 +71,7 @@ class CalendarInterval {
 
   /// Returns the last occurrence before `time`, or std::nullopt if `time` is not after the anchor.
   std::optional<WallTime> prev_before(WallTime time) const;
+  /// As above, for a date of any precision.
   template <class Duration>
   std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
     return prev_before(internal::ceil_to_wall_time(time));
@@ -78,6 +80,7 @@ class CalendarInterval {
   /// Returns the first `count` occurrences after `from`, in order. The vector is shorter if fewer
   /// are left before the year 10000.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
+  /// As above, for a date of any precision.
   template <class Duration>
   std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
     return next(count, internal::floor_to_wall_time(from));

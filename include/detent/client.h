@@ -5,9 +5,9 @@
 //     const auto paid = client.cancel(detent::client::TaskKey{"orders", "o-1001"});
 //     if (!paid) complain(paid.error().message);
 //
-// worker.h has Worker, which runs due tasks. docs/reference/http.md describes each field and the
-// guarantees of the server. docs/guides/clients.md compares this client with the Python and
-// TypeScript clients.
+// worker.h has Worker, which runs due tasks. The page docs/reference/http.md describes each field
+// and the guarantees of the server. The page docs/guides/clients.md compares this client with the
+// Python and TypeScript clients.
 //
 // Retries. If the server is away, restarts or answers 503, the client repeats a call for up to
 // `retry_for`. It honours the server's Retry-After. The client does not repeat a call whose second
@@ -86,6 +86,7 @@ class [[nodiscard]] ClientResult<void> {
   // NOLINTNEXTLINE(google-explicit-constructor): `return ClientError{…};` reads well
   ClientResult(ClientError error) : is_done_(false), error_(std::move(error)) {}
 
+  /// Returns true after a success.
   bool has_value() const noexcept { return is_done_; }
   explicit operator bool() const noexcept { return has_value(); }
   /// Stops the process unless has_value().

@@ -39,6 +39,7 @@ class Doorbell {
   enum class Ringer { others, work };
 
   Doorbell();
+  /// Makes a Doorbell that `ringer` rings; by default Ringer::others.
   explicit Doorbell(Ringer ringer);
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;

@@ -357,8 +357,8 @@ concept LimitedWork = std::move_constructible<Work> && std::invocable<Work&, std
 /// work; in this case the result of the work counts.
 ///
 /// Returns: the result of the work; for Task<void>, true. Returns std::nullopt (for Task<void>,
-/// false) in two cases: the limit expired or the scheduler stopped before the work ended, or the
-/// scheduler had no room for the timer of the limit. Throws the exception of the work in every
+/// false) if the limit expired or the scheduler stopped before the work ended. Returns the same if
+/// the scheduler had no room for the timer of the limit. Throws the exception of the work in every
 /// case.
 ///
 /// Source: structured concurrency (N. J. Smith, "Timeouts and cancellation for humans", 2018).

@@ -87,6 +87,7 @@ class Cron {
   /// years 1970 to 9999. Cost: microseconds for any distance; below a millisecond if no occurrence
   /// is left.
   std::optional<WallTime> next_after(WallTime time) const;
+  /// As above, for a date of any precision.
   template <class Duration>
   std::optional<WallTime> next_after(std::chrono::sys_time<Duration> time) const {
     return next_after(internal::floor_to_wall_time(time));
@@ -95,6 +96,7 @@ class Cron {
   /// Returns the last occurrence before `time`, or std::nullopt if the years 1970 to 9999 have no
   /// earlier occurrence. Costs as much as a few calls of next_after.
   std::optional<WallTime> prev_before(WallTime time) const;
+  /// As above, for a date of any precision.
   template <class Duration>
   std::optional<WallTime> prev_before(std::chrono::sys_time<Duration> time) const {
     return prev_before(internal::ceil_to_wall_time(time));
@@ -103,6 +105,7 @@ class Cron {
   /// Returns the first `count` occurrences after `from`, in order. The vector is shorter if fewer
   /// are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;
+  /// As above, for a date of any precision.
   template <class Duration>
   std::vector<WallTime> next(std::size_t count, std::chrono::sys_time<Duration> from) const {
     return next(count, internal::floor_to_wall_time(from));

@@ -179,6 +179,7 @@ class DelayQueue {
   std::optional<T> pop_for(std::chrono::duration<Rep, Period> timeout) {
     return take(after(timeout));
   }
+  /// As pop_for, but waits until the instant `give_up`.
   std::optional<T> pop_until(MonotonicTime give_up) { return take(give_up); }
 
   /// Removes and returns the first due element, or std::nullopt. Never waits.

@@ -19,9 +19,9 @@
 // other respects it is a TimerWheel, with the same contract, levels, cells and code.
 //
 // Cost (docs/internals/wheel.md has measurements in nanoseconds): as TimerWheel, with one cache
-// miss less per operation. Memory: 18 bytes per timer in a full slot, at least 1 KiB for a slot
-// that is not empty, and 4 bytes per number; 17 KB per wheel, 20 KB with one timer. On Linux a
-// large wheel gives back memory that its cells no longer need.
+// miss less per operation. Memory: 18 bytes per timer in a full slot, and 4 bytes per number. A
+// slot that is not empty takes at least 1 KiB. A wheel takes 17 KB, and 20 KB with one timer. On
+// Linux a large wheel gives back memory that its cells no longer need.
 //
 // Source: timers as rows of flat arrays are from Agrona's DeadlineTimerWheel. Read first:
 // detent/timer_wheel.h.

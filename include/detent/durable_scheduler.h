@@ -60,8 +60,8 @@ struct DurableError {
 
 /// Holds a T or a DurableError. The members are has_value(), value(), *, -> and error(). Without a
 /// T, value(), * and -> stop the process. The class is not [[nodiscard]], because some callers need
-/// no result: they can accept that the task is lost, or that a cancelled task has already run.
-/// Thread safety: as T.
+/// no result. They can accept that a task is lost, or that a cancelled task has already run. Thread
+/// safety: as T.
 template <class T>
 class DurableResult : public internal::ValueOr<T, DurableError> {
  public:
@@ -76,6 +76,7 @@ class DurableResult<void> {
   // NOLINTNEXTLINE(google-explicit-constructor): `return DurableError{…};` reads well
   DurableResult(DurableError error) : is_done_(false), error_(std::move(error)) {}
 
+  /// Returns true after a success.
   bool has_value() const noexcept { return is_done_; }
   explicit operator bool() const noexcept { return has_value(); }
   /// Stops the process unless has_value().
@@ -141,8 +142,10 @@ struct TaskInfo {
 /// has returned. A test of a handler can make a view: `handler(detent::TaskView(info))`.
 class TaskView {
  public:
+  /// Makes a view of `task`, which must outlive the view.
   explicit TaskView(const TaskInfo& task) noexcept : task_(task) {}
 
+  /// The fields of the TaskInfo.
   std::uint64_t id() const noexcept { return task_.id; }
   std::string_view name() const noexcept { return task_.name; }
   std::string_view key() const noexcept { return task_.key; }
@@ -271,6 +274,7 @@ class DurableScheduler {
 
   /// Removes a task. Errors: not_found; conflict while its handler runs.
   DurableResult<void> cancel(std::uint64_t id) { return cancel_task({.id = id}); }
+  /// As above, for the task that has this key.
   DurableResult<void> cancel(std::string_view name, std::string_view key) {
     return cancel_task({.name = std::string(name), .key = std::string(key)});
   }
@@ -281,6 +285,7 @@ class DurableScheduler {
   DurableResult<TaskInfo> move(std::uint64_t id, std::chrono::duration<Rep, Period> delay) {
     return move_task({.id = id}, to_delay(delay));
   }
+  /// As above, for the task that has this key.
   template <class Rep, class Period>
   DurableResult<TaskInfo> move(std::string_view name, std::string_view key,
                                std::chrono::duration<Rep, Period> delay) {
@@ -291,6 +296,7 @@ class DurableScheduler {
   DurableResult<TaskInfo> move_at(std::uint64_t id, std::chrono::sys_time<Duration> due) {
     return move_task({.id = id}, to_date(due));
   }
+  /// As above, for the task that has this key.
   template <class Duration>
   DurableResult<TaskInfo> move_at(std::string_view name, std::string_view key,
                                   std::chrono::sys_time<Duration> due) {
@@ -299,6 +305,7 @@ class DurableScheduler {
 
   /// Returns the record of a task. Errors: not_found; data_loss if the record cannot be read.
   DurableResult<TaskInfo> find(std::uint64_t id) { return find_task({.id = id}); }
+  /// As above, for the task that has this key.
   DurableResult<TaskInfo> find(std::string_view name, std::string_view key) {
     return find_task({.name = std::string(name), .key = std::string(key)});
   }

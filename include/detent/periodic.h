@@ -25,10 +25,10 @@
 
 namespace detent {
 
-/// The policy for missed ticks. A tick is missed if its run could not begin in time: the previous
-/// run took longer than a period, the machine was busy, or the machine slept. When the timer is
-/// handled again, the run that is due always happens. The policy decides only about the other
-/// missed ticks.
+/// The policy for missed ticks. A tick is missed if its run could not begin in time. Possible
+/// reasons: the previous run took longer than a period, or the machine was busy or asleep. When the
+/// timer is handled again, the run that is due always happens. The policy decides only about the
+/// other missed ticks.
 ///
 /// A tick exactly at the end of a run is not missed. With jitter, a tick counts as missed after its
 /// own due time. Source: the names are those of tokio's MissedTickBehavior, and two more.

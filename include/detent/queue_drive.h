@@ -22,8 +22,9 @@
 // A queue counts ticks and does not read a clock. A loop sleeps for durations and must not be
 // blocked for long. The drive connects them. It converts time to ticks (deadlines rounded up, the
 // present rounded down). It tells the loop how long to sleep, and fires due timers within a budget.
-// It has no thread and allocates no memory. docs/guides/own-loop.md shows how to call it from
-// epoll, a game loop or another framework's timer, and when a Scheduler is the better choice.
+// It has no thread and allocates no memory. The page docs/guides/own-loop.md shows how to call it
+// from epoll, a game loop or another framework's timer. It also says when a Scheduler is the better
+// choice.
 //
 // Source: the owner of the loop asks "how long until the next timer" and calls "run due timers".
 // This is the interface between Varghese and Lauck's facilities and their host, and between timers

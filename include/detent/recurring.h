@@ -118,9 +118,9 @@ class RecurringJob {
   Call call_;
 };
 
-/// The policy for missed occurrences. An occurrence is missed if a run for it could not begin in
-/// time: the machine was suspended, the executor was late, or the wall clock was put forward over
-/// the date.
+/// The policy for missed occurrences. An occurrence is missed if its run could not begin in time.
+/// Possible reasons: the machine was suspended, the executor was late, or the wall clock was put
+/// forward over the date.
 enum class MissedOccurrence : std::uint8_t {
   once,  // run once immediately for all missed occurrences, with the date of the last
   skip,  // as `once`, but only if overdue by at most `grace` (default: one minute)

@@ -232,7 +232,9 @@ class Scheduler {
   /// the token or the scheduler was stopped first.
   template <class Rep, class Period>
   Sleep sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token = {});
+  /// As above, but sleeps until an instant.
   Sleep sleep_until(MonotonicTime deadline, std::stop_token token = {});
+  /// As above, but sleeps until a date, with the rules of schedule_at.
   template <class Duration>
   Sleep sleep_until(std::chrono::sys_time<Duration> due, std::stop_token token = {});
 

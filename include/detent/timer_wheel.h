@@ -53,9 +53,9 @@
 // William Ahern's timeout.c and Tokio's timer.
 //
 // Read next: internal/level_map.h (levels), internal/cell_lists.h (cells), internal/level_store.h
-// (the wheel made of both) and internal/queue_passes.h (`advance`). docs/internals/wheel.md
-// explains the design, with a figure and measurements. src/wheel/timer_wheel_test.cc tests each
-// sentence of the contract.
+// (the wheel made of both) and internal/queue_passes.h (`advance`). The page
+// docs/internals/wheel.md explains the design, with a figure and measurements. The tests in
+// src/wheel/timer_wheel_test.cc check each sentence of the contract.
 #pragma once
 
 #include <concepts>
@@ -142,7 +142,7 @@ class TimerWheel {
   ///
   /// The tick may be early. It can be the start of a coarse slot with several timers, or the old
   /// place of a postponed timer. A loop that goes from wake-up to wake-up reaches the deadline of a
-  /// timer after at most 8 wake-ups, and one more if the timer was postponed. O(1).
+  /// timer after at most 8 wake-ups. A postponed timer can take one wake-up more. O(1).
   std::optional<Tick> next_wakeup() const noexcept { return passes_.next_wakeup(store_); }
 
   /// Moves time forward to `now` and calls `on_fire(Timer&)` for every due timer, in the order of

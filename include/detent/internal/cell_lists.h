@@ -10,9 +10,9 @@
 //              cells    [d,o][d,o]        cells    [d,o] × 56        cells    [d,o] × 56
 //
 // Adding a timer fills the first chunk that has room. Removing a timer clears a bit. Walking over a
-// list reads memory in order, and prefetches the next chunk. An owner is written only to tell it
-// the place of its timer: the owner stores the number of its cell, and is told when the cell moves.
-// The lists give up the order of timers, because a wheel never needs an order within a slot.
+// list reads memory in order, and prefetches the next chunk. Each owner stores the number of its
+// cell. A list writes to an owner only when its cell moves. The lists give up the order of timers,
+// because a wheel never needs an order within a slot.
 //
 // Chunks with room are first in the ring. A full chunk goes to the end. A chunk that has lost
 // enough timers returns to the front, so holes are filled again. All cells are in one array

@@ -1,10 +1,10 @@
 // LinkLevels: sorts links by tick in bulk. First many links are added, then they are removed from
 // the earliest on.
 //
-// Wheels that only know future timers use it in two cases: for timers that were due before their
-// pass began, and for timers that a long jump passes. It is a radix sort from the top digit, built
-// from the levels of level_map.h with short digits, so that it is small. Adding a link is O(1).
-// Each link moves at most 16 times, once for each slot that the caller takes and adds again.
+// Some wheels can only hold future timers. They use LinkLevels for timers that were due before
+// their pass began, and for timers that a long jump passes. It is a radix sort from the top digit,
+// built from the levels of level_map.h with short digits, so that it is small. Adding a link is
+// O(1). Each link moves at most 16 times, once for each slot that the caller takes and adds again.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // SlotLevels: levels of slots with any sizes, and two ways to find the next slot.
 //
 // Level 0 has one slot per number. A slot of level 1 covers as many numbers as level 0 has slots,
-// and so on: with 60, 60 and 24 slots the levels are seconds, minutes and hours. On each level a
+// and so on. With 60, 60 and 24 slots the levels are seconds, minutes and hours. On each level a
 // *hand* points to the slot that contains the reached number. This slot is empty, because its
 // timers moved to finer levels when the hand reached it. A level of n slots thus holds the n slots
 // after its hand. A timer is on the finest level that reaches its number:
@@ -14,7 +14,7 @@
 // *Tickless* (from Kafka's purgatory): when a slot gets its first timer, it enters a heap, sorted
 // by its start. It leaves the heap when it is taken or emptied. The next slot is the top of the
 // heap. *Tick by tick* (Varghese and Lauck, scheme 7): the hand of level 0 moves from number to
-// number, and the hand of a coarser level moves when the finer hand has completed a turn. Slots and
+// number. The hand of a coarser level moves when the finer hand has completed a turn. Slots and
 // contents are the same in both; only the search differs.
 #pragma once
 

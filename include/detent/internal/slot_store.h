@@ -8,9 +8,9 @@
 // Time is divided into spans of slot_width ticks, numbered from 0. Number k is due at tick k ×
 // slot_width. A deadline belongs to the first number that is due at or after the deadline. The
 // class `Slots` works with numbers only: it knows the slot of a number, and the next slot
-// (slot_levels.h, ring_slots.h). SlotStore does everything else. It keeps timers that wait for the
-// next pass, timers that are overdue when a pass begins or when a long jump passes them, and the
-// current batch. Read first: queue_passes.h, which calls this class.
+// (slot_levels.h, ring_slots.h). SlotStore does everything else. It keeps the timers that wait for
+// the next pass, the overdue timers and the current batch. A timer is overdue if it was due before
+// its pass began, or if a long jump passes it. Read first: queue_passes.h, which calls this class.
 #pragma once
 
 #include <algorithm>

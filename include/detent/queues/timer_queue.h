@@ -76,8 +76,8 @@ concept QueueOf =
 // clang-format off
 
 /// The timer type of a queue. A timer lives in the caller's object, is not copyable, and cancels
-/// itself in its destructor. deadline() returns the deadline for which the timer is pending or has
-/// fired. After a cancel, the result of deadline() differs between queues.
+/// itself in its destructor. The function deadline() returns the deadline of a pending or fired
+/// timer. After a cancel, its result differs between queues.
 template <class T>
 concept QueueTimer = std::default_initializable<T> && !std::copyable<T> && !std::movable<T> &&
                      requires(const T& timer) {
