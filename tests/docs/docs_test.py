@@ -3,7 +3,8 @@
 every path of the tree and every test that it mentions; every page under docs/ in the index; every
 case of known wrong answers as a test, and a test for every class of bugs; for every feature
 something that runs and shows it; every name of the glossary in the code; what the start page has
-one type, in the Chinese one.
+one type, in the Chinese one; figures that pages take from the code are those of the code; a term of
+the glossary has one meaning.
 
 Called with the root of the tree. Broken pages in a tree of their own show that each check can fail.
 """
@@ -38,6 +39,28 @@ CLASSES = 35
 SHOWING_FILE = re.compile(r"`[\w/]+_test\.\w+`|`tests/[\w/.]+`")
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 SKIPPED = {"node_modules", "build", "data", ".git"}
+# Figures of the code that pages repeat: the page and its words, the source and its words.
+FIGURES = (
+    ("docs/glossary.md", r"(\d+) cells", "include/detent/internal/cell_lists.h",
+     r"ring of \*chunks\* of (\d+)"),
+    ("docs/concepts/time.md", r"schedule_on`, in your process \| (\d+) hours",
+     "src/runtime/recurring_dates.cc", r"kWrongClock = std::chrono::hours\{(\d+)\}"),
+    ("docs/concepts/time.md", r"schedules of the server \| (\d+) hours",
+     "src/engine/schedule_book.cc", r"kLongestStepBack = std::chrono::hours\{(\d+)\}"),
+    ("docs/guides/scheduler.md", r"more than (\d+) hours", "src/runtime/recurring_dates.cc",
+     r"kWrongClock = std::chrono::hours\{(\d+)\}"),
+    ("docs/guides/recurring.md", r"up to (\d+) hours", "src/engine/schedule_book.cc",
+     r"kLongestStepBack = std::chrono::hours\{(\d+)\}"),
+    ("docs/guides/choosing-a-queue.md", r"empty `TimerWheel` takes (\d+) KB",
+     "include/detent/timer_wheel.h", r"(\d+) KB a wheel"),
+    *(("docs/guides/choosing-a-queue.md", words, "docs/guides/choosing-a-queue.md",
+       r"\| FifoTimerWheel or TimerWheel \| FifoTimerWheel \| FifoTimerWheel, from " + table)
+      for words, table in (
+          (r"cheaper than on `TimerWheel` below ([\d ]+) timers", r"([\d.]+ k) TimerWheel"),
+          (r"fire a timer is cheaper below ([\d ]+) timers",
+           r".*FifoTimerWheel, from ([\d.]+ k) about"),
+          (r"dearer from ([\d ]+) on", r".*about equal, from ([\d.]+ k) TimerWheel"))),
+)
 # Where files of others lie: a user's program, what was built or installed.
 ELSEWHERE = {"app", "build", "etc", "share", "usr"}
 # Files of others, of a user's, or that are made while something runs.
@@ -160,6 +183,43 @@ def terms_not_in_code(root):
                 yield f"docs/glossary.md: the code has no {word}"
 
 
+def value_of(figure):
+    """`3.5 k` and `3 500` are the same."""
+    digits = re.sub(r"[ k]", "", figure)
+    return round(float(digits) * (1000 if "k" in figure else 1))
+
+
+def wrong_figures(root):
+    """Figures of FIGURES that differ from the code's, or that the page no longer has."""
+    for page, words, source, code_words in FIGURES:
+        if not (root / page).exists() or not (root / source).exists():
+            continue
+        told = re.findall(words, " ".join((root / page).read_text("utf-8").split()))
+        real = re.search(code_words, (root / source).read_text("utf-8"))
+        if not real or not told or set(map(value_of, told)) != {value_of(real[1])}:
+            yield f"{page}: {', '.join(told) or 'no figure'}, but {source} has " \
+                  f"{real[1] if real else 'none'}"
+
+
+def terms_of(cell):
+    """The terms that a row explains: `turn, hand` is two, `shard (of a cluster)` one."""
+    return [term.strip() for term in re.split(r"[,/→](?![^(]*\))", cell) if term.strip()]
+
+
+def double_terms(root):
+    """Terms that two rows of the glossary explain."""
+    page = root / "docs/glossary.md"
+    seen = set()
+    for line in page.read_text("utf-8").splitlines() if page.exists() else []:
+        cells = line.split("|")
+        if len(cells) < 4 or cells[1].strip() in ("term", "---"):
+            continue
+        for term in terms_of(cells[1]):
+            if term in seen:
+                yield f"docs/glossary.md: two rows explain '{term}'"
+            seen.add(term)
+
+
 def blocks_of(page):
     """Its blocks of code, but for comments and the text of an error, which are translated."""
     if not page.exists():
@@ -224,6 +284,8 @@ def findings(root):
     yield from unlisted(root)
     yield from unshown_features(root)
     yield from terms_not_in_code(root)
+    yield from wrong_figures(root)
+    yield from double_terms(root)
     yield from untranslated(root)
     yield from cases_without_test(root, sources)
     yield from classes_without_test(root)
@@ -253,13 +315,15 @@ BROKEN = {
     "docs/start.md": "```sh\nrun one # it\n```\n```sh\nrun two\n```\n",
     "docs/zh/start.md": "```sh\nrun one # 它\n```\n```sh\nrun 2\n```\n",
     "docs/glossary.md": "| term | meaning | in code | not |\n|---|---|---|---|\n"
-                        "| port | a `door` | `Port`, `Gone::port_of()` | `gate` |\n",
+                        "| port | a `door` | `Port`, `Gone::port_of()` | `gate` |\n"
+                        "| port (of a ship) | its left, 64 cells |\n| side, port | 1 / 2 |\n",
     "docs/lonely.md": "",
     "docs/internals/failure-modes.md": "".join(
         f"| **{number}. Wrong** | there | {shown_by} |\n" for number, shown_by in enumerate(
             ["`Port.SaysWhatHolds`", "`AB_TESTED`", "`AB_GONE`", "`some_test.cc`: all of it",
              "read with care", "`SaysThatItAllHoldsNow`, `tests/regress/x/cases.md`"]
             + ["`tests/regress/`"] * 28, 1)),
+    "include/detent/internal/cell_lists.h": "// a ring of *chunks* of 56",
     "src/there.cc": "struct Port; void port_of();  // Gone", "include/detent/there.h": "",
     "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ASentence) // AB_MISSING\n"
                         "TEST(Port, SaysWhatHolds)",
@@ -277,7 +341,9 @@ EXPECTED = [
     "docs/a.md: there is no test Port.SaysSomethingElse",
     "docs/features.md: no file is called none_test.cc",
     "docs/features.md: nothing shows: ease",
+    "docs/glossary.md: 64, but include/detent/internal/cell_lists.h has 56",
     "docs/glossary.md: the code has no Gone",
+    "docs/glossary.md: two rows explain 'port'",
     "docs/internals/failure-modes.md: no test is called AB_GONE",
     "docs/internals/failure-modes.md: no test shows class 35",
     "docs/internals/failure-modes.md: no test shows class 5",
