@@ -42,7 +42,7 @@ SKIPPED = {"node_modules", "build", "data", ".git"}
 # Figures of the code that pages repeat: the page and its words, the source and its words.
 FIGURES = (
     ("docs/glossary.md", r"(\d+) cells", "include/detent/internal/cell_lists.h",
-     r"ring of \*chunks\* of (\d+)"),
+     r"with (\d+) cells and an occupancy word"),
     ("docs/concepts/time.md", r"schedule_on`, in your process \| (\d+) hours",
      "src/runtime/recurring_dates.cc", r"kWrongClock = std::chrono::hours\{(\d+)\}"),
     ("docs/concepts/time.md", r"schedules of the server \| (\d+) hours",
@@ -52,7 +52,7 @@ FIGURES = (
     ("docs/guides/recurring.md", r"up to (\d+) hours", "src/engine/schedule_book.cc",
      r"kLongestStepBack = std::chrono::hours\{(\d+)\}"),
     ("docs/guides/choosing-a-queue.md", r"empty `TimerWheel` takes (\d+) KB",
-     "include/detent/timer_wheel.h", r"(\d+) KB a wheel"),
+     "include/detent/timer_wheel.h", r"(\d+) KB\s+//\s+per wheel"),
     *(("docs/guides/choosing-a-queue.md", words, "docs/guides/choosing-a-queue.md",
        r"\| FifoTimerWheel or TimerWheel \| FifoTimerWheel \| FifoTimerWheel, from " + table)
       for words, table in (
@@ -323,7 +323,7 @@ BROKEN = {
             ["`Port.SaysWhatHolds`", "`AB_TESTED`", "`AB_GONE`", "`some_test.cc`: all of it",
              "read with care", "`SaysThatItAllHoldsNow`, `tests/regress/x/cases.md`"]
             + ["`tests/regress/`"] * 28, 1)),
-    "include/detent/internal/cell_lists.h": "// a ring of *chunks* of 56",
+    "include/detent/internal/cell_lists.h": "// with 56 cells and an occupancy word",
     "src/there.cc": "struct Port; void port_of();  // Gone", "include/detent/there.h": "",
     "src/some_test.cc": "TEST(Port, AB_TESTED)\nTEST_F(Port, AB_LONG_ASentence) // AB_MISSING\n"
                         "TEST(Port, SaysWhatHolds)",
