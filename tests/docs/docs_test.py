@@ -41,6 +41,8 @@ FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2\s*?$", re.DOTALL | re.MULTILINE)
 SKIPPED = {"node_modules", "build", "data", ".git"}
 # Figures of the code that pages repeat: the page and its words, the source and its words.
 FIGURES = (
+    ("docs/README.md", r"(\d+) classes of bugs", "docs/internals/failure-modes.md",
+     r"^# Failure modes: (\d+) classes of bugs"),
     ("docs/glossary.md", r"(\d+) cells", "include/detent/internal/cell_lists.h",
      r"with (\d+) cells and an occupancy word"),
     ("docs/concepts/time.md", r"schedule_on`, in your process \| (\d+) hours",
@@ -303,7 +305,7 @@ BROKEN = {
     "docs/README.md": "[a](a.md) [f](internals/failure-modes.md) [gone](gone.md) "
                       "[head](a.md#no-such) [out](../../etc) "
                       "[features](features.md) [start](start.md) [zh](zh/start.md) "
-                      "[glossary](glossary.md)",
+                      "[glossary](glossary.md) 25 classes of bugs",
     "docs/a.md": "# One\n## `Two` of *them*\n[ok](#one) [ok](#two-of-them) [no](#three)\n"
                  "```\n[in code](nowhere.md)\n```\n"
                  "src/there.cc, src/{there,gone}.cc, src/*.xy, build/src/any.cc, "
@@ -318,7 +320,7 @@ BROKEN = {
                         "| port | a `door` | `Port`, `Gone::port_of()` | `gate` |\n"
                         "| port (of a ship) | its left, 64 cells |\n| side, port | 1 / 2 |\n",
     "docs/lonely.md": "",
-    "docs/internals/failure-modes.md": "".join(
+    "docs/internals/failure-modes.md": "# Failure modes: 35 classes of bugs\n" + "".join(
         f"| **{number}. Wrong** | there | {shown_by} |\n" for number, shown_by in enumerate(
             ["`Port.SaysWhatHolds`", "`AB_TESTED`", "`AB_GONE`", "`some_test.cc`: all of it",
              "read with care", "`SaysThatItAllHoldsNow`, `tests/regress/x/cases.md`"]
@@ -331,6 +333,7 @@ BROKEN = {
         "| `AB_TESTED` | no | yes |\n| `AB_LONG`, `AB_MISSING` | no | yes |\n",
 }
 EXPECTED = [
+    "docs/README.md: 25, but docs/internals/failure-modes.md has 35",
     "docs/README.md: no heading is a.md#no-such",
     "docs/README.md: nothing is at ../../etc",
     "docs/README.md: nothing is at gone.md",
