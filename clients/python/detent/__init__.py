@@ -1,4 +1,4 @@
-"""A client of Detent, the durable delayed-task server: schedule work for later, and do it.
+"""A client of Detent, the durable delayed-task server: schedule tasks and work on due tasks.
 
     from detent import Client, Worker
 
@@ -6,8 +6,8 @@
     client.schedule("orders", {"cancel": 1001}, delay="30d", key="o-1001")
     Worker(client, "orders", lambda task: cancel_order(task.payload)).run()
 
-Start with Client (client.py), then Worker (worker.py). What the server promises, and each field, is
-in docs/reference/http.md of the server's repository. Standard library only.
+Start with Client (client.py), then Worker (worker.py). The server's repository describes its
+promises and each field in docs/reference/http.md. Standard library only.
 """
 
 from .client import Client

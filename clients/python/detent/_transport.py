@@ -1,11 +1,12 @@
-"""Calls over kept-alive connections, and which of them are repeated when an answer does not come.
+"""Calls over kept-alive connections, and the rules for repeating a call without an answer.
 
-What matters in a client of a task server is to know whether a request may have been carried out. So
-a call says whether doing it twice is harmless (Repeat.always). When no connection could be made the
-request was not seen, and any call is repeated; after that (connection lost, time-out, 408, 502,
-503, 504) only a harmless one is. Between the tries it waits 0.1 s, then twice as long each time up
-to 5 s, less a random part, or as long as Retry-After says if that is longer. A call for many
-elements is repeated for the elements that a cluster could not reach.
+A client of a task server must know whether the server may have carried a request out. So each call
+says whether a second run has the same effect (Repeat.always). If no connection could be made, the
+server has not seen the request, and any call is repeated. After another failure (connection lost,
+time-out, 408, 502, 503, 504) a call is repeated only if a second run has the same effect. The
+first pause is 0.1 s. Each further pause is twice as long, up to 5 s, less a random part. If
+Retry-After is longer, it is the pause. A call for many elements is repeated for the elements that
+a cluster could not reach.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _LONGEST_TIMEOUT = 86_400
 
 
 class Repeat(enum.Enum):
-    never = 0  # twice is not once
+    never = 0  # a second run has another effect
     always = 1
 
 
@@ -38,8 +39,8 @@ class _Unseen(Unavailable):
 
 
 class Abort:
-    """Ends a call from another thread. Only the sending side is closed, so that an answer that is
-    on its way still arrives."""
+    """Ends a call from another thread. Closes only the sending side, so an answer that is on its
+    way still arrives."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,14 +65,14 @@ class Abort:
     def _close(self) -> None:
         if self._socket is None:
             return
-        try:  # not SSLSocket.shutdown, which would take TLS from the thread that reads
+        try:  # not SSLSocket.shutdown, which would remove TLS under the reading thread
             socket.socket.shutdown(self._socket, socket.SHUT_WR)
         except OSError:
             pass
 
 
 class Tries:
-    """The pauses between the tries of a call, while there is time for another one."""
+    """The pauses between the tries of a call, while there is time for another try."""
 
     def __init__(
         self, retry_for: float, now: Callable[[], float], wait: Callable[[float], None]
@@ -85,7 +86,8 @@ class Tries:
         return max(0.0, self._give_up - self._now())
 
     def rest(self, told: Optional[float] = None) -> bool:
-        """Waits for the next try, at least `told` seconds. False, at once: no try is left."""
+        """Waits for the next try, at least `told` seconds. Returns False immediately if no try is
+        left."""
         pause = min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** self._pauses) * random.uniform(0.5, 1)
         pause = max(pause, told or 0)
         if self._now() + pause > self._give_up:
@@ -96,8 +98,8 @@ class Tries:
 
 
 class Transport:
-    """Thread-safe: a connection is used by one call at a time, and as many are kept as there were
-    calls at once."""
+    """Thread-safe. One call uses a connection at a time. The pool keeps as many connections as
+    there were calls at the same time."""
 
     def __init__(
         self,
@@ -137,11 +139,11 @@ class Transport:
         retry_for: Optional[float] = None,
         abort: Optional[Abort] = None,
     ) -> Any:
-        """The answer's JSON. `patience`: seconds that the server may take besides."""
+        """Returns the JSON of the answer. `patience`: more seconds for the server's answer."""
         tries = self.tries(retry_for)
         data = None if body is None else json.dumps(
             body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-        sends = 0  # that the server may have seen
+        sends = 0  # requests that the server may have seen
         while True:
             pause = None
             try:
@@ -171,9 +173,9 @@ class Transport:
         repeat: Repeat = Repeat.always,
         retry_for: Optional[float] = None,
     ) -> List[Any]:
-        """A call for many: what `read` makes of each result, or its error. When a shard of a
-        cluster is away its elements alone are `Unavailable`, and are asked for again, as the whole
-        call is. All the tries together take at most `retry_for` seconds."""
+        """A call for many elements. Returns for each result its value from `read`, or its error.
+        If a shard of a cluster is away, only its elements are `Unavailable`. They are repeated
+        like a whole call. All tries together take at most `retry_for` seconds."""
         tries = self.tries(retry_for)
         answer = self.call("POST", path, body_of([*elements]), repeat=repeat, retry_for=retry_for)
         results = read_results(answer, read)
@@ -185,7 +187,7 @@ class Transport:
                 answer = self.call("POST", path, body_of([elements[i] for i in away]),
                                    retry_for=tries.left())
             except DetentError:
-                break  # what is known of the other elements must not get lost
+                break  # keep the results of the other elements
             for i, result in zip(away, read_results(answer, read)):
                 results[i] = result
                 if isinstance(result, DetentError):
@@ -197,7 +199,7 @@ class Transport:
         return Tries(seconds, self._now, self._wait)
 
     def close(self) -> None:
-        """Closes the connections that no call uses. Later calls make new ones."""
+        """Closes the connections that no call uses. Later calls open new connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -207,7 +209,7 @@ class Transport:
         self, method: str, path: str, data: Optional[bytes], patience: float,
         abort: Optional[Abort],
     ) -> Tuple[int, Optional[float], Any]:
-        """Status, seconds of Retry-After, JSON. Raises Unavailable or Internal."""
+        """Returns status, seconds of Retry-After, JSON. Raises Unavailable or Internal."""
         connection = self._connect(self._timeout + patience)
         headers = dict(self._headers)
         if data is not None:
@@ -253,7 +255,8 @@ class Transport:
         return connection
 
     def _take_idle(self) -> Optional[http.client.HTTPConnection]:
-        """One that the server has not closed meanwhile: what can be read of it is its end."""
+        """Returns a kept connection that the server has not closed. A kept connection that is
+        readable has been closed."""
         while True:
             with self._lock:
                 if not self._idle:
@@ -271,7 +274,7 @@ def _seconds(retry_after: Optional[str]) -> Optional[float]:
 
 
 def _read(response: http.client.HTTPResponse, text: bytes) -> Any:
-    """JSON; None where an error comes without (a proxy's page)."""
+    """Returns JSON; None for an error without JSON (the page of a proxy)."""
     try:
         return json.loads(text)
     except ValueError as bad:
@@ -281,7 +284,7 @@ def _read(response: http.client.HTTPResponse, text: bytes) -> Any:
 
 
 def read_results(answer: Any, read: Callable[[Dict[str, Any]], Any]) -> List[Any]:
-    """A value or an error for each result of a call for many."""
+    """Returns a value or an error for each result of a call for many."""
     results: List[Any] = []
     for result in answer["results"]:
         problem = result.get("error")

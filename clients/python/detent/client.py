@@ -1,16 +1,16 @@
-"""The client: one method a verb, values in and out.
+"""The client: one method per operation, with values as arguments and results.
 
-Calls that may be repeated are, for up to `retry_for` seconds, when the server is away, restarts or
-answers 503 (with its Retry-After). That is every call but those of which twice is not once:
+If the server is away, restarts or answers 503 (with its Retry-After), the client repeats the call
+for up to `retry_for` seconds. It does not repeat calls for which a second run has another effect:
 
-    schedule and schedule_many of tasks without a key      would make two tasks
-    trigger_schedule                                       likewise
-    purge, redrive                                         would take tasks that came in between
+    schedule and schedule_many of tasks without a key      would create two tasks
+    trigger_schedule                                       would create two tasks
+    purge, redrive                                         would change tasks that came in between
 
-Give a task a key and scheduling it is safe to repeat, by this client and by you. `is_repeated` of
-an error tells that the request was sent more than once: cancel() then raises NotFound when its
-first time was carried out and only the answer lost. A repeated lease() takes other tasks; those of
-the lost answer come back when their visibility timeout is over.
+If a task has a key, it is safe to schedule it again, for this client and for you. `is_repeated` of
+an error says that the request was sent more than once. For example, cancel() raises NotFound if the
+first request was carried out and only its answer was lost. A repeated lease() takes other tasks.
+The tasks of the lost answer come back after their visibility timeout.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _names(tasks: Sequence[TaskName]) -> Body:
 
 
 class Client:
-    """Thread-safe. Every method raises a DetentError (errors.py) when it is not done; what the
-    server answers to it is in docs/reference/http.md."""
+    """Thread-safe. Every method raises a DetentError (errors.py) if it fails. The answers of the
+    server are in docs/reference/http.md."""
 
     def __init__(
         self,
@@ -94,16 +94,16 @@ class Client:
     ) -> None:
         """Does not connect yet.
 
-        token: an access token, if the server wants one.
-        timeout: seconds without a byte until a try is given up; lease() adds its wait. Above 0,
-            at most a day; else ValueError.
+        token: an access token, if the server requires one.
+        timeout: seconds without a byte before a try is given up; lease() adds its wait. Must be
+            greater than 0 and at most a day; otherwise ValueError.
         retry_for: seconds for which a call is repeated; 0: never.
-        ca_file: certificates that are trusted for https, in PEM; else the system's.
+        ca_file: PEM file with the trusted certificates for https; default: those of the system.
         """
         self._http = Transport(url, token, timeout, retry_for, ca_file)
 
     def close(self) -> None:
-        """Closes the connections. The client may be used again."""
+        """Closes the connections. You can use the client again."""
         self._http.close()
 
     def __enter__(self) -> "Client":
@@ -129,8 +129,8 @@ class Client:
         webhook: Optional[str] = None,
         headers: Optional[Mapping[str, str]] = None,
     ) -> ScheduledTask:
-        """Once it returns, the task is on the server's disk. Raises Conflict when the key stands
-        for another content."""
+        """When it returns, the task is on the server's disk. Raises Conflict if the key stands for
+        a request with other fields."""
         task = NewTask(queue, payload, delay, due_at, key, priority, max_attempts,
                        visibility_timeout, backoff, webhook, headers)
         repeat = Repeat.always if key else Repeat.never
@@ -140,7 +140,8 @@ class Client:
     def schedule_many(
         self, tasks: Iterable[NewTask]
     ) -> List[Union[ScheduledTask, DetentError]]:
-        """Up to 10 000 in one commit; a result each, in order: one that is wrong fails alone."""
+        """Schedules up to 10 000 tasks in one commit. A result each, in order; a wrong task fails
+        alone."""
         batch = builtins.list(tasks)
         repeat = Repeat.always if all(task.key for task in batch) else Repeat.never
         return self._http.call_for_each(
@@ -161,8 +162,8 @@ class Client:
         limit: int = 100,
         cursor: Optional[str] = None,
     ) -> TaskPage:
-        """A page of the tasks that all of these want, in due order. It may be short, even empty,
-        though there is more: go on from its cursor until that is None."""
+        """Returns a page of the tasks that match all arguments, in due order. A page can be short,
+        or even empty, before the end: continue from its cursor until the cursor is None."""
         query: Dict[str, Union[str, int]] = {"limit": limit}
         for name, wanted in (("queue", queue), ("state", state), ("key", key), ("cursor", cursor)):
             if wanted is not None:
@@ -178,7 +179,7 @@ class Client:
         self._http.call("DELETE", _task(task))
 
     def cancel_many(self, tasks: Sequence[TaskName]) -> List[Optional[DetentError]]:
-        """Ids, or keys of one queue; up to 10 000 in one commit. None where it is done."""
+        """Ids, or keys of one queue; up to 10 000 in one commit. None for each cancelled task."""
         return self._http.call_for_each("/v1/tasks/cancel", tasks, _names, lambda _: None)
 
     def move(
@@ -188,7 +189,7 @@ class Client:
         delay: Optional[Duration] = None,
         due_at: Optional[Instant] = None,
     ) -> ScheduledTask:
-        """Gives it another due time; a dead one lives again. Raises as cancel() does."""
+        """Sets another due time. A dead task becomes live again. Raises as cancel() does."""
         return ScheduledTask.from_body(
             self._http.call("PATCH", _task(task), _due(delay, due_at)))
 
@@ -204,10 +205,10 @@ class Client:
             "/v1/tasks/move", tasks, lambda some: {**_names(some), **due}, ScheduledTask.from_body)
 
     def run_now(self, task_id: str) -> ScheduledTask:
-        """Makes it due now. Raises as cancel() does."""
+        """Makes the task due now. Raises as cancel() does."""
         return ScheduledTask.from_body(self._http.call("POST", f"{_task(task_id)}/run"))
 
-    # ---- leases; Worker (worker.py) does all of this ----
+    # ---- leases; Worker (worker.py) calls these methods for you ----
 
     def lease(
         self,
@@ -218,7 +219,7 @@ class Client:
         visibility_timeout: Optional[Duration] = None,
         worker: Optional[str] = None,
     ) -> List[LeasedTask]:
-        """Takes what is due, most urgent first; waits (at most 60 s) when nothing is."""
+        """Leases due tasks, most urgent first. Waits (at most 60 s) if no task is ready."""
         return self._lease(queue, max, wait, visibility_timeout, worker)
 
     def _lease(
@@ -243,23 +244,24 @@ class Client:
         return [LeasedTask.from_body(task) for task in answer["tasks"]]
 
     def complete(self, leases: Sequence[str]) -> List[str]:
-        """The work is done. What became of each lease: "done"; "conflict": it is no longer held;
-        "unavailable": not known, and it may still be held, because its shard of a cluster was away
-        for all of `retry_for`; "error": the server failed at it. A repeated call may answer
-        "conflict" for what its first time has done."""
+        """Reports that the work is done. Returns the status of each lease. "done"; "conflict": the
+        lease is no longer held; "unavailable": the result is not known and the lease may still be
+        held, because its shard of a cluster was away for all of `retry_for`; "error": the server
+        failed at this lease. A repeated call may answer "conflict" if the first call was carried
+        out."""
         return self._leases("complete", leases, {})
 
     def fail(
         self, leases: Sequence[str], *, error: str = "", delay: Optional[Duration] = None
     ) -> List[str]:
-        """The attempt failed; comes again after `delay`, else its backoff. "dead": it was the last
-        one."""
+        """Reports a failed attempt. The task comes again after `delay`, default: its backoff.
+        Status "dead": this was the last attempt."""
         body: Body = {"error": error} if error else {}
         put_duration(body, "delay", delay)
         return self._leases("fail", leases, body)
 
     def extend(self, leases: Sequence[str], by: Duration) -> List[str]:
-        """They run out `by` from now, or when they did if that is later."""
+        """The leases end `by` from now, or at their old end if that is later."""
         body: Body = {}
         put_duration(body, "by", by)
         return self._leases("extend", leases, body)
@@ -271,7 +273,7 @@ class Client:
         delay: Optional[Duration] = None,
         priority: Optional[int] = None,
     ) -> List[str]:
-        """Gives tasks back unharmed: the attempt does not count."""
+        """Gives tasks back. The attempt does not count."""
         body: Body = {} if priority is None else {"priority": priority}
         put_duration(body, "delay", delay)
         return self._leases("release", leases, body)
@@ -284,7 +286,7 @@ class Client:
     def _report(
         self, verb: str, leases: Sequence[str], body: Body, *, retry_for: Optional[float] = None
     ) -> List[LeaseResult]:
-        """A status or an error each. `retry_for`: of all the tries together."""
+        """Returns a status or an error for each. `retry_for`: the time for all tries together."""
         return self._http.call_for_each(
             f"/v1/leases/{verb}", leases, lambda some: {"leases": some, **body},
             lambda result: result["status"], retry_for=retry_for)
@@ -298,7 +300,7 @@ class Client:
         return Queue.from_body(self._http.call("GET", _queue(name)))
 
     def change_queue(self, name: str, **settings: Any) -> Queue:
-        """Changes the settings given (docs/reference/queues.md), None: back to the default."""
+        """Changes the given settings (docs/reference/queues.md). None: back to the default."""
         body: Body = {}
         for setting, value in settings.items():
             if setting in _SETTING_DURATIONS and value is not None:
@@ -308,7 +310,7 @@ class Client:
         return Queue.from_body(self._http.call("PATCH", _queue(name), body))
 
     def remove_queue(self, name: str) -> None:
-        """Raises Conflict while it has tasks."""
+        """Removes the queue. Raises Conflict while it has tasks."""
         self._http.call("DELETE", _queue(name))
 
     def pause(self, name: str) -> Queue:
@@ -318,11 +320,11 @@ class Client:
         return Queue.from_body(self._http.call("POST", _queue(name, "/resume")))
 
     def purge(self, name: str) -> int:
-        """Removes all tasks that are not leased; how many."""
+        """Removes all tasks that are not leased; returns their number."""
         return int(self._count(_queue(name, "/purge")))
 
     def redrive(self, name: str) -> int:
-        """Makes all dead tasks due now; how many."""
+        """Makes all dead tasks due now; returns their number."""
         return int(self._count(_queue(name, "/redrive")))
 
     def _count(self, path: str) -> Any:
@@ -333,8 +335,9 @@ class Client:
     def put_schedule(
         self, name: str, *, queue: str, payload: Any = None, **members: Any
     ) -> Schedule:
-        """Makes or replaces it. `members` are those of PUT /v1/schedules/{name}: one of cron, every
-        and calendar, time_zone, jitter, … Durations, instants and Backoff as everywhere here."""
+        """Creates or replaces a schedule. `members` are those of PUT /v1/schedules/{name}: one of
+        cron, every and calendar, time_zone, jitter, … with durations, instants and Backoff of this
+        client."""
         body: Body = {"queue": queue}
         put_payload(body, payload)
         for member, value in members.items():
@@ -350,7 +353,7 @@ class Client:
         return Schedule.from_body(self._http.call("GET", _schedule(name)))
 
     def schedules(self) -> List[Schedule]:
-        """All, by name."""
+        """Returns all schedules, by name."""
         found: List[Schedule] = []
         cursor = ""
         while True:
@@ -362,7 +365,7 @@ class Client:
                 return found
 
     def next_occurrences(self, name: str, count: int = 10) -> List[Any]:
-        """Datetimes of the next ones."""
+        """Returns the datetimes of the next occurrences."""
         answer = self._http.call("GET", _schedule(name, f"/next?count={count}"))
         return [read_instant(instant) for instant in answer["next"]]
 
@@ -373,17 +376,17 @@ class Client:
         return Schedule.from_body(self._http.call("POST", _schedule(name, "/resume")))
 
     def trigger_schedule(self, name: str) -> ScheduledTask:
-        """Makes a task now."""
+        """Creates a task now."""
         return ScheduledTask.from_body(
             self._http.call("POST", _schedule(name, "/trigger"), repeat=Repeat.never))
 
     def remove_schedule(self, name: str) -> None:
-        """The tasks it has made stay."""
+        """Removes the schedule. Its tasks stay."""
         self._http.call("DELETE", _schedule(name))
 
     # ---- the server ----
 
     def stats(self) -> Dict[str, Any]:
-        """Counts, as the server says them."""
+        """Returns counts, in the form of the server."""
         answer: Dict[str, Any] = self._http.call("GET", "/v1/stats")
         return answer

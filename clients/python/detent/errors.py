@@ -1,7 +1,7 @@
-"""What goes wrong, as one exception class for each thing that a caller can do about it.
+"""Errors, as one exception class for each action that a caller can take.
 
-All but InvalidSignature carry the server's problem document (RFC 9457); its `type` decides the
-class, and where it has none of Detent's the status does.
+All errors except InvalidSignature have the server's problem document (RFC 9457). Its `type` decides
+the class. If the type is not one of Detent's, the status decides.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any, Dict, Mapping, Optional, Type
 
 
 class DetentError(Exception):
-    """A call that was not done. `str()` is for people.
+    """A call that failed. `str()` is for people.
 
-    problem: what the server said, as it said it; empty when there was no answer.
-    status: of the answer; 0 when there was none.
-    detail, field: what is wrong, and in which field of the request ("" when in none).
+    problem: the problem document as the server sent it; empty without an answer.
+    status: status of the answer; 0 without an answer.
+    detail, field: the reason, and the field of the request at fault ("" if there is no such field).
     is_repeated: the request was sent more than once. A NotFound or Conflict may then be the effect
-        of the first time, whose answer was lost.
+        of the first request, whose answer was lost.
     """
 
     def __init__(self, detail: str, problem: Optional[Mapping[str, Any]] = None, status: int = 0):
@@ -29,47 +29,47 @@ class DetentError(Exception):
 
 
 class InvalidArgument(DetentError):
-    """The request is wrong: fix it."""
+    """The request is wrong: fix the request."""
 
 
 class Unauthorized(DetentError):
-    """The server wants a token."""
+    """The server requires a token."""
 
 
 class Forbidden(DetentError):
-    """Not with this token."""
+    """The token lacks the scope."""
 
 
 class NotFound(DetentError):
-    """It is not there, or not any more."""
+    """The object does not exist, or no longer exists."""
 
 
 class Conflict(DetentError):
-    """Its state forbids this, or its key stands for another task: read it again."""
+    """The state of the object forbids this, or its key stands for another task: read it again."""
 
 
 class TooLarge(DetentError):
-    """Over a limit that `detail` states."""
+    """The request exceeds a limit that `detail` names."""
 
 
 class ResourceExhausted(DetentError):
-    """Over a quota or out of space: later may succeed."""
+    """A quota or the space is used up: the request may succeed later."""
 
 
 class Unavailable(DetentError):
-    """No answer, or none yet. What was to be changed may have been changed."""
+    """No answer, or no answer yet. The server may have carried the request out."""
 
 
 class DataLoss(DetentError):
-    """What was stored cannot be read back."""
+    """Stored data cannot be read."""
 
 
 class Internal(DetentError):
-    """An unexpected failure of the server, or an answer that is none."""
+    """An unexpected failure of the server, or an unreadable answer."""
 
 
 class InvalidSignature(Exception):
-    """A webhook that is not genuine, or not fresh: answer it 4xx and do nothing."""
+    """A webhook that is not genuine, or too old: answer it with 4xx and ignore it."""
 
 
 _BY_TYPE: Dict[str, Type[DetentError]] = {
@@ -92,14 +92,14 @@ _BY_STATUS: Dict[int, Type[DetentError]] = {
     412: Conflict,
     413: TooLarge,
     429: ResourceExhausted,
-    502: Unavailable,  # this and 504: of a proxy that reaches no server
+    502: Unavailable,  # 502 and 504 come from a proxy that reaches no server
     503: Unavailable,
     504: Unavailable,
 }
 
 
 def error_of(status: int, problem: Any) -> DetentError:
-    """The error that an answer of this status says; `problem` may be anything."""
+    """Returns the error for an answer with this status; `problem` may have any type."""
     fields: Mapping[str, Any] = problem if isinstance(problem, dict) else {}
     other = InvalidArgument if 400 <= status < 500 else Internal
     kind = _BY_TYPE.get(str(fields.get("type")), _BY_STATUS.get(status, other))

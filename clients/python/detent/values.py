@@ -1,9 +1,9 @@
-"""What is asked and answered, as values, and how they look in JSON.
+"""Arguments and results as values, and their form in JSON.
 
 Durations are seconds (int, float), a timedelta, or the server's text ("1500ms", "30s", "30d",
 "P30D"). Instants are datetimes with a time zone, RFC 3339 text, or milliseconds since 1970 (int).
-What is answered has seconds (float) and datetimes in UTC. Payloads are any value that JSON has, or
-bytes. Members that a newer server adds are ignored.
+Results have seconds (float) and datetimes in UTC. A payload is any JSON value, or bytes. Unknown
+members from a newer server are ignored.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def to_milliseconds(duration: Union[int, float, timedelta]) -> int:
-    """Rounded up to whole milliseconds: never earlier than asked."""
+    """Rounds up to whole milliseconds, so a task is never earlier than requested."""
     if isinstance(duration, timedelta):
         return -(-duration // timedelta(milliseconds=1))
     return math.ceil(round(duration * 1000, 3))
 
 
 def put_duration(body: Body, name: str, duration: Optional[Duration]) -> None:
-    """Adds a duration under the field's name, or under the one with `_ms` when it is no text."""
+    """Adds a duration under the field's name; under the name with `_ms` if it is not text."""
     if isinstance(duration, str):
         body[name] = duration
     elif duration is not None:
@@ -70,7 +70,7 @@ def _seconds(body: Mapping[str, Any], name: str) -> float:
 
 
 class TaskKey(NamedTuple):
-    """Names a task by what its maker called it, instead of by the server's id."""
+    """Names a task by the key of its creator, instead of the server's id."""
 
     queue: str
     key: str
@@ -78,7 +78,7 @@ class TaskKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Backoff:
-    """The rest after attempt n is initial * 2^(n - 1), at most max."""
+    """The wait after attempt n is initial * 2^(n - 1), at most max."""
 
     initial: Duration
     max: Duration
@@ -92,10 +92,10 @@ class Backoff:
 
 @dataclass(frozen=True)
 class NewTask:
-    """A task to be scheduled. Due `delay` from now, at `due_at`, or at once without either.
+    """A task to schedule. It is due `delay` from now, or at `due_at`; by default immediately.
 
-    With a `key` scheduling may be repeated: the same request again answers the first task. What is
-    None is as the queue has it.
+    With a `key` you can repeat the call: the same request again returns the first task. A field
+    that is None has the value of the queue.
     """
 
     queue: str
@@ -129,7 +129,7 @@ class NewTask:
 
 @dataclass(frozen=True)
 class ScheduledTask:
-    """A task that is on the server's disk. `was_there`: its key stood for it before."""
+    """A task on the server's disk. `was_there`: its key already stood for it."""
 
     id: str
     queue: str
@@ -145,18 +145,17 @@ class ScheduledTask:
 
 @dataclass(frozen=True)
 class Task:
-    """All there is to know about a task. `body` has every member as the server says it, `history`
-    among them."""
+    """All fields of a task. `body` has every member in the server's form, including `history`."""
 
     id: str
     queue: str
-    state: str  # scheduled, ready, leased, dead; completed or cancelled while it is kept
+    state: str  # scheduled, ready, leased, dead; completed or cancelled if the queue keeps it
     due_at: datetime
     created_at: datetime
     payload: Any
     key: str
     priority: int
-    attempts: int  # that have ended
+    attempts: int  # number of ended attempts
     last_error: str
     body: Mapping[str, Any] = field(repr=False)
 
@@ -169,7 +168,7 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskPage:
-    """Some tasks of a list, and where it goes on; None when it is over."""
+    """A page of tasks, and the cursor of the next page; None at the end."""
 
     tasks: List[Task]
     cursor: Optional[str]
@@ -177,7 +176,7 @@ class TaskPage:
 
 @dataclass(frozen=True)
 class LeasedTask:
-    """A task in the hands of whoever leased it, until `lease_until`."""
+    """A task with its lease, which is valid until `lease_until`."""
 
     id: str
     lease: str
@@ -200,7 +199,7 @@ class LeasedTask:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue's counts by state, and its settings as the server says them."""
+    """The counts of a queue by state, and its settings in the server's form."""
 
     name: str
     scheduled: int
@@ -208,7 +207,7 @@ class Queue:
     leased: int
     dead: int
     oldest_ready_age: Optional[float]  # seconds; None when no task is ready
-    bytes: int  # of the payloads
+    bytes: int  # size of the payloads
     settings: Mapping[str, Any]
 
     @classmethod
@@ -220,7 +219,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A recurring schedule. `body` has every member as the server says it."""
+    """A recurring schedule. `body` has every member in the server's form."""
 
     name: str
     state: str  # active, paused, over, broken

@@ -1,4 +1,4 @@
-"""Whether a webhook is from your server, whole and fresh: Standard Webhooks, version 1."""
+"""Checks that a webhook is from your server, complete and recent: Standard Webhooks, version 1."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def verify_webhook(
 ) -> str:
     """Returns the webhook's id, the same at every attempt; raises InvalidSignature.
 
-    keys: "whsec_…", one or several; one that signed is enough.
-    headers: of the request; upper and lower case are alike.
-    body: as it came. JSON that was read and written again has other bytes.
-    tolerance, now: seconds that its timestamp may be away from now (since 1970; the system's).
+    keys: "whsec_…", one or several; the signature of one key is enough.
+    headers: of the request; upper and lower case are equal.
+    body: the received bytes. JSON that was parsed and written again has other bytes.
+    tolerance: largest difference in seconds between the timestamp and `now`.
+    now: seconds since 1970; default: the system's time.
     """
     given = {name.lower(): value for name, value in headers.items()}
     try:
@@ -46,7 +47,7 @@ def verify_webhook(
 
 
 def _secret(key: str) -> bytes:
-    """Raises ValueError for what is no key, without repeating it."""
+    """Raises ValueError for an invalid key. The message does not have the key."""
     try:
         if key.startswith("whsec_"):
             return base64.b64decode(key[len("whsec_"):], validate=True)

@@ -1,13 +1,13 @@
-"""The worker: takes what is due from one queue, hands it to a function, reports what became of it.
+"""The worker: leases due tasks of one queue, hands them to a function and reports the results.
 
-A handler that returns has completed its task; one that raises has failed it, and the task comes
-again after its backoff (raise Retry to say when). Leases are extended while tasks are held, at
-every third of the visibility timeout, so a handler may take as long as it needs. While the server,
-or a shard of a cluster, is away the worker keeps its leases, and repeats what it reports until the
-lease has run out. Delivery is at least once: after a crash of either side a task comes again, and a
-handler must bear that.
+If the handler returns, the task is completed. If it raises, the attempt has failed, and the task
+comes again after its backoff (raise Retry to set the delay). The worker extends its leases at every
+third of the visibility timeout, so a handler may take as long as it needs. While the server, or a
+shard of a cluster, is away, the worker keeps its leases and repeats its reports until the lease
+expires. Delivery is at least once: after a crash of either side a task comes again, so a handler
+must be safe to run twice.
 
-Threads: one that leases, one that extends, `concurrency` that run the handler.
+Threads: one leases, one extends, and `concurrency` threads run the handler.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # between calls that fail
 
 
 def _pause(failures: int) -> float:
-    """After so many of them, at least one."""
+    """The pause after `failures` failed calls in a row, at least one."""
     return _PAUSES[min(failures, len(_PAUSES)) - 1]
 
 
 def _told(error: Exception) -> DetentError:
-    """An answer of another form than a server's raises others than DetentError."""
+    """Returns a DetentError, also for the exceptions that an answer of unexpected form causes."""
     return error if isinstance(error, DetentError) else Internal(f"a wrong answer: {error!r}")
 
 
@@ -46,7 +46,7 @@ _MAX_DELAY = timedelta(seconds=4_294_967_295)
 
 
 def _within_limits(delay: Optional[Duration]) -> Optional[Duration]:
-    """A server refuses others, and the task would wait for its lease to run out."""
+    """Clamps a delay. The server would refuse it, and the task would wait until its lease ends."""
     if isinstance(delay, timedelta):
         return min(max(delay, timedelta(0)), _MAX_DELAY)
     if isinstance(delay, (int, float)):
@@ -55,8 +55,8 @@ def _within_limits(delay: Optional[Duration]) -> Optional[Duration]:
 
 
 class Retry(Exception):
-    """Raised by a handler: the attempt failed with this error, and the task comes again after
-    `delay` (at once when that is negative; at most 136 years), else after its backoff."""
+    """Raised by a handler: the attempt failed with this error. The task comes again after `delay`
+    (immediately if negative; at most 136 years), default: after its backoff."""
 
     def __init__(self, error: str = "", delay: Optional[Duration] = None) -> None:
         super().__init__(error)
@@ -64,10 +64,10 @@ class Retry(Exception):
 
 
 class WorkTask:
-    """A task as its handler sees it: the members of LeasedTask, and `abandoned`.
+    """A task in the form that its handler gets: the members of LeasedTask, and `abandoned`.
 
-    abandoned: set when the work is not wanted any more: the lease was lost, or stop() waits no
-        longer. What the handler returns then is not reported.
+    abandoned: set when the result is no longer wanted: the lease was lost, or stop() no longer
+        waits. The worker does not report what the handler then returns.
     """
 
     def __init__(self, leased: LeasedTask) -> None:
@@ -82,7 +82,7 @@ class WorkTask:
         self.lateness = leased.lateness
         self.headers = leased.headers
         self.abandoned = threading.Event()
-        # Under the worker's lock: the handler is done with it, and when its lease runs out.
+        # Guarded by the worker's lock: has the handler finished, and when does the lease end?
         self._is_reported = False
         self._lease_end = 0.0
 
@@ -107,14 +107,15 @@ class Worker:
         on_error: Optional[Callable[[Exception], None]] = None,
     ) -> None:
         """client: must stay open.
-        handler: called by `concurrency` threads at once.
-        concurrency: tasks worked on at once.
-        prefetch: tasks leased besides, so that the next is there when one is done; for short tasks.
-        visibility_timeout: seconds; when this process dies, its tasks come again after so long.
+        handler: called by up to `concurrency` threads at the same time.
+        concurrency: number of tasks that are worked on at the same time.
+        prefetch: number of further leased tasks, so that the next task is there when one ends; for
+            short tasks.
+        visibility_timeout: seconds; if this process dies, its tasks come again after this time.
         wait: seconds that a lease waits for a task; at most 60.
-        name: for people to see; this host's and process's if not given.
-        on_error: told of calls that failed and of leases that were lost; must not raise. Else they
-            are logged, by the logger "detent".
+        name: a name for people; default: the names of this host and process.
+        on_error: called for failed calls and lost leases; must not raise. Default: the logger
+            "detent" logs them.
         """
         if concurrency < 1 or prefetch < 0 or visibility_timeout <= 0:
             raise ValueError("concurrency and visibility_timeout must be positive")
@@ -126,7 +127,7 @@ class Worker:
         self._abort = Abort()
         self._now = time.monotonic
         self._changed = threading.Condition()
-        # Guarded by it: tasks by lease, those of them that no handler has begun, how far a stop is.
+        # Guarded by the lock: tasks by lease, the tasks without a handler yet, the state of a stop.
         self._held: Dict[str, WorkTask] = {}
         self._waiting: Deque[WorkTask] = collections.deque()
         self._is_stopping = False
@@ -135,7 +136,7 @@ class Worker:
         self._threads: List[threading.Thread] = []
 
     def start(self) -> None:
-        """Begins; returns at once."""
+        """Starts the threads and returns immediately."""
         with self._changed:
             if self._threads or self._is_stopping:
                 raise RuntimeError("a worker runs once")
@@ -145,9 +146,9 @@ class Worker:
             thread.start()
 
     def stop(self, grace: float = 30) -> None:
-        """Leases no more, releases what no handler has begun, and waits up to `grace` seconds for
-        the handlers. What still runs then is abandoned and released, so that another worker takes
-        it at once. Idempotent; not for handlers to call."""
+        """Stops leasing, releases tasks that no handler has begun, and waits up to `grace` seconds
+        for the handlers. Then it abandons and releases the running tasks, so that another worker
+        gets them immediately. Idempotent. Handlers must not call it."""
         with self._changed:
             self._is_stopping = True
             unbegun = [task.leased.lease for task in self._waiting]
@@ -164,20 +165,20 @@ class Worker:
                 task.abandoned.set()
         self._release([task.leased.lease for task in late])
         with self._changed:
-            self._changed.wait_for(lambda: not self._held)  # a call each, at most
+            self._changed.wait_for(lambda: not self._held)  # at most one call for each task
             self._is_over = True
             self._changed.notify_all()
         for thread in self._threads[:2] + ([] if late else self._threads[2:]):
             thread.join()
 
     def run(self, grace: float = 30) -> None:
-        """Works until the process gets SIGTERM or SIGINT, then stops as stop(grace) does. Call it
-        in the main thread."""
+        """Works until the process gets SIGTERM or SIGINT, then stops like stop(grace). Call it in
+        the main thread."""
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
 
         def on_signal(_: int, __: Optional[FrameType]) -> None:
-            os.write(writer, b"s")  # no locks in here
+            os.write(writer, b"s")  # a signal handler must not take locks
 
         numbers = (signal.SIGTERM, signal.SIGINT)
         before = [signal.signal(number, on_signal) for number in numbers]
@@ -207,7 +208,7 @@ class Worker:
                     self._queue, free, self._wait, self._visibility_timeout, self._name,
                     retry_for=0, abort=self._abort)
                 failures = 0
-            except Exception as error:  # also of an answer that lacks a field
+            except Exception as error:  # also for an answer that lacks a field
                 if self._abort.is_set():
                     return
                 self._on_error(_told(error))
@@ -272,7 +273,7 @@ class Worker:
                     self._held[lease]._lease_end = end
 
     def _lose(self, leases: List[str]) -> None:
-        """They are somebody else's by now: those that are not begun are forgotten."""
+        """Another worker may have these tasks now. Drops the tasks that have not begun."""
         with self._changed:
             held = [self._held[lease] for lease in leases if lease in self._held]
             lost = [task for task in held if not task._is_reported]
@@ -304,7 +305,7 @@ class Worker:
                 self._changed.notify_all()
 
     def _work(self, task: WorkTask) -> Callable[[], List[LeaseResult]]:
-        """Runs the handler. Returns: the call that tells the server."""
+        """Runs the handler. Returns the call that reports to the server."""
         leases = [task.leased.lease]
         delay: Optional[Duration] = None
         try:
@@ -315,20 +316,20 @@ class Worker:
             text = f"{type(raised).__name__}: {raised}"
         else:
             return lambda: self._try("complete", leases, {})
-        body: Body = {"error": text.encode(errors="replace").decode()}  # not what no JSON can hold
+        body: Body = {"error": text.encode(errors="replace").decode()}  # only text that JSON allows
         try:
             put_duration(body, "delay", delay)
-        except Exception as wrong:  # a delay that is none
+        except Exception as wrong:  # an invalid delay
             self._on_error(wrong)
         return lambda: self._try("fail", leases, body)
 
     def _repeat(self, task: WorkTask, report: Callable[[], List[LeaseResult]]) -> None:
-        """Reports until the server says what became of the lease, or the lease has run out."""
+        """Reports until the server has given a result for the lease, or the lease has expired."""
         failures = 0
         while True:
             result = report()[0]
             if result == "conflict":
-                # What was answered "unavailable" may have been carried out.
+                # A call that was answered "unavailable" may have been carried out.
                 or_done = ", or an earlier report was carried out" if failures else ""
                 self._on_error(RuntimeError(f"the lease of task {task.id} was lost{or_done}"))
             if not isinstance(result, Unavailable):
@@ -343,7 +344,7 @@ class Worker:
     def _try(
         self, verb: str, leases: Sequence[str], body: Body, *, retry_for: Optional[float] = None
     ) -> List[LeaseResult]:
-        """A result each. An error is told, once for all of them."""
+        """Returns a result for each. An error is reported once for all of them."""
         try:
             results = self._client._report(verb, leases, body, retry_for=retry_for)
             if len(results) != len(leases):

@@ -3,8 +3,9 @@
 
     PYTHONPATH=clients/python python3 clients/python/examples/orders.py [URL]
 
-Places two orders. The first is paid: its cancellation is cancelled. The second one's 30 days are
-made to pass, and the worker cancels it. Then it works on what falls due, until SIGTERM or Ctrl-C.
+Places two orders. The first order is paid, so its cancellation is cancelled. For the second order,
+the example skips the 30 days, and the worker cancels it. Then it works on due tasks until SIGTERM
+or Ctrl-C.
 """
 
 import sys
@@ -15,10 +16,10 @@ from detent import Client, TaskKey, Worker
 
 def main(url):
     client = Client(url)
-    # Numbers that no run had before: a key stands for its order for a while after the task's end.
+    # New numbers for each run: a key stands for its order for some time after the task has ended.
     paid, unpaid = (f"o-{time.time_ns()}-{i}" for i in (1, 2))
     for order in (paid, unpaid):
-        # With a key this may be repeated, whatever happened to the answer.
+        # With a key you can repeat this call, even if its answer was lost.
         client.schedule("orders", {"order": order}, delay="30d", key=order)
 
     client.cancel(TaskKey("orders", paid))
