@@ -3,15 +3,16 @@
 //
 //     npm ci && npm run build && node examples/orders.mjs [URL]
 //
-// Places two orders. The first is paid: its cancellation is cancelled. The second one's 30 days are
-// made to pass, and the worker cancels it. Then it works on what falls due, until SIGTERM or Ctrl-C.
+// Places two orders. The first order is paid, so its cancellation is cancelled. For the second order,
+// the example skips the 30 days, and the worker cancels it. Then it works on due tasks until SIGTERM
+// or Ctrl-C.
 import { Client, Worker } from '../dist/index.js';
 
 const client = new Client(process.argv[2] ?? 'http://127.0.0.1:7070');
-// Numbers that no run had before: a key stands for its order for a while after the task's end.
+// New numbers for each run: a key stands for its order for some time after the task has ended.
 const [paid, unpaid] = [1, 2].map((i) => `o-${Date.now()}-${i}`);
 for (const order of [paid, unpaid]) {
-  // With a key this may be repeated, whatever happened to the answer.
+  // With a key you can repeat this call, even if its answer was lost.
   await client.schedule({ queue: 'orders', payload: { order }, delay: '30d', key: order });
 }
 

@@ -1,17 +1,17 @@
-// The client: one method a verb, values in and out.
+// The client: one method per operation, with values as arguments and results.
 //
-// Calls that may be repeated are, for up to `retryFor` milliseconds, when the server is away,
-// restarts or answers 503 (with its Retry-After). That is every call but those of which twice is not
-// once:
+// If the server is away, restarts or answers 503 (with its Retry-After), the client repeats the call
+// for up to `retryFor` milliseconds. It does not repeat calls for which a second run has another
+// effect:
 //
-//     schedule and scheduleMany of tasks without a key       would make two tasks
-//     triggerSchedule                                        likewise
-//     purge, redrive                                         would take tasks that came in between
+//     schedule and scheduleMany of tasks without a key       would create two tasks
+//     triggerSchedule                                        would create two tasks
+//     purge, redrive                                         would change tasks that came in between
 //
-// Give a task a key and scheduling it is safe to repeat, by this client and by you. `isRepeated` of
-// an error tells that the request was sent more than once: cancel() then fails with NotFound when
-// its first time was carried out and only the answer lost. A repeated lease() takes other tasks;
-// those of the lost answer come back when their visibility timeout is over.
+// If a task has a key, it is safe to schedule it again, for this client and for you. `isRepeated` of
+// an error says that the request was sent more than once. For example, cancel() fails with NotFound
+// if the first request was carried out and only its answer was lost. A repeated lease() takes other
+// tasks. The tasks of the lost answer come back after their visibility timeout.
 import { DetentError, Unavailable } from './errors.js';
 import { type Call, type Repeat, segment, Transport } from './transport.js';
 import {
@@ -22,17 +22,17 @@ import {
 } from './values.js';
 
 export interface ClientOptions {
-  /** An access token, if the server wants one. */
+  /** An access token, if the server requires one. */
   token?: string;
-  /** Milliseconds until a try is given up; 30 000 if not given. lease() adds its wait.
-   *  Above 0, at most a day; else the constructor throws a RangeError. */
+  /** Milliseconds before a try is given up; default 30 000. lease() adds its wait.
+   *  Must be greater than 0 and at most a day; otherwise the constructor throws a RangeError. */
   timeout?: number;
-  /** Milliseconds for which a call is repeated; 15 000 if not given; 0: never. */
+  /** Milliseconds for which a call is repeated; default 15 000; 0: never. */
   retryFor?: number;
 }
 
 export interface CallOptions {
-  /** Gives the call up; what it was to change may have been changed. */
+  /** Cancels the call. The server may have carried the request out. */
   signal?: AbortSignal | undefined;
 }
 
@@ -42,18 +42,18 @@ export interface ListOptions extends CallOptions {
   key?: string;
   dueAfter?: Instant;
   dueBefore?: Instant;
-  /** 1 to 1000; 100 if not given. */
+  /** 1 to 1000; default 100. */
   limit?: number;
   cursor?: string | null;
 }
 
 export interface LeaseOptions extends CallOptions {
-  /** At most so many, 1 to 1000; 1 if not given. */
+  /** The largest number of tasks, 1 to 1000; default 1. */
   max?: number;
-  /** For so long, at most 60 s, when nothing is there. */
+  /** How long to wait if no task is ready; at most 60 s. */
   wait?: Duration;
   visibilityTimeout?: Duration;
-  /** Who takes them, for people to see. */
+  /** The name of the worker, for people. */
   worker?: string;
 }
 
@@ -78,12 +78,12 @@ function namesOf(tasks: readonly TaskName[]): Body {
 const repeatOf = (tasks: readonly NewTask[]): Repeat =>
   tasks.every((task) => task.key) ? 'always' : 'never';
 
-/** Every method rejects with a DetentError (errors.ts) when it is not done; what the server answers
- *  to it is in docs/reference/http.md. */
+/** Every method rejects with a DetentError (errors.ts) if it fails. The answers of the server are in
+ *  docs/reference/http.md. */
 export class Client {
   private readonly http: Transport;
 
-  /** Does not connect yet. Connections are those of Node's fetch: kept and shared. */
+  /** Does not connect yet. Node's fetch keeps and shares the connections. */
   constructor(url = 'http://127.0.0.1:7070', options: ClientOptions = {}) {
     const { token, timeout = 30_000, retryFor = 15_000 } = options;
     this.http = new Transport(url, token, timeout, retryFor);
@@ -91,14 +91,14 @@ export class Client {
 
   // ---- tasks ----
 
-  /** Once it resolves, the task is on the server's disk. Conflict when the key stands for another
-   *  content. */
+  /** When it resolves, the task is on the server's disk. Rejects with Conflict if the key stands for
+   *  a request with other fields. */
   async schedule(task: NewTask, { signal }: CallOptions = {}): Promise<ScheduledTask> {
     const call = { repeat: repeatOf([task]), signal };
     return readScheduledTask(await this.http.call('POST', '/v1/tasks', toBody(task), call));
   }
 
-  /** Up to 10 000 in one commit; a result each, in order: one that is wrong fails alone. */
+  /** Schedules up to 10 000 tasks in one commit. A result each, in order; a wrong task fails alone. */
   async scheduleMany(
     tasks: readonly NewTask[], { signal }: CallOptions = {},
   ): Promise<(ScheduledTask | DetentError)[]> {
@@ -111,8 +111,8 @@ export class Client {
     return readTask(await this.http.call('GET', taskPath(task), undefined, { signal }));
   }
 
-  /** A page of the tasks that all of these want, in due order. It may be short, even empty, though
-   *  there is more: go on from its cursor until that is null. */
+  /** Resolves with a page of the tasks that match all fields, in due order. A page can be short, or
+   *  even empty, before the end: continue from its cursor until the cursor is null. */
   async list(options: ListOptions = {}): Promise<TaskPage> {
     const { signal, cursor, ...wanted } = options;
     const query = new URLSearchParams();
@@ -122,12 +122,12 @@ export class Client {
     return { tasks: page.tasks.map(readTask), cursor: page.cursor };
   }
 
-  /** NotFound, and Conflict while the task is leased. */
+  /** Rejects with NotFound, and with Conflict while the task is leased. */
   async cancel(task: TaskName, { signal }: CallOptions = {}): Promise<void> {
     await this.http.call('DELETE', taskPath(task), undefined, { signal });
   }
 
-  /** Ids, or keys of one queue; up to 10 000 in one commit. Null where it is done. */
+  /** Ids, or keys of one queue; up to 10 000 in one commit. Null for each cancelled task. */
   async cancelMany(
     tasks: readonly TaskName[], { signal }: CallOptions = {},
   ): Promise<(null | DetentError)[]> {
@@ -135,7 +135,7 @@ export class Client {
       elements: tasks, bodyOf: namesOf, readOne: () => null, signal });
   }
 
-  /** Gives it another due time; a dead one lives again. Fails as cancel() does. */
+  /** Sets another due time. A dead task becomes live again. Fails as cancel() does. */
   async move(task: TaskName, due: Due, { signal }: CallOptions = {}): Promise<ScheduledTask> {
     const { delay, dueAt } = due;
     return readScheduledTask(
@@ -152,15 +152,15 @@ export class Client {
       readOne: readScheduledTask, signal });
   }
 
-  /** Makes it due now. Fails as cancel() does. */
+  /** Makes the task due now. Fails as cancel() does. */
   async runNow(taskId: string, { signal }: CallOptions = {}): Promise<ScheduledTask> {
     return readScheduledTask(
       await this.http.call('POST', `${taskPath(taskId)}/run`, undefined, { signal }));
   }
 
-  // ---- leases; Worker (worker.ts) does all of this ----
+  // ---- leases; Worker (worker.ts) calls these methods for you ----
 
-  /** Takes what is due, most urgent first; waits when nothing is. */
+  /** Leases due tasks, most urgent first. Waits if no task is ready. */
   async lease(queue: string, options: LeaseOptions = {}): Promise<LeasedTask[]> {
     return this.leaseOnce(queue, options, undefined);
   }
@@ -177,13 +177,14 @@ export class Client {
     return answer.tasks.map(readLeasedTask);
   }
 
-  /** The work is done. What became of each lease (LeaseStatus). A repeated call may answer "conflict"
-   *  for what its first time has done. */
+  /** Reports that the work is done. Resolves with a LeaseStatus for each lease. A repeated call may
+   *  answer "conflict" if the first call was carried out. */
   async complete(leases: readonly string[], options: CallOptions = {}): Promise<LeaseStatus[]> {
     return this.statuses('complete', leases, {}, options);
   }
 
-  /** The attempt failed; comes again after `delay`, else its backoff. "dead": it was the last one. */
+  /** Reports a failed attempt. The task comes again after `delay`, default: its backoff. Status
+   *  "dead": this was the last attempt. */
   async fail(
     leases: readonly string[],
     { error, delay, ...options }: CallOptions & { error?: string; delay?: Duration | undefined } = {},
@@ -191,14 +192,14 @@ export class Client {
     return this.statuses('fail', leases, toBody({ error: error || undefined, delay }), options);
   }
 
-  /** They run out `by` from now, or when they did if that is later. */
+  /** The leases end `by` from now, or at their old end if that is later. */
   async extend(
     leases: readonly string[], by: Duration, options: CallOptions = {},
   ): Promise<LeaseStatus[]> {
     return this.statuses('extend', leases, toBody({ by }), options);
   }
 
-  /** Gives tasks back unharmed: the attempt does not count. */
+  /** Gives tasks back. The attempt does not count. */
   async release(
     leases: readonly string[],
     { delay, priority, ...options }: CallOptions & { delay?: Duration; priority?: number } = {},
@@ -216,7 +217,7 @@ export class Client {
     });
   }
 
-  /** A status or an error each. `retryFor`: of all the tries together.
+  /** A status or an error for each. `retryFor`: the time for all tries together.
    *  @internal */
   async report(
     verb: string, leases: readonly string[], body: Body,
@@ -238,7 +239,7 @@ export class Client {
     return readQueue(await this.http.call('GET', queuePath(name), undefined, { signal }));
   }
 
-  /** Changes the settings given. */
+  /** Changes the given settings. */
   async changeQueue(
     name: string, settings: QueueSettings, { signal }: CallOptions = {},
   ): Promise<Queue> {
@@ -246,7 +247,7 @@ export class Client {
       await this.http.call('PATCH', queuePath(name), toBody(settings), { signal }));
   }
 
-  /** Conflict while it has tasks. */
+  /** Removes the queue. Rejects with Conflict while it has tasks. */
   async removeQueue(name: string, { signal }: CallOptions = {}): Promise<void> {
     await this.http.call('DELETE', queuePath(name), undefined, { signal });
   }
@@ -259,12 +260,12 @@ export class Client {
     return readQueue(await this.http.call('POST', queuePath(name, '/resume'), undefined, { signal }));
   }
 
-  /** Removes all tasks that are not leased; how many. */
+  /** Removes all tasks that are not leased. Resolves with their number. */
   async purge(name: string, options: CallOptions = {}): Promise<number> {
     return this.count(queuePath(name, '/purge'), options);
   }
 
-  /** Makes all dead tasks due now; how many. */
+  /** Makes all dead tasks due now. Resolves with their number. */
   async redrive(name: string, options: CallOptions = {}): Promise<number> {
     return this.count(queuePath(name, '/redrive'), options);
   }
@@ -276,7 +277,7 @@ export class Client {
 
   // ---- recurring schedules ----
 
-  /** Makes or replaces it. */
+  /** Creates or replaces a schedule. */
   async putSchedule(
     name: string, schedule: NewSchedule, { signal }: CallOptions = {},
   ): Promise<Schedule> {
@@ -288,7 +289,7 @@ export class Client {
     return readSchedule(await this.http.call('GET', schedulePath(name), undefined, { signal }));
   }
 
-  /** All, by name. */
+  /** All schedules, by name. */
   async schedules({ signal }: CallOptions = {}): Promise<Schedule[]> {
     const found: Schedule[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
@@ -301,7 +302,7 @@ export class Client {
     return found;
   }
 
-  /** The next ones. */
+  /** The next occurrences. */
   async nextOccurrences(name: string, count = 10, { signal }: CallOptions = {}): Promise<Date[]> {
     const path = schedulePath(name, `/next?count=${count}`);
     const answer = await this.http.call('GET', path, undefined, { signal });
@@ -318,21 +319,21 @@ export class Client {
       await this.http.call('POST', schedulePath(name, '/resume'), undefined, { signal }));
   }
 
-  /** Makes a task now. */
+  /** Creates a task now. */
   async triggerSchedule(name: string, { signal }: CallOptions = {}): Promise<ScheduledTask> {
     const call: Call = { repeat: 'never', signal };
     return readScheduledTask(
       await this.http.call('POST', schedulePath(name, '/trigger'), undefined, call));
   }
 
-  /** The tasks it has made stay. */
+  /** Removes the schedule. Its tasks stay. */
   async removeSchedule(name: string, { signal }: CallOptions = {}): Promise<void> {
     await this.http.call('DELETE', schedulePath(name), undefined, { signal });
   }
 
   // ---- the server ----
 
-  /** Counts, as the server says them. */
+  /** Counts, in the form of the server. */
   async stats({ signal }: CallOptions = {}): Promise<any> {
     return this.http.call('GET', '/v1/stats', undefined, { signal });
   }

@@ -1,22 +1,22 @@
-// What goes wrong, as one class for each thing that a caller can do about it.
+// Errors, as one class for each action that a caller can take.
 //
-// All but InvalidSignature carry the server's problem document (RFC 9457); its `type` decides the
-// class, and where it has none of Detent's the status does.
+// All errors except InvalidSignature have the server's problem document (RFC 9457). Its `type`
+// decides the class. If the type is not one of Detent's, the status decides.
 
-/** As the server said it. */
+/** The problem document as the server sent it. */
 export type Problem = Readonly<Record<string, unknown>>;
 
-/** A call that was not done. `message` is for people. */
+/** A call that failed. `message` is for people. */
 export class DetentError extends Error {
-  /** As the server said it; empty when there was no answer. */
+  /** The problem document as the server sent it; empty without an answer. */
   readonly problem: Problem;
-  /** Of the answer; 0 when there was none. */
+  /** Status of the answer; 0 without an answer. */
   readonly status: number;
-  /** What is wrong, and in which field of the request ("" when in none). */
+  /** The reason, and the field of the request at fault ("" if there is no such field). */
   readonly detail: string;
   readonly field: string;
   /** The request was sent more than once. A NotFound or Conflict may then be the effect of the first
-   *  time, whose answer was lost. */
+   *  request, whose answer was lost. */
   isRepeated = false;
 
   constructor(detail: string, problem: Problem = {}, status = 0, options?: ErrorOptions) {
@@ -30,28 +30,28 @@ export class DetentError extends Error {
   }
 }
 
-/** The request is wrong: fix it. */
+/** The request is wrong: fix the request. */
 export class InvalidArgument extends DetentError {}
-/** The server wants a token. */
+/** The server requires a token. */
 export class Unauthorized extends DetentError {}
-/** Not with this token. */
+/** The token lacks the scope. */
 export class Forbidden extends DetentError {}
-/** It is not there, or not any more. */
+/** The object does not exist, or no longer exists. */
 export class NotFound extends DetentError {}
-/** Its state forbids this, or its key stands for another task: read it again. */
+/** The state of the object forbids this, or its key stands for another task: read it again. */
 export class Conflict extends DetentError {}
-/** Over a limit that `detail` states. */
+/** The request exceeds a limit that `detail` names. */
 export class TooLarge extends DetentError {}
-/** Over a quota or out of space: later may succeed. */
+/** A quota or the space is used up: the request may succeed later. */
 export class ResourceExhausted extends DetentError {}
-/** No answer, or none yet. What was to be changed may have been changed. */
+/** No answer, or no answer yet. The server may have carried the request out. */
 export class Unavailable extends DetentError {}
-/** What was stored cannot be read back. */
+/** Stored data cannot be read. */
 export class DataLoss extends DetentError {}
-/** An unexpected failure of the server, or an answer that is none. */
+/** An unexpected failure of the server, or an unreadable answer. */
 export class Internal extends DetentError {}
 
-/** A webhook that is not genuine, or not fresh: answer it 4xx and do nothing. */
+/** A webhook that is not genuine, or too old: answer it with 4xx and ignore it. */
 export class InvalidSignature extends Error {
   override name = 'InvalidSignature';
 }
@@ -78,12 +78,12 @@ const byStatus: Readonly<Record<number, Kind>> = {
   412: Conflict,
   413: TooLarge,
   429: ResourceExhausted,
-  502: Unavailable, // this and 504: of a proxy that reaches no server
+  502: Unavailable, // 502 and 504 come from a proxy that reaches no server
   503: Unavailable,
   504: Unavailable,
 };
 
-/** The error that an answer of this status says; `problem` may be anything. */
+/** Returns the error for an answer with this status; `problem` may have any type. */
 export function errorOf(status: number, problem: unknown): DetentError {
   const fields: Problem =
     typeof problem === 'object' && problem !== null ? (problem as Problem) : {};

@@ -1,11 +1,11 @@
-// A client of Detent, the durable delayed-task server: schedule work for later, and do it.
+// A client of Detent, the durable delayed-task server: schedule tasks and work on due tasks.
 //
 //     const client = new Client('http://127.0.0.1:7070');
 //     await client.schedule({ queue: 'orders', payload: { cancel: 1001 }, delay: '30d', key: 'o-1001' });
 //     await new Worker(client, 'orders', (task) => cancelOrder(task.payload)).run();
 //
-// Start with Client (client.ts), then Worker (worker.ts). What the server promises, and each field,
-// is in docs/reference/http.md of the server's repository. No dependency.
+// Start with Client (client.ts), then Worker (worker.ts). The server's repository describes its
+// promises and each field in docs/reference/http.md. No dependency.
 export { Client } from './client.js';
 export type { CallOptions, ClientOptions, LeaseOptions, ListOptions } from './client.js';
 export {

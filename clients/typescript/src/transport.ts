@@ -1,41 +1,42 @@
-// Calls by fetch, and which of them are repeated when an answer does not come.
+// Calls by fetch, and the rules for repeating a call without an answer.
 //
-// What matters in a client of a task server is to know whether a request may have been carried out.
-// So a call says whether doing it twice is harmless (`repeat`). When no connection could be made the
-// request was not seen, and any call is repeated; after that (connection lost, time-out, 408, 502,
-// 503, 504) only a harmless one is. Between the tries it waits 100 ms, then twice as long each time
-// up to 5 s, less a random part, or as long as Retry-After says if that is longer. A call for many
-// elements is repeated for the elements that a cluster could not reach.
+// A client of a task server must know whether the server may have carried a request out. So each
+// call says whether a second run has the same effect (`repeat`). If no connection could be made, the
+// server has not seen the request, and any call is repeated. After another failure (connection lost,
+// time-out, 408, 502, 503, 504) a call is repeated only if a second run has the same effect. The
+// first pause is 100 ms. Each further pause is twice as long, up to 5 s, less a random part. If
+// Retry-After is longer, it is the pause. A call for many elements is repeated for the elements that
+// a cluster could not reach.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { DetentError, errorOf, Internal, InvalidArgument, Unavailable } from './errors.js';
 
 const firstPause = 100;
 const lastPause = 5_000;
-const longestTimeout = 86_400_000; // with a wait, setTimeout has room for it
+const longestTimeout = 86_400_000; // together with a wait, it must fit into setTimeout
 
 export type Repeat = 'never' | 'always';
 
 export interface Call {
   repeat?: Repeat | undefined;
-  /** Milliseconds that the server may take besides. */
+  /** More milliseconds for the server's answer. */
   patience?: number | undefined;
   retryFor?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** A call for many: its elements, the body that asks for some of them, and what is made of a result. */
+/** A call for many: its elements, the body for some of them, and the function that reads a result. */
 export interface CallForEach<E, T> {
   elements: readonly E[];
   bodyOf: (elements: readonly E[]) => unknown;
   readOne: (result: any) => T;
   repeat?: Repeat | undefined;
-  /** Of all the tries together. */
+  /** The time for all tries together. */
   retryFor?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** The pauses between the tries of a call, while there is time for another one. */
+/** The pauses between the tries of a call, while there is time for another try. */
 class Tries {
   private readonly giveUp: number;
   private pauses = 0;
@@ -53,7 +54,7 @@ class Tries {
     return Math.max(0, this.giveUp - this.now());
   }
 
-  /** Waits for the next try, at least `told` milliseconds. False, at once: no try is left. */
+  /** Waits for the next try, at least `told` milliseconds. False immediately if no try is left. */
   async rest(told?: number, signal?: AbortSignal): Promise<boolean> {
     const pause = Math.max(told ?? 0,
       Math.min(lastPause, firstPause * 2 ** this.pauses) * (0.5 + Math.random() / 2));
@@ -73,8 +74,8 @@ const unseenCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** A name as one segment of a path. Throws InvalidArgument for "." and "..", which fetch takes for
- *  steps in the path, however they are written. */
+/** Returns a name as one segment of a path. Throws InvalidArgument for "." and "..", which fetch
+ *  treats as steps in the path, in any spelling. */
 export function segment(name: string): string {
   if (name === '.' || name === '..') {
     throw new InvalidArgument(`fetch cannot say the name "${name}" in a path`);
@@ -85,7 +86,7 @@ export function segment(name: string): string {
 export class Transport {
   private readonly base: string;
   private readonly headers: Record<string, string>;
-  // Of a test's own in tests.
+  // Tests replace it.
   private readonly now: () => number = () => performance.now();
   private readonly wait = (pause: number, signal?: AbortSignal): Promise<void> =>
     sleep(pause, undefined, signal ? { signal } : {});
@@ -111,11 +112,11 @@ export class Transport {
     this.headers = token ? { authorization: `Bearer ${token}` } : {};
   }
 
-  /** The answer's JSON. Throws `signal.reason` once that is aborted. */
+  /** Resolves with the JSON of the answer. Throws `signal.reason` if `signal` is aborted. */
   async call(method: string, path: string, body?: unknown, call: Call = {}): Promise<any> {
     const tries = this.tries(call.retryFor);
     const text = body === undefined ? undefined : JSON.stringify(body);
-    let sends = 0; // that the server may have seen
+    let sends = 0; // requests that the server may have seen
     for (;;) {
       call.signal?.throwIfAborted();
       const { answer, error, retryAfter } = await this.try(method, path, text, call);
@@ -128,8 +129,8 @@ export class Transport {
     }
   }
 
-  /** What is made of each result, or its error. When a shard of a cluster is away its elements alone
-   *  are Unavailable, and are asked for again, as the whole call is. */
+  /** Resolves with a value or an error for each result. If a shard of a cluster is away, only its
+   *  elements are Unavailable. They are repeated like a whole call. */
   async callForEach<E, T>(path: string, call: CallForEach<E, T>): Promise<(T | DetentError)[]> {
     const { elements, bodyOf, readOne, repeat = 'always', signal } = call;
     const tries = this.tries(call.retryFor);
@@ -148,7 +149,7 @@ export class Transport {
       } catch (error) {
         signal?.throwIfAborted();
         if (!(error instanceof DetentError)) throw error;
-        break; // what is known of the other elements must not get lost
+        break; // keep the results of the other elements
       }
     }
     return results;
@@ -212,7 +213,7 @@ function read(response: Response, text: string) {
   };
 }
 
-/** A value or an error for each result of a call for many. */
+/** Returns a value or an error for each result of a call for many. */
 function readResults<T>(answer: any, readOne: (result: any) => T): (T | DetentError)[] {
   return answer.results.map((result: any) =>
     result.error ? errorOf(result.error.status ?? 0, result.error) : readOne(result));

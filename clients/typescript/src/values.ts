@@ -1,27 +1,26 @@
-// What is asked and answered, as values, and how they look in JSON.
+// Arguments and results as values, and their form in JSON.
 //
 // Durations are milliseconds (rounded up to whole ones), or the server's text ("1500ms", "30s",
-// "30d", "P30D"). Instants are Dates, RFC 3339 text, or milliseconds since 1970. What is answered has
-// milliseconds and Dates. Payloads are any value that JSON has, or bytes (Uint8Array); integers
-// beyond 2^53 lose digits here, as everywhere in JavaScript. Members that a newer server adds are
-// ignored.
+// "30d", "P30D"). Instants are Dates, RFC 3339 text, or milliseconds since 1970. Results have
+// milliseconds and Dates. A payload is any JSON value, or bytes (Uint8Array). Integers beyond 2^53
+// lose digits, as always in JavaScript. Unknown members from a newer server are ignored.
 
 export type Duration = number | string;
 export type Instant = Date | number | string;
-/** Due so long from now, or then; neither: at once. */
+/** The task is due after `delay`, or at `dueAt`; by default immediately. */
 export interface Due {
   delay?: Duration | undefined;
   dueAt?: Instant | undefined;
 }
 
-/** What its maker called a task, to name it by instead of by the server's id. */
+/** Names a task by the key of its creator, instead of the server's id. */
 export interface TaskKey {
   queue: string;
   key: string;
 }
 export type TaskName = string | TaskKey;
 
-/** The rest after attempt n is initial * 2^(n - 1), at most max. */
+/** The wait after attempt n is initial * 2^(n - 1), at most max. */
 export interface Backoff {
   initial: Duration;
   max: Duration;
@@ -34,8 +33,8 @@ interface TaskRules {
   backoff?: Backoff | undefined;
 }
 
-/** A task to be scheduled. With a `key` scheduling may be repeated: the same request again answers
- *  the first task. What is not given is as the queue has it. */
+/** A task to schedule. With a `key` you can repeat the call: the same request again returns the
+ *  first task. A field that is not given has the value of the queue. */
 export interface NewTask extends Due, TaskRules {
   queue: string;
   payload?: unknown;
@@ -44,15 +43,15 @@ export interface NewTask extends Due, TaskRules {
   headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** `completed` and `cancelled` while a task is kept after its end. */
+/** `completed` and `cancelled` only if the queue keeps ended tasks. */
 export type TaskState = 'scheduled' | 'ready' | 'leased' | 'dead' | 'completed' | 'cancelled';
-/** `conflict`: it is no longer held. `dead`: the attempt that failed was the last one. `unavailable`:
- *  not known, and it may still be held, because its shard of a cluster was away for all of `retryFor`.
- *  `error`: the server failed at it. */
+/** `conflict`: the lease is no longer held. `dead`: the failed attempt was the last one. `unavailable`:
+ *  the result is not known and the lease may still be held, because its shard of a cluster was away
+ *  for all of `retryFor`. `error`: the server failed at this lease. */
 export type LeaseStatus = 'done' | 'conflict' | 'dead' | 'unavailable' | 'error';
 export type Body = Record<string, unknown>;
 
-/** A task that is on the server's disk. `wasThere`: its key stood for it before. */
+/** A task on the server's disk. `wasThere`: its key already stood for it. */
 export interface ScheduledTask {
   id: string;
   queue: string;
@@ -61,36 +60,36 @@ export interface ScheduledTask {
   wasThere: boolean;
 }
 
-/** All there is to know about a task. */
+/** All fields of a task. */
 export interface Task {
   id: string;
   queue: string;
   state: TaskState;
   dueAt: Date;
   createdAt: Date;
-  payload: any; // JSON as it was read, or a Uint8Array
+  payload: any; // parsed JSON, or a Uint8Array
   key: string;
   priority: number;
-  attempts: number; // that have ended
+  attempts: number; // number of ended attempts
   lastError: string;
-  /** Every member as the server says it, `history` among them. */
+  /** Every member in the server's form, including `history`. */
   body: Readonly<Body>;
 }
 
-/** Some tasks of a list, and where it goes on; null when it is over. */
+/** A page of tasks, and the cursor of the next page; null at the end. */
 export interface TaskPage {
   tasks: Task[];
   cursor: string | null;
 }
 
-/** A task in the hands of whoever leased it, until `leaseUntil`. */
+/** A task with its lease, which is valid until `leaseUntil`. */
 export interface LeasedTask {
   id: string;
   lease: string;
   attempt: number; // counted from 1
   queue: string;
   key: string;
-  payload: any; // JSON as it was read, or a Uint8Array
+  payload: any; // parsed JSON, or a Uint8Array
   priority: number;
   dueAt: Date;
   leaseUntil: Date;
@@ -98,7 +97,7 @@ export interface LeasedTask {
   headers: Readonly<Record<string, string>>;
 }
 
-/** What may be changed of a queue (docs/reference/queues.md); null: back to the default. */
+/** The settings of a queue that can change (docs/reference/queues.md); null: back to the default. */
 export interface QueueSettings {
   paused?: boolean;
   maxAttempts?: number | null;
@@ -115,7 +114,7 @@ export interface QueueSettings {
   partitions?: number | null;
 }
 
-/** A queue's counts by state, and its settings as the server says them. */
+/** The counts of a queue by state, and its settings in the server's form. */
 export interface Queue {
   name: string;
   scheduled: number;
@@ -123,11 +122,11 @@ export interface Queue {
   leased: number;
   dead: number;
   oldestReadyAge: number | null; // milliseconds; null when no task is ready
-  bytes: number; // of the payloads
+  bytes: number; // size of the payloads
   settings: Readonly<Body>;
 }
 
-/** A recurring schedule to be: one of cron, every and calendar, and the task it makes. */
+/** A new recurring schedule: one of cron, every and calendar, and the task that it creates. */
 export interface NewSchedule extends TaskRules {
   queue: string;
   payload?: unknown;
@@ -154,7 +153,7 @@ export interface Schedule {
   words: string; // the rule in plain English
   queue: string;
   nextAt: Date | null;
-  /** Every member as the server says it. */
+  /** Every member in the server's form. */
   body: Readonly<Body>;
 }
 
@@ -190,8 +189,8 @@ function put(body: Body, name: string, value: unknown): void {
   }
 }
 
-/** An object of ours as the server wants it: `visibilityTimeout: 1500` is
- *  `"visibility_timeout_ms": 1500`. What is undefined is left out. */
+/** Converts an object to the server's form: `visibilityTimeout: 1500` becomes
+ *  `"visibility_timeout_ms": 1500`. Leaves out undefined members. */
 export function toBody(value: object): Body {
   const body: Body = {};
   for (const [name, member] of Object.entries(value)) {
@@ -202,7 +201,7 @@ export function toBody(value: object): Body {
 
 // ---- from JSON ----
 
-/** What the server answers; its OpenAPI document describes it. */
+/** An answer of the server; its OpenAPI document describes it. */
 type Answer = any;
 
 function payloadOf(body: Answer): unknown {

@@ -1,22 +1,22 @@
-// Whether a webhook is from your server, whole and fresh: Standard Webhooks, version 1.
+// Checks that a webhook is from your server, complete and recent: Standard Webhooks, version 1.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 import { InvalidSignature } from './errors.js';
 
 export interface VerifyOptions {
-  /** Milliseconds that its timestamp may be away from now; 5 minutes if not given. */
+  /** Largest difference in milliseconds between the timestamp and now; default 5 minutes. */
   tolerance?: number;
-  /** Milliseconds since 1970; the system's if not given. */
+  /** Milliseconds since 1970; default: the system's time. */
   now?: number;
 }
 
-/** Headers of a request of Node's http, or of fetch. */
+/** Headers of a request, from Node's http or from fetch. */
 type RequestHeaders = Headers | Readonly<Record<string, string | string[] | undefined>>;
 
 /** Returns the webhook's id, the same at every attempt; throws InvalidSignature.
  *
- *  keys: "whsec_…", one or several; one that signed is enough.
- *  body: as it came. JSON that was read and written again has other bytes. */
+ *  keys: "whsec_…", one or several; the signature of one key is enough.
+ *  body: the received bytes. JSON that was parsed and written again has other bytes. */
 export function verifyWebhook(
   keys: string | readonly string[],
   headers: RequestHeaders,
@@ -50,7 +50,7 @@ export function verifyWebhook(
   throw new InvalidSignature('no signature is of one of the keys');
 }
 
-/** Throws TypeError for what is no key, without repeating it. */
+/** Throws TypeError for an invalid key. The message does not have the key. */
 function secretOf(key: string): Buffer {
   const text = key.slice('whsec_'.length);
   const secret = Buffer.from(text, 'base64');

@@ -1,11 +1,11 @@
-// The worker: takes what is due from one queue, hands it to a function, reports what became of it.
+// The worker: leases due tasks of one queue, hands them to a function and reports the results.
 //
-// A handler that returns (whose promise resolves) has completed its task; one that throws has failed
-// it, and the task comes again after its backoff (throw Retry to say when). Leases are extended while
-// tasks are held, at every third of the visibility timeout, so a handler may take as long as it
-// needs, if it lets go of the event loop. While the server, or a shard of a cluster, is away the
-// worker keeps its leases, and repeats what it reports until the lease has run out. Delivery is at
-// least once: after a crash of either side a task comes again, and a handler must bear that.
+// If the handler returns (or its promise resolves), the task is completed. If it throws, the attempt
+// has failed, and the task comes again after its backoff (throw Retry to set the delay). The worker
+// extends its leases at every third of the visibility timeout, so a handler may take as long as it
+// needs, if it does not block the event loop. While the server, or a shard of a cluster, is away, the
+// worker keeps its leases and repeats its reports until the lease expires. Delivery is at least once:
+// after a crash of either side a task comes again, so a handler must be safe to run twice.
 import { hostname } from 'node:os';
 
 import { type Client } from './client.js';
@@ -16,20 +16,20 @@ import {
 
 const pauses = [100, 200, 500, 1_000, 2_000, 5_000]; // between calls that fail
 const lastPause = 5_000;
-/** After so many of them, at least one. */
+/** The pause after `failures` failed calls in a row, at least one. */
 const pauseAfter = (failures: number) => pauses[failures - 1] ?? lastPause;
 
 type LeaseResult = LeaseStatus | DetentError;
 
 const maxDelay = 4_294_967_295_000; // milliseconds
 
-/** A server refuses others, and the task would wait for its lease to run out. */
+/** Clamps a delay. The server would refuse it, and the task would wait until its lease ends. */
 function withinLimits(delay: Duration | undefined): Duration | undefined {
   return typeof delay === 'number' ? Math.min(Math.max(delay, 0), maxDelay) : delay;
 }
 
-/** Thrown by a handler: the attempt failed with this error, and the task comes again after `delay`
- *  (at once when that is negative; at most 136 years), else after its backoff. */
+/** Thrown by a handler: the attempt failed with this error. The task comes again after `delay`
+ *  (immediately if negative; at most 136 years), default: after its backoff. */
 export class Retry extends Error {
   override name = 'Retry';
   constructor(error = '', readonly delay?: Duration) {
@@ -37,36 +37,36 @@ export class Retry extends Error {
   }
 }
 
-/** A task as its handler sees it. */
+/** A task in the form that its handler gets. */
 export interface WorkTask extends LeasedTask {
-  /** Aborted when the work is not wanted any more: the lease was lost, or stop() waits no longer.
-   *  What the handler returns then is not reported. */
+  /** Aborted when the result is no longer wanted: the lease was lost, or stop() no longer waits. The
+   *  worker does not report what the handler then returns. */
   readonly abandoned: AbortSignal;
 }
 
 export type Handler = (task: WorkTask) => unknown;
 
 export interface WorkerOptions {
-  /** Tasks worked on at once; 1 if not given. */
+  /** Number of tasks that are worked on at the same time; default 1. */
   concurrency?: number;
-  /** Tasks leased besides, so that the next is there when one is done; for short tasks. 0. */
+  /** Number of further leased tasks, so that the next task is there when one ends; for short tasks.
+   *  Default 0. */
   prefetch?: number;
-  /** Milliseconds; when this process dies, its tasks come again after so long. 60 000. */
+  /** Milliseconds; if this process dies, its tasks come again after this time. Default 60 000. */
   visibilityTimeout?: number;
-  /** Milliseconds that a lease waits for a task; at most 60 000. 20 000. */
+  /** Milliseconds that a lease waits for a task; at most 60 000. Default 20 000. */
   wait?: number;
-  /** For people to see; this host's and process's if not given. */
+  /** A name for people; default: the names of this host and process. */
   name?: string;
-  /** Told of calls that failed and of leases that were lost; must not throw. Else they are logged by
-   *  console.warn. */
+  /** Called for failed calls and lost leases; must not throw. By default console.warn logs them. */
   onError?: (error: unknown) => void;
 }
 
 interface Held {
   task: WorkTask;
   abandon: AbortController;
-  isReported: boolean; // the handler is done with it
-  leaseEnd: number; // when its lease runs out, by performance.now()
+  isReported: boolean; // the handler has finished
+  leaseEnd: number; // end of its lease, by performance.now()
 }
 
 /** Runs once: start() and stop(), or run(). */
@@ -78,7 +78,7 @@ export class Worker {
   private readonly name: string;
   private readonly onError: (error: unknown) => void;
   private readonly held = new Map<string, Held>(); // by lease
-  private readonly waiting: Held[] = []; // those of them that no handler has begun
+  private readonly waiting: Held[] = []; // the held tasks that no handler has begun
   private readonly poll = new AbortController();
   private running = 0;
   private isStopping = false;
@@ -88,7 +88,7 @@ export class Worker {
   private extension: Promise<void> | undefined;
   private readonly watchers = new Set<() => void>();
 
-  /** `handler` is called for up to `concurrency` tasks at once. */
+  /** `handler` is called for up to `concurrency` tasks at the same time. */
   constructor(
     private readonly client: Client,
     private readonly queue: string,
@@ -106,16 +106,16 @@ export class Worker {
     }
   }
 
-  /** Begins; returns at once. */
+  /** Starts and returns immediately. */
   start(): void {
     if (this.loop || this.isStopping) throw new Error('a worker runs once');
     this.extension = this.extendOn();
     this.loop = this.leaseOn();
   }
 
-  /** Leases no more, releases what no handler has begun, and waits up to `grace` milliseconds for the
-   *  handlers. What still runs then is abandoned and released, so that another worker takes it at
-   *  once. Idempotent; not for handlers to call. */
+  /** Stops leasing, releases tasks that no handler has begun, and waits up to `grace` milliseconds for
+   *  the handlers. Then it abandons and releases the running tasks, so that another worker gets them
+   *  immediately. Idempotent. Handlers must not call it. */
   async stop(grace = 30_000): Promise<void> {
     this.isStopping = true;
     this.poll.abort();
@@ -134,7 +134,7 @@ export class Worker {
     await this.extension;
   }
 
-  /** Works until the process gets SIGTERM or SIGINT, then stops as stop(grace) does. */
+  /** Works until the process gets SIGTERM or SIGINT, then stops like stop(grace). */
   async run(grace = 30_000): Promise<void> {
     const signals = ['SIGTERM', 'SIGINT'] as const;
     let onSignal: () => void = () => {};
@@ -218,7 +218,7 @@ export class Worker {
     }
   }
 
-  /** They are somebody else's by now: those that are not begun are forgotten. */
+  /** Another worker may have these tasks now. Drops the tasks that have not begun. */
   private lose(leases: readonly string[]): void {
     for (const lease of leases) {
       const held = this.held.get(lease);
@@ -257,7 +257,7 @@ export class Worker {
     this.forget([task.lease]);
   }
 
-  /** Runs the handler. Resolves with the call that tells the server. */
+  /** Runs the handler. Resolves with the call that reports to the server. */
   private async handle(task: WorkTask): Promise<() => Promise<LeaseResult[]>> {
     try {
       await this.handler(task);
@@ -270,12 +270,12 @@ export class Worker {
     }
   }
 
-  /** Reports until the server says what became of the lease, or the lease has run out. */
+  /** Reports until the server has given a result for the lease, or the lease has expired. */
   private async repeat(held: Held, report: () => Promise<LeaseResult[]>): Promise<void> {
     for (let failures = 0; !this.isGraceOver; ) {
       const [result] = await report();
       if (result === 'conflict') {
-        // What was answered "unavailable" may have been carried out.
+        // A call that was answered "unavailable" may have been carried out.
         const orDone = failures ? ', or an earlier report was carried out' : '';
         this.onError(new Error(`the lease of task ${held.task.id} was lost${orDone}`));
       }
@@ -286,7 +286,7 @@ export class Worker {
     }
   }
 
-  /** A result each. An error is told, once for all of them. */
+  /** Resolves with a result for each. An error is reported once for all of them. */
   private async try(
     verb: string, leases: readonly string[], body: Body, options?: { retryFor: number },
   ): Promise<LeaseResult[]> {
@@ -305,7 +305,7 @@ export class Worker {
     return results;
   }
 
-  // ---- what is held, and waiting for it to change ----
+  // ---- held tasks, and waiting for a change ----
 
   private forget(leases: readonly string[]): void {
     for (const lease of leases) this.held.delete(lease);
@@ -316,7 +316,7 @@ export class Worker {
     for (const watcher of this.watchers) watcher();
   }
 
-  /** Resolves once it is so, or after so many milliseconds. */
+  /** Resolves when the condition is true, or after this number of milliseconds. */
   private async until(isSo: () => boolean, limit?: number): Promise<void> {
     if (isSo()) return;
     await new Promise<void>((resolve) => {
