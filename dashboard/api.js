@@ -1,16 +1,16 @@
-// The only way from the page to the server: its public HTTP interface, as docs/reference/http.md has
-// it. A server that asks for a token is told the one that the viewer gives, which is kept for this
-// tab only. Errors are Problems (RFC 9457).
+// The only connection from the page to the server: its public HTTP interface, which
+// docs/reference/http.md describes. If the server requires a token, the viewer is asked for it, and
+// the token is kept for this tab only. Errors are Problems (RFC 9457).
 import { askForToken } from './dialog.js';
 
 const TOKEN = 'detent.token';
-let asking = null; // one question at a time, however many calls wait for the answer
+let asking = null; // one question at a time, even if many calls wait for the answer
 
 export const access = new EventTarget();
-/** What the token may not do, as far as the server has said so: kinds 'read' and 'change'. */
+/** The actions that the server has refused for this token: kinds 'read' and 'change'. */
 const refused = new Set();
-let outage = null; // why nothing can be changed now, whatever the token
-/** Why actions are off; null when they are on. */
+let outage = null; // why all changes are disabled now, with any token
+/** The reason why actions are disabled; null when they are enabled. */
 export const whyNoChange = () => outage ?? (refused.has('change') ? 'Your token allows you to look, not to change anything' : null);
 export function setOutage(reason) {
   if (reason === outage) return;
@@ -34,7 +34,7 @@ export function forgetToken() {
 }
 
 async function newToken(used) {
-  if (sessionStorage.getItem(TOKEN) !== used) return; // another call has got one meanwhile
+  if (sessionStorage.getItem(TOKEN) !== used) return; // another call has got a token already
   asking ??= askForToken(used !== null).finally(() => { asking = null; });
   sessionStorage.setItem(TOKEN, await asking);
   refused.clear();
@@ -42,9 +42,9 @@ async function newToken(used) {
 }
 
 /**
- * The Response, once it is one that is not 401. What is sent is `body` as JSON, or `text`, which is
- * JSON already. With `patience`, a server that says nothing for so many ms has not answered. Rejects
- * as fetch() does.
+ * Resolves with the first Response that is not 401. Sends `body` as JSON, or `text`, which is JSON
+ * already. With `patience`, it fails if the server does not answer within so many ms. Rejects as
+ * fetch() does.
  */
 async function send(method, path, { body, text, headers = {}, signal, patience } = {}) {
   const content = text ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -76,7 +76,7 @@ async function problemOf(method, response) {
   return new Problem(response.status, body);
 }
 
-/** The answer's JSON; with `whole`, also its ETag and its text as it came: {value, etag, text}. */
+/** The JSON of the answer; with `whole`, also its ETag and its unchanged text: {value, etag, text}. */
 export async function call(method, path, { whole = false, ...options } = {}) {
   const response = await send(method, path, options);
   if (!response.ok) throw await problemOf(method, response);
@@ -87,7 +87,7 @@ export async function call(method, path, { whole = false, ...options } = {}) {
 
 export const get = (path, signal) => call('GET', path, { signal });
 
-/** "/v1/tasks?a=b" of the parameters that have a value. To the server a "+" is a plus. */
+/** "/v1/tasks?a=b" with the parameters that have a value. The server reads "+" as a plus sign. */
 export function withQuery(path, parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value !== '' && value != null);
   const query = given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
@@ -95,8 +95,8 @@ export function withQuery(path, parameters) {
 }
 
 /**
- * Server-sent events of `path`, each to `on(name, data)`, until the stream ends or `signal` aborts.
- * By fetch(), because an EventSource cannot send a token.
+ * Calls `on(name, data)` for each server-sent event of `path`, until the stream ends or `signal`
+ * aborts. Uses fetch(), because an EventSource cannot send a token.
  */
 export async function stream(path, signal, on) {
   const response = await send('GET', path, { signal, headers: { accept: 'text/event-stream' } });

@@ -1,7 +1,7 @@
-// The page: its frame, which view is shown for the address (#/queues?…), and the keyboard.
+// The page: its frame, the choice of the view by the address (#/queues?…), and the keyboard.
 //
 // A view is a module with `title` and `show(root, route, signal)`: it builds its elements into
-// `root` and works until `signal` aborts. docs/operating/dashboard.md says what each is for.
+// `root` and works until `signal` aborts. docs/operating/dashboard.md describes the views.
 import { forgetToken, hasToken, access } from './api.js';
 import { h, replace, setText } from './dom.js';
 import { openDialog } from './dialog.js';
@@ -19,7 +19,7 @@ import * as task from './task.js';
 import * as tasks from './tasks.js';
 import * as wheel from './wheel.js';
 
-/** In the order of the navigation; each is also reached by g and its letter. */
+/** In the order of the navigation. The keys g and the view's letter open a view. */
 const SECTIONS = [
   { name: 'now', label: 'Now', key: 'n', view: now },
   { name: 'wheel', label: 'Wheel', key: 'w', view: wheel },
@@ -29,13 +29,13 @@ const SECTIONS = [
   { name: 'schedules', label: 'Schedules', key: 's', view: schedules },
   { name: 'cluster', label: 'Cluster', key: 'c', view: cluster },
 ];
-/** Views of one thing: whose section is marked in the navigation. */
+/** Views of a single object, with the section that the navigation marks. */
 const DETAILS = { task: { view: task, section: 'tasks' }, schedule: { view: schedule, section: 'schedules' } };
 
 const main = h('main', { id: 'main', tabindex: '-1' });
 let shown = null; // the AbortController of the view
 
-/** A part of the address as it is when somebody has cut it in the middle of an escape. */
+/** Decodes a part of the address. A part that was cut inside an escape stays unchanged. */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -106,7 +106,7 @@ function onKey(event) {
 
 // ---- the frame ----
 
-/** An id leads to its task; other text is looked for as a key. */
+/** An id opens its task; the page searches for other text as a key. */
 function search(event) {
   event.preventDefault();
   const text = document.getElementById('search').value.trim();

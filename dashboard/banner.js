@@ -1,13 +1,13 @@
-// The red banner over the whole width: the server does not answer, cannot work, or has nearly no disk
-// left. While figures are old, the page is dimmed and the banner says how old they are.
+// The red banner over the whole width: the server does not answer, cannot work, or has almost no free
+// disk space. While figures are old, the page is dimmed and the banner says how old they are.
 import { h, setText } from './dom.js';
 import { bytes, duration } from './format.js';
 import { onLive, tryAgain } from './live.js';
 
-const LEAST_FREE = 256 * 1024 * 1024; // bytes of disk, below which somebody must act
+const LEAST_FREE = 256 * 1024 * 1024; // bytes of disk; below this an operator must act
 const OLD = 15_000; // ms; figures come at least every ten seconds
 
-/** What is wrong, in a sentence; null when nothing is. */
+/** The problem, in a sentence; null when there is no problem. */
 export function trouble({ state, problem, stats }) {
   if (state === 'lost') return 'The server does not answer.';
   if (state === 'failed') return `The server accepts nothing and hands nothing out: ${problem}`;
@@ -18,7 +18,7 @@ export function trouble({ state, problem, stats }) {
   return null;
 }
 
-/** How old the figures are, and when the server is asked again. */
+/** The age of the figures, and the time of the next request to the server. */
 export function ageText({ state, seenAt, nextTryAt }, now = Date.now()) {
   const age = seenAt === null ? 'There are no figures yet' : `The figures are ${duration(Math.round((now - seenAt) / 1_000) * 1_000)} old`;
   const wait = Math.max(0, Math.ceil((nextTryAt - now) / 1_000));

@@ -4,13 +4,13 @@ import { colour } from './theme.js';
 
 const FONT = '11px system-ui, sans-serif';
 
-/** Colours may be "--name" of style.css: read when the chart is made. */
+/** Colours may be "--name" of style.css; they are read when the chart is made. */
 const paint = (value, alpha = '') => (value?.startsWith('--') ? colour(value.slice(2)) + alpha : value);
 
 const two = (n) => String(n).padStart(2, '0');
 const DAY = 86_400; // seconds
 
-/** Times on the axis, as short as what lies between them allows; the date where a day begins. */
+/** Times on the axis, as short as the distance between marks allows; with the date at midnight. */
 function timeTexts(plot, times, axis, space, step) {
   return times.map((time) => {
     const at = new Date(time * 1_000);
@@ -26,7 +26,7 @@ function timeTexts(plot, times, axis, space, step) {
 const powersOfTen = (plot, axis, low, high) =>
   Array.from({ length: Math.max(1, Math.round(Math.log10(high)) + 1) }, (_, i) => 10 ** i);
 
-/** Between marks of an axis: from `least` on, for marks that are closer would read alike. */
+/** Steps between marks of an axis, from `least` on: marks that are closer would have equal labels. */
 export const stepsFrom = (least) => Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** (power - 1)))
   .flat().filter((step) => step >= least);
 
@@ -54,7 +54,7 @@ function optionsOf({ series, format, step = 1, width, height, cursor, bars, log,
   };
 }
 
-/** A press that is no drag: `onPress(x)`. */
+/** Calls `onPress(x)` for a press that is not a drag. */
 function watchPresses(plot, onPress) {
   let from = 0;
   plot.over.addEventListener('mousedown', (event) => { from = event.clientX; });
@@ -65,8 +65,8 @@ function watchPresses(plot, onPress) {
 }
 
 /**
- * A chart in an element of its own: {element, setData([[s…], [y…]…])}. It follows the width it is
- * given and the theme, until `signal` aborts. `label` says to those who don't see it what it shows.
+ * A chart in its own element: {element, setData([[s…], [y…]…])}. It follows the size of its parent
+ * and the theme, until `signal` aborts. `label` describes the chart for screen readers.
  */
 export function makeChart({ label, height = 180, ...given }, signal) {
   const element = h('div', { class: 'chart', role: 'img', 'aria-label': label });

@@ -1,4 +1,4 @@
-// Cluster: the nodes there are and which has which shard; or that this server stands alone.
+// Cluster: the nodes and their shards, or a note that this server is not part of a cluster.
 import { get } from './api.js';
 import { every, h, replace } from './dom.js';
 import { bytes, count, duration, localTime, plural } from './format.js';
@@ -11,7 +11,7 @@ const fact = (name, ...value) => [h('dt', {}, name), h('dd', {}, value)];
 const ALONE = () => h('section', { class: 'card verdict' }, h('div', {}, h('strong', {}, 'This server stands alone.'),
   h('p', { class: 'sub' }, 'It holds all queues itself; no other server takes over when it is down. Tasks wait on its disk until it is back, and none is lost.')));
 
-/** What is to be said of all nodes at first sight. A server of before tells of no missing ones. */
+/** A summary of all nodes. Older servers do not report missing nodes. */
 function verdict({ nodes, shards, missing = [] }) {
   const orphans = shards.filter(({ node }) => node === null).length;
   const text = orphans === 0 ? 'Every shard has a node.' : `${plural(orphans, 'shard')} without a node just now.`;
@@ -26,7 +26,7 @@ function verdict({ nodes, shards, missing = [] }) {
 
 const number = (text) => h('th', { class: 'number' }, text);
 
-/** The backlog of some shards together; nothing while one of them is not known. */
+/** The total backlog of some shards; empty while the backlog of a shard is not known. */
 const backlogOf = (shards) => (shards.some(({ backlog }) => backlog === null) ? '–' : count(shards.reduce((sum, { backlog }) => sum + backlog, 0)));
 
 function nodeTable({ node: self, nodes, shards: all }) {

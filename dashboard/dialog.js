@@ -1,7 +1,7 @@
-// Questions to the viewer (native <dialog>: focus stays inside, Escape closes) and short messages.
+// Questions to the viewer (native <dialog>: the focus stays inside, Escape closes) and short messages.
 import { h, replace } from './dom.js';
 
-/** Shows `content` as a dialog; resolves with what its close() is given, null when dismissed. */
+/** Shows `content` as a dialog; resolves with the argument of its close(), null when dismissed. */
 export function openDialog(title, makeContent) {
   return new Promise((resolve) => {
     let answer = null;
@@ -25,7 +25,7 @@ const buttons = (close, verb, kind) => h('div', { class: 'buttons' },
   h('button', { type: 'button', onclick: () => close(null) }, 'Cancel'),
   h('button', { type: 'submit', class: kind }, verb));
 
-/** A form with a verb; `read` gives what it resolves with, or throws what is wrong with the input. */
+/** A form with a verb. It resolves with the result of `read`, which throws on wrong input. */
 export function askForm(title, verb, { kind = 'primary', fields, read }) {
   return openDialog(title, (close) => {
     const wrong = h('p', { class: 'wrong', role: 'alert' });
@@ -41,7 +41,7 @@ export function askForm(title, verb, { kind = 'primary', fields, read }) {
   });
 }
 
-/** True when the viewer agrees. With `typed`, only after this text has been typed. */
+/** Resolves with true when the viewer agrees. With `typed`, the viewer must first type this text. */
 export async function confirmed(title, text, verb, { typed = null, kind = 'danger' } = {}) {
   const input = typed === null ? null
     : h('input', { autocomplete: 'off', spellcheck: 'false', 'aria-label': `Type ${typed} to confirm` });
@@ -59,7 +59,7 @@ export async function confirmed(title, text, verb, { typed = null, kind = 'dange
   return answer === true;
 }
 
-/** A token of the viewer's; asks again until there is one. */
+/** Asks the viewer for a token, until there is one. */
 export async function askForToken(wasRefused) {
   for (;;) {
     const input = h('input', { type: 'password', autocomplete: 'current-password', name: 'token',
@@ -76,7 +76,7 @@ export async function askForToken(wasRefused) {
   }
 }
 
-/** A message that goes away by itself; a failure stays until it is dismissed. */
+/** A message that disappears after some seconds; a failure stays until it is dismissed. */
 export function tell(text, { failed = false } = {}) {
   const box = document.getElementById('messages');
   const message = h('div', { class: failed ? 'message failed' : 'message', role: failed ? 'alert' : 'status' },
@@ -87,7 +87,7 @@ export function tell(text, { failed = false } = {}) {
   if (!failed) setTimeout(() => message.remove(), 5_000);
 }
 
-/** Runs something the viewer asked for; says so when it fails. Returns whether it succeeded. */
+/** Runs an action of the viewer and shows an error if it fails. Returns whether it succeeded. */
 export async function attempt(run, done) {
   try {
     const result = await run();

@@ -1,6 +1,6 @@
-// Builds the page's elements. Whatever a user, a worker or another program has written (payloads,
-// keys, errors, names) becomes a text node or an attribute's value and is never read as markup:
-// there is no other way to make elements in this folder, and tests/browser looks that there is none.
+// Builds the page's elements. Text from users, workers or other programs (payloads, keys, errors,
+// names) becomes a text node or the value of an attribute, and is never parsed as markup. No other
+// code in this folder makes elements; tests/browser checks this.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -22,34 +22,34 @@ function append(element, children) {
   }
 }
 
-/** h('p', {class: 'note', onclick: f}, 'text', node, [more]); what is null or false is left out. */
+/** h('p', {class: 'note', onclick: f}, 'text', node, [more]); null and false are left out. */
 export function h(tag, props, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
-/** The same for SVG. */
+/** h() for SVG. */
 export function svg(tag, props, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
 
-/** Gives `element` these children instead of those it has. */
+/** Replaces the children of `element`. */
 export function replace(element, ...children) {
   element.replaceChildren();
   append(element, children);
   return element;
 }
 
-/** A name that may go on in the next line behind a dot, a hyphen, a slash or a colon. */
+/** A name that can break into the next line after a dot, a hyphen, a slash or a colon. */
 export const breakable = (name) => name.split(/(?<=[.\-_/:])/).flatMap((part, i) => (i === 0 ? [part] : [h('wbr'), part]));
 
-/** Sets a text only when it differs, so that nothing is laid out anew for nothing. */
+/** Sets a text only if it differs, to avoid a needless layout. */
 export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 const outage = new EventTarget(); // 'over'
 let isOut = false;
-/** While the server does not answer, only who watches for it asks it anything. */
+/** While the server does not answer, only the code that watches for it sends requests. */
 export function setOut(isOutNow) {
   const isOver = isOut && !isOutNow;
   isOut = isOutNow;
@@ -57,8 +57,9 @@ export function setOut(isOutNow) {
 }
 
 /**
- * Calls `run` now and every `period` ms, or after the ms that it returns, while the page is looked at
- * and the server answers, until `signal` aborts. Returns what calls it at once, out of turn.
+ * Calls `run` now and then every `period` ms, or after the number of ms that it returns. It does so
+ * while the page is visible and the server answers, until `signal` aborts. Returns a function that
+ * calls `run` immediately.
  */
 export function every(period, signal, run, { always = false } = {}) {
   let timer = 0;
@@ -83,7 +84,7 @@ export function every(period, signal, run, { always = false } = {}) {
   return tick;
 }
 
-/** The last call of a row of calls, `wait` ms after it. */
+/** Delays a call by `wait` ms. Of calls that follow each other faster, only the last runs. */
 export function debounce(wait, run) {
   let timer = 0;
   return (...given) => {

@@ -1,4 +1,4 @@
-// Forecast: how many tasks are due when. Drag over the bars to look closer; a press on one lists its
+// Forecast: the number of due tasks over time. Drag over the bars to zoom in; press a bar to list its
 // tasks. The server counts by the minute, so a minute is the narrowest bar.
 import { get, withQuery } from './api.js';
 import { makeChart } from './chart.js';
@@ -13,7 +13,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const SPANS = [['hour', HOUR, 60], ['6 hours', 6 * HOUR, 72], ['day', DAY, 96], ['week', 7 * DAY, 84],
   ['month', 30 * DAY, 60], ['year', 365 * DAY, 73], ['10 years', 3_650 * DAY, 120]];
-const MOST = 10_000; // bins the server gives at once
+const MOST = 10_000; // bins that the server returns in one answer
 
 const listOf = (from, until) => '#/tasks?' + new URLSearchParams({ due_after: new Date(from).toISOString(),
   due_before: new Date(until).toISOString() });
@@ -32,7 +32,7 @@ async function fetchBins({ from, until, bins }, signal) {
     before: forecast.counts.slice(0, skipped).reduce((sum, n) => sum + n, 0) };
 }
 
-/** "every 5 min" as people cut time. */
+/** "every 5 min", in units that people use. */
 const binText = (ms) => (ms === MINUTE ? 'a minute' : ms === HOUR ? 'an hour' : ms === DAY ? 'a day' : duration(ms));
 
 function busiest({ first, bin_ms: width, counts }) {
@@ -85,7 +85,7 @@ export function show(root, route, signal) {
       const now = Date.now();
       const asked = view;
       const forecast = await fetchBins({ from: view.from ?? now, until: view.from ? view.until : now + view.span, bins: view.bins }, signal);
-      if (asked !== view) return; // the viewer went on meanwhile
+      if (asked !== view) return; // the viewer has moved on to another range
       shown = forecast;
       setText(wrong, '');
       draw();
@@ -98,7 +98,7 @@ export function show(root, route, signal) {
     zoomed.hidden = !view.from;
     const { first, bin_ms: width, counts, overdue, later, before, coarse } = shown;
     const sum = counts.reduce((total, n) => total + n, 0);
-    // An empty bin has no bar; one more place at the end closes the scale.
+    // An empty bin has no bar; an additional place at the end closes the scale.
     chart.setData([[...counts, 0].map((_, i) => (first + i * width) / 1_000), [...counts.map((n) => (n > 0 ? n : null)), null]]);
     setText(sub, `${plural(sum, 'task')} due from ${localTime(first)} to ${localTime(first + counts.length * width)}; ` +
       `a bar is ${binText(width)}`);

@@ -1,4 +1,4 @@
-// Numbers, durations and times as people read them. Pure, but for the viewer's language and zone.
+// Numbers, durations and times for people. Pure, except for the viewer's language and time zone.
 import { h } from './dom.js';
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
@@ -7,7 +7,7 @@ const NO_BREAK = '\u00a0';
 /** 1,234,567 */
 export const count = (n) => whole.format(n);
 
-/** 1.2 M: at most four figures; the title of compactNode() has them all. */
+/** 1.2 M: at most four digits; the title of compactNode() has all digits. */
 export function compact(n) {
   if (n < 10_000) return whole.format(n);
   const units = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
@@ -16,7 +16,7 @@ export function compact(n) {
   return value.toFixed(value < 99.95 ? 1 : 0).replace(/\.0$/, '') + NO_BREAK + unit;
 }
 
-/** A rate of so many a second. */
+/** A rate per second. */
 export function rate(perSecond) {
   if (perSecond === null || perSecond === undefined) return '–';
   if (perSecond >= 100) return compact(Math.round(perSecond)) + '/s';
@@ -66,7 +66,7 @@ export function localTime(time, ms = false) {
     (ms ? '.' + pad(at.getMilliseconds(), 3) : '');
 }
 
-/** The same in any zone of the tz database, with the day of the week. */
+/** The time in any zone of the tz database, with the day of the week. */
 export function zoneTime(time, zone) {
   const shape = { weekday: 'short', year: 'numeric', month: '2-digit', day: '2-digit',
     hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZone: zone };
@@ -83,7 +83,7 @@ export function zoneTime(time, zone) {
 
 export const viewerZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** A time in the viewer's zone; UTC and how far it is on hover. */
+/** A time in the viewer's zone; UTC and the distance from now on hover. */
 export function timeNode(time, { ms = false, className = '' } = {}) {
   const at = new Date(time);
   if (Number.isNaN(at.getTime())) return h('span', {}, '–');
@@ -96,5 +96,5 @@ export function timeNode(time, { ms = false, className = '' } = {}) {
 export const toInput = (time) => localTime(time).replace(' ', 'T');
 export const fromInput = (value) => (value ? new Date(value) : null);
 
-/** `n` things: "1 task", "2 tasks". */
+/** A number with its noun: "1 task", "2 tasks". */
 export const plural = (n, one, many = one + 's') => `${count(n)} ${n === 1 ? one : many}`;

@@ -1,22 +1,22 @@
-// Histograms of durations, as /v1/stats has them: counts by upper bound, which doubles. Pure.
+// Histograms of durations in the form of /v1/stats: counts by upper bound, which doubles. Pure.
 
 const FIRST_BOUND = 0.001; // ms
 const BOUNDS = 34;
 
-/** {bounds: [ms…], counts: [cumulative…], count} of `lateness_counts`; zeros at the end are not there. */
+/** {bounds: [ms…], counts: [cumulative…], count} of `lateness_counts`, which omits zeros at the end. */
 export function ofCounts(given) {
   let count = 0;
   const counts = given.map((n) => (count += n));
   return { bounds: given.map((_, i) => (i < BOUNDS ? FIRST_BOUND * 2 ** i : Infinity)), counts, count };
 }
 
-/** What was added between two states of one histogram. */
+/** The difference between two states of one histogram. */
 export function since(now, before) {
   return { bounds: now.bounds, counts: now.counts.map((n, i) => n - (before.counts[i] ?? before.count)),
     count: now.count - before.count };
 }
 
-/** The value that a part `q` of all stays under, in ms, interpolated in its bucket; null of none. */
+/** The quantile `q` in ms, interpolated in its bucket; null for an empty histogram. */
 export function quantile({ bounds, counts, count }, q) {
   if (count === 0) return null;
   const rank = q * count;

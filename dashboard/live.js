@@ -1,12 +1,13 @@
-// What the server is doing now and what it did in the last hour: one source for all views.
+// The present figures of the server and those of the last hour: one source for all views.
 //
-// It asks /v1/stats every two seconds while the page is looked at. Then the server is asked for the
-// last hour once (/v1/stats/history), and tells its figures each second by itself (/v1/events); while
-// that stream is there, stats are asked for less often, for what the stream does not have. A token
-// that is only for some queues may not have the hour and the stream: the page goes on without.
+// While the page is visible, it requests /v1/stats every two seconds. It requests the last hour once
+// (/v1/stats/history), and then reads the figures of each second from /v1/events. While this stream
+// is open, it requests stats less often, for figures that the stream does not have. A token for only
+// some queues cannot read the hour and the stream: then the page works without them.
 //
-// Every two seconds it also asks /readyz: a server whose store has failed still tells its figures. A
-// server that does not answer is asked again after 1, 2, 4, … 30 s, and nothing else is asked of it.
+// Every two seconds it also requests /readyz, because a server whose store has failed still sends
+// figures. If the server does not answer, the page tries again after 1, 2, 4, … 30 s, and sends no
+// other requests until then.
 import { call, get, setOutage, stream } from './api.js';
 import { every, setOut } from './dom.js';
 import { ofCounts, perSecond, quantile, since } from './histogram.js';
@@ -15,7 +16,7 @@ import { CAUSES } from './why.js';
 const PERIOD = 2_000;
 const PERIOD_BESIDE_STREAM = 10_000;
 const HOUR = 3_600_000;
-const WINDOW = 60_000; // of quantiles, where the server does not tell them
+const WINDOW = 60_000; // of quantiles, if the server does not send them
 const PATIENCE = 10_000; // ms for an answer
 const FIRST_RETRY = 1_000;
 const LONGEST_RETRY = 30_000;
@@ -27,12 +28,12 @@ const polls = []; // {at, stats, lateness} of the last minutes
 let state = 'connecting'; // then 'live', 'failed' (it answers that it cannot work), 'lost' or 'refused'
 let problem = null;
 let seenAt = null; // when the last figures came
-let nextTryAt = null; // while it is lost
+let nextTryAt = null; // only in state 'lost'
 let lookNow = () => {};
 let isStreaming = false;
-let isLimited = false; // the token is not for all queues
+let isLimited = false; // true if the token is not for all queues
 
-/** Calls `listener(live)` now, if there is something, and whenever there is more, until `signal`. */
+/** Calls `listener(live)` now, if there are figures, and for all new figures, until `signal`. */
 export function onLive(listener, signal) {
   listeners.add(listener);
   signal?.addEventListener('abort', () => listeners.delete(listener));
@@ -52,7 +53,7 @@ function add(sample) {
   while (samples[0].at < sample.at - HOUR) samples.shift();
 }
 
-// ---- what the server tells: a point of /v1/stats/history or of a stats event ----
+// ---- figures from the server: a point of /v1/stats/history or of a stats event ----
 
 const RATES = { scheduled: 'accepted', fired: 'fired', leased: 'leased', completed: 'completed', failed: 'failed' };
 
@@ -75,7 +76,7 @@ async function follow(signal) {
     await stream('/v1/events', signal, (name, data) => {
       if (name !== 'stats') return;
       const sample = sampleOf(data, data.recent);
-      // A quiet second has none of its own: what was known last stands.
+      // A quiet second has no latencies: the last known ones stay.
       sample.lateness ??= overall();
       sample.commit ??= samples.at(-1)?.commit ?? null;
       add(sample);
@@ -85,13 +86,13 @@ async function follow(signal) {
     });
   } catch (error) {
     isLimited ||= error.status === 403;
-    // Polling goes on by itself, and says so when nothing answers.
+    // Polling continues by itself, and reports if the server does not answer.
   } finally {
     isStreaming = false;
   }
 }
 
-// ---- what the page reckons from /v1/stats ----
+// ---- figures that the page computes from /v1/stats ----
 
 /** Quantiles since the server started. */
 function overall() {
@@ -99,7 +100,7 @@ function overall() {
   return all ? { p50: quantile(all, 0.5), p99: quantile(all, 0.99), isRecent: false } : null;
 }
 
-/** Quantiles of the last minute, or since the start when it was quiet. */
+/** Quantiles of the last minute; since the start if that minute was quiet. */
 function recentLateness() {
   const recent = since(polls.at(-1).lateness, polls[0].lateness);
   return recent.count > 0 ? { p50: quantile(recent, 0.5), p99: quantile(recent, 0.99), isRecent: true } : overall();
@@ -115,10 +116,10 @@ const lateBetween = (before, now) => Object.fromEntries(CAUSES.map((cause) => [c
 
 async function poll() {
   const stats = await call('GET', '/v1/stats?queues=0', { patience: PATIENCE });
-  isLimited = stats.counters === undefined; // what is not of certain queues is not told
+  isLimited = stats.counters === undefined; // the server leaves figures of the whole server out
   const last = polls.at(-1);
   const now = { at: Date.now(), stats, lateness: ofCounts(stats.lateness_counts ?? []) };
-  // Counters that went back are those of another process: what was before is of no use.
+  // If counters went back, another process has started: the earlier samples are of no use.
   if (last && stats.uptime_ms < last.stats.uptime_ms) polls.length = samples.length = 0;
   const before = polls.at(-1);
   polls.push(now);
@@ -130,7 +131,7 @@ async function poll() {
   }
 }
 
-/** How things stand after a look that failed; a node of a cluster may be not ready for a moment. */
+/** The state after a failed request. A node of a cluster may be not ready for a moment. */
 function stateAfter(error, failures) {
   if (error.status === undefined) return 'lost';
   if (error.status === 403) return 'refused';
@@ -138,7 +139,7 @@ function stateAfter(error, failures) {
 }
 
 export function startLive(signal) {
-  let next = 0; // when stats are asked for, beside the stream
+  let next = 0; // time of the next request for stats while the stream is open
   let failures = 0; // in a row
   lookNow = every(PERIOD, signal, async () => {
     try {
@@ -164,5 +165,5 @@ export function startLive(signal) {
   }, { always: true });
 }
 
-/** Asks a server that is lost at once, instead of after its pause. */
+/** Requests a lost server immediately, without the rest of its pause. */
 export const tryAgain = () => lookNow();

@@ -1,5 +1,5 @@
-// Now: is everything on time, and if not, why? Counts, rates, lateness and its causes, the store; the
-// last hour.
+// Now: is everything on time, and if not, why? Counts, rates, lateness and its causes, the store, and
+// the last hour.
 import { get } from './api.js';
 import { makeChart } from './chart.js';
 import { every, h, replace, setText } from './dom.js';
@@ -16,10 +16,10 @@ const STATES = [
   ['leased', 'are with a worker'],
   ['dead', 'are out of attempts'],
 ];
-const LONG = 5_000; // ms that a ready task may wait before it is worth a word
-const LOOKED_AT = 1_000; // queues, those whose tasks wait longest
-const TOLD = 4; // of those whose tasks wait
-const LATE_SPAN = 600_000; // ms of which it is told why tasks were late
+const LONG = 5_000; // ms that a ready task may wait before the page mentions it
+const LOOKED_AT = 1_000; // number of requested queues: those whose tasks wait longest
+const TOLD = 4; // number of queues with waiting tasks that are listed
+const LATE_SPAN = 600_000; // ms; the page explains the late tasks of this time
 
 /** {queues, isCut}: the queues whose tasks wait, the longest first, some with their settings. */
 async function waitingQueues(signal) {
@@ -39,11 +39,11 @@ function tile(name, hint, link) {
   } };
 }
 
-/** What the whole comes to, in words. */
+/** The overall state, in words. */
 export function verdictOf(live, { queues, isCut }) {
   const waiting = queues.map((queue) => ({ queue, why: whyQueueWaits(queue) })).filter(({ why }) => why);
   const { dead } = live.now.totals;
-  // Of the queues that are told, unless there are more than were asked for.
+  // Totals of the listed queues, unless there are more queues than requested.
   const due = isCut ? live.now.totals.ready : waiting.reduce((sum, { queue }) => sum + queue.ready, 0);
   const deadPoint = dead > 0 ? h('li', {}, h('a', { href: '#/tasks?state=dead' }, plural(dead, 'task')),
     ` ${dead === 1 ? 'is' : 'are'} out of attempts and ${dead === 1 ? 'needs' : 'need'} you.`) : null;
@@ -142,7 +142,7 @@ export function show(root, route, signal) {
     if (queues === null) return;
     const { kind, headline, points } = verdictOf(live, queues);
     const text = headline + points.map((point) => point.textContent).join();
-    if (text === last) return; // or a link would lose the focus
+    if (text === last) return; // otherwise a link would lose the focus
     last = text;
     verdict.className = `card verdict ${kind}`;
     replace(verdict, h('div', {}, h('strong', {}, headline), points.length > 0 && h('ul', {}, points)));

@@ -1,4 +1,4 @@
-// Small pieces that several views show.
+// Small elements that several views use.
 import { access, whyNoChange } from './api.js';
 import { h } from './dom.js';
 import { tell } from './dialog.js';
@@ -21,7 +21,7 @@ export function copyable(text, label) {
     h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: copy }, label ?? 'Copy')));
 }
 
-/** Keeps a button off while the token, or the state of the server, allows no change; returns what looks again. */
+/** Keeps a button disabled while the token or the server allows no change. Returns a function that checks again. */
 export function offWhenRefused(button, { title = null, signal = null } = {}) {
   const look = () => {
     button.disabled = whyNoChange() !== null;
@@ -46,10 +46,10 @@ export function action(label, run, { kind = null, title = null, signal = null } 
   return button;
 }
 
-/** For who has a token for queues without tasks. */
+/** Shown if the queues that the token may read have no tasks. */
 export const NO_VISIBLE_TASKS = 'No tasks in the queues that this token may see.';
 
-/** For who sees an empty server: what to do first. */
+/** Shown for an empty server: the first steps. */
 export function firstSteps() {
   const here = location.origin;
   return h('section', { class: 'card' }, h('h2', {}, 'Nothing here yet. Schedule a first task:'),

@@ -1,5 +1,4 @@
-// Queues: what each holds, what keeps it from being worked on, its limits; pause, resume, redrive
-// and purge.
+// Queues: their tasks, their limits, and the reason why tasks wait; pause, resume, redrive and purge.
 import { call, get } from './api.js';
 import { attempt, confirmed } from './dialog.js';
 import { breakable, every, h, replace, setText } from './dom.js';
@@ -10,9 +9,9 @@ import { makeTable } from './table.js';
 import { whyQueueWaits } from './why.js';
 
 export const title = 'Queues';
-const SHOWN = 200; // lines at first; a filter finds the others
-const MOST = 1_000; // asked for: those with most tasks
-const OLDEST = 200; // and those whose tasks wait longest, however few they are
+const SHOWN = 200; // lines at first; a filter finds other queues
+const MOST = 1_000; // number of requested queues: those with most tasks
+const OLDEST = 200; // further requested queues: those whose tasks wait longest, even if few
 
 const pathOf = (name, verb = '') => `/v1/queues/${encodeURIComponent(name)}${verb && '/' + verb}`;
 const tasksOf = (queue, state = '') => '#/tasks?' + new URLSearchParams(state ? { queue, state } : { queue });
@@ -57,7 +56,7 @@ function number(label, name) {
 
 const SHORT = { concurrency: 'at its limit of leases', rate: 'at its rate', either: 'no worker, or its rate', workers: 'no worker', busy: 'workers busy', delivery: 'for its receiver' };
 
-/** What keeps its tasks, in short; in full on hover. */
+/** Why the tasks of the queue wait, in short; the full text on hover. */
 function waitNode(why, queue) {
   if (!why) return h('span', { class: 'sub' }, 'nothing is due');
   const text = why.text[0].toUpperCase() + why.text.slice(1);
@@ -81,7 +80,7 @@ function columnsOf(reload, signal) {
   ];
 }
 
-/** Where not all are shown: which. */
+/** Says which queues are shown, if not all of them are. */
 function cutText(isCut, isPart) {
   if (!isCut) return isPart ? `; the ${SHOWN} with the most to see to are shown` : '';
   const told = `the ${count(MOST)} with most tasks and the ${OLDEST} whose tasks wait longest`;
@@ -90,8 +89,8 @@ function cutText(isCut, isPart) {
 
 export function show(root, route, signal) {
   let queues = [];
-  let total = 0; // of the server
-  let isCut = false; // there are more than were asked for
+  let total = 0; // number of queues of the server
+  let isCut = false; // there are more queues than requested
   let isLimited = false;
   let isAll = false;
   const wanted = () => filter.value.trim();
@@ -125,7 +124,7 @@ export function show(root, route, signal) {
       const query = new URLSearchParams({ limit: MOST, ...(part && total > MOST && { name: part }) });
       const [answer, oldest] = await Promise.all([get(`/v1/queues?${query}`, signal),
         total > MOST ? get(`/v1/queues?${new URLSearchParams({ limit: OLDEST, by: 'age', ...(part && { name: part }) })}`, signal) : { queues: [] }]);
-      if (part !== wanted()) return; // the answer to the last letter is on its way
+      if (part !== wanted()) return; // a request for newer input is on its way
       isCut = answer.queues.length >= MOST && total > MOST;
       queues = [...new Map([...answer.queues, ...oldest.queues].map((queue) => [queue.queue, queue])).values()];
       setText(wrong, '');

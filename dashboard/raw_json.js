@@ -1,6 +1,6 @@
-// JSON as text, byte for byte: what JSON.parse() would change (long numbers, 1.0, spaces) stays. Pure.
+// JSON as text, byte for byte. It keeps details that JSON.parse() loses (long numbers, 1.0, spaces). Pure.
 
-/** Where the value that begins at `at` ends. Requires: valid JSON. */
+/** The end of the value that begins at `at`. Requires valid JSON. */
 function endOfValue(text, at) {
   let depth = 0;
   let inString = false;
@@ -19,7 +19,7 @@ function endOfValue(text, at) {
   return text.length;
 }
 
-/** The text of a member of the object that `text` is; undefined when it has none of this name. */
+/** The text of a member of the object in `text`; undefined if there is no such member. */
 export function rawMember(text, name) {
   let at = text.indexOf('{') + 1;
   while (at > 0 && at < text.length) {
@@ -33,7 +33,7 @@ export function rawMember(text, name) {
   return undefined;
 }
 
-/** JSON.stringify(object) with one more member, which is JSON already (undefined: none). */
+/** JSON.stringify(object) with one more member whose value is JSON text (undefined: no member). */
 export function withRaw(object, name, raw) {
   const text = JSON.stringify(object);
   if (raw === undefined) return text;

@@ -1,5 +1,5 @@
-// One schedule: what it does, its next occurrences, how far it has come; or the form that changes it
-// (#/schedule/NAME/edit) or makes one (#/schedule).
+// One schedule: its rule, its next occurrences and its progress; or the form that changes it
+// (#/schedule/NAME/edit) or creates one (#/schedule).
 import { call, get } from './api.js';
 import { attempt, confirmed } from './dialog.js';
 import { every, h, replace } from './dom.js';
@@ -58,7 +58,7 @@ function showOne(root, name, signal) {
       zone = schedule.time_zone;
       next.setRows(times);
       const now = text + JSON.stringify([...outcomes]);
-      if (now === seen) return; // what has the focus keeps it
+      if (now === seen) return; // do not rebuild an element that has the focus
       seen = now;
       draw(schedule, text, outcomes);
     } catch (error) {

@@ -1,5 +1,5 @@
-// The form that makes or changes a schedule. While it is filled in, the server is asked what would
-// come of it: the rule in words, and the next occurrences in its zone and in the viewer's.
+// The form that creates or changes a schedule. For each input, the server returns a preview: the rule
+// in words, and the next occurrences in the schedule's zone and in the viewer's zone.
 import { call, withQuery } from './api.js';
 import { tell } from './dialog.js';
 import { debounce, h, replace } from './dom.js';
@@ -7,7 +7,7 @@ import { fromInput, toInput, viewerZone, zoneTime } from './format.js';
 import { offWhenRefused } from './parts.js';
 import { rawMember, withRaw } from './raw_json.js';
 
-/** Members of PUT that the form does not show go back as they came. */
+/** Members of PUT that the form does not show are sent back unchanged. */
 const KEPT = ['gap', 'repeat', 'priority', 'max_attempts', 'visibility_timeout_ms', 'backoff', 'count', 'start', 'end',
   'jitter_ms', 'misfire_grace_ms', 'misfire_limit', 'payload_base64'];
 
@@ -42,7 +42,7 @@ function makeInputs(schedule, payload) {
   };
 }
 
-/** The body of PUT, as text; throws what is wrong with the input. */
+/** The body of PUT, as text; throws an error on wrong input. */
 function bodyOf(input, schedule) {
   const body = Object.fromEntries(KEPT.filter((name) => name in schedule).map((name) => [name, schedule[name]]));
   const anchor = fromInput(input.anchor.value);
@@ -63,7 +63,7 @@ function bodyOf(input, schedule) {
   return withRaw(body, 'payload', payload);
 }
 
-/** The input shows whole seconds; what was finer must not be lost by saving. */
+/** The input shows whole seconds; saving must not drop the fraction. */
 const isSameSecond = (a, b) => b && Math.floor(a.getTime() / 1_000) === Math.floor(new Date(b).getTime() / 1_000);
 
 function previewNode({ words, next }, zone) {
@@ -116,7 +116,7 @@ export async function showForm(root, name, signal) {
     const mine = ++asked;
     try {
       const text = bodyOf(input, schedule);
-      // A queue is needed to save, not to see when it would occur.
+      // A queue is required to save, but not for the preview.
       const body = { ...JSON.parse(text), queue: input.queue.value.trim() || 'preview' };
       const answer = await call('POST', withQuery('/v1/occurrences', { count: 5, name }), { body, signal });
       if (mine === asked) replace(preview, previewNode(answer, input.zone.value.trim() || 'UTC'));

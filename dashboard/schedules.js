@@ -1,5 +1,5 @@
-// Schedules: the recurring rules in words, when each is next in its zone and in the viewer's, what
-// came of the last time; pause, resume, trigger.
+// Schedules: the recurring rules in words, the next occurrence in the schedule's zone and in the
+// viewer's zone, the state of the last task; pause, resume, trigger.
 import { call, get, withQuery } from './api.js';
 import { attempt } from './dialog.js';
 import { breakable, every, h, replace, setText } from './dom.js';
@@ -13,7 +13,7 @@ const PAGE = 200;
 export const pathOf = (name, verb = '') => `/v1/schedules/${encodeURIComponent(name)}${verb && '/' + verb}`;
 const linkOf = (name) => '#/schedule/' + encodeURIComponent(name);
 
-/** What can be done to a schedule from anywhere. */
+/** The actions for a schedule, for all views. */
 export function scheduleActions(schedule, reload, signal) {
   const { name, paused } = schedule;
   const then = (run, done) => async () => { if (await attempt(run, done)) await reload(); };
@@ -24,7 +24,7 @@ export function scheduleActions(schedule, reload, signal) {
       paused ? `${name} goes on.` : `${name} is paused: its occurrences pass without a task.`), { signal }));
 }
 
-/** Next time in both zones; one line when they are the same. */
+/** The next time in both zones; one line if the zones agree. */
 export function bothZones(time, zone) {
   const here = zoneTime(time, viewerZone());
   const there = zoneTime(time, zone);
@@ -32,7 +32,7 @@ export function bothZones(time, zone) {
     here !== there && h('div', { class: 'sub' }, `${here} here`)];
 }
 
-/** The task made last, and how it stands. */
+/** The last task of the schedule, and its state. */
 export function lastNode(schedule, outcomes) {
   if (!schedule.last_task) return '–';
   const state = outcomes?.get(schedule.last_task);
@@ -41,7 +41,7 @@ export function lastNode(schedule, outcomes) {
     schedule.last_at && h('div', { class: 'sub' }, timeNode(schedule.last_at))];
 }
 
-/** state by id of the tasks made last; 'gone' for those that have ended. */
+/** state by id of the last tasks; 'gone' for ended tasks. */
 export async function outcomesOf(schedules, signal) {
   const ids = schedules.map(({ last_task: id }) => id).filter(Boolean).slice(0, 50);
   const outcomes = new Map();

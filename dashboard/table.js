@@ -1,12 +1,12 @@
-// Tables that become cards on narrow screens, sort, and are brought up to date in place: what has
-// not changed keeps its elements, so focus and selection stay where they are.
+// Tables that become cards on narrow screens, sort, and are updated in place: unchanged cells keep
+// their elements, so focus and selection stay.
 import { h, replace } from './dom.js';
 
 /**
- * `columns`: {label, cell(row) → text or element, of(row)?, kind?, sort?(row)}. A cell is made anew
- * when of(row) differs (default: cell(row), which then must be text). `kind` is a class: "number",
- * "title" (a card's first line), "wide", "actions". `sorted` is [label, 'ascending'|'descending'].
- * Returns {element, setRows(rows)}; `key(row)` names a row.
+ * `columns`: {label, cell(row) → text or element, of(row)?, kind?, sort?(row)}. A cell is rebuilt if
+ * of(row) differs (default: cell(row), which must then be text). `kind` is a class: "number",
+ * "title" (first line of a card), "wide", "actions". `sorted` is [label, 'ascending'|'descending'].
+ * Returns {element, setRows(rows)}; `key(row)` identifies a row.
  */
 export function makeTable({ label, columns, key, sorted = null, empty = 'Nothing here.' }) {
   const made = new Map(); // key → {line, cells, seen}

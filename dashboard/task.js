@@ -1,4 +1,4 @@
-// One task: how it stands, why it was late, its way through the attempts; move, run now, cancel.
+// One task: its state, why it was late, its attempts; move, run now, cancel.
 import { call, get } from './api.js';
 import { every, h, replace } from './dom.js';
 import { count, duration, fromNow, plural, timeNode } from './format.js';
@@ -28,7 +28,7 @@ function attemptStep(attempt, number) {
     failed && h('pre', { class: 'error' }, attempt.error));
 }
 
-/** The stations of a task's life, oldest first. */
+/** The events in the life of a task, oldest first. */
 function wayOf(task, now) {
   const history = task.history ?? [];
   const steps = [step('done', 'Scheduled', task.created_at)];
@@ -120,11 +120,11 @@ export function show(root, route, signal) {
   async function load() {
     try {
       const { value: task, etag, text } = await call('GET', `/v1/tasks/${encodeURIComponent(id)}`, { signal, whole: true });
-      // A payload is shown byte for byte: numbers may be longer than JavaScript's.
+      // A payload is shown byte for byte: its numbers can have more digits than JavaScript keeps.
       if ('payload' in task) task.payload = rawMember(text, 'payload');
       const queue = await get(`/v1/queues/${encodeURIComponent(task.queue)}`, signal).catch(() => null);
       if (signal.aborted) return;
-      // What is open or focused stays so while nothing but time goes on.
+      // While only the time changes, open and focused elements stay.
       const seen = JSON.stringify([etag, queue?.settings, queue?.ready]);
       const isHeld = root.contains(document.activeElement) && document.activeElement !== root;
       if (seen === shown && isHeld) return;

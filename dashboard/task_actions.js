@@ -1,4 +1,4 @@
-// What can be done to a task: move, run now, cancel; and how to do the same with curl.
+// Actions for a task: move, run now, cancel; and the same calls for curl.
 import { call } from './api.js';
 import { askForm, attempt, confirmed } from './dialog.js';
 import { h } from './dom.js';
@@ -9,7 +9,7 @@ const pathOf = (id, verb = '') => `/v1/tasks/${encodeURIComponent(id)}${verb}`;
 const changeable = ['scheduled', 'ready', 'dead'];
 export const mayMove = (task) => changeable.includes(task.state);
 
-/** Due times that people want, in the viewer's zone. */
+/** Common due times, in the viewer's zone. */
 export function choices(now = new Date()) {
   const at = (days, hour) => new Date(now.getFullYear(), now.getMonth(), now.getDate() + days, hour);
   const toMonday = ((8 - now.getDay()) % 7) || 7;
@@ -23,7 +23,7 @@ export function choices(now = new Date()) {
   ];
 }
 
-/** Asks for another due time; null when the viewer changes their mind. */
+/** Asks for another due time; null if the viewer cancels. */
 export function askDue(what) {
   const input = h('input', { type: 'datetime-local', step: '1', required: true, 'aria-label': 'Due at',
     value: toInput(new Date(Date.now() + 86_400_000)) });
@@ -41,7 +41,7 @@ export function askDue(what) {
   });
 }
 
-/** Each gives the task as it stands in the server when it was seen, by its ETag. */
+/** Each action sends the ETag of the task that the viewer saw, so it fails if the task has changed. */
 export async function moveTask({ id }, etag) {
   const due = await askDue('task ' + id);
   if (!due) return false;
@@ -57,7 +57,7 @@ export async function cancelTask({ id, queue }, etag) {
   return attempt(() => call('DELETE', pathOf(id), { headers: { 'if-match': etag } }), `Task ${id} is cancelled.`);
 }
 
-/** "3 done" or what kept some of them. */
+/** "3 done", or the reason why some failed. */
 function outcome(results, verb) {
   const failed = results.filter(({ error }) => error);
   const done = results.length - failed.length;
@@ -78,10 +78,10 @@ export async function cancelTasks(ids) {
   return attempt(() => call('POST', '/v1/tasks/cancel', { body: { ids } }), ({ results }) => outcome(results, 'cancelled'));
 }
 
-/** A word for a POSIX shell, whatever is in it. */
+/** A word for a POSIX shell, quoted for any content. */
 export const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
-/** The call that makes the same task again; `task.payload` is JSON as text. */
+/** The call that creates the task again; `task.payload` is JSON as text. */
 export function curlOf(task, origin) {
   const body = { queue: task.queue, ...(task.key ? { key: task.key } : {}), due_at: task.due_at,
     priority: task.priority, max_attempts: task.max_attempts, visibility_timeout_ms: task.visibility_timeout_ms,

@@ -1,4 +1,4 @@
-// Tasks: found by queue, state, key and due time; many moved or cancelled at once.
+// Tasks: search by queue, state, key and due time; move or cancel many tasks together.
 import { get, withQuery } from './api.js';
 import { h, replace, setText } from './dom.js';
 import { count, fromInput, plural, timeNode, toInput } from './format.js';
@@ -8,7 +8,7 @@ import { cancelTasks, mayMove, moveTasks } from './task_actions.js';
 
 export const title = 'Tasks';
 const PAGE = 100;
-const SHORT_PAGES = 50; // asked for in a row before the viewer is asked whether to go on
+const SHORT_PAGES = 50; // requested in a row before the page asks the viewer whether to continue
 const STATES = ['', 'scheduled', 'ready', 'leased', 'dead', 'completed', 'cancelled'];
 
 const preview = (task) => ('payload_base64' in task ? task.payload_base64 : JSON.stringify(task.payload)).slice(0, 200);
@@ -32,7 +32,7 @@ function columnsOf(chosen, onChoice) {
   ];
 }
 
-/** The form; `onSearch(query)` gets what was asked for. */
+/** The form; `onSearch(query)` gets the search. */
 function makeForm(query, queues, onSearch) {
   const value = (name) => query.get(name) ?? '';
   const time = (name) => (value(name) ? toInput(value(name)) : '');
@@ -86,7 +86,7 @@ export function show(root, route, signal) {
   replace(root, h('div', { class: 'head' }, h('h1', {}, 'Tasks'),
     h('button', { type: 'button', onclick: () => again() }, 'Refresh')), form, wrong, sub, bulk, table.element, h('div', {}, more));
 
-  /** Another PAGE of tasks; the server's pages are short where it passes over many others. */
+  /** Another PAGE of tasks. The server's pages are short where it skips many other tasks. */
   async function fetchMore() {
     const asked = Object.fromEntries([...route.query].filter(([name]) => name !== 'cursor'));
     const enough = tasks.length + PAGE;
@@ -125,5 +125,5 @@ export function show(root, route, signal) {
   }
   load();
   get('/v1/stats?queues=1000', signal).then(({ queues }) => replace(names, queues.map(({ queue }) => h('option', { value: queue }))))
-    .catch(() => {}); // names to choose from are a help only
+    .catch(() => {}); // suggested names are optional
 }

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, unless the viewer has switched. Kept in this browser.
+// Light or dark: the system's choice, unless the viewer has switched. Kept in this browser.
 const KEY = 'detent.theme';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 
@@ -15,7 +15,7 @@ export function switchTheme() {
   apply();
 }
 
-/** The value of a colour of style.css, for what is drawn on a canvas. */
+/** The value of a colour of style.css, for drawings on a canvas. */
 export const colour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 

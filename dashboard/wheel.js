@@ -1,5 +1,5 @@
-// The wheel: the server's own timing wheel, live. Which slots hold tasks, how full they are, the
-// hands going round, and tasks falling to finer levels as their time comes.
+// The wheel: the server's timing wheel, live. It shows the slots with tasks and how full they are, the
+// turning hands, and tasks that fall to finer levels when their time comes.
 import { get } from './api.js';
 import { every, h, replace, setText } from './dom.js';
 import { compact, count, duration, localTime, plural } from './format.js';
@@ -20,7 +20,7 @@ function levelText({ slot_ms: width }, slots) {
   return `slots of ${duration(width)}, once round in ${duration(width * slots)}`;
 }
 
-/** The coarsest levels are empty unless a lease is very long: three rings, or as many as are taken. */
+/** The coarsest levels are empty unless a lease is very long: show three rings, or all used ones. */
 const ringsOf = ({ levels }) => Math.max(3, levels.findLastIndex(({ slots }) => slots.length > 0) + 1);
 
 /** The slot under the pointer, in words. */
@@ -30,7 +30,7 @@ function describe(wheel, drawing, place) {
   return { n: slot?.count ?? 0, from, until };
 }
 
-/** The finest levels come to pass faster than one can read: a table has the fullest of the others. */
+/** Slots of the finest levels pass too fast to read. A table has the fullest slots of other levels. */
 const fullest = ({ levels }) => levels.flatMap(({ level, slots }) => slots.map((slot) => ({ ...slot, level })))
   .sort((a, b) => b.count - a.count || (a.from < b.from ? -1 : 1)).slice(0, 8);
 

@@ -1,24 +1,24 @@
-// Draws the wheel on a canvas: a ring a level, the finest inside; slots as arcs, the fuller the
-// stronger; a hand on each ring; what time reaches on a ring falls to the next one inside, and off
-// the innermost it fires. Slots lie still on a picture of their own; a frame copies that and adds
-// hands and what falls, so it costs the same however many tasks there are.
+// Draws the wheel on a canvas. Each level is a ring, the finest inside. Slots are arcs; a fuller slot
+// has a stronger colour. Each ring has a hand. When time reaches a slot, its tasks fall to the next
+// ring inside; from the innermost ring they fire. Slots are on a picture of their own. A frame copies
+// this picture and adds hands and falling tasks, so its cost does not depend on the number of tasks.
 import { compact } from './format.js';
 import { colour } from './theme.js';
 
 const TURN = 2 * Math.PI;
 const TOP = -TURN / 4;
-const FALL = 700; // ms that what cascades takes to the next ring
+const FALL = 700; // ms for the fall to the next ring
 const MOST_FALLING = 200;
 const GAP = 0.16; // of a ring's width, between rings
 
 export class WheelDrawing {
   #canvas;
   #still = document.createElement('canvas');
-  #wheel = null; // as of the last look
+  #wheel = null; // from the last answer
   #offset = 0; // server's time − performance.now(), ms
   #start = 0; // the server's time at tick 0
   #falling = []; // {level, slot, since, strength}
-  #passed = []; // by level: time up to which slots have been seen to be reached
+  #passed = []; // by level: the time up to which slots were reached
   #marked = null; // {level, slot}
   #paint = {}; // the theme's colours
 
@@ -26,7 +26,7 @@ export class WheelDrawing {
     this.#canvas = canvas;
   }
 
-  /** The wheel as the server shows it; `start` is about when its time began. */
+  /** Takes the wheel from the server's answer; `start` is about the time when the wheel began. */
   setWheel(wheel, start) {
     this.#offset = new Date(wheel.now).getTime() - performance.now();
     this.#wheel = wheel;
@@ -77,7 +77,7 @@ export class WheelDrawing {
     return size;
   }
 
-  /** To be called when the wheel, the size or the theme has changed. */
+  /** Call this after a change of the wheel, the size or the theme. */
   paintSlots() {
     const size = this.#fit();
     if (size === 0 || !this.#wheel) return;
@@ -96,7 +96,7 @@ export class WheelDrawing {
       context.strokeStyle = paint.slot;
       for (const { slot, count } of level.slots) {
         context.globalAlpha = strengthOf(count, most);
-        // A slot has at least two pixels, or it can't be seen on the inner rings.
+        // A slot has at least two pixels, so that it is visible on the inner rings.
         const angle = TOP + (slot / slots) * TURN;
         circle(context, measure.middle, radius, angle, angle + Math.max(TURN / slots, 2 / radius));
       }
@@ -143,7 +143,7 @@ export class WheelDrawing {
     if (this.#marked) this.#drawMark(context, measure);
   }
 
-  /** Slots whose time has come since the last frame begin to fall. */
+  /** Slots that time has reached since the last frame begin to fall. */
   #noteReached() {
     const now = this.now;
     this.#wheel.levels.forEach((level, i) => {
@@ -184,7 +184,7 @@ export class WheelDrawing {
       const turn = (ticks / (slotWidth * this.#wheel.slots_per_level)) % 1;
       const [sin, cos] = [Math.sin(turn * TURN), Math.cos(turn * TURN)];
       const [from, to] = [inner + (i + GAP / 2) * width, inner + (i + 1 - GAP / 2) * width];
-      // The innermost goes round four times a second: it is a shimmer more than a hand.
+      // The innermost hand turns four times a second: it is a shimmer more than a hand.
       context.globalAlpha = i === 0 ? 0.35 : 0.9;
       context.lineWidth = Math.max(1.5, middle / 160);
       context.beginPath();
@@ -221,8 +221,8 @@ function circle(context, middle, radius, from, to) {
 }
 
 /**
- * When the server's wheel stood at tick 0. Any slot tells it up to whole turns of its level; of the
- * times that fit, it is the one closest to `about`.
+ * The time of tick 0 of the server's wheel. Each slot gives this time, except for a multiple of a turn
+ * of its level. Of the possible times, it is the closest to `about`.
  */
 export function alignedStart({ levels, slots_per_level: slots }, about) {
   const known = [...levels].reverse().find((level) => level.slots.length > 0);

@@ -1,12 +1,12 @@
-// Why a task is late, or why tasks wait, told in words from what the server shows. Pure: the tests
-// read it as it stands.
+// Explains in words why a task is late, or why tasks wait, from the server's answers. Pure: the tests
+// load this file unchanged.
 import { count, duration, plural } from './format.js';
 
 const DEFAULT_PRIORITY = 1024;
-const LATE = 1_000; // ms: below this nobody needs a reason
+const LATE = 1_000; // ms; a shorter lateness needs no reason
 const ms = (time) => new Date(time).getTime();
 
-/** What tasks are handed out late for, as the server splits it; its words. */
+/** The causes of lateness as the server names them, and their words. */
 export const CAUSES = ['before_start', 'engine', 'limit', 'worker'];
 const CAUSE_WORDS = {
   before_start: 'it was due before the server started',
@@ -23,7 +23,7 @@ export function causesOf(late) {
   return parts.map((cause) => `${duration(late[cause])}: ${CAUSE_WORDS[cause]}`).join(' · ');
 }
 
-/** How many tasks were handed out late in these samples, and why, in words; null when none was. */
+/** The number of tasks that were late in these samples, and why, in words; null without late tasks. */
 export function lateTasks(samples) {
   const sums = Object.fromEntries(CAUSES.map((cause) => [cause, samples.reduce((sum, { late }) => sum + (late?.[cause] ?? 0), 0)]));
   const all = CAUSES.reduce((sum, cause) => sum + sums[cause], 0);
@@ -33,15 +33,15 @@ export function lateTasks(samples) {
   return `${plural(all, 'task')} ${all === 1 ? 'was' : 'were'} handed out more than a second late: ${whys.join(', ')}.`;
 }
 
-const RECENT = 10_000; // ms since a hand-out: somebody takes tasks
+const RECENT = 10_000; // ms since a hand-out; within this time, workers are active
 
-/** Since when nothing was handed out; empty when the server does not tell. */
+/** The time of the last hand-out, in words; empty if the server does not report it. */
 function sinceHandOut({ last_handed_out_age_ms: age }) {
   if (age === undefined) return '';
   return age === null ? ': none was handed out since the server started' : `: the last one was handed out ${duration(age)} ago`;
 }
 
-/** What keeps a queue's ready tasks from being handed out: {kind, text}; null when nothing waits. */
+/** Why the ready tasks of a queue wait: {kind, text}; null if no task waits. */
 export function whyQueueWaits(queue) {
   const { ready, leased, settings = {} } = queue;
   if (ready === 0) return null;
@@ -51,7 +51,7 @@ export function whyQueueWaits(queue) {
   }
   const rate = settings.rate ?? null;
   if (rate === 0) return { kind: 'rate', text: 'the queue hands out nothing: its rate is 0' };
-  // Quick workers hold nothing at the moment of the look.
+  // Fast workers hold no task at the moment of the request.
   const age = queue.last_handed_out_age_ms ?? Infinity;
   const isServed = leased > 0 || age < RECENT;
   if (rate !== null && queue.oldest_ready_age_ms >= LATE) {
@@ -65,7 +65,7 @@ export function whyQueueWaits(queue) {
     : `its workers took the last one ${duration(age)} ago and are not fast enough` };
 }
 
-/** How long its attempts took and how long it rested between them, in ms. */
+/** The total duration of its attempts, and of the pauses between them, in ms. */
 export function timeSpent(history) {
   let working = 0;
   let between = 0;
@@ -96,7 +96,7 @@ function latePoint(late) {
   return causes ? `Of that: ${causes}.` : null;
 }
 
-/** One that was asked for when its due time had passed is late from the start. */
+/** A task that was scheduled with a due time in the past is late from the start. */
 function pastPoint(task) {
   const past = ms(task.created_at) - ms(task.due_at);
   return past >= LATE ? `It was made ${duration(past)} after its due time: by a date that had passed, or a schedule that caught up.` : null;
