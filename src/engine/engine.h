@@ -1,36 +1,38 @@
-// The product: schedules tasks durably, hands them out when they are due, and forgets none.
+// The engine schedules tasks durably and hands them out when they are due.
 //
-// One method a verb. A verb changes memory at once and stages what must become durable; commit()
-// writes everything staged since the last one as one batch with one sync (group commit). Nobody may
-// be told what a verb answered before the commit() after it: callers leave their reply with
-// after_commit(). turn() does the rest: what has become due, leases that ran out, workers that
-// wait, the commit, and the load window.
+// The engine has one method per verb. A verb changes memory immediately and stages the records that
+// must become durable. commit() writes everything that was staged since the previous commit as one
+// batch with one sync (group commit). A client must not get the answer of a verb before the next
+// commit. Therefore callers leave their reply with after_commit(). turn() does the rest: it fires
+// due tasks, ends expired leases, serves waiting workers, commits, and moves the load window.
 //
-// Three times belong to a task. Its **due time** (`due_at`) is what the user asked for, in the
-// record. Its **tick** is when the wheel fires it, on steady time. Its **place** is where its
-// record lies in the store: in the due order at its due time, in a ready lane, among the dead, or
-// among those kept after their end.
+// A task has three positions:
+// - Its **due time** (`due_at`) is the instant that the user asked for. It is in the record.
+// - Its **tick** is the steady time when the wheel fires it.
+// - Its **place** is the position of its record in the store: in the due order at its due time, in
+//   a ready lane, in a dead lane, or among the ended tasks.
 //
-// An engine is made of parts, each with its own state and invariants; the verbs are written on
-// these (engine_*.cc, by theme):
+// An engine has several parts. Each part has its own state and invariants. The verbs use the parts
+// (engine_*.cc, one file per theme):
 //
-//     HandOut          who gets which ready task   (with HandOutTurns, WaitingWorkers)
-//     LoadWindow       which of the stored tasks are in memory
-//     LoadedTasks      those: scheduled, ready or leased
-//     TaskRecords      what is stored, and over it what this turn has staged   (with ScheduleBook)
-//     QueueBook        the queues, and what they add up to
-//     CommitWriter     writes and syncs; Answers: what waits for them
-//     LatenessAccount, TaskNews   what is counted and told
+//     HandOut          which worker gets which ready task   (with HandOutTurns, WaitingWorkers)
+//     LoadWindow       which stored tasks are in memory
+//     LoadedTasks      the tasks in memory: scheduled, ready or leased
+//     TaskRecords      the stored and the staged records   (with ScheduleBook)
+//     QueueBook        the queues and their sums
+//     CommitWriter     writes and syncs
+//     Answers          the answers that wait for a commit
+//     LatenessAccount, TaskNews   counters and events
 //
-// What a crash leaves: everything up to the last commit. Leases are memory, so their tasks are
-// handed out again with the same attempt number, and tokens of the earlier run are stale because
-// the epoch is higher. An attempt counts once it has ended and that is durable.
+// After a crash the store has everything up to the last commit. Leases exist only in memory, so
+// their tasks are handed out again with the same attempt number. Lease tokens from before the crash
+// are stale, because the new epoch is higher. An attempt counts once its end is durable.
 //
-// After a failed commit the outcome is unknown; the engine then acknowledges nothing and refuses
-// every verb with `unavailable` until the store is opened again by a new engine, which takes over
-// the leases whose tasks are unchanged (take_over_leases).
+// After a failed commit the outcome is unknown. The engine then acknowledges no request and answers
+// every verb with `unavailable`. A new engine must open the store again. It takes over the leases
+// whose tasks are unchanged (take_over_leases).
 //
-// Confined to one thread: EngineThread (engine_thread.h) in the server, the test's own in tests.
+// Confined to one thread. In the server this is the EngineThread (engine_thread.h).
 #pragma once
 
 #include <chrono>
@@ -77,187 +79,199 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// Recovers from the store: takes a new epoch and loads the window, overdue tasks first.
   /// `store` and `clock` must outlive the engine.
   static Result<std::unique_ptr<Engine>> open(Store& store, Clock& clock, EngineOptions options);
-  /// After a failure of the store: takes over the leases of the engine before this one that have
-  /// not run out, under their tokens, where their tasks are unchanged in the store. Leases whose
-  /// holders were never told of them are left out. Does nothing without `keep_leases`, or when
-  /// another engine had the store in between. A task that cannot be read is left out. Call it
-  /// before the first verb. Reads nothing of the store of `failed`, which may be closed. Cost: a
-  /// read a lease.
+  /// After a failure of the store: takes over the open leases of the previous engine, with their
+  /// tokens. Some leases are left out: expired leases, leases whose task has changed in the store
+  /// or cannot be read, and leases whose holder never got the answer. Does nothing without
+  /// `keep_leases`, or if another engine had the store in between. Call it before the first verb.
+  /// It does not read the store of `failed`, which may be closed. Cost: one read per lease.
   void take_over_leases(const Engine& failed);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Accepts a task and gives it its id. With a key that stands for a task already, the answer is
-  /// that task, as it is now; nothing is added. The answer is without the payload. Errors: as
-  /// validate(ScheduleRequest); conflict when the key stands for a task that was asked for with
-  /// another content; resource_exhausted when the queue is at its quota.
+  /// Accepts a task and gives it an id. If the key already stands for a task, the answer is that
+  /// task in its present state, and no task is added. The answer has no payload. Errors: as
+  /// validate(ScheduleRequest); conflict if the task of the key was requested with other content;
+  /// resource_exhausted if the queue is at its quota.
   Result<TaskSnapshot> schedule(ScheduleRequest request);
-  /// Takes over a task as it stands in another store, under its own id; does nothing when it is
-  /// here. Answers whether it was not. A key that stands for another task here is left to that one;
-  /// one whose task was set aside as damaged stands for none. Errors: as validate(ScheduleRequest);
-  /// conflict when another task, of another queue or made at another time, has its id;
-  /// invalid_argument for an id that no task can have, a task that has ended, or one of a queue of
-  /// which no part is here.
+  /// Copies a task from another store, with its id and state. Returns false, and changes nothing,
+  /// if the task already exists. If the key stands for another task, the key stays with that task.
+  /// A key whose task was set aside as damaged counts as free. Errors: as
+  /// validate(ScheduleRequest). Conflict if the id belongs to another task: of another queue, or
+  /// with another creation time. invalid_argument if no task can have the id, if the task has
+  /// ended, or if this engine has no part of its queue.
   Result<bool> restore(Task task);
   /// Errors: not_found.
   Result<TaskSnapshot> get(TaskId id);
-  /// The live or dead task that a key stands for. Errors: not_found; unavailable: see set_queue().
+  /// The live or dead task of a key. Errors: not_found; unavailable as for set_queue().
   Result<TaskId> id_of_key(const std::string& queue, std::string_view key);
-  /// Tasks that the filter wants, at most `limit` > 0, after a place of this list: the dead ones,
-  /// queue by queue in the order of their death; the live ones in due order; those kept after their
-  /// end, in the order in which they will be forgotten. Reads a bounded number of records, so a
-  /// step may find little; with `next` it goes on. A task that no verb touches between two steps is
-  /// met once, whatever memory it moves to. A damaged record is passed over. Errors:
-  /// resource_exhausted when ready tasks on disk are of too many priorities to be put in due order,
-  /// or a key would have to be looked for in too many queues.
+  /// One part of a list: at most `limit` > 0 tasks that match the filter, after the place `after`.
+  /// The list begins with the dead tasks, queue by queue, in the order of their death. The live
+  /// tasks follow by due time. The ended tasks are last, in the order in which they will be
+  /// forgotten. A call reads a bounded number of records, so the answer may be short or empty. To
+  /// continue, call again with its `next`. If no verb touches a task between two calls, the list
+  /// has the task exactly once, even if the task moves between memory and disk. Damaged records are
+  /// passed over. Errors: resource_exhausted if the ready tasks on disk have too many priorities
+  /// for a merge by due time, or if a key must be searched in too many queues.
   Result<TaskList> list(const TaskFilter& filter, Place after, std::size_t limit);
-  // Before the same verb for many: reads at once what it will ask of the store for each. Until the
-  // next commit, or the next of these calls, verbs on these tasks cost few reads of their own. What
-  // can't be read is left to the verb, which tells. Memory: these tasks.
+  // Prepares one verb for many tasks: reads the records that the verb will need in one call of the
+  // store. The verbs then need few reads of their own until the next commit or the next
+  // read_ahead(). If a record cannot be read, the verb reports the error. Memory: these tasks.
   void read_ahead(std::span<const TaskId> ids);
-  /// Those that the keys stand for, and the keys.
+  /// The same for the tasks of these keys, and for the records of the keys.
   void read_ahead(const std::string& queue, std::span<const std::string> keys);
-  /// Removes a task that is not leased. Errors: not_found; conflict when it is leased, or ended.
+  /// Removes a task. Errors: not_found; conflict if the task is leased or has ended.
   Result<void> cancel(TaskId id);
-  /// Gives a task another due time; the answer shows it as moved. A dead one lives again and has
-  /// all its attempts before it, as redrive() does it. Durable: the new due time. Errors: as
-  /// validate(ScheduleRequest) for `due`; not_found; conflict when it is leased.
+  /// Gives a task another due time. The answer shows the task after the move. A dead task becomes
+  /// live with all its attempts, as with redrive(). Durable: the new due time. Errors: as
+  /// validate(ScheduleRequest) for `due`; not_found; conflict if the task is leased.
   Result<TaskSnapshot> move(TaskId id, const Due& due);
-  /// Changes what is given of a task that is not leased. With another due time it is moved, as
-  /// above; without one it stays where it is, but for the order of its queue: a dead one stays
-  /// dead. Its key stands for it still, as it was asked for. Durable. Errors: as
-  /// validate(TaskEdit); not_found; conflict when it is leased; resource_exhausted when a longer
-  /// payload puts the queue over its quota.
+  /// Changes the given fields of a task. If a due time is given, the task moves as with move().
+  /// Otherwise it keeps its state: a dead task stays dead. Only its place in the order of its queue
+  /// may change. The key still stands for the task as it was first requested. Durable. Errors: as
+  /// validate(TaskEdit); not_found; conflict if the task is leased; resource_exhausted if a longer
+  /// payload exceeds the quota of the queue.
   Result<TaskSnapshot> edit(TaskId id, const TaskEdit& edit);
-  /// Makes a task due now. One that is ready stays where it is in its queue's order; a dead one
-  /// lives again. Durable: the due time, where it changed. Errors: not_found; conflict when it is
+  /// Makes a task due now. A ready task keeps its place in the order of its queue. A dead task
+  /// becomes live. Durable: the due time, if it changed. Errors: not_found; conflict if the task is
   /// leased.
   Result<TaskSnapshot> run_now(TaskId id);
-  /// Puts a dead task back, due now: it has all its attempts before it, and keeps its last error
-  /// until the next. Durable: that it lives. Errors: not_found; conflict when it is not dead.
+  /// Makes a dead task ready, due now, with all its attempts. The task keeps its last error until
+  /// the next error. Durable: the new state. Errors: not_found; conflict if the task is not dead.
   Result<TaskSnapshot> redrive(TaskId id);
 
   /// One step of redrive() for the dead tasks of a queue, oldest first, at most `limit`. A step
-  /// changes at most 1 000 tasks, however many there are: while its answer has `next`, call again
-  /// with that, in a later turn. A record that is damaged is set aside. Durable: each step of its
-  /// own. Errors: not_found when the queue never had a task.
+  /// changes at most 1 000 tasks. While the answer has `next`, call again with it in a later turn.
+  /// A damaged record is set aside. Durable: each step separately. Errors: not_found if the queue
+  /// never had a task.
   Result<QueueStep> redrive(const std::string& queue, std::size_t limit, QueueCursor from = {});
-  /// Likewise removes the tasks of a queue that are not leased: dead, scheduled, ready. Tasks
-  /// accepted after the first step stay. It reads the due order of all queues from its start until
-  /// none of this queue is left, so a small queue among n tasks costs up to n reads, in steps.
-  /// A task that is moved, or whose lease ends, behind a purge under way may be left.
+  /// One step of removing the dead, scheduled and ready tasks of a queue. Leased tasks stay, and
+  /// tasks accepted after the first step stay. Steps, cursor and errors are as for redrive() of a
+  /// queue. A purge reads the due order of all queues from its start until this queue has no more
+  /// tasks there. So a purge of a small queue among n tasks costs up to n reads, spread over steps.
+  /// If a task moves, or its lease ends, at a place behind the cursor, the task may stay.
   Result<QueueStep> purge(const std::string& queue, std::size_t limit, QueueCursor from = {});
-  /// Likewise makes scheduled tasks of a queue due now, those that are due next first; read as by
-  /// purge().
+  /// One step of making the scheduled tasks of a queue due now, in the order of their due times. It
+  /// reads the due order as purge() does. Steps, cursor and errors are as for redrive() of a queue.
   Result<QueueStep> run_now(const std::string& queue, std::size_t limit, QueueCursor from = {});
 
-  /// A queue's settings and counts. Errors: not_found when it has neither.
+  /// The settings and counts of a queue. Errors: not_found if it has neither.
   Result<QueueView> queue(const std::string& name) const;
-  /// Sets all settings of a queue, which is made if it is not there. They hold from now on, for the
-  /// tasks it has, too; key retention and retention for those that end from now on. Durable.
-  /// Errors: as validate(QueueSettings), or for the name; conflict for another number of partitions
-  /// than the queue was made with; unavailable when it is not here (EngineOptions::is_here).
+  /// Sets all settings of a queue, and creates the queue if necessary. The settings also apply to
+  /// its present tasks, except that key retention and retention apply to tasks that end from now
+  /// on. Durable. Errors: as validate(QueueSettings), or for the name; conflict if the queue was
+  /// created with another number of partitions; unavailable if the queue is not on this engine
+  /// (EngineOptions::is_here).
   Result<void> set_queue(const std::string& name, const QueueSettings& settings);
-  /// Forgets an empty queue and its settings. Errors: not_found; conflict while it has tasks.
+  /// Removes an empty queue and its settings. Errors: not_found; conflict while the queue has
+  /// tasks.
   Result<void> remove_queue(const std::string& name);
-  /// Hands out nothing of a queue for so long, which ends a pause of before; 0 only ends it. Makes
-  /// it if need be; kept in memory, not in settings. Errors: as set_queue(), but for conflict.
+  /// Pauses a queue for `length`, and replaces an earlier pause. 0 ends the pause. Creates the
+  /// queue if necessary. The pause is in memory, not in the settings. Errors: as set_queue(),
+  /// without conflict.
   Result<void> pause_for(const std::string& name, std::chrono::milliseconds length);
   /// Errors: not_found.
   Result<QueueDetail> queue_detail(const std::string& name) const;
 
-  // The first of a queue's tasks in a state, with its payload: the next that would be handed out,
-  // the one that has been dead longest, the one due next. Errors: not_found when there is none.
+  // The first task of a queue in a state, with its payload. For ready tasks this is the next task
+  // that would be handed out. For dead tasks it is the task that has been dead longest. Errors:
+  // not_found if there is no such task.
   Result<TaskSnapshot> first_ready(const std::string& queue);
   Result<TaskSnapshot> first_dead(const std::string& queue);
-  /// The one due next is looked for in the due order of all queues, in steps, as purge() does it:
-  /// `found` is empty and `next` is where to go on.
+  /// Searches the due order of all queues for the next due task of the queue, in steps, as purge()
+  /// does. If a step does not find it, `found` is empty, and `next` is the place for the next call.
   Result<ScheduledStep> first_scheduled(const std::string& queue, Place from = begin_of(Lane::due));
-  /// How long until the lease of a task runs out, or until a scheduled one is ready; 0 for others.
-  /// Errors: not_found.
+  /// The time until the lease of a task expires, or until a scheduled task is ready. 0 in the other
+  /// states. Errors: not_found.
   Result<std::chrono::milliseconds> time_left(TaskId id);
 
-  /// Hands out what is ready now and has no webhook, most urgent first (priority, then due time,
-  /// then id); may be nothing. Answers at most 16 MiB of payload at once, or one task.
+  /// Hands out ready tasks without a webhook, most urgent first (priority, then due time, then id).
+  /// The answer may be empty. It has at most 16 MiB of payload, or one task.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
-  /// What lease() would hand out first, for who chooses between engines; none: nothing.
+  /// The first task that lease() would hand out, for a caller that chooses between engines. Empty
+  /// if no task is ready.
   Result<std::optional<ReadyHead>> next_ready(const LeaseRequest& request);
-  /// Hands out this one task, which is ready, scheduled or dead; what is not ready is made due now
-  /// first, durably. Queue and number are those of the task; pauses and the rate do not count.
-  /// Errors: not_found; conflict when it is leased, has ended, or goes to a webhook;
-  /// resource_exhausted when its queue or the engine has as many leases as it may.
+  /// Hands out a certain task, which is ready, scheduled or dead. A task that is not ready first
+  /// becomes due now, durably. The queue and the number in `request` are ignored. Pauses and the
+  /// rate limit do not apply. Errors: not_found; conflict if the task is leased, has ended, or has
+  /// a webhook; resource_exhausted if its queue or the engine is at its limit of leases.
   Result<LeasedTask> lease_task(TaskId id, const LeaseRequest& request);
-  /// The same, but when nothing is ready waits for a task, at most `wait`; workers of a queue are
-  /// served in the order in which they came. `done` runs exactly once, never within this call, with
-  /// nothing when the wait was in vain or abandoned: after a commit, or, for who has waited for
-  /// tasks that are stored as they are, at once, also while the store writes (hand_out_now.cc). So
-  /// it must call no verb, nor after_commit().
+  /// As lease(), but if no task is ready, waits for a task, at most `wait`. The workers of a queue
+  /// are served in the order in which they came. `done` runs exactly once, and never within this
+  /// call. Its answer is empty if the wait expired or was abandoned. `done` usually runs after a
+  /// commit. A waiting worker can get its tasks before the commit, even while the store writes, if
+  /// the stored records of these tasks are current (hand_out_now.cc). Therefore `done` must not
+  /// call a verb or after_commit().
   WaitId lease_or_wait(const LeaseRequest& request, std::chrono::milliseconds wait, LeaseDone done);
-  /// Ends a wait without a task, for a worker that has gone; one that is over is no matter.
+  /// Ends a wait without a task, because the worker has gone. Does nothing if the wait is over.
   void abandon_wait(WaitId id);
-  /// Ends every wait and lets none begin, for a stop. Verbs that go in steps go no further.
+  /// For a stop: ends every wait and refuses new waits. Verbs that work in steps do not begin
+  /// another step.
   void end_waits();
-  /// Whether a verb that goes in steps may take another. Errors: unavailable after end_waits().
+  /// Whether a verb that works in steps may begin another step. Errors: unavailable after
+  /// end_waits().
   Result<void> expect_going_on() const;
   /// Whether a worker waits for a task.
   bool has_waits() const noexcept { return hand_out_.waiting() > 0; }
 
-  // For the deliverer of webhooks, of which there is one. What it leases it ends
-  // with the same verbs as a worker; what it does not end runs out, and a crash gives it back.
+  // For the deliverer of webhooks. There is one deliverer. It ends its leases with the same verbs
+  // as a worker. If it does not end a lease, the lease expires. After a crash, its tasks are ready
+  // again.
 
-  /// Hands out ready tasks that go to a webhook, at most `max`; may be nothing. The queues that
-  /// have any take turns, each with an equal part of what is asked for, and within a queue the most
-  /// urgent is first; pauses, rate and concurrency of a queue hold as for workers. Those that are
-  /// held wait until a call no longer holds them. Errors: as validate(DeliveryRequest).
+  /// Hands out ready tasks with a webhook, at most `max`. The answer may be empty. The queues with
+  /// such tasks take turns, and each queue gets an equal part of `max`. Within a queue, the most
+  /// urgent task is first. Pauses, rate and concurrency of a queue apply as for workers. A queue
+  /// that is in `held` is skipped until a call comes in which it is not in `held`. Errors: as
+  /// validate(DeliveryRequest).
   Result<std::vector<Delivery>> lease_deliveries(const DeliveryRequest& request,
                                                  const HeldWebhooks& held = {});
-  /// The same, but when there is nothing waits until there is, without end. `done` runs after a
-  /// commit, exactly once: with nothing when another call or end_waits() has ended the wait. It
-  /// must call no verb.
+  /// As lease_deliveries(), but if there is no such task, waits without a time limit. `done` runs
+  /// exactly once, after a commit. Its answer is empty if another call or end_waits() has ended the
+  /// wait. `done` must not call a verb.
   void lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
                                 DeliveriesDone done);
 
-  /// Of the task that is held under this lease; "" when it is no longer held.
+  /// The queue of the leased task; "" if the lease is no longer open.
   std::string_view queue_of(LeaseToken lease) const noexcept;
-  /// The work is done: the task is removed.
+  /// The work is done. Removes the task.
   Result<LeaseOutcome> complete(LeaseToken lease);
   /// The attempt failed: the task comes back after a delay, or is dead after its last attempt.
   Result<LeaseOutcome> fail(const FailRequest& request);
-  /// The work takes longer: the lease runs out `by` from now, or when it did if that is later.
-  /// Nothing is durable: leases are memory. Errors: invalid_argument unless `by` is 1 ms … 30 days.
+  /// Extends a lease: it expires `by` from now, or at its present deadline if that is later. Leases
+  /// are in memory, so this call writes no record. Errors: invalid_argument unless `by` is 1 ms …
+  /// 30 days.
   Result<LeaseOutcome> extend(LeaseToken lease, std::chrono::milliseconds by);
-  /// Gives the task back unharmed: the attempt does not count. It is ready again at its old place
-  /// in its queue's order, or scheduled when `delay` is more than nothing; `priority` is its new
-  /// one. Durable: delay, priority and count; without them nothing has changed on disk. Errors:
-  /// invalid_argument for `delay`.
+  /// Gives the task back. The attempt does not count. The task is ready again at its old place in
+  /// the order of its queue, or scheduled if `delay` is greater than 0. `priority` replaces its
+  /// priority. Durable: delay, priority and count. If none of these is given, the record on disk
+  /// stays unchanged. Errors: invalid_argument for `delay`.
   Result<LeaseOutcome> release(LeaseToken lease,
                                std::optional<std::chrono::milliseconds> delay = {},
                                std::optional<std::uint32_t> priority = {},
                                ReleaseCount count = ReleaseCount::none);
-  /// The attempt failed and no other will do better: the task is dead at once. `priority` is its
-  /// new one, for when it lives again. Durable: the task as dead, this attempt counted. Answers
-  /// `dead`.
+  /// The attempt failed and a retry would not help: the task is dead immediately. `priority`
+  /// replaces its priority, for the case that the task becomes live again. Durable: the dead task
+  /// with this attempt counted. Answers `dead`.
   Result<LeaseOutcome> bury(LeaseToken lease, std::string error,
                             std::optional<std::uint32_t> priority = {});
 
-  // Recurring schedules: engine_schedules.cc. Their tasks are made in turn(), each with the step of
-  // its schedule in one commit. Errors, besides those told: not_found.
+  // Recurring schedules: engine_schedules.cc. turn() creates their tasks. The task and the step of
+  // its schedule are in the same commit. All these calls can also answer not_found.
 
   /// Makes or replaces a schedule, as ScheduleBook::put(). Durable.
   Result<PutSchedule> put_schedule(RecurringSchedule schedule);
-  /// Takes over a schedule as it stands in another store, as ScheduleBook::restore(); the tasks it
-  /// has made must be restored before, so that none is made a second time. Durable.
+  /// Copies a schedule from another store, as ScheduleBook::restore(). Restore the tasks of the
+  /// schedule first, so that no task is created a second time. Durable.
   Result<bool> restore_schedule(ScheduleRecord record);
   Result<ScheduleView> find_schedule(const std::string& name) const;
-  /// By name, at most `limit` after `after`.
+  /// At most `limit` schedules after the name `after`, by name.
   Result<std::vector<ScheduleView>> schedules_after(std::string_view after,
                                                     std::size_t limit) const;
   Result<std::vector<WallTime>> next_occurrences(const std::string& name, std::size_t count) const;
-  /// What put_schedule() would make of it: the rule in words, and its next occurrences, at most
-  /// `count`. Changes nothing.
+  /// A preview of put_schedule(): the rule in words, and its next occurrences, at most `count`.
+  /// Changes nothing.
   Result<SchedulePreview> preview_schedule(RecurringSchedule schedule, std::size_t count) const;
-  /// Tasks it has made stay. Durable.
+  /// Removes a schedule. Its tasks stay. Durable.
   Result<void> remove_schedule(const std::string& name);
   /// Durable.
   Result<ScheduleView> pause_schedule(const std::string& name);
@@ -265,94 +279,101 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   /// Makes a task now. Durable. Errors: as schedule().
   Result<TaskSnapshot> trigger_schedule(const std::string& name);
   /// Checks that a back-fill of this range may begin. Errors: as ScheduleBook::check_backfill();
-  /// invalid_argument when the range ends before it begins. Cost: a search for each occurrence.
+  /// invalid_argument if the range ends before it begins. Cost: one search per occurrence.
   Result<void> check_backfill(const std::string& name, WallTime from, WallTime to) const;
-  /// One step of making the tasks of past occurrences, from `from` on and before `to`, due now. A
-  /// step goes through at most 1 000 occurrences. While its answer has `next` and no `stop`, call
-  /// again from `next` on, in a later turn. Durable. Errors: conflict when the schedule is broken
-  /// or paused; unavailable once end_waits() was called.
+  /// One step of a back-fill: creates the tasks of past occurrences, from `from` on and before
+  /// `to`, due now. A step handles at most 1 000 occurrences. While the answer has `next` and no
+  /// `stop`, call again from `next` on in a later turn. Durable. Errors: conflict if the schedule
+  /// is broken or paused; unavailable after end_waits().
   Result<BackfillStep> backfill(const std::string& name, WallTime from, WallTime to,
                                 std::size_t limit);
 
-  // Tasks that another system keeps while they are far (external/far_tasks.h): engine_far.cc. One
-  // that is there is not here in any sense: no verb finds it, no count has it in it. A mark on an
-  // id says that a copy there does not count. All but unmark() is synced with the next commit,
-  // whatever `sync_interval` is: the other system may keep what the power takes from here.
+  // Far tasks, which an external scheduler keeps (external/far_tasks.h): engine_far.cc. While a
+  // task is away, no verb finds it and no count includes it. A mark on an id says that the copy in
+  // the external scheduler is not valid. All these changes, except unmark(), are synced with the
+  // next commit, whatever `sync_interval` is. Otherwise a power cut could remove them here, while
+  // the external scheduler keeps its side.
 
-  /// Tasks after `after` in the due order that are on disk only, as the last commit left them.
+  /// Tasks after `after` in the due order that are only on disk, as of the last commit.
   Result<TaskPage> far_tasks(Place after, std::size_t limit);
-  /// As they are there: the copy's due time tells how long it is remembered once it is forgotten.
+  /// Marks tasks. Pass the copies of the external scheduler: after a copy is forgotten, its due
+  /// time decides how long the engine remembers the id.
   void mark(std::span<const Task> tasks);
-  /// Their copies were forgotten there. Requires: the last commit has the marks.
+  /// Removes marks, after the external scheduler has forgotten the copies. Requires: the marks are
+  /// in the last commit.
   Result<void> unmark(std::span<const TaskId> ids);
-  /// At most `limit` > 0, as the last commit left them; none only when there is none.
+  /// At most `limit` > 0 marked ids, as of the last commit. Empty only if no id is marked.
   Result<std::vector<TaskId>> marked(std::size_t limit);
-  /// Removes, with its mark, every task that is stored just as it is given, on disk only, and has
-  /// no key: a key stands for tasks that are here. Answers how many.
+  /// Removes tasks and their marks, because the external scheduler now keeps the tasks. A task is
+  /// removed if the stored task equals the given task, is only on disk and has no key. Tasks with a
+  /// key stay, because a key stands for a task that is here. Returns the number of removed tasks.
   Result<std::size_t> hand_over(std::span<const Task> tasks);
-  /// Restores and marks these tasks; those that are marked are passed over, those that are here
-  /// only marked. So are those whose copy was forgotten before, until kForgottenFor after its due
-  /// time, if they were not handed over since. Answers how many were restored. After an error of
-  /// one, as of restore(), it goes on with the others.
+  /// Restores and marks tasks that the external scheduler hands back. A marked task is skipped. A
+  /// task that is already here is only marked. A task is also only marked if its copy was
+  /// forgotten, until kForgottenFor after its due time, unless it was handed over again since.
+  /// Returns the number of restored tasks. An error of one task is as for restore(); the call
+  /// continues with the other tasks.
   Result<std::size_t> put_back(std::span<const Task> tasks);
-  /// Whether a copy there does not count: the task is here or marked, or its copy was forgotten.
+  /// Whether a copy in the external scheduler is not valid, because the task is here, is marked, or
+  /// its copy was forgotten.
   Result<bool> is_here_or_marked(TaskId id);
   void set_external_stamp(const ExternalStamp& stamp);
-  /// A default one when there is none, or when it cannot be read.
+  /// The stored stamp. A default stamp if there is none, or if it cannot be read.
   Result<ExternalStamp> external_stamp();
 
-  /// Runs `committed` after the next commit, with its result; in the order of the calls. It must
-  /// call no verb. Requires: no `done` of a wait is running.
+  /// Runs `committed` with the result of the next commit, in the order of the calls. `committed`
+  /// must not call a verb. Requires: no `done` of a wait is running.
   void after_commit(Committed committed);
-  /// Tasks that the next commit changes.
+  /// The number of tasks that the next commit changes.
   std::size_t staged() const noexcept { return records_.staged().changes().size(); }
-  /// Writes what is staged, then runs what waits for it.
+  /// Writes the staged records, then runs the callbacks of after_commit().
   Result<void> commit();
-  /// The last verb, for a graceful stop: answers every wait, writes open leases out where they are
-  /// to be kept, and commits. Cost: a key a lease.
+  /// The last verb, for a graceful stop: answers every wait, writes the open leases that should
+  /// outlive the stop, and commits. Cost: one key per lease.
   Result<void> close();
 
-  /// Before verbs that came while others ran, or after a long sleep: looks whether the wall clock
-  /// was stepped, because a date is turned into a tick at once, and makes ready what has become due
-  /// since the last turn, so that it is handed out before what these verbs make. A lease that has
-  /// run out meanwhile still counts until the turn: its worker may have been in time. Costs one
-  /// part of the firing, as turn() does, with hand-outs between its wheels.
+  /// Call this before verbs that waited during a turn, or after a long sleep. It looks whether the
+  /// wall clock was stepped, because a verb converts a date to a tick immediately. It also makes
+  /// tasks ready that became due since the last turn, so that they are handed out before tasks that
+  /// the new verbs create. A lease that expired in this time still counts until the turn, because
+  /// its worker may have answered in time. Bounded: it fires one part of each wheel, as turn()
+  /// does, and serves waiting workers between the wheels.
   void catch_up();
-  /// Between parts of what takes its time: makes ready what has become due and hands it to workers
-  /// who wait for it, who are told at once and not after the commit (hand_out.h). Bounded as a step
-  /// of a turn is; nearly nothing while nobody waits, and twice in a tick.
+  /// Call this between the parts of long work. It makes due tasks ready and hands them to waiting
+  /// workers before the commit (hand_out.h). It is bounded like one step of a turn. It costs almost
+  /// no time if no worker waits, or for the second call in a tick.
   void hand_out_due();
-  /// One round: fires what is due, ends leases that ran out, serves waiting workers, commits, and
-  /// moves tasks between memory and disk, a small part of them at a time. Work is bounded:
-  /// next_wakeup() is now when some is left. Returns the error that stopped the engine, if one has.
+  /// One turn: fires due tasks, ends expired leases, serves waiting workers, commits, and moves
+  /// some tasks between memory and disk. The work is bounded. If some work is left, next_wakeup()
+  /// is now. Returns the error that stopped the engine, if there is one.
   Result<void> turn();
-  /// When the next turn is needed; none: not until a verb is called.
+  /// When the next turn is needed. Empty: not before the next call of a verb.
   std::optional<MonotonicTime> next_wakeup() const;
 
-  /// Each queue's figures are those of at most `most_queues`, the ones with most tasks. O(1) for
-  /// 0, else O(queues); the others cost no copy.
+  /// The figures of the engine, and of the at most `most_queues` queues with the most tasks. Cost:
+  /// O(1) for 0, else O(queues); only the chosen queues are copied.
   EngineStats stats(std::size_t most_queues = kAllQueues) const;
-  /// The figures of at most `most` queues with a ready task in memory, those first whose most
-  /// urgent ready task has been due longest. O(queues with a ready task).
+  /// The figures of at most `most` queues with a ready task in memory. First is the queue whose
+  /// most urgent ready task has been due longest. O(queues with a ready task).
   std::vector<QueueStats> oldest_queues(std::size_t most) const;
   /// The wheel of the tasks in memory. O(slots + timers / 56).
   WheelView wheel() const;
   /// How many live tasks are due in each of `bins` parts of the time from now on. O(bins + minutes
-  /// that have tasks). Errors: as validate_forecast().
+  /// with tasks). Errors: as validate_forecast().
   Result<Forecast> forecast(std::chrono::milliseconds span, std::size_t bins) const;
-  /// Tasks of all states by id, for a copy of everything while it is at work: one that is there
-  /// all the time is met once. As the last commit left them; leased ones as before their lease.
+  /// Tasks of all states by id, to copy a store that is in use. A task that exists during the whole
+  /// copy is read exactly once. The answer shows the last commit; a leased task is shown as before
+  /// its lease.
   Result<TaskPage> tasks_after(TaskId after, std::size_t limit);
-  /// The error after which this engine acknowledges nothing; none while it works.
+  /// The error after which this engine acknowledges no request; empty while the engine works.
   const std::optional<Error>& stopped_by() const noexcept { return writer_.stopped_by(); }
-  /// Brute-force check of the invariants of all parts, and that what they count is what is stored;
-  /// stops the process when one is broken. For tests.
+  /// For tests: checks the invariants of all parts, and compares the counts with the store. Stops
+  /// the process if an invariant is broken. Slow: reads everything.
   void check_invariants();
 
  private:
   class Occurrences;
   struct KeptLease;
-  /// Why a task is removed.
 
   Engine(Store& store, Clock& clock, EngineOptions options);
   Result<void> recover();
@@ -367,18 +388,19 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   // Steps of the verbs.
   Result<std::optional<TaskSnapshot>> find_by_key(const ScheduleRequest& request, Queue& queue);
   Result<std::uint64_t> claim_key(const Queue& queue, Task& task);
-  /// Gives a live task its place in the due order, in memory if that is within the window, and
-  /// stages it.
+  /// Stages a live task at its place in the due order. The task is also in memory if the place is
+  /// within the window.
   void place(Queue& queue, Task task, std::optional<Place> from, Deadline deadline);
-  /// The task has ended: stages its removal, or that it is kept, and forgets it.
+  /// The task has ended: stages its removal, or its record among the ended tasks, and removes it
+  /// from memory.
   Result<void> remove(FoundTask found, TaskVerb verb);
   Result<void> remove(LoadedTask& loaded, TaskVerb verb);
   void tell_end(TaskId id, const Queue& queue, TaskState end);
-  /// A task that is not leased gets another due time, and lives if it was dead.
+  /// Gives a task that is not leased another due time. A dead task becomes live.
   TaskSnapshot put_at(FoundTask found, Deadline deadline);
-  /// The same, by request and due now.
+  /// The same with the due time now, because of a request.
   TaskSnapshot put_now(FoundTask found);
-  /// The same without another due time: its record has changed.
+  /// Stages the changed record of a task that keeps its due time.
   TaskSnapshot put_changed(FoundTask found);
   template <class Visit>
   Result<QueueStep> sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
@@ -389,7 +411,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   Result<void> expect_here(const std::string& queue, std::string_view key) const {
     return options_.is_here ? expect_here(queue, partitions_of(queue), key) : ok();
   }
-  /// A request that is valid, and for this engine.
+  /// Accepts a request that is valid and belongs to this engine.
   Result<TaskSnapshot> accept(ScheduleRequest request);
   Result<void> check_quota(const Queue& queue, std::size_t payload_bytes) const;
   Result<void> check_bytes(const Queue& queue, std::size_t more) const;
@@ -403,8 +425,8 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
 
   // Leases: engine_lease.cc.
   Result<LoadedTask*> bring_in(TaskId id);
-  /// A ready task of the store, in memory. Where the memory does not reach, it goes to its queue's
-  /// ready lane: one of that lane may be in memory wherever the head is.
+  /// Loads a ready task of the store. If the window does not reach its place, the task moves to the
+  /// ready lane of its queue, because a task of that lane may be in memory at any place.
   LoadedTask* load_ready(const FoundTask& found);
   const Lease* holder_of(LeaseToken lease) noexcept;
   /// `verb` is fail or run_out.
@@ -437,7 +459,7 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   const EngineOptions options_;
   std::uint64_t epoch_ = 0;
 
-  // The parts, each on those above it.
+  // The parts. Each part uses only parts above it.
   EngineTime time_;
   QueueBook queues_;
   HandOutTurns turns_;
@@ -451,14 +473,14 @@ class Engine {  // NOLINT(clang-analyzer-optin.performance.Padding): grouped by 
   HandOut hand_out_;
   OrphanLook orphans_;
 
-  // The turn's own.
+  // State of the turn.
   Rng rng_;
   MonotonicTime last_fired_{};           // when fire_tasks() was called last
   MonotonicTime::duration step_time_{};  // what a step of tend_memory() takes
-  bool moves_wait_ = false;              // the last turn left them, as something is due soon
+  bool moves_wait_ = false;              // the last turn made no moves, because a task is due soon
   Tick workers_come_until_ = 0;
-  // How often what is kept for a time only is looked through, and the rules of schedules are read
-  // anew, as tzdata may be newer; and when next.
+  // How often expired keys and ended tasks are removed, and how often the rules of schedules are
+  // read again because tzdata may be newer. Then the ticks of the next times.
   static constexpr Tick kForgetTicks = 1'000;
   static constexpr Tick kRefreshTicks = 3'600'000;
   Tick next_forget_ = 0;

@@ -1,19 +1,19 @@
-// The thread an Engine lives on, and the queue through which others reach it.
+// The thread that runs an Engine, and the queue through which other threads reach the engine.
 //
-// Commands are run in the order posted; all that gathered while the last turn wrote to the store
-// form the next batch, so the number of syncs falls as the load rises and an idle engine answers
-// after one.
+// The thread runs commands in the order in which they were posted. All commands that arrive while
+// one turn writes to the store form the next batch. So the number of syncs falls as the load rises,
+// and an idle engine answers after one sync.
 //
-// When they are more than a **slice** of time holds, the rest waits for the turns after it, and is
-// run by queues: one command of each in turn (command_turns.h). So whoever floods one queue delays
-// the others by a slice and one command, not by the flood. Commands that name no queue are one more
-// among them, in their order. After each command what has become due goes to workers that wait;
-// leases that ran out, webhooks and the store have their turn between slices.
+// If the waiting commands exceed one **slice** of time, the rest waits for later turns. It is
+// sorted by queue, and the thread takes one command of each queue in rotation (command_turns.h).
+// Commands without a queue form one more group, in their order. So a flood of one queue delays the
+// other queues by a slice and one command. After each command, waiting workers get the tasks that
+// became due. Expired leases, webhooks and the store are handled between two slices.
 //
-// When the store fails nothing more is acknowledged: what the failed write was for is answered
-// `unavailable`, as everything after it. The thread then closes the store and opens it again, once
-// a second until it can; the new engine starts from what is on disk, under a new epoch, and takes
-// over the leases of the failed one (Engine::take_over_leases).
+// If the store fails, no more requests are acknowledged. The requests of the failed write, and all
+// later requests, are answered with `unavailable`. The thread closes the store, then tries to open
+// it once a second until this succeeds. The new engine starts from the data on disk, with a new
+// epoch. It takes over the leases of the failed engine (Engine::take_over_leases).
 // Thread-safe.
 #pragma once
 
@@ -33,76 +33,80 @@
 
 namespace detent {
 
-/// An engine and the store it works on, which may also live elsewhere (null).
+/// An engine and its store. The store is null if its owner is elsewhere.
 struct OpenEngine {
   std::unique_ptr<Store> store;
   std::unique_ptr<Engine> engine;
 };
 
-/// What happens to the engine, told on its thread, and how it is opened again.
+/// Callbacks about the state of the engine, called on its thread, and the function that opens it
+/// again.
 struct EngineEvents {
-  /// The store failed; nothing is acknowledged until on_reopened. At a stop: open leases are lost.
+  /// The store failed. No request is acknowledged until on_reopened. If this happens during a stop,
+  /// the open leases are lost.
   UniqueFunction<void(const Error&)> on_stopped = {};
-  /// An attempt to open it again failed.
+  /// An attempt to open the store again failed.
   UniqueFunction<void(const Error&)> on_reopen_failed = {};
   UniqueFunction<void()> on_reopened = {};
-  /// Opens the store and an engine on it; the old store is closed by then. Without it a failed
-  /// engine stays as it is.
+  /// Opens the store and an engine on it. The old store is already closed. If this is empty, a
+  /// failed engine stays failed.
   UniqueFunction<Result<OpenEngine>()> reopen = {};
 };
 
 class EngineThread {
  public:
   using Command = CommandTurns::Command;
-  /// The queue that a command is for; asked at most once, before the command runs, on the engine's
-  /// thread, and only when it is not run in the slice in which it came.
+  /// The queue of a command. It is called at most once, before the command runs, on the engine's
+  /// thread, and only if the command does not run in its first slice.
   using QueueOf = UniqueFunction<std::string(const Engine&)>;
-  /// Stands for a queue that no task is in: its name has a control byte. For the few commands that
-  /// must come in time, whatever the queues, and those that name none, are flooded with.
+  /// A group of its own for the few commands that must run in time even if the queues, or the
+  /// commands without a queue, are flooded. The name has a control byte, so no real queue has it.
   static QueueOf own_line() {
     return [](const Engine& /*engine*/) { return std::string("\1own"); };
   }
-  /// Most commands that may wait; further ones are refused.
+  /// The most commands that may wait. Further commands are refused.
   static constexpr std::size_t kMaxCommands = 100'000;
-  /// An idle engine wakes so often to look whether the wall clock was stepped, and a failed one to
-  /// open its store again.
+  /// How often an idle engine wakes up to look whether the wall clock was stepped, and how often a
+  /// failed engine tries to open its store.
   static constexpr std::chrono::seconds kLongestSleep{1};
-  /// How long commands are run before the turn that commits them, give or take the last of them:
-  /// while workers wait, or commands for several queues do; and in any case. No less than the turn
-  /// before took for all else, of which its sync may be most: so commands get half of the time, up
-  /// to the longest.
+  /// How long commands run before the turn that commits them. The last command may exceed the time.
+  /// kSharedSlice applies while workers wait or commands of several queues wait, and kSlice
+  /// otherwise. A slice lasts at least as long as the rest of the previous turn, most of which may
+  /// be a sync, but at most kLongestSlice. So commands get half of the time, up to this limit.
   static constexpr std::chrono::microseconds kSharedSlice{500};
   static constexpr std::chrono::milliseconds kSlice{5};
   static constexpr std::chrono::milliseconds kLongestSlice{20};
-  /// No further command is run in a slice once those before it have changed so many tasks, while
-  /// others wait: some tenths of a millisecond of writing. As many times that as the turn before
-  /// took this long, up to four: where syncs are slow, small commits would be few tasks a second.
+  /// While workers or other queues wait, a slice ends after commands have changed this many tasks,
+  /// which take some tenths of a millisecond to write. If the previous turn took longer than
+  /// kSlowTurn, the limit is multiplied by the ratio, up to four. Where syncs are slow, small
+  /// commits would limit the tasks per second.
   static constexpr std::size_t kSharedChanges = 250;
   static constexpr std::chrono::milliseconds kSlowTurn{4};
 
-  /// Starts the thread. `clock` is the engine's and must outlive this.
+  /// Starts the thread. `clock` is the clock of the engine and must outlive this object.
   EngineThread(OpenEngine opened, Clock& clock, EngineEvents events = {});
-  /// Stops, if stop() has not been called.
+  /// Calls stop() if it was not called.
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  /// Has `command` run on the engine's thread, soon, with the engine there is then. Never blocks.
-  /// Returns false, and drops the command, when too many wait or the thread is stopping.
-  /// It runs after all commands of the same queue that were posted before it, and before those
-  /// posted after it; without `queue` likewise among those without one. Commands of different
-  /// queues may change places.
+  /// Runs `command` on the engine's thread soon, with the engine of that moment. Never blocks.
+  /// Returns false, and drops the command, if too many commands wait or the thread is stopping.
+  /// Commands of one queue run in the order in which they were posted. The same holds for commands
+  /// without a queue. Commands of different queues may change places.
   [[nodiscard]] bool post(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
-  /// The same for what ends something that was posted before, which must not be lost: never refused
-  /// for the number of those that wait, only dropped when the thread is stopping.
+  /// As post(), for a command that ends something that was posted before and must not be lost. The
+  /// limit of waiting commands does not apply. The command is dropped only if the thread is
+  /// stopping.
   void post_end(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
 
-  /// The same for what ends a lease. While the store has failed it waits, and it runs as soon as
-  /// the store is open again: leases outlive a failure, and nobody asks for this a second time.
+  /// As post_end(), for a command that ends a lease. After a failure of the store it waits until
+  /// the store is open again. Leases outlive a failure, and the client does not send the request a
+  /// second time.
   void post_end_of_lease(Command command, QueueOf queue = {}) DETENT_EXCLUDES(mutex_);
 
-  /// Answers every wait, runs what was posted before, commits, closes the store, and joins.
-  /// Idempotent; not from the engine's own thread.
+  /// Answers every wait, runs the posted commands, commits, closes the store, and joins the thread.
+  /// Idempotent. Must not be called from the engine's thread.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:
@@ -118,31 +122,32 @@ class EngineThread {
   void sleep();
   void note_failure(const Error& error);
   void try_reopen();
-  /// Gives what was posted; returns false when the thread is to stop.
+  /// Takes the posted commands. Returns false if the thread must stop.
   bool take_commands(std::vector<Posted>& posted) DETENT_EXCLUDES(mutex_);
   void note_run() DETENT_EXCLUDES(mutex_);
 
   // Constant after construction.
   Clock& clock_;
 
-  // Synchronises itself.
+  // Synchronizes itself.
   Doorbell bell_;
 
   // Guarded by mutex_.
   Mutex joining_;  // only one of several callers of stop() joins
   Mutex mutex_;
   std::vector<Posted> commands_ DETENT_GUARDED_BY(mutex_);
-  std::size_t taken_ DETENT_GUARDED_BY(mutex_) = 0;  // and not run before the slice under way
+  std::size_t taken_ DETENT_GUARDED_BY(mutex_) =
+      0;  // taken from commands_, and not run before the present slice
   bool stopping_ DETENT_GUARDED_BY(mutex_) = false;
 
   // Touched only by the engine's thread.
   OpenEngine opened_;
   EngineEvents events_;
-  CommandTurns turns_;             // taken, and not run yet
-  std::vector<Command> kept_;      // until the store is open again
-  std::vector<Command> run_;       // in this turn; kept until it is over, with what they hold
-  std::size_t staged_before_ = 0;  // changes at hand when the slice began
-  MonotonicTime::duration turn_took_{0};  // the last one, without the commands before it
+  CommandTurns turns_;             // commands that were taken and have not run yet
+  std::vector<Command> kept_;      // commands that wait until the store is open again
+  std::vector<Command> run_;       // commands of this turn; their captures stay alive until its end
+  std::size_t staged_before_ = 0;  // staged changes when the slice began
+  MonotonicTime::duration turn_took_{0};  // the previous turn, without the commands before it
   bool has_failed_ = false;
   MonotonicTime next_reopen_{};
 

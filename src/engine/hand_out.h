@@ -1,18 +1,19 @@
-// Handing out: who gets which of the ready tasks, and when.
+// Hand-outs: which worker gets which ready task, and when.
 //
-// A worker asks for tasks of a queue, or for the most urgent of several, and gets them at once or
-// waits; who waits comes first. The **deliverer** of webhooks, of which there is one, asks for what
-// goes to webhooks, of all queues. Which queue is next hand_out_turns.h says, what lets none go
-// LoadedTasks::allowance(). Each step hands out a bounded number of tasks.
+// A worker asks for tasks of one queue, or for the most urgent tasks of several queues. It gets the
+// tasks immediately, or it waits. A waiting worker is served before a new request. The
+// **deliverer** of webhooks asks for the tasks with a webhook, of all queues. There is one
+// deliverer. hand_out_turns.h decides which queue is next. LoadedTasks::allowance() decides whether
+// a limit holds its tasks back. Each step hands out a bounded number of tasks.
 //
-// A hand-out stages nothing: a lease is memory. Who asks is answered after the next commit all the
-// same, because the tasks may have been made since the last one. Who waits need not wait for that,
-// nor for what others have changed: serve_now() tells at once what no crash can make untrue, of
-// tasks that are stored as they are (hand_out_now.cc).
+// A hand-out stages no record, because leases exist only in memory. A request is answered after the
+// next commit nevertheless, because its tasks may be newer than the previous commit. A waiting
+// worker can be served without a commit: serve_now() hands out tasks whose stored records are
+// current. No staged or in-flight write may touch these tasks (hand_out_now.cc).
 //
-// After a start nothing is handed out until what was due is in its queue's order, or the time for
-// that is over (LoadWindow::holds_hand_outs()): who asks is told that there is nothing, who waits
-// waits.
+// After a start, no task is handed out until the overdue tasks are in the order of their queues, or
+// until the time for this is over (LoadWindow::holds_hand_outs()). In this time, a request gets an
+// empty answer, and waiting workers continue to wait.
 // Thread-compatible.
 #pragma once
 
@@ -43,7 +44,7 @@ namespace detent {
 
 class HandOut {
  public:
-  /// What it works on; all must outlive it.
+  /// The parts that it uses. All must outlive it.
   struct Parts {
     const EngineTime& time;
     const CommitWriter& writer;
@@ -56,24 +57,25 @@ class HandOut {
     LoadWindow& window;
     Answers& answers;
   };
-  /// `shard` is in the number of every lease.
+  /// `shard` becomes a part of each lease number.
   HandOut(Parts parts, std::uint64_t shard);
   ~HandOut();
   HandOut(const HandOut&) = delete;
   HandOut& operator=(const HandOut&) = delete;
 
-  /// Leases are of this epoch from now on, and nobody has the name of a wait of an earlier one.
+  /// From now on, leases have this epoch, and new waits get ids that no earlier epoch has used.
   void begin(std::uint64_t epoch) noexcept;
-  /// A lease of an earlier epoch is taken up: its number is not given again.
+  /// A lease of an earlier epoch was taken over: its number must not be used again.
   void note_number(std::uint64_t number) noexcept;
-  /// A commit is over: who waited for it has been told of all leases.
+  /// A commit is over, and the answers that waited for it were sent. So all holders know their
+  /// leases.
   void note_told() noexcept { told_to_ = last_lease_; }
-  /// Whether its holder knows of a lease.
+  /// Whether the holder of a lease has got the answer.
   bool is_told(std::uint64_t number, const Lease& lease) const noexcept {
     return lease.is_told || number <= told_to_;
   }
 
-  // The verbs of engine.h of these names.
+  // The verbs of engine.h with these names.
 
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request);
   Result<std::optional<ReadyHead>> next_ready(const LeaseRequest& request);
@@ -84,27 +86,30 @@ class HandOut {
                                                  const HeldWebhooks& held);
   void lease_deliveries_or_wait(const DeliveryRequest& request, const HeldWebhooks& held,
                                 DeliveriesDone done);
-  /// Leases a ready task, whose record this is.
+  /// Leases a ready task. `task` is its record.
   LeasedTask hand_out(LoadedTask& loaded, Task task, const LeaseRequest& request);
 
-  // The turn's part.
+  // Called by the turn.
 
-  /// What limits held back until now comes again; whose time to wait is over is answered.
+  /// Ends times that have passed: queues that a limit held back until now return to their ring, and
+  /// expired waits are answered.
   void end_times(Tick now);
-  /// Serves those who wait, as far as there is something ready, or a part of them.
+  /// Serves waiting workers and the deliverer, as long as tasks are ready and the bound of one step
+  /// allows.
   void serve();
-  /// Serves workers that wait as far as they may be told at once; the others stay in line. Asks
-  /// nothing of the store but records, so that it may be called while the store writes. Returns the
-  /// tasks handed out, with a KiB of payload as one more. Of these wheels all that is due has
-  /// fired: who waits for queues of others too is left in line, for what is due together goes by
-  /// its order.
+  /// Serves waiting workers whose tasks can be handed out before the commit. The other workers stay
+  /// in line. It asks the store only for records, so it may be called while the store writes.
+  /// Returns the number of tasks handed out, where a KiB of payload counts as one more task.
+  /// `have_fired` names the wheels that have fired all their due timers. A worker that waits for
+  /// several queues is served only if the wheels of all these queues are among them. Otherwise it
+  /// could get a task before a more urgent task of another queue.
   std::size_t serve_now(TaskTimers::Wheels have_fired = kAllWheels);
-  /// When it was called last.
+  /// When serve_now() was called last for all wheels.
   Tick served_at() const noexcept { return served_at_; }
-  /// The store has failed: answers everyone who waits so.
+  /// The store has failed: answers all waits with `error`.
   void fail_waits(const Error& error);
   bool have_waits_ended() const noexcept { return waits_.have_ended(); }
-  /// How many workers wait.
+  /// The number of waiting workers.
   std::size_t waiting() const noexcept { return waits_.size(); }
   bool does_anyone_wait() const noexcept { return waiting() > 0 || delivery_wait_ != nullptr; }
   /// Whether serve() may have something to do.
@@ -113,7 +118,7 @@ class HandOut {
     return parts_.turns.has_to_serve() ||
            (delivery_wait_ != nullptr && parts_.turns.to_deliver() > 0);
   }
-  /// When end_times() has something to do.
+  /// When end_times() must be called next.
   std::optional<Tick> next_time() const;
 
   void check_invariants() const { waits_.check_invariants(); }
@@ -121,20 +126,20 @@ class HandOut {
  private:
   struct DeliveryWait;
 
-  /// Tasks handed to waiting workers in one go, but for those of the last answer; a KiB of payload
-  /// counts as one, too. About a millisecond.
+  /// The most tasks for waiting workers in one call, not counting the excess of the last answer. A
+  /// KiB of payload counts as one task. This takes about a millisecond.
   static constexpr std::size_t kServeLimit = 256;
-  /// Tasks that a worker is handed at once while workers of other queues wait, and for a second
-  /// after: they are at work, and will wait again.
+  /// The most tasks in one answer while workers of other queues wait, and for a second after that.
+  /// Those workers are at work and will soon wait again.
   static constexpr std::size_t kShare = 128;
 
-  // Whom to take from.
+  // Choosing the queue.
   Result<std::vector<LeasedTask>> lease_from(const std::string& name, const LeaseRequest& request);
   Result<std::vector<LeasedTask>> lease_most_urgent(const LeaseRequest& request);
   std::vector<Queue*> queues_of(const LeaseRequest& request) const;
   Result<Queue*> most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait);
 
-  // What to take.
+  // Choosing the tasks.
   Result<std::vector<LeasedTask>> take_ready(Queue& queue, ReadyTasks& ready,
                                              const LeaseRequest& request,
                                              const LoadedTask* until = nullptr);
@@ -145,7 +150,7 @@ class HandOut {
                                        const LeaseRequest& request);
   std::size_t share_of(const Queue& queue) noexcept;
 
-  // Those who wait.
+  // Waiting workers.
   void serve_waits(std::size_t served = 0);
   void serve_waits_before(const LeaseRequest& request);
   std::size_t serve_next(Queue& queue);
@@ -162,13 +167,13 @@ class HandOut {
   const std::uint64_t shard_;
   std::uint64_t epoch_ = 0;
   std::uint64_t last_lease_ = 0;  // LeaseToken::number
-  std::uint64_t told_to_ = 0;     // up to here all were told at a commit
+  std::uint64_t told_to_ = 0;     // the holders of leases up to this number got their answers
 
   WaitingWorkers waits_;
-  std::unique_ptr<DeliveryWait> delivery_wait_;  // the deliverer, when it waits
-  bool is_deliverers_turn_ = false;              // whoever took last is served second
-  Tick served_at_ = 0;                           // by serve_now()
-  Tick shared_until_ = 0;  // workers of several queues were there of late: share_of()
+  std::unique_ptr<DeliveryWait> delivery_wait_;  // set while the deliverer waits
+  bool is_deliverers_turn_ = false;  // the side that took the last task is served second
+  Tick served_at_ = 0;               // see served_at()
+  Tick shared_until_ = 0;            // while workers of several queues come: share_of()
 };
 
 }  // namespace detent

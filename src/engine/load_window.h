@@ -1,22 +1,25 @@
-// Which of the stored tasks are in memory: the load window over the due order, and the heads of the
-// ready lanes.
+// Which stored tasks are in memory: the load window over the due order, and the heads of the ready
+// lanes.
 //
-// Memory holds every live task whose place in the due order is at or before `loaded_to_`, and no
-// other; far tasks cost nothing until the window reaches them. When `max_loaded` tasks are in
-// memory the queue with most of them is **cut**: behind its `cut_to` it has only on disk what the
-// others have in memory. Where no queue has a good part of the memory the window shrinks. Either
-// way what is due first stays. Tasks that are due behind a cut, and have no room, move to their
-// ready lane without being loaded; new ones that are due and have no room go there at once.
+// Memory holds every live task whose place in the due order is at or before `loaded_to_`. Later
+// tasks are only on disk and use no memory until the window reaches them. When `max_loaded` tasks
+// are in memory, the queue with the most of them is **cut**: its tasks behind `cut_to` are only on
+// disk, while the window of the other queues continues. If no queue uses a large part of the
+// memory, the window shrinks for all queues. Both ways keep the tasks that are due first.
 //
-// What is ready and more than its part of the memory **spills**: the least urgent tasks of the
-// queue that has most of them move to that queue's ready lane on disk. Memory holds only the head
-// of the lane, everything up to `head_to`, so the most urgent task is always at hand, and a backlog
-// in one queue leaves the due order, and the memory, to the others.
+// Some tasks become due behind a cut and have no room. They move to their ready lane without being
+// loaded. New tasks that are due and have no room go to the lane immediately.
+//
+// Ready tasks have a limited part of the memory. Beyond it they **spill**: the queue with the most
+// ready tasks moves its least urgent ready tasks to its ready lane on disk. Memory holds only the
+// head of the lane, up to `head_to`. So the most urgent task is always in memory, and a backlog in
+// one queue leaves the due order and the memory to the other queues.
 //
 // Invariant, tested by check():
-//  1. A live task of the due order is in memory when its place is ≤ loaded_to() and ≤ its queue's
-//     cut_to, and never behind loaded_to(); one of a ready lane when its place is ≤ that lane's
-//     head_to. Others may be: leased since, or not given back yet. Dead and ended ones never are.
+//  1. A live task of the due order is in memory if its place is ≤ loaded_to() and ≤ the cut_to of
+//     its queue. It is never in memory if its place is behind loaded_to(). A task of a ready lane
+//     is in memory if its place is ≤ head_to of the lane. Further tasks may be in memory: they were
+//     leased since, or memory did not unload them yet. Dead and ended tasks are never in memory.
 // Thread-compatible.
 #pragma once
 
@@ -38,21 +41,23 @@
 
 namespace detent {
 
-// The memory is shared out in eighths: pages fill it up to six, so that new tasks that are due soon
-// find room; ready tasks take at most three, or they spill; leased ones, which cannot leave it, at
-// most two. So however long the backlog, one eighth at least is left to go on with the due order.
+// The memory is divided into eighths. Pages fill it up to six eighths, so that new tasks that are
+// due soon find room. Ready tasks use at most three eighths, then they spill. Leased tasks cannot
+// leave the memory, and use at most two eighths. So at least one eighth is always left for the due
+// order, even with a long backlog.
 inline constexpr std::size_t kMemoryParts = 8;
 inline constexpr std::size_t kPageParts = 6;
 inline constexpr std::size_t kReadyParts = 3;
 inline constexpr std::size_t kLeasedParts = 2;
 static_assert(kReadyParts + kLeasedParts < kPageParts);
 
-// After a start nothing is handed out for so long at most, while what is due has yet to be read.
+// The longest time after a start during which no task is handed out, because overdue tasks have yet
+// to be read.
 inline constexpr std::chrono::milliseconds kMostHold{2'000};
 
 class LoadWindow {
  public:
-  /// What it works on; all must outlive it.
+  /// The parts that it uses. All must outlive it.
   struct Parts {
     const Clock& clock;
     const EngineTime& time;
@@ -63,71 +68,73 @@ class LoadWindow {
     TaskRecords& records;
     LoadedTasks& tasks;
   };
-  /// Reaches `length` ahead of now, with at most `max_loaded` tasks in memory.
+  /// The window reaches `length` ahead of now, with at most `max_loaded` tasks in memory.
   LoadWindow(Parts parts, std::chrono::milliseconds length, std::size_t max_loaded)
       : parts_(parts), length_(length), max_loaded_(max_loaded) {}
 
   /// Loads the first pages. Errors: the store failed.
   Result<void> open();
-  /// Whether what was due when it was opened is still being read, so that of what is in memory
-  /// nobody knows yet whether it is the most urgent: for kMostHold at most.
+  /// Whether the window is still reading the tasks that were due when it was opened. Until then a
+  /// more urgent task may still be on disk, so hand-outs must wait. True for at most kMostHold.
   bool holds_hand_outs() const;
 
-  // The verbs' part.
+  // Called by verbs.
 
-  /// Where a task belongs that gets this place in the due order; may make room for it.
+  /// Where to put a task with this place in the due order. May unload other tasks to make room.
   enum class Home : std::uint8_t { memory, due_order, ready_lane };
   Home home_of(Queue& queue, const Place& place, const Task& task, const Deadline& deadline);
-  /// A task that is due, since the tick `due`, gets its place in its ready lane, and is not loaded;
-  /// `from` is the place it leaves (none for a new task).
+  /// Puts a task that has been due since the tick `due` into its ready lane, without loading it.
+  /// `from` is the place that it leaves (empty for a new task).
   void put_in_lane(Queue& queue, std::optional<Place> from, Task task, Tick due);
-  /// The next of these ready tasks, in memory; null when there is none. Loads a page of their lane
-  /// when the head of it has been handed out.
+  /// The most urgent of these ready tasks, in memory; null if there is none. If the head of the
+  /// lane has been handed out, this loads the next page of the lane.
   Result<LoadedTask*> head_of(Queue& queue, ReadyTasks& ready);
-  /// Loads a page of a ready lane behind its head.
+  /// Loads the page of a ready lane behind its head.
   Result<void> load_head(Queue& queue, ReadyTasks& ready);
-  /// The queue is about to have no record.
+  /// The record of the queue will be removed.
   void forget_cut(Queue& queue);
 
-  // The turn's part, after a commit, when nothing is staged.
+  // Called by the turn after a commit, when no change is staged.
 
-  /// Whether there is time for a step before somebody who waits has something to take.
+  /// Whether there is time for a step before a waiting worker can get a task.
   enum class Time : std::uint8_t { enough, none };
-  /// Whether moves to the ready lanes wait until there is time: not for ever, nor while the memory
-  /// is short.
+  /// Whether moves to the ready lanes should wait because there is no time. They do not wait for
+  /// long, and they do not wait while memory is short.
   bool gives_way(Time time);
-  /// How much is moved in a step: a tenth of a millisecond of reading, or some tenths.
+  /// How many tasks one step moves. `few` takes a tenth of a millisecond of reading, `many` some
+  /// tenths.
   enum class Moves : std::uint8_t { none, few, many };
-  /// One step of what the memory needs: the next page, tasks behind a cut, ready tasks to their
-  /// lane. Answers whether it needed any. Errors: the store failed.
+  /// One step of memory work: load the next page, load tasks behind a cut, or move ready tasks to
+  /// their lane. Returns whether there was such work. Errors: the store failed.
   Result<bool> tend(Moves moves);
-  /// Whether tend() has something to do, if moves may be made.
+  /// Whether tend() has work, if moves are allowed.
   bool has_work() const;
-  /// Whether what it has to do must keep up with the load: tasks are to come into the memory, or it
-  /// is short. Moves to the ready lanes need not, as long as there is room.
+  /// Whether the work of tend() must keep up with the load, because tasks must be loaded or memory
+  /// is short. Moves to the ready lanes can wait as long as there is room.
   bool is_pressed() const;
-  /// When it will have, if nothing changes.
+  /// When tend() will have work if there are no changes before.
   std::optional<Tick> next_work() const;
 
-  /// Where the window ends in the due order.
+  /// The end of the window in the due order.
   const Place& loaded_to() const noexcept { return loaded_to_; }
-  /// Stops the process if the invariant is broken for this task, or queue. O(queues that are cut).
-  /// Returns whether the task is in memory.
+  /// Stops the process if the invariant is broken for this task or queue. Returns whether the task
+  /// is in memory. O(queues that are cut).
   bool check(const StoredTask& stored) const;
   void check(const Queue& queue) const;
 
  private:
-  /// Whether the next page is wanted.
+  /// Whether to load the next page now.
   bool wants_page() const;
-  /// Loads a page behind the window. Where there is no room for a task, its queue is cut if it has
-  /// most of the memory; for the others room is made, so that the page waits for no queue's tasks.
+  /// Loads the page behind the window. If a task has no room and its queue has most of the memory,
+  /// the queue is cut. For tasks of other queues, room is made. So no single queue can stop the
+  /// page.
   Result<void> load_page();
 
-  /// Places looked at to find the queue that has most in memory: who has an eighth of it is met for
-  /// certain, as good as.
+  /// The number of slots in the sample that finds the queue with the most tasks in memory. A queue
+  /// with an eighth of the memory is practically always found.
   static constexpr std::uint32_t kLargestSamples = 256;
   static constexpr std::uint32_t kAllSlots = ~std::uint32_t{0};
-  /// Tasks moved to a ready lane at a time: their records are read and written whole.
+  /// The tasks moved to a ready lane at a time. Their complete records are read and written.
   static std::size_t count_of(Moves moves) noexcept { return moves == Moves::many ? 64 : 16; }
 
   bool is_full() const noexcept { return parts_.tasks.size() >= max_loaded_; }
@@ -135,22 +142,24 @@ class LoadWindow {
   bool may_load_behind_cut() const noexcept;
   std::size_t room_for_pages() const noexcept;
   bool has_room_for_many() const noexcept;
-  /// When what waits on disk for room, due in a moment, is loaded into however little there is.
+  /// From this tick on, tasks that wait on disk for room are loaded even if there is little room,
+  /// because they are due within a second.
   Tick last_call() const noexcept {
     return parts_.time.tick_at(loaded_to_.at - std::chrono::seconds{1});
   }
   Home home_of_due(const Queue& queue, const Place& place, const Task& task);
   void shrink();
 
-  // Queues that are cut.
+  // Cut queues.
   std::size_t good_part() const noexcept;
-  /// Visits about `most` of the tasks in memory, or all when there are no more slots. Cost: a wait
-  /// for memory each, however many queues there are.
+  /// Visits about `most` of the tasks in memory, or all tasks if there are fewer slots. Cost: one
+  /// cache miss per task, independent of the number of queues.
   template <class Visit>
   void sample_tasks(std::uint32_t most, Visit visit) {
-    // Odd, so that queues that take turns are met alike.
+    // Odd, so that queues whose tasks alternate are sampled equally.
     const std::uint32_t step = (parts_.tasks.slot_limit() / most) | 1u;
-    // Never twice at the same places: those of the last sample may have gone to the disk.
+    // Each sample begins at another slot, because the tasks of the previous sample may have moved
+    // to disk.
     for (std::uint32_t at = samples_++ % step; at < parts_.tasks.slot_limit(); at += step) {
       if (LoadedTask* const task = parts_.tasks.at(at)) visit(*task);
     }
@@ -176,17 +185,18 @@ class LoadWindow {
   const std::chrono::milliseconds length_;
   const std::size_t max_loaded_;
 
-  WallTime opened_at_{};  // what was due then is caught up with
-  Tick hold_until_ = 0;   // at the latest
+  WallTime opened_at_{};  // tasks that were due then must be read before hand-outs
+  Tick hold_until_ = 0;   // the latest end of holds_hand_outs()
   Place loaded_to_ = begin_of(Lane::due);
-  bool more_stored_ = true;      // a page was cut short, or the window has shrunk
+  bool more_stored_ =
+      true;  // the last page was not the last of the store, or the window has shrunk
   bool is_out_of_room_ = false;  // the last page was not loaded to its end
-  std::uint32_t samples_ = 0;    // that sample_tasks() has taken
-  Tick next_shrink_ = 0;         // not before: the last attempt was in vain
+  std::uint32_t samples_ = 0;    // number of calls of sample_tasks()
+  Tick next_shrink_ = 0;         // the earliest next attempt, after an attempt in vain
   std::vector<Queue*> cut_queues_;
-  std::vector<Place> staged_in_lanes_;  // since the last commit: no page of a lane shows them yet
-  std::uint32_t sweep_at_ = 0;          // a slot of the tasks: make_room() goes on there
-  int waived_ = 0;                      // turns in a row in which moves gave way
+  std::vector<Place> staged_in_lanes_;  // since the last commit; pages do not show them yet
+  std::uint32_t sweep_at_ = 0;          // the slot where make_room() continues
+  int waived_ = 0;                      // consecutive turns in which moves waited
 };
 
 }  // namespace detent

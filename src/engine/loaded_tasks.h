@@ -1,15 +1,14 @@
-// The tasks in memory: they come, become ready, are leased, and go. Which of those that are stored
-// are here is for the load window to say (load_window.h).
+// The tasks in memory: they are loaded, become ready, are leased, and leave. The load window
+// decides which stored tasks are in memory (load_window.h).
 //
-// They lie in a slab, with wheels beside it whose timers are the slab's indices (task_timers.h). A
-// task has at most one timer: until it is due, then for its lease.
+// The tasks are in a slab. The timers of the wheels (task_timers.h) are the indices of the slab. A
+// task has at most one timer: first until its due time, then until its lease deadline.
 //
 // Invariants, tested by check_invariants():
-//  1. A task in memory is scheduled (in a wheel), ready (in its queue's order), or leased (in a
-//     wheel until its lease deadline), as lifecycle.h allows; it never is two of these.
-//  2. Every leased task has a lease of its number, and every lease such a task.
-//  3. The counts of a queue that concern the memory, and those of all queues here, are those of the
-//     tasks in memory.
+//  1. A task in memory is in exactly one of these states (lifecycle.h): scheduled (it has a timer),
+//     ready (it is in the order of its queue), or leased (it has a timer until its lease deadline).
+//  2. Every leased task has a lease with its number, and every lease has a leased task.
+//  3. The memory counts of each queue, and their sums here, match the tasks in memory.
 // Thread-compatible. Memory: about 300 bytes a task.
 #pragma once
 
@@ -38,36 +37,36 @@ namespace detent {
 /// An open lease.
 struct Lease {
   LoadedTask* task = nullptr;
-  std::uint64_t epoch = 0;  // of the engine that gave the token: this one, or one before
+  std::uint64_t epoch = 0;  // of the engine that issued the token: this engine or an earlier engine
   WallTime since{};
   std::string worker;
   RunOut run_out = RunOut::fails;
   LatenessParts late = {};
-  bool is_told = false;  // its holder knows of it, whatever becomes of the next commit
+  bool is_told = false;  // its holder got the answer, whether or not the next commit succeeds
 };
 
-/// A lease with all that another engine needs to hold it again.
+/// A lease in the form in which another engine can take it over.
 struct HeldLease {
   std::uint64_t number = 0;  // LeaseToken::number
   Lease lease;               // without its task
   TaskId task;
-  std::uint32_t attempts = 0;  // of the task, that have ended
+  std::uint32_t attempts = 0;  // ended attempts of the task
   Tick until = 0;
-  bool is_delivery = false;  // its holder is the deliverer of webhooks
+  bool is_delivery = false;  // the deliverer of webhooks holds it
 };
 
-/// A task wherever it is.
+/// A task in memory or on disk.
 struct FoundTask {
   StoredTask stored;  // as staged
   TaskState state = TaskState::scheduled;
-  LoadedTask* loaded = nullptr;  // null: it is on disk only
+  LoadedTask* loaded = nullptr;  // null: the task is only on disk
 };
 
 class LoadedTasks {
  public:
   using Leases = std::unordered_map<std::uint64_t, Lease>;  // by LeaseToken::number
 
-  /// What it works on; all must outlive it.
+  /// The parts that it uses. All must outlive it.
   struct Parts {
     const Clock& clock;
     const EngineTime& time;
@@ -77,75 +76,79 @@ class LoadedTasks {
     LatenessAccount& lateness;
     TaskRecords& records;
   };
-  /// At most `most_leased` are leased at a time; a queue of which `crowd` are here is a crowd
-  /// (task_timers.h).
+  /// At most `most_leased` tasks are leased at a time. A queue with `crowd` tasks in memory becomes
+  /// a crowd (task_timers.h).
   LoadedTasks(Parts parts, std::size_t most_leased, std::size_t crowd);
 
-  // Coming and going.
+  // Loading and unloading.
 
-  /// Requires: it is not in memory. It is ready at once when it is due, or comes from a ready lane.
+  /// Loads a task. The task is ready immediately if it is due or comes from a ready lane. Requires:
+  /// it is not in memory.
   void load(const Task& task, Place place, Deadline deadline);
-  /// The task's record, if it has one still, is on disk only from now on.
+  /// Removes the task from memory. Its record, if there is one, stays on disk.
   void unload(LoadedTask& task);
-  /// A record that cannot be read leaves its queue, and the memory, for the quarantine.
+  /// A record that cannot be read moves to the quarantine. Its task leaves the queue and the
+  /// memory.
   void set_aside(LoadedTask& task);
-  /// The same of those that a page has met, be they in memory or not, but for what is staged: what
-  /// becomes of that was decided without reading it. `queue` is whose lane they lie in; null for
-  /// the due order, which can't tell, so that the counts of their queues stay too high. Nor can a
-  /// place tell the bytes of the payload and the bin of the forecast: those stay counted (the bytes
-  /// until the queue has no task at all).
+  /// The same for the damaged records of a page, whether their tasks are in memory or not. Staged
+  /// tasks are left out, because the verb that staged them did not need the record. `queue` is the
+  /// owner of the lane; null for the due order.
+  ///
+  /// In the due order the engine cannot know the queue of a damaged record, so the counts of the
+  /// queue stay too high. In every lane the place does not show the payload bytes and the due bin,
+  /// so both stay counted. The bytes return to 0 when the queue has no tasks.
   void set_aside(std::span<const Place> places, Queue* queue);
 
   // Time.
 
-  /// Makes ready what is due of the timers in one wheel, or a part of it, for as long as it takes
-  /// to look at `limit` timers; answers whether there are more. Tasks whose leases have run out,
-  /// which have no timer now, come to `ran_out`.
+  /// Makes the due tasks of one wheel ready, until it has looked at `limit` timers. Returns whether
+  /// more are due. Tasks with expired leases, which have no timer now, are added to `ran_out`.
   bool fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
             std::vector<LoadedTask*>& ran_out);
   TaskTimers& timers() noexcept { return timers_; }
   const TaskTimers& timers() const noexcept { return timers_; }
-  /// The wall clock was stepped: tasks with a date get new timers. O(tasks).
+  /// The wall clock was stepped: gives tasks with a date new timers. O(tasks).
   void retime();
-  /// A task became due: counts it, wherever it lies.
+  /// Counts a task that became due, in memory or on disk.
   void note_fired(TaskId id, const Queue& queue, Tick tick, MonotonicTime now);
 
-  // Ready tasks, and leased ones.
+  // Ready and leased tasks.
 
-  /// A task that is neither takes its place in the order of its queue; or leaves it.
+  /// Puts a task into the order of its queue, or takes it out. Requires: the task is not scheduled
+  /// and not leased.
   void enter_ready(LoadedTask& task);
   void leave_ready(LoadedTask& task);
   void open_lease(std::uint64_t number, Lease lease, Tick until);
-  /// A leased task is ready again, as if it had not been leased.
+  /// Makes a leased task ready again, as if it had never been leased.
   void give_back(LoadedTask& task);
-  /// How many tasks of the queue may be handed out at this moment.
+  /// How many tasks of the queue the limits allow to hand out now.
   std::size_t allowance(const Queue& queue) const;
   bool is_full_of_leases() const noexcept { return leases_.size() >= most_leased_; }
-  /// A limit of the queue, or what it has used up of it, may have changed.
+  /// Call this after a change of a limit of the queue, or of the used part of the limit.
   void note_limits(Queue& queue) { parts_.lateness.note_limits(queue, is_full_of_leases()); }
   const Leases& leases() const noexcept { return leases_; }
-  /// Those that verbs have ended since the last commit: if that fails, their tasks may be
-  /// unchanged.
+  /// Leases that verbs have ended since the last commit. If the commit fails, their tasks may be
+  /// unchanged in the store.
   const std::vector<HeldLease>& ended_leases() const noexcept { return ended_leases_; }
   void forget_ended_leases() noexcept { ended_leases_.clear(); }
-  /// All that are open.
+  /// All open leases.
   std::vector<HeldLease> held_leases() const;
   void note_told(std::uint64_t number) { leases_.at(number).is_told = true; }
-  /// The lease that a token stands for; null when nobody holds it any more.
+  /// The lease of a token; null if it is no longer open.
   const Lease* find_lease(LeaseToken token) const noexcept;
 
   // Finding and reading.
 
-  /// Null when it is not in memory.
+  /// Null if the task is not in memory.
   LoadedTask* find_loaded(TaskId id) const noexcept;
   /// Errors: not_found.
   Result<FoundTask> find(TaskId id);
-  /// Its record. One that cannot be read is set aside.
+  /// The record of the task. A record that cannot be read is set aside.
   Result<Task> read(LoadedTask& task);
-  /// Wherever it is. One that is overdue and on disk waits to be loaded, or for its turn in the
-  /// ready lane: it is ready.
+  /// The state of a task in memory or on disk. An overdue task on disk counts as ready: it waits to
+  /// be loaded, or it is in the ready lane.
   TaskState state_of(const Task& task) const;
-  /// The task in a place of the slab, below slot_limit(); null when there is none.
+  /// The task at an index of the slab, below slot_limit(); null if the index is free.
   LoadedTask* at(std::uint32_t slot) const noexcept { return tasks_.find(slot); }
   std::uint32_t slot_limit() const noexcept { return tasks_.index_limit(); }
   template <class Visit>
@@ -155,18 +158,19 @@ class LoadedTasks {
 
   std::size_t size() const noexcept { return tasks_.size(); }
   std::size_t ready() const noexcept { return ready_; }
-  /// Of the ready ones, those before the default priority.
+  /// The number of ready tasks that are more urgent than the default priority.
   std::size_t urgent() const noexcept { return urgent_; }
-  /// Tasks whose place is in a ready lane.
+  /// The number of tasks whose place is in a ready lane.
   std::uint64_t loaded_from_lanes() const noexcept { return loaded_from_lanes_; }
-  /// No ready task in memory is due after it.
+  /// An upper bound of the due times of the ready tasks in memory.
   WallTime latest_ready() const noexcept { return latest_ready_; }
 
-  /// Whether no step would ever touch the task again: invariants 1 and 2 of it. O(log ready).
+  /// Whether the task breaks invariant 1 or 2, so that no step would handle it again (an orphan).
+  /// O(log ready).
   bool would_be_stuck(LoadedTask& task) const;
   /// Stops the process if an invariant is broken. O(queues × tasks).
   void check_invariants() const;
-  /// The queues with a ready task in memory, in no order.
+  /// The queues with a ready task in memory, in any order.
   const std::vector<Queue*>& queues_with_ready() const noexcept { return with_ready_; }
 
  private:
@@ -183,8 +187,8 @@ class LoadedTasks {
   const std::size_t most_leased_;
 
   Slab<LoadedTask> tasks_;
-  TaskTimers timers_;             // named by their indices in the slab
-  std::vector<LoadedTask*> due_;  // while they fire
+  TaskTimers timers_;             // a timer is an index of the slab
+  std::vector<LoadedTask*> due_;  // used while a wheel fires
   std::unordered_map<std::uint64_t, LoadedTask*> by_id_;
   Leases leases_;
   std::vector<HeldLease> ended_leases_;
@@ -195,9 +199,9 @@ class LoadedTasks {
   std::vector<Queue*> with_ready_;  // at Queue::among_ready_at
 };
 
-/// What verbs on a task say when it is not there.
+/// The error of a verb on a task that does not exist.
 Error no_such_task(TaskId id);
-/// The conflict of who may not do this to a task as it is: leased by somebody, or ended.
+/// The conflict error of a verb that the state of the task does not allow: leased or ended.
 Error not_allowed(TaskId id, TaskState state);
 
 }  // namespace detent
