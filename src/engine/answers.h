@@ -1,5 +1,5 @@
-// What waits for the next commit, to be told how it went: nobody learns what a verb answered before
-// that is durable. In the order in which it came. Thread-compatible.
+// Callbacks that wait for the next commit and get its result, in the order in which they came. A
+// client must not learn the answer of a verb before the change is durable. Thread-compatible.
 #pragma once
 
 #include <utility>
@@ -29,7 +29,8 @@ class Answers {
   }
 
   bool empty() const noexcept { return waiting_.empty(); }
-  /// The commit is over. What this makes wait waits for the next. `after_each` runs after each.
+  /// The commit is over: runs the callbacks. Callbacks that they add wait for the next commit.
+  /// `after_each` runs after each callback.
   template <class AfterEach>
   void tell(const Result<void>& committed, AfterEach after_each) {
     for (Committed& one : std::exchange(waiting_, {})) {

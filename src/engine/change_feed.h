@@ -1,9 +1,9 @@
-// The way of changes from the engine's thread to the one who watches.
+// Carries changes of tasks from the engine's thread to one watcher on another thread.
 //
-// The engine notes what happens to tasks while it happens, and publishes it once the commit has
-// made it durable: nobody is told what a crash could take back. While nobody watches, a note is one
-// branch. Both sides are bounded: who takes too seldom gets the first changes, and the number of
-// those that found no room.
+// The engine notes each change, and publishes the notes once the commit has made them durable. So
+// the watcher never sees a change that a crash could undo. While no watcher is connected, a note
+// costs one branch. Both sides are bounded: a watcher that takes too seldom gets the first changes,
+// and the number of changes that had no room.
 #pragma once
 
 #include <atomic>
@@ -27,30 +27,31 @@ class ChangeFeed {
   bool is_watched() const noexcept { return is_watched_.load(std::memory_order_relaxed); }
   /// Keeps a change until it is published or dropped.
   void note(TaskChange change);
-  /// What was noted has become durable. Rings, if there is something and was nothing before.
+  /// The noted changes are durable: makes them visible to the watcher. Rings the bell if there were
+  /// no visible changes before.
   void publish() DETENT_EXCLUDES(mutex_);
-  /// What was noted may not have become durable.
+  /// The noted changes may not be durable: removes them.
   void drop() noexcept;
 
-  // For the one that watches, on its thread.
+  // Called by the watcher, on its thread.
 
   /// Changes are told from now on.
   void watch() noexcept { is_watched_.store(true, std::memory_order_relaxed); }
   /// No more; those that wait are forgotten.
   void unwatch() DETENT_EXCLUDES(mutex_);
   struct Taken {
-    std::vector<TaskChange> changes;  // in the order in which they happened
-    std::uint64_t missed = 0;         // after those, and before what is taken next
+    std::vector<TaskChange> changes;  // oldest first
+    std::uint64_t missed = 0;  // changes that had no room, between these changes and the next
   };
   Taken take() DETENT_EXCLUDES(mutex_);
-  /// What the one that watches waits on, and others may ring for it.
+  /// The bell on which the watcher waits. Others may ring it too.
   Doorbell& bell() noexcept { return bell_; }
 
  private:
   // Synchronises itself.
   Doorbell bell_;
-  // Written by who watches, read by the engine. Relaxed: it orders nothing, and a change that is
-  // noted a moment longer or later does no harm.
+  // Written by the watcher, read by the engine. Relaxed is sufficient: no other data depends on the
+  // order, and it does not matter if notes start or end a moment later.
   std::atomic<bool> is_watched_{false};
 
   // Guarded by mutex_.

@@ -1,10 +1,11 @@
-// Commands that wait for another turn of the engine, by the queue that each is for.
+// Commands that wait for a later turn of the engine, grouped by queue.
 //
-// One command of each queue in turn, so that thousands that want to work on one queue make those of
-// another wait for one of theirs at most: the round robin of Nagle's fair queueing (RFC 970). Turns
-// go by command, not by work: a batch over HTTP, of thousands of tasks, is one command, and whoever
-// sends batches gets more done in a turn. Within a queue they run in the order in which they came.
-// Thread-compatible. O(1) a command, plus a search among the queues that wait.
+// One command of each queue is taken in rotation: the round robin of Nagle's fair queueing (RFC
+// 970). So thousands of commands for one queue delay a command of another queue by one command at
+// most. The rotation counts commands, not work. A batch over HTTP with thousands of tasks is one
+// command, so a client that sends batches gets more work done in a turn. The commands of one queue
+// run in the order in which they came.
+// Thread-compatible. O(1) per command, plus a search among the waiting queues.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +55,7 @@ class CommandTurns {
  private:
   using Waiting = std::map<std::string, std::deque<Command>>;
 
-  Waiting waiting_;                     // none of them is empty
+  Waiting waiting_;                     // every group has a command
   std::deque<Waiting::iterator> ring_;  // each of them once; the next in turn first
   std::size_t size_ = 0;
 };

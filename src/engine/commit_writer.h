@@ -1,9 +1,10 @@
-// The engine's writes to its store: which are synced, when, and what a failure means.
+// Writes the batches of the engine to its store, and decides when to sync.
 //
-// With no sync interval each commit is synced before it is acknowledged. With one, commits are
-// written without a sync, which survives the process but not the power, and one empty synced write
-// follows at most so long after the first of them. After a write that failed nobody knows what is
-// on disk: from then on nothing is written, and whoever asks is told why.
+// Without a sync interval, each commit is synced before it is acknowledged. With a sync interval,
+// commits are written without a sync, so they survive the end of the process but not a power cut.
+// One empty synced write follows, at most one interval after the first of these commits. If a write
+// fails, the state on disk is unknown. The writer then writes no more, and answers all calls with
+// the error.
 // Thread-compatible.
 #pragma once
 
@@ -21,7 +22,7 @@ namespace detent {
 
 class CommitWriter {
  public:
-  /// What it has written, without what only moved.
+  /// The figures of the writes, without writes that only moved tasks.
   struct Written {
     std::uint64_t commits = 0;
     std::uint64_t tasks = 0;  // changed by them
@@ -38,19 +39,20 @@ class CommitWriter {
   /// Whether `meanwhile` is running.
   bool is_writing() const noexcept { return is_writing_; }
 
-  /// The next commit is synced, whatever the interval, and with it what was only buffered before.
+  /// The next commit is synced, whatever the interval, together with all buffered writes.
   void must_sync() noexcept { must_sync_ = true; }
-  /// Writes what is to be acknowledged then; nothing when the batch is empty and need not be
-  /// synced. Errors: unavailable, for ever after the first.
+  /// Writes a batch whose changes will be acknowledged. Does nothing if the batch is empty and no
+  /// sync is needed. Errors: unavailable, after the first error for ever.
   Result<void> commit(const WriteBatch& batch);
-  /// Writes what nobody was told of, and a crash may take back: it needs no sync.
+  /// Writes a batch without a sync. Use it for changes that no client was told of, and that a crash
+  /// may undo.
   Result<void> write_moved(const WriteBatch& batch);
   Result<void> sync_if_due();
-  /// When sync_if_due() has something to do; none: not until the next commit.
+  /// When sync_if_due() must be called next. Empty: not before the next commit.
   std::optional<MonotonicTime> next_sync() const noexcept;
 
-  /// The store failed otherwise. Returns the error that is told from now on: the first one's, of
-  /// which the others come.
+  /// The store failed outside a write. Returns the error that is reported from now on. This is the
+  /// first error, because later errors follow from it.
   Error stop(Error error);
   const std::optional<Error>& stopped_by() const noexcept { return stopped_by_; }
 
@@ -61,7 +63,7 @@ class CommitWriter {
 
   Store& store_;
   const Clock& clock_;
-  const std::chrono::milliseconds sync_interval_;  // 0: none
+  const std::chrono::milliseconds sync_interval_;  // 0: sync each commit
 
   std::function<bool()> is_beside_wanted_;  // null: never
   WhileWriting meanwhile_;

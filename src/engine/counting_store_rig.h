@@ -1,6 +1,6 @@
-// A store that counts the writes that pass through it, by what they ask of the disk, and the pages
-// that are read of the due order. What is only buffered can be held back until the next sync: then
-// it is gone with the store, as after a power cut. For tests.
+// A store for tests. It counts the writes by their kind of sync, and the pages read from the due
+// order. It can hold buffered writes back until the next sync. If the store is closed before, these
+// writes are lost, as after a power cut.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,11 @@
-// How many live tasks are due in each bin (task/due_bin.h): the forecast, exact and without a scan.
+// Counts the live tasks that are due in each bin (task/due_bin.h). The forecast uses these counts,
+// so it is exact and needs no scan.
 //
-// Every change of a task's due time is counted here at once, and the net changes of a turn go to
-// the store in the batch that changes the tasks, so the sums read back after a crash are exact too.
-// Counters lie in groups of 60 neighbours (an hour of minutes; 60 days), found by hashing; a batch
-// of tasks due together finds its group once. A group changed since the last batch has a copy of
-// itself as it was, so counting is one addition and the changes are the differences.
+// Each change of a task's due time is counted here immediately. The net changes of a turn go to the
+// store in the same batch as the tasks, so the counts are exact after a crash too. Counters are in
+// groups of 60 neighbours (the minutes of an hour, or 60 days), which a hash table finds. A batch
+// of tasks that are due together finds its group once. A changed group keeps a copy of its state at
+// the last batch. So counting is one addition, and the changes are the differences from the copy.
 #pragma once
 
 #include <array>
@@ -24,35 +25,37 @@ namespace detent {
 
 // Invariants, tested by check_invariants():
 //  1. A group is in the map under the key of its first bin.
-//  2. `changed_` names each group that is marked as changed, once, and no other.
-//  3. A group that is not marked has a counter that is not 0: what is empty takes no memory.
+//  2. `changed_` has each group that is marked as changed, exactly once, and no other group.
+//  3. A group that is not marked has a counter that is not 0, so empty groups take no memory.
 //  4. `last_` is null or a group that is marked.
 /// Thread-compatible. Memory: 0.5 KiB for each hour in which a minute bin is not empty (a year of
-/// them is 4.5 MB), the same for 60 days of day bins; another for each group a batch changes.
+/// them is 4.5 MB). Also 0.5 KiB for each 60 days in which a day bin is not empty, and for each
+/// group that the present batch changes.
 class DueHistogram {
  public:
   DueHistogram() = default;
   DueHistogram(const DueHistogram&) = delete;
   DueHistogram& operator=(const DueHistogram&) = delete;
 
-  /// Counts `change` more live tasks (fewer, when negative) with these times; both are read as if
-  /// within 1970 … 9999. Requires: what is taken away was added with the same times (if restore()
-  /// left it out, its bin is below 0 then, and counts as empty).
+  /// Adds `change` live tasks with these times (removes tasks if negative). Both times are clamped
+  /// to 1970 … 9999. Requires: removed tasks were added with the same times. If restore() left
+  /// their count out, the bin is now below 0 and counts as empty.
   /// Cost: a few ns; a group's first change since take_changes() copies its 480 bytes.
   void add(WallTime due_at, WallTime created_at, std::int64_t change);
 
-  /// The net change of each bin since the last call, or since restore(); none that is 0; by bin.
-  /// Cost: 60 comparisons for each group that was changed, and sorting the answer.
+  /// The net change of each bin since the last call or restore(), sorted by bin, without zeros.
+  /// Cost: 60 comparisons for each changed group, and sorting the answer.
   std::vector<DueCount> take_changes();
 
-  /// Makes these the counts, whatever was there; they are no changes. Leaves out a count that no
-  /// number of tasks can be (not 1 … 2^53), or in a bin outside 1970 … 9999.
-  /// Returns: how many it left out; more than 0 means that the store is damaged.
+  /// Replaces all counts by these sums, which do not count as changes. Leaves out impossible sums:
+  /// a sum outside 1 … 2^53, or a bin outside 1970 … 9999.
+  /// Returns: the number of sums left out. More than 0 means that the store is damaged.
   std::size_t restore(std::span<const DueCount> sums);
 
-  /// Counts by bins of at least span / `bins`, in whole minutes, from the minute that `from` is in
-  /// (read as if within 1970 … 9999); as many bins as reach the end of the span, so maybe fewer.
-  /// Requires: validate_forecast(span, bins). Cost: O(groups + bins), the memory above read once.
+  /// The counts in bins of at least span / `bins`, rounded up to whole minutes. The first bin
+  /// begins with the minute of `from` (clamped to 1970 … 9999). The answer has as many bins as the
+  /// span needs, so it may have fewer than `bins`. Requires: validate_forecast(span, bins). Cost:
+  /// O(groups + bins), the memory above read once.
   Forecast forecast(WallTime from, std::chrono::milliseconds span, std::size_t bins) const;
 
   /// Groups in memory.
@@ -70,7 +73,7 @@ class DueHistogram {
     Counters counts{};
   };
   struct Changed {
-    Group* group;  // in groups_, whose elements stay where they are
+    Group* group;  // points into groups_, whose elements never move
     Counters before;
   };
 

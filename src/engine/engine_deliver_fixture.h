@@ -1,4 +1,4 @@
-// An engine with a deliverer, for the tests of what goes to webhooks.
+// An engine with a deliverer, for the tests of webhooks.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ class EngineDeliver : public EngineFixture {
     for (const Delivery& delivery : deliver(max)) ids.push_back(delivery.leased.task.id);
     return ids;
   }
-  /// What the deliverer gets when something comes is put into `got`.
+  /// Waits as the deliverer, and puts the answer into `got`.
   void wait_for_deliveries(std::vector<Delivery>& got, std::size_t max = 1) {
     engine_->lease_deliveries_or_wait({.max = max}, {}, [&got](Result<std::vector<Delivery>> all) {
       for (Delivery& delivery : all.value()) got.push_back(std::move(delivery));

@@ -23,7 +23,7 @@ class EngineFixture : public ::testing::Test {
  protected:
   EngineFixture() { open(); }
 
-  /// Opens the engine on what the disk holds.
+  /// Opens an engine on the data of the disk.
   void open() {
     memory_store_ = MemoryStore::open(*disk_).value();
     store_ = std::make_unique<FaultStore>(*memory_store_);
@@ -46,7 +46,7 @@ class EngineFixture : public ::testing::Test {
     open();
   }
 
-  /// Turns until there is nothing to do now.
+  /// Makes turns until the engine has no more work now.
   void settle() {
     do {
       ASSERT_TRUE(engine_->turn());

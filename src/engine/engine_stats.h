@@ -1,4 +1,4 @@
-// What the engine counts, as plain values: the server turns them into metrics and /v1/stats.
+// The figures of the engine as plain values. The server turns them into metrics and /v1/stats.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 namespace detent {
 
 struct EngineStats {
-  std::uint64_t epoch = 0;  // another one has counted anew
+  std::uint64_t epoch = 0;  // the counters start at 0 in each epoch
   TaskCounters counters;
   QueueStats all;                  // queues together, without name and age
   std::uint64_t queue_count = 0;   // of all
   std::vector<QueueStats> queues;  // by name; those asked for
-  std::vector<QueueStats> oldest;  // of Engine::oldest_queues(), for who asked for them, too
+  std::vector<QueueStats> oldest;  // from Engine::oldest_queues(), if the caller asked for them
   std::uint64_t loaded = 0;        // tasks held in memory
   std::uint64_t urgent = 0;        // ready in memory, and before those of the default priority
-  std::uint64_t orphans = 0;       // tasks in memory that nothing would touch again: bugs
+  std::uint64_t orphans = 0;       // tasks in memory that no step would handle again: bugs
   bool is_stopped = false;         // the store failed, and is not open again yet
   std::uint64_t waiting_workers = 0;
   std::uint64_t schedules = 0;        // recurring ones
@@ -31,7 +31,7 @@ struct EngineStats {
   HistogramSnapshot commit_time;      // one write to the store
 };
 
-/// What Engine::queue_detail() tells of a queue, beyond its QueueView.
+/// The part of Engine::queue_detail() that is not in QueueView.
 struct QueueDetail {
   std::uint64_t accepted = 0;  // tasks scheduled since the start
   std::uint64_t urgent = 0;    // ready in memory, and before those of the default priority

@@ -1,11 +1,11 @@
-// The one place where the engine's times are converted: wall instants ↔ ticks ↔ monotonic time.
+// The only place where the engine's times are converted: wall instants ↔ ticks ↔ monotonic time.
 //
-// A tick of the engine's wheel is one millisecond of **steady time**: milliseconds since 1970 as
-// the wall clock stood when the engine started, carried on by the monotonic clock. So a due time
-// stored in wall milliseconds is a tick as it stands, with no rounding, until the wall clock is
-// stepped. The step is then the `shift` between wall and steady time: what was scheduled by delay
-// keeps its tick, what was scheduled for a date gets a new one. Every conversion to a tick rounds
-// up: a task may be late, never early. Thread-compatible.
+// A tick of the engine's wheel is one millisecond of **steady time**. Steady time starts as the
+// wall time at the start of the engine, in milliseconds since 1970, and continues with the
+// monotonic clock. So a due time in wall milliseconds is directly a tick, until the wall clock is
+// stepped. The step is then the `shift` between wall time and steady time. Tasks scheduled by delay
+// keep their tick, and tasks scheduled for a date get a new tick. Every conversion to a tick rounds
+// up, so a task may be late, but never early. Thread-compatible.
 #pragma once
 
 #include <chrono>
@@ -33,21 +33,21 @@ class EngineTime {
   /// Wall time now: steady time plus the shift noticed last (rounded down).
   WallTime wall_now() const noexcept;
 
-  /// The first tick at which `delay` from now has passed in full.
+  /// The first tick at which the whole `delay` from now has passed.
   Tick tick_after(std::chrono::milliseconds delay) const noexcept;
   /// The wall instant `delay` from now, rounded up: the due time of a task scheduled by delay.
   WallTime wall_after(std::chrono::milliseconds delay) const noexcept;
-  /// The first tick at which the wall clock, if it is not stepped again, shows `at` or later.
+  /// The first tick at which the wall clock shows `at` or later, if it is not stepped again.
   Tick tick_at(WallTime at) const noexcept;
   /// As it is asked for. A date that has passed asks for now: the time before is not lateness.
   Deadline deadline_of(const Due& due) const noexcept;
   /// Of a task that is due at a date, which may have passed.
   Deadline dated(WallTime due_at) const noexcept;
-  /// What becomes of a live task that gets this deadline.
+  /// The state of a live task with this deadline.
   TaskState state_at(const Deadline& deadline) const noexcept {
     return deadline.tick <= now() ? TaskState::ready : TaskState::scheduled;
   }
-  /// The first instant at which now() is `tick`.
+  /// The instant when now() becomes `tick`.
   MonotonicTime when(Tick tick) const noexcept;
 
   /// Compares the wall clock with steady time; returns true when it was stepped since the last

@@ -1,5 +1,5 @@
-// What an engine is opened with, and what its verbs take and answer beyond the values of task/:
-// where a list or a verb over a whole queue goes on, and the answers of single verbs.
+// The options of an engine, and the arguments and answers of its verbs that are not in task/. These
+// are the cursors of lists and of verbs over a whole queue, and the answers of single verbs.
 #pragma once
 
 #include <chrono>
@@ -30,33 +30,34 @@ struct EngineOptions {
   /// Most tasks held in memory, give or take those of one turn; about 300 bytes each. At most a
   /// quarter of them may be leased at a time.
   std::size_t max_loaded = 1'000'000;
-  /// How long a commit may wait to be synced, for syncs that are shared by many: what was
-  /// acknowledged in that time is lost with the power, though not with the process. 0: never; each
+  /// How long a commit may wait for its sync, so that many commits share one sync. Requests that
+  /// were acknowledged in this time survive the end of the process, but not a power cut. 0: each
   /// commit is synced before it is acknowledged.
   std::chrono::milliseconds sync_interval{0};
-  /// Workers' open leases outlive a graceful stop: close() writes them out, and this takes up those
-  /// of the engine before. They outlive a failure of the store, too: take_over_leases(). For those
-  /// whose workers are elsewhere and go on meanwhile.
+  /// Keep the open leases of workers over a graceful stop. close() writes the leases, and the next
+  /// engine takes them over. The leases also survive a failure of the store: take_over_leases().
+  /// For workers that run elsewhere and continue during the stop.
   bool keep_leases = false;
   /// In all ids and leases that the engine makes; below 2^TaskId::kShardBits.
   std::uint64_t shard = 0;
   /// Seeds the jitter of retries.
   std::uint64_t seed = 0;
-  /// Is told what happens to tasks; must outlive the engine. Null: nobody is.
+  /// Receives the changes of tasks; must outlive the engine. Null: no changes are reported.
   ChangeFeed* changes = nullptr;
-  /// Of several engines that have a part of a queue each: whether this one takes a task of this key
-  /// (none: "") into a queue of so many partitions. Empty: any. Constant.
+  /// For several engines that each have a part of a queue: whether this engine accepts a task with
+  /// this key ("": no key) into a queue with this number of partitions. Empty: it accepts all
+  /// tasks. The result must not change.
   std::function<bool(std::string_view queue, std::uint32_t partitions, std::string_view key)>
       is_here = {};
 };
 
-/// Where a verb over a whole queue goes on: after this place, with tasks up to this id (0: all that
-/// have been accepted). A new one begins.
+/// The position of a verb over a whole queue: it continues after this place, with tasks up to this
+/// id (0: all accepted tasks). A default cursor begins.
 struct QueueCursor {
   Place after = begin_of(Lane::due);
   TaskId last_id;
 };
-/// What one step of first_scheduled() found.
+/// The result of one step of first_scheduled().
 struct ScheduledStep {
   std::optional<TaskSnapshot> found;
   Place next = begin_of(Lane::due);
@@ -69,16 +70,16 @@ struct ReadyHead {
 
   friend auto operator<=>(const ReadyHead&, const ReadyHead&) = default;
 };
-/// What one step of a verb over a whole queue did.
+/// The result of one step of a verb over a whole queue.
 struct QueueStep {
   std::size_t count = 0;            // tasks changed
-  std::optional<QueueCursor> next;  // none: it is done
+  std::optional<QueueCursor> next;  // empty: the verb is complete
 };
 
-/// What ends a wait for a task.
+/// The callback at the end of a wait for a task.
 using LeaseDone = UniqueFunction<void(Result<std::vector<LeasedTask>>)>;
-/// Queues whose webhook is one of these wait, but for their tasks with one of their own: what it
-/// stands for takes nothing now.
+/// Webhook URLs that do not accept messages now. If a queue has one of these webhooks, its tasks
+/// wait, except tasks with their own webhook.
 using HeldWebhooks = std::vector<std::string>;
 using DeliveriesDone = UniqueFunction<void(Result<std::vector<Delivery>>)>;
 
@@ -92,7 +93,8 @@ inline constexpr std::size_t kAllQueues = std::numeric_limits<std::size_t>::max(
 
 /// Where a list of all tasks begins.
 inline constexpr Place kListStart = begin_of(Lane::dead);
-/// Part of a list of tasks, which may be short or empty, and where it goes on; none: it is over.
+/// One part of a list of tasks, which may be short or empty, and the place of the next part. Empty
+/// place: the list is complete.
 struct TaskList {
   std::vector<TaskSnapshot> tasks;
   std::optional<Place> next;

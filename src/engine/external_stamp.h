@@ -1,4 +1,4 @@
-// What the system that keeps far tasks was last seen to have, as the data folder remembers it.
+// The last known state of the external scheduler, which the data folder remembers.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,10 @@ inline constexpr std::chrono::hours kForgottenFor{24};
 /// Stored here after the other system has stored the same generation. So a lower generation there
 /// means that the other system has lost changes: it was emptied, or put back to an older state.
 struct ExternalStamp {
-  std::uint64_t generation = 0;  // rises with each stamp; 0: there was none yet
-  std::uint64_t tasks = 0;       // that it kept then; when 0, nothing can be lost
-  /// All tasks that were near at this instant had come back, so none due before is there.
+  std::uint64_t generation = 0;  // rises with each stamp; 0: no stamp yet
+  std::uint64_t tasks = 0;       // the tasks that it kept then; if 0, no task can be lost
+  /// All tasks due before this instant had come back, so the external scheduler has only later
+  /// tasks.
   WallTime complete_at{};
 
   friend bool operator==(const ExternalStamp&, const ExternalStamp&) = default;

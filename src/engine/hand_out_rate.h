@@ -1,8 +1,8 @@
-// How many tasks of a queue were handed out in the second that runs, for its rate limit.
+// How many tasks of a queue were handed out in the current second, for its rate limit.
 //
-// Seconds are those of the clock the caller counts ticks by, so the limit is exact in each of them;
-// in a span of one second that lies across two, up to twice the rate may go out. Pure; ticks are
-// milliseconds. Thread-compatible.
+// A second begins at a multiple of 1000 ticks. The limit is exact in each such second. A span of
+// one second that crosses a boundary may have up to twice the rate. Pure; ticks are milliseconds.
+// Thread-compatible.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class HandOutRate {
     second_ = now / kSecond;
     used_ += count;
   }
-  /// When the second after this one begins.
+  /// The tick when the next second begins.
   static Tick next(Tick now) noexcept { return (now / kSecond + 1) * kSecond; }
 
  private:

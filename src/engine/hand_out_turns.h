@@ -1,22 +1,24 @@
-// Whose turn it is to be served: queues with ready tasks and workers that wait, and queues with
-// something for the deliverer, in a ring each, so that no queue's backlog holds up the others.
+// Decides which queue is served next, so that the backlog of one queue does not delay the others.
+// There are two rings: queues with ready tasks and waiting workers, and queues with tasks for the
+// deliverer.
 //
-// Which of the two takes a task: one with a webhook of its own, or in a queue that has one, is for
-// the **deliverer** and never for workers; any other is for workers. Under a limit that both share,
-// whoever took last is served second.
+// A task with its own webhook, or in a queue with a webhook, goes to the **deliverer** and never to
+// workers. All other tasks go to workers. If workers and the deliverer share a limit, the side that
+// took the last task is served second.
 //
-// A queue that a limit holds back leaves its ring and comes again when the limit may have gone. One
-// whose webhook takes nothing now is **held**: it leaves the deliverer's ring until somebody says
-// that its webhook takes again, which costs what is released and nothing for those that stay held.
+// A queue that is held back by a limit leaves its ring, and returns when the limit may have ended.
+// A queue whose webhook does not accept messages is **held**: it leaves the deliverer's ring until
+// a call says that the webhook accepts again. The cost of a release depends on the released queues,
+// not on the queues that stay held.
 //
 // Invariants, tested by check():
-//  1. A queue is in the ring of the workers when it is marked so (Queue::to_serve), in that of the
-//     deliverer when it is marked so (to_deliver), held when it has a number (held_turn), held back
-//     by a limit until its instant (serve_at); once each, and never both in the ring of the
-//     deliverer and held.
-//  2. A queue that is held has no task with a webhook of its own, and is held under the webhook
-//     that its settings have.
-//  3. A queue with something to deliver has its turn, is held, or a limit holds it back.
+//  1. A queue is in the ring of the workers if it is marked so (Queue::to_serve), and in the ring
+//     of the deliverer if it is marked so (to_deliver). A queue with a held_turn is held. A limit
+//     holds a queue back until its instant (serve_at). Each of these lists has a queue at most
+//     once. A queue is never both in the ring of the deliverer and held.
+//  2. A held queue has no task with its own webhook, and it is held under the webhook of its
+//     settings.
+//  3. A queue with tasks to deliver is in the ring, is held, or is held back by a limit.
 // Thread-compatible.
 #pragma once
 
@@ -37,8 +39,8 @@ namespace detent {
 
 class HandOutTurns {
  public:
-  /// A task of the queue is ready, or a limit may be gone: its turn comes, behind those of others
-  /// that are in a ring already, as far as it has somebody to serve.
+  /// A task of the queue became ready, or a limit may have ended. Puts the queue at the end of the
+  /// rings in which it can be served, unless it is already there.
   void want_serving(Queue& queue);
   /// The same for the deliverer only.
   void want_delivery(Queue& queue);
@@ -49,7 +51,7 @@ class HandOutTurns {
   std::size_t to_serve() const noexcept { return to_serve_.size(); }
   /// Takes the next queue out. Requires: has_to_serve().
   Queue& take_to_serve();
-  /// Takes this one out, which is in the ring.
+  /// Takes the queue out of the ring. Requires: it is in the ring.
   void take_to_serve(Queue& queue);
 
   // The deliverer's ring.
@@ -66,7 +68,7 @@ class HandOutTurns {
   /// The webhook of a queue is about to change: it is not held any more. O(log held).
   void release(Queue& queue);
 
-  // What a limit holds back.
+  // Queues that a limit holds back.
 
   /// The queue comes again at `at`, unless it does at another time already.
   void serve_later(Queue& queue, Tick at);
@@ -75,7 +77,7 @@ class HandOutTurns {
   std::optional<Tick> next_time() const;
   void want_serving_due(Tick now);
 
-  /// The queue is about to have no record: it has nothing to deliver.
+  /// The record of the queue will be removed. The queue has no tasks to deliver.
   void forget_deliveries(Queue& queue);
 
   /// Stops the process if an invariant is broken for this queue, between two turns. O(queues in the
@@ -89,7 +91,7 @@ class HandOutTurns {
 
   std::deque<Queue*> to_serve_;
   std::deque<Queue*> to_deliver_;
-  std::map<std::string, Held> held_;  // by webhook; none is empty
+  std::map<std::string, Held> held_;  // by webhook; no entry is empty
   std::uint64_t last_held_turn_ = 0;
   std::set<std::pair<Tick, Queue*>> serve_at_;
 };

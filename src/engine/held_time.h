@@ -1,7 +1,7 @@
-// For how long a queue's tasks have been held back by a limit, in all: a clock that runs only while
-// one does. What it shows at two instants tells how much of the time between them a task could not
-// have been handed out, whoever asked; so a task needs to remember one reading, and a limit that
-// comes and goes costs nothing for those that wait. Pure. Thread-compatible.
+// A clock that runs only while a limit holds back the tasks of a queue. The difference of two
+// readings is the time between them in which no task of the queue could be handed out. So a task
+// has to remember only one reading, and waiting tasks cost no time when a limit begins or ends.
+// Pure. Thread-compatible.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ class HeldTime {
  public:
   using Duration = MonotonicTime::duration;
 
-  /// Tasks are held back from now to `until`, if nothing changes; not later than now: they are not.
+  /// Tasks are held back from now until `until`, if no change comes before. If `until` is not after
+  /// now, tasks are not held back.
   void hold(MonotonicTime now, MonotonicTime until) noexcept {
     total_ = total(now);
     from_ = now;

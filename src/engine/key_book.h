@@ -1,13 +1,13 @@
-// Which task a key stands for: the store's records, and what this turn has made of them.
+// Which task has which key: the records of the store, and the changes of this turn.
 //
-// A key is given to a task when it is scheduled and stands for it while the task lives and a while
-// after, so that a client that repeats a request gets the first task again (idempotency). Expired
-// records stay until the store trims them, and count for nothing here.
+// A task gets its key when it is scheduled. The key stands for the task while the task lives, and
+// for some time after its end. So a client that repeats a request gets the first task again
+// (idempotency). Expired records stay until the store trims them, and have no effect here.
 //
-// A record that can't be read may stand for any task: who schedules with its key, or asks for the
-// key's task, gets data_loss, and no task is made. That lasts until the task that has the key ends,
-// which writes the record anew, or, when it has ended, until the record is trimmed. Only when that
-// task is damaged too, and so never ends, it lasts for good. Thread-compatible.
+// A damaged record may stand for any task. So a request with this key gets data_loss and creates no
+// task. This ends when the task of the key ends, because its end writes the record again. If the
+// task has already ended, it ends when the record is trimmed. If the task is damaged too, it never
+// ends. Thread-compatible.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,17 @@ class KeyBook {
 
   /// The record of a key of a queue (by number) that has not expired. At most one read.
   Result<std::optional<KeyRecord>> find(std::uint32_t queue, std::string_view key, WallTime now);
-  /// Reads these keys of a queue at once: until the next commit, or the next call, finding one of
-  /// them costs no read. What can't be read now is read then.
+  /// Reads the records of these keys of a queue in one call of the store. Until the next commit or
+  /// the next call, these keys cost no further read. A key that cannot be read now is read again
+  /// later.
   void read_ahead(std::uint32_t queue, std::span<const std::string> keys);
   /// The tasks that the keys of the last read_ahead() stand for.
   std::vector<TaskId> tasks_ahead() const;
   /// From the next commit on the key stands for this.
   void put(KeyRecord record);
-  /// The task has ended: its key stands for it until `expires_at`. Does nothing when the key stands
-  /// for another task by now. A record that is damaged gives way to one that says no more than
-  /// that: whatever it said, it must not keep the task from ending.
+  /// The task has ended: its key stands for it until `expires_at`. Does nothing if the key stands
+  /// for another task now. A damaged record is replaced by a record that says only this, so that
+  /// the damage does not prevent the task from ending.
   Result<void> expire(std::uint32_t queue, std::string_view key, TaskId id, WallTime expires_at);
 
   bool empty() const noexcept { return staged_.empty(); }

@@ -1,12 +1,13 @@
-// How late tasks fired, and why they were handed out after they were due, in parts that add up:
+// How late tasks fired, and why they were handed out after their due time. The parts add up:
 //
 //     due ──── opened ──── ready ──────────────── handed out
 //         before_start    engine    limit + worker
 //
-// What was due already when the engine was opened came too late for it. From then on until the task
-// fired, the engine was behind. After that it lay ready: for as long as a limit of its queue, or
-// the one on all leases, let nobody have it, that limit held it back (held_time.h); the rest of the
-// time nobody asked. A task whose due time had passed when it was made counts from then on.
+// before_start is the time until the engine was opened, if the task was already due. From then
+// until the task fired, the engine was behind. The rest is the time in which the task was ready.
+// The limit part is the time in which a limit of the queue, or the limit of all leases, held the
+// task back (held_time.h). In the other time, no worker asked for it. If a task is created after
+// its due time, it counts from its creation.
 // Thread-compatible.
 #pragma once
 
@@ -31,13 +32,13 @@ class LatenessAccount {
 
   MonotonicTime opened_at() const noexcept { return opened_at_; }
 
-  /// A task that was to fire at `tick` did so `now`.
+  /// Records that a task with the tick `tick` fired at `now`.
   void note_fired(Tick tick, MonotonicTime now) { fired_.record(now - time_.when(tick)); }
-  /// A limit of the queue, or what it has used up of it, may have changed, or whether as many tasks
-  /// are leased as may be of all queues. A few branches for a queue that has no limit.
+  /// Call this after a change of a limit of the queue or of its used part, or if the engine reached
+  /// or left its limit of leases. A few branches for a queue without limits.
   void note_limits(Queue& queue, bool is_full_of_leases);
-  /// Time in which no task of the queue could have been handed out. Where both limits were reached
-  /// at once it counts twice; note_hand_out() bounds that.
+  /// The time in which no task of the queue could be handed out. If both limits were reached
+  /// together, the time counts twice; note_hand_out() bounds that.
   HeldTime::Duration held_total(const Queue& queue, MonotonicTime now) const noexcept;
   /// Counts the lateness of a ready task that is handed out now; returns its parts if it is late.
   LatenessParts note_hand_out(const LoadedTask& task);

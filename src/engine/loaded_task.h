@@ -1,6 +1,6 @@
-// A task of the load window, or at the head of a ready lane, as the engine keeps it in memory: what
-// decides when and in which order it is handed out. Its payload and rules stay in the store. Where
-// it is kept is in loaded_tasks.h, and the queue it is of in queue.h.
+// A task in memory. It has only the fields that decide when, and in which order, the task is handed
+// out. The payload and the rules stay in the store. loaded_tasks.h owns these tasks, and queue.h
+// describes their queue.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct LoadedTask {
   bool is_urgent() const noexcept { return priority < kDefaultPriority; }
 };
 
-/// The order in which the ready tasks of a queue are handed out.
+/// The order in which ready tasks of a queue are handed out.
 struct ReadyOrder {
   bool operator()(const LoadedTask* a, const LoadedTask* b) const noexcept {
     if (a->priority != b->priority) return a->priority < b->priority;

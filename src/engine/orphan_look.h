@@ -1,10 +1,11 @@
-// A look, a small part at a time, at the tasks in memory: for one that no step would touch again.
+// Looks for orphans among the tasks in memory, a small part at a time. An orphan is a task that no
+// step would handle again.
 //
-// A leased task without the timer that ends its lease, a scheduled one without the timer that fires
-// it, a ready one in no order: systems that keep such a state on disk find tasks stuck in it for
-// ever (asynq #1144, BullMQ #2384, oban #364). Here it would be a bug, and is in memory only: the
-// count should stay 0, and a restart hands the task out. So what is found is counted, once, and
-// left as it is, for whoever looks into it. Thread-compatible.
+// Examples are a leased task without a timer for the end of its lease, a scheduled task without a
+// timer, and a ready task in no order. Systems that keep such a state on disk have tasks that are
+// stuck for ever (asynq #1144, BullMQ #2384, oban #364). Here an orphan would be a bug and would
+// exist only in memory. The count should stay 0, and a restart hands the task out. So an orphan is
+// counted once and left unchanged, so that it can be examined. Thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// A queue in memory: its record, its ready tasks, the workers that wait for them, and where it
-// stands in the engine's rings.
+// A queue in memory: its record, its ready tasks, the waiting workers, and its positions in the
+// rings of the engine.
 //
-// The ready tasks are in two orders, those with a webhook of their own and the others, each with a
-// lane of its own on disk and the head of that lane in memory. So a setting of the queue moves no
-// task, and neither kind hides the other (hand_out_turns.h says who takes which).
+// The ready tasks are in two orders: tasks with their own webhook, and all other tasks. Each order
+// has a lane on disk and keeps the head of the lane in memory. So changing the webhook of the queue
+// moves no task, and one kind of task does not delay the other kind. hand_out_turns.h describes the
+// receiver of each kind.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ inline Place just_before(Place place) noexcept {
   return place;
 }
 
-/// What of the queues' records is counted for all queues together.
+/// The fields of the queue records that are summed over all queues.
 struct QueueCounts {
   std::uint64_t waiting = 0;
   std::uint64_t dead = 0;
@@ -65,7 +66,7 @@ struct ReadyTasks {
   std::uint64_t spilled() const noexcept { return in_lane - loaded_from_lane; }
   bool is_spilled() const noexcept { return in_lane > loaded_from_lane; }
   bool empty() const noexcept { return in_memory.empty() && !is_spilled(); }
-  /// Where this task of theirs, whose place in the due order is given, lies in the lane.
+  /// The place in the lane of one of these tasks. `due` is its place in the due order.
   Place place_of(const Task& task, const Place& due) const noexcept {
     return {.lane = Lane::ready,
             .queue = lane,
@@ -73,14 +74,14 @@ struct ReadyTasks {
             .at = due.at,
             .id = due.id};
   }
-  /// Whether what gets this place in the lane comes before some that are in memory.
+  /// Whether a task with this place in the lane comes before some task in memory.
   bool is_more_urgent(const Place& place) const noexcept;
-  /// What is behind the head comes from the lane: `place` must not be at the head any more, or not
-  /// yet. Requires: it is not counted among the tasks of the lane yet.
+  /// Moves the end of the head before `place`, so that tasks from `place` on come from the lane.
+  /// Requires: `place` is not at the head, and the task is not yet counted in the lane.
   void put_behind_head(const Place& place) noexcept {
     head_to = is_spilled() ? std::min(head_to, just_before(place)) : just_before(place);
   }
-  /// Whether nothing on disk comes before this ready task of theirs.
+  /// Whether no task on disk comes before this ready task.
   bool is_at_head(const LoadedTask& task) const noexcept {
     return !is_spilled() || task.ready_place() <= head_to;
   }
@@ -114,12 +115,12 @@ struct Queue {
   ReadyTasks ready{record.in_ready_lane};
   ReadyTasks webhooks{record.in_webhook_lane};  // with one of their own
 
-  // Its limits, and who waits for it.
+  // Its limits and waiting workers.
   Tick paused_until = 0;
   std::chrono::milliseconds pause{0};  // how long that was, when it began
   HandOutRate rate;
   HeldTime held;                        // by its own limits
-  std::map<WaitId, WorkerWait*> waits;  // in the order in which they came
+  std::map<WaitId, WorkerWait*> waits;  // in order of arrival
 
   void set_number(std::uint32_t number) noexcept {
     record.number = number;

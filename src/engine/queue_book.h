@@ -1,16 +1,17 @@
-// The queues of an engine by name, and what their records add up to.
+// The queues of an engine by name, and the sums of their records.
 //
 // Invariants, tested by check_invariants():
-//  1. The record of every queue that has a number is that of the store after the next commit;
-//     those that differ from the last one are in `changed_`, once each, and marked.
-//  2. `counted_` is the sum of what each queue was counted as last (Queue::counted): its record,
-//     unless it has changed since the last commit.
-//  3. Each queue is in `sizes_` once, at its place there, with the tasks it was counted with last.
+//  1. The record of a queue with a number is the record that the store will have after the next
+//     commit. If it differs from the last commit, the queue is marked, and it is in `changed_`
+//     once.
+//  2. `counted_` is the sum of Queue::counted over all queues. This is the record of the queue,
+//     unless the record has changed since the last commit.
+//  3. Each queue is in `sizes_` once, at its index, with the tasks that were counted last.
 //
-// So what all queues hold together costs a look at those of one turn. And which of them are the
-// largest: a queue lies wherever it was made, so a walk over 100 000 of them is as many waits for
-// memory; their sizes lie side by side. A queue that workers ask for and that never had a task has
-// no number, and is not stored. Thread-compatible.
+// So the sum over all queues costs a look at the queues of one turn. The largest queues are found
+// in `sizes_`, which is contiguous. The queue objects are spread over the memory, so a walk over
+// 100 000 of them would cost 100 000 cache misses. A queue that workers ask for, and that never had
+// a task, has no number and is not stored. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -33,13 +34,13 @@ class QueueBook {
   /// `last_number` is the highest that was ever given to a queue.
   explicit QueueBook(std::uint32_t last_number) noexcept : last_number_(last_number) {}
 
-  /// Null when there is none.
+  /// Null if there is no such queue.
   Queue* find(const std::string& name) const noexcept;
-  /// Errors: not_found when nothing of it is stored, nor will be.
+  /// Errors: not_found if the queue is not stored and has no staged record.
   Result<Queue*> known(const std::string& name) const;
   /// Makes it if it is not there.
   Queue& queue_of(const std::string& name);
-  /// Takes over what was stored.
+  /// Adds a stored queue.
   Queue& restore(const QueueRecord& record);
   ByName::const_iterator begin() const noexcept { return queues_.begin(); }
   ByName::const_iterator end() const noexcept { return queues_.end(); }
@@ -49,15 +50,16 @@ class QueueBook {
   void note_change(Queue& queue);
   /// Its record leaves the store with the next commit. Requires: it has no tasks.
   void remove(Queue& queue);
-  /// Forgets it unless it is stored or somebody waits for it: names cost nothing to make up.
+  /// Removes the queue unless it is stored or a worker waits for it. Otherwise clients could fill
+  /// the memory with invented names.
   void forget_if_unused(Queue& queue);
-  /// Adds to a batch what has changed since the last call.
+  /// Adds the changes since the last call to a batch.
   void take_changes(WriteBatch& batch);
 
   /// Of all queues, as they are now. O(changes).
   QueueCounts counts() const;
-  /// At most `most` queues, in no order: none that is left out has more tasks, dead ones among
-  /// them. O(queues), but of those that are left out only their sizes are read.
+  /// The at most `most` queues with the most tasks, dead tasks included, in any order. O(queues).
+  /// Only the sizes of the other queues are read.
   std::vector<const Queue*> largest(std::size_t most) const;
 
   /// Stops the process if an invariant is broken. O(queues).

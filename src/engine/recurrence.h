@@ -17,8 +17,8 @@ namespace detent {
 /// Immutable, cheap to copy, thread-safe.
 class Recurrence {
  public:
-  /// Reads the rule, and the zone from the system's tzdata as it is now. Requires: what
-  /// validate(RecurringSchedule) asks. Errors: invalid_argument, the field being `cron`, `calendar`
+  /// Reads the rule, and the zone from the present tzdata of the system. Requires: a schedule that
+  /// passed validate(RecurringSchedule). Errors: invalid_argument with the field `cron`, `calendar`
   /// or `time_zone`.
   static Result<Recurrence> make(const RecurringSchedule& schedule);
   /// The same for a schedule that somebody puts. Errors: also invalid_argument for the zone of an
@@ -28,9 +28,10 @@ class Recurrence {
   /// 1ms"). validate(RecurringSchedule) has checked that of an interval. Errors: invalid_argument.
   Result<void> check_period() const;
 
-  /// The first occurrence after `time`; std::nullopt when none is left. Microseconds.
+  /// The first occurrence after `time`; empty if there is no later occurrence. Takes microseconds.
   std::optional<WallTime> next_after(WallTime time) const;
-  /// The last occurrence before `time`; std::nullopt when there is none. As some 40 of the above.
+  /// The last occurrence before `time`; empty if there is no earlier occurrence. Costs about 40
+  /// calls of next_after().
   std::optional<WallTime> last_before(WallTime time) const;
   /// The first `count` occurrences after `from`, in order; fewer when no more are left.
   std::vector<WallTime> next(std::size_t count, WallTime from) const;

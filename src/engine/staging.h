@@ -1,8 +1,8 @@
-// The changes of one turn, gathered until they are written as one batch.
+// The changes of one turn, which are then written as one batch.
 //
-// A task changed several times in a turn is written once, as it stands at the end; one that is made
-// and removed in the same turn is not written at all (the engine sees to it that its id is used
-// up). Reads of the turn look here first, so each verb sees what the verbs before it did.
+// A task that changes several times in a turn is written once, in its last state. A task that is
+// created and removed in the same turn is not written; the engine makes sure that its id is still
+// used up. Reads of the turn look here first, so each verb sees the changes of the verbs before it.
 // Thread-compatible.
 #pragma once
 
@@ -18,16 +18,16 @@ namespace detent {
 
 class Staging {
  public:
-  /// A task gets this record at this place; `from` is the place it leaves (none for a new task).
+  /// A task gets this record at this place. `from` is the place that it leaves (empty for a new
+  /// task).
   void put(std::optional<Place> from, StoredTask to);
   /// The task at `place` is removed.
   void erase(Place place);
 
-  /// What this turn made of a task: nothing when it did not touch it, an empty optional inside when
-  /// it removed it.
+  /// The change of a task in this turn: null if the turn has not changed it.
   struct Change {
     std::optional<Place> from;     // where the store has it now
-    std::optional<StoredTask> to;  // none: removed
+    std::optional<StoredTask> to;  // empty: removed
   };
   const Change* find(TaskId id) const noexcept;
   /// The tasks of a queue that this turn put and has not removed. O(changes of the turn).
@@ -36,7 +36,8 @@ class Staging {
   const std::vector<Change>& changes() const noexcept { return changes_; }
 
   bool empty() const noexcept { return changes_.empty(); }
-  /// The batch of all changes, in the order in which their tasks were first touched; empties this.
+  /// Returns the batch of all changes, in the order in which their tasks were first changed, and
+  /// empties this object.
   WriteBatch take();
   /// Whether the last batch that was taken changes this task.
   bool was_taken(TaskId id) const noexcept { return taken_.contains(id.value); }

@@ -1,15 +1,15 @@
-// The list of tasks, a step at a time.
+// The list of tasks, one step at a time.
 //
-// The list has three parts, each in an order that a task keeps while nobody touches it: the dead,
-// by place in their lanes; the live, by (due time, id); the ended, by place. A live task may lie in
-// the due order or in a ready lane, and spill from one to the other at any time; so the two are
-// merged by due time. A ready lane is sorted by priority first: each of its priorities is a **run**
-// in due order, found with one look into the store.
+// The list has three parts. Each part has an order that does not change while no verb touches the
+// task: dead tasks by their place in the lane, live tasks by (due time, id), ended tasks by place.
+// A live task is in the due order or in a ready lane, and may spill from one to the other at any
+// time. So the list merges both by due time. A ready lane is sorted by priority first. Each of its
+// priorities is a **run** in due order, and the lister finds a run with one look into the store.
 //
-// A step reads some records of each source. Up to the first place at which one of them was cut
-// short it has all there are; what is behind that is left to the next step. What this turn has
-// changed the store does not show yet: it is taken from what is staged instead.
-// It has no state but what it looks at. Thread-compatible.
+// A step reads some records of each source. If the read of a source ends early, the step ends at
+// the place of the earliest such end. The next step continues there. The store does not show the
+// changes of this turn yet, so the step takes these tasks from the staged records.
+// It has no state except its references. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ namespace detent {
 
 class TaskLister {
  public:
-  /// What it looks at; all must outlive it.
+  /// The parts that it reads; all must outlive it.
   struct Parts {
     Store& store;
     const EngineTime& time;
@@ -46,7 +46,7 @@ class TaskLister {
   struct Stretch {
     std::vector<StoredTask> tasks;  // in any order
     Place until;                    // as a place of the list
-    bool is_last = false;           // nothing comes after it
+    bool is_last = false;           // no part follows
   };
 
   Result<Stretch> list_dead(const TaskFilter& filter, Place after);

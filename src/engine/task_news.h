@@ -1,7 +1,7 @@
-// What happens to tasks: counted, and told to those who watch.
+// Counts the events of tasks, and reports them to the watcher.
 //
-// While nobody watches, to tell is one branch (change_feed.h). What is told reaches them once it is
-// durable: whoever commits says so. Thread-compatible.
+// While no watcher is connected, a report costs one branch (change_feed.h). The watcher gets the
+// reports once they are durable: the code that commits calls publish(). Thread-compatible.
 #pragma once
 
 #include "base/result.h"
@@ -15,7 +15,7 @@ namespace detent {
 
 class TaskNews {
  public:
-  /// Both must outlive it; `feed` may be null: nobody watches.
+  /// Both must outlive it. `feed` may be null: no watcher.
   TaskNews(const EngineTime& time, ChangeFeed* feed) noexcept : time_(time), feed_(feed) {}
 
   void tell(TaskId id, const Queue& queue, TaskEvent event, TaskState state) {
@@ -26,7 +26,7 @@ class TaskNews {
                  .state = state,
                  .at = time_.wall_now()});
   }
-  /// What was told up to now is durable, or may not be.
+  /// The result of the commit decides whether the reports are durable.
   void publish(const Result<void>& committed) {
     if (feed_ == nullptr) return;
     if (committed) {

@@ -1,14 +1,14 @@
-// The records of tasks as this turn has left them: what the store holds, and over it what is staged
-// and becomes durable with the next commit.
+// The records of tasks as of this turn: the records of the store, and above them the staged
+// records, which the next commit makes durable.
 //
-// Every change of a record goes through put() and erase(), which keep the counts of its queue; a
-// task that leaves its queue also through uncount(). With them, in the same batch, go the changed
-// keys, schedules and due counts. So what a queue's record and the forecast say is exact after a
-// crash, which leaves all of a batch or nothing.
+// Every change of a record goes through put() and erase(), which also keep the counts of its queue.
+// A task that leaves its queue also goes through uncount(). The changed keys, schedules and due
+// counts are in the same batch. A crash leaves the whole batch or no part of it, so the counts of a
+// queue and the forecast are exact after a crash.
 //
-// Invariant: no task that is kept after its end lies at or before `forgotten_to_`. So a look for
-// those whose time is over begins behind all that were removed, which a store may have to walk
-// over. Thread-compatible.
+// Invariant: no ended task is at or before `forgotten_to_`. The search for expired ended tasks
+// begins there, behind the removed tasks, because a store may have to walk over removed records.
+// Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,8 @@ class TaskRecords {
         keys_(store),
         last_id_(last_id) {}
 
-  /// A task of the queue gets this record; `from` is the place it leaves (none for a new task).
+  /// Gives a task of the queue this record. `from` is the place that it leaves (empty for a new
+  /// task).
   void put(Queue& queue, std::optional<Place> from, StoredTask to);
   /// The task of the queue at this place is removed.
   void erase(Queue& queue, Place from);
@@ -54,7 +55,7 @@ class TaskRecords {
 
   /// The record of each of these. Errors of one: that it cannot be read; of all: the store's.
   Result<std::vector<Result<Task>>> read_all(const std::vector<LoadedTask*>& tasks);
-  /// Wherever it lies; none when there is none.
+  /// The record of a task in any lane; empty if there is no such task.
   Result<std::optional<StoredTask>> find(TaskId id);
   /// Whether there is one, also when it can't be read.
   bool is_there(TaskId id);
@@ -79,15 +80,15 @@ class TaskRecords {
   TaskId last_id() const noexcept { return last_id_; }
   void note_id(TaskId id) noexcept { last_id_ = id; }
 
-  /// Writes what is staged, to be acknowledged then. Errors: as CommitWriter::commit().
+  /// Writes the staged records, whose changes will be acknowledged. Errors: as
+  /// CommitWriter::commit().
   Result<void> commit();
-  /// Writes what moved between the lanes since the commit. Nobody was told of it, and a crash that
-  /// takes it back leaves the tasks where they were.
+  /// Writes the moves between lanes since the commit. No client was told of these moves. If a crash
+  /// undoes them, the tasks are at their old places.
   Result<void> write_moved();
 
-  /// Forgets, at most `limit` each, keys whose time is over, and tasks kept after their end; what
-  /// of the tasks is staged goes with the next commit. Answers whether there may be more. Errors:
-  /// the store failed.
+  /// Removes expired keys and expired ended tasks, at most `limit` of each. The removed tasks are
+  /// staged for the next commit. Returns whether there may be more. Errors: the store failed.
   Result<bool> forget_ended(WallTime now, std::size_t limit);
   const Place& forgotten_to() const noexcept { return forgotten_to_; }
 

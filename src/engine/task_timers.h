@@ -1,16 +1,17 @@
-// The timers of the tasks in memory: until a task is due, then until its lease runs out.
+// The timers of the tasks in memory: until a task is due, and then until its lease expires.
 //
-// What a wheel has to do at a tick it does in one go: it fires what is due, and where a coarse slot
-// begins it moves that slot's timers to finer ones before any of them fires. With a million tasks
-// due in one second this is milliseconds in which no other queue's tasks would fire. So a queue
-// with many tasks in memory, a **crowd**, has its timers in a wheel beside the common one, apart
-// from all others while crowds are few. Who has to fire what is due goes over the wheels in turns,
-// the common one first, then those with fewest timers: a task waits for a bounded piece of the
-// larger ones' work, however much there is.
+// A wheel does all work of a tick together. It fires the due timers. At the beginning of a coarse
+// slot, it first moves the timers of the slot to finer levels. For a million tasks due in one
+// second this takes milliseconds, in which no other queue's tasks would fire. So a **crowd**, a
+// queue with many tasks in memory, has its own wheel apart from the common wheel. (If there are
+// many crowds, several share a wheel.) The caller fires the wheels in rotation: the common wheel
+// first, then the wheels with the fewest timers. So a task waits for a bounded part of the work of
+// the larger wheels.
 //
-// A timer that was set before its queue became a crowd stays in the common wheel. When it fires it
-// moves to the wheel of its queue, which is later in the round: the tasks of one queue that are due
-// at one tick become ready together. A crowd is one until it has no more than one task.
+// If a timer was set before its queue became a crowd, it stays in the common wheel. When it fires,
+// it moves to the wheel of its queue, which comes later in the rotation. So the tasks of one queue
+// that are due at one tick become ready together. A queue stops being a crowd when it has at most
+// one task.
 // Thread-compatible. Memory: 22 bytes a task, and up to 4 more for each wheel that crowds use; 17
 // KB a wheel, made when it is needed.
 #pragma once
@@ -50,8 +51,8 @@ class TaskTimers {
     return wheels_[task.wheel].deadline_of(task.index);
   }
 
-  /// Goes to `now` with the wheels that have nothing to do until then; returns the others, in the
-  /// order in which they are to fire.
+  /// Moves the wheels that have no work until `now` to this tick. Returns the other wheels, in the
+  /// order in which they should fire.
   std::vector<Wheel> go_to(Tick now);
   /// Calls on_fire(index) with tasks of this wheel that are due, for as long as it takes to look at
   /// `limit` timers. It may set timers. Answers whether there are more.
@@ -59,7 +60,7 @@ class TaskTimers {
   bool fire(Wheel wheel, Tick now, std::size_t limit, OnFire on_fire) {
     return wheels_[wheel].advance(now, on_fire, limit).more;
   }
-  /// The tick until which nothing needs doing; none without timers.
+  /// The tick until which no wheel has work; empty without timers.
   std::optional<Tick> next_wakeup() const noexcept;
   std::size_t size() const noexcept;
 

@@ -1,7 +1,7 @@
-// The workers that wait for a task, each for one queue or several, and for how long.
+// The workers that wait for a task. Each waits for one or several queues, for a limited time.
 //
-// A wait stands in the list of each of its queues (Queue::waits), in the order in which they came,
-// until it is taken out to be answered: with tasks, or with nothing when its time is over.
+// A wait is in the list of each of its queues (Queue::waits), in order of arrival. It leaves the
+// lists when it is answered: with tasks, or without tasks when its time is over.
 // Thread-compatible.
 #pragma once
 
@@ -35,13 +35,13 @@ class WaitingWorkers {
  public:
   explicit WaitingWorkers(Tick now) : wheel_(now) {}
 
-  /// Nobody waits with a name of before.
+  /// New waits get ids above `after`, so that they differ from the ids of earlier waits.
   void begin_names(WaitId after) noexcept { last_id_ = after; }
   WaitId next_name() noexcept { return ++last_id_; }
   /// Waits under its name, and in the lists of its queues, until `until`; once in each, however
   /// often that is named.
   void add(WorkerWait wait, Tick until);
-  /// Null when nobody waits under this name any more.
+  /// Null if the wait is over.
   WorkerWait* find(WaitId id) const noexcept;
   /// It waits no more: out of the lists of its queues. Answers it as it was.
   WorkerWait take(WorkerWait& wait);
@@ -53,7 +53,7 @@ class WaitingWorkers {
   std::vector<WaitId> all() const;
   std::size_t size() const noexcept { return waits_.size(); }
 
-  /// From now on nobody may begin to wait: for a stop.
+  /// For a stop: no new wait may begin.
   void end() noexcept { have_ended_ = true; }
   bool have_ended() const noexcept { return have_ended_; }
 
