@@ -7,7 +7,8 @@
 namespace detent {
 
 void ChangeFeed::note(TaskChange change) {
-  // Once one is missed all that follow are: so what is missed lies behind what is told.
+  // Once a change was missed, all later changes are missed too. So missed changes always come after
+  // the reported changes.
   if (noted_.missed > 0 || noted_.changes.size() >= kMaxChanges) {
     ++noted_.missed;
   } else {

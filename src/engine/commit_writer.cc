@@ -22,7 +22,7 @@ Result<void> CommitWriter::write(const WriteBatch& batch, Durability durability)
 Result<void> CommitWriter::commit(const WriteBatch& batch) {
   if (stopped_by_) return *stopped_by_;
   const bool must_sync = std::exchange(must_sync_, false);
-  // What must be synced may have been written before, but only buffered.
+  // An empty batch may need a sync too, for earlier writes that are only buffered.
   if (batch.empty() && !must_sync) return ok();
   const bool is_synced = must_sync || sync_interval_ == milliseconds{0};
   const MonotonicTime start = clock_.now();
@@ -61,7 +61,7 @@ std::optional<MonotonicTime> CommitWriter::next_sync() const noexcept {
 }
 
 Error CommitWriter::stop(Error error) {
-  if (stopped_by_) return *stopped_by_;  // what fails now fails of that
+  if (stopped_by_) return *stopped_by_;  // this error follows from the first error
   error.code = ErrorCode::unavailable;
   stopped_by_ = with_context("the store failed, nothing is accepted until it is open again",
                              std::move(error));

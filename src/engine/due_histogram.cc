@@ -24,8 +24,8 @@ bool is_possible(const DueCount& sum) noexcept {
          sum.count <= static_cast<std::int64_t>(TaskId::kEnd);
 }
 
-/// A forecast while it is filled. It cuts all time into parts: what is overdue, the bins, what is
-/// later. Minutes are counted since 1970.
+/// A forecast while it is filled. It divides all time into parts: overdue, the bins, and later.
+/// Minutes are counted since 1970.
 class Filling {
  public:
   Filling(minutes from, minutes width, std::size_t bins)
@@ -68,7 +68,7 @@ class Filling {
     return forecast_.counts[static_cast<std::size_t>((minute - from_) / width_)];
   }
 
-  /// The first minute of the part after the one that `minute` is in.
+  /// The first minute of the part after the part of `minute`.
   std::int64_t end_of_part(std::int64_t minute) const noexcept {
     if (minute < from_) return from_;
     if (minute >= end_) return std::numeric_limits<std::int64_t>::max();

@@ -1,6 +1,6 @@
-// Opening an engine; scheduling, restoring, reading and cancelling. Who gets which task is in
-// hand_out.cc, what happens by itself as time passes in engine_turn.cc; each of the other
-// engine_*.cc has verbs of one theme.
+// Opening an engine, and the verbs that schedule, restore, read and cancel tasks. hand_out.cc
+// chooses the worker of each task. engine_turn.cc has the steps of a turn. Each of the other
+// engine_*.cc has the verbs of one theme.
 #include "engine/engine.h"
 
 #include <algorithm>
@@ -15,8 +15,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Ids left out at a start whose commits are not synced at once: more than are given out between
-/// two syncs, so that none of those that a power cut made be forgotten is given out again.
+/// The ids skipped at a start, if commits are not synced immediately. This is more than the ids
+/// used between two syncs. So if a power cut undoes the creation of tasks, their ids are not used
+/// again.
 constexpr std::uint64_t kIdsUnsynced = std::uint64_t{1} << 26;
 
 /// How many tasks may be leased at a time, of so many in memory.
@@ -29,8 +30,9 @@ constexpr std::size_t crowd_of(std::size_t max_loaded) noexcept {
   return std::clamp<std::size_t>(max_loaded / kMemoryParts, 1, 8'192);
 }
 
-/// Whether a task to be restored is new where its id is taken: no, if it is the same one by what
-/// never changes of a task. A server that was begun anew gives the same ids out to others.
+/// Whether a restored task is new although its id is taken. It is the same task if the fields that
+/// never change are equal. A server that began with an empty store uses the same ids for other
+/// tasks.
 Result<bool> is_new_beside(const std::string& queue, WallTime created_at, const Task& task) {
   if (queue == task.queue && created_at == task.created_at) return false;
   return Error{ErrorCode::conflict,
@@ -256,8 +258,8 @@ Result<bool> Engine::restore(Task task) {
   return true;
 }
 
-/// Takes the key off a task that is restored where it stands for another. Returns: the content that
-/// the key has; 0 when nobody knows any more what was asked.
+/// Removes the key from a restored task if the key stands for another task. Returns the content
+/// hash of the key; 0 if the original request is no longer known.
 Result<std::uint64_t> Engine::claim_key(const Queue& queue, Task& task) {
   if (task.key.empty() || queue.record.number == 0) return std::uint64_t{0};
   ASSIGN_OR_RETURN(const std::optional<KeyRecord> taken,

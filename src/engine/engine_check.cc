@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPageTasks = 1'000;
 
-/// What the stored tasks of a queue add up to.
+/// The sums over the stored tasks of a queue.
 struct Sums {
   std::uint64_t waiting = 0;
   std::uint64_t dead = 0;

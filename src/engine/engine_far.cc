@@ -1,14 +1,15 @@
-// Tasks that another system keeps while they are far, and the marks that tell which copy counts.
+// Far tasks that an external scheduler keeps, and the marks that say which copy is valid.
 //
-// A mark is a key of no queue: the id as its name and the copy's due time, for ever; unmarked, it
-// has expired and is trimmed with the other keys. One that can't be read may have said either. It
-// counts as a mark while the task is here, and as none when it is not: so the copy there is kept if
-// it may be the only one, though then a task may come back that has ended here.
+// A mark is a key without a queue. Its name is the id, its time is the due time of the copy, and it
+// never expires. To remove a mark, the engine makes it expired, and it is trimmed with the other
+// keys. A damaged mark may have been set or removed. It counts as set while the task is here, and
+// as removed while the task is not here. So the copy in the external scheduler is kept if it may be
+// the only copy. The price: a task that ended here may come back.
 //
-// Unmarked, its copy was forgotten there. If the other system is put back to an older state, it has
-// the copy again, without a mark. So another key remembers that, "forgotten ID", until
-// kForgottenFor after the copy was due, or until the task is handed over again. The stamp is two
-// keys that stay for ever.
+// A removed mark means that the external scheduler has forgotten the copy. If the external
+// scheduler is put back to an older state, it has the copy again, without a mark. So another key,
+// "forgotten ID", remembers this until kForgottenFor after the due time of the copy, or until the
+// task is handed over again. The stamp consists of two keys that never expire.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -104,7 +105,8 @@ Result<std::vector<TaskId>> Engine::marked(std::size_t limit) {
 }
 
 Result<bool> Engine::is_marked(TaskId id) {
-  // What expires at all has expired: the wall clock may have been stepped back since.
+  // A mark with an expiry counts as removed, even if a step back of the wall clock puts the expiry
+  // into the future.
   const Result<std::optional<KeyRecord>> record =
       records_.keys().find(kNoQueue, to_string(id), kNeverDue);
   if (!record && record.error().code == ErrorCode::data_loss) return is_here(id);
@@ -132,7 +134,8 @@ Result<std::size_t> Engine::hand_over(std::span<const Task> tasks) {
   std::vector<Place> places;
   std::vector<const Task*> on_disk;
   for (const Task& task : tasks) {
-    // What has changed in this turn is not as it is in the store; it may go the next time.
+    // A task that changed in this turn differs from its stored record. It can be handed over the
+    // next time.
     if (tasks_.find_loaded(task.id) != nullptr || records_.is_staged(task.id)) continue;
     if (!task.key.empty()) continue;
     places.push_back({.lane = Lane::due, .at = task.due_at, .id = task.id});
@@ -188,7 +191,8 @@ Result<bool> Engine::put_back(const Task& task) {
     return false;
   }
   Result<bool> is_new = restore(task);
-  if (!is_new && is_new.error().code == ErrorCode::conflict) is_new = false;  // that one counts
+  if (!is_new && is_new.error().code == ErrorCode::conflict)
+    is_new = false;  // the task that is here stays
   if (!is_new) return is_new;
   mark(std::span(&task, 1));
   return is_new;

@@ -1,5 +1,5 @@
-// When what is due is handed out beside other work: between commands, and while a batch is written.
-// What may be handed out then is in hand_out_now.cc.
+// Hand-outs during other work: between commands, and while a batch is written. hand_out_now.cc
+// decides which tasks can be handed out then.
 #include <algorithm>
 #include <optional>
 
@@ -8,14 +8,15 @@
 namespace detent {
 namespace {
 
-/// What is due no sooner is not worth a write on another thread, unless the disk is very slow.
+/// If no task is due within this time, a write on another thread is not worth its cost, unless the
+/// disk is very slow.
 constexpr Tick kSoon = 100;
 
 }  // namespace
 
 void Engine::hand_out_due() {
   if (stopped_by() || !has_waits()) return;
-  if (hand_out_.served_at() == time_.now()) return;  // nothing becomes due between two ticks
+  if (hand_out_.served_at() == time_.now()) return;  // no task becomes due between two ticks
   catch_up();
   hand_out_.serve_now();
 }

@@ -1,4 +1,4 @@
-// Leases: one task by its id, and the verbs of who holds one: complete, fail, extend, release,
+// Leases: leasing a task by its id, and the verbs of the holder: complete, fail, extend, release,
 // bury.
 #include <algorithm>
 #include <utility>
@@ -46,7 +46,7 @@ Result<LoadedTask*> Engine::bring_in(TaskId id) {
     return Error{ErrorCode::resource_exhausted, "as many tasks are leased as may be", "queue"};
   }
   if (found.state != TaskState::ready) {
-    // Not put_now(): what a worker asks for is no redrive.
+    // Not put_now(), because the request of a worker is not a redrive.
     put_at(std::move(found), time_.deadline_of(std::chrono::milliseconds{0}));
     ASSIGN_OR_RETURN(found, tasks_.find(id));
   }
@@ -63,7 +63,7 @@ LoadedTask* Engine::load_ready(const FoundTask& found) {
   return tasks_.find_loaded(from.id);
 }
 
-// ---- the verbs of who holds a lease ----
+// ---- the verbs of the holder of a lease ----
 
 std::string_view Engine::queue_of(LeaseToken token) const noexcept {
   const Lease* const lease = tasks_.find_lease(token);
@@ -217,7 +217,7 @@ void Engine::rest_dead(LoadedTask& loaded, Task task, TaskVerb verb) {
   records_.put(queue, from, {.place = rest, .task = std::move(task)});
 }
 
-/// A lease that nobody ended.
+/// The lease expired before its holder ended it.
 void Engine::run_out(const Lease& lease, Task task) {
   constexpr const char* kWhy = "the lease ran out";
   ++task.tally.run_outs;

@@ -1,6 +1,6 @@
-// Verbs that give tasks another due time, or life, or change what is given of them: move, edit, run
-// now, redrive; and those over a whole queue, redrive, purge and run now, which go through its
-// lanes and the due order in steps.
+// Verbs that change the due time or other fields of tasks, or make dead tasks live: move, edit, run
+// now, redrive. Also the verbs over a whole queue: redrive, purge and run now. They go through the
+// lanes of the queue and the due order in steps.
 #include <algorithm>
 #include <utility>
 
@@ -96,7 +96,7 @@ TaskSnapshot Engine::put_changed(FoundTask found) {
   StoredTask& stored = found.stored;
   LoadedTask* const loaded = found.loaded;
   if (stored.place.lane == Lane::ready) {
-    // A ready lane is sorted by priority, and its tasks have a webhook or have none: the task goes
+    // Priority and webhook decide the ready lane of a task and its place there. So the task goes
     // back to the due order.
     const Deadline as_before = loaded == nullptr ? time_.dated(stored.task.due_at)
                                                  : Deadline{.due_at = loaded->due_at,
@@ -153,8 +153,8 @@ Result<QueueStep> Engine::purge(const std::string& name, std::size_t limit, Queu
     ++news_.counters().cancelled;
     return true;
   };
-  // The dead, the due order, then the ready lanes: tasks may spill from the one to the others on
-  // the way, and must not get behind the cursor.
+  // First the dead lane, then the due order, then the ready lanes. A task may spill from the due
+  // order to a ready lane during the purge, so the ready lanes are last.
   if (from.last_id == TaskId{}) {
     from.last_id = records_.last_id();
     from.after = begin_of(Lane::dead, record.number);
@@ -197,9 +197,9 @@ Result<QueueStep> Engine::run_now(const std::string& name, std::size_t limit, Qu
   return step;
 }
 
-/// Calls `visit` with tasks of the queue at places after `from` up to `until`, in one lane, until
-/// it has changed `limit` of them or the page is at its end. It returns whether it has changed the
-/// task.
+/// Calls `visit` for tasks of the queue in one lane, at places after `from` up to `until`. Stops
+/// when `visit` has changed `limit` tasks or at the end of the page. `visit` returns whether it has
+/// changed the task.
 template <class Visit>
 Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor from, Place until,
                                 Visit visit) {
@@ -209,7 +209,7 @@ Result<QueueStep> Engine::sweep(Queue& queue, std::size_t limit, QueueCursor fro
   tasks_.set_aside(page.damaged, until.lane == Lane::due ? nullptr : &queue);
   if (stopped_by()) return *stopped_by();
   QueueStep step;
-  // The page shows what this turn has changed as it was before, or not at all: that goes first.
+  // The page does not show the changes of this turn, so the changed tasks are visited first.
   for (const TaskId id : records_.staged().tasks_of(queue.record.queue)) {
     if (step.count == limit) {
       step.next = from;

@@ -1,5 +1,5 @@
-// Looks at tasks that change nothing: lists, the first of a queue in each state, and how long
-// something still takes.
+// Calls that read tasks and change no task: lists, the first task of a queue in each state, and the
+// time that a task still needs.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Records read at once: to find the first among the dead, and in one step through the due order.
+/// Records read together: to find the first dead task, and in one step through the due order.
 constexpr std::size_t kFewTasks = 16;
 constexpr std::size_t kStepTasks = 1'000;
 
@@ -104,8 +104,8 @@ Result<ScheduledStep> Engine::first_scheduled(const std::string& name, Place fro
   ScheduledStep step;
   if (!is_in_page && page.read_to) {
     step.next = *page.read_to;
-    // What is staged within the page will be behind the cursor then; what is beyond may not be the
-    // first.
+    // A staged task within the page is behind the cursor in the next step. A staged task after the
+    // page may not be the first.
     if (!first || first->place > step.next) return step;
   }
   if (!first) return none_in_state();

@@ -1,4 +1,4 @@
-// Queues: their settings and limits, and what can be seen of them and of the engine from outside.
+// Queues: their settings, limits and counts, and the figures of the engine.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -114,7 +114,7 @@ Result<void> Engine::check_bytes(const Queue& queue, std::size_t more) const {
   return over_quota("bytes", *max_bytes);
 }
 
-// ---- what can be seen ----
+// ---- figures ----
 
 QueueStats Engine::stats_of(const Queue& queue) const {
   const std::uint64_t ready = queue.ready_count();

@@ -39,9 +39,11 @@ class Engine::Occurrences final : public OccurrenceTasks {
                             .due = std::min(due, engine_.time_.wall_now()),
                             .key = occurrence_key(schedule, occurrence)};
     TRY(validate(request));
-    // A schedule is with its queue's home, and so are its tasks, whatever their keys.
+    // A schedule is on the home shard of its queue. Its tasks stay on this shard, whatever their
+    // keys.
     const Result<TaskSnapshot> task = engine_.accept(std::move(request));
-    // The key stands for a task: what that was asked with may have been another edition.
+    // The key already stands for a task. Its content may differ, because the schedule may have been
+    // edited since.
     if (!task && task.error().code == ErrorCode::conflict) return std::optional<TaskId>();
     if (!task) return task.error();
     if (task->was_there) return std::optional<TaskId>();

@@ -1,14 +1,15 @@
-// A graceful stop and the start after it: open leases outlive them.
+// A graceful stop, and the start after it. Open leases survive both.
 //
-// Leases are memory. close() writes each as a key of no queue, beside the marks (engine_far.cc);
-// the next engine takes them up under their old tokens. It notes that with the first that it
-// writes, under its epoch, which is higher: from then on those of lower epochs are void, and if it
-// crashes it has left none. One that came to nothing before, because its store failed as it was
-// opened, say, has handed out nothing, and leaves them to the next. Nothing has to be removed for
-// that to be right. The keys have expired as they are written, so they are trimmed like all others;
-// the note goes last.
+// Leases are in memory. close() writes each lease as a key without a queue, as marks are written
+// (engine_far.cc). The next engine takes the leases over with their old tokens. Its first write
+// contains a note with its epoch: leases of lower epochs are void. So no lease has to be removed,
+// and a crash of this engine leaves no valid leases. If an engine fails before its first write, for
+// example while it opens its store, it has handed out no task, and the leases stay for the next
+// engine. The keys are already expired when they are written, so they are trimmed like all other
+// keys. The note is trimmed last.
 //
-// After a failure of the store the next engine takes leases over from the memory of the failed one.
+// After a failure of the store, the next engine takes the leases over from the memory of the failed
+// engine.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -28,9 +29,9 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kPageLeases = 1'000;
 
-/// What the keys of leases begin with. Marks begin with a digit.
+/// Prefix of the key of a lease. The key of a mark begins with a digit.
 constexpr std::string_view kLease = "lease ";
-/// The key of the note; its content is the epoch of who has taken up leases last.
+/// The key of the note. Its content is the epoch of the engine that took leases over last.
 constexpr const char* kTakenUp = "leases taken up";
 
 /// The word at the front of `text`, which is cut off with the space behind it.
@@ -104,9 +105,9 @@ void Engine::keep(std::uint64_t number, const Lease& lease) {
 Result<void> Engine::take_up_leases() {
   KeyRecord note{.queue = kNoQueue, .key = kTakenUp, .id = {}, .content = epoch_, .expires_at = {}};
   Result<void> taken = take_up_leases(note);
-  // For what can't be read it is as after a crash: no reason not to start.
+  // A damaged lease is lost, as after a crash. The engine can start without it.
   if (!taken && taken.error().code != ErrorCode::data_loss) return taken;
-  if (taken && !note.expires_at) return ok();  // there are none
+  if (taken && !note.expires_at) return ok();  // no leases were written
   // Not trimmed before they are, which another clock than this may have dated.
   note.expires_at = std::max(note.expires_at.value_or(WallTime{}), time_.wall_now());
   records_.keys().put(std::move(note));
@@ -117,7 +118,8 @@ Result<void> Engine::take_up_leases() {
 Result<void> Engine::take_up_leases(KeyRecord& note) {
   const Result<std::optional<KeyRecord>> before = store_.find_key(kNoQueue, kTakenUp);
   if (!before && before.error().code != ErrorCode::data_loss) return before.error();
-  // Whoever writes leases out has taken up, or found void, those of the epochs before.
+  // An engine that writes leases has already handled the leases of all earlier epochs. So only the
+  // newest epoch counts.
   std::uint64_t newest = 0;
   TRY(visit_kept_leases([&](const KeptLease& kept, const KeyRecord* record) -> Result<void> {
     newest = std::max(newest, kept.kept_by);
@@ -151,8 +153,9 @@ Result<void> Engine::visit_kept_leases(Visit visit) {
   return ok();
 }
 
-/// A task that is not there, or not due by the wall clock of now, is left as it is. So is one whose
-/// lease has run out meanwhile: its worker could not say that it was done, so no attempt counts.
+/// A task is left unchanged if it does not exist or is not due by the present wall clock. The same
+/// holds if its lease expired during the stop: its worker had no chance to report the end, so no
+/// attempt counts.
 Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
   if (tasks_.is_full_of_leases()) return ok();
   const Result<FoundTask> found = tasks_.find(record.id);
@@ -164,7 +167,8 @@ Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
   if (found->state != TaskState::ready || !found->stored.task.webhook.empty()) return ok();
   WallTime until{milliseconds{static_cast<std::int64_t>(record.content)}};
   const WallTime now = time_.wall_now();
-  // The key expired as it was written. If that is to come, the clock was put back since.
+  // The key expired at the instant when it was written. If this instant is in the future, the clock
+  // was put back since.
   const WallTime written = record.expires_at.value_or(now);
   if (written > now) until -= written - now;
   if (until <= now) return ok();
@@ -180,14 +184,16 @@ Result<void> Engine::take_up(const KeptLease& kept, const KeyRecord& record) {
   return ok();
 }
 
-/// Epochs that follow each other: nobody had the store in between, so nobody else holds the tasks.
+/// The epochs are consecutive, so no other engine had the store in between, and no other engine can
+/// have leased the tasks.
 void Engine::take_over_leases(const Engine& failed) {
   if (!options_.keep_leases || epoch_ != failed.epoch_ + 1) return;
   for (HeldLease& held : failed.tasks_.held_leases()) {
     if (failed.hand_out_.is_told(held.number, held.lease)) take_over(held, failed.time_);
   }
-  // The failed commit may not have ended these, and workers ask again. Of several of one task the
-  // last was valid. The deliverer does not ask again for what it asked before that commit.
+  // The failed commit may not have stored the ends of these leases, and workers repeat their
+  // requests. If a task has several such leases, the last was valid. The deliverer does not repeat
+  // requests from before that commit.
   const std::vector<HeldLease>& ended = failed.tasks_.ended_leases();
   // clang 14 cannot compile std::views::reverse. NOLINTNEXTLINE(modernize-loop-convert)
   for (auto held = ended.rbegin(); held != ended.rend(); ++held) {

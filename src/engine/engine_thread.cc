@@ -46,7 +46,7 @@ bool EngineThread::post(Posted posted, Room room) {
     if (stopping_) return false;
     if (room == Room::limited && commands_.size() + taken_ >= kMaxCommands) return false;
     commands_.push_back(std::move(posted));
-    if (commands_.size() > 1) return true;  // the first one rang
+    if (commands_.size() > 1) return true;  // the first command rang
   }
   bell_.ring();
   return true;
@@ -75,7 +75,8 @@ void EngineThread::note_run() {
   taken_ = turns_.size();
 }
 
-/// The wall clock may be stepped, or the machine suspended, while we sleep, and nothing rings then.
+/// The wall clock may be stepped, or the machine may be suspended, during the sleep. Neither rings
+/// the bell.
 void EngineThread::sleep() {
   const MonotonicTime look_at_clock = clock_.now() + kLongestSleep;
   clock_.wait(bell_,
@@ -85,7 +86,7 @@ void EngineThread::sleep() {
 void EngineThread::run() {
   for (bool going_on = true; going_on || !turns_.empty();) {
     std::vector<Posted> posted;
-    going_on = take_commands(posted);  // once it is false nothing more can be posted
+    going_on = take_commands(posted);  // after false, no command can be posted
     opened_.engine->catch_up();
     run_slice(posted);
     note_run();
@@ -93,18 +94,19 @@ void EngineThread::run() {
     if (const Result<void> turned = opened_.engine->turn(); !turned) note_failure(turned.error());
     turn_took_ = clock_.now() - start;
     if (has_failed_) try_reopen();
-    posted.clear();  // with what they hold, before a long sleep
+    posted.clear();  // frees the captures before a long sleep
     run_.clear();
     if (going_on && turns_.empty()) sleep();
   }
-  // Whoever waits for a commit is told how it went. Leases may not have been written out.
+  // All callbacks get the result of this commit. If it fails, the leases may not be stored.
   if (const Result<void> closed = opened_.engine->close(); !closed) note_failure(closed.error());
   opened_.engine.reset();
   opened_.store.reset();
 }
 
-/// As a rule all that was posted fits in, and nobody asks which queue it is for. Asking takes no
-/// time from the slice of those that wait, or a flood of posts would leave them none.
+/// Usually all posted commands fit into the slice, and the queues of the commands are not needed.
+/// Finding the queues does not count into the slice of the waiting commands. Otherwise a flood of
+/// posts would leave them no time.
 void EngineThread::run_slice(std::vector<Posted>& posted) {
   Engine& engine = *opened_.engine;
   const bool has_turns = !turns_.empty();
@@ -128,7 +130,7 @@ void EngineThread::run_slice(std::vector<Posted>& posted) {
 
 bool EngineThread::is_over(MonotonicTime slice_start) const {
   const bool is_shared = turns_.queues() > 1 || opened_.engine->has_waits();
-  // Not what the last turn has left: every slice can run a command.
+  // Changes that the previous turn left do not count, so that every slice can run a command.
   const auto slow_turns =
       static_cast<std::size_t>(std::clamp<std::int64_t>(turn_took_ / kSlowTurn, 1, kMostSlowTurns));
   const std::size_t most = staged_before_ + slow_turns * kSharedChanges;

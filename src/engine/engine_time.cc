@@ -65,7 +65,7 @@ Tick EngineTime::tick_at(WallTime at) const noexcept {
 
 Deadline EngineTime::deadline_of(const Due& due) const noexcept {
   if (const auto* delay = std::get_if<milliseconds>(&due)) {
-    // At once, not at the next tick: who asks for it next must find it.
+    // Due immediately, not at the next tick: the next request must find the task.
     if (*delay == milliseconds{0}) return {.due_at = wall_now(), .tick = now()};
     return {.due_at = wall_after(*delay), .tick = tick_after(*delay)};
   }
@@ -79,8 +79,8 @@ Deadline EngineTime::dated(WallTime due_at) const noexcept {
 }
 
 MonotonicTime EngineTime::when(Tick tick) const noexcept {
-  // Nanoseconds end in 2262. What is left to them is for a clock that is set before 1970 plus
-  // uptime.
+  // Nanoseconds end in 2262. The remaining time is a reserve for a wall clock that is before 1970
+  // plus the uptime.
   constexpr milliseconds kRoom = std::chrono::years{10};
   constexpr Tick kLatest = static_cast<Tick>(nanoseconds::max() / milliseconds{1} - kRoom.count());
   const nanoseconds since_1970 = milliseconds{static_cast<std::int64_t>(std::min(tick, kLatest))};

@@ -1,5 +1,4 @@
-// What happens by itself as time passes: firing, leases that run out, waiting workers, the commit,
-// and the load window.
+// The steps of a turn: firing, expired leases, waiting workers, the commit, and the load window.
 #include <algorithm>
 #include <utility>
 
@@ -20,16 +19,16 @@ constexpr milliseconds kMostFireTime{10};
 constexpr std::size_t kLeaseEndLimit = 256;
 /// How long a lease that ran out waits when the store could not be read.
 constexpr milliseconds kReadRetry{1'000};
-/// How much of what is kept for a time only is looked through in one turn.
+/// The limit for one turn of the search for expired keys and ended tasks.
 constexpr std::size_t kForgetLimit = 1'000;
-/// How many rules of schedules are read anew in one turn.
+/// The rules of schedules that are read again in one turn.
 constexpr std::size_t kRefreshLimit = 50;
 /// So long after somebody has waited, workers are thought to come and go.
 constexpr Tick kWorkersComeTicks = 20;
-/// How long a step takes is what the longest took, less this part of it with each step since.
+/// The estimated time of a step is the longest time seen; each later step lowers it by this part.
 constexpr int kStepTimeFades = 8;
-/// What moves in the memory's favour in one turn takes no longer than this: a turn that was long
-/// because the disk was slow need not be made up for.
+/// The most time for memory work in one turn. A long turn because of a slow disk needs no equally
+/// long memory work.
 constexpr milliseconds kMostTending{10};
 
 }  // namespace
@@ -46,7 +45,8 @@ Result<void> Engine::turn() {
   TRY(commit());
   TRY(writer_.sync_if_due());
   TRY(tend_memory(start));
-  if (records_.staged().empty()) news_.publish(ok());  // what became ready as it was loaded
+  if (records_.staged().empty())
+    news_.publish(ok());  // tasks that became ready while they were loaded
   refresh_schedules();
   orphans_.go_on(tasks_, time_.now());
   return forget_ended();
@@ -74,7 +74,7 @@ std::optional<MonotonicTime> Engine::next_wakeup() const {
   return wakeup;
 }
 
-/// What is due becomes ready, and goes to those who wait for it.
+/// Makes due tasks ready and hands them to waiting workers.
 void Engine::serve_due() {
   fire_due();
   hand_out_.serve();
@@ -87,8 +87,8 @@ void Engine::catch_up() {
   for (LoadedTask* const task : fire_tasks()) tasks_.timers().set(*task, now);
 }
 
-/// Makes ready what is due, or a part of it; returns the tasks whose leases have run out. Workers
-/// are served between the wheels, with the tasks of those that have fired all that is due.
+/// Makes due tasks ready, within a bound; returns the tasks with expired leases. Between two
+/// wheels, workers are served from the wheels that have fired all their due timers.
 std::vector<LoadedTask*> Engine::fire_tasks() {
   const MonotonicTime start = clock_.now();
   const MonotonicTime until =
@@ -166,11 +166,11 @@ Result<void> Engine::commit() {
   return result;
 }
 
-/// Steps of what the memory needs, if it needs any: one, and where the load presses more for as
-/// long as the turn has taken so far, so that all this keeps up with it, and requests wait at most
-/// twice as long; while workers come and go for a quarter of that, and small ones. Who waits for a
-/// task that becomes due meanwhile waits for such a step, and seldom for that: they are made where
-/// they fit in between.
+/// Does steps of memory work, if there is any. Normally this is one step. If the load needs more,
+/// steps continue for as long as the turn has taken so far. So the memory keeps up with the load,
+/// and requests wait at most twice as long. While workers come and go, the steps are small and take
+/// a quarter of that time. A step can delay the worker of a task that becomes due during the step.
+/// This is rare, because steps are made when they fit before the next timer.
 Result<void> Engine::tend_memory(MonotonicTime turn_start) {
   const MonotonicTime start = clock_.now();
   const MonotonicTime::duration took = start - turn_start;
@@ -211,8 +211,8 @@ void Engine::refresh_schedules() {
   next_refresh_ = time_.now() + (is_round ? kRefreshTicks : 0);
 }
 
-/// Keys whose time is over, and tasks kept after their end. Looked for while the engine is at work
-/// anyway: nobody waits for it.
+/// Removes expired keys and ended tasks. The engine does this while it is active anyway, because no
+/// client waits for it.
 Result<void> Engine::forget_ended() {
   if (time_.now() < next_forget_) return ok();
   next_forget_ = time_.now() + kForgetTicks;

@@ -22,7 +22,8 @@ constexpr Tick kSharedTicks = 1'000;
 /// Waits ended in one turn because their time is over.
 constexpr std::size_t kEndLimit = 2'000;
 
-/// Whether what is for its webhook waits. But its tasks with a webhook of their own are not.
+/// Whether the webhook of the queue does not accept messages. Tasks with their own webhook are not
+/// held.
 bool is_held(const Queue& queue, const HeldWebhooks& held) {
   const std::optional<QueueWebhook>& webhook = queue.record.settings.webhook;
   return webhook && std::ranges::find(held, webhook->url) != held.end();
@@ -70,7 +71,7 @@ Result<std::vector<LeasedTask>> HandOut::lease_from(const std::string& name,
   if (queue.to_serve) return std::vector<LeasedTask>{};  // and comes first in the next turn, too
   if (!queue.has_work()) return std::vector<LeasedTask>{};
   Result<std::vector<LeasedTask>> tasks = take_ready(queue, queue.ready, request);
-  // What could not be read is set aside now: what is behind it may be sound.
+  // An unreadable task is now set aside, and the tasks behind it may be readable.
   while (tasks && tasks->empty() && parts_.tasks.allowance(queue) > 0 && queue.has_work()) {
     tasks = take_ready(queue, queue.ready, request);
   }
@@ -89,7 +90,7 @@ WaitId HandOut::lease_or_wait(const LeaseRequest& request, milliseconds wait, Le
     queues.push_back(&parts_.queues.queue_of(name));
   waits_.add({.id = id, .queues = queues, .request = request, .done = std::move(done)},
              parts_.time.tick_after(wait));
-  // What is ready may be held back by a limit.
+  // A limit may hold the ready tasks back.
   for (Queue* const queue : queues) parts_.turns.want_serving(*queue);
   return id;
 }
@@ -120,7 +121,7 @@ Result<std::optional<ReadyHead>> HandOut::next_ready(const LeaseRequest& request
   if (parts_.writer.stopped_by()) return *parts_.writer.stopped_by();
   TRY(validate(request));
   if (parts_.window.holds_hand_outs()) return std::optional<ReadyHead>();
-  serve_waits();  // who waits came first
+  serve_waits();  // waiting workers come first
   ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues_of(request), nullptr));
   if (queue == nullptr) return std::optional<ReadyHead>();
   ASSIGN_OR_RETURN(const LoadedTask* const head, parts_.window.head_of(*queue, queue->ready));
@@ -134,13 +135,14 @@ Result<std::vector<LeasedTask>> HandOut::lease_most_urgent(const LeaseRequest& r
     ASSIGN_OR_RETURN(Queue* const queue, most_urgent(queues, nullptr));
     if (queue == nullptr) return std::vector<LeasedTask>{};
     Result<std::vector<LeasedTask>> tasks = take_ready(*queue, queue->ready, request);
-    // Empty: what could not be read is set aside now, and what is behind it may be sound.
+    // Empty: an unreadable task is now set aside. The tasks behind it may be readable.
     if (!tasks || !tasks->empty()) return tasks;
   }
 }
 
-/// The queue with the most urgent task that may be handed out, of those where `wait` is the first
-/// in line, or, for who does not wait, where nobody is; null when there is none.
+/// The queue whose next task is most urgent, among the queues where `wait` is the first waiting
+/// worker. If `wait` is null, among the queues without waiting workers. Null if no task can be
+/// handed out.
 Result<Queue*> HandOut::most_urgent(const std::vector<Queue*>& queues, const WorkerWait* wait) {
   Queue* best = nullptr;
   const LoadedTask* best_head = nullptr;
@@ -183,17 +185,17 @@ void HandOut::fail_waits(const Error& error) {
   end_delivery_wait(error);
 }
 
-/// A limit holds the queue's tasks back: looks again when the next second begins, or the pause
-/// ends; unless it is one who must do something: an operator, or who holds a lease.
+/// A limit holds the tasks of the queue back. The queue is looked at again at the next second or at
+/// the end of the pause. No time is set if the limit ends only by an action: an operator ends the
+/// pause, or a worker ends a lease.
 void HandOut::hold_back(Queue& queue) {
   if (queue.record.settings.paused || queue.awaits_a_lease()) return;
   parts_.turns.serve_later(queue,
                            std::max(HandOutRate::next(parts_.time.now()), queue.paused_until));
 }
 
-/// How many tasks of the queue may go out in one answer: who has a backlog and asks for a thousand
-/// would make the workers of other queues, if there are any, wait for as long as it takes to read
-/// them.
+/// The most tasks of the queue for one answer. If workers of other queues wait, a large answer
+/// would delay them for the time of reading its records.
 std::size_t HandOut::share_of(const Queue& queue) noexcept {
   const bool do_others_wait = waits_.size() > queue.waits.size();
   if (do_others_wait) shared_until_ = parts_.time.now() + kSharedTicks;
@@ -231,9 +233,9 @@ void HandOut::serve_waits_before(const LeaseRequest& request) {
   for (const std::string& name : request.other_queues) serve(name);
 }
 
-/// Serves the worker that has waited longest for a task of this queue, which was just taken out of
-/// the ring; it is there again when there may be more to do. Returns the tasks handed out, with a
-/// KiB of payload as one more.
+/// Serves the worker that has waited longest for a task of this queue. The queue was just taken out
+/// of the ring, and returns to it if there may be more work. Returns the number of tasks handed
+/// out, where a KiB of payload counts as one more task.
 std::size_t HandOut::serve_next(Queue& queue) {
   if (queue.waits.empty() || !queue.has_work()) return 0;
   if (parts_.tasks.allowance(queue) == 0) {
@@ -249,7 +251,7 @@ std::size_t HandOut::serve_next(Queue& queue) {
   std::size_t served = 0;
   if (from != nullptr) {
     Result<std::vector<LeasedTask>> tasks = take_ready(*from, from->ready, wait.request);
-    // Empty: what was ready could not be read; it is set aside.
+    // Empty: the ready tasks could not be read and are set aside.
     if (!tasks || !tasks->empty()) {
       if (tasks) {
         is_deliverers_turn_ = true;
@@ -266,7 +268,7 @@ void HandOut::finish_wait(WorkerWait& wait, Result<std::vector<LeasedTask>> answ
   parts_.answers.answer(end_wait(wait), std::move(answer));
 }
 
-/// The wait is over; returns who is to be told.
+/// Ends the wait, and returns its callback.
 LeaseDone HandOut::end_wait(WorkerWait& wait) {
   WorkerWait taken = waits_.take(wait);
   for (Queue* const queue : taken.queues) parts_.queues.forget_if_unused(*queue);
@@ -275,7 +277,7 @@ LeaseDone HandOut::end_wait(WorkerWait& wait) {
 
 // ---- tasks ----
 
-/// Hands out some of these, and none that comes after `until` if that is given.
+/// Hands out some of these tasks, in their order, up to `until` if it is given.
 Result<std::vector<LeasedTask>> HandOut::take_ready(Queue& queue, ReadyTasks& ready,
                                                     const LeaseRequest& request,
                                                     const LoadedTask* until) {
@@ -289,7 +291,7 @@ Result<std::vector<LeasedTask>> HandOut::take_ready(Queue& queue, ReadyTasks& re
       continue;
     }
     if (!ready.is_spilled()) break;
-    TRY(parts_.window.load_head(queue, ready));  // what it loads may come before `it`
+    TRY(parts_.window.load_head(queue, ready));  // loaded tasks may come before `it`
     it = picked.empty() ? ready.in_memory.begin() : std::next(ready.in_memory.find(picked.back()));
   }
   ASSIGN_OR_RETURN(std::vector<Result<Task>> records, parts_.records.read_all(picked));
@@ -370,7 +372,8 @@ Result<std::vector<Delivery>> HandOut::lease_deliveries(const DeliveryRequest& r
         is_plain_held ? take_ready(queue, queue.webhooks, lease) : take_deliveries(queue, lease);
     parts_.turns.want_delivery(queue);  // behind the others
     if (!tasks && deliveries.empty()) return std::move(tasks).error();
-    if (!tasks) break;  // what is leased already must be told; the rest is tried with the next call
+    if (!tasks)
+      break;  // earlier tasks are leased already, so answer with them; the next call tries the rest
     const std::optional<QueueWebhook>& webhook = queue.record.settings.webhook;
     for (LeasedTask& task : *tasks) {
       std::string url = task.task.webhook.empty() ? webhook->url : task.task.webhook;
@@ -393,8 +396,8 @@ void HandOut::lease_deliveries_or_wait(const DeliveryRequest& request, const Hel
   delivery_wait_ = std::make_unique<DeliveryWait>(DeliveryWait{request, held, std::move(done)});
 }
 
-/// The most urgent of what goes to webhooks; empty when what is first could not be read, or is not
-/// at its head any more.
+/// The most urgent tasks with a webhook. Empty if the first task could not be read or is no longer
+/// at the head.
 Result<std::vector<LeasedTask>> HandOut::take_deliveries(Queue& queue,
                                                          const LeaseRequest& request) {
   if (!queue.record.settings.webhook) return take_ready(queue, queue.webhooks, request);
@@ -402,7 +405,7 @@ Result<std::vector<LeasedTask>> HandOut::take_deliveries(Queue& queue,
   LeaseRequest rest = request;
   while (rest.max > 0) {
     Result<std::vector<LeasedTask>> run = take_run(queue, rest);
-    // What is leased already must be told.
+    // Tasks that are leased already must be in the answer.
     if (!run && all.empty()) return run;
     if (!run || run->empty()) break;
     rest.max -= run->size();
@@ -411,7 +414,8 @@ Result<std::vector<LeasedTask>> HandOut::take_deliveries(Queue& queue,
   return all;
 }
 
-/// A step of merging the two orders: from the one whose head comes first, up to the other's.
+/// One step of merging the two orders: takes from the order with the more urgent head, up to the
+/// head of the other order.
 Result<std::vector<LeasedTask>> HandOut::take_run(Queue& queue, const LeaseRequest& request) {
   ASSIGN_OR_RETURN(const LoadedTask* const plain, parts_.window.head_of(queue, queue.ready));
   ASSIGN_OR_RETURN(const LoadedTask* const own, parts_.window.head_of(queue, queue.webhooks));

@@ -1,10 +1,10 @@
-// Hand-outs that wait for no commit, not even the one that is being written.
+// Hand-outs without waiting for a commit, also while a commit is being written.
 //
-// Told at once is what no crash can make untrue: tasks that are stored as they are, which no change
-// staged or being written names. And no more is asked of the store than it allows while it writes:
-// the next task must be in memory, and its record sound. Whatever else there is to hand out waits
-// for the turn, and its answer for the commit. Only workers who wait are told so, never somebody
-// from within his own call.
+// A task can be handed out before the next commit if its stored record is current: no staged or
+// in-flight write may touch it. A crash then cannot undo the task. The code uses only the functions
+// of the store that are allowed during a write, so the next task must be in memory and its record
+// must be readable. All other hand-outs wait for the turn, and their answers wait for the commit.
+// Only waiting workers are served here. A caller never gets its answer within its own call.
 #include <algorithm>
 #include <utility>
 
@@ -34,9 +34,10 @@ std::size_t HandOut::serve_now(TaskTimers::Wheels have_fired) {
   return served;
 }
 
-/// Serves the worker that has waited longest for a task of this queue, unless he may take all that
-/// a limit allows and it is the deliverer's turn, who is served with the turn. Returns the tasks
-/// handed out, with a KiB of payload as one more.
+/// Serves the worker that has waited longest for a task of this queue. Exception: if the worker may
+/// take all that a limit allows, and it is the deliverer's turn, the worker waits for the turn of
+/// the engine, which serves the deliverer. Returns the number of tasks handed out, where a KiB of
+/// payload counts as one more task.
 std::size_t HandOut::serve_now(Queue& queue, TaskTimers::Wheels have_fired) {
   if (queue.waits.empty() || !queue.has_work()) return 0;
   WorkerWait& wait = *queue.waits.begin()->second;
@@ -60,8 +61,8 @@ std::size_t HandOut::serve_now(Queue& queue, TaskTimers::Wheels have_fired) {
   return served;
 }
 
-/// The queue with the most urgent task that this worker may have; null when there is none, or the
-/// memory does not tell.
+/// The queue with the most urgent task for this worker. Null if there is no such task, or if the
+/// most urgent task may be on disk.
 Queue* HandOut::next_for(const WorkerWait& wait) const {
   Queue* best = nullptr;
   const LoadedTask* best_head = nullptr;
@@ -78,8 +79,8 @@ Queue* HandOut::next_for(const WorkerWait& wait) const {
   return best;
 }
 
-/// Leases what is at the head of the queue's order, up to a task that is changing. Nothing when a
-/// record cannot be read: the turn sees to that.
+/// Leases the first tasks in the order of the queue, up to a task with a pending change. Empty if a
+/// record cannot be read: the turn sets it aside.
 std::vector<LeasedTask> HandOut::take_now(Queue& queue, const LeaseRequest& request) {
   const std::size_t most = std::min({request.max, parts_.tasks.allowance(queue), share_of(queue)});
   std::vector<LoadedTask*> picked;

@@ -18,7 +18,7 @@ void LatenessAccount::note_limits(Queue& queue, bool is_full_of_leases) {
   if (has_limit || queue.held.is_running()) queue.held.hold(clock_.now(), held_until(queue));
 }
 
-/// When the queue's limits let a task go, if nothing else changes.
+/// When the limits of the queue allow a hand-out again, if no change comes before.
 MonotonicTime LatenessAccount::held_until(const Queue& queue) const {
   const QueueSettings& settings = queue.record.settings;
   if (settings.paused || queue.awaits_a_lease()) return MonotonicTime::max();

@@ -11,16 +11,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Tasks read at a time from the due order: some tenths of a millisecond in which nobody else is
-/// served.
+/// Tasks read from the due order at a time. This takes some tenths of a millisecond, in which no
+/// request is served.
 constexpr std::size_t kPageTasks = 128;
 /// Pages loaded before the engine is open: overdue tasks at hand, and a start that stays short
 /// however long the backlog.
 constexpr int kFirstPages = 160;
-/// Moves to the ready lanes give way to what is due, but not more often than this in a row.
+/// The most turns in a row in which moves to the ready lanes wait for due tasks.
 constexpr int kMostWaived = 15;
-/// How long after an attempt in vain the window may try to shrink again, and by which part of what
-/// is scheduled in it it does.
+/// The pause after a failed attempt to shrink the window, and the part of the scheduled tasks in
+/// the window that one shrink gives back.
 constexpr milliseconds kShrinkPause{1'000};
 constexpr std::size_t kShrinkPart = 4;
 /// Places looked at in the slab, to find where to cut a queue, and at a time to give tasks back.
@@ -44,7 +44,8 @@ bool LoadWindow::holds_hand_outs() const {
 }
 
 bool LoadWindow::wants_page() const {
-  // What is staged is not in the store yet: a page read now would miss it and move past it.
+  // The store does not have the staged records yet. A page read now would miss them and pass their
+  // places.
   if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return false;
   const bool is_urgent = room_for_pages() > 0 && last_call() <= parts_.time.now();
   if (is_out_of_room_ && !has_room_for_many() && !is_urgent) return false;
@@ -56,8 +57,8 @@ std::size_t LoadWindow::room_for_pages() const noexcept {
   return most - std::min(most, parts_.tasks.size());
 }
 
-/// Room for a good part of a page: else each task that leaves a full memory would have a page read
-/// for the one that takes its place.
+/// Whether there is room for a large part of a page. Otherwise each task that leaves the full
+/// memory would cause a read of a page for one task.
 bool LoadWindow::has_room_for_many() const noexcept {
   return room_for_pages() >= std::min(kPageTasks, good_part());
 }
@@ -70,13 +71,13 @@ LoadWindow::Home LoadWindow::home_of(Queue& queue, const Place& place, const Tas
   return place <= loaded_to_ && place <= queue.cut_to ? Home::memory : Home::due_order;
 }
 
-/// A task that is due is in its order at once: in memory, or in the lane.
+/// A due task must be in its order immediately: in memory or in the lane.
 LoadWindow::Home LoadWindow::home_of_due(const Queue& queue, const Place& place, const Task& task) {
   const ReadyTasks& others = queue.ready_of(task);
   const Place ready = others.place_of(task, place);
   if (place > loaded_to_ || would_spill(others, ready)) return Home::ready_lane;
-  // Behind a cut there are tasks on disk that may come first, unless it is more urgent than what is
-  // at hand.
+  // Behind a cut, tasks on disk may come first, unless this task is more urgent than the tasks in
+  // memory.
   if (place > queue.cut_to && !others.is_more_urgent(ready)) return Home::ready_lane;
   const auto has_room = [this] { return !is_full() || make_room(); };
   if (!has_room() && parts_.tasks.size() > parts_.tasks.ready() + parts_.tasks.leases().size()) {
@@ -118,8 +119,8 @@ Result<void> LoadWindow::load_page() {
   return ok();
 }
 
-/// Gives the scheduled tasks that are due last back to the disk, so that new ones that are due
-/// before them have room. What is ready or leased stays, and with it the window up to its places.
+/// Gives the scheduled tasks with the latest due times back to disk, so that earlier new tasks have
+/// room. Ready and leased tasks stay, and the window still covers their places.
 void LoadWindow::shrink() {
   if (parts_.time.now() < next_shrink_) return;
   Place kept = begin_of(Lane::due);  // the window reaches at least so far
@@ -133,7 +134,7 @@ void LoadWindow::shrink() {
   });
   std::erase_if(scheduled, [kept](Place place) { return place <= kept; });
   if (scheduled.empty()) {
-    // Nothing can go; what comes next waits on disk.
+    // No task can leave the memory, so later tasks wait on disk.
     if (kept < loaded_to_) {
       loaded_to_ = kept;
       more_stored_ = true;
@@ -157,7 +158,7 @@ Result<bool> LoadWindow::tend(Moves moves) {
   const bool has_page = wants_page();
   if (has_page) TRY(load_page());
   const Queue* const behind = next_behind_cut();
-  if (holds_hand_outs()) moves = Moves::many;  // nobody is served meanwhile
+  if (holds_hand_outs()) moves = Moves::many;  // no worker is served during this
   const bool may_move = moves != Moves::none;
   if (may_move && parts_.tasks.ready() > ready_room()) {
     TRY(spill_ready(moves));
@@ -211,13 +212,13 @@ bool LoadWindow::gives_way(Time time) {
 
 // ---- queues that are cut ----
 
-/// What a queue must have of the memory to be cut for the others.
+/// The part of the memory from which on a queue can be cut.
 std::size_t LoadWindow::good_part() const noexcept {
   return std::max<std::size_t>(1, max_loaded_ / kMemoryParts);
 }
 
-/// The queue that has most in memory of what is counted, as far as a sample can tell: it meets all
-/// who have a good part. None when the memory is empty.
+/// The queue with the highest `count` in memory, found with a sample. Every queue with a large part
+/// of the memory is in the sample. Null if the memory is empty.
 Queue* LoadWindow::largest_queue(std::size_t (Queue::*count)() const noexcept) {
   Queue* largest = nullptr;
   sample_tasks(kLargestSamples, [&](const LoadedTask& task) {
@@ -245,9 +246,9 @@ void LoadWindow::drop_cuts() {
   });
 }
 
-/// Gives scheduled tasks behind their queue's cut back to the disk until there is room for one;
-/// cuts the queue that has most of them if there are none. False: no queue has a good part of the
-/// memory that can be given back.
+/// Gives scheduled tasks behind the cut of their queue back to disk until there is room for one
+/// task. If there are no such tasks, cuts the queue with the most scheduled tasks. Returns false if
+/// no queue has a large part of the memory to give back.
 bool LoadWindow::make_room() {
   for (bool is_cut = false;; is_cut = true) {
     while (sweep_at_ < parts_.tasks.slot_limit()) {
@@ -266,8 +267,7 @@ bool LoadWindow::make_room() {
   }
 }
 
-/// Cuts off the last part of what the queue with most scheduled tasks has in memory, as far as a
-/// sample can tell.
+/// Cuts off the last part of the scheduled tasks of the largest queue, found with a sample.
 bool LoadWindow::cut_largest() {
   Queue* const largest = largest_queue(&Queue::scheduled);
   if (largest == nullptr || largest->scheduled() < good_part()) return false;
@@ -284,9 +284,9 @@ bool LoadWindow::cut_largest() {
   return true;
 }
 
-/// The queue whose tasks behind its cut come first, of those that are due there, one that has
-/// little ready at hand before the others; of all, when there is room and the window has all it
-/// wants.
+/// The queue whose tasks behind its cut should be loaded next. Queues with due tasks behind their
+/// cut come first, and among them queues with few ready tasks in memory. If there is room and the
+/// window is complete, all cut queues count.
 Queue* LoadWindow::next_behind_cut() const {
   if (parts_.writer.stopped_by() || !parts_.records.staged().empty()) return nullptr;
   const bool has_room = has_room_for_many() && !wants_page();
@@ -301,8 +301,9 @@ Queue* LoadWindow::next_behind_cut() const {
   return next;
 }
 
-/// Reads on in the due order behind a queue's cut, for all queues cut there or later, whose tasks
-/// up to their cuts are in memory. Those that are due and can't be loaded move to their ready lane.
+/// Reads the due order behind the cut of a queue, for all queues that are cut there or later and
+/// whose tasks up to their cuts are in memory. Due tasks that cannot be loaded move to their ready
+/// lane.
 Result<void> LoadWindow::load_behind_cut(const Place& from, Moves moves) {
   const Result<TaskPage> page = parts_.store.read(
       from, loaded_to_, parts_.tasks.ready() < ready_room() ? kPageTasks : count_of(moves));

@@ -1,4 +1,4 @@
-// What must hold of the load window, for tests and for the engine's own check.
+// The invariants of the load window, for tests and for the engine's own check.
 #include <algorithm>
 
 #include "detent/check.h"

@@ -1,4 +1,4 @@
-// The ready lanes: what of them is in memory, and what moves to them.
+// The ready lanes: which of their tasks are in memory, and which tasks move to them.
 #include <algorithm>
 #include <utility>
 
@@ -7,8 +7,8 @@
 namespace detent {
 namespace {
 
-/// Tasks read at a time from a ready lane: some tenths of a millisecond in which nobody else is
-/// served.
+/// Tasks read from a ready lane at a time. This takes some tenths of a millisecond, in which no
+/// request is served.
 constexpr std::size_t kHeadTasks = 256;
 
 }  // namespace
@@ -22,13 +22,14 @@ std::size_t LoadWindow::ready_part() const noexcept {
   return std::max<std::size_t>(1, ready_room() / kMemoryParts);
 }
 
-/// In one of its orders: many in the one are of no use to who takes from the other.
+/// Few ready tasks in one of the two orders. Many tasks in one order do not help the receiver of
+/// the other order.
 bool LoadWindow::has_little_ready(const Queue& queue) const noexcept {
   return queue.ready.in_memory.size() < ready_part() ||
          (queue.had_webhooks && queue.webhooks.in_memory.size() < ready_part());
 }
 
-/// Whether a task that is due would have to leave the memory again at once.
+/// Whether a due task would have to leave the memory again immediately.
 bool LoadWindow::would_spill(const ReadyTasks& ready, const Place& place) const noexcept {
   if (parts_.tasks.ready() < ready_room() || ready.is_more_urgent(place)) return false;
   return ready.in_memory.size() >= ready_part();
@@ -73,7 +74,7 @@ Result<void> LoadWindow::spill(ReadyTasks& ready, std::size_t count) {
   }
   Result<std::vector<Result<Task>>> records = parts_.records.read_all(to_move);
   if (!records) return parts_.writer.stop(std::move(records).error());
-  // What is at its end now was not at the head before, or is no longer.
+  // This task was not at the head before, or it leaves the head now.
   ready.put_behind_head(out.back()->ready_place());
   for (std::size_t i = 0; i < to_move.size(); ++i) {
     if (!(*records)[i]) {
@@ -99,8 +100,8 @@ Result<LoadedTask*> LoadWindow::head_of(Queue& queue, ReadyTasks& ready) {
   }
 }
 
-/// What the turn has taken from the lane is still in the page; a leased task may be behind the head
-/// and in memory.
+/// The page still shows tasks that this turn has taken from the lane. A leased task may be in
+/// memory although it is behind the head.
 Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   const Place end = end_of(Lane::ready, ready.lane);
   ASSIGN_OR_RETURN(const TaskPage page, parts_.store.read(ready.head_to, end, kHeadTasks));
@@ -113,7 +114,7 @@ Result<void> LoadWindow::load_head(Queue& queue, ReadyTasks& ready) {
   }
   const Place from = std::exchange(ready.head_to, page.read_to.value_or(end));
   load_staged(ready, from);
-  // Nothing is left behind the head.
+  // The lane has no more tasks behind the head.
   if (!page.read_to && ready.is_spilled()) {
     ready.in_lane = ready.loaded_from_lane;
     parts_.queues.note_change(queue);

@@ -47,7 +47,8 @@ void LoadedTasks::load(const Task& task, Place place, Deadline deadline) {
   loaded.has_webhook = !task.webhook.empty();
   loaded.queue->had_webhooks |= loaded.has_webhook;
   if (place.lane == Lane::ready) {
-    // It fired before, and nobody took it; how much of that time it was held back is not known.
+    // The task fired before and was not handed out. How much of that time a limit held it back is
+    // unknown.
     loaded.ready_since = std::max(parts_.time.when(loaded.tick), parts_.lateness.opened_at());
     ++loaded.ready_tasks().loaded_from_lane;
     ++loaded_from_lanes_;
@@ -125,7 +126,8 @@ bool LoadedTasks::fire(TaskTimers::Wheel wheel, Tick now, std::size_t limit,
       due_.push_back(&task);
     }
   });
-  // In the order of their queues, so that each finds its place beside the one before.
+  // Sorted in the order of their queues, so that each task finds its place next to the previous
+  // task.
   std::ranges::sort(due_, ReadyOrder());
   const MonotonicTime fired = parts_.clock.now();
   for (LoadedTask* const task : due_) become_ready(*task, fired);
@@ -159,7 +161,7 @@ void LoadedTasks::note_fired(TaskId id, const Queue& queue, Tick tick, Monotonic
 
 void LoadedTasks::enter_ready(LoadedTask& task) {
   DETENT_CHECK(task.state == TaskState::ready);
-  // Most often it is the one due last: looked for there first.
+  // Usually the new task is the last in the order, so the search begins there.
   auto& ready = task.ready_tasks().in_memory;
   ready.insert(ready.end(), &task);
   ++ready_;
@@ -201,7 +203,7 @@ void LoadedTasks::open_lease(std::uint64_t number, Lease lease, Tick until) {
   note_limits(*task.queue);
 }
 
-/// One that has run out has no timer any more, and is over whatever the next commit does.
+/// An expired lease has no timer any more. It is over even if the next commit fails.
 void LoadedTasks::drop_lease(const LoadedTask& task) {
   auto lease = leases_.extract(task.lease);
   if (timers_.is_pending(task)) {

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// After an error: what failed may have passed by then.
+/// The wait after an error, whose cause may be gone by then.
 constexpr milliseconds kRetry{1'000};
 /// The clock may be put back so far without anything occurring twice.
 constexpr milliseconds kLongestStepBack = std::chrono::hours{24};
@@ -81,7 +81,7 @@ void fill_anchor(RecurringSchedule& schedule, const RecurringSchedule* before, W
 
 struct ScheduleBook::Entry {
   ScheduleRecord record;
-  std::optional<Recurrence> rule;  // none: broken
+  std::optional<Recurrence> rule;  // empty: broken
   std::string broken;
   std::optional<WallTime> wake;  // is in wakes_
   TaskId awaited;                // is in awaited_, unless 0
@@ -103,7 +103,7 @@ bool ScheduleBook::WakeOrder::operator()(const Entry* a, const Entry* b) const n
   return a->schedule().name < b->schedule().name;
 }
 
-// ---- what is there ----
+// ---- reading ----
 
 ScheduleBook::ScheduleBook() = default;
 ScheduleBook::~ScheduleBook() = default;
@@ -370,7 +370,7 @@ bool ScheduleBook::refresh(std::size_t limit) {
   return true;
 }
 
-// ---- what becomes of occurrences ----
+// ---- decisions about occurrences ----
 
 void ScheduleBook::decide(WallTime now, std::size_t limit, OccurrenceTasks& tasks) {
   while (limit > 0 && !wakes_.empty() && (*wakes_.begin())->wake <= now) {

@@ -15,15 +15,16 @@ constexpr std::size_t kListReads = 500;
 constexpr std::size_t kListBytes = std::size_t{4} << 20;
 /// Most runs that are merged: each costs two reads a step.
 constexpr std::size_t kMostRuns = 500;
-/// Most queues in which a key is looked for, while nobody else is served: to find none reads a
-/// block of the store, some ten microseconds when the system has it in memory.
+/// The most queues in which a key is searched. Other requests wait during the search. A search
+/// without a hit reads one block of the store: about ten microseconds if the system has it in
+/// memory.
 constexpr std::size_t kMostKeyQueues = 2'000;
 constexpr TaskId kLastId{~std::uint64_t{0}};
 
 constexpr Place kListEnd = end_of(Lane::ended);
 
-/// Where a task is in the list: its place in the store, or, wherever a live one lies, that in the
-/// due order.
+/// The place of a task in the list: its place in the store. For a live task this is always its
+/// place in the due order.
 Place list_place(Place place) noexcept {
   if (place.lane != Lane::ready) return place;
   return {.lane = Lane::due, .at = place.at, .id = place.id};
@@ -69,7 +70,8 @@ Result<TaskList> TaskLister::list(const TaskFilter& filter, Place after, std::si
   return page;
 }
 
-/// Of what was read, what is wanted; goes on behind the last task when that was one too many.
+/// The tasks of the stretch that match the filter. If one too many was read, the next step
+/// continues behind the last task of the answer.
 TaskList TaskLister::pick(const TaskFilter& filter, Place after, Stretch stretch,
                           std::size_t limit) const {
   std::vector<StoredTask>& tasks = stretch.tasks;
@@ -105,8 +107,8 @@ TaskList TaskLister::pick(const TaskFilter& filter, Place after, Stretch stretch
   return list;
 }
 
-/// Calls `look` with the queue that the filter names, or with all if any has what is counted: of
-/// very many queues each look is a wait for memory.
+/// Calls `look` with the queue of the filter, or with all queues if some queue has such tasks. With
+/// very many queues, each look is a cache miss.
 template <class Look>
 void TaskLister::look_at_queues(const TaskFilter& filter, std::uint64_t QueueCounts::*count,
                                 Look look) const {

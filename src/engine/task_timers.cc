@@ -10,7 +10,8 @@
 
 namespace detent {
 
-/// A new crowd gets a new wheel, or else the one with fewest timers, but for the common one.
+/// A new crowd gets a new wheel. If all wheels exist, it gets the wheel with the fewest timers,
+/// except the common wheel.
 TaskTimers::Wheel TaskTimers::wheel_for(Queue& queue) {
   if (queue.wheel == kCommon && queue.loaded >= crowd_) {
     if (wheels_.size() < kWheels) wheels_.emplace_back(wheels_.front().now());
