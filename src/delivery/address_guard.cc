@@ -50,7 +50,8 @@ const std::vector<SpecialBlock>& special_v4() {
   return blocks;
 }
 
-/// What is special within global unicast; all outside of it is refused without being named.
+/// The special blocks within global unicast. All addresses outside global unicast are refused
+/// anyway.
 const std::vector<SpecialBlock>& special_v6() {
   static const std::vector<SpecialBlock> blocks{
       special("2001::/23", "for protocols, Teredo among them"),
@@ -73,7 +74,8 @@ std::optional<IpAddress> wrapped_v4(const IpAddress& address) {
   return is_wrapped ? std::optional(address.embedded_v4()) : std::nullopt;
 }
 
-/// Why an address is not one of the public Internet; nothing when it is. Requires: it wraps none.
+/// Why an address is not a public Internet address; empty if it is one. Requires: it does not wrap
+/// another address.
 std::optional<std::string_view> reason_against(const IpAddress& address) {
   const bool is_v4 = address.family() == IpAddress::Family::v4;
   for (const SpecialBlock& special : is_v4 ? special_v4() : special_v6()) {

@@ -29,7 +29,7 @@ HostHealth health_of(DeliveryEnd end) {
   return HostHealth::unknown;
 }
 
-/// Those of the queue, or `own` where it has none.
+/// The keys of the queue, or `own` if the queue has no keys.
 Result<WebhookKeys> keys_for(const Delivery& delivery, const WebhookKeys& own) {
   if (delivery.keys.empty()) return own;
   WebhookKeys keys;
@@ -42,10 +42,10 @@ Result<WebhookKeys> keys_for(const Delivery& delivery, const WebhookKeys& own) {
 
 }  // namespace
 
-/// What others have for the thread. Thread-safe.
+/// Events from other threads for the deliverer's thread. Thread-safe.
 class Deliverer::Inbox {
  public:
-  /// Returns the deliveries when nobody takes them any more.
+  /// Returns the deliveries if the inbox is closed.
   std::vector<Delivery> put(std::vector<Delivery> taken) {
     {
       const MutexLock lock(mutex_);
@@ -78,7 +78,7 @@ class Deliverer::Inbox {
     bell_.ring();
   }
 
-  /// When calls are cut; none unless it is stopping.
+  /// When calls are cut; empty unless the deliverer is stopping.
   std::optional<MonotonicTime> stop_at() const {
     const MutexLock lock(mutex_);
     return stop_at_;
@@ -140,7 +140,7 @@ void Deliverer::stop(std::chrono::milliseconds grace) {
   thread_.join();
   if (caller_ == nullptr) return;  // another call did the rest
   caller_.reset();
-  // What ended while the thread did still counts; the rest is given back.
+  // Calls that ended while the thread was ending still count. The rest is given back.
   const Events last = inbox_->close();
   for (const Ended& ended : last.ended) finish(ended, clock_.now());
   for (const Sent& sent : last.sent) finish(sent, clock_.now());
@@ -269,8 +269,8 @@ void Deliverer::finish(const Sent& sent, MonotonicTime now) {
   if (has_turned && on_sink_turn_) on_sink_turn_(send.sink, sent.result);
 }
 
-/// After take(), which tells the engine what is held: else the call that waits there would be given
-/// at once what a sink that has just failed gives back.
+/// Runs after take(), which tells the engine which sinks are held. Otherwise the waiting call would
+/// immediately get the tasks that a failed sink has just given back.
 void Deliverer::say_ended_sends() {
   for (auto& [lease, verdict] : std::exchange(unsaid_, {})) source_->end(lease, std::move(verdict));
 }

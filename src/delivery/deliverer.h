@@ -1,12 +1,12 @@
-// The thread that delivers due webhooks, and what goes to sinks: takes them from the engine, has
-// them called or sent, and tells the engine what became of each.
+// The thread that delivers due tasks to webhooks and sinks. It leases the tasks from the engine,
+// has them called or sent, and reports the results to the engine.
 //
-// It does no I/O and waits for nobody: the calls are the HttpCaller's, whose turn it is decides
-// HostLines, what an answer means judge(). It asks for more as long as there is room for more
-// calls, whatever waits in lines: so a host that takes nothing keeps no other's tasks away. What
-// goes to a sink is sent as it comes; for a sink that takes nothing, as SinkLines says, nothing is
-// asked for. While no call may begin (HostLimits::max_all_calls) nothing is asked for at all, for
-// sinks neither.
+// The thread does no I/O and never waits for a call. HttpCaller makes the calls, HostLines chooses
+// the next call, and judge() interprets the answer. The deliverer leases more tasks as long as
+// there is room for more calls, independently of the lines. So a host that does not answer does not
+// delay the tasks of other hosts. Messages for a sink are sent as they come. If a sink does not
+// accept messages (SinkLines), its tasks are not leased. While the limit of all calls
+// (HostLimits::max_all_calls) is reached, no task is leased, not even for sinks.
 #pragma once
 
 #include <array>
@@ -54,16 +54,16 @@ struct DelivererOptions {
 /// Thread-safe.
 class Deliverer {
  public:
-  /// Most tasks asked for at once.
+  /// The most tasks in one request to the engine.
   static constexpr std::size_t kMaxTaken = 64;
-  /// A source that has nothing and does not wait is asked again after this.
+  /// The pause before the next request, if the source has no task and does not wait.
   static constexpr std::chrono::milliseconds kTakePause{1'000};
-  /// A sink that has said nothing of a message for so long has failed.
+  /// A sink has failed if it does not answer for a message within this time.
   static constexpr std::chrono::milliseconds kLongestSend{60'000};
 
-  /// Starts the thread. `clock` must outlive this. `source` is owned with what it still runs for
-  /// this. `keys` sign where a queue has none of its own; where there are none, either, a
-  /// task is dead at once.
+  /// Starts the thread. `clock` must outlive this object. `source` is shared with the callbacks
+  /// that the source still runs. `keys` sign for queues without their own keys. If there are no
+  /// keys at all, a task is dead immediately.
   Deliverer(std::shared_ptr<WebhookSource> source, std::unique_ptr<net::HttpCaller> caller,
             Clock& clock, WebhookKeys keys, DelivererOptions options = {});
   /// Stops without grace, if stop() has not been called.
@@ -74,8 +74,9 @@ class Deliverer {
   /// Signs by these from now on. Requires: at least one.
   void set_keys(WebhookKeys keys);
   DeliveryStats stats() const;
-  /// Takes no more and gives back what waits. Calls may end within `grace`; those that do not are
-  /// cut and given back: they will be made again. Idempotent; not from its own thread.
+  /// Leases no more tasks, and gives waiting tasks back. Running calls may end within `grace`.
+  /// After that they are cut and given back, so they will be made again. Idempotent. Must not be
+  /// called from its own thread.
   void stop(std::chrono::milliseconds grace);
 
  private:
@@ -108,7 +109,7 @@ class Deliverer {
   };
 
   void run();
-  /// Returns false when the thread is to end.
+  /// Returns false if the thread must end.
   bool step();
   void admit(Delivery delivery, MonotonicTime now);
   void begin_calls(MonotonicTime now);
@@ -132,7 +133,7 @@ class Deliverer {
   const SinkTurn on_sink_turn_;
 
   // Synchronises itself.
-  const std::shared_ptr<Inbox> inbox_;  // owned by this and by what the source still runs
+  const std::shared_ptr<Inbox> inbox_;  // shared with the callbacks that the source still runs
 
   Mutex joining_;  // only one of several callers of stop() joins
   mutable Mutex mutex_;
@@ -147,7 +148,7 @@ class Deliverer {
   std::map<std::uint64_t, Send> sends_;                 // the oldest first
   std::vector<std::pair<LeaseToken, Verdict>> unsaid_;  // of sends that have ended
   std::uint64_t last_number_ = 0;
-  std::size_t takes_ = 0;          // that have no answer yet; the last is the one that waits
+  std::size_t takes_ = 0;          // requests without an answer yet; the last of them waits
   std::vector<std::string> held_;  // as that was told
   MonotonicTime asked_at_{};
   MonotonicTime next_take_{};

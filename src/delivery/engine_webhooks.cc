@@ -5,7 +5,7 @@
 namespace detent {
 namespace {
 
-/// Gives an answer once: none when it goes away without having been given one.
+/// Gives the answer once. If it is destroyed before, it gives an empty answer.
 class Answer {
  public:
   explicit Answer(WebhookSource::Taken taken) : taken_(std::move(taken)) {}
@@ -24,11 +24,11 @@ class Answer {
   WebhookSource::Taken taken_;
 };
 
-/// What the engine says to it does not matter: a lease that is no longer held has run out.
+/// The result of the verb is ignored: a lease that is no longer held has expired.
 void end_lease(Engine& engine, LeaseToken lease, Verdict verdict) {
   switch (verdict.verb) {
     case Verdict::Verb::complete:
-      (void)engine.complete(lease);  // what it says does not matter, as above
+      (void)engine.complete(lease);  // the result is ignored, see above
       return;
     case Verdict::Verb::fail:
       // As above.

@@ -10,14 +10,14 @@
 
 namespace detent {
 
-/// Thread-safe. What the engine can't be told any more, because it failed or is stopping, is lost:
-/// the lease runs out, and the task is delivered again.
+/// Thread-safe. If the engine has failed or is stopping, a report to it is lost: the lease expires,
+/// and the task is delivered again.
 class EngineWebhooks final : public WebhookSource {
  public:
   /// `engine` must outlive this.
   explicit EngineWebhooks(EngineThread& engine) : engine_(engine) {}
 
-  /// An engine that is replaced by another answers with none.
+  /// If another engine replaces the engine, the answer is empty.
   void take(std::size_t max, std::vector<std::string> held, Taken taken) override;
   void end(LeaseToken lease, Verdict verdict) override;
 

@@ -1,4 +1,4 @@
-// An HttpCaller that calls nobody: the test answers. Tests only.
+// An HttpCaller for tests that makes no calls: the test gives the answers.
 #pragma once
 
 #include <deque>
@@ -56,7 +56,7 @@ class FakeCaller final : public net::HttpCaller {
     calls_.changed.notify_all();
     return ++last_;
   }
-  void abandon(CallNumber /*number*/) override {}  // nobody does
+  void abandon(CallNumber /*number*/) override {}  // no test needs it
 
  private:
   Calls& calls_;

@@ -1,4 +1,4 @@
-// A Sink that sends nothing: the test answers. Tests only.
+// A Sink for tests that sends no messages: the test gives the answers.
 #pragma once
 
 #include <deque>

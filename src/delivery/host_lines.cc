@@ -15,10 +15,10 @@ constexpr double kNsPerSecond = 1e9;
 constexpr double kFirstCallNs = 0.1 * kNsPerSecond;
 /// How much the newest call counts in the average.
 constexpr double kNewest = 0.2;
-/// What was learnt of a host without calls is kept for so long.
+/// How long the state of a host without calls is kept.
 constexpr seconds kRemembered{600};
 constexpr seconds kForgetInterval{60};
-/// More are not remembered than this, but for those with calls or in line.
+/// The most hosts to remember, not counting hosts with running or waiting calls.
 constexpr std::size_t kMostRemembered = 10'000;
 
 double ns(MonotonicTimeline::duration time) { return static_cast<double>(time.count()); }
@@ -150,8 +150,9 @@ std::size_t HostLines::line_limit(const Host& host) const {
   return is_struggling(host) && host.limit == 1 ? 1 : host.limit * limits_.line_per_call;
 }
 
-/// One behind the other at the host's pace, from behind its line; when that is too far off,
-/// anywhere in the second half of the longest delay, so that they don't return together.
+/// Calls return one after the other, at the pace of the host, behind the calls in its line. If that
+/// is too late, a call returns at a random time in the second half of the longest delay, so that
+/// the calls do not return together.
 HostLines::Milliseconds HostLines::return_delay(Host& host, MonotonicTime now) {
   const std::size_t calls = is_struggling(host) ? host.limit : limits_.max_calls;
   const double pace =
@@ -180,7 +181,7 @@ void HostLines::forget_idle(MonotonicTime now) {
   std::erase_if(hosts_, [this, now, is_full](const auto& entry) {
     const Host& host = entry.second;
     const bool is_idle = host.calls == 0 && host.line.empty();
-    // What was sent back because it is down comes again.
+    // Calls that were sent back during the outage return.
     const MonotonicTime::duration away =
         is_struggling(host) ? limits_.longest_outage_return : Milliseconds{0};
     return is_idle && (is_full || now - host.last_used >= kRemembered + away);

@@ -1,16 +1,15 @@
-// Who may be called next: a line for each host, so that none holds up another.
+// Chooses the next call. Each host has its own line, so that no host delays another host.
 //
-// A host has at most so many calls at once and so many a second. The number of calls is what it
-// proves to bear: it grows by one with each that went well and is halved when the host does not
-// answer, cannot be reached or says that it has too much to do (additive increase, multiplicative
-// decrease: Chiu and Jain, 1989). So a dead host soon costs one call at a time; and its line is one
-// long then, because what waits there is leased, and a queue may have a limit of leases: tasks
-// for other hosts would not come.
+// A host has a limit of concurrent calls and of calls per second. The limit of concurrent calls
+// adapts: each successful call raises it by one. It is halved if the host does not answer, cannot
+// be reached or reports overload (additive increase, multiplicative decrease: Chiu and Jain, 1989).
+// So a dead host soon uses one call at a time. Its line then has room for one call. The calls in a
+// line are leased tasks, and a queue may have a limit of leases, so a long line could stop the
+// tasks for other hosts.
 //
-// What a host cannot take now waits in its line, which is short; what finds the line full is given
-// back to the engine, and told when to come again: one behind the other, at the pace at which the
-// host takes them. So a backlog for a dead host lies in the store, and is seen again the more
-// seldom the longer nothing went well there.
+// A call waits in the short line of its host. If the line is full, the task goes back to the engine
+// with a time to return. Tasks return one after the other, at the pace of the host. So the backlog
+// of a dead host is in the store, and its tasks return more seldom the longer the host has failed.
 #pragma once
 
 #include <chrono>
@@ -31,16 +30,17 @@
 namespace detent {
 
 struct HostLimits {
-  std::size_t first_calls = 8;  // at once, to a host of which nothing is known
-  std::size_t max_calls = 16;   // at once, to one host
+  std::size_t first_calls = 8;  // concurrent calls to an unknown host
+  std::size_t max_calls = 16;   // concurrent calls to one host
   std::size_t max_all_calls = 512;
-  std::uint32_t calls_per_second = 100;  // to one host; also how many may come at once
+  std::uint32_t calls_per_second = 100;  // to one host; also the size of a burst
   std::size_t line_per_call = 16;        // of a host's line, for each call that it may have
   std::size_t all_lines = 2'048;
-  std::chrono::milliseconds longest_wait{30'000};     // in a line
-  std::chrono::milliseconds shortest_return{1'000};   // of what is given back
-  std::chrono::milliseconds longest_return{300'000};  // likewise, to a host that takes some
-  /// Of a host that struggles: half of how long nothing went well, up to this.
+  std::chrono::milliseconds longest_wait{30'000};    // in a line
+  std::chrono::milliseconds shortest_return{1'000};  // of a task that goes back to the engine
+  std::chrono::milliseconds longest_return{
+      300'000};  // of a task for a host that accepts some calls
+  /// For a host that struggles: half of the time since its last success, up to this.
   std::chrono::milliseconds longest_outage_return{3'600'000};
 };
 
@@ -51,7 +51,7 @@ struct HostCall {
   MonotonicTime since{};  // when it came
 };
 
-/// What a call showed of its host.
+/// The state of a host that a call has shown.
 enum class HostHealth : std::uint8_t { well, unknown, struggling };
 
 /// Invariants: a host has at most max_calls, all hosts max_all_calls; all lines are ≤ all_lines; a
@@ -62,7 +62,8 @@ class HostLines {
 
   HostLines(HostLimits limits, std::uint64_t seed) : limits_(limits), rng_(seed) {}
 
-  /// Takes it into its host's line; or leaves it as it is and answers when it is to come again.
+  /// Takes the call into the line of its host. If there is no room, leaves the call unchanged and
+  /// returns the delay after which it should return.
   std::optional<Milliseconds> admit(HostCall& call, MonotonicTime now);
   /// The next to be called, hosts in turn; it counts as a call until finish().
   std::optional<HostCall> next(MonotonicTime now);

@@ -33,7 +33,7 @@ std::optional<std::chrono::month> month_of(std::string_view name) {
 
 /// The day of the week is not compared with the date.
 std::optional<std::chrono::sys_seconds> parse_date(std::string_view text) {
-  // What is a digit in "Sun, 06 Nov 1994 08:49:37 GMT" is 0 here, letters are a.
+  // The form of "Sun, 06 Nov 1994 08:49:37 GMT": 0 stands for a digit, a for a letter.
   constexpr std::string_view kForm = "aaa, 00 aaa 0000 00:00:00 GMT";
   if (text.size() != kForm.size()) return std::nullopt;
   for (std::size_t i = 0; i < kForm.size(); ++i) {

@@ -15,9 +15,9 @@ inline constexpr std::chrono::milliseconds kLongestRetryAfter = std::chrono::hou
 /// shorter pause would spend all attempts of a task within milliseconds.
 inline constexpr std::chrono::milliseconds kLeastRetryAfter = std::chrono::seconds{1};
 
-/// Reads a number of seconds, or a date ("Sun, 06 Nov 1994 08:49:37 GMT"; not the two obsolete
-/// forms). Returns a delay from kLeastRetryAfter to kLongestRetryAfter; nothing when the text is
-/// neither.
+/// Parses a number of seconds, or a date ("Sun, 06 Nov 1994 08:49:37 GMT"; not the two obsolete
+/// forms). Returns a delay from kLeastRetryAfter to kLongestRetryAfter; empty if the text has
+/// another form.
 std::optional<std::chrono::milliseconds> parse_retry_after(std::string_view text, WallInstant now);
 
 }  // namespace detent

@@ -33,7 +33,7 @@ bool SinkLines::finish(const std::string& name, SendEnd end, MonotonicTime now) 
   return stats.is_up != was_up;
 }
 
-/// Its last half is random, so that not all come back at once.
+/// The second half of the pause is random, so that not all sinks return together.
 void SinkLines::pause(Line& line, MonotonicTime now) {
   const std::uint32_t doubled = std::min<std::uint32_t>(line.failures, 16);
   const auto longest =

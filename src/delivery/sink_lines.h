@@ -1,10 +1,10 @@
-// How much may be under way to each sink, and when one that failed is tried again.
+// Limits the messages in flight to each sink, and decides when a failed sink is tried again.
 //
-// A sink that has as much as it may have, or that failed, is *held*: the engine is not asked for
-// the tasks of its queues, so these stay where they are, unleased and in their order, however long
-// it takes. It is no longer held when half of its room is free again; after a failure once a pause
-// is over, which doubles with each failure in a row. What is taken then is the trial: until all of
-// it has been answered, and some of it well, the sink is held again. Pure.
+// A sink at its limit, or a failed sink, is *held*: the tasks of its queues are not leased. They
+// stay unleased and in their order, however long this takes. A sink at its limit is released when
+// half of its room is free again. A failed sink is released after a pause, which doubles with each
+// failure in a row. The next tasks are the trial: the sink is held again until all their messages
+// are answered and some succeeded. Pure.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,8 @@ struct SinkLimits {
   std::chrono::milliseconds longest_pause{30'000};
 };
 
-/// How a send ended: `refused`: this message alone; `failed`: whatever is sent would fail.
+/// How a send ended. `refused`: the broker refused this message. `failed`: every message would fail
+/// now.
 enum class SendEnd : std::uint8_t { delivered, refused, failed };
 inline constexpr std::size_t kSendEnds = 3;
 
@@ -49,7 +50,7 @@ class SinkLines {
   /// Requires: begin() for it.
   bool finish(const std::string& name, SendEnd end, MonotonicTime now);
 
-  /// What a queue's webhook is that goes to one of those which are held, sorted.
+  /// The webhooks of queues with a held sink, sorted.
   std::vector<std::string> held(MonotonicTime now);
   /// When held() may give another answer without a send having ended.
   std::optional<MonotonicTime> next_wakeup(MonotonicTime now) const;

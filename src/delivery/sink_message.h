@@ -1,4 +1,4 @@
-// What is sent to a sink for a task. docs/guides/sinks.md describes it to consumers.
+// Creates the message to a sink for a task. docs/guides/sinks.md describes it to consumers.
 #pragma once
 
 #include "sinks/sink.h"
@@ -6,9 +6,10 @@
 
 namespace detent {
 
-/// The payload as it is stored, the task's id, and as fields: who it is (detent-id, -queue, -key,
-/// -attempt, -due-at), its content-type, and the headers it asks for, its trace among them; a task
-/// cannot forge the others. Of the key all but visible ASCII is written as %XX, as is a %.
+/// The message has the stored payload, the task's id, and fields. The fields identify the task
+/// (detent-id, -queue, -key, -attempt, -due-at) and have its content-type. They also have the
+/// headers of the task, including its trace; a task cannot forge the other fields. In the key, a %
+/// and every byte except visible ASCII are written as %XX.
 SinkMessage make_sink_message(LeasedTask leased);
 
 }  // namespace detent

@@ -16,7 +16,7 @@ using net::CallFailure;
 using net::CallStep;
 using net::HttpResponse;
 
-/// A text from outside with a question mark for what is no character, or controls a terminal.
+/// Replaces invalid characters and terminal controls of a text from outside with a question mark.
 std::string printable(std::string_view text) {
   std::string printable;
   while (!text.empty()) {

@@ -1,9 +1,9 @@
-// What becomes of a task after an attempt to deliver it.
+// Decides about a task after an attempt to deliver it.
 //
-// The rules, which docs/guides/webhooks.md tells to users: 2xx completes it; 410 means that nobody
-// wants it any more, so it is dead at once, as is one whose address may not be called; everything
-// else fails the attempt, and the task comes back after its backoff, or when a receiver that has
-// too much to do asks for it. Pure.
+// docs/guides/webhooks.md gives these rules to users. 2xx completes the task. With 410 the receiver
+// no longer wants the task, so the task is dead immediately. A task with an address that may not be
+// called is dead too. All other results fail the attempt. The task then comes back after its
+// backoff, or at the time that an overloaded receiver asks for. Pure.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,11 @@
 
 namespace detent {
 
-/// How an attempt ended: the label of a counter. `given_back`: there was none, its host was busy.
+/// How an attempt ended: the label of a counter. `given_back`: no attempt was made, because the
+/// host was busy.
 enum class DeliveryEnd : std::uint8_t {
   delivered,
-  refused_by_status,  // an answer outside 2xx, but for those below
+  refused_by_status,  // a status outside 2xx, except the statuses below
   overloaded,         // 429 or 503
   gone,               // 410
   not_reached,        // no address, no connection, no handshake, or it broke
@@ -30,7 +31,7 @@ enum class DeliveryEnd : std::uint8_t {
 inline constexpr std::size_t kDeliveryEnds = 8;
 std::string_view to_string(DeliveryEnd end) noexcept;
 
-/// What the engine is to do with the lease.
+/// The verb that the engine should run for the lease.
 struct Verdict {
   enum class Verb : std::uint8_t { complete, fail, bury, release };
   Verb verb = Verb::complete;
@@ -48,7 +49,7 @@ inline constexpr std::size_t kToldBodyBytes = 200;
 
 /// `now` turns a date of Retry-After into a delay.
 Verdict judge(const net::CallOutcome& outcome, WallInstant now);
-/// For one that cannot be called at all, whatever is tried.
+/// For a task that can never be called.
 Verdict not_allowed(std::string error);
 /// For a message that a sink's broker does not take, as it says.
 Verdict refused_by_sink(std::string error);

@@ -1,4 +1,4 @@
-// The files that hold the keys by which webhooks are signed.
+// The files with the keys that sign webhooks.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +12,8 @@ namespace detent {
 /// be read, `too_large` above 64 KiB.
 Result<WebhookKeys> load_webhook_keys(const std::filesystem::path& file);
 
-/// The same; makes the file, with one new key that only its owner may read, when there is none.
-/// What is made is durable before it is used. Errors: also `unavailable` when it cannot be made.
+/// As above. If there is no file, creates it with one new key, readable only by its owner. The file
+/// is durable before the key is used. Errors: also `unavailable` if it cannot be created.
 Result<WebhookKeys> load_or_make_webhook_key(const std::filesystem::path& file);
 
 }  // namespace detent

@@ -1,5 +1,5 @@
-// What is POSTed for a task: its payload as it is stored, the headers it asks for, who it is, and a
-// signature over it. docs/guides/webhooks.md describes it to receivers.
+// Creates the POST request for a task: the stored payload, the task's own headers, headers that
+// identify the task, and a signature. docs/guides/webhooks.md describes it to receivers.
 #pragma once
 
 #include <chrono>
@@ -10,11 +10,12 @@
 
 namespace detent {
 
-/// The webhook-id of a task: the same at every attempt, so that a receiver knows what it has seen.
+/// The webhook-id of a task. It is the same for every attempt, so that a receiver recognizes
+/// repeats.
 std::string webhook_id(TaskId id);
 
-/// The request but for its target. Of the task's headers those are left out that are made here or
-/// by the connection: a task cannot forge them. `now` is when it is signed.
+/// The request without its target. Headers of the task are left out if the deliverer or the
+/// connection sets them, so a task cannot forge them. `now` is the time of the signature.
 net::HttpRequest make_webhook_request(const LeasedTask& leased, const WebhookKeys& keys,
                                       std::chrono::sys_seconds now);
 

@@ -1,9 +1,10 @@
-// Signatures by which a receiver knows that a webhook is from this server, whole and fresh: the
-// scheme of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, version 1).
+// Signatures that prove to a receiver that a webhook comes from this server, is unchanged and is
+// recent. The scheme is Standard Webhooks (github.com/standard-webhooks/standard-webhooks, version
+// 1).
 //
-// What is signed is ID.TIMESTAMP.BODY, by HMAC-SHA256. A request carries one signature for each key
-// in force, so a key is changed in three steps that overlap: add the new one here, change the
-// receivers, take the old one out.
+// The signed text is ID.TIMESTAMP.BODY, with HMAC-SHA256. A request has one signature for each
+// valid key. So a key is changed in three overlapping steps: add the new key here, change the
+// receivers, remove the old key.
 #pragma once
 
 #include <chrono>
@@ -15,12 +16,12 @@
 
 namespace detent {
 
-/// A secret. Nothing but text() shows it. Immutable.
+/// A secret. Only text() shows it. Immutable.
 class WebhookKey {
  public:
   /// Reads "whsec_" and base64 of 24 to 64 bytes. Errors: `invalid_argument`, without the text.
   static Result<WebhookKey> parse(std::string_view text);
-  /// 32 bytes from the system's source of secrets. Errors: `internal` when it has none.
+  /// 32 bytes from the system's source of secrets. Errors: `internal` if the source fails.
   static Result<WebhookKey> make();
 
   /// As parse() reads it.

@@ -1,5 +1,5 @@
-// Where due webhooks come from, and where what became of them goes: the engine, as the deliverer
-// sees it. engine_webhooks.h is the one over a real engine.
+// The engine as the deliverer sees it: the source of due webhooks, and the receiver of the results.
+// engine_webhooks.h implements it for a real engine.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@ class WebhookSource {
   using Taken = UniqueFunction<void(std::vector<Delivery>)>;
 
   virtual ~WebhookSource() = default;
-  /// Leases due webhooks, most `max` ≥ 1, for kDeliveryLease; waits until there is one. Queues
-  /// whose webhook is one of `held` are left alone. `taken` runs once, on any thread; with none
-  /// when another call has ended its wait, or it cannot now.
+  /// Leases due webhooks, at most `max` ≥ 1, for kDeliveryLease. Waits until there is one. Queues
+  /// whose webhook is in `held` are skipped. `taken` runs once, on any thread. Its argument is
+  /// empty if another call has ended the wait, or if leasing is not possible now.
   virtual void take(std::size_t max, std::vector<std::string> held, Taken taken) = 0;
   /// Ends a lease. One that has run out by now is no error: the task is delivered again.
   virtual void end(LeaseToken lease, Verdict verdict) = 0;

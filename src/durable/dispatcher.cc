@@ -15,7 +15,7 @@ namespace {
 
 /// How long a name waits for tasks before it asks again.
 constexpr std::chrono::hours kWait{24};
-/// How long what failed rests before it is tried again.
+/// The pause before a failed action is tried again.
 constexpr std::chrono::seconds kPause{1};
 /// Tasks of a name without a handler that are made dead in one commit.
 constexpr std::size_t kUnclaimedBatch = 100;
@@ -46,7 +46,7 @@ struct Dispatcher::Attempt {
   Attempt(Name& of_name, LeaseToken by_lease, TaskInfo of_task, std::shared_ptr<Handler> by_handler)
       : name(of_name), lease(by_lease), task(std::move(of_task)), handler(std::move(by_handler)) {}
 
-  /// Whoever gets true decides what becomes of it: the thread that runs it, or the stop.
+  /// The caller that gets true decides about the task: the thread that runs it, or stop().
   bool leave_waiting(State to) noexcept {
     State waiting = State::waiting;
     return state.compare_exchange_strong(waiting, to, std::memory_order_relaxed);
@@ -55,10 +55,12 @@ struct Dispatcher::Attempt {
   Name& name;
   LeaseToken lease;  // touched only by the engine's thread
   const TaskInfo task;
-  // Shared with the name, which may get another handler while this one runs. Null: has none.
+  // Shared with the name, which may get another handler while this handler runs. Null: the name has
+  // no handler.
   const std::shared_ptr<Handler> handler;
-  // Written by the thread that runs it and by the engine's, once. Relaxed: it guards nothing but
-  // itself. No mutex, because a job that lost must not touch the dispatcher, which may be gone.
+  // Written once, by the running thread or by the engine's thread. Relaxed: it guards only itself.
+  // A mutex is not possible, because a job that comes too late must not touch the dispatcher, which
+  // may be gone.
   std::atomic<State> state{State::waiting};
 };
 
@@ -83,7 +85,7 @@ Dispatcher::~Dispatcher() { stop(); }
 
 void Dispatcher::on(std::string name, Handler handler, std::size_t concurrency) {
   auto shared = std::make_shared<Handler>(std::move(handler));
-  // Refused only when all stops: then there is nothing to serve.
+  // Refused only during a stop, when the handler is no longer needed.
   (void)engine_.post([this, name = std::move(name), shared = std::move(shared),
                       concurrency](Engine& engine) mutable {
     Name& entry = name_of(name);
@@ -98,7 +100,7 @@ void Dispatcher::on(std::string name, Handler handler, std::size_t concurrency) 
 }
 
 void Dispatcher::start() {
-  // Refused only when all stops: then there is nothing to serve.
+  // Refused only during a stop, when the command is no longer needed.
   (void)engine_.post([this](Engine& engine) {
     all_handlers_there_ = true;
     for (const QueueStats& queue : engine.stats().queues) name_of(queue.queue);
@@ -195,7 +197,7 @@ void Dispatcher::execute(Job job) {
   const auto once = std::make_shared<OnceJob>(std::move(job));
   try {
     executor_.execute([once] { once->run(); });
-  } catch (...) {  // user code: whatever it throws
+  } catch (...) {  // user code may throw any type
     once->run();
   }
 }
@@ -240,7 +242,7 @@ void Dispatcher::run(const std::shared_ptr<Attempt>& attempt) {
   } catch (const std::exception& thrown) {
     ending.error = thrown.what();
   } catch (...) {
-    // The attempt has failed; nothing more is known of what was thrown.
+    // The attempt has failed. The type of the exception is unknown.
     ending.error = "the handler threw something that is no std::exception";
   }
   std::vector<Ending> endings;

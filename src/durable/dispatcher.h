@@ -1,19 +1,19 @@
-// Brings due tasks from the engine to their handlers, and what became of them back.
+// Brings due tasks from the engine to their handlers, and the results back to the engine.
 //
 // Each name has at most one wait at the engine (Engine::lease_or_wait), for as many tasks as its
-// handler may take on. What it brings goes through a thread of the dispatcher's own, the hand-over
-// thread, to the executor, because an executor may run a job inside execute() and the engine's
-// thread must not run it. What the handler made of a task is *settled* on the engine's thread; all
-// that ended since the last turn is settled in one command, so it shares one commit.
+// handler may take. The tasks go through the hand-over thread of the dispatcher to the executor. An
+// executor may run a job inside execute(), and the engine's thread must not run jobs. The result of
+// a task is *settled* on the engine's thread. One command settles all tasks that ended since the
+// last turn, so they share one commit.
 //
-// A lease here is taken for the longest time there is and never extended. Leases run out so that a
-// worker that died does not keep its task; these are memory of the process that the handler runs
-// in, and end with it. So a process that was suspended, or a handler that takes a day, does not
-// find its task running a second time.
+// A lease lasts for the longest possible time and is never extended. In a server, a lease expires
+// so that a dead worker does not keep its task. Here the handler runs in the same process as the
+// engine, so the leases end with the process. So if a process was suspended, or a handler runs for
+// a day, the task does not run a second time.
 //
-// The end. stop() counts waits and leases, and returns when there are none: running handlers are
-// waited for; a task whose handler has not begun is given back, and its job, wherever the executor
-// has it, will find it taken back and do nothing, touching nothing of the dispatcher.
+// stop() returns when there are no waits and no leases. It waits for running handlers. If the
+// handler of a task has not begun, the task is given back. Its job may still be in the executor; it
+// then sees that the task was taken back, and does not touch the dispatcher.
 #pragma once
 
 #include <atomic>
@@ -34,20 +34,20 @@
 
 namespace detent::durable {
 
-/// Thread-safe but for what says on which thread it runs.
+/// Thread-safe, except functions that name the thread on which they run.
 class Dispatcher {
  public:
   using Handler = DurableScheduler::Handler;
 
-  /// Starts the hand-over thread. All must outlive this. Requires: nobody but stop() stops
-  /// `engine`.
+  /// Starts the hand-over thread. All arguments must outlive this object. Requires: `engine` is
+  /// stopped only by stop().
   Dispatcher(EngineThread& engine, Clock& clock, Executor& executor);
   /// Stops, if stop() has not been called.
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// As DurableScheduler has them; nothing happens after stop().
+  /// As in DurableScheduler. They have no effect after stop().
   void on(std::string name, Handler handler, std::size_t concurrency);
   void start();
   /// Tells of a task that was scheduled under this name. On the engine's thread.
@@ -69,7 +69,7 @@ class Dispatcher {
     Kind kind = Kind::given_back;
     std::string error = {};
   };
-  /// What is to be tried again after a while: endings to be settled, or a wait for a name.
+  /// An action to repeat after a pause: settling results, or a wait for a name.
   struct Pause {
     MonotonicTime until;
     std::vector<Ending> endings = {};
@@ -82,7 +82,7 @@ class Dispatcher {
   void wait_for_tasks(Engine& engine, Name& name);
   void take(Name& name, const std::shared_ptr<Handler>& handler,
             Result<std::vector<LeasedTask>> leased);
-  /// Hands a task to its handler, or adds to `endings` what becomes of it without.
+  /// Hands a task to its handler. If that is not possible, adds its result to `endings`.
   void begin(const std::shared_ptr<Attempt>& attempt, std::vector<Ending>& endings);
   void settle(Engine& engine);
   void settle(Engine& engine, const Ending& ending);
@@ -100,7 +100,7 @@ class Dispatcher {
   // The hand-over thread.
   void run_hand_over();
   void execute(Job job);
-  /// Wants what has paused long enough to be settled; returns when the next will have.
+  /// Requests the settling of all results whose pause is over. Returns when the next pause ends.
   std::optional<MonotonicTime> end_pauses() DETENT_EXCLUDES(mutex_);
 
   // Constant after construction.
@@ -122,7 +122,7 @@ class Dispatcher {
   bool settling_wanted_ DETENT_GUARDED_BY(mutex_) = false;
   std::int64_t waits_and_leases_ DETENT_GUARDED_BY(mutex_) = 0;
   std::size_t running_ DETENT_GUARDED_BY(mutex_) = 0;  // threads of the executor inside run()
-  bool stopping_ DETENT_GUARDED_BY(mutex_) = false;    // nothing pauses any more
+  bool stopping_ DETENT_GUARDED_BY(mutex_) = false;    // no new pauses
   bool ended_ DETENT_GUARDED_BY(mutex_) = false;       // the hand-over thread ends
 
   // Touched only by the engine's thread.

@@ -1,5 +1,5 @@
-// The verbs, as commands to the engine's thread: each is answered after the commit that follows it.
-// What runs handlers is in dispatcher.h.
+// The verbs, as commands to the engine's thread. Each is answered after the next commit.
+// dispatcher.h runs the handlers.
 #include "detent/durable_scheduler.h"
 
 #include <future>
@@ -21,8 +21,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Most schedule_async() that may be unanswered. Half of what the engine's thread takes, so that
-/// the dispatcher's commands are never refused.
+/// The most schedule_async() calls without an answer. This is half of the engine thread's limit, so
+/// that the commands of the dispatcher are never refused.
 constexpr std::size_t kMaxUnanswered = EngineThread::kMaxCommands / 2;
 
 /// In a child process of fork(), where no thread answers.

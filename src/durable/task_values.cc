@@ -21,7 +21,7 @@ DurableError::Code to_public(ErrorCode code) noexcept {
       return DurableError::Code::unavailable;
     case ErrorCode::data_loss:
       return DurableError::Code::data_loss;
-    case ErrorCode::forbidden:  // nothing that is asked here needs a token
+    case ErrorCode::forbidden:  // the calls here need no access token
     case ErrorCode::internal:
       return DurableError::Code::internal;
   }

@@ -1,5 +1,5 @@
-// The values of the DurableScheduler's header and those of the engine, turned into each other. The
-// public ones are types of their own, so that what the engine knows of tasks may change.
+// Converts between the values of the public header and the values of the engine. The public values
+// are separate types, so that the engine's values may change.
 #pragma once
 
 #include "detent/durable_scheduler.h"

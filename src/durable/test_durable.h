@@ -1,5 +1,5 @@
-// What the tests of this folder share: a folder with tasks on a clock that stands still, and an
-// executor whose jobs run when the test says so.
+// Shared by the tests of this folder: a folder with tasks on a manual clock, and an executor whose
+// jobs run when the test says so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class ManualExecutor final : public Executor {
     const MutexLock lock(mutex_);
     return std::exchange(jobs_, {});
   }
-  /// Runs what is there, on this thread; answers how many that were.
+  /// Runs the present jobs on this thread; returns their number.
   std::size_t run() {
     std::vector<Job> jobs = take();
     for (Job& job : jobs) job();

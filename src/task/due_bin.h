@@ -1,8 +1,9 @@
-// Spans of time in which tasks are counted by when they are due, for the forecast.
+// The spans of time (bins) in which the forecast counts tasks by due time.
 //
-// A task is counted by the minute if it is due within 400 days of its creation, else by the day.
-// Which of the two follows from the task alone, so that whoever takes it away finds the bin it was
-// added to; and the number of bins stays bounded, however far tasks are spread. Pure.
+// A task is counted by the minute if it is due within 400 days of its creation, and otherwise by
+// the day. The bin follows from the task alone, so the code that removes a task finds the bin to
+// which the task was added. The number of bins stays bounded, however far the due times are spread.
+// Pure.
 #pragma once
 
 #include <chrono>

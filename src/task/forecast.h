@@ -16,9 +16,10 @@
 
 namespace detent {
 
-/// overdue + the sum of counts + later is the number of live tasks. What is counted by the day only
-/// is spread evenly over the minutes of its day; so of a day that `from` or the end cuts, the parts
-/// in `overdue` and `later` are estimates, like `coarse`. All else is exact.
+/// overdue + the sum of counts + later = the number of live tasks. Tasks that are counted by the
+/// day are spread evenly over the minutes of their day. If `from` or the end is within such a day,
+/// the parts in `overdue` and `later` are estimates, and `coarse` is an estimate too. All other
+/// figures are exact.
 struct Forecast {
   WallTime from{};                    // the start of a minute
   std::chrono::milliseconds bin{0};   // the width of each, in whole minutes

@@ -1,7 +1,7 @@
-// Why a task was handed out after it was due. The time from its due time to its hand-out is split
-// among four causes, so that the parts add up; which part is whose is decided in
-// src/engine/lateness_account.h. A due time that had passed when it was asked for counts from then
-// on: that is nobody's fault.
+// Why a task was handed out after its due time. The time from the due time to the hand-out is split
+// among four causes, and the parts add up. src/engine/lateness_account.h decides the cause of each
+// part. If the due time had passed when it was requested, lateness counts from the request, because
+// the earlier time has no cause in the server.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@ namespace detent {
 
 /// Their order is that of the stored record.
 enum class LatenessCause : std::uint8_t {
-  before_start,  // it was due before the server started: that was down, or nobody took it before
+  before_start,  // due before the server started: the server was down, or no worker took the task
+                 // before the stop
   engine,        // the server had not come to it
   limit,         // a pause, rate or concurrency of its queue held it back, or the leases in all
   worker,        // it was ready and no worker asked, nor the deliverer of webhooks
@@ -27,10 +28,11 @@ std::string_view to_string(LatenessCause cause) noexcept;
 template <class T>
 using ByCause = std::array<T, kLatenessCauses>;
 
-/// What a hand-out this late, or later, is called: late.
+/// A hand-out is late from this lateness on.
 inline constexpr std::chrono::seconds kLate{1};
 
-/// The parts of one hand-out's lateness. All 0: it was not late, or nobody knows any more.
+/// The parts of one hand-out's lateness. All 0: the hand-out was not late, or the parts are no
+/// longer known.
 using LatenessParts = ByCause<std::chrono::milliseconds>;
 
 /// The cause of the largest part; of equal ones the first.

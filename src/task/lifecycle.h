@@ -1,4 +1,4 @@
-// A task's life as one table: which verb is allowed in which state, and where it leads.
+// The life of a task as a table: for each verb and state, the next state.
 //
 //                 no task    scheduled  ready      leased     dead
 //  schedule       scheduled  –          –          –          –
@@ -19,11 +19,11 @@
 //  cancel         –          cancelled  cancelled  –          cancelled
 //  purge          –          cancelled  cancelled  –          cancelled
 //
-// A failed attempt leads back to scheduled (after a backoff), or to dead when it was the last one
-// (fail_last); a lease that runs out (run_out) is an attempt that failed without a word. A task
-// given back is ready again, or scheduled when a delay was asked (release_later). Completed and
-// cancelled are ends: the record is removed, and no verb leads out of them. "–" is a conflict, or
-// there is no such task: nothing changes. Pure: no I/O, no time.
+// A failed attempt leads back to scheduled (after a backoff), or to dead if it was the last attempt
+// (fail_last). An expired lease (run_out) is an attempt that failed without a report. A released
+// task is ready again, or scheduled if a delay was given (release_later). Completed and cancelled
+// are ends: the record is removed, and no verb leads out of them. "–" means a conflict, or that
+// there is no such task: the state is unchanged. Pure: no I/O, no time.
 #pragma once
 
 #include <cstdint>
@@ -53,16 +53,16 @@ enum class TaskVerb : std::uint8_t {
   purge
 };
 
-/// The state after `verb`, or nothing when the verb is not allowed in `state`. No state: there is
-/// no such task yet.
+/// The state after `verb`; empty if the verb is not allowed in `state`. An empty `state` means that
+/// the task does not exist yet.
 std::optional<TaskState> next_state(std::optional<TaskState> state, TaskVerb verb) noexcept;
 
-/// The state after a verb that is allowed in `state`. Stops the process when it is not: whoever
-/// changes a task by something that can be refused has asked next_state() before.
+/// The state after a verb that is allowed in `state`. Stops the process if the verb is not allowed.
+/// If a verb may be refused, check it with next_state() first.
 TaskState state_after(TaskState state, TaskVerb verb) noexcept;
 
 std::string_view to_string(TaskState state) noexcept;
-/// Nothing when no state is called so.
+/// Empty if no state has this name.
 std::optional<TaskState> parse_task_state(std::string_view text) noexcept;
 
 }  // namespace detent

@@ -1,4 +1,4 @@
-// The bounds of what a task may be, in one place: docs/reference/limits.md lists them for users.
+// The limits of a task, in one place. docs/reference/limits.md lists them for users.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ inline constexpr std::size_t kMaxPayloadBytes = 65'535;
 inline constexpr std::size_t kMaxQueueNameBytes = 200;
 inline constexpr std::size_t kMaxBatchTasks = 10'000;
 inline constexpr std::size_t kMaxLeaseTasks = 1'000;
-/// Of a list: the most that a page may be asked to hold, and what it holds unless asked.
+/// The largest size of a page of a list, and the default.
 inline constexpr std::uint64_t kMaxPage = 1'000;
 inline constexpr std::uint64_t kDefaultPage = 100;
 inline constexpr std::size_t kMaxErrorBytes = 500;

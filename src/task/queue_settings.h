@@ -1,4 +1,4 @@
-// What an operator sets of a queue. Durable; docs/reference/queues.md describes each for users.
+// The settings of a queue. Durable. docs/reference/queues.md describes them for users.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace detent {
 
-/// What a task leaves open, its queue decides, and what both leave open has a default (retry.h).
+/// A setting here applies if the task does not set it. If both leave it out, retry.h has a default.
 struct QueueSettings {
-  /// Nothing is handed out; tasks are accepted and become ready as ever.
+  /// No task is handed out. Tasks are still accepted and become ready.
   bool paused = false;
   std::optional<std::uint32_t> max_attempts;
   std::optional<std::chrono::milliseconds> visibility_timeout;
@@ -37,7 +37,7 @@ struct QueueSettings {
   friend bool operator==(const QueueSettings&, const QueueSettings&) = default;
 };
 
-/// Refuses what a queue may not have, naming the field.
+/// Rejects invalid settings, with the name of the field.
 Result<void> validate(const QueueSettings& settings);
 
 }  // namespace detent

@@ -1,6 +1,6 @@
-// A recurring schedule: the rule by which an engine makes a task again and again, and how far it
-// has come. Values only; when a rule's occurrences are is in engine/recurrence.h, what is done
-// about them in engine/schedule_book.h. docs/guides/recurring.md explains it to users.
+// A recurring schedule: the rule by which an engine creates tasks, and its progress. Values only.
+// engine/recurrence.h computes the occurrences of a rule, and engine/schedule_book.h decides about
+// them. docs/guides/recurring.md is the guide for users.
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,7 @@ struct IntervalRule {
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
   enum class MonthEnd : std::uint8_t { clamp, skip };
-  std::optional<WallTime> anchor = {};  // likewise
+  std::optional<WallTime> anchor = {};  // same as `start`
   Unit unit = Unit::month;
   std::uint32_t every = 1;
   MonthEnd month_end = MonthEnd::clamp;
@@ -46,43 +46,44 @@ struct CalendarRule {
   friend bool operator==(const CalendarRule&, const CalendarRule&) = default;
 };
 
-/// What becomes of a local time that does not exist, or comes twice. As in detent/cron.h.
+/// The policy for local times that do not exist or come twice, as in detent/cron.h.
 enum class ScheduleGap : std::uint8_t { skip, run_after };
 enum class ScheduleRepeat : std::uint8_t { first, second, both };
 
-/// An occurrence is missed when the engine comes to it more than `misfire_grace` late: it was not
-/// running, or the clock was put forward. What becomes of the missed ones:
+/// An occurrence is missed if the engine handles it more than `misfire_grace` late, because the
+/// engine was not running or the clock was put forward. The policy for missed occurrences:
 enum class Misfire : std::uint8_t {
-  skip,  // nothing
+  skip,  // no task
   once,  // one task, for the last of them
   all,   // a task each, for the last `misfire_limit` of them
 };
 
-/// What becomes of an occurrence while the task of the one before still lives.
+/// The policy for an occurrence while the task of the previous occurrence is alive.
 enum class ScheduleOverlap : std::uint8_t {
   allow,      // another task
-  skip,       // nothing
-  queue_one,  // its task is made when that one ends; of several such, the first
+  skip,       // no task
+  queue_one,  // one task, created when the living task ends; of several occurrences, the first
 };
 
-/// What a user asks for.
+/// The part that a user sets.
 struct RecurringSchedule {
   std::string name;  // as a queue's, at most kMaxScheduleNameBytes
   std::variant<CronRule, IntervalRule, CalendarRule> rule;
   std::string time_zone = "UTC";
-  std::optional<ScheduleGap> gap;        // none: as Cron does it, or CalendarInterval
-  std::optional<ScheduleRepeat> repeat;  // likewise
+  std::optional<ScheduleGap> gap;        // empty: the default of Cron or CalendarInterval
+  std::optional<ScheduleRepeat> repeat;  // as `gap`
   // Of each task.
   std::string queue;
   Payload payload;
   TaskRules rules;
   /// So many tasks in all; those made by hand do not count.
   std::optional<std::uint64_t> count;
-  /// Occurrences before `start` or at or after `end` are none.
+  /// The schedule has no occurrences before `start`, or at or after `end`.
   std::optional<WallTime> start;
   std::optional<WallTime> end;
-  /// Tasks are due up to so much after their occurrence: all of a schedule by the same part of it,
-  /// which its name decides, so that schedules for the same time don't fall on one moment.
+  /// The tasks of the schedule are due up to this much after their occurrence. The name of the
+  /// schedule decides which part of it, the same for all its tasks. So schedules with the same
+  /// times do not become due in one moment.
   std::chrono::milliseconds jitter{0};
   Misfire misfire = Misfire::once;
   std::chrono::milliseconds misfire_grace{60'000};
@@ -95,11 +96,11 @@ struct RecurringSchedule {
 /// How far a schedule has come.
 struct ScheduleProgress {
   WallTime created_at{};
-  WallTime decided_to{};         // of every occurrence up to here it is decided what becomes of it
-  std::uint64_t made = 0;        // tasks, for occurrences
-  std::uint64_t overlapped = 0;  // occurrences without a task because of `overlap`
+  WallTime decided_to{};              // the occurrences up to here are decided
+  std::uint64_t made = 0;             // tasks, for occurrences
+  std::uint64_t overlapped = 0;       // occurrences without a task because of `overlap`
   std::optional<WallTime> last_at;    // the occurrence the last task was made for
-  TaskId last_task;                   // made last, by hand too; 0: none yet
+  TaskId last_task;                   // the newest task, also from a trigger; 0: no task yet
   std::optional<WallTime> queued_at;  // ScheduleOverlap::queue_one: this occurrence waits
   bool paused = false;                // occurrences pass without a task
 
@@ -117,7 +118,7 @@ struct ScheduleRecord {
 /// A schedule and where it stands.
 struct ScheduleView {
   ScheduleRecord record;
-  /// The next occurrence; none: it is paused or over, or its rule is broken.
+  /// The next occurrence. Empty: the schedule is paused, complete or broken.
   std::optional<WallTime> next_at;
   std::string words;        // the rule in plain English
   std::string broken = {};  // why its rule can't be read any more; empty: it can
@@ -125,7 +126,7 @@ struct ScheduleView {
   friend bool operator==(const ScheduleView&, const ScheduleView&) = default;
 };
 
-/// What a schedule would be.
+/// A preview of a schedule.
 struct SchedulePreview {
   std::string words;  // the rule in plain English
   std::vector<WallTime> next;
@@ -144,9 +145,8 @@ std::string_view to_string(ScheduleOverlap overlap) noexcept;
 /// Checks the time between two occurrences. Errors: invalid_argument, naming `field`.
 Result<void> validate_period(std::string_view field, std::chrono::milliseconds period);
 
-/// Refuses what no schedule may be, naming the field. Recurrence::make() checks whether the rule
-/// and the zone can be read. validate_period() is called for a cron expression once it has been
-/// read.
+/// Rejects an invalid schedule, with the name of the field. Recurrence::make() checks the rule and
+/// the time zone. For a cron expression, call validate_period() after it was parsed.
 Result<void> validate(const RecurringSchedule& schedule);
 
 /// The key of the task that is made for an occurrence: "NAME@2026-01-31T09:00:00.000Z". It makes a

@@ -18,18 +18,19 @@ using std::chrono::milliseconds;
 /// 10 000-01-01T00:00:00Z: the first instant whose year RFC 3339 cannot write.
 constexpr WallTime kDueEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
 
-/// The ids of another store end here, so that what it hands over leaves this one ids for ever: the
-/// other half of all, 10^13 for each shard.
+/// The largest id that is accepted from another store: half of all ids. So at least 10^13 ids for
+/// each shard remain for this store.
 constexpr TaskId kEndOfForeignIds{TaskId::kEnd / 2};
 
-/// The same of attempts, whose count must never pass its end.
+/// The same for attempts, so that their count cannot overflow.
 constexpr std::uint32_t kMostAttempts = std::uint32_t{1} << 31;
 
 Error invalid(std::string_view field, std::string message) {
   return {ErrorCode::invalid_argument, std::move(message), std::string(field)};
 }
 
-/// The message avoids repeating the name: it may be long and holds whatever bytes the client sent.
+/// The message does not repeat the name, because the name may be long and may have any bytes that
+/// the client sent.
 Result<void> validate_queue(std::string_view name) {
   if (is_queue_name(name)) return ok();
   return invalid("queue",
@@ -59,14 +60,14 @@ Result<void> validate_backoff(const std::optional<Backoff>& backoff) {
   return ok();
 }
 
-/// C0 and C1 controls, and DEL. They would let a key write to the terminal of whoever lists it.
+/// C0 and C1 controls, and DEL. A key with these could control the terminal on which it is listed.
 bool is_control(std::string_view character) noexcept {
   const auto byte = static_cast<std::uint8_t>(character.back());
   if (character.size() == 1) return byte < 0x20 || byte == 0x7F;
   return character.size() == 2 && character.front() == '\xC2' && byte < 0xA0;
 }
 
-/// None is a task's webhook, too.
+/// A task may also have no webhook.
 Result<void> validate_webhook(std::string_view url) {
   return url.empty() ? ok() : validate_webhook_url(url);
 }
@@ -85,8 +86,9 @@ Result<void> validate_key(std::string_view key) {
   return ok();
 }
 
-/// FNV-1a over fields that each begin with a tag of their own and have
-/// a fixed size or tell it. So no two requests give the same bytes; a field left out gives none.
+/// FNV-1a over the fields. Each field begins with its own tag, and has a fixed size or begins with
+/// its size. So different requests always have different bytes. A field that is not given adds no
+/// bytes.
 class ContentHash {
  public:
   void number(char tag, std::uint64_t value) noexcept {
@@ -108,7 +110,7 @@ class ContentHash {
   Fnv1a hash_;
 };
 
-/// Reads all of `text` as the hexadecimal number to_string writes, and nothing else.
+/// Parses `text` as a hexadecimal number in exactly the form that to_string writes.
 std::optional<std::uint64_t> parse_hex(std::string_view text) noexcept {
   if (text.empty() || (text.front() == '0' && text.size() > 1)) return std::nullopt;
   for (const char c : text) {
@@ -211,7 +213,7 @@ std::uint64_t content_hash(const ScheduleRequest& request) noexcept {
   }
   if (!request.webhook.empty()) hash.text('w', request.webhook);
   for (const TaskHeader& header : request.headers) {
-    if (is_trace_header(header.name)) continue;  // who asks again does so in another trace
+    if (is_trace_header(header.name)) continue;  // a repeated request has another trace
     hash.text('h', header.name);
     hash.text('=', header.value);
   }

@@ -1,5 +1,5 @@
-// What callers ask of the engine and what it answers, as values; every protocol translates to and
-// from these.
+// The requests to the engine and its answers, as values. Every protocol converts to and from these
+// values.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@ namespace detent {
 /// When a task is due: so long after it is accepted, or at a date.
 using Due = std::variant<std::chrono::milliseconds, WallTime>;
 
-/// What of a task is changed; what is not given stays.
+/// A change of a task. Fields that are not given stay unchanged.
 struct TaskEdit {
   std::optional<Due> due = {};
   std::optional<std::uint32_t> priority = {};
   std::optional<Payload> payload = {};
-  std::optional<std::string> webhook = {};  // empty: it has none of its own any more
+  std::optional<std::string> webhook = {};  // "": remove the task's own webhook
   std::optional<TaskHeaders> headers = {};  // all of them
 };
 
@@ -39,26 +39,28 @@ struct ScheduleRequest {
   TaskHeaders headers = {};
 };
 
-/// Refuses what may not be stored, naming the field: queue name, payload size (too_large), delay
-/// (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility timeout, backoff, key, webhook,
-/// headers. Durations beyond their bound are refused, never cut.
+/// Rejects a request that must not be stored, with the name of the field. Checks the queue name,
+/// payload size (too_large), delay (0 … kMaxDelay), due date (1970 … 9999), attempts, visibility
+/// timeout, backoff, key, webhook and headers. A duration above its limit is rejected, never
+/// shortened.
 Result<void> validate(const ScheduleRequest& request);
 /// The same for all of a task, as it may come from another store: its id, its attempts too.
 Result<void> validate(const Task& task);
-/// The same for a due time, for the rules, and for what is changed, alone.
+/// The same for one part: a due time, rules, or an edit.
 Result<void> validate(const Due& due);
 Result<void> validate(const TaskRules& rules);
 Result<void> validate(const TaskEdit& edit);
 
-/// A hash of what was asked for, as it was sent, but for its trace: equal requests have equal ones.
-/// It is stored with the key, so it must stay the same for ever. Not for secrets: FNV-1a, 64 bits.
+/// A hash of the request as it was sent, without its trace. Equal requests have equal hashes. The
+/// hash is stored with the key, so its algorithm must never change. Not for secrets: FNV-1a, 64
+/// bits.
 std::uint64_t content_hash(const ScheduleRequest& request) noexcept;
 
-/// Who holds a task, and since when.
+/// The holder of a lease.
 struct LeaseHolder {
   WallTime since{};
   std::string worker = {};  // as it named itself; may be empty
-  LatenessParts late = {};  // as of an Attempt; none when the server was started since
+  LatenessParts late = {};  // as in Attempt; all 0 if the server was started since
 
   friend bool operator==(const LeaseHolder&, const LeaseHolder&) = default;
 };
@@ -71,8 +73,8 @@ struct TaskSnapshot {
   std::optional<LeaseHolder> holder = {};  // told by Engine::get() of a leased one
 };
 
-/// What becomes of a task whose lease runs out: the attempt has failed (backoff, dead after the
-/// last), or it is ready again at once and never dead.
+/// The effect of an expired lease. `fails`: the attempt failed (backoff, dead after the last
+/// attempt). `is_ready_again`: the task is ready immediately and never becomes dead.
 enum class RunOut : std::uint8_t { fails, is_ready_again };
 
 struct LeaseRequest {
@@ -81,10 +83,10 @@ struct LeaseRequest {
   std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
   std::string worker;  // for people; may be empty; ≤ kMaxWorkerBytes
   RunOut run_out = RunOut::fails;
-  /// More queues to take from: of all of them, the one whose next task is the most urgent.
+  /// More queues. The task comes from the queue whose next task is the most urgent.
   std::vector<std::string> other_queues = {};
 };
-/// Refuses a lease nobody could get, naming the field.
+/// Rejects a lease request that is never possible, with the name of the field.
 Result<void> validate(const LeaseRequest& request);
 
 /// Opaque to callers. The boot epoch makes a token of an earlier run of the server stale.
@@ -94,7 +96,7 @@ struct LeaseToken {
 
   friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
 };
-/// One token, one text: what parse_lease_token reads is exactly what to_string writes.
+/// Each token has exactly one text: parse_lease_token accepts only the output of to_string.
 std::string to_string(LeaseToken token);
 std::optional<LeaseToken> parse_lease_token(std::string_view text) noexcept;
 
@@ -106,29 +108,31 @@ struct LeasedTask {
   std::chrono::milliseconds lateness{0};  // handed out − due; never negative
 };
 
-/// What the deliverer of webhooks asks for.
+/// A request of the deliverer of webhooks.
 struct DeliveryRequest {
   std::size_t max = 1;                                          // 1 … kMaxLeaseTasks
   std::optional<std::chrono::milliseconds> visibility_timeout;  // else the task's, else 60 s
   std::string worker = "webhook";  // its name in the task's history; ≤ kMaxWorkerBytes
 };
-/// As the one above.
+/// As for LeaseRequest.
 Result<void> validate(const DeliveryRequest& request);
 
 /// A task that goes to a webhook, leased to the deliverer.
 struct Delivery {
   LeasedTask leased;
-  std::string url;                     // the task's own webhook, or its queue's
-  std::vector<std::string> keys = {};  // of its queue, see QueueWebhook; none: the server's signs
+  std::string url;  // the task's own webhook, or its queue's
+  std::vector<std::string> keys =
+      {};  // the keys of its queue, see QueueWebhook; empty: the server's keys sign
 };
 
-/// What became of one lease in complete or fail. `conflict`: the lease is no longer held, nothing
-/// changed. `dead`: the attempt that failed was the last.
+/// The result of complete or fail for one lease. `conflict`: the lease is no longer held, and the
+/// task is unchanged. `dead`: the last attempt failed.
 enum class LeaseOutcome : std::uint8_t { done, dead, conflict };
 std::string_view to_string(LeaseOutcome outcome) noexcept;
 
-/// In which counts of its task a release is, durably: in none (then nothing is written, unless
-/// something else changes), as a lease that has ended, or as a release, too.
+/// How a release counts in the tally of its task, durably. `none`: not at all, so the record is
+/// written only if another field changes. `lease`: as an ended lease. `release`: as an ended lease
+/// and as a release.
 enum class ReleaseCount : std::uint8_t { none, lease, release };
 
 struct FailRequest {

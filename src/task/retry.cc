@@ -29,7 +29,7 @@ std::chrono::milliseconds retry_delay(const Backoff& backoff, std::uint32_t atte
   const Milliseconds initial = std::clamp<Milliseconds>(backoff.initial.count(), 0, max);
   const Milliseconds base = exponential(initial, max, attempts);
   // The whole milliseconds in [0.8 × base, 1.2 × base), all equally likely. kMaxDelay is below 2^42
-  // milliseconds, so neither the products nor the conversions to double lose anything.
+  // milliseconds, so the products and the conversions to double are exact.
   const Milliseconds from = (base * 4 + 4) / 5;
   const Milliseconds to = (base * 6 + 4) / 5;
   const auto jitter = static_cast<Milliseconds>(rng.unit() * static_cast<double>(to - from));

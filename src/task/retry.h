@@ -17,7 +17,7 @@ inline constexpr std::chrono::milliseconds kDefaultVisibilityTimeout{60'000};
 /// ended.
 std::chrono::milliseconds retry_delay(const Backoff& backoff, std::uint32_t attempts, Rng& rng);
 
-/// The values in force where the task itself says nothing.
+/// The values that apply if the task does not set them.
 std::uint32_t max_attempts_of(const TaskRules& rules) noexcept;
 
 }  // namespace detent

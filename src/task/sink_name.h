@@ -1,8 +1,9 @@
-// The name of a sink: a broker that the server was started with, which a queue may have in the
-// place of a webhook's URL, as "sink:" and this name.
+// The name of a sink. A sink is a broker that the server was started with. A queue can have a sink
+// instead of the URL of a webhook: "sink:" and the name.
 //
-// So to the engine and the stores there is one kind of queue whose tasks no worker leases. What the
-// name stands for, sinks/open_sinks.h reads; protocols show it as a setting of its own, `sink`.
+// So for the engine and the stores there is only one kind of queue whose tasks are not leased to
+// workers. sinks/open_sinks.h finds the sink of a name. Protocols show the sink as a separate
+// setting, `sink`.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace detent {
 
 inline constexpr std::size_t kMaxSinkNameBytes = 64;
-/// What a queue's webhook begins with that is a sink.
+/// The prefix of a queue's webhook that is a sink.
 inline constexpr std::string_view kSinkScheme = "sink:";
 
 /// The name of the sink; "" when this is the URL of a webhook.

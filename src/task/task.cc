@@ -24,8 +24,8 @@ constexpr std::array<bool, 256> kQueueNameBytes = [] {
 }  // namespace
 
 std::optional<TaskId> parse_task_id(std::string_view text) noexcept {
-  // from_chars takes a minus sign for signed types only, and neither plus, space nor prefix. A
-  // first digit of 0 is a leading zero or the id 0, which names no task.
+  // from_chars accepts a minus sign only for signed types. It does not accept a plus sign, a space
+  // or a prefix. A first digit of 0 is a leading zero or the id 0, which is not a task id.
   if (text.empty() || text.front() == '0') return std::nullopt;
   TaskId id;
   const char* const end = text.data() + text.size();

@@ -1,4 +1,4 @@
-// A task: the durable unit of work, as a value. What may happen to it is in lifecycle.h.
+// A task, the durable unit of work, as a value. lifecycle.h defines the allowed verbs.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct TaskId {
   constexpr std::uint64_t shard() const noexcept {
     return value % (std::uint64_t{1} << kShardBits);
   }
-  /// The id after this one on the same shard.
+  /// The next id on the same shard.
   constexpr TaskId next() const noexcept { return {value + (std::uint64_t{1} << kShardBits)}; }
   /// The id of a shard that is made at the same count: its next() is above this id.
   constexpr TaskId on_shard(std::uint64_t shard) const noexcept {
@@ -36,12 +36,12 @@ struct TaskId {
   friend auto operator<=>(const TaskId&, const TaskId&) = default;
 };
 
-/// Reads a decimal id; nothing else is one (no sign, no space, no leading zero, 1 … 2^53 − 1).
+/// Parses a decimal id: 1 … 2^53 − 1, without sign, space or leading zero.
 std::optional<TaskId> parse_task_id(std::string_view text) noexcept;
 std::string to_string(TaskId id);
 
-/// True for 1 … 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with a hyphen:
-/// the names beanstalk allows for tubes, so one name serves both protocols.
+/// True for 1 … 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with a hyphen.
+/// Beanstalk allows the same names for tubes, so a name is valid in both protocols.
 bool is_queue_name(std::string_view name) noexcept;
 
 /// Stored byte for byte and never interpreted; the kind says how to show it.
@@ -61,7 +61,7 @@ struct Backoff {
   friend bool operator==(const Backoff&, const Backoff&) = default;
 };
 
-/// The rules a task carries; what it leaves open, the queue's defaults decide.
+/// The rules of a task. The defaults of the queue apply to rules that the task does not set.
 struct TaskRules {
   std::uint32_t priority = kDefaultPriority;
   std::optional<std::uint32_t> max_attempts;
@@ -71,8 +71,8 @@ struct TaskRules {
   friend bool operator==(const TaskRules&, const TaskRules&) = default;
 };
 
-/// An attempt that has ended. The one that completed a task is known only where tasks are kept
-/// after their end, and has no error.
+/// An ended attempt. The attempt that completed a task is stored only if tasks are kept after their
+/// end, and it has no error.
 struct Attempt {
   WallTime started_at{};
   WallTime ended_at{};
@@ -83,8 +83,8 @@ struct Attempt {
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
 
-/// What was done with a task, counted. Leases are counted when they end; a release or a run-out is
-/// one of them.
+/// Counts of the events of a task. Leases are counted when they end; a release or an expiry also
+/// counts as a lease.
 struct TaskTally {
   std::uint32_t leases = 0;
   std::uint32_t run_outs = 0;
@@ -112,8 +112,8 @@ struct Task {
   std::string key = {};  // unique in its queue while the task lives, and longer; may be empty
   std::vector<Attempt> history = {};  // of the attempts, the last kMaxHistory; oldest first
   TaskTally tally = {};
-  /// Where it is delivered to, instead of being leased to workers: a URL. Empty: to the webhook of
-  /// its queue, or to workers where that has none.
+  /// The URL to which the task is delivered; it is then not leased to workers. Empty: the webhook
+  /// of its queue applies, or workers lease the task if the queue has no webhook.
   std::string webhook = {};
   TaskHeaders headers = {};  // of the webhook's request; workers are shown them, too
 
@@ -122,7 +122,7 @@ struct Task {
 
 /// Adds an attempt to the history, which forgets its oldest when it is full.
 void add_attempt(Task& task, Attempt attempt);
-/// Of the last attempt; empty when there was none.
+/// The error of the last attempt; empty if there was none.
 std::string_view last_error(const Task& task) noexcept;
 
 }  // namespace detent

@@ -1,4 +1,4 @@
-// What happened to a task, as it is told to those who watch.
+// A change of a task, as it is reported to watchers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace detent {
 
-/// A thing that happens to a task. What is told of it is the state after it.
+/// An event in the life of a task. The report has the state after the event.
 enum class TaskEvent : std::uint8_t {
   scheduled,  // accepted, or taken over from elsewhere
   ready,      // its due time came

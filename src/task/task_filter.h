@@ -1,4 +1,4 @@
-// Which tasks of a list somebody wants to see: what `GET /v1/tasks` and `detent list` ask for.
+// The filter of a list of tasks, for `GET /v1/tasks` and `detent list`.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-// How many tasks there are and what became of them: counted by the engine, shown by every protocol.
+// The numbers of tasks in each state, and the counts of their events. The engine counts them, and
+// every protocol shows them.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ struct QueueStats {
   std::uint64_t leased = 0;
   std::uint64_t dead = 0;
   std::optional<std::chrono::milliseconds> oldest_ready_age;  // of the most urgent ready task
-  /// Since the last task was handed out; none since the server started: nothing.
+  /// The time since the last task was handed out. Empty if no task was handed out since the start.
   std::optional<std::chrono::milliseconds> last_handed_out_age = {};
 
   friend bool operator==(const QueueStats&, const QueueStats&) = default;

@@ -39,7 +39,7 @@ bool is_same_name(std::string_view a, std::string_view b) noexcept {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// What may stand in a URL (RFC 3986, 2), but for the "#" of a fragment.
+/// The bytes that a URL may have (RFC 3986, 2), without the "#" of a fragment.
 bool is_url_byte(char c) noexcept {
   return is_letter(c) || is_digit(c) ||
          std::string_view("-._~:/?[]@!$&'()*+,;=%").find(c) != std::string_view::npos;
@@ -52,8 +52,7 @@ bool is_port(std::string_view text) noexcept {
   return error == std::errc{} && stop == end && text.size() <= 5 && port >= 1 && port <= 65'535;
 }
 
-/// A name or IPv4 address, or an IPv6 address in brackets, whose digits are left to who resolves
-/// it.
+/// A name, an IPv4 address, or an IPv6 address in brackets. The resolver checks the digits.
 bool is_host(std::string_view host) noexcept {
   if (host.starts_with('[')) {
     return host.size() > 2 && host.ends_with(']') &&
