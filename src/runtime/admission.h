@@ -1,4 +1,4 @@
-// How many timers a scheduler may have, and who waits for room.
+// The limit on the number of timers of a scheduler, and the callers that wait for room.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace detent::internal {
 
-/// Counts timers against a limit. When there is no limit and nobody watches the count, nothing is
-/// counted and no lock is taken. Thread-safe; its lock may be taken inside a shard's.
+/// Counts timers against a limit. Without a limit, and if the count is not watched, it does not
+/// count and takes no lock. Thread-safe; its lock may be taken inside the lock of a shard.
 class Admission {
  public:
   enum class Watch : std::uint8_t { no, yes };
@@ -24,10 +24,10 @@ class Admission {
   /// Whether there is anything to ask: without, all are admitted.
   bool counts() const noexcept { return counts_; }
 
-  /// Takes room for one. Returns: how many there are with it; nothing when there is no room.
-  /// Requires, as await_room: counts().
+  /// Takes room for one timer. Returns the number of timers including this; empty if there is no
+  /// room. Requires, as await_room: counts().
   std::optional<std::size_t> try_admit() noexcept;
-  /// The same, waiting for room; nothing only after `close`.
+  /// The same, but waits for room; empty only after `close`.
   std::optional<std::size_t> await_room() noexcept;
   /// Gives room back, if that is counted.
   void release(std::size_t count) noexcept {
@@ -39,10 +39,10 @@ class Admission {
   /// Ends a caller's run that `wait_in_caller` began by answering true.
   void leave_caller() noexcept;
 
-  /// Wakes all who wait; from now on nobody gets room.
+  /// Wakes all waiting callers. From now on every request for room fails.
   void close() noexcept;
   bool is_closed() const noexcept;
-  /// After `close`: waits until nobody is between wait_in_caller and leave_caller.
+  /// After `close`: waits until no caller is between wait_in_caller and leave_caller.
   void await_callers() noexcept;
 
  private:

@@ -1,8 +1,8 @@
-// A DenseWheel whose deadlines are instants: what DelayMap and IdleTimeouts keep theirs in.
+// A DenseWheel whose deadlines are instants. DelayMap and IdleTimeouts keep their deadlines in it.
 //
-// A tick is a nanosecond, so that a deadline is kept as it is and `advance` fires exactly what is
-// due. Only the wake-ups are rounded up, to multiples of a resolution: deadlines that are close
-// together then cost one wake-up. Read first: detent/dense_wheel.h.
+// A tick is a nanosecond, so deadlines are exact, and `advance` fires exactly the due timers. Only
+// wake-ups are rounded up, to multiples of a resolution, so that close deadlines share a wake-up.
+// Read first: detent/dense_wheel.h.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace detent::internal {
 
-/// Thread-compatible. What DenseWheel says of cost and callbacks holds.
+/// Thread-compatible. Cost and rules for callbacks are as for DenseWheel.
 class DeadlineWheel {
  public:
   /// Requires: resolution > 0.
@@ -30,14 +30,14 @@ class DeadlineWheel {
   bool cancel(std::uint32_t index) noexcept { return wheel_.cancel(index); }
   bool is_pending(std::uint32_t index) const noexcept { return wheel_.is_pending(index); }
 
-  /// Calls `on_fire(index)` for what is due at `now`, earliest first; fires or moves at most
-  /// `limit` timers. Returns: whether it stopped there, so that there is more to do.
+  /// Calls `on_fire(index)` for timers that are due at `now`, earliest first. Fires or moves at
+  /// most `limit` timers. Returns whether it stopped at the limit, so that more work may be left.
   template <IndexCallback OnFire>
   bool advance(MonotonicTime now, OnFire&& on_fire, std::size_t limit) noexcept {
     return wheel_.advance(nanoseconds_.tick_at_or_before(now), on_fire, limit).more;
   }
 
-  /// When `advance` is to be called next, within a resolution of when it has something to do.
+  /// When to call `advance` next. This is at most one resolution after its next work.
   std::optional<MonotonicTime> next_wakeup() const noexcept {
     const std::optional<Tick> tick = wheel_.next_wakeup();
     if (!tick) return std::nullopt;

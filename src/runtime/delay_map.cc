@@ -1,10 +1,10 @@
-// How the threads of a DelayMap meet: the table behind one mutex, and what a call leaves to be done
-// without it.
+// The threads of a DelayMap: the table behind one mutex, and the work of a call that is done
+// without the mutex.
 //
-// Every call is a *turn*: under the lock it works on the table, and takes down what is left to do
-// afterwards, an Aftermath: entries to be handed to on_expire, and a wake-up to ask for. Without a
-// scheduler a turn begins with a few steps of expiry, more than an insertion can cause later, so
-// that what has expired does not pile up. With one, expiry is left to the wake-ups.
+// Every call is a *turn*. Under the lock it works on the table, and notes the work for later in an
+// Aftermath: entries for on_expire, and a wake-up to request. Without a scheduler, a turn begins
+// with a few steps of expiry. These are more steps than an insertion can cause later, so expired
+// entries do not pile up. With a scheduler, wake-ups do the expiry.
 #include "detent/delay_map.h"
 
 #include <atomic>
@@ -120,7 +120,8 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   }
 
  private:
-  /// What is left to do when the lock is free again; done when it is destroyed, at the latest.
+  /// The work to do after the lock is free. It is done when this object is destroyed, at the
+  /// latest.
   class Aftermath {
    public:
     explicit Aftermath(Impl& map) : map_(map) {}
@@ -128,7 +129,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     Aftermath(const Aftermath&) = delete;
     Aftermath& operator=(const Aftermath&) = delete;
 
-    /// Takes down what has expired. Called under the lock; so is the next.
+    /// Takes the expired entries. Called under the lock, like the next function.
     void hand_out(DelayTable& table) noexcept {
       if (!table.has_expired()) return;
       expired_.emplace(table.take_expired());
@@ -163,8 +164,8 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     return schedulers;
   }
 
-  /// Marks the calls in which user code runs under the lock: it may not call the map, and would
-  /// wait for itself for ever.
+  /// Marks the calls of user code under the lock. User code must not call the map there, because it
+  /// would wait for itself for ever.
   class Inside {
    public:
     explicit Inside(Impl& map) noexcept : map_(map) {
@@ -222,8 +223,8 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   const Clock& clock_;
   std::optional<WakeupTimer> timer_;
 
-  // How many threads hand out entries; by all, relaxed: read when there are to be none, so that a
-  // map destroyed from inside on_expire is found out.
+  // The number of threads that hand out entries. Relaxed: the destructor reads it when it should be
+  // 0, to detect a map that is destroyed from inside on_expire.
   std::atomic<int> handing_out_ = 0;
 
   // The thread whose call runs user code under the lock, else kNoThread. Written under the lock;

@@ -1,16 +1,16 @@
-// How the threads of a DelayQueue meet: elements in one heap, waiting threads in two lines, all of
-// it behind one mutex that is held for short steps only.
+// The threads of a DelayQueue: elements in one heap and waiting threads in two lines, behind one
+// mutex that is held only for short steps.
 //
-// Consumers that find nothing due get in line and keep their place until they leave; so do
-// producers that find no room. The first consumer in line is the leader: it sleeps until the head
-// of the heap is due, the others until somebody rings them or their own time is up. Everyone writes
-// into `wakes_at`, under the lock, when he will look at the queue again, and then does look.
+// A consumer that finds no due element gets in line, and keeps its place until it leaves. A
+// producer that finds no room does the same. The first consumer in line is the leader: it sleeps
+// until the head of the heap is due. The others sleep until they are rung or their time is over.
+// Each thread writes, under the lock, into `wakes_at` when it will look at the queue again.
 //
-// No wake-up is lost, because of invariants 3 and 4 below: they say that whoever can be served does
-// look in time, and every critical section that changes anything ends with `settle`, which makes
-// them true again by ringing at most one thread of each line. It matters not what the change was:
-// an earlier head, a leader that left, an element taken by a passer-by. A ring that comes between
-// the decision to sleep and the sleep is kept by the Doorbell.
+// No wake-up is lost, because of invariants 3 and 4 below: a thread that can be served looks in
+// time. Every critical section with a change ends with `settle`, which restores the invariants and
+// rings at most one thread of each line. The kind of change does not matter: an earlier head, a
+// leader that left, or an element taken by another thread. If a ring comes between the decision to
+// sleep and the sleep, the Doorbell keeps it.
 #include "detent/delay_queue.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class WaitingLine {
     if (waiter.is_in_line) unlink(waiter);
     waiter.is_in_line = false;
   }
-  /// Null: nobody waits.
+  /// Null: no thread waits.
   Waiter* first() const noexcept {
     return waiters_.empty() ? nullptr : static_cast<Waiter*>(waiters_.sentinel().next);
   }
@@ -100,11 +100,12 @@ struct Entry {
 /// Thread-safe.
 ///
 /// Invariants, whenever the lock is free:
-///  1. There are at most `capacity_` elements; none is added once closed_.
+///  1. There are at most `capacity_` elements, and none is added after closed_.
 ///  2. Every entry has its node.
-///  3. If there is an element, the first consumer in line looks by its deadline. If there is none
-///     and none will come, every consumer looks at once.
-///  4. If there is room, the first producer in line looks at once. When closed, every one does.
+///  3. If there is an element, the first consumer in line looks by its deadline. If the queue is
+///     empty and closed, every consumer looks immediately.
+///  4. If there is room, the first producer in line looks immediately. If the queue is closed,
+///     every producer does.
 class DelayQueueCore::Impl {
  public:
   explicit Impl(const DelayQueueOptions& options)
@@ -182,8 +183,8 @@ class DelayQueueCore::Impl {
  private:
   enum class Next : std::uint8_t { wait, done };
 
-  // One look of a consumer. Without `self` it does not get in line, but comes back with one.
-  // Returns: `done` with the element in `node`, or without one when there is none to wait for.
+  // One look of a consumer. Without `self` it does not get in line, but returns with a `self`.
+  // Returns `done` with the element in `node`, or without an element if the wait is over.
   Next look_for_due(std::unique_ptr<DelayNode>& node, MonotonicTime give_up,
                     std::optional<Waiter>& self) noexcept {
     MutexLock lock(mu_);
@@ -197,7 +198,7 @@ class DelayQueueCore::Impl {
     return next;
   }
 
-  // One look of a producer. Returns: nothing when it has to wait.
+  // One look of a producer. Empty if it has to wait.
   std::optional<PushResult> look_for_room(std::unique_ptr<DelayNode>& node, MonotonicTime deadline,
                                           MonotonicTime give_up,
                                           std::optional<Waiter>& self) noexcept {

@@ -1,16 +1,16 @@
 // The entries of a DelayMap, without threads, clocks or types: a hash table whose entries also have
 // a deadline in a wheel.
 //
-// All of it lives under one lock that the owner holds (delay_map.cc). The present comes in as an
-// argument. Entries only pass through: their keys and values are never destroyed here, because that
-// may run the user's code; whoever holds the lock gets them handed out.
+// The owner (delay_map.cc) holds one lock for all of it, and passes the present time. The table
+// never destroys keys and values, because that may run user code. It returns them to the holder of
+// the lock.
 //
-// An entry leaves the wheel by expiring, and only so when its deadline has passed. Whoever meets
-// such an entry under its key before takes it out of its bucket at most, so that the key is free,
-// and leaves it to the wheel. So no entry that expired is lost or told of twice.
+// An entry leaves the wheel only when its deadline has passed. If a lookup meets an expired entry
+// before that, it only removes the entry from its bucket, so that the key is free. The wheel then
+// returns the entry. So each expired entry is reported exactly once.
 //
-// Buckets are singly linked through the entries, and a bucket is chosen by the high bits of a
-// product (Knuth, The Art of Computer Programming 3, 6.4): std::hash of an integer is the integer.
+// Buckets are singly linked lists through the entries. The high bits of a product choose the bucket
+// (Knuth, The Art of Computer Programming 3, 6.4), because std::hash of an integer is the integer.
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,7 @@ class DelayMapChain {
   DelayMapChain& operator=(DelayMapChain&&) = delete;
 
   void push(std::unique_ptr<DelayMapNode> node) noexcept;
-  /// Null: there is none left.
+  /// Null: the list is empty.
   std::unique_ptr<DelayMapNode> pop() noexcept;
   bool empty() const noexcept { return first_ == nullptr; }
 
@@ -64,13 +64,12 @@ class DelayTable {
   DelayTable(const DelayTable&) = delete;
   DelayTable& operator=(const DelayTable&) = delete;
 
-  /// Returns: the live entry of that key; null when there is none. One that has expired is no
-  /// longer listed afterwards.
+  /// The live entry of the key; null if there is none. An expired entry is removed from its bucket.
   DelayMapNode* find(const DelayMapProbe& probe, MonotonicTime now);
 
   /// Requires: there is no listed entry of its key; `find` sees to that.
   void add(std::unique_ptr<DelayMapNode> node, std::size_t hash, MonotonicTime deadline);
-  /// Puts `fresh`, of the same key, in the place of `old`. Returns: the old one.
+  /// Replaces `old` by `fresh`, which has the same key. Returns the old entry.
   std::unique_ptr<DelayMapNode> replace(DelayMapNode& old, std::unique_ptr<DelayMapNode> fresh,
                                         MonotonicTime deadline) noexcept;
   void move(DelayMapNode& node, MonotonicTime deadline) noexcept;

@@ -1,4 +1,4 @@
-// Who calls SchedulerCore::step: a thread, a simulation, a timer of another scheduler.
+// The caller of SchedulerCore::step: a thread, a simulation, or a timer of another scheduler.
 #pragma once
 
 namespace detent::internal {
@@ -8,12 +8,12 @@ class Driver {
  public:
   virtual ~Driver() = default;
 
-  /// A step is needed earlier than the last one answered. If a step is under way or its answer is
-  /// not acted upon yet, the wake-up is kept. Called with a shard's lock held.
+  /// A step is needed earlier than the previous step requested. If a step is running, or its answer
+  /// was not used yet, the wake-up is kept. Called with a shard's lock held.
   virtual void wake() noexcept = 0;
 
-  /// The scheduler is being stopped: returns when a step has answered that it has ended. Called by
-  /// any thread that is not inside a job, by several at once too.
+  /// The scheduler is being stopped: returns when a step has answered that it has ended. May be
+  /// called by several threads, but not from inside a job.
   virtual void await_end() = 0;
 };
 

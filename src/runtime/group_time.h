@@ -1,10 +1,10 @@
-// The clock of a timer group as pure arithmetic: a line through time that changes its slope.
+// The clock of a timer group as pure arithmetic: a line through time whose slope changes.
 //
 // Group time is base + (parent's time − parent's base) × rate. When the rate changes, the bases
-// move to the present first. Nothing is rounded there, so nothing adds up: a rate from 2^-10 to
-// 2^10 is, as a double, a whole number of 2^-62, and group time is kept as whole nanoseconds and a
-// fraction in that unit. Whoever reads it gets it rounded down; when it will be read as something
-// is rounded up. Both are saturating.
+// first move to the present. This step does not round, so errors do not add up: a rate from 2^-10
+// to 2^10 is, as a double, a whole multiple of 2^-62. Group time is kept as whole nanoseconds plus
+// a fraction in this unit. A reading is rounded down. The answer when group time reaches a value is
+// rounded up. Both saturate.
 #pragma once
 
 #include <chrono>
@@ -29,8 +29,8 @@ class GroupTime {
   /// Group time when the parent's is `parent`.
   MonotonicTime at(MonotonicTime parent) const noexcept { return read(parent).whole; }
 
-  /// The first instant of the parent's time, `parent` or later, at which group time is `time` or
-  /// later, if it goes on as it does; MonotonicTime::max() when that never comes.
+  /// The first instant of the parent's time, at `parent` or later, when group time is `time` or
+  /// later, if the rate stays the same; MonotonicTime::max() if this never happens.
   MonotonicTime parent_time_of(MonotonicTime time, MonotonicTime parent) const noexcept {
     if (time <= at(parent)) return parent;
     if (paused_ || time == MonotonicTime::max()) return MonotonicTime::max();

@@ -1,9 +1,9 @@
-// Timers that go by keys: one for each key, owned by their scheduler.
+// Timers with keys: one timer per key, owned by the scheduler.
 //
-// A key's slot names the timer that has the key by a generation. A run first looks whether the slot
-// still is its own, and marks it as running; so cancelling a key decides under this lock whether
-// the job runs (again), whatever the timer underneath has got to, and an old timer cannot touch
-// what a newer one with the same key has. The job takes its slot away when it is destroyed.
+// The slot of a key names its timer by a generation. A run first checks whether the slot still
+// belongs to it, and marks the slot as running. So cancelling a key decides under this lock whether
+// the job runs (again), whatever the state of the timer. An old timer cannot change the slot of a
+// newer timer with the same key. When the job is destroyed, it removes its slot.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class KeyedTimers final : public std::enable_shared_from_this<KeyedTimers> {
 
   mutable Mutex mu_;
   Slots slots_ DETENT_GUARDED_BY(mu_);
-  std::uint64_t generations_ DETENT_GUARDED_BY(mu_) = 0;  // the last one given
+  std::uint64_t generations_ DETENT_GUARDED_BY(mu_) = 0;  // the last generation that was given out
 };
 
 }  // namespace detent::internal

@@ -20,7 +20,7 @@
 
 namespace detent::internal {
 
-/// Returns: the requirement of PeriodicOptions that `options` breaks; null when there is none.
+/// The requirement of PeriodicOptions that `options` breaks; null if they are valid.
 const char* problem_of(const PeriodicOptions& options) noexcept;
 
 /// Where in a period the ticks of `key` are: in [0, period), the same in every process and every
@@ -29,8 +29,8 @@ const char* problem_of(const PeriodicOptions& options) noexcept;
 /// high bits of FNV are weak for short keys.
 std::chrono::nanoseconds phase_of(std::string_view key, std::chrono::nanoseconds period) noexcept;
 
-/// The ticks of one periodic timer. Everything is O(1), also after a jump over a million periods,
-/// and stops at MonotonicTime::max() instead of wrapping; what is due then never runs.
+/// The ticks of one periodic timer. Everything is O(1), also after a jump over a million periods.
+/// Times saturate at MonotonicTime::max(), and such a tick never runs.
 /// Thread-compatible.
 class PeriodicTicks {
  public:
@@ -39,7 +39,7 @@ class PeriodicTicks {
   /// Requires: problem_of(options) is null.
   PeriodicTicks(PeriodicOptions options, MonotonicTime now, WallInstant wall, std::uint64_t seed);
 
-  /// When the run to come is due, or was, if that has passed; during a run, when that one was due.
+  /// When the next run is due or was due. During a run: when this run was due.
   MonotonicTime due_at() const noexcept { return due_; }
 
   /// The run that is due begins: settles which tick it stands for. May be said again with a later

@@ -23,7 +23,7 @@
 
 namespace detent::internal {
 
-/// Returns: the requirement of RecurringOptions that `options` breaks; null when there is none.
+/// The requirement of RecurringOptions that `options` breaks; null if they are valid.
 const char* problem_of(const RecurringOptions& options) noexcept;
 
 /// The occurrences of one timer. Calls the rule, except where it says otherwise.
@@ -36,17 +36,17 @@ class RecurringDates {
   /// Returns: when the first occurrence after `now` is due, if there is one. Call it once.
   std::optional<WallTime> first(WallTime now);
 
-  /// The occurrence that is due is looked at: settles whether the job is to run now, and which
-  /// occurrence the run stands for. False when it comes too late, or see was_clock_wrong().
+  /// Decides whether the job runs now, and for which occurrence. False if the occurrence is too
+  /// late to run, or if was_clock_wrong().
   bool begin(WallTime now);
 
-  /// What follows `begin`, after the run if there was one. Returns: when the next occurrence is
-  /// due, perhaps before `now`; nothing when there is none.
+  /// Call this after `begin`, and after the run if there was one. Returns when the next occurrence
+  /// is due, perhaps before `now`; empty if there is no further occurrence.
   std::optional<WallTime> end(WallTime now);
 
   /// These do not call the rule. The occurrence of the run to come, or that runs; without offset.
   WallTime occurrence() const noexcept { return due_ - offset_; }
-  /// The run to come is moved to another time: `begin` then says true whatever the time is.
+  /// The next run was moved to another time: `begin` then always returns true.
   void move() noexcept { moved_ = true; }
   /// Whether at `now` the wall clock shows so much less than it did that it must have been wrong:
   /// then the timer needs to be looked at, to go on from `now`.

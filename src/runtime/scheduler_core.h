@@ -1,15 +1,14 @@
-// A scheduler without its thread: shards, and the steps by which whoever drives it goes through
-// them.
+// A scheduler without its thread: shards, and the steps of its driver.
 //
-// A step looks at each shard, hands what is due to the executor, and answers when the next one is
-// needed. Everything about one timer happens in its shard (scheduler_shard.h); the core knows where
-// jobs run, what becomes of what they throw, how many timers there may be, and how it all ends:
+// A step looks at each shard, hands due timers to the executor, and answers when the next step is
+// needed. The shard of a timer handles all its events (scheduler_shard.h). The core handles the
+// executor, exceptions of jobs, the limit of timers, and the stop:
 //
 //   stop ─ close every shard ─► tell the driver ─► its last steps drop what may not run, and wait
 //        until no shard has a job that runs or is queued, or the deadline has come
 //
 // The driver stays until then, so that a later `stop` can still set a deadline. A stronger `stop`
-// closes the shards again, which takes out more.
+// closes the shards again, which removes more timers.
 #pragma once
 
 #include <atomic>
@@ -35,7 +34,7 @@
 
 namespace detent::internal {
 
-/// What is to be done after a step.
+/// The next action after a step.
 struct Step {
   enum class Next : std::uint8_t { again, sleep, end } next = Next::again;
   std::optional<MonotonicTime> until = std::nullopt;  // of a sleep; empty: until it is woken
@@ -52,19 +51,19 @@ class SchedulerCore final {
   SchedulerCore(const SchedulerCore&) = delete;
   SchedulerCore& operator=(const SchedulerCore&) = delete;
 
-  // ---- What callers do ----
+  // ---- Called by users ----
   TimerHandle schedule(NewTimer&& timer);
   /// Returns: how many were cancelled; those that run go on.
   std::size_t cancel_all();
-  /// Makes a periodic timer run next at `due_at`, also while its job is running; nothing once it
-  /// has ended.
+  /// Makes a periodic timer run next at `due_at`, also while its job runs. Does nothing if the
+  /// timer has ended.
   static void move_next_run(const TimerHandle& handle, MonotonicTime due_at);
   /// Without a deadline: MonotonicTime::max().
   std::vector<PendingJob> stop(Drain drain, MonotonicTime deadline);
-  /// Drops what is pending unless a stop came before, and waits for the end either way.
+  /// Drops pending timers unless a stop came before. Waits for the end in both cases.
   void stop_or_wait();
   bool is_stopping() const noexcept;
-  /// The deadline of what is scheduled now, `delay` from now. A delay that is not positive is now.
+  /// The deadline of a timer that is scheduled now with this delay. A delay of 0 or less means now.
   DueTime due_after(std::chrono::nanoseconds delay) const noexcept;
   /// The same for a date.
   DueTime due_on(WallTime date) const noexcept;
@@ -73,18 +72,18 @@ class SchedulerCore final {
   /// A number to seed something random with.
   std::uint64_t next_seed() noexcept;
 
-  // ---- What the driver does ----
+  // ---- Called by the driver ----
   Step step();
 
-  // ---- What it tells ----
+  // ---- Figures ----
   SchedulerStats stats() const;
   LatenessReport lateness() const;
   std::vector<TimerInfo> pending_timers(std::size_t limit) const;
   std::vector<std::uint64_t> forecast(std::chrono::nanoseconds width, std::size_t bins) const;
-  /// What a handle's timer is, if it has not ended.
+  /// The timer of a handle, if it has not ended.
   static std::optional<TimerInfo> info_of(const TimerHandle& handle);
 
-  // ---- What shards use ----
+  // ---- Used by shards ----
   const HomeProcess& home() const noexcept { return home_; }
   const SchedulerOptions& options() const noexcept { return options_; }
   Clock& clock() const noexcept { return clock_; }
@@ -136,9 +135,9 @@ class SchedulerCore final {
   std::uint64_t errors_ DETENT_GUARDED_BY(mu_) = 0;
   std::uint64_t wakeups_ DETENT_GUARDED_BY(mu_) = 0;
 
-  // When what has not begun is dropped; max: never. Written under mu_ by `stop`, which wakes the
-  // driver afterwards; read by the driver without mu_ before each job. Relaxed: no other data hangs
-  // on it.
+  // When jobs that have not begun are dropped; max: never. `stop` writes it under mu_ and then
+  // wakes the driver. The driver reads it without mu_ before each job. Relaxed: no other data
+  // depends on it.
   std::atomic<MonotonicTime> stop_by_ = MonotonicTime::max();
 
   // Touched only by the driver.

@@ -1,4 +1,4 @@
-// What is behind a Scheduler, however it is driven.
+// The implementation of a Scheduler, with any driver.
 #pragma once
 
 #include <chrono>
@@ -68,7 +68,7 @@ class SchedulerImpl {
     return timer;
   }
 
-  /// Returns: nothing when the rule has no date to come.
+  /// Empty if the rule has no future date.
   std::optional<NewTimer> recurring(RecurringRule&& rule, RecurringJob&& job,
                                     const RecurringOptions& recurring, const TimerOptions& options,
                                     SourceLocation where) {
@@ -83,7 +83,7 @@ class SchedulerImpl {
   }
 
  protected:
-  /// For the end of whoever drives it: no job runs any more.
+  /// For the end of the driver: after this no job runs.
   void stop() {
     DETENT_CHECK(!SchedulerShard::is_inside_job_of(core_));
     core_.stop_or_wait();

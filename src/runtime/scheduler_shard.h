@@ -1,17 +1,17 @@
 // One shard of a scheduler: its timers behind a lock, and the path of a timer through it.
 //
-//   schedule ─ lock: into the wheel ─► driver ─ lock: collect what is due ─► executor ─► run
+//   schedule ─ lock: into the wheel ─► driver ─ lock: collect due timers ─► executor ─► run
 //   run ─ lock: take the job ─► call it ─► destroy it ─► lock: end;  or lock: back into the wheel
 //
-// The lock is held for short steps only and never while a job is called or destroyed. A timer is
-// cancelled, moved or run under the lock, whichever comes first; the others then find another state
-// or, by the generation in its id, no timer. Who waits for a job to end waits until the job is
-// destroyed as well: that happens before the lock is taken that ends the timer.
+// The lock is held only for short steps, and never while a job is called or destroyed. A timer is
+// cancelled, moved or run under the lock. The first of these wins: the others find another state,
+// or no timer with the generation in the id. A thread that waits for the end of a job also waits
+// until the job is destroyed, because that happens before the lock is taken that ends the timer.
 //
-// No wake-up is lost. Each time the driver has looked at a shard it leaves behind, in the same
-// critical section, when it will look again (`looks_at_`). Whoever makes an earlier look necessary
-// sees that in his, and wakes the driver; the wake-up is kept if the driver is not asleep yet
-// (Driver). Nobody wakes a driver that will come in time anyway.
+// No wake-up is lost. At the end of each look at a shard, in the same critical section, the driver
+// writes when it will look again (`looks_at_`). A thread that needs an earlier look sees this in
+// its own critical section and wakes the driver. If the driver is not asleep yet, the wake-up is
+// kept (Driver). A driver that will come in time is not woken.
 #pragma once
 
 #include <chrono>
@@ -34,24 +34,24 @@ class SchedulerCore;
 /// Stops the process: somebody uses a scheduler in a child process of fork().
 [[noreturn]] void fail_after_fork() noexcept;
 
-/// What the driver learns from one look at a shard.
+/// The result of one look at a shard.
 struct Look {
-  bool again = false;  // it was not through; look again at once
+  bool again = false;  // work is left; look again immediately
   bool has_dates = false;
   std::optional<MonotonicTime> until = std::nullopt;  // otherwise, when; empty: never
 };
 
-/// Thread-safe. Owned by the scheduler, by its handles, and by what is queued at the executor. Once
-/// it is closed and quiet it holds no timers and touches its core no more, which may be gone. In a
-/// child process of fork() it takes no lock, because another thread may have had it: it answers
-/// that there is no timer, or stops the process where a timer would be expected to fire.
+/// Thread-safe. Owned by the scheduler, its handles, and queued jobs at the executor. Once it is
+/// closed and quiet it has no timers and does not use its core, which may be gone. In a child
+/// process of fork() it takes no lock, because another thread may have held the lock. There it
+/// answers that there is no timer, or stops the process if a timer would be expected to fire.
 class alignas(64) SchedulerShard final : public std::enable_shared_from_this<SchedulerShard> {
  public:
   SchedulerShard(SchedulerCore& core, const TickScale& scale, std::uint64_t seed);
 
   const SchedulerCore* core() const noexcept { return &core_; }
 
-  // ---- What callers do ----
+  // ---- Called by users ----
   /// Returns: TimerId{}, and the timer left as it was, when it is closed.
   TimerId add(NewTimer&& timer) noexcept;
   void count_refused() noexcept;
@@ -68,18 +68,18 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   bool is_pending(TimerId id) const noexcept;
   std::optional<TimerInfo> info_of(TimerId id) const;
 
-  // ---- What the driver does ----
+  // ---- Called by the driver ----
   /// Appends what is due to `due`. `wall_stepped`: the wall clock was, since the last look.
   Look look(const ClockReading& clocks, MonotonicTime woke_at, bool wall_stepped,
             std::vector<TimerId>& due);
-  /// Runs the job of a timer that is queued; does nothing if it was cancelled or moved meanwhile.
+  /// Runs the job of a queued timer. Does nothing if the timer was cancelled or moved since.
   void run(TimerId id) noexcept;
   /// Runs a job that has no timer, for the caller that brought it.
   void run_in_caller(Job job) noexcept;
 
   // ---- The end ----
-  /// Refuses what is added from now on. Returns: the timers that are taken out at once. Called
-  /// again with a stronger drain it takes out more.
+  /// Refuses new timers from now on. Returns the timers that were removed. If it is called again
+  /// with a stronger drain, it removes more timers.
   std::vector<PendingJob> close(Drain drain);
   /// Takes out timers, and destroys their jobs.
   void drop(TakeAll which);
@@ -88,7 +88,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   /// Waits until that is so.
   void await_quiet() noexcept;
 
-  // ---- What it tells ----
+  // ---- Figures ----
   SchedulerStats stats() const;
   void add_to(LatenessLedger& ledger) const;
   /// Call `append(timers, first, count)` for one range of indices after the other, each under the

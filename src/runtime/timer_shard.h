@@ -1,9 +1,9 @@
-// Some of a scheduler's timers, without threads, locks or clocks: what is pending, due, running,
-// and what each operation makes of that.
+// Some of a scheduler's timers, without threads, locks or clocks: their states, and the effect of
+// each operation on them.
 //
-// All of it lives under one lock that the owner holds (scheduler_shard.h). Times come in as
-// arguments. Jobs only pass through: they are never called and never destroyed here, because both
-// may run the user's code; whoever holds the lock gets them handed out.
+// The owner holds one lock for all of it (scheduler_shard.h), and passes the times. This class
+// never calls or destroys jobs, because both may run user code. It hands jobs to the holder of the
+// lock.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ WallTime whole_ms(WallInstant wall) noexcept;
 /// How long until the wall clock shows `due`, seen at `wall`; zero when it has, saturating.
 std::chrono::nanoseconds time_until(WallTime due, WallInstant wall) noexcept;
 
-/// What only some timers have; null for a plain one-shot.
+/// Fields that only some timers have; null for a plain one-shot timer.
 struct TimerDetails {
   std::optional<PeriodicTicks> periodic = std::nullopt;
   std::optional<WallTime> date = std::nullopt;  // it is scheduled for a date
@@ -53,13 +53,14 @@ struct TimerDetails {
   std::optional<MonotonicTime> next_run = std::nullopt;  // while it runs: see move_next_run
 };
 
-/// A deadline, and when it was set: one that has passed by then is due at once.
+/// A deadline, and the time when it was set. If the deadline had already passed then, it is due
+/// immediately.
 struct DueTime {
   MonotonicTime at;
   MonotonicTime set_at = MonotonicTime::min();
 };
 
-/// What a new timer is.
+/// A new timer.
 struct NewTimer {
   Job job;
   DueTime due;
@@ -78,12 +79,12 @@ struct BegunRun {
   bool was_last_late = false;  // by more than the threshold, the run of this shard before it
 };
 
-/// A timer goes by the index of its entry, in the slab and in the wheel. Its id has a generation
-/// besides, so that an id finds nothing once its timer has ended, whoever has the index then.
+/// A timer has the index of its entry, in the slab and in the wheel. Its id also has a generation,
+/// so that the id finds no timer after its timer has ended, even if another timer has the index.
 /// Thread-compatible.
 class TimerShard {
  public:
-  /// What one call of `collect` takes at most, so that the lock is never held for long.
+  /// The most timers that one call of `collect` takes, so that the lock is never held for long.
   static constexpr std::size_t kBatch = 256;
 
   TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed);
@@ -103,7 +104,7 @@ class TimerShard {
   /// stopped before it was through; ask again at once.
   bool collect(const ClockReading& clocks, MonotonicTime woke_at, std::vector<TimerId>& due);
 
-  /// Sets the pending timers that are for a date anew, after the wall clock was stepped. O(size()).
+  /// Gives pending timers with a date new ticks, after the wall clock was stepped. O(size()).
   void retime(const ClockReading& clocks) noexcept;
   bool has_dates() const noexcept { return dated_ != 0; }
 
@@ -114,13 +115,13 @@ class TimerShard {
   /// there.
   bool drop(TimerId id, Job& job) noexcept;
 
-  /// Queued → running at `now`, with the job moved to `job`. Returns: nothing when it was cancelled
-  /// or moved meanwhile and must not run.
+  /// Queued → running at `now`; moves the job to `job`. Empty if the timer was cancelled or moved
+  /// since and must not run.
   std::optional<BegunRun> begin_run(TimerId id, const ClockReading& clocks, Job& job) noexcept;
   /// Counts the run of a recurring timer that has begun, once it is settled that there is one.
   BegunRun begin_occurrence(TimerId id, MonotonicTime now) noexcept;
-  /// Running → pending at its next tick, with `job` moved back. Returns: false when there is no
-  /// next run, or there shall be none; then the caller destroys the job and calls `end_run`.
+  /// Running → pending at its next tick; moves `job` back. Returns false if there is no next run or
+  /// `repeat` forbids it. The caller then destroys the job and calls `end_run`.
   enum class Repeat : std::uint8_t { may, must_not };
   bool rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) noexcept;
   /// The same for a recurring timer, at `next`; without one there is no next run.
@@ -154,8 +155,8 @@ class TimerShard {
   SchedulerStats stats() const noexcept;
   const LatenessLedger& ledger() const noexcept { return ledger_; }
   std::optional<TimerInfo> info_of(TimerId id) const;
-  /// Appends what there is to say about the timers of `count` indices from `first` on.
-  /// Returns: whether there are indices beyond.
+  /// Appends the descriptions of the timers with `count` indices from `first` on. Returns whether
+  /// there are more indices.
   bool describe(std::uint32_t first, std::uint32_t count, std::vector<TimerInfo>& infos) const;
   /// The same, only when they are due: pending ones, running ones not.
   bool deadlines(std::uint32_t first, std::uint32_t count, std::vector<MonotonicTime>& due) const;
@@ -169,7 +170,7 @@ class TimerShard {
   enum class State : std::uint8_t {
     pending,  // in the wheel
     queued,   // due and handed to the executor, not begun
-    running,  // its job is being called; the job is not in the entry meanwhile
+    running,  // its job is being called and is not in the entry
     unarmed,  // being added
   };
 
@@ -177,12 +178,12 @@ class TimerShard {
   struct alignas(64) Entry {
     std::uint32_t index;
     State state = State::unarmed;
-    bool cancelled = false;  // while it runs: there is to be no other run
+    bool cancelled = false;  // while it runs: no further run
     bool exhausted = false;  // one that repeats: that was its last run
     std::uint64_t generation = 0;
     MonotonicTime due_at = {};  // exact
     Tick tick = 0;              // when it fires: tick_of its deadline, or later by slack
-    Tick wheel_tick = 0;        // its deadline in the wheel: `tick`, or what that was before
+    Tick wheel_tick = 0;        // its deadline in the wheel: `tick` or an earlier value
     std::unique_ptr<TimerDetails> details = nullptr;
     SourceLocation where = {};
 
@@ -244,7 +245,7 @@ class TimerShard {
   std::size_t dated_ = 0;
   std::size_t queued_ = 0;
   std::size_t running_ = 0;
-  std::uint64_t generations_ = 0;  // the last one given
+  std::uint64_t generations_ = 0;  // the last generation that was given out
   std::uint64_t scheduled_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t cancelled_ = 0;

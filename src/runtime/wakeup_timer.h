@@ -1,16 +1,16 @@
-// Wakes its owner in time: the one scheduler timer behind a structure that keeps thousands of
+// Wakes its owner in time. It is the one scheduler timer of a structure that keeps thousands of
 // deadlines itself.
 //
-// A DelayMap or an IdleTimeouts has its entries in a wheel of its own and needs of the scheduler
-// only to be called when the next one is due. It asks for that with `wake_by`; asking for an
-// earlier time moves the timer, asking for a later one changes nothing. When it was woken it says
-// when it wants to be next.
+// A DelayMap or an IdleTimeouts has its entries in its own wheel. From the scheduler it needs one
+// call when the next entry is due. It requests the call with `wake_by`: an earlier time moves the
+// timer, a later time changes nothing. After a wake-up, the owner returns the time of the next
+// wake-up.
 //
-// The scheduler is called without any lock held but this class's own, and `schedule_at` without
-// even that, because a scheduler that is full may make its caller wait for room.
+// The scheduler is called with no lock except the lock of this class. `schedule_at` is called
+// without any lock, because a full scheduler may make its caller wait for room.
 //
-// The owner is not woken when the scheduler has stopped, nor after it refused a timer until the
-// owner asks the next time.
+// The owner is not woken after the scheduler has stopped. If the scheduler refuses a timer, the
+// owner is not woken until it asks again.
 #pragma once
 
 #include <memory>
@@ -29,8 +29,8 @@ class WakeupTimer {
    public:
     virtual ~Owner() = default;
 
-    /// Called on the scheduler's executor, one call at a time. Returns: when it is to be called
-    /// again, if it is, as seen in a critical section of the owner's lock after the work was done.
+    /// Called on the scheduler's executor, one call at a time. Returns when to call it again;
+    /// empty: not again. The owner reads this time under its lock, after the work is done.
     virtual std::optional<MonotonicTime> on_wakeup() noexcept = 0;
   };
 
@@ -40,27 +40,28 @@ class WakeupTimer {
   WakeupTimer(const WakeupTimer&) = delete;
   WakeupTimer& operator=(const WakeupTimer&) = delete;
 
-  /// Whether `wake_by(time)` may be left out. One load. It is right for what the owner changed in
-  /// the critical section of its lock in which it asks this: a wake-up whose last critical section
-  /// came before has declared itself here, and one that comes after will see the change.
+  /// Whether `wake_by(time)` can be left out. One load. It is correct for a change that the owner
+  /// made in the critical section in which it asks. If the last critical section of a wake-up came
+  /// before, this object already shows the time of the wake-up. If it comes later, the wake-up will
+  /// see the change.
   bool is_set_by(MonotonicTime time) const noexcept;
 
   /// Sees to it that the owner is woken by `time`, or as soon as it does not run any more.
   /// Requires: the owner's lock is not held.
   void wake_by(MonotonicTime time);
 
-  /// Waits until `on_wakeup` does not run, and calls it no more. What it calls may still use this,
-  /// for nothing. Requires: not called from inside `on_wakeup`; no other thread is inside
-  /// `wake_by`.
+  /// Waits until `on_wakeup` does not run, and prevents further calls. A running `on_wakeup` may
+  /// still use this object, without effect. Requires: not called from inside `on_wakeup`, and no
+  /// other thread is inside `wake_by`.
   void close() noexcept;
 
-  /// Whether this is a child process of fork() that the scheduler's thread is not in. Then nothing
-  /// wakes the owner, any lock may be held for ever, and `close` does nothing.
+  /// Whether this is a child process of fork(), which has no scheduler thread. In such a process
+  /// the owner is never woken, any lock may stay locked for ever, and `close` does nothing.
   bool was_left() const noexcept;
 
  private:
   class State;
-  // Owned by this and by the job at the scheduler, whose last steps may come after the end of this.
+  // Also owned by the job at the scheduler, whose last steps may come after the end of this object.
   std::shared_ptr<State> state_;
 };
 

@@ -38,7 +38,7 @@ struct IntervalRule {
 struct CalendarRule {
   enum class Unit : std::uint8_t { day, week, month, year };
   enum class MonthEnd : std::uint8_t { clamp, skip };
-  std::optional<WallTime> anchor = {};  // same as `start`
+  std::optional<WallTime> anchor = {};  // as in IntervalRule
   Unit unit = Unit::month;
   std::uint32_t every = 1;
   MonthEnd month_end = MonthEnd::clamp;

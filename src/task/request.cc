@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 /// 10 000-01-01T00:00:00Z: the first instant whose year RFC 3339 cannot write.
 constexpr WallTime kDueEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
 
-/// The largest id that is accepted from another store: half of all ids. So at least 10^13 ids for
+/// Ids of another store must be below this: half of all ids. So at least 10^13 ids for
 /// each shard remain for this store.
 constexpr TaskId kEndOfForeignIds{TaskId::kEnd / 2};
 
