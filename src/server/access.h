@@ -1,4 +1,4 @@
-// The rules of access in force, which a reload replaces while requests are served.
+// The access rules in force. A reload can replace the rules while the server handles requests.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,18 @@ namespace detent::server {
 /// Thread-safe.
 class Access {
  public:
-  /// Reads a file of tokens. It may be read by others, which is warned of (it holds hashes only),
-  /// but one that others than its owner may write is refused: they could write their own token.
-  /// Errors: `invalid_argument`, as AccessRules::parse(), and for a file that cannot be read.
+  /// Reads a file of tokens. If other users can read the file, a warning is logged; the file holds
+  /// only hashes. If other users can write the file, it is refused, because they could add a token
+  /// of their own. Errors: `invalid_argument`, as AccessRules::parse(), and for a file that cannot
+  /// be read.
   static Result<std::unique_ptr<Access>> load(std::string file);
 
-  /// Reads the file again. When it is wrong the rules in force stay. Errors: as load().
+  /// Reads the file again. If the file is invalid, the current rules stay in force. Errors: as
+  /// load().
   Result<void> reload() DETENT_EXCLUDES(mutex_);
 
-  /// Who sends this value of the Authorization header; nothing when it is no known token.
+  /// Returns the caller for this value of the Authorization header, or no value if the token is
+  /// unknown.
   std::optional<Caller> identify(std::string_view authorization) const DETENT_EXCLUDES(mutex_);
 
  private:

@@ -1,5 +1,6 @@
-// Who may do what: tokens, each with scopes, each scope for the queues whose names begin with a
-// prefix. docs/operating/security.md describes the file and says what each route needs.
+// Access rules: a list of tokens. Each token has scopes, and each scope applies to the queues whose
+// names begin with a prefix. docs/operating/security.md describes the file and the scope that each
+// route needs.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@
 
 namespace detent::server {
 
-/// Admin may do on its queues what any other scope may; each may look at its queues and their
-/// tasks.
+/// `admin` includes every other scope on its queues. Every scope permits reading its queues and
+/// their tasks.
 enum class Scope : std::uint8_t { read, produce, consume, admin };
 std::string_view to_string(Scope scope) noexcept;
 
-/// What a route needs; of a queue, unless it says otherwise.
+/// The permission that a route needs. It concerns one queue unless the enumerator says otherwise.
 enum class Need : std::uint8_t {
   nothing,    // open to all
-  any_token,  // answers with what is of the caller's queues only
+  any_token,  // the answer contains only the caller's queues
   look,
   look_all,  // at all queues
   produce,
@@ -29,7 +30,7 @@ enum class Need : std::uint8_t {
   admin,
   admin_all,  // of all queues
 };
-/// The scope that has it, for people: "admin for all queues".
+/// The scope that satisfies `need`, as text for people: "admin for all queues".
 std::string_view to_string(Need need) noexcept;
 
 struct Grant {
@@ -38,28 +39,30 @@ struct Grant {
 
   friend bool operator==(const Grant&, const Grant&) = default;
 };
-/// Reads "SCOPE" or "SCOPE:PREFIX". Errors: `invalid_argument`, saying what is allowed.
+/// Reads "SCOPE" or "SCOPE:PREFIX". Errors: `invalid_argument`; the message says which values are
+/// allowed.
 Result<Grant> parse_grant(std::string_view text);
 
-/// What one token may do.
+/// The permissions of one token.
 struct Role {
   std::string name;  // the token's, for people
   TokenHash hash = {};
   std::vector<Grant> grants = {};
 
   bool may(Need need, std::string_view queue) const noexcept;
-  /// On some queue.
+  /// Returns true if the role has this permission for at least one queue.
   bool may_somewhere(Need need) const noexcept;
 };
 
 /// Immutable.
 class AccessRules {
  public:
-  /// Reads the text of a file of tokens. Errors: `invalid_argument`, beginning with `file` and the
-  /// line, and saying what is allowed there.
+  /// Reads the text of a token file. Errors: `invalid_argument`; the message begins with `file` and
+  /// the line, and says which values are allowed.
   static Result<AccessRules> parse(std::string_view text, const std::string& file);
 
-  /// Whose token this is; null: nobody's. Compares with every token, whichever it is.
+  /// Returns the role of this token, or null if the token is unknown. It always compares with every
+  /// token, so the time does not reveal which token matched.
   const Role* find(std::string_view token) const;
   std::size_t size() const noexcept { return roles_.size(); }
 
@@ -67,12 +70,12 @@ class AccessRules {
   std::vector<Role> roles_;
 };
 
-/// Whoever sent a request. Copyable; keeps the rules it was found in.
+/// The sender of a request. Copyable; it keeps the rules in which it was found.
 class Caller {
  public:
-  /// There are no rules: may do everything.
+  /// A caller of a server without rules. It may do everything.
   Caller() = default;
-  /// Requires: `role` is of `rules`.
+  /// Requires: `role` belongs to `rules`.
   Caller(std::shared_ptr<const AccessRules> rules, const Role& role)
       : rules_(std::move(rules)), role_(&role) {}
 
@@ -86,7 +89,7 @@ class Caller {
   }
   /// Errors: `forbidden`, naming the scope.
   Result<void> require(Need need, std::string_view queue) const;
-  /// "local" where there are no tokens.
+  /// "local" on a server without tokens.
   std::string_view name() const noexcept {
     return role_ == nullptr ? std::string_view("local") : role_->name;
   }
@@ -96,7 +99,7 @@ class Caller {
   const Role* role_ = nullptr;                // of rules_
 };
 
-/// What a caller is told who lacks `need` for `queue` ("": for any).
+/// The error for a caller that lacks `need` for `queue`; "" means any queue.
 Error forbidden(Need need, std::string_view queue);
 
 }  // namespace detent::server

@@ -1,11 +1,12 @@
-// Tells an operator's URL when a figure of the server crosses its threshold, and when it has
-// recovered: one POST each, signed as webhooks are, through the same guard of addresses.
+// Sends an alert to the operator's URL when a figure of the server crosses its threshold, and again
+// when the figure recovers. Each alert is one POST. It is signed like a webhook and checked by the
+// same address guard.
 //
-// It looks each second. An alert that was not received (no answer, or one outside 2xx) is sent
-// again, after 1 s, then 2 s, and so on up to a minute, under the same webhook-id; one that waits
-// is replaced by the next about the same figure, so there are never more than figures. Each is
-// logged, received or not. What was firing when the server stopped is told again by the next, if it
-// still is.
+// The figures are checked once per second. If an alert gets no answer, or a status outside 2xx, it
+// is sent again with the same webhook-id: after 1 s, then 2 s, up to every minute. A new alert
+// about the same figure replaces a waiting alert, so there is at most one waiting alert per figure.
+// Every alert is logged, received or not. If an alert was firing when the server stopped and the
+// figure is still beyond its threshold, the next server process sends the alert again.
 #pragma once
 
 #include <chrono>
@@ -32,7 +33,7 @@ struct AlertOptions {
   Thresholds thresholds;
   std::string url;                  // empty: alerts are only logged
   std::string allow;                // as of WebhookOptions
-  std::filesystem::path keys_file;  // of the keys that sign; empty: nothing does
+  std::filesystem::path keys_file;  // of the signing keys; empty: alerts are not signed
 };
 
 /// Thread-safe.
@@ -42,12 +43,13 @@ class Alerts {
   static constexpr std::chrono::seconds kFirstRetry{1};
   static constexpr std::chrono::seconds kLongestRetry{60};
 
-  /// Starts the thread; null when there is nothing to watch. `engine` and `clock` must outlive it.
+  /// Starts the thread. Returns null if no threshold is set. `engine` and `clock` must outlive it.
   /// Errors: invalid_argument for the URL, `allow`, the keys, or a URL without a threshold;
-  /// unavailable when the keys cannot be read.
+  /// unavailable if the keys cannot be read.
   static Result<std::unique_ptr<Alerts>> start(const AlertOptions& options, EngineThread& engine,
                                                Clock& clock);
-  /// Where it goes, by what and by whose keys; without a caller alerts are only logged.
+  /// The target URL, the HTTP caller and the signing keys. Without a caller, alerts are only
+  /// logged.
   struct Way {
     net::HttpUrl url = {};
     std::unique_ptr<net::HostResolver> resolver = {};  // the caller's
@@ -56,17 +58,17 @@ class Alerts {
     std::filesystem::path keys_file = {};  // where reload_keys() finds them
   };
   Alerts(Thresholds thresholds, Way way, EngineThread& engine, Clock& clock);
-  /// Ends its thread, and the call under way.
+  /// Ends its thread and the running call.
   ~Alerts();
   Alerts(const Alerts&) = delete;
   Alerts& operator=(const Alerts&) = delete;
 
-  /// Reads the keys again, for alerts sent from now on. Errors: as start().
+  /// Reads the keys again. Later alerts use the new keys. Errors: as start().
   Result<void> reload_keys();
 
  private:
-  /// What others have left for the thread. Shared with questions and calls, which may be answered
-  /// after this is gone.
+  /// Messages of other threads for the alert thread. Shared with engine queries and HTTP calls,
+  /// because their answers may arrive after this object is gone.
   struct Mail {
     Doorbell bell;
     Mutex mutex;
@@ -93,7 +95,7 @@ class Alerts {
   const std::filesystem::path keys_file_;
   const std::shared_ptr<Mail> mail_;
 
-  // Touched only by the thread.
+  // Used only by the thread.
   ThresholdWatch watch_;
   std::deque<Outgoing> outbox_;  // the first is under way, or waits to be sent again
   std::uint64_t epoch_ = 0;

@@ -1,8 +1,8 @@
-// What the log says of who did what: administrative acts, and requests without a valid token.
+// The audit log: administrative acts with their caller, and requests without a valid token.
 //
 //   … info audit who=ops address=10.1.2.3 act="POST /v1/queues/mail/purge" status=200
 //
-// Nothing secret is in it: of a request the path without its query, of a token its name.
+// It contains no secrets: the path of a request without its query, and the name of a token.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@
 namespace detent::server {
 
 struct AuditedAct {
-  std::string who;  // the token's name, "local" without tokens, "" when it was not known
+  std::string who;  // name of the token; "local" without tokens; "" if the token is unknown
   std::string address;
   std::string act;  // method and path
 };
 
-/// Whether acts that need this are logged: those of administrators.
+/// Returns true if acts that need this permission are logged. Only administrative acts are.
 constexpr bool is_audited(Need need) noexcept {
   return need == Need::admin || need == Need::admin_all;
 }
 AuditedAct audited_act(std::string_view who, const net::HttpRequest& request);
 void log_audit(const AuditedAct& act, int status);
 
-/// Requests refused for want of a token: a line a second at most, so that guessing does not fill
-/// the disk. Thread-safe.
+/// Logs requests that were refused because they had no valid token. It writes at most one line per
+/// second, so that an attacker who guesses tokens does not fill the disk. Thread-safe.
 class RefusalLog {
  public:
   explicit RefusalLog(const Clock& clock) : clock_(clock) {}
 
-  /// Logs this one, or counts it for the next line.
+  /// Logs this refusal, or counts it for the next line.
   void note(std::string_view address) DETENT_EXCLUDES(mutex_);
 
  private:

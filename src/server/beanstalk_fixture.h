@@ -1,5 +1,5 @@
-// The beanstalk protocol from outside: real sockets, beside the HTTP interface on the same engine,
-// a store in memory and a clock that only the test moves. For the tests of the beanstalk server.
+// Fixture for tests of the beanstalk server: real sockets, an HTTP interface on the same engine, a
+// store in memory, and a clock that only the test moves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,9 +20,9 @@ class BeanstalkClient {
  public:
   explicit BeanstalkClient(std::uint16_t port) : socket_(port) {}
 
-  /// Sends a line, or several, without the last "\r\n".
+  /// Sends one line, or several, without the last "\r\n".
   void send(const std::string& line) { ASSERT_TRUE(socket_.send(line + "\r\n")); }
-  /// One reply without its "\r\n"; a job or YAML stands behind its line and a "\n".
+  /// Reads one reply without its "\r\n". A job or YAML follows its line, after a "\n".
   std::string read() {
     std::string line = read_line();
     if (!line.starts_with("RESERVED ") && !line.starts_with("FOUND ") && !line.starts_with("OK ")) {
@@ -37,7 +37,7 @@ class BeanstalkClient {
     send(line);
     return read();
   }
-  /// Puts a job, whose id it returns as text; `rest` is priority, delay and time to run.
+  /// Puts a job and returns its id as text; `rest` is priority, delay and time to run.
   std::string put(const std::string& rest = "1024 0 60", const std::string& body = "body") {
     const std::string reply =
         ask("put " + rest + " " + std::to_string(body.size()) + "\r\n" + body);
@@ -83,7 +83,7 @@ class BeanstalkTest : public RoutesTest {
  protected:
   void serve() { beanstalk_ = BeanstalkServer::start({}, *engine_, clock_).value(); }
   BeanstalkClient connect() const { return BeanstalkClient(beanstalk_->port()); }
-  /// Blocks until as many connections wait in a reserve.
+  /// Blocks until this number of connections wait in a reserve.
   void await_waiting(BeanstalkClient& asker, const std::string& count) {
     while (asker.field("stats", "current-waiting") != count) {
     }

@@ -1,5 +1,5 @@
-// What the connections of the beanstalk server share: the engine whose thread they are on, who uses
-// and watches which queue, and what `stats` counts.
+// The state that all connections of the beanstalk server share: the engine on whose thread they
+// run, the number of users and watchers of each queue, and the counters for `stats`.
 #pragma once
 
 #include <array>
@@ -19,17 +19,17 @@
 
 namespace detent::server {
 
-/// By name; a queue that nobody uses and where nothing was counted is not in it. Confined to the
-/// engine's thread.
+/// The uses of queues by name. A queue without users and without counts has no entry. Confined to
+/// the engine's thread.
 class QueueUses {
  public:
   QueueUse& of(const std::string& name) { return uses_[name]; }
-  /// All zero for one that is not there.
+  /// Returns all zeros for a queue without an entry.
   QueueUse look_up(const std::string& name) const {
     const auto it = uses_.find(name);
     return it == uses_.end() ? QueueUse{} : it->second;
   }
-  /// To be called when a connection has gone from it.
+  /// Call this when a connection stops using the queue.
   void forget_if_unused(const std::string& name) {
     const QueueUse use = look_up(name);
     if (use.using_it + use.watching + use.deletes + use.pauses == 0) uses_.erase(name);
@@ -47,14 +47,14 @@ struct BeanstalkHub {
   const MonotonicTime start = clock.now();
   const std::string id;  // of this server process, random
 
-  // Written by whoever drains the server, read by the engine's thread. Relaxed: a put that comes at
-  // the same moment may go either way.
+  // Written by the thread that drains the server, read by the engine's thread. Relaxed: a put that
+  // arrives at that moment may be accepted or refused.
   std::atomic<bool> is_draining{false};
-  // Of a node of a cluster: shards that have leases to take back of a client that has gone. Written
-  // by the engine's thread, read by whoever stops the server.
+  // Used on a node of a cluster: the number of shards that must still take back leases of a
+  // disconnected client. Written by the engine's thread, read by the thread that stops the server.
   std::atomic<std::size_t> give_backs{0};
 
-  // Touched only by the engine's thread.
+  // Used only by the engine's thread.
   QueueUses queues = {};
   std::array<std::uint64_t, beanstalk::kVerbs> commands = {};  // by Verb
   std::uint64_t connections = 0;
@@ -62,16 +62,16 @@ struct BeanstalkHub {
   std::uint64_t producers = 0;
   std::uint64_t workers = 0;
   std::uint64_t waiting = 0;
-  // Of a node of a cluster, once its timers have ended: what is to be given back by another try.
-  // The last member: what it has refers to the others.
+  // Used on a node of a cluster after its timers have ended: the give-backs that must be tried
+  // again. It must be the last member, because its functions refer to the other members.
   std::vector<UniqueFunction<void()>> tries = {};
 };
 
-/// Those that exist, by name: with tasks, or used or watched by somebody.
+/// The names of existing queues: queues with tasks, and queues that a client uses or watches.
 std::vector<std::string> queue_names(const BeanstalkHub& hub, const AllJobs& jobs);
-/// What `stats` answers.
+/// The reply to `stats`.
 std::string stats_reply(const BeanstalkHub& hub, const AllJobs& jobs);
-/// What `list-tubes` answers.
+/// The reply to `list-tubes`.
 std::string list_reply(const BeanstalkHub& hub, const AllJobs& jobs);
 
 }  // namespace detent::server

@@ -1,6 +1,6 @@
-// What beanstalk commands do to the engine that has the job or the queue: each a call with all that
-// it needs to know, and an answer with all that follows from it. Who has the client, on this node
-// or another, is not part of it.
+// The beanstalk commands, as calls to the engine that has the job or the queue. A call carries all
+// input that the engine needs, and its answer carries all results. Calls do not depend on where the
+// client is connected, on this node or on another node.
 //
 // docs/reference/beanstalk.md has the commands as a table of command and state.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace detent::server {
 
-/// What connections have to do with one queue.
+/// The uses of one queue by connections.
 struct QueueUse {
   std::uint64_t using_it = 0;  // connections that put into it
   std::uint64_t watching = 0;
@@ -30,7 +30,7 @@ struct QueueUse {
   friend bool operator==(const QueueUse&, const QueueUse&) = default;
 };
 
-/// A lease that a client holds, as its engine made it.
+/// A lease that a client holds, as the engine granted it.
 struct JobLease {
   std::uint64_t id = 0;  // of the job
   LeaseToken token;
@@ -43,9 +43,9 @@ struct JobLease {
 /// A command on a job, or on one queue.
 struct JobCall {
   beanstalk::Command command;
-  std::string queue = {};                // what it is about, unless that is a job
+  std::string queue = {};  // the queue that the call is about, unless it is about a job
   std::optional<LeaseToken> lease = {};  // under which the client holds the job
-  std::chrono::milliseconds length{0};   // touch: that the lease is to have again
+  std::chrono::milliseconds length{0};   // touch: the new length of the lease
   QueueUse use = {};                     // stats-tube, pause-tube: of the queue
 
   friend bool operator==(const JobCall&, const JobCall&) = default;
@@ -62,7 +62,7 @@ struct JobAnswer {
   friend bool operator==(const JobAnswer&, const JobAnswer&) = default;
 };
 
-/// What a command is about. `reserve`, and what is about the client or all queues, is no call.
+/// The subject of a command. `reserve`, and commands about the client or all queues, are not calls.
 enum class Concern : std::uint8_t { job, queue, other };
 Concern concern_of(beanstalk::Verb verb) noexcept;
 
@@ -72,8 +72,9 @@ class JobVerbs {
   /// `clock` must outlive it.
   explicit JobVerbs(const Clock& clock) : clock_(clock) {}
 
-  /// Answers; nothing when the call is to be made again, in a later turn, to go on. What it says is
-  /// durable after the next commit. Requires: the command is a call.
+  /// Carries out the call and returns its answer. Returns no value if the call must be made again
+  /// in a later turn to continue. The answer is durable after the next commit. Requires: the
+  /// command is a call.
   std::optional<JobAnswer> run(Engine& engine, const JobCall& call);
   /// Answers a call that cannot be made again.
   JobAnswer break_off();
@@ -95,7 +96,7 @@ class JobVerbs {
   Answer stats_queue(Engine& engine, const JobCall& call);
 
   const Clock& clock_;
-  /// Of the kick, or the search, that is under way.
+  /// The progress of a running kick or search.
   struct Progress {
     bool is_of_dead = false;
     QueueCursor cursor = {};
@@ -105,16 +106,16 @@ class JobVerbs {
   std::optional<Place> search_;
 };
 
-/// How a client of this protocol leases, but for the queues.
+/// The lease options of this protocol, without the queues.
 LeaseRequest job_lease_request();
-/// Told at `now`.
+/// The lease as it is described at `now`.
 JobLease job_lease(const LeasedTask& leased, const Clock& clock);
-/// RESERVED.
+/// The RESERVED reply.
 std::string reserved_reply(const LeasedTask& leased);
-/// What an error of a verb is in this protocol.
+/// Maps the error of a verb to a reply of this protocol.
 beanstalk::Word word_for(const Error& error) noexcept;
 
-/// What `stats` and `list-tubes` tell of the tasks of an engine, or of several.
+/// The figures that `stats` and `list-tubes` report, of one engine or of several.
 struct AllJobs {
   beanstalk::JobCounts counts = {};
   std::uint64_t timeouts = 0;

@@ -1,8 +1,8 @@
 // The beanstalk protocol over TCP: connections of net/, commands of protocol/beanstalk, tasks of
-// the engine. docs/reference/beanstalk.md is for users.
+// the engine. docs/reference/beanstalk.md is the user documentation.
 //
-// A connection reads and parses on the server's I/O thread, its commands run on the engine's
-// (beanstalk_handler.h); one side has the turn at a time.
+// The server's I/O thread reads and parses commands; the engine's thread carries them out
+// (beanstalk_handler.h). For each connection only one of the two threads works at a time.
 #pragma once
 
 #include <chrono>
@@ -20,15 +20,15 @@
 
 namespace detent::server {
 
-/// Thread-safe. `engine` and `clock` must outlive it; it must be stopped, and then `engine`, before
-/// it is destroyed, because commands under way refer to it.
+/// Thread-safe. `engine` and `clock` must outlive it. Before it is destroyed it must be stopped,
+/// and then `engine`, because running commands refer to it.
 class BeanstalkServer {
  public:
   /// Errors: as net::StreamServer::start().
   static Result<std::unique_ptr<BeanstalkServer>> start(net::StreamServerOptions options,
                                                         EngineThread& engine, const Clock& clock);
-  /// The same with clients answered by what `answer_by` makes: for a node of a cluster, whose
-  /// `engine` has no tasks.
+  /// As start(), but `answer_by` makes the handlers of clients. A node of a cluster uses this,
+  /// because its `engine` has no tasks.
   using AnswerBy = std::function<std::shared_ptr<BeanstalkHandler>(
       BeanstalkHub&, const std::shared_ptr<net::Stream>&)>;
   static Result<std::unique_ptr<BeanstalkServer>> start(net::StreamServerOptions options,
@@ -37,15 +37,15 @@ class BeanstalkServer {
 
   std::uint16_t port() const noexcept { return streams_->port(); }
   std::size_t connections() const noexcept { return streams_->connections(); }
-  /// From now on `put` is answered DRAINING; all else goes on.
+  /// After this call, `put` is answered with DRAINING. All other commands still work.
   void drain() noexcept { hub_.is_draining.store(true, std::memory_order_relaxed); }
-  /// As net::StreamServer::stop(). Leases that clients hold are given back.
+  /// As net::StreamServer::stop(). Leases that clients hold are released.
   void stop(std::chrono::milliseconds grace) { streams_->stop(grace); }
-  // At a stop of a node, whose engine's timers have ended:
+  // For the stop of a node, after the timers of its engine have ended:
 
-  /// What clients held is given back, or has been tried often enough.
+  /// Returns true if all leases of clients were given back, or were tried often enough.
   bool has_given_back() const noexcept { return hub_.give_backs == 0; }
-  /// Tries what waits to be tried again.
+  /// Repeats the give-backs that failed before.
   void give_back_again();
 
  private:

@@ -1,11 +1,12 @@
-// One beanstalk client of a server alone: its commands one after another, on the engine that has
-// everything.
+// One beanstalk client of a single server. Its commands run one after another on the engine, which
+// has all jobs.
 //
-// Commands come in batches, as many as had arrived; each is run at once and their replies go out
-// together after the commit, so a client that sends ahead pays for one sync, not for one a command.
-// A batch stops where a `reserve` has to wait, where its replies grow large, after a look at all
-// queues, and between the steps of a verb over a whole queue; what was answered until then is sent
-// first, and the rest goes on when the client has taken it. The verbs are in beanstalk_jobs.cc.
+// A batch contains all commands that had arrived. The session runs each command immediately and
+// sends all replies together after the commit. A client that sends several commands without waiting
+// therefore pays for one sync instead of one sync per command. A batch pauses in these cases: a
+// `reserve` has to wait, the replies grow large, a command has read all queues, or a verb over a
+// whole queue has done one step. The session then sends the replies so far, and continues after the
+// client has taken them. The verbs are in beanstalk_jobs.cc.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,7 @@
 
 namespace detent::server {
 
-/// Lives as long as somebody may call it.
+/// Lives until no caller can reach it.
 class BeanstalkSession final : public BeanstalkHandler,
                                public std::enable_shared_from_this<BeanstalkSession> {
  public:
@@ -44,19 +45,19 @@ class BeanstalkSession final : public BeanstalkHandler,
   bool has_more() const noexcept override { return has_more_; }
 
  private:
-  /// What became of one command.
+  /// The outcome of one command.
   enum class Step : std::uint8_t {
     answered,
     at_length,      // answered, with so much work that others come next
-    after_sending,  // to be tried again when what was answered before has been sent
+    after_sending,  // must be tried again after the earlier replies have been sent
     waits,          // somebody will go on
   };
-  /// Commands that came together, and how far they are answered.
+  /// Commands that arrived together, and how many of them are answered.
   struct Batch {
     std::vector<beanstalk::Input> inputs;
     std::size_t next = 0;
-    bool is_counted = false;      // the next one, in the hub's commands
-    std::optional<JobCall> call;  // the next one, on its way
+    bool is_counted = false;      // the next command, in the hub's counters
+    std::optional<JobCall> call;  // the call of the next command
 
     bool has_next() const noexcept { return next < inputs.size(); }
     void go_to_next() noexcept {
@@ -77,7 +78,7 @@ class BeanstalkSession final : public BeanstalkHandler,
   void send();
   Step say(Word word);
 
-  // reserve, and leases.
+  // The reserve command, and leases.
   Step reserve(Engine& engine, Timeout timeout);
   Step park(Engine& engine, Timeout timeout);
   void wake(Result<std::vector<LeasedTask>> tasks);
@@ -90,7 +91,7 @@ class BeanstalkSession final : public BeanstalkHandler,
   JobVerbs verbs_;
 
   Batch batch_;
-  bool has_more_ = false;    // handed over to the I/O thread and back with send() and go_on()
+  bool has_more_ = false;    // passed to the I/O thread and back with send() and go_on()
   std::string out_;          // answers that are not sent
   std::size_t answers_ = 0;  // in out_
 

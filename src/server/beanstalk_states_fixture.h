@@ -1,6 +1,6 @@
-// Every command on a job in every state it can be in: the reply, and the state after it. The table
-// is that of docs/reference/beanstalk.md; beanstalkd 1.12 answers the same. For the tests of a
-// server alone, and of a cluster.
+// Tests every command on a job in every state of a job: the reply, and the state afterwards. The
+// table is the table of docs/reference/beanstalk.md; beanstalkd 1.12 answers the same. Used by the
+// tests of a single server and of a cluster.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ inline const std::array kRows{
 };
 // clang-format on
 
-/// A job of a queue of its own, in that state; its id.
+/// Makes a job in that state, in a queue of its own, and returns its id.
 inline std::string make(BeanstalkClient& me, BeanstalkClient& other, Was was,
                         const std::string& queue) {
   for (BeanstalkClient* const client : {&me, &other}) {
@@ -78,7 +78,7 @@ inline std::string make(BeanstalkClient& me, BeanstalkClient& other, Was was,
 
 }  // namespace states
 
-/// `me` and `other` are connected anew for every job.
+/// `me` and `other` connect again for every job.
 inline void expect_replies_of_the_table(const std::function<BeanstalkClient()>& connect_me,
                                         const std::function<BeanstalkClient()>& connect_other) {
   int number = 0;

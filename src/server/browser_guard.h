@@ -1,11 +1,13 @@
-// What a browser may be made to do by a page that somebody else wrote.
+// Protects a server from requests that a foreign web page makes a browser send.
 //
-// Such a page can send requests, but not choose two of their headers. `Origin` tells whose page it
-// is: what changes something is refused when that is neither this server nor the one site that may
-// use it. `Host` tells by what name the server was reached: a page can have its own name resolve to
-// 127.0.0.1 and then is of the same origin (DNS rebinding). Such a name is in a domain, so where no
-// token is asked for only addresses, names without a dot (localhost, or one of the own network) and
-// names that the operator gave are answered.
+// Such a page can send requests, but it cannot choose two of their headers.
+//
+// - `Origin` names the site of the page. A request that changes data is refused unless the origin
+//   is this server or the one site that the operator allows.
+// - `Host` is the name by which the browser reached the server. An attacker can let a domain name
+//   resolve to 127.0.0.1, and the page then has the same origin as the server (DNS rebinding). If
+//   the server asks for no token, it therefore answers only for addresses, for names without a dot
+//   (localhost, or a host of the own network), and for names that the operator gave.
 #pragma once
 
 #include <span>
@@ -16,12 +18,12 @@
 
 namespace detent::server {
 
-/// Whether the request changes nothing, or comes from no browser, or from a page of this server or
-/// of `cors_origin` ("*": from any).
+/// Returns true if the request changes no data, or does not come from a browser, or comes from a
+/// page of this server or of `cors_origin` ("*" allows any page).
 bool is_from_own_page(const net::HttpRequest& request, std::string_view cors_origin);
 
-/// Whether the server was reached by an address, by a name without a dot, or by one of `names`,
-/// which are in lower case.
+/// Returns true if the client reached the server by an address, by a name without a dot, or by one
+/// of `names`. The `names` must be in lower case.
 bool is_own_name(const net::HttpRequest& request, std::span<const std::string> names);
 
 }  // namespace detent::server

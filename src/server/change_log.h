@@ -1,8 +1,10 @@
-// The last changes of tasks as text of server-sent events, numbered, and where each reader is.
+// The latest changes of tasks, as numbered text of server-sent events, and the position of each
+// reader.
 //
-// A change is rendered once, whoever reads it. Its number is its event's id, behind the number of
-// this run of the server, so that a reader which comes back says where it was: if all since then is
-// kept it goes on there, else it is told that it can't.
+// A change is rendered once for all readers. Its event id is the number of this run of the server,
+// followed by the number of the change. A reader that reconnects sends its last id. If the log
+// still has all later changes, the reader continues from that event. Otherwise the log tells the
+// reader that it missed changes.
 #pragma once
 
 #include <cstddef>
@@ -26,18 +28,18 @@ class ChangeLog {
     std::string queue;
     std::string text;          // the whole event
     std::uint64_t missed = 0;  // or else changes, of any queue, that were not told
-    bool is_gap = false;       // or else nobody knows what happened here
+    bool is_gap = false;       // or an unknown number of changes is missing here
   };
 
-  /// `run` must differ from that of any other log of this server, before or after.
+  /// `run` must differ from the `run` of every other log of this server, earlier or later.
   explicit ChangeLog(std::uint64_t run) : run_(run) {}
 
   void add(const TaskChange& change);
-  /// So many changes come here that were not told.
+  /// Adds a note that this number of changes was not reported.
   void add_missed(std::uint64_t count);
-  /// Nobody knows what happened here.
+  /// Adds a note that an unknown number of changes is missing.
   void add_gap();
-  /// From here on nothing is added for a while: no reader can go on over this place.
+  /// Call this if no changes will be added for a while: no reader can continue across this point.
   void forget();
 
   std::uint64_t begin() const noexcept { return end_ - entries_.size(); }
@@ -45,7 +47,8 @@ class ChangeLog {
   const Entry& at(std::uint64_t number) const { return entries_[number - begin()]; }
 
   std::string id_of(std::uint64_t number) const;
-  /// The number after the event of this id; none when not all since then is kept, or it is no id.
+  /// Returns the number that follows the event with this id. Returns no value if the id is invalid
+  /// or if the log no longer has all changes since that event.
   std::optional<std::uint64_t> after(std::string_view id) const noexcept;
 
  private:
@@ -56,33 +59,34 @@ class ChangeLog {
   std::uint64_t end_ = 1;
 };
 
-/// What a client asks for.
+/// The events that a client asks for.
 struct EventFilter {
   std::string queue;  // "": all
   bool stats = true;
   bool tasks = true;
 };
 
-/// Where a client is in the log. Thread-compatible.
+/// The position of one client in the log. Thread-compatible.
 class ChangeReader {
  public:
-  /// Most changes told in a second; what is more is missed. Nobody could follow it by eye, and
-  /// totals are in the stats.
+  /// The largest number of changes sent per second; further changes count as missed. A person
+  /// cannot read more, and the stats have the totals.
   static constexpr std::size_t kMaxPerSecond = 200;
-  /// Of what was kept for one that has come back, most told at once.
+  /// The largest number of kept changes that a reconnected client gets in one read.
   static constexpr std::size_t kMaxAtOnce = 500;
 
-  /// `last_id` is the event that the client had last, or "". Appends how its stream begins.
+  /// `last_id` is the last event that the client received, or "". Appends the beginning of the
+  /// stream.
   ChangeReader(const ChangeLog& log, EventFilter filter, std::string_view last_id,
                std::string& out);
 
   const EventFilter& filter() const noexcept { return filter_; }
-  /// Appends what is new to the client. Changes that were missed are told of when a change is told
-  /// or the next second has begun.
+  /// Appends the new changes for the client. Missed changes are reported together with the next
+  /// change, or when the next second begins.
   void read(const ChangeLog& log, MonotonicTime now, std::string& out);
-  /// Whether it is to read again soon, though nothing new is added.
+  /// Returns true if the reader must read again soon, even if no change is added.
   bool is_behind(const ChangeLog& log) const noexcept { return next_ < log.end(); }
-  /// When it is to read again to tell of what was missed, if something was.
+  /// Returns the time of the next read that reports missed changes, if there are any.
   std::optional<MonotonicTime> tells_missed_at() const noexcept {
     return missed_ == 0 && !has_gap_ ? std::nullopt : std::optional(second_end_);
   }
@@ -92,14 +96,15 @@ class ChangeReader {
 
   EventFilter filter_;
   std::uint64_t next_;        // number of the entry to read next
-  std::uint64_t live_from_;   // what was kept for it ends here
+  std::uint64_t live_from_;   // the kept changes for a reconnected client end here
   std::uint64_t missed_ = 0;  // not told of yet
-  bool has_gap_ = false;      // likewise: and nobody knows how many more
+  bool has_gap_ = false;      // the same, with an unknown number of changes
   MonotonicTime second_end_{};
   std::size_t told_ = 0;  // in this second
 };
 
-/// "event: NAME", the data, and an id unless it is empty; the data must be without line ends.
+/// Returns the text of an event: "event: NAME", the data, and the id unless it is empty. The data
+/// must not contain line ends.
 std::string event_text(std::string_view id, std::string_view name, std::string_view data);
 
 }  // namespace detent::server

@@ -1,5 +1,5 @@
-// Where the changes of tasks come from that are told to those who watch: the feed of one engine, or
-// on a node of a cluster the feeds of all its shards and those of the other nodes
+// The source of the task changes that watching clients receive. On a single server it is the feed
+// of the engine. On a node of a cluster it is the feeds of all its shards and of the other nodes
 // (node_changes.h).
 #pragma once
 
@@ -13,26 +13,26 @@
 
 namespace detent::server {
 
-/// For the one that watches, on its thread.
+/// Confined to the thread of its reader.
 class ChangeSource {
  public:
   struct Taken {
-    std::vector<TaskChange> changes;  // those of one task in the order in which they happened
-    std::uint64_t missed = 0;         // after those, and before what is taken next
-    bool has_gap = false;             // and more, nobody knows how many
+    std::vector<TaskChange> changes;  // changes of one task are in the order in which they happened
+    std::uint64_t missed = 0;         // after `changes`, and before the next take()
+    bool has_gap = false;             // and an unknown number in addition
   };
 
   virtual ~ChangeSource() = default;
-  /// Changes are told from now on.
+  /// Starts the reporting of changes.
   virtual void watch() = 0;
-  /// No more; those that wait are forgotten.
+  /// Stops the reporting. Changes that were not yet taken are dropped.
   virtual void unwatch() = 0;
   virtual Taken take() = 0;
-  /// What the one that watches waits on; rung when there is something to take.
+  /// The bell that the reader waits on. It rings when there are changes to take.
   virtual Doorbell& bell() noexcept = 0;
 };
 
-/// Of one engine.
+/// The changes of one engine.
 class FeedSource final : public ChangeSource {
  public:
   /// `feed` must outlive it.

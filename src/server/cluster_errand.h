@@ -1,5 +1,6 @@
-// One client's request on its way through a node's front: the questions of a plan
-// (gateway/request_plan.h), and of those that follow from it, until there is an answer.
+// One client's request on its way through the front of a node. An Errand asks the questions of a
+// plan (gateway/request_plan.h), and the questions that follow from their answers, until it can
+// answer the client.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +19,14 @@
 
 namespace detent::server {
 
-/// Whether the node is to look at the table again when a request has been answered.
+/// Whether the node reads the table again after it has answered a request.
 enum class AfterAnswer : bool { nothing, look_again };
 
-/// Thread-safe. Keeps itself while it is asked about.
+/// Thread-safe. Questions under way keep it alive.
 ///
-/// 1. At any time it plans, or waits for answers of the latest round of questions, or is over.
-/// 2. Answers to questions of earlier rounds are taken by nobody, so their leases are given back.
+/// 1. At any time it is planning, or waits for the answers of its latest round of questions, or is
+///    finished.
+/// 2. It rejects answers to questions of earlier rounds, and the leases in them are given back.
 class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
  public:
   /// `front` must outlive its questions.
@@ -33,9 +35,9 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   Errand(const Errand&) = delete;
   Errand& operator=(const Errand&) = delete;
 
-  /// Carries the plan out, which was made by that map.
+  /// Carries out the plan. The plan must have been made with `map`.
   void start(gateway::Plan plan, const std::shared_ptr<const ShardMap>& map);
-  /// The queue that it waits for is elsewhere: goes on there.
+  /// The queue that it waits for has moved to another place: it continues its wait there.
   void renew();
 
  private:
@@ -50,7 +52,7 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   bool finish(net::HttpResponse answer);
   void abandon();
 
-  // Of the latest round.
+  // Returns true if `round` is the latest round.
   bool is_open(std::uint64_t round) const DETENT_REQUIRES(mutex_) {
     return !is_abandoned_ && round == round_ && missing_ > 0;
   }
@@ -66,14 +68,17 @@ class ClusterFront::Errand final : public std::enable_shared_from_this<Errand> {
   const MonotonicTime begun_at_;
   // Set by start().
   std::optional<gateway::Renewal> renewal_;
-  // Set before a round is asked, called by whoever ends it, or may.
+  // Set before a round of questions is sent. Called by the thread that ends the round, or that may
+  // end it.
   std::function<gateway::Step(std::vector<net::HttpResponse>)> join_;
 
   mutable Mutex mutex_;
   std::uint64_t round_ DETENT_GUARDED_BY(mutex_) = 0;  // of questions
   gateway::Wanted wanted_ DETENT_GUARDED_BY(mutex_) = gateway::Wanted::all;
-  std::shared_ptr<const gateway::InTurn> in_turn_ DETENT_GUARDED_BY(mutex_);  // and who judges
-  std::vector<gateway::Part> parts_ DETENT_GUARDED_BY(mutex_);  // in turn: what to ask
+  std::shared_ptr<const gateway::InTurn> in_turn_ DETENT_GUARDED_BY(mutex_);  // and the function
+                                                                              // that judges the
+                                                                              // answers
+  std::vector<gateway::Part> parts_ DETENT_GUARDED_BY(mutex_);  // in turn: the questions
   std::size_t asked_ DETENT_GUARDED_BY(mutex_) = 0;             // of them
   std::vector<bool> is_late_ DETENT_GUARDED_BY(mutex_);         // by part
   std::size_t late_ DETENT_GUARDED_BY(mutex_) = 0;              // that are missing

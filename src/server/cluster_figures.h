@@ -1,4 +1,5 @@
-// The figures of several shards added up, and how nodes tell each other theirs.
+// The sum of the figures of several shards, and the format in which nodes send each other their
+// figures.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace detent::server {
 
-/// An engine, and the tasks that are ready there.
+/// An engine, and its number of ready tasks.
 struct ShardBacklog {
   ShardLease lease;
   std::uint64_t ready = 0;
@@ -20,18 +21,19 @@ struct ShardBacklog {
   friend bool operator==(const ShardBacklog&, const ShardBacklog&) = default;
 };
 
-/// Figures, and of which engines they are.
+/// Figures, and the engines that they come from.
 struct ClusterFigures {
   std::vector<ShardBacklog> of;
   EngineStats sum;  // without queues; its epoch is 0
 
   void add(const ClusterFigures& other);
-  /// The sum, with an epoch that is another whenever it is of other engines: so nobody takes what a
-  /// shard counted elsewhere before for something that happened.
+  /// The sum. Its epoch changes when the set of engines changes. Otherwise a reader could take
+  /// counts that a shard collected on another node for new events.
   EngineStats stats() &&;
 };
 
-/// Bytes for another node, which reads them when its version of them is the same.
+/// Encodes the figures for another node. That node can decode them only if its version of the
+/// format is the same.
 std::string encode_figures(const ClusterFigures& figures);
 /// Errors: data_loss.
 Result<ClusterFigures> decode_figures(std::string_view bytes);

@@ -1,15 +1,17 @@
-// The door of a node: takes any request, and has it answered by the nodes that serve its shards.
+// The front of a node: it accepts any request, and gets the answer from the nodes that serve the
+// shards of the request.
 //
-// gateway/request_plan.h says which shard is asked what, and what is made of the answers; this says
-// how each question gets there. A shard of this node is asked in process, one of another over
-// HTTP, with headers that only nodes know to write (peer_calls.h): which shard is meant, the
-// cluster's secret, and more. Such a request is answered by that shard or not at all, so it goes
-// one hop at most.
+// gateway/request_plan.h decides which shard gets which question, and how to combine the answers.
+// This class sends the questions. It asks a shard of this node in process, and a shard of another
+// node over HTTP. The HTTP request has headers that only nodes can write (peer_calls.h): the shard,
+// the cluster's secret, and more. Only that shard may answer such a request, so a request is
+// forwarded at most once.
 //
-// A node may believe that a shard is its own when it no longer is, having stood still. What it
-// writes then has no effect (the epoch sees to that), but handing out a task writes nothing. So an
-// answer goes out only while the shard's lease is sure to be this node's; else it is 503, as for a
-// shard that nobody has just now. The caller tries again, and what was asked may have been done.
+// A paused node can wake up and still act as the owner of a shard that another node has taken over.
+// Its writes are rejected, because their epoch is old. Leasing a task does not write, so the node
+// also checks its shard lease before it sends an answer. If the lease is not certain, the answer is
+// 503, as for a shard without an owner. The client then tries again, although the first request may
+// have been carried out.
 #pragma once
 
 #include <atomic>
@@ -36,10 +38,10 @@
 
 namespace detent::server {
 
-/// Who has what, as of a node's last step.
+/// The owner of each shard, as of the node's last step.
 struct ClusterMap {
-  std::vector<Member> members;                     // that are alive, by name
-  std::vector<ShardOwner> owners;                  // by shard; all, or none before the first look
+  std::vector<Member> members;     // that are alive, by name
+  std::vector<ShardOwner> owners;  // by shard; either complete, or empty before the first look
   std::map<ShardLease, MonotonicTime> held_until;  // by this node: sure until then
   PartitionedQueues partitioned = {};
   std::vector<MissingMember> missing = {};  // by name
@@ -47,7 +49,7 @@ struct ClusterMap {
 
 struct ClusterFrontOptions {
   ShardNumber shards = 1;
-  std::string node;  // this one's name
+  std::string node;  // the name of this node
   std::size_t max_calls_to_a_node = 4'096;
   std::size_t max_calls_to_all_nodes = 16'384;
   std::size_t node_connections = kMostConnections;  // see PeerCallsOptions
@@ -56,8 +58,8 @@ struct ClusterFrontOptions {
 /// Thread-safe.
 class ClusterFront {
  public:
-  /// All must outlive it. `here` answers what is not about tasks; `on_stray` runs, on any thread,
-  /// when a shard was not where the map says.
+  /// All arguments must outlive it. `here` answers requests that are not about tasks. `on_stray`
+  /// runs, on any thread, when a shard was not at the place that the map shows.
   ClusterFront(ClusterFrontOptions options, ClusterShards& shards, Routes& here,
                const PeerLink& link, const Clock& clock, std::function<void()> on_stray);
   ClusterFront(const ClusterFront&) = delete;
@@ -65,20 +67,23 @@ class ClusterFront {
 
   /// Answers one request, now or later. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
-  /// See net::HeadCheck. Another node sends what it has been sent whole.
+  /// See net::HeadCheck. A request of another node is not checked, because that node has already
+  /// received all of it.
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
-  /// What was asked of a node that has the shard no longer is answered 503: it may be dead.
+  /// Replaces the map. Open questions to a node that no longer has the shard are answered with 503,
+  /// because that node may be dead.
   void update(ClusterMap map) DETENT_EXCLUDES(mutex_);
   NodeFigures& figures() noexcept { return figures_; }
   using Answered = PeerCalls::Answered;
   using Abandon = PeerCalls::Abandon;
   using Late = PeerCalls::Late;
-  /// Asks a shard. The answer comes on any thread, perhaps before this returns; what is returned
-  /// ends the question. `late` is as PeerCalls::ask()'s; a shard of this node is never late.
+  /// Asks a shard. The answer can come on any thread, even before this call returns. Calling the
+  /// returned function ends the question. `late` is as in PeerCalls::ask(); a shard of this node is
+  /// never late.
   Abandon ask(gateway::Part part, Answered answered, Late late = {});
-  /// Where queues are, as of the last look.
+  /// The places of queues, as of the last look.
   std::shared_ptr<const ShardMap> shard_map() const DETENT_EXCLUDES(mutex_);
-  /// All shards this node has are open, and its leases are sure.
+  /// Returns true if all shards of this node are open and its leases are certain.
   bool is_ready() const DETENT_EXCLUDES(mutex_);
   NodeCounts nodes() const DETENT_EXCLUDES(mutex_);
   /// `GET /v1/cluster`.
@@ -100,7 +105,8 @@ class ClusterFront {
   void follow(const std::vector<std::string>& queues) DETENT_EXCLUDES(mutex_);
   bool is_sure_of(const ShardLease& lease) const DETENT_EXCLUDES(mutex_);
   std::optional<std::string> node_of(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
-  /// Where another node serves it; nothing when nobody does, as far as is known.
+  /// Returns the address of the other node that serves the shard, or no value if no node is known
+  /// to serve it.
   std::optional<std::string> address_of(ShardNumber shard) const DETENT_REQUIRES(mutex_);
 
   const ClusterFrontOptions options_;
@@ -110,13 +116,14 @@ class ClusterFront {
   const Clock& clock_;
   const std::function<void()> on_stray_;
 
-  // Synchronise themselves.
+  // These members synchronize themselves.
   const std::shared_ptr<Followers> followers_;  // of errands, too, which may be dropped after this
   PeerCalls peers_;
   PeerWaits waits_;
   NodeFigures figures_;
 
-  /// Grows: whose turn it is where any of several would do. Relaxed: any order will do.
+  /// A rising number that chooses a shard where any of several can answer. Relaxed, because every
+  /// order is correct.
   std::atomic<std::uint64_t> turn_{0};
 
   mutable Mutex mutex_;

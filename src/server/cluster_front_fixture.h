@@ -1,5 +1,5 @@
-// The door of one node: its shards are real, the other nodes are a caller that notes what they are
-// asked and answers when the test says so.
+// Fixture: the front of one node. Its shards are real. The other nodes are a fake caller that
+// records their requests and answers when the test says so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace detent::server {
 
-/// A client's request, and what became of it.
+/// A client's request, and its answer.
 class Client {
  public:
   void ask(ClusterFront& front, net::HttpRequest request) {
@@ -59,13 +59,13 @@ class ClusterFrontTest : public OneShardTest {
     open_shard();
     hold(kLease);
   }
-  /// As far as the front knows this node has the shard at that epoch.
+  /// Tells the front that this node has the shard at that epoch.
   void hold(const ShardLease& lease) {
     front_.update({.members = {{"a", "10.0.0.1:7070"}},
                    .owners = {{0, "a", lease.epoch, false}},
                    .held_until = {{lease, clock_.now() + 1h}}});
   }
-  /// Another has it.
+  /// Tells the front that another node has the shard.
   void give_to(const std::string& node, const std::string& address) {
     front_.update({.members = {{"a", "10.0.0.1:7070"}, {node, address}},
                    .owners = {{0, node, 7, false}},
@@ -77,7 +77,7 @@ class ClusterFrontTest : public OneShardTest {
     while (ask_shard(stats).body.find(R"("waiting_workers":1)") == std::string::npos) {
     }
   }
-  /// A worker of the shard's gets the task, without waiting for a lease to run out.
+  /// Checks that a worker of the shard gets the task without waiting for a lease to expire.
   void expect_free() {
     const auto tasks =
         json::parse_leased_tasks(ask_shard(lease_request(R"({"wait":"20s"})")).body).value();

@@ -1,9 +1,9 @@
-// What a node asks a shard of the cluster for its beanstalk clients, and what it is answered: as
-// values, and as the bytes that go between nodes.
+// The questions that a node asks a shard for its beanstalk clients, and the answers: as values, and
+// as the bytes that nodes exchange.
 //
-// The node that has the client's connection keeps all that there is of the client, its leases
-// included; what it asks carries all that is needed, so a shard keeps nothing of any client but the
-// waits under way. Nodes of two versions understand each other or do not answer at all.
+// The node with the client's connection keeps the whole state of the client, including its leases.
+// Its questions carry all input, so a shard keeps no state of clients except the running waits.
+// Nodes of two versions that cannot understand each other do not answer.
 #pragma once
 
 #include <chrono>
@@ -24,16 +24,16 @@
 namespace detent::server {
 
 struct ShardAsk {
-  /// That are given back at once.
+  /// The most leases in one give-back.
   static constexpr std::size_t kMostLeases = 256;
 
   enum class Kind : std::uint8_t {
     calls,      // carry these out, one after the other, in one commit
-    next,       // what would `take` hand out?
+    next,       // which job would `take` hand out?
     take,       // hand out a job of these queues, or wait for one so long
-    end_take,   // the take of this number, which may not have come yet, waits no more
-    give_back,  // nobody works under these leases any more
-    all,        // what `stats` and `list-tubes` tell
+    end_take,   // ends the wait of the take with this number, which may not have arrived yet
+    give_back,  // gives these leases back; the client no longer works on them
+    all,        // the figures for `stats` and `list-tubes`
   };
 
   Kind kind = Kind::calls;
@@ -47,32 +47,33 @@ struct ShardAsk {
 };
 
 struct ShardAnswer {
-  std::vector<JobAnswer> answers = {};  // calls: one each; take: one, or none when it got no job
+  std::vector<JobAnswer> answers = {};  // calls: one answer each; take: one answer, or an empty
+                                        // list if it got no job
   std::optional<ReadyHead> head = {};   // next
   AllJobs all = {};
 
   friend bool operator==(const ShardAnswer&, const ShardAnswer&) = default;
 };
 
-/// Errors of all that decode: data_loss.
+/// Errors of all decode functions: data_loss.
 std::string encode(const ShardAsk& ask);
 Result<ShardAsk> decode_ask(std::string_view bytes);
 std::string encode(const ShardAnswer& answer);
 Result<ShardAnswer> decode_answer(std::string_view bytes);
 
-/// The shards of the cluster, wherever they are. Thread-safe.
+/// The shards of the cluster, on this node or elsewhere. Thread-safe.
 class JobShards {
  public:
   using Done = UniqueFunction<void(std::optional<ShardAnswer>)>;
   using Late = UniqueFunction<void()>;
 
   virtual ~JobShards() = default;
-  /// Which they are, and which queues are on several.
+  /// The shards, and the queues that are on several shards.
   virtual std::shared_ptr<const ShardMap> map() const = 0;
-  /// `done` runs once, on any thread, perhaps before this returns; with nothing when the shard
-  /// could not be asked, or did not answer: what was asked may have been done. `late` runs, too,
-  /// when that takes long, at most once and perhaps at once; empty where nothing else can be done
-  /// meanwhile. With it, what is asked must not wait.
+  /// Asks a shard. `done` runs once, on any thread, perhaps before this call returns. It gets no
+  /// value if the shard could not be asked or did not answer; the question may still have been
+  /// carried out. `late` runs at most once, when the answer takes long, perhaps immediately. Leave
+  /// `late` empty if the caller cannot use the time. A question with `late` must not be a wait.
   virtual void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) = 0;
   /// For a take.
   virtual std::uint64_t next_number() = 0;

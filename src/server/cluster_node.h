@@ -1,9 +1,10 @@
-// A node of a cluster, assembled: the shards it serves, the keeper that says which, the door for
-// requests of clients and of other nodes, and the thread that keeps them in step with the database.
+// A complete node of a cluster: the shards that it serves, the keeper that chooses these shards,
+// the front for requests of clients and of other nodes, and the thread that keeps them in step with
+// the database.
 //
-// What all nodes share is behind LeaseTable and the stores. Of the rest each node has its own: the
-// dashboard's files, its streams of events, its beanstalk clients, and an engine without tasks,
-// whose thread those clients are on, for the routes that ask none.
+// Nodes share their state through LeaseTable and the stores. Each node has its own dashboard files,
+// event streams and beanstalk clients. It also has an engine without tasks, whose thread runs those
+// clients and the routes that concern no shard.
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,7 @@ namespace detent::server {
 struct ClusterNodeOptions {
   Member me;
   std::string secret;           // that the nodes of the cluster show each other
-  std::string scheme = "http";  // by which they reach each other
+  std::string scheme = "http";  // the scheme of calls between nodes
   std::string ca_file = {};     // see HttpCallerOptions
   std::function<Result<OpenEngine>(const ShardLease&, ChangeFeed&)>
       open;  // see ClusterShardsOptions
@@ -57,13 +58,13 @@ struct ClusterNodeOptions {
 /// Thread-safe. The HTTP server must be stopped before it is destroyed, and after stop().
 class ClusterNode {
  public:
-  /// How long open shards may take to end their work at a stop.
+  /// How long open shards may take to finish their work at a stop.
   static constexpr std::chrono::seconds kStopGrace{15};
-  /// How long beanstalk clients may take to be answered, and what they held to be given back.
+  /// How long it may take at a stop to answer beanstalk clients and to give back their leases.
   static constexpr std::chrono::seconds kBeanstalkGrace{2};
 
-  /// Joins the cluster, and begins to take its share of the shards. `clock` must outlive it.
-  /// Errors: as HttpCaller::start().
+  /// Joins the cluster and starts to take its share of the shards. `clock` must outlive it. Errors:
+  /// as HttpCaller::start().
   static Result<std::unique_ptr<ClusterNode>> start(ClusterNodeOptions options,
                                                     std::unique_ptr<LeaseTable> table,
                                                     Clock& clock);
@@ -72,8 +73,8 @@ class ClusterNode {
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
-  /// Has `works` run, on any thread, once the engines of all shards that are open here have
-  /// answered, each with its store read; a shard that ends meanwhile counts as one that has.
+  /// Runs `works`, on any thread, after the engines of all shards that are open here have answered,
+  /// each with a read of its store. A shard that closes in the meantime counts as answered.
   void ask_whether_it_works(UniqueFunction<void()> works);
 
   void handle(net::HttpRequest request, net::Responder responder);
@@ -81,19 +82,19 @@ class ClusterNode {
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head) {
     return front_->refuse_unread(head);
   }
-  /// Serves beanstalk clients, too, whichever nodes have their jobs. Once at most, before stop().
+  /// Also serves beanstalk clients, for jobs on any node. Call it at most once, before stop().
   /// Errors: as BeanstalkServer::start().
   Result<void> start_beanstalk(net::StreamServerOptions options);
-  /// Null when there is none.
+  /// Returns null if the beanstalk server is off.
   BeanstalkServer* beanstalk() noexcept { return beanstalk_.get(); }
-  /// Has every shard read the keys again. Errors: the first.
+  /// Makes every shard read the keys again. Errors: the first error of a shard.
   Result<void> reload_webhook_keys();
-  /// Ends streams of events and waits of workers of those who may go on no more.
+  /// Ends event streams and waits of callers that have lost their permission.
   void check_again();
-  /// Ends streams of events and waits of workers, for a stop of the servers.
+  /// Ends all event streams and waits of workers, before the servers stop.
   void end_waits();
-  /// Sends beanstalk clients away, hands all shards over, and leaves. Idempotent. Blocks until
-  /// others may take them.
+  /// Disconnects beanstalk clients, hands all shards over, and leaves the cluster. Idempotent.
+  /// Blocks until other nodes may take the shards.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:
@@ -116,10 +117,10 @@ class ClusterNode {
   const ClusterNodeOptions options_;
   Clock& clock_;
   const std::unique_ptr<LeaseTable> table_;
-  // Set by start_beanstalk(). Those that answer its clients refer to it: it outlives them.
+  // Set by start_beanstalk(). Handlers of its clients refer to it, so it outlives them.
   std::unique_ptr<BeanstalkServer> beanstalk_;
 
-  // Synchronise themselves.
+  // These members synchronize themselves.
   Doorbell bell_;
   std::atomic<bool> has_strayed_{false};        // relaxed: the bell orders it
   std::atomic<NodeFigures*> figures_{nullptr};  // for the thread of events_, which begins first
@@ -141,7 +142,7 @@ class ClusterNode {
   mutable Mutex mutex_;
   bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
 
-  // Touched only by the thread.
+  // Used only by the thread.
   ShardKeeper keeper_;
   std::vector<ShardOwner> owners_;
   PartitionedQueues partitioned_;

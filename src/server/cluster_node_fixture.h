@@ -1,5 +1,5 @@
-// Nodes of a cluster in one process: real sockets between them, a lease table and disks in memory.
-// For the tests of the cluster's parts together.
+// Fixture: nodes of a cluster in one process, with real sockets between them, and with a lease
+// table and disks in memory. For tests of all cluster parts together.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): 
 inline constexpr ShardNumber kShards = 8;
 inline constexpr std::string_view kSecret = "of this cluster";
 
-/// What the nodes share, as a database is shared.
+/// The state that the nodes share, in place of a database.
 class World {
  public:
   explicit World(std::chrono::milliseconds lease)
@@ -87,7 +87,7 @@ class World {
     --opens_to_fail_;
     return Error{ErrorCode::unavailable, "the database has gone", ""};
   }
-  /// So many shards that are opened next come to nothing, at the last moment.
+  /// The next `opens` attempts to open a shard fail at the last moment.
   void fail_opens(int opens) {
     const MutexLock lock(mutex_);
     opens_to_fail_ = opens;
@@ -100,7 +100,7 @@ class World {
     const MutexLock lock(mutex_);
     is_down_ = is_down;
   }
-  /// What the nodes find in the database once the homes of these queues have written it.
+  /// Sets the partitioned queues that the nodes read from the database.
   void set_partitioned(const PartitionedQueues& queues) {
     std::vector<QueuePartitions> rows;
     for (const auto& [queue, partitions] : queues) {
@@ -169,7 +169,7 @@ class TestNode {
         ->send({.method = method, .target = target, .headers = std::move(headers), .body = body})
         .value();
   }
-  /// Asks until the answer is not that the shard is on its way.
+  /// Asks again until the answer no longer says that the shard is moving.
   net::HttpResponse ask(const std::string& method, const std::string& target,
                         const std::string& body = "") {
     for (;;) {
@@ -193,7 +193,7 @@ class TwoNodesTest : public ::testing::Test {
   TestNode a_{world_, "a"};
   TestNode b_{world_, "b"};
 
-  /// Until each of the two has half of the shards open.
+  /// Waits until each of the two nodes has half of the shards open.
   void settle() {
     const auto is_settled = [](TestNode& node) {
       const std::string cluster = node.send("GET", "/v1/cluster").body;

@@ -1,14 +1,19 @@
-// One `reserve` of a beanstalk client, over the queues that it watches, wherever their shards are.
+// One `reserve` of a beanstalk client, over all queues that it watches, on any shards.
 //
-// Over queues of one shard it waits there. Over several it first asks all of them what they would
-// hand out, and takes the most urgent; when none has a job it waits at all of them at once, the
-// first that gives one wins, the others are told, and what still comes is given back at once. A
-// shard that takes long to tell, or to hand out what it told of, holds up nothing that others have,
-// and no end: once the time is over, none that is late is waited for. Only who never waited is told
-// of nothing before all have answered.
-// Nothing is asked again and again: a wait lasts a minute, and is then renewed. A shard that is
-// away is asked again after a pause; the wait at the others goes on. When a queue has been divided,
-// or made anew, it goes on waiting where the queue is now.
+// If all queues are on one shard, it waits there. If they are on several shards, it works in these
+// steps:
+//
+// 1. It asks each shard for its most urgent job, and takes the most urgent of all.
+// 2. If no shard has a job, it waits at all shards. The first job wins. The other waits are
+//    cancelled, and a job that still arrives is given back immediately.
+//
+// A slow shard does not delay jobs of other shards. It does not delay the end either: after the
+// deadline, late shards are ignored. There is one exception: a `reserve` with timeout 0 gets "no
+// job" only after all shards have answered.
+//
+// There is no polling: a wait at a shard lasts up to a minute and is then renewed. An unreachable
+// shard is asked again after a pause, while the waits at the other shards continue. If a queue is
+// partitioned or created again, the wait moves to the new places of the queue.
 #pragma once
 
 #include <chrono>
@@ -26,47 +31,49 @@
 
 namespace detent::server {
 
-/// Confined to the thread of the sessions. Keeps itself while it is asked about.
+/// Confined to the thread of the sessions. Questions under way keep it alive.
 class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve> {
  public:
-  /// Waits at shards are renewed so often.
+  /// Waits at shards are renewed after this time.
   static constexpr std::chrono::seconds kLongestTake{60};
-  /// A shard that was away is asked again after so long.
+  /// The first pause before an unreachable shard is asked again.
   static constexpr std::chrono::milliseconds kAwayPause{200};
-  /// Each time after twice as long, up to this: it may be asked by too many.
+  /// The pause doubles each time up to this limit, because many clients may ask the same shard.
   static constexpr std::chrono::milliseconds kLongestAwayPause{5'000};
-  /// Who waits looks so often whether the queues are where they were.
+  /// A waiting reserve checks at this period whether its queues have moved.
   static constexpr std::chrono::milliseconds kMapPeriod{1'000};
-  /// Who does not wait looks so often when others are faster.
+  /// The most looks of a reserve that does not wait, if other clients take the jobs first.
   static constexpr int kMaxLooks = 3;
 
   struct Options {
     std::vector<std::string> queues;     // at least one
-    std::optional<MonotonicTime> until;  // none: it waits without end
+    std::optional<MonotonicTime> until;  // no value: it waits without end
     bool may_wait = true;                // false: as if `until` were now
   };
   struct Events {
     UniqueFunction<void()> on_wait;  // it begins to wait; once, if at all
-    /// Once, never within start(): the job, or none was there in time, or nobody is to wait.
+    /// Runs once, never within start(): with the job, or with no value if there was no job in time
+    /// or the wait was ended.
     UniqueFunction<void(Engine&, std::optional<JobAnswer>)> on_end;
   };
 
   ClusterReserve(SessionShards shards, Options options, Events events);
 
   void start(Engine& engine);
-  /// Has it end without a job: at once when it waits, else if no shard hands one out right now;
-  /// those that are late do not count.
+  /// Ends it without a job. A waiting reserve ends immediately. Otherwise it ends unless a shard is
+  /// handing out a job at this moment; late shards do not count.
   void end_wait(Engine& engine);
-  /// Has it end now: nobody wants the job. One that a shard hands out yet is given back.
+  /// Ends it immediately, because the client is gone. A job that a shard still hands out is given
+  /// back.
   void abandon(Engine& engine);
   bool is_waiting() const noexcept { return is_waiting_; }
 
  private:
-  /// Queues of one shard, and the take that is under way for them there.
+  /// Queues of one shard, and the take that runs for them on that shard.
   struct Part {
     ShardNumber shard = 0;
     std::vector<std::string> queues;
-    std::optional<std::uint64_t> look = {};  // what it was asked, and has not told
+    std::optional<std::uint64_t> look = {};  // the look that the shard has not answered yet
     bool is_late = false;                    // to tell, or to hand out
     std::optional<std::uint64_t> take = {};
     std::chrono::milliseconds pause = kAwayPause;  // before the next, when it is away
@@ -96,12 +103,13 @@ class ClusterReserve final : public std::enable_shared_from_this<ClusterReserve>
   const std::vector<std::string> queues_;
   const std::optional<MonotonicTime> until_;
   bool may_wait_;
-  bool ends_in_time_;  // without shards that are late; not who never waited: it wants their answers
+  bool ends_in_time_;  // may end without late shards; false for a reserve with timeout 0, which
+                       // needs all answers
   Events events_;
-  std::shared_ptr<const ShardMap> map_;  // by which the parts are
+  std::shared_ptr<const ShardMap> map_;  // the map from which the parts were made
   std::vector<Part> parts_;              // not changed before it waits
 
-  std::optional<ReadyHead> best_;  // of the shards that have told what is next there
+  std::optional<ReadyHead> best_;  // of the shards that have reported their next job
   std::size_t best_part_ = 0;
   int looks_ = 0;
   int moves_ = 0;  // how often the parts were changed

@@ -1,4 +1,5 @@
-// One reserve over shards that the test plays, on the thread of an engine whose clock it moves.
+// Fixture: one reserve over shards that the test simulates, on the thread of an engine whose clock
+// the test moves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ class ClusterReserveTest : public ::testing::Test {
   using Asked = PlayedShards::Asked;
   using Got = std::optional<JobAnswer>;
 
-  /// Runs it on the thread of the sessions; returns when that is done.
+  /// Runs the command on the thread of the sessions and waits until it has run.
   void on_engine(EngineThread::Command command) {
     std::promise<void> done;
     ASSERT_TRUE(engine_.post([&](Engine& engine) {
@@ -37,9 +38,9 @@ class ClusterReserveTest : public ::testing::Test {
     }));
     done.get_future().wait();
   }
-  /// Returns when all that was to do is done.
+  /// Waits until all pending work is done.
   void settle() const { clock_.await_waiters(1); }
-  /// Begins one over a queue of each of these. For so long, else without end.
+  /// Starts a reserve over one queue of each of these shards, with this timeout or without end.
   std::future<Got> reserve(const std::vector<ShardNumber>& shards,
                            std::optional<std::chrono::milliseconds> timeout = {}) {
     ClusterReserve::Options options;
@@ -58,7 +59,7 @@ class ClusterReserveTest : public ::testing::Test {
   static bool is_over(const std::future<Got>& end) {
     return end.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
   }
-  /// Answers a look of so many shards: what is next there, by shard; else nothing.
+  /// Answers one look of `shards` shards: with the next job by shard, or with no job.
   void answer_look(std::size_t shards, const std::map<ShardNumber, ReadyHead>& heads = {}) {
     std::vector<Asked> looks;
     for (std::size_t i = 0; i < shards; ++i) looks.push_back(shards_.next(Kind::next));
@@ -68,7 +69,7 @@ class ClusterReserveTest : public ::testing::Test {
       look.done(answer);
     }
   }
-  /// What so many shards are asked next, by shard.
+  /// Returns the next question of each of `shards` shards.
   std::map<ShardNumber, Asked> asked(Kind kind, std::size_t shards) {
     std::map<ShardNumber, Asked> asked;
     for (std::size_t i = 0; i < shards; ++i) {

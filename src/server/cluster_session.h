@@ -1,14 +1,14 @@
-// One beanstalk client of a node of a cluster: its commands one after another, each asked of the
-// shard that has the job or the queue, on this node or another.
+// One beanstalk client of a node of a cluster. Its commands run one after another. Each command is
+// sent to the shard that has the job or the queue, on this node or on another node.
 //
-// Commands that follow one another and are of one shard go there together, and share a commit. A
-// `reserve` is a conversation of its own with the shards of its queues (cluster_reserve.h).
+// Consecutive commands for the same shard are sent together and share a commit. A `reserve`
+// exchanges several messages with the shards of its queues (cluster_reserve.h).
 //
-// A shard that is away (it moves, its owner died) fails what is asked of it, INTERNAL_ERROR; but
-// who waits for a job goes on waiting for it, too. Leases that end with their owner are unknown to
-// the next: NOT_FOUND.
+// If a shard is not available (it moves, or its owner died), commands for it fail with
+// INTERNAL_ERROR. A client that waits for a job keeps waiting for this shard too. A new owner of a
+// shard does not know the leases of the previous owner and answers NOT_FOUND.
 //
-// The thread of the sessions is that of an engine without tasks (session_shards.h).
+// The sessions run on the thread of an engine without tasks (session_shards.h).
 #pragma once
 
 #include <chrono>
@@ -48,14 +48,14 @@ class ClusterSession final : public BeanstalkHandler,
  private:
   enum class Step : std::uint8_t {
     answered,
-    after_sending,  // to be tried again when what was answered before has been sent
+    after_sending,  // must be tried again after the earlier replies have been sent
     waits,          // somebody will go on
   };
   using Command = beanstalk::Command;
   using Word = beanstalk::Word;
   using Timeout = std::optional<std::chrono::seconds>;
 
-  /// `stats` or `list-tubes`, under way.
+  /// A running `stats` or `list-tubes`.
   struct Gathering {
     beanstalk::Verb verb = beanstalk::Verb::stats;
     std::size_t open = 0;
@@ -63,7 +63,7 @@ class ClusterSession final : public BeanstalkHandler,
     AllJobs all = {};
   };
 
-  // The loop.
+  // The main loop.
   Step answer(Engine& engine);
   Step say(Word word);
   void next(Engine& engine);
@@ -71,14 +71,14 @@ class ClusterSession final : public BeanstalkHandler,
   ShardNumber shard_of(const JobCall& call) const;
   ShardNumber shard_of_job(std::uint64_t id) const;
 
-  // Calls.
+  // Sends calls to their shard.
   Step call(Command& first);
   bool joins(const Command& command, ShardNumber shard) const;
   void called(Engine& engine, std::vector<JobCall> calls, std::optional<ShardAnswer> answer);
   Step ask_all(beanstalk::Verb verb);
   void ask_tube(TubeReplies replies, std::vector<ShardNumber> places);
 
-  // reserve.
+  // The reserve command.
   Step reserve(Engine& engine, Timeout timeout);
   std::vector<std::string> queues_watched() const;
   void reserved(Engine& engine, std::optional<JobAnswer> got, Word in_vain);
@@ -92,11 +92,12 @@ class ClusterSession final : public BeanstalkHandler,
 
   std::vector<beanstalk::Input> batch_;
   std::size_t next_ = 0;     // in batch_
-  bool is_counted_ = false;  // that one, in the hub's commands
-  bool has_more_ = false;    // handed over to the I/O thread and back with send() and go_on()
+  bool is_counted_ = false;  // the current command, in the hub's counters
+  bool has_more_ = false;    // passed to the I/O thread and back with send() and go_on()
   std::string out_;          // answers that are not sent
 
-  std::shared_ptr<ClusterReserve> reserve_;  // under way, with what it asks; null: none
+  std::shared_ptr<ClusterReserve> reserve_;  // the running reserve with its questions; null: no
+                                             // reserve is running
   bool is_closed_ = false;
   bool waits_ended_ = false;
 };

@@ -1,12 +1,14 @@
-// The shards that this node serves: each an engine of its own, and all that goes with one.
+// The shards that this node serves. Each shard has its own engine and all the parts around it.
 //
-// A shard is opened, served and closed by a thread of its own, because all three may wait for the
-// database. The keeper (cluster/shard_keeper.h) says when; whoever has a request for a shard finds
-// it here. Nothing in it is shared between shards, so one that fails, or is slow, harms no other.
+// A shard is opened, served and closed by its own thread, because each of these can wait for the
+// database. The keeper (cluster/shard_keeper.h) decides when to open and close a shard. Request
+// handlers find the shard here. Shards share no state, so a slow or failed shard does not affect
+// the other shards.
 //
-// A shard whose store fails is not opened again in place: it ends, the keeper gives its lease up,
-// and it is taken anew, here or elsewhere, under another epoch. What makes that safe is in the
-// database (lease_table.h); a shard that was lost meanwhile must not come back by itself.
+// If the store of a shard fails, the shard is not opened again in place. The shard closes, the
+// keeper gives up its lease, and this node or another node takes the shard again with a new epoch.
+// The database makes this safe (lease_table.h). A shard must not come back by itself, because
+// another node may have taken it.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +36,10 @@ namespace detent::server {
 class EventHub;
 
 struct ClusterShardsOptions {
-  /// Opens the store of a shard under its lease, and the engine on it. May block; called by several
-  /// threads at once.
+  /// Opens the store of a shard under its lease, and an engine on that store. May block. Several
+  /// threads can call it at the same time.
   std::function<Result<OpenEngine>(const ShardLease&, ChangeFeed&)> open;
-  /// Makes the feed that the engine of a shard tells its changes.
+  /// Makes the feed to which the engine of a shard reports its changes.
   std::function<std::shared_ptr<ChangeFeed>()> new_feed = [] {
     return std::make_shared<ChangeFeed>();
   };
@@ -48,7 +50,7 @@ struct ClusterShardsOptions {
 /// One shard on this node. Thread-safe.
 class ServedShard {
  public:
-  /// Begins to open it. All must outlive it.
+  /// Starts to open the shard. All arguments must outlive it.
   ServedShard(const ShardLease& lease, const ClusterShardsOptions& options, EventHub& events,
               Clock& clock);
   /// As close(), and waits for the end.
@@ -56,40 +58,45 @@ class ServedShard {
   ServedShard(const ServedShard&) = delete;
   ServedShard& operator=(const ServedShard&) = delete;
 
-  /// Answers with the shard's own routes, and for beanstalk clients; 503 while it is not open.
+  /// Answers with the shard's own routes, also for beanstalk clients. Answers 503 while the shard
+  /// is not open.
   void handle(net::HttpRequest request, net::Responder responder) DETENT_EXCLUDES(mutex_);
-  // Of one that is serving:
+  // For a shard that is serving:
 
   /// As Webhooks::reload_keys().
   Result<void> reload_webhook_keys() { return parts_.webhooks->reload_keys(); }
-  /// Gives its figures once, on its engine's thread; never when it ends before.
+  /// Gives the shard's figures once, on its engine's thread. Never gives them if the shard ends
+  /// first.
   void ask_figures(UniqueFunction<void(ClusterFigures)> take);
   /// As Routes::check_again().
   void check_again() { parts_.routes->check_again(); }
-  /// Gives its page of /metrics once, on any thread. Of one that is closing or closed that is the
-  /// last; not to be asked before it is open. See MetricsPage.
+  /// Gives the shard's /metrics page once, on any thread. A shard that is closing or closed gives
+  /// its last page. Do not call it before the shard is open. See MetricsPage.
   void ask_page(MetricsPage::Take take);
-  /// For pages that are late.
+  /// Checks for late pages.
   void look_at_page() { page_.look(); }
   std::string last_page() const { return page_.last(); }
-  /// Has `works` run on its engine's thread, once it has read its store; never when it ends before.
+  /// Runs `works` on the engine's thread after the engine has read its store. Never runs it if the
+  /// shard ends first.
   void ask_whether_it_works(UniqueFunction<void()> works);
-  /// Answers workers that wait for a task, without one.
+  /// Answers waiting workers, without a task.
   void end_waits();
-  /// Begins to end it: whoever waits is answered, open leases are written out.
+  /// Starts to close the shard: waiting clients are answered, and open leases are written to the
+  /// store.
   void close() DETENT_EXCLUDES(mutex_);
 
   const ShardLease& lease() const noexcept { return lease_; }
   bool is_opening() const { return is(State::opening); }
   bool is_serving() const DETENT_EXCLUDES(mutex_);
-  /// It has ended, or could not be opened.
+  /// Returns true if the shard has ended or could not be opened.
   bool is_closed() const DETENT_EXCLUDES(mutex_);
 
  private:
   enum class State : std::uint8_t { opening, serving, closing, closed };
-  /// What serves it, made once it is open. Members end in the reverse order.
+  /// The parts that serve the shard. They are made when it is open. Members are destroyed in
+  /// reverse order.
   struct Parts {
-    std::shared_ptr<ChangeFeed> feed;  // with who takes from it
+    std::shared_ptr<ChangeFeed> feed;  // with the reader that takes changes from it
     std::unique_ptr<EngineThread> engine;
     std::unique_ptr<Webhooks> webhooks;
     std::unique_ptr<Routes> routes;
@@ -109,7 +116,7 @@ class ServedShard {
   EventHub& events_;
   Clock& clock_;
 
-  // Synchronises itself.
+  // Synchronizes itself.
   Doorbell bell_;
   MetricsPage page_;
 
@@ -118,16 +125,16 @@ class ServedShard {
   State state_ DETENT_GUARDED_BY(mutex_) = State::opening;
   bool must_close_ DETENT_GUARDED_BY(mutex_) = false;
 
-  // Made by the thread before the state is serving, constant from then on.
+  // Set by the thread before the state becomes `serving`; constant afterwards.
   Parts parts_;
 
   Thread thread_;
 };
 
-/// Thread-safe; ShardHost's methods are for the keeper's thread.
+/// Thread-safe. The methods of ShardHost are for the keeper's thread only.
 class ClusterShards final : public ShardHost {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive it.
   ClusterShards(ClusterShardsOptions options, EventHub& events, Clock& clock);
 
   void open(const ShardLease& lease) override DETENT_EXCLUDES(mutex_);
@@ -135,20 +142,22 @@ class ClusterShards final : public ShardHost {
   bool is_closed(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
   void drop(ShardNumber shard) override DETENT_EXCLUDES(mutex_);
 
-  /// Null when this node does not have it, or it is not open yet.
+  /// Returns null if this node does not have the shard, or if the shard is not open yet.
   std::shared_ptr<ServedShard> find(ShardNumber shard) const DETENT_EXCLUDES(mutex_);
-  /// Gives the pages of /metrics of all that are open here, and what those that have ended have
-  /// counted: from one time to the next nothing of it falls, wherever shards move. On any thread.
+  /// Gives the /metrics pages of all open shards, and the counts of shards that have ended here.
+  /// Counters therefore never fall between two calls, even if shards move. Can be called on any
+  /// thread.
   void ask_pages(UniqueFunction<void(std::vector<std::string>)> take) DETENT_EXCLUDES(mutex_);
-  /// To be called again and again: whoever waits for pages does not wait for an engine that hangs.
+  /// Call this periodically, so that a scraper does not wait for an engine that hangs.
   void look_at_pages() DETENT_EXCLUDES(mutex_);
-  /// Those that are open, by number.
+  /// The open shards, by number.
   std::vector<std::shared_ptr<ServedShard>> serving() const DETENT_EXCLUDES(mutex_);
-  /// Of those that were dropped, forgets the ones that have come to their end. True when none is
-  /// left. Seldom blocks.
+  /// Forgets the dropped shards that have ended. Returns true if all dropped shards have ended.
+  /// Rarely blocks.
   bool sweep() DETENT_EXCLUDES(mutex_);
-  /// Ends all that is left, in time or not: whoever was asked has answered when this returns. To be
-  /// called before what takes the answers goes, when the keeper is done. Blocks as ~ServedShard.
+  /// Ends all remaining shards, even after their time limit. When it returns, every request has
+  /// been answered. Call it after the keeper has finished, and before the receivers of the answers
+  /// are destroyed. Blocks like ~ServedShard.
   void end() DETENT_EXCLUDES(mutex_);
 
  private:

@@ -1,11 +1,12 @@
-// The files of dashboard/ as they are in the binary: cmake/DetentDashboard.cmake makes the source.
+// The files of dashboard/, which are part of the binary. cmake/DetentDashboard.cmake generates the
+// source.
 #pragma once
 
 #include <string_view>
 
 namespace detent::server {
 
-/// A file as it is served. All views live as long as the program.
+/// A file as the server sends it. All views are valid for the lifetime of the program.
 struct DashboardFile {
   std::string_view name;  // "app.js"; the page itself is "index.html"
   std::string_view content_type;
@@ -14,7 +15,7 @@ struct DashboardFile {
   std::string_view gzip;  // the same, compressed
 };
 
-/// Null when there is none of this name. Logarithmic in the number of files.
+/// Returns null if no file has this name. Logarithmic in the number of files.
 const DashboardFile* find_dashboard_file(std::string_view name) noexcept;
 
 }  // namespace detent::server

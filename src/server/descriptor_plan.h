@@ -1,5 +1,5 @@
-// How the file descriptors that the process may have are shared out. Connections come from outside,
-// so they get only what is left: the store and the calls that the server makes have theirs first.
+// Divides the file descriptors of the process. Connections come from outside the server, so they
+// get only the remainder: the store and the server's own calls are served first.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace detent::server {
 
-/// What needs descriptors.
+/// The parts of the server that use descriptors.
 struct DescriptorNeeds {
   bool has_beanstalk = true;
   std::size_t shards = 0;  // of the node's cluster; 0: the server is no node
@@ -20,8 +20,8 @@ struct DescriptorNeeds {
 struct DescriptorPlan {
   std::size_t store_files = 0;    // tables that RocksDB keeps open
   std::size_t others = 0;         // logs of the store, databases, brokers, and the server's own
-  std::size_t webhook_calls = 0;  // under way at once, for each shard
-  std::size_t peer_calls = 0;     // to other nodes, under way at once
+  std::size_t webhook_calls = 0;  // at the same time, for each shard
+  std::size_t peer_calls = 0;     // to other nodes, at the same time
   std::size_t http_connections = 0;
   std::size_t http_refusals = 0;  // connections above these, which are answered 503
   std::size_t beanstalk_connections = 0;
@@ -29,13 +29,13 @@ struct DescriptorPlan {
   friend bool operator==(const DescriptorPlan&, const DescriptorPlan&) = default;
 };
 
-/// With fewer the server does not start. A node has, for each shard that it may come to hold, two
-/// connections to the database, a poller of its webhooks and a call of one.
+/// The server does not start with fewer descriptors. For each shard that a node can serve, it needs
+/// two connections to the database, a poller for webhooks, and one webhook call.
 constexpr std::size_t least_descriptors(const DescriptorNeeds& needs) {
   return 128 + 4 * needs.shards;
 }
 
-/// Shares out `limit` descriptors. Requires: limit ≥ least_descriptors(needs).
+/// Divides `limit` descriptors. Requires: limit ≥ least_descriptors(needs).
 constexpr DescriptorPlan plan_descriptors(std::size_t limit, const DescriptorNeeds& needs) {
   constexpr std::size_t kMostRefusals = 64;
   constexpr std::size_t kMostPeerCalls = 16'384;
@@ -58,12 +58,12 @@ constexpr DescriptorPlan plan_descriptors(std::size_t limit, const DescriptorNee
   return plan;
 }
 
-/// Raises the limit of the process to its hard limit, shares the descriptors out and logs the plan.
-/// `shards` is that of DescriptorNeeds. Errors: `unavailable` when the hard limit is less than
+/// Raises the limit of the process to its hard limit, divides the descriptors and logs the plan.
+/// `shards` is DescriptorNeeds::shards. Errors: `unavailable` if the hard limit is less than
 /// least_descriptors().
 Result<DescriptorPlan> take_descriptors(const cli::ServeOptions& options, std::size_t shards = 0);
 
-/// The plan of a server that is no node, for the limit that the process has now.
+/// The plan of a single server (not a node), for the current limit of the process.
 DescriptorPlan descriptors_of(const cli::ServeOptions& options);
 
 }  // namespace detent::server

@@ -1,4 +1,4 @@
-// The ways into the server, made as the options ask: who is let in, HTTP with or without TLS, and
+// The interfaces of the server, made from its options: access tokens, HTTP with or without TLS, and
 // beanstalk.
 #pragma once
 
@@ -20,39 +20,40 @@
 
 namespace detent::server {
 
-/// The tokens of --auth, read again with each reload, which must not outlive them; null without it.
-/// Errors: as Access::load().
+/// Loads the tokens of --auth. Each reload reads them again; `reloads` must not outlive them.
+/// Returns null without --auth. Errors: as Access::load().
 Result<std::unique_ptr<Access>> load_access(const cli::ServeOptions& options, Reloads& reloads);
 
-/// Has each reload call `check_again`, which ends the streams and waits of those who may go on no
-/// more. After load_access(), so that it goes by the tokens just read.
+/// Makes each reload call `check_again`, which ends the streams and waits of callers that have lost
+/// their permission. Call it after load_access(), so that it uses the new tokens.
 void check_again_at_reload(Reloads& reloads, std::function<void()> check_again);
 
-/// The certificate, read again with each reload; null where plain HTTP was asked for. What clients
-/// will object to in it is warned of: that it is not valid now, or is not for a host that the
-/// options, or the certificate before it, name. `clock` must outlive the reloads. Errors: as
-/// TlsServer::load(); invalid_argument when one of the two files is missing.
+/// Loads the certificate. Each reload reads it again. Returns null for plain HTTP. A warning is
+/// logged if clients will reject the certificate: it is not valid now, or it does not cover a host
+/// of the options or of the previous certificate. `clock` must outlive the reloads. Errors: as
+/// TlsServer::load(); invalid_argument if one of the two files is missing.
 Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& options, Reloads& reloads,
                                                  const Clock& clock);
 
-/// What answers requests.
+/// The functions that answer requests.
 struct HttpAnswers {
   net::HttpHandler handler;
   net::HeadCheck check;
 };
-/// Listens from now on. Errors: as HttpServer::start().
+/// Starts to listen. Errors: as HttpServer::start().
 Result<std::unique_ptr<net::HttpServer>> start_http(const cli::ServeOptions& options,
                                                     const DescriptorPlan& plan,
                                                     std::shared_ptr<net::TlsServer> tls,
                                                     HttpAnswers answers);
 
-/// Where it listens. Requires: it is not off.
+/// The address and limits of the beanstalk server. Requires: it is not off.
 net::StreamServerOptions beanstalk_options(const cli::ServeOptions& options,
                                            const DescriptorPlan& plan);
-/// Has its clients put no more; null: there are none.
+/// Makes the beanstalk server refuse `put`. Does nothing if `beanstalk` is null.
 void drain(BeanstalkServer* beanstalk);
 
-/// Null where it is off. Both must outlive it. Errors: as BeanstalkServer::start().
+/// Returns null if beanstalk is off. Both objects must outlive it. Errors: as
+/// BeanstalkServer::start().
 Result<std::unique_ptr<BeanstalkServer>> start_beanstalk(const cli::ServeOptions& options,
                                                          const DescriptorPlan& plan,
                                                          EngineThread& engine_thread,

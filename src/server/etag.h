@@ -1,5 +1,6 @@
-// Versions of a task as HTTP knows them (RFC 9110, sections 8.8.3 and 13.1.1): who changes a task
-// says which version it has seen, and a change by somebody else in between is not overwritten.
+// HTTP versions of a task (RFC 9110, sections 8.8.3 and 13.1.1). A client that changes a task sends
+// the version that it has seen. If another client has changed the task since then, the change is
+// refused and overwrites no data.
 #pragma once
 
 #include <optional>
@@ -11,21 +12,21 @@
 
 namespace detent::server {
 
-/// Of what `GET /v1/tasks/{id}` shows, a strong one: a hash of the task's record, with the rules in
-/// force, and its state.
+/// The strong entity tag of the answer to `GET /v1/tasks/{id}`: a hash of the task's record, the
+/// rules in force, and its state.
 std::string etag_of(const TaskSnapshot& view);
 
-/// Whether an If-Match header, "*" or a list of entity tags, allows a change of this version. A
-/// weak tag matches nothing.
+/// Returns true if an If-Match header ("*" or a list of entity tags) permits a change of this
+/// version. A weak tag never matches.
 bool allows(std::string_view if_match, std::string_view etag) noexcept;
 
-/// The If-Match headers of a request as one list; nothing when it has none. An empty list is not
-/// the same as none: it allows no version.
+/// Returns the If-Match headers of a request as one list, or no value if it has no such header. An
+/// empty list differs from no header: it permits no version.
 std::optional<std::string> if_match_of(const net::HttpRequest& request);
 
-/// What a request to change something is answered when it carries a condition that would not be
-/// kept: an If-Match without a tag or where nothing has versions, an If-None-Match, an
-/// If-Unmodified-Since. `pattern` is that of its route.
+/// Returns the refusal for a change request with a condition that the server cannot honour: an
+/// If-Match without a tag, an If-Match on a resource without versions, an If-None-Match, or an
+/// If-Unmodified-Since. `pattern` is the pattern of the route.
 std::optional<net::HttpResponse> refuse_conditions(const net::HttpRequest& request,
                                                    std::string_view pattern);
 

@@ -1,10 +1,12 @@
-// What goes on, for those who look: streams of server-sent events, and the history of the figures.
+// Live information for watching clients: streams of server-sent events, and the history of the
+// figures.
 //
-// One thread asks the engine for its figures, takes what is told of its tasks (change_feed.h), and
-// sends both to the streams. It never waits for a client: what a stream may hold is bounded by net,
-// and what a client is told in a second by ChangeReader. The engine is asked once a second while
-// somebody listens, else as often as the history needs; its changes are watched while somebody
-// wants them, and for a minute after, so that who comes back in that time has missed nothing.
+// One thread asks the engine for its figures, takes the changes of tasks (change_feed.h), and sends
+// both to the streams. The thread never waits for a client: net limits the buffer of a stream, and
+// ChangeReader limits the changes per second. While a client listens, the engine is asked once per
+// second. Otherwise it is asked as often as the history needs. Changes are collected while a client
+// wants them and for one more minute, so a client that reconnects within a minute misses none of
+// them.
 #pragma once
 
 #include <chrono>
@@ -31,8 +33,9 @@
 
 namespace detent::server {
 
-/// Has the figures asked for: they are given once, on any thread; nothing when they could not be
-/// had. False when they cannot be asked for just now: then nothing is given.
+/// Requests the figures. They are given once, on any thread; no value if they could not be
+/// obtained. Returns false if the figures cannot be requested now; then the function is never
+/// called.
 using AskFigures = std::function<bool(UniqueFunction<void(std::optional<EngineStats>)>)>;
 /// Of one engine, which must outlive it.
 AskFigures figures_of(EngineThread& engine);
@@ -42,10 +45,11 @@ struct EventHubOptions {
   std::size_t max_streams_of_one = 25;  // of one token, or without tokens of one address
 };
 
-/// Whose a stream is.
+/// The client of a stream.
 struct Watcher {
   std::string name;  // streams of one name are counted together
-  /// Whether it may still watch; asked at the begin and by check_again(), on the hub's thread.
+  /// Returns true if the client may still watch. Called at the start and by check_again(), on the
+  /// hub's thread.
   std::function<bool()> may_watch = [] { return true; };
 };
 
@@ -54,36 +58,36 @@ class EventHub {
  public:
   static constexpr std::chrono::seconds kStatsPeriod{1};
   static constexpr std::chrono::seconds kHeartbeat{15};
-  /// A stream may tell of the figures of so long.
+  /// The longest period of figures that a stream can start with.
   static constexpr std::chrono::seconds kRecent{10};
   static constexpr std::chrono::minutes kKeptUnwatched{1};
-  /// Changes are taken so often at most.
+  /// The shortest time between two collections of changes.
   static constexpr std::chrono::milliseconds kTakePeriod{50};
 
-  /// Starts the thread. Whom `ask` asks, `changes` and `clock` must outlive this; the HTTP server
-  /// must be stopped before this is destroyed.
+  /// Starts the thread. The target of `ask`, `changes` and `clock` must outlive this. The HTTP
+  /// server must be stopped before this is destroyed.
   EventHub(AskFigures ask, ChangeSource& changes, Clock& clock, EventHubOptions options = {});
-  /// Of one engine, which is told in `feed` what happens.
+  /// The hub of one engine, which reports its changes to `feed`.
   EventHub(EngineThread& engine, ChangeFeed& feed, Clock& clock, EventHubOptions options = {});
   /// Stops, if stop() has not been called.
   ~EventHub();
   EventHub(const EventHub&) = delete;
   EventHub& operator=(const EventHub&) = delete;
 
-  /// Answers with a stream of events, those after `last_id` first, if it is not empty. Errors:
-  /// unavailable when there are as many streams as may be, in all or of this watcher, or it is
-  /// stopping; nothing is answered then.
+  /// Answers with a stream of events. If `last_id` is not empty, the stream starts with the events
+  /// after it. Errors: unavailable if the limit of streams is reached, in total or for this
+  /// watcher, or if the hub is stopping. On an error no answer is sent.
   Result<void> open(const HttpReply& reply, Watcher watcher, EventFilter filter,
                     std::string last_id) DETENT_EXCLUDES(mutex_);
-  /// Ends the streams of those who may watch no more.
+  /// Ends the streams of clients that have lost their permission.
   void check_again() DETENT_EXCLUDES(mutex_);
   /// See StatsHistory::points().
   std::vector<json::StatsPoint> history(const StatsHistory::Range& range) const
       DETENT_EXCLUDES(mutex_);
-  /// Streams that are open.
+  /// The number of open streams.
   std::size_t streams() const DETENT_EXCLUDES(mutex_);
 
-  /// Ends every stream, and joins. Idempotent; not from its own thread.
+  /// Ends every stream and joins the thread. Idempotent. Do not call it from its own thread.
   void stop() DETENT_EXCLUDES(mutex_);
 
  private:
@@ -101,14 +105,14 @@ class EventHub {
     ChangeReader reader;
     MonotonicTime sent_at{};
   };
-  /// What has come in for the thread.
+  /// The input for the thread.
   struct News {
     std::vector<Arrival> arrivals;
     std::vector<Number> gone;
     bool must_check = false;
     bool is_stopping = false;
   };
-  /// The engine's answer, on its way; owned by this and by the question, which may outlive it.
+  /// The pending answer of the engine. Owned by this and by the request, which may outlive this.
   struct Figures {
     Mutex mutex;
     std::optional<StatsSample> sample DETENT_GUARDED_BY(mutex);
@@ -145,12 +149,12 @@ class EventHub {
   Mutex joining_;  // only one of several callers of stop() joins
   mutable Mutex mutex_;
   News news_ DETENT_GUARDED_BY(mutex_);
-  std::map<Number, std::string> open_ DETENT_GUARDED_BY(mutex_);  // streams, and whose they are
+  std::map<Number, std::string> open_ DETENT_GUARDED_BY(mutex_);  // the streams and their watchers
   Number last_number_ DETENT_GUARDED_BY(mutex_) = 0;
   bool is_stopping_ DETENT_GUARDED_BY(mutex_) = false;
   StatsHistory history_ DETENT_GUARDED_BY(mutex_);
 
-  // Touched only by the thread.
+  // Used only by the thread.
   std::map<Number, Listener> listeners_;
   ChangeLog log_;
   bool is_watching_ = false;

@@ -1,5 +1,5 @@
-// The shards of the cluster for beanstalk clients, by way of a node's front: it knows who has a
-// shard, and asks it here or over HTTP.
+// The shards of the cluster for beanstalk clients, reached through the front of the node. The front
+// knows the owner of each shard and asks it in process or over HTTP.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@ namespace detent::server {
 
 class FrontJobs final : public JobShards {
  public:
-  /// `front` must outlive it, and end its questions before.
+  /// `front` must outlive it, but must end its questions first.
   explicit FrontJobs(ClusterFront& front);
 
   std::shared_ptr<const ShardMap> map() const override { return front_.shard_map(); }
   void ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late) override;
   std::uint64_t next_number() override { return ++last_number_; }
-  /// All that was asked is answered.
+  /// Returns true if all questions have been answered.
   bool is_idle() const noexcept { return open_ == 0; }
 
  private:

@@ -1,8 +1,8 @@
-// A cluster of three shards and a server that has all by itself, side by side: real engines, routes
-// and sockets, stores in memory and one clock that only the test moves. For tests of the gateway.
+// Fixture for tests of the gateway: a cluster of three shards next to a single server. Engines,
+// routes and sockets are real. The stores are in memory, and the test moves the one clock.
 //
-// A server makes ids and leases of its own, so what the two answer is compared by what they stand
-// for: the nth task or lease that an answer has named is "@n" or "#n" to the test.
+// Each server makes its own ids and leases, so their answers are compared by number: the nth task
+// or lease that an answer names is "@n" or "#n" in the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ namespace detent::server {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace): literals only
 
-/// A server of one shard, which is all that the requests it gets are about.
+/// A server of one shard. All requests that it gets concern this shard.
 class ShardServer {
  public:
   ShardServer(ManualClock& clock, ShardNumber shard, RoutesOptions options = {})
@@ -75,10 +75,10 @@ class ShardServer {
   int requests_ = 0;
 };
 
-/// What one side calls the tasks and leases that the test knows by number.
+/// Maps the numbers of the test to one side's ids of tasks and leases.
 class Names {
  public:
-  /// The text of a test, "@3" and "#0" put into this side's words.
+  /// Replaces "@3" and "#0" in the text of a test by this side's ids.
   std::string to_side(std::string_view text) const {
     std::string out;
     while (!text.empty()) {
@@ -94,7 +94,7 @@ class Names {
     }
     return out;
   }
-  /// The other way round; a name that is new gets the next number.
+  /// The reverse of to_side(). A new id gets the next number.
   std::string to_test(std::string_view text) {
     constexpr std::pair<std::string_view, char> kBefore[] = {{R"("id":")", '@'},
                                                              {"task ", '@'},
@@ -145,7 +145,7 @@ class GatewayRoutesTest : public ::testing::Test {
  protected:
   static constexpr ShardNumber kShards = 3;
 
-  /// All of them tell cursors in the open, as shards do, so that answers can be compared.
+  /// All servers send unsealed cursors, as shards do, so that answers can be compared.
   explicit GatewayRoutesTest(const RoutesOptions& options = {})
       : one_(clock_, 0, as_shard(options)) {
     set_log_level(LogLevel::error);
@@ -158,7 +158,7 @@ class GatewayRoutesTest : public ::testing::Test {
     options.is_shard = true;
     return options;
   }
-  /// Carries out the plan for a request, as a node of the cluster does.
+  /// Carries out the plan of a request, as a node of the cluster does.
   net::HttpResponse ask_cluster(net::HttpRequest request) {
     gateway::Step step = gateway::plan_request(std::move(request), ShardMap{.shards = kShards}, 0);
     while (gateway::Plan* const plan = std::get_if<gateway::Plan>(&step)) {
@@ -171,12 +171,12 @@ class GatewayRoutesTest : public ::testing::Test {
     }
     return std::get<net::HttpResponse>(std::move(step));
   }
-  /// What the one server and the cluster answer, in the test's names.
+  /// Returns the answers of the single server and of the cluster, with the test's names.
   std::pair<net::HttpResponse, net::HttpResponse> ask_both(const net::HttpRequest& request) {
     return {in_words_of_test(one_names_, one_.send(in_words_of(one_names_, request))),
             in_words_of_test(cluster_names_, ask_cluster(in_words_of(cluster_names_, request)))};
   }
-  /// Expects both to answer the same; returns it.
+  /// Expects both answers to be equal and returns the answer.
   net::HttpResponse same(const std::string& method, const std::string& target,
                          std::string body = "", net::HttpHeaders headers = {}) {
     const auto [one, cluster] = ask_both({.method = method,
@@ -192,7 +192,7 @@ class GatewayRoutesTest : public ::testing::Test {
     }
     return cluster;
   }
-  /// Moves time, once nobody has anything left to do.
+  /// Moves time after all pending work is done.
   void advance(std::chrono::milliseconds by) {
     await_rest();
     clock_.advance(by);
@@ -200,7 +200,7 @@ class GatewayRoutesTest : public ::testing::Test {
   }
   void await_rest() const { clock_.await_waiters(2 * (1 + static_cast<int>(kShards))); }
 
-  /// Names of queues, so many of each shard, the shards in turn.
+  /// Names of queues: `of_each` names per shard, alternating between the shards.
   static std::vector<std::string> queues(std::size_t of_each) {
     std::vector<std::vector<std::string>> by_shard(kShards);
     for (int i = 0; i < 1'000; ++i) {

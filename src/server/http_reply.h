@@ -1,5 +1,5 @@
-// The answer to one HTTP request on its way out: knows the route and the start, so that every
-// answer is measured, and turns errors into problem+json.
+// The answer to one HTTP request. It knows the route and the start time, so every answer is
+// measured. It converts errors to problem+json.
 #pragma once
 
 #include <chrono>
@@ -20,14 +20,14 @@
 
 namespace detent::server {
 
-/// How long requests of a route took that were answered with a status.
+/// The durations of requests, for one route and one status.
 struct HttpDurations {
   std::string route;
   int status = 0;
   HistogramSnapshot durations;
 };
 
-/// How long requests took, by route and status. Thread-safe.
+/// The durations of requests by route and status. Thread-safe.
 class HttpMetrics {
  public:
   explicit HttpMetrics(const Clock& clock) : clock_(clock) {}
@@ -58,23 +58,24 @@ class HttpReply {
         metrics_(&metrics),
         start_(metrics.now()) {}
 
-  /// Has the answer logged. Before the reply is copied.
+  /// Logs the answer to the audit log. Call it before the reply is copied.
   void audit(AuditedAct act) { act_ = std::make_shared<const AuditedAct>(std::move(act)); }
 
   void send(net::HttpResponse response) const;
-  /// See net::Responder::stream; is measured until it begins.
+  /// See net::Responder::stream. The duration ends when the stream begins.
   net::ResponseStream stream(net::HttpResponse head) const;
   void send_json(int status, std::string body) const;
   /// See net::Responder::offer.
   bool offer_json(int status, std::string body) const;
-  /// Of what was offered in vain, which is measured already: for a client that may be there yet.
+  /// Sends an answer after an offer failed, to a client that may still be connected. The failed
+  /// offer was already measured.
   void send_instead(int status, std::string body) const;
   void send_error(const Error& error) const;
   /// See net::Responder::on_gone.
   void on_gone(UniqueFunction<void()> gone) const { responder_.on_gone(std::move(gone)); }
 
-  /// What send() does before it sends: measures the answer, logs it, says who may read it. For one
-  /// that goes another way.
+  /// The part of send() before the sending: it measures the answer, logs it, and adds the header
+  /// that permits other origins to read it. Use it for an answer that is sent in another way.
   void note(net::HttpResponse& response) const;
 
  private:
@@ -88,11 +89,11 @@ class HttpReply {
   std::shared_ptr<const AuditedAct> act_;  // shared by the copies; null: not logged
 };
 
-/// problem+json for an error.
+/// The problem+json answer for an error.
 net::HttpResponse http_error(const Error& error);
-/// The same for what HTTP itself refuses; see json::render_http_problem.
+/// The problem+json answer for a request that HTTP itself refuses; see json::render_http_problem.
 net::HttpResponse http_problem(int status, std::string_view detail);
-/// 503, for what may work a second later.
+/// A 503 answer for a request that may succeed one second later.
 net::HttpResponse http_try_again(std::string_view detail);
 
 }  // namespace detent::server

@@ -1,7 +1,7 @@
-// Ends of waits that came before the waits they end: they come by other connections, and a node
-// that stood still reads what waited for it in any order. One that is for a wait that is over looks
-// the same, so only the latest are kept, as many as there can be waits on their way: each has a
-// connection.
+// Keeps messages that end a wait, if they arrive before the wait. This happens because the two
+// messages use different connections, and a paused node reads its connections in any order. A
+// message for a wait that is already over looks the same, so only the latest messages are kept. The
+// limit is the number of waits that can be on their way at one time: each of them has a connection.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class LatestEnds {
     names_.erase(order_.front());
     order_.pop_front();
   }
-  /// Whether it is among them; it is not any more.
+  /// Returns true if the name is in the set, and removes it.
   bool take(const Name& name) { return names_.erase(name) > 0; }
 
  private:

@@ -1,9 +1,10 @@
-// Where a list of tasks goes on, as its cursor tells a client.
+// The position in a list of tasks, as a cursor that the client sends back.
 //
-// A place is that of the last task looked at, which may be one that the client may not see. So for
-// whom not all is visible it is sealed (AES-256-GCM under a key of this process): such a cursor
-// tells nothing, and none but those given out are accepted, until the server is started again.
-// Whoever may see everything gets it in the open; that one holds over a restart.
+// A position names the last task that the server looked at, and the client may have no permission
+// to see that task. For a client with limited permissions the cursor is therefore sealed: it is
+// encrypted with AES-256-GCM under a key of this process. A sealed cursor reveals no data and
+// cannot be forged, and it is valid until the server restarts. A client that may see all tasks gets
+// an unsealed cursor, which stays valid after a restart.
 #pragma once
 
 #include <array>
@@ -15,20 +16,20 @@
 
 namespace detent::server {
 
-/// A place of the list as text: its lane, then its numbers. Opaque to clients.
+/// Returns a place in the list as text: its lane, then its numbers. Opaque to clients.
 std::string render_cursor(const Place& place);
-/// Nothing when render_cursor() did not write it.
+/// Returns no value if the text did not come from render_cursor().
 std::optional<Place> parse_cursor(std::string_view text);
 
 /// Immutable.
 class CursorSeal {
  public:
-  /// With a key that nobody else has.
+  /// Makes a seal with a new random key.
   CursorSeal();
 
-  /// 153 characters, whatever the place.
+  /// Returns 153 characters for every place, so the length reveals no information.
   std::string seal(const Place& place) const;
-  /// Nothing when this seal did not make it.
+  /// Returns no value if this seal did not make the cursor.
   std::optional<Place> open(std::string_view cursor) const;
 
  private:

@@ -1,6 +1,6 @@
-// How often something that goes on is logged: at once, when its cause is another, and else at most
-// once a minute. Numbers, as of the seconds that are left, make no other cause. So a log that a
-// disk has to hold tells of an outage without being filled by it.
+// Limits how often a continuing problem is logged: immediately when its cause changes, otherwise
+// once per minute. Numbers in the text, such as remaining seconds, do not count as a change. A long
+// outage is therefore visible in the log without filling the disk.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ class LogPace {
  public:
   static constexpr std::chrono::seconds kPeriod{60};
 
-  /// True when it is to be logged that this is the cause, and then counts as logged.
+  /// Returns true if this cause should be logged now, and then counts it as logged.
   bool is_worth_a_line(std::string_view cause, MonotonicTime now) {
     std::string words(cause);
     std::erase_if(words, [](char c) { return c >= '0' && c <= '9'; });

@@ -1,4 +1,4 @@
-// How the memory a server may use is shared out: one number for the operator, one for each part.
+// Divides the memory that a server may use: one number for the operator, one number for each part.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@ struct MemoryPlan {
   std::size_t max_loaded = 0;  // tasks in memory
 };
 
-/// What a task in memory costs, with its share of the tables around it; and a small record.
+/// The memory of one task, with its share of the tables, and of a small record.
 inline constexpr std::size_t kTaskBytes = 300;
 inline constexpr std::size_t kRecordBytes = 128;
 
-/// Half for tasks, a quarter for the store's cache; the rest for its buffers and what it moves.
+/// Half of the memory is for tasks, and a quarter for the store's cache. The rest is for the
+/// store's buffers and for data in transit.
 constexpr MemoryPlan plan_memory(std::size_t bytes) noexcept {
   return {.cache_bytes = bytes / 4,
           .write_buffer_bytes = bytes / 16,

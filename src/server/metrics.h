@@ -15,15 +15,16 @@
 
 namespace detent::server {
 
-/// Of the page.
+/// The content type of the page.
 inline constexpr std::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
-/// So many queues have series of their own: the largest for their tasks, the ones with the oldest
-/// ready tasks for their ages. The rest is queue="other".
+/// The number of queues with their own series: the largest queues for task counts, and the queues
+/// with the oldest ready tasks for ages. All other queues are counted as queue="other".
 inline constexpr std::size_t kMaxQueueSeries = 100;
 
-/// `engine` tells at most kMaxQueueSeries queues one by one, and one more of the oldest. `http` are
-/// the durations of requests; `external` is of far tasks, when another system keeps them;
-/// `deliveries` are of webhooks.
+/// `engine` has at most kMaxQueueSeries separate queues, and at most one more of the oldest queues,
+/// which shows that there are others. `http` has the durations of requests; `external` has the
+/// figures of far tasks, if an external scheduler keeps them; `deliveries` has the figures of
+/// webhooks.
 std::string render_metrics(const EngineStats& engine, const std::vector<HttpDurations>& http,
                            const std::optional<OffloadStats>& external = {},
                            const std::optional<DeliveryStats>& deliveries = {},

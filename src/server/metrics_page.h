@@ -1,8 +1,8 @@
-// The page of figures of an engine that may hang or end.
+// The /metrics page of an engine that can hang or end.
 //
-// Figures matter most when something is wrong: an engine that waits for a database that does not
-// answer gives none. So the page it gave last is kept; who waits for longer than a look or two gets
-// that, and when the engine has ended its last page stands for it.
+// Figures matter most during an outage, but an engine that waits for a database gives no figures.
+// The last page is therefore kept. A scraper that waits longer than one or two looks gets this
+// page. After the engine has ended, its last page stays valid.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ class MetricsPage {
   /// Runs on any thread, once.
   using Take = UniqueFunction<void(std::string)>;
 
-  /// Gives the next page; or the one before, when it was the last, or the engine is late. True: the
-  /// engine is to be asked, and note() to be told its page.
+  /// Gives the next page. Gives the previous page if it was the last page, or if the engine is
+  /// late. Returns true if the caller must ask the engine and then call note() with its page.
   bool wait(Take take) DETENT_EXCLUDES(mutex_);
-  /// Gives a page to all who wait.
+  /// Gives a page to all waiting scrapers.
   void note(std::string page) { note(std::move(page), Kind::one); }
-  /// Likewise; there will be no other.
+  /// As note(), for the last page of an engine.
   void note_last(std::string page) { note(std::move(page), Kind::last); }
-  /// An engine that was asked before the last look and has not answered since is late: gives the
-  /// page before to those who wait. To be called again and again.
+  /// If the engine was asked before the previous look and has not answered, it is late: the waiting
+  /// scrapers get the previous page. Call this periodically.
   void look() DETENT_EXCLUDES(mutex_);
-  /// Empty when there has been none.
+  /// Returns "" if there was no page yet.
   std::string last() const DETENT_EXCLUDES(mutex_);
 
  private:

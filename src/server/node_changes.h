@@ -1,11 +1,12 @@
-// The changes of tasks of a whole cluster, at one of its nodes: what its own shards tell, and what
-// the other nodes tell of theirs.
+// The task changes of the whole cluster, collected at one node: from its own shards, and from the
+// other nodes.
 //
-// Each node keeps the last changes of its own shards, numbered, while another node or a client of
-// its own wants them, and for a minute after. Who watches asks every other node for what comes
-// after the number it had last; such a question waits until there is something. So a node that does
-// not answer for a while is caught up with, and what cannot be is told as a gap: a node that left
-// or came, one that began anew, one that was away for too long.
+// Each node keeps the latest numbered changes of its own shards while another node or one of its
+// own clients wants them, and for one more minute. A node with watching clients asks every other
+// node for the changes after the last number that it received. The question waits at the other node
+// until there is a change. A node that was unreachable for a short time therefore delivers its
+// changes later. Changes that cannot be delivered are reported as a gap. This happens if a node
+// joined, left or restarted, or was unreachable for too long.
 #pragma once
 
 #include <chrono>
@@ -28,42 +29,45 @@
 
 namespace detent::server {
 
-/// Thread-safe; ChangeSource's methods are for the one that watches.
+/// Thread-safe. The methods of ChangeSource are for the reader only.
 class NodeChanges final : public ChangeSource {
  public:
-  /// Most changes of this node's that are kept, that wait to be taken, and that are told at once.
+  /// The largest number of own changes that are kept, that wait to be taken, and that are reported
+  /// in one batch.
   static constexpr std::size_t kMostKept = 10'000;
   static constexpr std::size_t kMostWaiting = 4'096;
-  /// Changes are taken from the shards so often at most.
+  /// The shortest time between two collections of changes from the shards.
   static constexpr std::chrono::milliseconds kTakePeriod{50};
-  /// How long another node's question waits, and how long its asking keeps changes.
+  /// How long a question of another node waits, and how long it keeps this node collecting changes.
   static constexpr std::chrono::seconds kLongestQuestion{30};
   static constexpr std::chrono::minutes kKeptUnasked{1};
-  /// A node that did not answer is asked again after so long.
+  /// The pause before a node that did not answer is asked again.
   static constexpr std::chrono::milliseconds kAskAgain{500};
 
   using Answered = UniqueFunction<void(std::optional<std::string>)>;
-  /// Asks the node at an address what comes `after`; its answer, or nothing, comes once, on any
-  /// thread, or never when this node is about to end.
+  /// Asks the node at an address for its changes after the place `after`. The answer, or no value,
+  /// comes once, on any thread. It may never come if this node is stopping.
   using AskNode =
       std::function<void(const std::string& address, const std::string& after, Answered)>;
 
-  /// Starts the thread. `clock` must outlive it. `run` differs from that of any other node, and of
-  /// this one before.
+  /// Starts the thread. `clock` must outlive it. `run` must differ from the `run` of every other
+  /// node and of earlier processes of this node.
   NodeChanges(AskNode ask, Clock& clock, std::uint64_t run);
   /// Stops, if stop() has not been called.
   ~NodeChanges() override;
   NodeChanges(const NodeChanges&) = delete;
   NodeChanges& operator=(const NodeChanges&) = delete;
 
-  /// For the engine of a shard of this node. Owned by this and by whoever has the engine, who lets
-  /// go of it after the engine's end.
+  /// Makes the feed for the engine of a shard of this node. Owned by this and by the owner of the
+  /// engine, who releases it after the engine has ended.
   std::shared_ptr<ChangeFeed> new_feed() DETENT_EXCLUDES(mutex_);
-  /// Which other nodes there are, by their addresses.
+  /// Sets the addresses of the other nodes.
   void set_nodes(const std::vector<std::string>& addresses) DETENT_EXCLUDES(mutex_);
-  /// Answers another node what comes here after the place that it had of an answer before, or "".
+  /// Answers another node with the changes after `after`. This is the place in an earlier answer,
+  /// or "".
   void answer(std::string_view after, const net::Responder& responder) DETENT_EXCLUDES(mutex_);
-  /// Answers what waits, and joins. Idempotent; asks nobody any more, and answers at once.
+  /// Answers all waiting questions and joins the thread. Idempotent. It sends no further questions
+  /// and answers new questions immediately.
   void stop() DETENT_EXCLUDES(mutex_);
 
   void watch() override DETENT_EXCLUDES(mutex_);
@@ -72,7 +76,7 @@ class NodeChanges final : public ChangeSource {
   Doorbell& bell() noexcept override { return watchers_bell_; }
 
  private:
-  /// A change of this node's, or so many that were not told.
+  /// A change of this node, or a count of missed changes.
   struct Entry {
     TaskChange change;
     std::uint64_t missed = 0;
@@ -80,13 +84,13 @@ class NodeChanges final : public ChangeSource {
   /// Another node.
   struct Node {
     std::string address;
-    std::uint64_t number = 0;  // of no other, nor of this one in another watch
-    std::string after = {};    // the place to go on; "": none yet
+    std::uint64_t number = 0;  // unique among nodes and watches
+    std::string after = {};    // where to continue; "": no place yet
     bool is_asked = false;
-    bool is_late = false;  // what it did before its next answer may not be told
+    bool is_late = false;  // true: changes before its next answer may be missed
     MonotonicTime next_question{};
   };
-  /// Of another node.
+  /// A question of another node.
   struct Question {
     std::string after;
     net::Responder responder;
@@ -118,7 +122,7 @@ class NodeChanges final : public ChangeSource {
   Clock& clock_;
   const std::uint64_t run_;
 
-  // Synchronise themselves.
+  // These members synchronize themselves.
   Doorbell bell_;  // of the thread
   Doorbell watchers_bell_;
 

@@ -1,8 +1,10 @@
-// What a node tells of figures: those of its own shards to another node and to a scraper, and those
-// of the whole cluster, for which it asks every other node, to whoever wants them here.
+// The figures that a node reports. Another node and a scraper get the figures of this node's
+// shards. A client of this node gets the figures of the whole cluster, for which the node asks
+// every other node.
 //
-// Figures are counts that add up (cluster_figures.h). Nobody waits for an engine that hangs: it is
-// the questions that time out, and pages of /metrics that are late (metrics_page.h).
+// Figures are counts that can be added (cluster_figures.h). A caller never waits for an engine that
+// hangs: questions to other nodes time out, and late pages of /metrics are replaced by earlier
+// pages (metrics_page.h).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,7 @@
 
 namespace detent::server {
 
-/// Where nodes ask each other for theirs.
+/// The path where nodes ask each other for figures.
 inline constexpr std::string_view kFiguresTarget = "/v1/cluster/figures";
 
 /// Thread-safe.
@@ -33,27 +35,29 @@ class NodeFigures {
  public:
   using Take = UniqueFunction<void(std::optional<ClusterFigures>)>;
 
-  /// All must outlive it. `here` has a page of what is no shard's.
+  /// All arguments must outlive it. `here` has the page of figures that belong to no shard.
   NodeFigures(ClusterShards& shards, Routes& here, const PeerLink& link);
   NodeFigures(const NodeFigures&) = delete;
   NodeFigures& operator=(const NodeFigures&) = delete;
 
-  /// Where the other nodes are. What was asked of one that is no longer among them is over.
+  /// Sets the addresses of the other nodes. Questions to a removed node end.
   void set_nodes(std::vector<std::string> addresses) DETENT_EXCLUDES(mutex_);
-  /// Has the figures of all nodes added up; on any thread. Nothing is given where one does not
-  /// answer.
+  /// Requests the sum of the figures of all nodes; given on any thread. Gives no value if a node
+  /// does not answer.
   void ask(Take take) DETENT_EXCLUDES(mutex_);
-  /// What another node asks: the figures of the shards here.
+  /// Answers a question of another node with the figures of the shards of this node.
   void answer(const net::Responder& responder) const;
-  /// `GET /metrics`. A scraper asks every node, so each tells of the shards it has, and has had.
+  /// `GET /metrics`. A scraper asks every node, so each node reports the shards that it has and
+  /// had.
   void answer_metrics(const net::Responder& responder) const;
-  /// How many tasks were ready in the shard when that was last told; nothing before.
+  /// Returns the last reported number of ready tasks in the shard, or no value before the first
+  /// report.
   std::optional<std::uint64_t> backlog_of(ShardNumber shard) const { return backlog_->of(shard); }
 
  private:
   class Gathering;
 
-  /// By shard. Thread-safe.
+  /// The number of ready tasks by shard. Thread-safe.
   class KnownBacklog {
    public:
     void note(const ClusterFigures& figures) DETENT_EXCLUDES(mutex_);
@@ -71,12 +75,12 @@ class NodeFigures {
   Routes& here_;
   const PeerLink& link_;
 
-  /// Synchronises itself. Shared with figures on their way, which may be given when this is gone.
+  /// Synchronizes itself. Shared with pending answers, which may arrive after this object is gone.
   const std::shared_ptr<KnownBacklog> backlog_ = std::make_shared<KnownBacklog>();
 
   mutable Mutex mutex_;
   std::vector<std::string> addresses_ DETENT_GUARDED_BY(mutex_);
-  /// The calls that were begun last, by the address of the node.
+  /// The latest calls, by the address of the node.
   std::vector<std::pair<std::string, PeerLink::CallNumber>> calls_ DETENT_GUARDED_BY(mutex_);
 };
 

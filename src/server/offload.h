@@ -1,4 +1,4 @@
-// Assembles what hands far tasks to another system, from what the command line says.
+// Assembles the parts that hand far tasks to an external scheduler, from the command line options.
 #pragma once
 
 #include <chrono>
@@ -18,12 +18,14 @@ struct OffloadOptions {
   std::chrono::milliseconds window = std::chrono::minutes{10};
 };
 
-/// When tasks go and come back: half of `after` is how long the other system may be down without a
-/// task being late. Errors: invalid_argument when `after` is below twice the window, or 1 s.
+/// The times when tasks are handed over and handed back. The external scheduler can be down for
+/// half of `after` before a task is late. Errors: invalid_argument if `after` is below twice the
+/// window, or below 1 s.
 Result<FarTasksOptions> far_tasks_options(const OffloadOptions& options);
 
-/// Starts the thread; null when there is no `url`. The other system need not be up. What happens is
-/// logged. `engine` and `clock` must outlive it. Errors: invalid_argument, also for the url.
+/// Starts the thread. Returns null if `url` is empty. The external scheduler need not be reachable
+/// yet. Events are logged. `engine` and `clock` must outlive it. Errors: invalid_argument, also for
+/// the url.
 Result<std::unique_ptr<OffloadThread>> start_offload(const OffloadOptions& options,
                                                      EngineThread& engine, Clock& clock);
 

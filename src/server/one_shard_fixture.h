@@ -1,5 +1,6 @@
-// A node of a cluster of one shard, without its door: the shard is real when it is opened, the
-// other nodes are a caller that notes what they are asked and answers when the test says so.
+// Fixture: a node of a cluster of one shard, without its front. The shard is real once it is
+// opened. The other nodes are a fake caller that records questions and answers when the test says
+// so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ class FakeCaller final : public net::HttpCaller {
     std::string address;
     net::HttpRequest request;
     Done done;
-    UniqueFunction<void()> late;  // empty: nobody asked to be told
+    UniqueFunction<void()> late;  // empty: the question has no late callback
     net::HttpUrl::Scheme scheme{};
     bool is_abandoned = false;
   };
@@ -53,7 +54,7 @@ class FakeCaller final : public net::HttpCaller {
   }
   void answer(std::size_t call, net::HttpResponse response) { finish(call, std::move(response)); }
   void fail(std::size_t call) { finish(call, net::CallFailure{.message = "connect: refused"}); }
-  /// It has not been answered for long.
+  /// Reports the answer to this call as late.
   void be_late(std::size_t call) {
     UniqueFunction<void()> late = std::move(calls.at(call).late);
     if (late) late();
@@ -83,7 +84,7 @@ class OneShardTest : public ::testing::Test {
     ASSIGN_OR_RETURN(opened.engine, Engine::open(*opened.store, clock_, {}));
     return opened;
   }
-  /// Returns when it is open.
+  /// Opens the shard and waits until it is open.
   void open_shard() {
     shards_.open(kLease);
     while (!shards_.find(0)) {

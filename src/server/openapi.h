@@ -1,5 +1,5 @@
-// What the HTTP API is, for programs: an OpenAPI 3.1 document. openapi.json beside is its source,
-// which the build puts into the binary; openapi_test.cc holds the server to it.
+// The HTTP API as an OpenAPI 3.1 document for programs. The source is openapi.json in this folder;
+// the build puts it into the binary. openapi_test.cc compares the server with the document.
 #pragma once
 
 #include <string_view>

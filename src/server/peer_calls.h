@@ -1,20 +1,24 @@
-// What a node asks the nodes that have the shards which it has not.
+// Questions of this node to the nodes that own the other shards.
 //
-// A question goes to the node that has the shard as far as is known, with headers that only nodes
-// know to write, and with those of the client's that a shard reads. It is answered once: by that
-// node, or with 503 when the node cannot be reached, no longer has the shard, or is asked by too
-// many already.
+// A question goes to the last known owner of the shard. It carries headers that only nodes can
+// write, and the headers of the client that a shard reads. Each question is answered once: by that
+// node, or with 503. The answer is 503 if the node cannot be reached, if it no longer has the
+// shard, or if it already has too many questions.
 //
-// An answer that nobody waits for any more may hold leases. So a request for leases is not cut off
-// when its worker goes, or the shard moves: the node is told to end the wait, and what it may have
-// handed out by then is given back at once, to whoever has the shard now.
+// An answer may hold leases after its client has gone. A request for leases is therefore not cut
+// off when its worker disconnects or the shard moves. Instead, the node is told to end the wait,
+// and leases that it has granted by then are given back immediately, to the present owner of the
+// shard.
 //
-// Who can do something else meanwhile is told when an answer is late. All shards of the node are
-// suspect then: it may hang, and nothing shows that before its leases run out. When it answers a
-// question about another shard, only the one that is late stays so, until it is answered for, or
-// the node has it no more. A suspect shard gets one such question at a time, which finds out
-// whether it answers, and who asks that is told at once that it is late; the others are answered
-// 503 at once, so that nobody waits in vain. What only that shard can do is sent all the same.
+// A caller with an alternative is told when an answer is late. All shards of that node are then
+// suspect, because a hanging node is not visible until its leases expire. If the node answers a
+// question about another shard, only the late shard stays suspect, until it answers or the node
+// loses it.
+//
+// A suspect shard gets only one question with an alternative at a time. This question tests whether
+// the shard answers, and its caller is told immediately that it is late. Further questions of this
+// kind are answered with 503 immediately, so their callers do not wait in vain. Questions that only
+// this shard can answer are sent in any case.
 #pragma once
 
 #include <array>
@@ -52,52 +56,53 @@ inline constexpr std::string_view kPeerHeader = "detent-peer";  // the client's 
 inline constexpr std::string_view kCallHeader = "detent-call";  // the name of a wait, to end it by
 inline constexpr std::array<std::string_view, 5> kOfNodes{kShardHeader, kSecretHeader, kHostHeader,
                                                           kPeerHeader, kCallHeader};
-/// Ends the wait that kCallHeader names, for which nobody waits any more.
+/// The target that ends the wait named in kCallHeader, after its client has gone.
 inline constexpr std::string_view kEndWaitTarget = "/v1/cluster/end-wait";
 
 struct PeerCallsOptions {
-  std::string node;               // this one's name
-  std::size_t max_calls = 4'096;  // under way to one node at a time, if it takes so many; half of
-                                  // them may wait for tasks
-  std::size_t max_all_calls = 16'384;               // to all nodes together; half of them may wait
-  std::size_t node_connections = kMostConnections;  // what a node takes from all addresses
+  std::string node;                    // the name of this node
+  std::size_t max_calls = 4'096;       // at one time to one node, if it accepts so many; half of
+                                       // them may wait for tasks
+  std::size_t max_all_calls = 16'384;  // to all nodes together; half of them may wait
+  std::size_t node_connections = kMostConnections;  // the connections that a node accepts from all
+                                                    // addresses
   std::chrono::milliseconds patience{1'000};        // an answer that takes longer is late
 };
 
 /// Thread-safe.
 class PeerCalls {
  public:
-  /// Takes the answer; false: nobody waits for it any more.
+  /// Takes the answer. Returns false if the client no longer waits for it.
   using Answered = UniqueFunction<bool(net::HttpResponse)>;
   using Abandon = UniqueFunction<void()>;
-  /// Told that the answer is late, at most once, on any thread; it may come yet, and may have come
-  /// by the time this runs.
+  /// Reports that the answer is late. Runs at most once, on any thread. The answer can still come,
+  /// and may already have come when this runs.
   using Late = UniqueFunction<void()>;
   using HasShard = std::function<bool(ShardNumber, const std::string& address)>;
   using IsMember = std::function<bool(const std::string& address)>;
 
-  /// `link` and `clock` must outlive it; its caller must be ended before this is. `on_stray` runs,
-  /// on any thread, when a node did not answer for a shard; `send_part` sends a request that nobody
-  /// waits for to the shard's owner.
+  /// `link` and `clock` must outlive it; its caller must be ended before this is destroyed.
+  /// `on_stray` runs, on any thread, when a node did not answer for a shard. `send_part` sends a
+  /// request without a waiting client to the shard's owner.
   PeerCalls(PeerCallsOptions options, const PeerLink& link, const Clock& clock,
             std::function<void()> on_stray, std::function<void(gateway::Part)> send_part);
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
-  /// Asks. The answer comes on any thread, perhaps before this returns; what is returned ends the
-  /// question. With `late` it is one that does not wait for tasks, and that may be put to others
-  /// instead; of a suspect shard it may run before this returns.
+  /// Asks. The answer can come on any thread, even before this returns. Calling the returned
+  /// function ends the question. Give `late` only for a question that does not wait for tasks and
+  /// that other shards could answer. If the shard is suspect, `late` may run before this returns.
   Abandon ask(const std::string& address, gateway::Part part, Answered answered, Late late = {})
       DETENT_EXCLUDES(mutex_);
-  /// Where a node no longer has the shard, what it was asked is answered 503: it may be dead. What
-  /// beanstalk clients asked only where it is dead: a shard that moves answers first, and nobody
-  /// would be told of the leases in an answer that comes later. Costs a call of `has_shard` for
-  /// each shard of each node that is asked.
+  /// Answers open questions with 503 if their node no longer has the shard, because the node may be
+  /// dead. Questions of beanstalk clients end only if the node is dead: an owner answers before it
+  /// hands its shard over, and the leases in a later answer would be lost. Costs a call of
+  /// `has_shard` for each shard of each asked node.
   void update(const HasShard& has_shard, const IsMember& is_member) DETENT_EXCLUDES(mutex_);
 
  private:
   class Question;
-  /// Under way to a node.
+  /// The open questions to one node.
   struct Load {
     std::size_t calls = 0;
     std::size_t waits = 0;  // of them
@@ -107,15 +112,15 @@ class PeerCalls {
     std::unordered_map<std::uint64_t, std::shared_ptr<Question>> by_number;
     std::size_t hasty = 0;  // of them: somebody is told when they are late
   };
-  /// About a node, since an answer was late.
+  /// The state of a node after a late answer.
   struct Doubts {
     std::set<ShardNumber> shards;  // that are late, and were not answered for since
-    bool is_of_all = false;        // its shards: it was asked about none of them since
+    bool is_of_all = false;  // all its shards: it has not been asked about any of them since then
     bool is_logged = false;
     LogPace pace;
   };
 
-  /// What became of a question before it was sent.
+  /// The outcome of a question before it is sent.
   enum class Begun : std::uint8_t { ok, suspect, too_many, in_vain };
   Begun begin(const std::shared_ptr<Question>& question, std::size_t max_calls)
       DETENT_EXCLUDES(mutex_);
@@ -130,7 +135,8 @@ class PeerCalls {
   void give_back(const Question& question, const net::HttpResponse& answer);
 
   const PeerCallsOptions options_;
-  const std::uint64_t run_;  // of no other node, and of none before in its place
+  const std::uint64_t run_;  // differs from every other node, and from every earlier process of
+                             // this node
   const PeerLink& link_;
   const Clock& clock_;
   const std::function<void()> on_stray_;
@@ -145,11 +151,12 @@ class PeerCalls {
   std::map<std::string, Doubts> doubts_ DETENT_GUARDED_BY(mutex_);  // by address
 };
 
-/// The waits that this node keeps for others, by name. Thread-safe.
+/// The waits at this node for other nodes, by name. Thread-safe.
 class PeerWaits {
  public:
-  /// `end` runs, once, when the other node says that nobody waits; unless forget() was first.
-  /// Before this returns when it has said so: ends come by other connections.
+  /// Runs `end` once, when the other node says that its client no longer waits, unless forget() was
+  /// called first. Runs it before this returns if that message has already arrived; such messages
+  /// use other connections.
   void keep(std::string name, UniqueFunction<void()> end) DETENT_EXCLUDES(mutex_);
   void forget(const std::string& name) DETENT_EXCLUDES(mutex_);
   void end(const std::string& name) DETENT_EXCLUDES(mutex_);
@@ -161,7 +168,7 @@ class PeerWaits {
 };
 
 void drop_headers(net::HttpHeaders& headers, std::span<const std::string_view> names);
-/// What a shard is answered for when its lease is not sure, or the node that had it is gone.
+/// The answer for a shard whose lease is not certain, or whose owner is gone.
 net::HttpResponse not_sure(ShardNumber shard);
 
 }  // namespace detent::server

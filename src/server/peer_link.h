@@ -1,7 +1,7 @@
-// How a node of a cluster reaches another, and how it knows a request of one: the scheme of their
-// URLs, and the secret that the nodes of a cluster show each other.
+// The link between the nodes of a cluster: the scheme of their URLs, and the secret by which a node
+// recognizes a request of another node.
 //
-// Every request from node to node goes this way, so nothing else knows the secret.
+// Every request between nodes uses this link, so no other part of the program knows the secret.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@
 
 namespace detent::server {
 
-/// No client's request may have it: drop_headers() of kOfNodes.
+/// Removed from every client's request, by drop_headers() of kOfNodes.
 inline constexpr std::string_view kSecretHeader = "detent-cluster";
 
 struct PeerLinkOptions {
-  std::string scheme = "http";  // by which nodes reach each other
+  std::string scheme = "http";  // the scheme of calls between nodes
   std::string secret;           // of the cluster; not empty
 };
 
@@ -33,15 +33,15 @@ class PeerLink {
   /// `caller` must outlive it.
   PeerLink(PeerLinkOptions options, net::HttpCaller& caller);
 
-  /// Whether the request shows this cluster's secret. Takes equally long whatever differs.
+  /// Returns true if the request carries this cluster's secret. Compares in constant time.
   bool is_of_cluster(const net::HttpRequest& request) const;
 
-  /// Of a node, as members name their addresses. Errors: that is no address.
+  /// The URL of a node, from its address as a Member has it. Errors: the address is invalid.
   Result<net::HttpUrl> url_of(const std::string& address) const;
-  /// Sends the node what `request` says, target included, with the secret; `done`, `late` and the
-  /// number are as HttpCaller::call()'s.
+  /// Sends `request` to the node, with its own target and the secret. `done`, `late` and the
+  /// returned number are as in HttpCaller::call().
   CallNumber call(net::HttpUrl node, net::HttpRequest request, Done done, Late late = {}) const;
-  /// Likewise. Errors: as url_of(); then `done` never runs.
+  /// As call() above, with an address. Errors: as url_of(); then `done` never runs.
   Result<CallNumber> call(const std::string& address, net::HttpRequest request, Done done) const;
   /// As HttpCaller::abandon().
   void abandon(CallNumber number) const { caller_.abandon(number); }

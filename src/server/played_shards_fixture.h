@@ -1,5 +1,5 @@
-// The shards of a cluster played by a test: what sessions ask of them waits until the test answers
-// it. For the tests of beanstalk clients of a node.
+// Fixture for tests of beanstalk clients of a node: shards of a cluster that the test simulates.
+// Questions of sessions wait until the test answers them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace detent::server {
 
 inline constexpr ShardNumber kPlayedShards = 4;
 
-/// Keeps what it is asked until the test answers.
+/// Keeps each question until the test answers it.
 class PlayedShards final : public JobShards {
  public:
   struct Asked {
@@ -46,7 +46,7 @@ class PlayedShards final : public JobShards {
   }
   std::uint64_t next_number() override { return ++last_number_; }
 
-  /// Blocks until there is a next one.
+  /// Blocks until there is a question.
   Asked next() {
     for (;;) {
       {
@@ -65,7 +65,8 @@ class PlayedShards final : public JobShards {
     EXPECT_EQ(asked.ask.kind, kind);
     return asked;
   }
-  /// The next `count`, which must end takes: shard → the take's number.
+  /// Takes the next `count` questions, which must end takes. Returns shard → the number of the
+  /// take.
   std::map<ShardNumber, std::uint64_t> next_ends(int count) {
     std::map<ShardNumber, std::uint64_t> ended;
     for (int i = 0; i < count; ++i) {
@@ -99,7 +100,7 @@ inline ShardAnswer job_answer(std::uint64_t id) {
   return answer;
 }
 
-/// A queue whose home is that shard.
+/// A queue whose home is this shard.
 inline std::string queue_of(ShardNumber shard) {
   for (int i = 0;; ++i) {
     std::string name = "q" + std::to_string(i);
@@ -107,7 +108,7 @@ inline std::string queue_of(ShardNumber shard) {
   }
 }
 
-/// The id of a job of that shard.
+/// The id of a job of this shard.
 inline std::uint64_t id_of(ShardNumber shard, std::uint64_t number) {
   return (number << TaskId::kShardBits) | shard;
 }

@@ -1,6 +1,7 @@
-// What the parameters of a query say (net/http_query.h finds them): durations, times, ids.
+// Reads the values of query parameters: durations, times, ids. net/http_query.h finds the
+// parameters.
 //
-// Each reader refuses by name what is out of its bounds, as net::read_count() does for counts.
+// An error of a reader names the parameter and its limits, as net::read_count() does for counts.
 #pragma once
 
 #include <chrono>
@@ -19,15 +20,14 @@ using net::read_count;
 using net::take_query;
 using net::Zero;
 
-/// The first gives `other` when the parameter is not given. Errors: invalid_argument.
+/// Returns `other` if the parameter is absent. Errors: invalid_argument.
 Result<std::chrono::milliseconds> read_duration(const QueryParameter& parameter,
                                                 std::chrono::milliseconds other);
-/// A time as RFC 3339 or in whole milliseconds since 1970; nothing when it is not given.
+/// Reads a time as RFC 3339 or in whole milliseconds since 1970. Returns no value if it is absent.
 Result<std::optional<WallTime>> read_time(const QueryParameter& parameter);
-/// Which queues come first: "tasks" (also when it is not given) or "age". Errors:
-/// invalid_argument.
+/// The order of queues: "tasks" (the default) or "age". Errors: invalid_argument.
 Result<QueueOrder> read_queue_order(const QueryParameter& parameter);
-/// Else the id that names no task, which is before all others.
+/// If the parameter is absent, returns an id that is before all others and names no task.
 Result<TaskId> read_id(const QueryParameter& parameter);
 
 }  // namespace detent::server

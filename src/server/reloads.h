@@ -1,5 +1,5 @@
-// What a running server reads again when it gets SIGHUP: the level of its log, and the files that
-// parts of it have read. All else needs a restart, and the log says so.
+// The settings that a running server reads again after SIGHUP: the log level, and the files that
+// its parts have read. Other settings need a restart, and the log says so.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,17 @@ namespace detent::server {
 /// Confined to the thread that makes it.
 class Reloads {
  public:
-  /// Reads a file again and puts what it holds in force; on an error all stays as it was.
+  /// Reads a file again and applies it. On an error the old settings stay in force.
   using Reload = std::function<Result<void>()>;
 
-  /// `call` is what the server was started with.
+  /// `call` has the arguments with which the server was started.
   Reloads(cli::ServeCall call, cli::ReadAgain read_again);
 
-  /// `what` is for people: "the tokens in /etc/detent/tokens".
+  /// `what` names the file for people: "the tokens in /etc/detent/tokens".
   void add(std::string what, Reload reload);
 
-  /// Reads all again. What cannot be read stays as it was; each outcome is logged.
+  /// Reads all files again. Unreadable files leave their settings unchanged. Each outcome is
+  /// logged.
   void run();
 
  private:

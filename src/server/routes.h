@@ -1,9 +1,15 @@
-// The HTTP API: each route turns a request into verbs of the engine and their answer into a reply.
-// docs/reference/http.md describes the routes; protocol/json knows the bodies. routes.cc has the
-// table and those of tasks; those of workers are in routes_leases.cc, those of queues in
-// routes_queues.cc, those that look at everything at once in routes_whole.cc, those that watch in
-// routes_watch.cc, those of recurring schedules in routes_schedules.cc, the list of tasks in
-// routes_list.cc, verbs over many tasks in routes_batch.cc.
+// The HTTP API. Each route converts a request to verbs of the engine, and converts the answer to a
+// reply. docs/reference/http.md describes the routes; protocol/json knows the bodies.
+//
+// routes.cc has the route table and the routes of tasks. The other routes are in these files:
+//
+// - routes_leases.cc: workers
+// - routes_queues.cc: queues
+// - routes_whole.cc: figures of the whole server
+// - routes_watch.cc: event streams
+// - routes_schedules.cc: recurring schedules
+// - routes_list.cc: the list of tasks
+// - routes_batch.cc: verbs over many tasks
 #pragma once
 
 #include <atomic>
@@ -41,44 +47,47 @@ namespace detent::server {
 
 struct RoutesOptions {
   OffloadThread* offload = nullptr;  // null: tasks are here or nowhere
-  /// The origin whose pages may use the API in a browser: "https://example.org", "*" for all, ""
-  /// for none.
+  /// The origin whose pages may use the API in a browser: "https://example.org"; "*" permits all
+  /// origins, "" permits no other origin.
   std::string cors_origin = {};
-  /// Null: whoever reaches the server may do everything, as long as it comes by an address or
-  /// one of `host_names`.
+  /// Null: every client may do everything, if it uses an address or one of `host_names` to reach
+  /// the server.
   const Access* access = nullptr;
   std::vector<std::string> host_names = {};
-  /// Nodes of a cluster read each other's cursors, so they are open to all (list_cursor.h).
+  /// Nodes of a cluster read each other's cursors, so the cursors of a shard are not sealed
+  /// (list_cursor.h).
   bool is_shard = false;
-  /// The answer of `GET /v1/cluster`; null: this server is no cluster's.
+  /// Renders the answer of `GET /v1/cluster`; null: this server is not part of a cluster.
   std::function<std::string()> render_cluster = {};
-  /// What /metrics and /v1/stats tell of the process; null: nothing, as a shard does.
+  /// The process figures for /metrics and /v1/stats; null on a shard, which reports none.
   std::function<ProcessFigures()> process_figures = {};
 };
 
 class EventHub;
 
-/// Thread-safe. `events`, `clock` and what the options name must outlive it; the HTTP server must
-/// be stopped, and then `engine`, before it is destroyed: requests under way refer to it.
+/// Thread-safe. `events`, `clock` and the objects in the options must outlive it. Before it is
+/// destroyed, the HTTP server must be stopped, and then `engine`, because running requests refer to
+/// it.
 class Routes {
  public:
   Routes(EngineThread& engine, EventHub& events, const Clock& clock, RoutesOptions options = {});
   Routes(const Routes&) = delete;
   Routes& operator=(const Routes&) = delete;
 
-  /// /metrics shows what this does, too. To be called before the first request.
+  /// Adds the figures of this deliverer to /metrics. Call it before the first request.
   void show_deliveries(const Deliverer& deliverer) noexcept { deliverer_ = &deliverer; }
-  /// What a request is refused with whatever its body says: no such route, or who may not. To be
-  /// asked with its head, so that nobody need wait for a body that nobody reads.
+  /// Returns the refusal of a request that does not depend on its body: the route does not exist,
+  /// or the caller has no permission. Call it with the head of the request, so that the server need
+  /// not receive a useless body.
   std::optional<net::HttpResponse> refuse_unread(const net::HttpRequest& head);
-  /// Ends the waits for a task of those who may lease no more, which they are told: the tokens have
-  /// been read again. Soon, and without blocking.
+  /// Ends waits for tasks of callers that have lost their permission, and tells them so. Call it
+  /// after the tokens were read again. Does not block; the waits end soon after.
   void check_again();
-  /// Answers one request, now or once the engine has. Never blocks.
+  /// Answers one request, immediately or after the engine has answered. Never blocks.
   void handle(net::HttpRequest request, net::Responder responder);
 
-  /// Has the page of /metrics made, and given on the engine's thread. False, and never given, when
-  /// too many requests wait, or the engine is stopping.
+  /// Requests the /metrics page; it is given on the engine's thread. Returns false if too many
+  /// requests wait or the engine is stopping; then it is never given.
   [[nodiscard]] bool ask_page(UniqueFunction<void(std::string)> take);
 
   struct Route {
@@ -86,7 +95,7 @@ class Routes {
     std::string_view pattern;  // "/v1/tasks/{id}"
     Need need;
   };
-  /// All that are answered; of views that live as long as the program.
+  /// All routes. The views live as long as the program.
   std::vector<Route> all() const;
 
  private:
@@ -96,10 +105,10 @@ class Routes {
     HttpReply reply;
     Caller caller;
   };
-  /// Whose business the query of a target is: where it is nobody's, there may be none.
+  /// How the query of a target is checked. With `none`, a request with a query is refused.
   enum class Query : std::uint8_t { none, left_to_handler };
   struct Endpoint {
-    Need need;  // of the queue in the path; elsewhere the handler checks each task's queue
+    Need need;  // on the queue in the path; without one, the handler checks each task's queue
     Query query;
     std::function<void(const Call&)> handle;
   };
@@ -107,11 +116,11 @@ class Routes {
   void add(std::string_view method, std::string_view pattern, Need need, Handler handler);
   void add_with_query(std::string_view method, std::string_view pattern, Need need,
                       Handler handler);
-  /// Answers GET to whoever asks.
+  /// Answers GET requests of every caller, without an access check.
   void serve(std::string_view pattern, std::function<void(const Call&)> handler);
 
   using QueueVerb = Result<QueueStep> (Engine::*)(const std::string&, std::size_t, QueueCursor);
-  /// A verb over a whole queue that is under way.
+  /// A running verb over a whole queue.
   struct Sweep {
     HttpReply reply;
     QueueVerb verb;
@@ -120,18 +129,18 @@ class Routes {
     std::uint64_t count = 0;  // tasks changed so far
   };
   using ScheduleVerb = Result<ScheduleView> (Engine::*)(const std::string&);
-  /// A back-fill that is under way.
+  /// A running back-fill.
   struct Backfill {
     HttpReply reply;
     std::string name;
-    json::BackfillRange range;         // what is left of it
+    json::BackfillRange range;         // the range that is still to be filled
     json::BackfillCounts counts = {};  // so far
-    /// The I/O thread sets it, the engine's thread reads it; nothing else depends on it, so
-    /// relaxed.
+    /// Set by the I/O thread, read by the engine's thread. Relaxed, because no other data depends
+    /// on it.
     std::shared_ptr<std::atomic<bool>> has_client_gone = {};
   };
 
-  /// A page of a list that is under way.
+  /// A page of a list that is being collected.
   struct Listing {
     HttpReply reply;
     Caller caller;
@@ -202,7 +211,8 @@ class Routes {
   HttpReply reply_to(const net::HttpRequest& request,
                      const std::optional<net::RouteMatch<Endpoint>>& match,
                      net::Responder responder);
-  /// Who waits for a task, and what such a wait ends with when no task comes; else with none.
+  /// A worker that waits for a task, and the answer if the wait ends without a task. Without such
+  /// an answer, the worker gets an empty list.
   struct LeaseWait {
     std::string authorization;
     std::string queue;
@@ -214,13 +224,13 @@ class Routes {
                      std::string authorization);
   void answer_lease(const HttpReply& reply, LeaseNumber number,
                     const Result<std::vector<LeasedTask>>& tasks);
-  /// By the tokens as they are now.
+  /// Checks with the current tokens.
   std::optional<net::HttpResponse> refusal_of(const LeaseWait& wait) const;
-  /// What is answered before any handler is asked. Fills `caller`, and has `reply` audit.
+  /// Answers requests that need no handler. Fills `caller`, and sets the audit of `reply`.
   std::optional<net::HttpResponse> answer_at_once(
       const net::HttpRequest& request, const std::optional<net::RouteMatch<Endpoint>>& match,
       HttpReply& reply, Caller& caller);
-  /// What is wrong with who asks, before it is looked at what for. Fills `caller`.
+  /// Checks the caller before the content of the request. Fills `caller`.
   std::optional<net::HttpResponse> refusal(const net::HttpRequest& request,
                                            const net::RouteMatch<Endpoint>& match, Caller& caller);
   std::string_view shared_with(const net::HttpRequest& request) const;
@@ -232,30 +242,31 @@ class Routes {
   void run_batch(const HttpReply& reply, Batch<T> batch);
   template <class T>
   void fetch_and_run(const HttpReply& reply, Batch<T> batch);
-  /// Begins a verb over a whole queue, whose answer comes with its last step.
+  /// Starts a verb over a whole queue. The answer is sent after the last step.
   void sweep(const Call& call, QueueVerb verb);
   void step(const Sweep& sweep);
   void change_schedule(const Call& call, ScheduleVerb verb);
   void step(const Backfill& backfill);
   void go_on(Backfill backfill, const BackfillStep& done);
 
-  /// Runs `verb` on the engine's thread, in the turn of `queue` if that is given, and hands its
-  /// result, once it is durable, to `answer`; an error on either way is answered as a problem.
+  /// Runs `verb` on the engine's thread, in the turn of `queue` if it is given. Passes the result
+  /// to `answer` once it is durable. An error at any point is answered as a problem.
   template <class Verb, class Answer>
   void run(HttpReply reply, Verb verb, Answer answer, EngineThread::QueueOf queue = {});
-  /// The same, but an error of `verb` goes to `otherwise`.
+  /// As run() above, but an error of `verb` goes to `otherwise`.
   template <class Verb, class Answer, class Otherwise>
   void run_or(HttpReply reply, Verb verb, Answer answer, Otherwise otherwise,
               EngineThread::QueueOf queue = {});
 
-  /// What is done about a task that is not here, and may be with the other system.
+  /// The action for a task that is not in the store, but may be in the external scheduler.
   using FarVerb = void (Routes::*)(const Call&, TaskId, UniqueFunction<void()>);
-  /// run() for a verb on the task that the path names; when it is not here, `far_verb` first.
+  /// As run(), for a verb on the task in the path. If the task is not in the store, `far_verb` runs
+  /// first.
   template <class Verb, class Answer>
   void run_on_task(const Call& call, FarVerb far_verb, Verb verb, Answer answer);
-  /// Answers with the task as it is there, or looks again here.
+  /// Answers with the task of the external scheduler, or looks in the store again.
   void show_far(const Call& call, TaskId id, UniqueFunction<void()> look_again);
-  /// Has it put here, if it is there, then goes on.
+  /// Brings the task back from the external scheduler, if it is there, and continues.
   void fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on);
 
   EngineThread& engine_;
@@ -269,7 +280,7 @@ class Routes {
   RefusalLog refusals_;
   const CursorSeal seal_;
 
-  // Touched only by the engine's thread.
+  // Used only by the engine's thread.
   std::map<LeaseNumber, LeaseWait> lease_waits_;
   LeaseNumber last_lease_ = 0;
 };

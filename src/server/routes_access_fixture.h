@@ -1,4 +1,5 @@
-// A server that wants tokens: one of each scope, in a file that a test may write anew. Tests only.
+// Fixture: a server that requires tokens. A file has one token for each scope, and a test can
+// rewrite the file. Tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@
 
 namespace detent::server {
 
-/// Names and scopes; each token is "dt_" and its name. Those without a scope are not in the file.
+/// Names and scopes. Each token is "dt_" and its name. Names without a scope are not in the file.
 inline constexpr std::pair<const char*, const char*> kTokens[] = {
     {"none", ""},
     {"wrong", ""},
@@ -45,7 +46,7 @@ class RoutesAccessTest : public RoutesTest {
                                        RoutesOptions{.access = access_.get()});
   }
 
-  /// All tokens but one, and another that may only look.
+  /// Writes all tokens except `but_for`; the token `demoted` gets only the scope `read`.
   void write_tokens(const std::string& but_for = "", const std::string& demoted = "") const {
     std::ofstream out(file_);
     for (const auto& [token, scopes] : kTokens) {

@@ -1,5 +1,5 @@
-// The HTTP interface from outside: a real socket, the real routes and engine, a store in memory and
-// a clock that only the test moves. For the routes' tests.
+// Fixture for tests of the routes: a real socket, the real routes and engine, a store in memory,
+// and a clock that only the test moves.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class RoutesTest : public ::testing::Test {
     engine_->stop();
     store_.reset();
   }
-  /// A server like this one with nothing in it.
+  /// Replaces the server by a new, empty server.
   void begin_anew() {
     stop();
     disk_ = std::make_unique<MemoryDisk>();
@@ -82,16 +82,16 @@ class RoutesTest : public ::testing::Test {
                                             const std::string& body = "") {
     return json::parse_leased_tasks(post("/v1/queues/" + queue + "/lease", body).body).value();
   }
-  /// Moves time, once the engine has nothing left to do.
+  /// Moves time after the engine has done all its work.
   void advance(std::chrono::milliseconds by) {
     await_rest();
     clock_.advance(by);
     await_rest();
   }
-  /// Waits until the engine and the events have nothing left to do.
+  /// Waits until the engine and the event hub have done all their work.
   void await_rest() const { clock_.await_waiters(2); }
-  /// Has `act` run on the engine's thread before its next command once `has_begun` is true: between
-  /// two steps of a verb that goes in steps.
+  /// Runs `act` on the engine's thread before its next command, once `has_begun` is true. This is
+  /// between two steps of a verb that runs in steps.
   void between_steps(std::function<bool(const Engine&)> has_begun,
                      std::function<void(Engine&)> act) {
     (void)engine_->post([this, has_begun, act](Engine& engine) {

@@ -1,4 +1,4 @@
-// How a route has the engine do something. Private to routes*.cc.
+// Helpers with which a route runs a verb on the engine. Private to routes*.cc.
 #pragma once
 
 #include <algorithm>
@@ -12,41 +12,44 @@
 
 namespace detent::server {
 
-/// The answer to what cannot be handed to the engine.
+/// The error for a request that the engine's full queue cannot accept.
 inline Error overloaded() {
   return {ErrorCode::unavailable, "too many requests wait, or the server is stopping; retry"};
 }
 
-/// The answer when another system, which may have the task, cannot be asked: whatever is wrong
-/// there, the caller can only try again.
+/// The error when the task may be in the external scheduler and that scheduler cannot be asked. The
+/// caller can only try again, whatever the cause.
 Error not_to_be_asked(TaskId id, Error error);
-/// Whether `caller` may do something with a task. Errors: `forbidden`; `not_found`, as if it were
-/// not there, for a task of a queue at which it may not look.
+/// Checks the permission of `caller` for a task. Errors: `forbidden`; `not_found` for a task of a
+/// queue that the caller may not read, so that the answer does not reveal that the task exists.
 Result<void> permit(const Caller& caller, Need need, const Task& task);
-/// The same with the task looked up, which costs a read unless the caller may do everything.
+/// As above, with a look-up of the task. The look-up costs a read, unless the caller may do
+/// everything.
 Result<void> permit(Engine& engine, const Caller& caller, Need need, TaskId id);
-/// The same for a task that may be with another system. When it is not there either, whoever goes
-/// on will find that out. Errors: also those of FarTasks::find().
+/// As above, for a task that may be in the external scheduler. If it is not there either, the call
+/// succeeds, and the following verb reports the missing task. Errors: also the errors of
+/// FarTasks::find().
 Result<void> permit(FarTasks& far, const Caller& caller, Need need, TaskId id);
-/// Answers with all of a task.
+/// Answers with all fields of a task.
 void answer_task(const HttpReply& reply, const TaskSnapshot& view);
 
-/// Where a task that was made is.
+/// The location of a new task.
 inline std::string location_of(TaskId id) { return "/v1/tasks/" + to_string(id); }
 
-/// Where a task leaves a rule open, its queue's setting holds.
+/// Fills the rules that a task leaves open with the settings of its queue.
 inline void show_rules_in_force(TaskRules& rules, const QueueSettings& settings) {
   if (!rules.max_attempts) rules.max_attempts = settings.max_attempts;
   if (!rules.visibility_timeout) rules.visibility_timeout = settings.visibility_timeout;
   if (!rules.backoff) rules.backoff = settings.backoff;
 }
 
-/// For a command on one queue; on none when no queue can have such a name.
+/// The engine queue for a command on one task queue. If the name is invalid, the command belongs to
+/// no queue.
 inline EngineThread::QueueOf for_queue(std::string name) {
   if (!is_queue_name(name)) return {};
   return [name = std::move(name)](const Engine& /*engine*/) { return name; };
 }
-/// For one on the tasks held under these leases, which as a rule are of one queue.
+/// The engine queue for a command on tasks with these leases, which are usually of one task queue.
 inline EngineThread::QueueOf for_leases(const json::LeaseList& leases) {
   const auto first =
       std::ranges::find_if(leases, [](const auto& lease) { return lease.has_value(); });

@@ -1,5 +1,5 @@
-// `detent serve --node`: the program as a node of a cluster. main.cc has what both kinds of server
-// begin with.
+// `detent serve --node`: the program as a node of a cluster. main.cc has the part that both kinds
+// of server have in common.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace detent::server {
 
-/// What a server has before it opens its store. All must outlive whoever uses it.
+/// The objects that a server makes before it opens its store. All must outlive their users.
 struct Beginnings {
   StopSignal& stop_signal;
   const ServiceManager& manager;
@@ -26,11 +26,11 @@ struct Beginnings {
   std::shared_ptr<net::TlsServer> tls;
 };
 
-/// Blocks until the process is told to stop; does meanwhile what other signals ask for.
+/// Blocks until the process receives a stop signal. Until then it handles the other signals.
 void wait_for_stop(const Beginnings& with, std::function<void()> on_drain);
 
-/// Serves until the process is told to stop. Errors: invalid_argument for settings that a node
-/// cannot have; those of the database and of the address.
+/// Serves until the process receives a stop signal. Errors: invalid_argument for settings that a
+/// node does not support; errors of the database and of the address.
 Result<void> serve_as_node(const cli::ServeOptions& options, const Beginnings& with);
 
 }  // namespace detent::server

@@ -1,5 +1,6 @@
-// One beanstalk client as this server sees it, whoever has its jobs: the queue it uses, those it
-// watches, the leases it holds, and its part in what the server counts.
+// The server's state of one beanstalk client, on a single server and in a cluster: the queue that
+// it uses, the queues that it watches, the leases that it holds, and its contribution to the
+// server's counters.
 #pragma once
 
 #include <chrono>
@@ -28,31 +29,33 @@ class ServedClient {
   /// `hub` must outlive it.
   explicit ServedClient(BeanstalkHub& hub) : hub_(hub) {}
 
-  /// It has come, and gone: once each. What it holds stays in held().
+  /// open() and close() report that the client connected and disconnected, once each. Its leases
+  /// stay in held().
   void open();
   void close();
 
-  /// A command has come. Once each.
+  /// Counts a received command. Call it once per command.
   void count(const beanstalk::Command& command);
   void count(beanstalk::Refusal refusal);
 
-  /// The reply to a command about the client alone; nothing for any other.
+  /// Returns the reply to a command about the client alone, or no value for any other command.
   std::optional<std::string> answer(const beanstalk::Command& command);
-  /// What the engine that has the job, or the queue, is to be asked. Takes the command's body.
-  /// Requires: the command is a call.
+  /// Makes the call for the engine that has the job or the queue. Moves the body out of the
+  /// command. Requires: the command is a call.
   JobCall call_for(beanstalk::Command&& command) const;
-  /// What the answer has changed; its reply is for the client.
+  /// Updates the state of the client from the answer. The caller sends the reply.
   void note(const JobCall& call, const JobAnswer& answer);
   void hold(const JobLease& lease);
 
   const std::string& used() const noexcept { return used_; }
-  /// What it takes from or, if it only puts, puts to.
+  /// The queue that the client takes from. For a client that only puts: the queue that it puts to.
   const std::string& queue() const noexcept { return is_worker_ ? wanted_.queue : used_; }
-  /// What a `reserve` asks for: its queues are those watched.
+  /// The lease request of a `reserve`, with the watched queues.
   const LeaseRequest& wanted() const noexcept { return wanted_; }
-  /// When the safety margin of a lease begins that this client holds; forgets those that ran out.
+  /// Returns the start of the safety margin of the first lease that expires. Forgets expired
+  /// leases.
   std::optional<MonotonicTime> deadline_soon();
-  /// It waits for a job, or no more.
+  /// count_wait() and its counterpart report that the client starts or ends a wait for a job.
   void count_wait() { add_waits(1); }
   void count_end_of_wait() { add_waits(~std::uint64_t{0}); }
 

@@ -1,9 +1,9 @@
-// The shards of the cluster as the beanstalk clients of a node need them: answers come on the
-// thread of the sessions, and leases that nobody works under any more are given back, again and
-// again while their shard is away.
+// The shards of the cluster for the beanstalk clients of a node. Answers arrive on the thread of
+// the sessions. Leases of disconnected clients are given back, with repeated attempts while their
+// shard is unreachable.
 //
-// That thread is of an engine without tasks; a pause there is a timer, which a stop of the node
-// ends as all waits.
+// The thread belongs to an engine without tasks. A pause is a timer of that engine, so a stop of
+// the node ends pauses together with all other waits.
 #pragma once
 
 #include <chrono>
@@ -19,16 +19,16 @@
 
 namespace detent::server {
 
-/// Confined to the thread of the hub's engine. To be copied: questions under way have one.
+/// Confined to the thread of the hub's engine. Copy it freely: each open question holds a copy.
 class SessionShards {
  public:
-  /// What a shard that was away is to be given back is tried again after so long.
+  /// The pause before leases are again given back to a shard that was unreachable.
   static constexpr std::chrono::milliseconds kGiveBackPause{500};
 
   using Answered = UniqueFunction<void(Engine&, std::optional<ShardAnswer>)>;
   using Late = UniqueFunction<void(Engine&)>;
 
-  /// Both must outlive it, and what it was asked.
+  /// Both must outlive it and its open questions.
   SessionShards(BeanstalkHub& hub, JobShards& shards) : hub_(&hub), shards_(&shards) {}
 
   /// See JobShards::map().
@@ -39,10 +39,12 @@ class SessionShards {
 
   /// See JobShards::ask().
   void ask(ShardNumber shard, const ShardAsk& ask, Answered answered, Late late = {}) const;
-  /// Runs it then, or when all waits are ended. What is returned ends it by Engine::abandon_wait().
+  /// Runs the function after `delay`, or when all waits are ended. Engine::abandon_wait() with the
+  /// returned id cancels it.
   Engine::WaitId after(Engine& engine, std::chrono::milliseconds delay,
                        UniqueFunction<void(Engine&)> then) const;
-  /// The hub counts it until the shard has answered, or was asked often enough.
+  /// Gives the leases back. The hub counts the shard until it has answered, or the attempts are
+  /// used up.
   void give_back(ShardNumber shard, std::vector<LeaseToken> leases) const;
 
  private:

@@ -1,5 +1,5 @@
-// The side of a shard for beanstalk clients of any node: carries out what is asked of it
-// (cluster_jobs.h) on the shard's engine.
+// The shard's side of the questions of beanstalk clients on any node (cluster_jobs.h). It carries
+// them out on the shard's engine.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace detent::server {
 
-/// Where nodes ask for this; no client gets there.
+/// The path for these questions of nodes; clients cannot use it.
 inline constexpr std::string_view kJobsTarget = "/v1/cluster/jobs";
 
 /// Thread-safe. `engine` must be stopped before it is destroyed.
@@ -24,8 +24,8 @@ class ShardJobs {
  public:
   ShardJobs(EngineThread& engine, const Clock& clock) : engine_(engine), clock_(clock) {}
 
-  /// Answers once what was done is durable: 200 with an encoded ShardAnswer; 503 when the engine's
-  /// store does not work; 400 for what is no ShardAsk.
+  /// Answers after the changes are durable: 200 with an encoded ShardAnswer; 503 if the engine's
+  /// store has failed; 400 if the body is not a ShardAsk.
   void handle(const net::HttpRequest& request, const net::Responder& responder);
 
  private:
@@ -38,7 +38,7 @@ class ShardJobs {
   EngineThread& engine_;
   const Clock& clock_;
 
-  // Touched only by the engine's thread.
+  // Used only by the engine's thread.
   std::unordered_map<std::uint64_t, Engine::WaitId> takes_;  // that wait, by their numbers
   LatestEnds<std::uint64_t> ended_;                          // before they have come
 };

@@ -1,8 +1,9 @@
-// What the engine's figures were: every 10 s for the last hour, every 5 min for the last day.
+// The history of the engine's figures: every 10 s for the last hour, and every 5 min for the last
+// day.
 //
-// A sample is what the engine counted up to an instant; what happened in a span is the difference
-// of the samples at its ends, so a span may be as long as any number of them. A histogram is kept
-// as its counts only. About 700 bytes a sample, half a megabyte in all.
+// A sample holds the engine's counters at one instant. The events of a span are the difference of
+// the samples at its ends, so a span can cover any number of samples. Only the counts of a
+// histogram are kept. A sample takes about 700 bytes; all samples together take half a megabyte.
 #pragma once
 
 #include <chrono>
@@ -26,8 +27,8 @@ struct StatsSample {
   EngineStats stats;  // without queues
 };
 
-/// What happened from one sample to a later one; when another engine was opened in between, what
-/// happened since that.
+/// The events between two samples. If another engine was opened in between, only the events since
+/// then.
 json::StatsPoint difference(const StatsSample& from, const StatsSample& to);
 
 /// Thread-compatible.
@@ -38,20 +39,20 @@ class StatsHistory {
   static constexpr std::chrono::minutes kCoarseStep{5};
   static constexpr std::chrono::hours kCoarseSpan{24};
 
-  /// Takes a sample, if one is due: the last is kFineStep old, or a little less.
+  /// Takes the sample if the last sample is kFineStep old, or slightly less.
   void add(const StatsSample& sample);
 
   struct Range {
     std::chrono::milliseconds span{0};
     std::chrono::milliseconds step{0};
   };
-  /// The range that is meant where a part is not given: the last hour, in the finest steps that
-  /// there are for the span. Errors: invalid_argument for a span above kCoarseSpan, or a step that
-  /// is no multiple of what is kept for the span, or longer than it.
+  /// The range of a request, with defaults: a span of one hour, and the finest steps that are kept
+  /// for the span. Errors: invalid_argument for a span above kCoarseSpan, or for a step that is
+  /// longer than the span or not a multiple of the kept steps.
   static Result<Range> range_of(std::optional<std::chrono::milliseconds> span,
                                 std::optional<std::chrono::milliseconds> step);
-  /// What happened in each step of a range that has passed, oldest first; as far back as there are
-  /// samples. The last ends with the last sample.
+  /// The events of each step of a past range, oldest first, as far as samples exist. The last step
+  /// ends with the last sample.
   std::vector<json::StatsPoint> points(const Range& range) const;
 
  private:

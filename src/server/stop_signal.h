@@ -1,4 +1,4 @@
-// The signals a server lives by, as something to wait for.
+// The signals of a server, as a blocking wait.
 #pragma once
 
 #include <csignal>
@@ -6,15 +6,16 @@
 
 namespace detent::server {
 
-/// What is done at a signal that does not stop the server, by the thread that waits.
+/// Handlers of signals that do not stop the server. They run on the waiting thread.
 struct SignalHandlers {
   std::function<void()> on_drain;   // SIGUSR1
   std::function<void()> on_reload;  // SIGHUP
 };
 
-/// Make it before any thread: the threads made after it leave the signals to whoever waits here.
-/// After the first signal to stop they work as usual again, so a second one ends the process at
-/// once. SIGPIPE is ignored from then on: a log that nobody reads any more does not end the server.
+/// Make it before any thread. Threads that are started later block these signals, so that only the
+/// waiting thread receives them. After the first stop signal, the signals have their default effect
+/// again: a second stop signal ends the process immediately. SIGPIPE is ignored from then on, so
+/// that a closed log pipe does not end the server.
 class StopSignal {
  public:
   StopSignal();
@@ -22,7 +23,7 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  /// Blocks until the process is told to stop, by SIGTERM or SIGINT; returns the signal's name.
+  /// Blocks until the process receives SIGTERM or SIGINT. Returns the signal's name.
   const char* wait(const SignalHandlers& handlers);
 
  private:

@@ -1,4 +1,4 @@
-// The service manager's end of NOTIFY_SOCKET, for tests: a datagram socket of their own.
+// The service manager's end of NOTIFY_SOCKET, for tests: a datagram socket.
 #pragma once
 
 #include <poll.h>
@@ -19,7 +19,7 @@ namespace detent::server {
 
 class NotifySocket {
  public:
-  /// Listens on a name that nobody else has: an abstract one the system chooses, or a path.
+  /// Listens on a unique name: an abstract name that the system chooses, or a path.
   NotifySocket() { bind_to(""); }
   explicit NotifySocket(const std::string& path) { bind_to(path); }
   ~NotifySocket() {
@@ -29,10 +29,10 @@ class NotifySocket {
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
 
-  /// As NOTIFY_SOCKET has it.
+  /// The value for NOTIFY_SOCKET.
   const std::string& name() const noexcept { return name_; }
 
-  /// The next datagram; none when it does not come in time.
+  /// Returns the next datagram, or no value if it does not arrive in time.
   std::optional<std::string> next(std::chrono::milliseconds patience = std::chrono::seconds{30}) {
     pollfd readable{.fd = socket_, .events = POLLIN, .revents = 0};
     if (::poll(&readable, 1, static_cast<int>(patience.count())) <= 0) return std::nullopt;
@@ -41,7 +41,7 @@ class NotifySocket {
     DETENT_CHECK(size >= 0);
     return std::string(datagram.data(), static_cast<std::size_t>(size));
   }
-  /// Whether nothing has come that was not taken.
+  /// Returns true if there is no unread datagram.
   bool is_silent() { return !next(std::chrono::milliseconds{0}); }
 
  private:
@@ -50,7 +50,7 @@ class NotifySocket {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.c_str(), path.size());
-    // Only the family: the system makes up an abstract name (autobind, unix(7)).
+    // Only the family: the system then chooses an abstract name (autobind, unix(7)).
     socklen_t size = sizeof(address.sun_family);
     if (!path.empty()) size = static_cast<socklen_t>(size + path.size() + 1);
     auto* const any = reinterpret_cast<sockaddr*>(&address);

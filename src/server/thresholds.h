@@ -1,10 +1,12 @@
-// When somebody must be told: figures of the server that are above their thresholds, and that are
-// well below again.
+// Checks the figures of the server against thresholds, and reports when a figure crosses its
+// threshold or has recovered.
 //
-// With hysteresis, so that a figure that wavers about its threshold is told once: it fires above
-// the threshold, and has recovered at four fifths of it. Of lateness, what counts is how late 99 of
-// 100 tasks fired in the last minute, to within its histogram's buckets (the bucket's lower bound:
-// what fires is above the threshold for sure); a minute in which nothing fired is not late.
+// A figure fires above its threshold, and recovers at four fifths of the threshold. The gap
+// (hysteresis) prevents repeated alerts for a figure that varies around its threshold.
+//
+// The lateness figure is the 99th percentile of the last minute. It is as exact as the histogram's
+// buckets. It uses the lower bound of the bucket, so an alert is never false. A minute without
+// fired tasks is not late.
 #pragma once
 
 #include <chrono>
@@ -20,7 +22,7 @@
 
 namespace detent::server {
 
-/// A figure without a threshold is not watched. A store that has failed always is.
+/// A figure without a threshold is not watched. A failed store always causes an alert.
 struct Thresholds {
   std::optional<std::uint64_t> pending;               // tasks that are due and not taken
   std::optional<std::uint64_t> dead;                  // tasks out of attempts
@@ -45,9 +47,9 @@ struct Alert {
   friend bool operator==(const Alert&, const Alert&) = default;
 };
 
-/// For people: "120 tasks are due and not taken (the threshold is 100)".
+/// The alert as text for people: "120 tasks are due and not taken (the threshold is 100)".
 std::string text_of(const Alert& alert);
-/// As JSON: an event of Standard Webhooks, with type, timestamp and data.
+/// The alert as JSON: an event of Standard Webhooks, with type, timestamp and data.
 std::string render_alert(const Alert& alert);
 
 /// Thread-compatible.
@@ -57,14 +59,15 @@ class ThresholdWatch {
 
   explicit ThresholdWatch(Thresholds thresholds) : thresholds_(thresholds) {}
 
-  /// What crossed its threshold since the sample before. Samples come in the order of their times.
+  /// Returns the thresholds that were crossed since the previous sample. Samples must arrive in the
+  /// order of their times.
   std::vector<Alert> look(const StatsSample& sample);
 
  private:
   std::uint64_t lateness_ms(const StatsSample& sample);
 
   const Thresholds thresholds_;
-  std::deque<StatsSample> recent_;  // a minute of them, and the one before
+  std::deque<StatsSample> recent_;  // the samples of the last minute, and the sample before them
   bool is_firing_[4] = {};          // by AlertFigure
 };
 

@@ -1,4 +1,4 @@
-// `detent token new`: a fresh access token, and what the server's file of tokens says of it.
+// `detent token new`: makes an access token, and the lines for the server's token file.
 #pragma once
 
 #include <iosfwd>
@@ -7,8 +7,9 @@
 
 namespace detent::server {
 
-/// Shows the token on `out`, the only time it is to be seen, and its lines for the file. Returns
-/// the program's exit code: 2, and what is wrong on `err`, for a scope or a name that there is not.
+/// Shows the token on `out`, with its lines for the token file. The token is shown only this once.
+/// Returns the program's exit code. An unknown scope or an invalid name gives 2, and a message on
+/// `err`.
 int make_token(const cli::TokenOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace detent::server

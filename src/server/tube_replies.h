@@ -1,7 +1,7 @@
-// A beanstalk command about a tube whose queue has partitions: each is asked, one after the other,
-// and their replies become one. A `peek-…` ends with the first that has such a job; a `kick` goes
-// on while there is something left of its bound; `stats-tube` adds the numbers of jobs up;
-// `pause-tube` holds for all. Pure.
+// A beanstalk command about a tube whose queue has partitions. The partitions are asked one after
+// the other, and their replies are combined. A `peek-…` ends at the first partition that has such a
+// job. A `kick` continues until its bound is used up. `stats-tube` adds the numbers of jobs.
+// `pause-tube` applies to all partitions. Pure: no I/O.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace detent::server {
 /// Thread-compatible.
 class TubeReplies {
  public:
-  /// Requires: the command is one of those, no `put`.
+  /// Requires: the command is one of these, not `put`.
   explicit TubeReplies(JobCall call) : call_(std::move(call)) {}
 
-  /// What the next partition is to be asked.
+  /// The call for the next partition.
   const JobCall& call() const noexcept { return call_; }
-  /// Takes its reply; false: no other need be asked.
+  /// Takes the reply of a partition. Returns false if no further partition need be asked.
   bool add(std::string_view reply);
-  /// The reply to the client. Requires: at least one was added.
+  /// The reply to the client. Requires: at least one reply was added.
   const std::string& whole() const noexcept { return whole_; }
 
  private:

@@ -1,9 +1,9 @@
-// Tells the service manager that the server works, as long as it does: each engine's thread
-// answers, the commit before it has ended, and the store is read from. A server that hangs falls
-// silent, and the manager starts another.
+// Tells the service manager regularly that the server works. The server works if each engine's
+// thread answers, the previous commit has ended, and the store can be read. If the server hangs,
+// the messages stop and the manager starts a new process.
 //
-// A store that failed is no reason for a new start: the engine opens it again by itself, and
-// answers meanwhile.
+// A failed store does not stop the messages: the engine opens the store again by itself, and still
+// answers requests.
 #pragma once
 
 #include <atomic>
@@ -19,17 +19,18 @@
 
 namespace detent::server {
 
-/// Does nothing, without a thread, when the manager has no watchdog.
+/// Does nothing, and starts no thread, if the manager has no watchdog.
 class Watchdog {
  public:
-  /// Has its argument run, on any thread, once all is seen to work; never while something hangs.
+  /// Runs its argument, on any thread, once all parts are seen to work. Never runs it while a part
+  /// hangs.
   using Ask = std::function<void(UniqueFunction<void()> works)>;
 
-  /// All must outlive this; `manager` also the engine's thread.
+  /// All arguments must outlive this; `manager` must also outlive the engine's thread.
   Watchdog(const ServiceManager& manager, EngineThread& engine, Clock& clock);
-  /// Likewise what `ask` asks. For a server with several engines.
+  /// As above; the parts that `ask` asks must also outlive this. For a server with several engines.
   Watchdog(const ServiceManager& manager, Ask ask, Clock& clock);
-  /// Ends its thread; the engine may still be asked one last time.
+  /// Ends its thread. The engine may still get one last question.
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -43,12 +44,14 @@ class Watchdog {
   const Ask ask_;
   Clock& clock_;
 
-  // Synchronise themselves.
+  // These members synchronize themselves.
   Doorbell bell_;
-  /// Set by the destructor before it rings, read by the thread after it woke; the bell orders them.
+  /// Set by the destructor before it rings, read by the thread after it wakes up. The bell orders
+  /// the two accesses.
   std::atomic<bool> is_stopping_ = false;
-  /// The engine has not answered yet. Set by the thread, cleared by the engine's; only the flag
-  /// itself matters. Shared with the question, which may be answered after this is gone.
+  /// True while the engine has not answered. Set by this thread, cleared by the engine's thread; no
+  /// other data depends on the flag. Shared with the question, which may be answered after this
+  /// object is gone.
   std::shared_ptr<std::atomic<bool>> is_asked_ = std::make_shared<std::atomic<bool>>(false);
 
   Thread thread_;

@@ -1,4 +1,4 @@
-// Assembles what delivers webhooks, and to sinks, from what the command line says.
+// Assembles the delivery of tasks to webhooks and sinks, from the command line options.
 #pragma once
 
 #include <chrono>
@@ -17,26 +17,27 @@ namespace detent::server {
 
 struct WebhookOptions {
   std::string allow;           // blocks of addresses, with commas between; may be empty
-  std::filesystem::path keys;  // a file of keys; empty: webhook.key in `data`, made when missing
-  std::filesystem::path data;  // the server's folder; empty: it has none, nor a key of its own
+  std::filesystem::path keys;  // a file of keys; empty: webhook.key in `data`, created if missing
+  std::filesystem::path data;  // the server's data folder; empty: no folder, and no key of its own
   Sinks sinks = {};
-  std::size_t max_calls = HostLimits{}.max_all_calls;  // under way at once
+  std::size_t max_calls = HostLimits{}.max_all_calls;  // calls at the same time
 };
 
 /// Thread-safe.
 class Webhooks {
  public:
-  /// Starts to deliver. `engine` and `clock` must outlive it. Errors: invalid_argument for
-  /// `allow`, or for what is in the file of keys; unavailable when that cannot be read or made.
+  /// Starts the deliveries. `engine` and `clock` must outlive it. Errors: invalid_argument for
+  /// `allow`, or for the content of the key file; unavailable if the key file cannot be read or
+  /// created.
   static Result<std::unique_ptr<Webhooks>> start(const WebhookOptions& options,
                                                  EngineThread& engine, Clock& clock);
 
-  /// Reads the keys again; on an error those from before go on signing.
+  /// Reads the keys again. On an error the earlier keys stay in use.
   Result<void> reload_keys();
-  /// The file they are in; empty when there are none.
+  /// The key file; empty if there are no keys.
   const std::filesystem::path& keys_file() const noexcept { return keys_file_; }
   const Deliverer& deliverer() const noexcept { return *deliverer_; }
-  /// As Deliverer::stop(). To be called before the engine's thread stops.
+  /// As Deliverer::stop(). Call it before the engine's thread stops.
   void stop(std::chrono::milliseconds grace) { deliverer_->stop(grace); }
 
  private:
