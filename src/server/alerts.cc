@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr int kFirstGood = 200;
 constexpr int kEndOfGood = 300;
 
-/// What went wrong; empty when the alert was received.
+/// Returns the error text; empty if the alert was received.
 std::string problem_of(const net::CallOutcome& outcome) {
   if (const auto* const failure = std::get_if<net::CallFailure>(&outcome)) return failure->message;
   const int status = std::get<net::HttpResponse>(outcome).status;
@@ -140,7 +140,8 @@ void Alerts::take(const StatsSample& sample) {
                           {"state", to_string(alert.state)},
                           {"text", text_of(alert)}});
     if (caller_ == nullptr) continue;
-    // What waits of the same figure is out of date; what is under way is the first.
+    // A waiting alert about the same figure is out of date. The first entry is being sent, so it
+    // stays.
     const auto waiting = outbox_.begin() + (is_sending_ ? 1 : 0);
     outbox_.erase(std::remove_if(waiting, outbox_.end(),
                                  [&alert](const Outgoing& outgoing) {

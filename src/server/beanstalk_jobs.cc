@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr const char* kWhyDead = "buried by its worker";
-/// What a queue that is paused over HTTP, without an end, shows: the longest pause there is.
+/// The longest possible pause. It is shown for a queue that was paused over HTTP without an end.
 constexpr seconds kWithoutEnd = kMaxDelay;
 
 /// A command may name any number; beyond ours there is no task.
@@ -24,7 +24,7 @@ bool has_ended(TaskState state) noexcept {
   return state == TaskState::completed || state == TaskState::cancelled;
 }
 
-/// None for what has ended.
+/// Returns "" for an ended task.
 std::string_view state_of(TaskState state) noexcept {
   switch (state) {
     case TaskState::scheduled:
@@ -309,7 +309,7 @@ JobVerbs::Answer JobVerbs::pause(Engine& engine, const JobCall& call) {
   return answer;
 }
 
-// ---- what is told ----
+// ---- stats ----
 
 JobVerbs::Answer JobVerbs::stats_job(Engine& engine, const JobCall& call) {
   const TaskId id = task_id(call.command.id);

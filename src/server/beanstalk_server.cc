@@ -15,7 +15,7 @@ namespace {
 
 using beanstalk::CommandParser;
 
-/// Commands run in one go. What is beyond waits as bytes, which take less room.
+/// The most commands in one batch. Further commands wait as bytes, which take less memory.
 constexpr std::size_t kMaxBatch = 256;
 /// For a client to send the rest of a command that it has begun.
 constexpr std::chrono::seconds kCommandTimeout{60};
@@ -81,7 +81,8 @@ class Connection final : public net::StreamHandler {
     stream_.read(std::chrono::ceil<std::chrono::milliseconds>(*command_end_ - now));
   }
 
-  /// Any page in a browser can send a POST here, whose body would be read as commands.
+  /// Any web page can make a browser send a POST to this port, and its body would be read as
+  /// commands.
   bool is_from_a_page(std::string_view fresh) {
     return !fresh.empty() && !std::exchange(has_begun_, true) && fresh.starts_with("POST ");
   }
@@ -95,7 +96,7 @@ class Connection final : public net::StreamHandler {
   const std::shared_ptr<BeanstalkHandler> session_;
   CommandParser parser_;
   net::InputBuffer input_;
-  std::optional<MonotonicTime> command_end_;  // of the one that is not whole yet
+  std::optional<MonotonicTime> command_end_;  // of the incomplete command
   bool has_opened_ = false;
   bool has_begun_ = false;
   bool has_quit_ = false;

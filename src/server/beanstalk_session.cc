@@ -38,11 +38,11 @@ void BeanstalkSession::go_on(Engine& engine) {
   if (!is_closed_ && step != Step::waits) flush(engine);
 }
 
-/// Sends what was answered, once it is durable.
+/// Sends the replies once their changes are durable.
 void BeanstalkSession::flush(Engine& engine) {
   engine.after_commit([self = shared_from_this()](const Result<void>& committed) {
     if (!committed) {
-      // Whether it is done nobody knows.
+      // The commit failed, so it is unknown whether the commands took effect.
       self->out_.clear();
       for (; self->answers_ > 0; --self->answers_) {
         beanstalk::write_word(self->out_, Word::internal_error);
@@ -71,7 +71,7 @@ BeanstalkSession::Step BeanstalkSession::say(Word word) {
   return Step::answered;
 }
 
-// ---- which one ----
+// ---- which command ----
 
 BeanstalkSession::Step BeanstalkSession::answer(Engine& engine, beanstalk::Input& input) {
   if (batch_.call) return answer_call(engine);
@@ -146,7 +146,7 @@ BeanstalkSession::Step BeanstalkSession::park(Engine& engine, Timeout timeout) {
   return Step::waits;
 }
 
-/// The wait is over, and what it brought is committed.
+/// The wait is over, and its result is committed.
 void BeanstalkSession::wake(Result<std::vector<LeasedTask>> tasks) {
   is_parked_ = false;
   if (is_closed_) {

@@ -1,4 +1,4 @@
-// What beanstalk clients are told of the server, and of all queues.
+// The figures for beanstalk clients, of the server and of all queues.
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>

@@ -15,7 +15,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// "https://example.org:8443" without its scheme; "" when it is neither http nor https.
+/// Returns "https://example.org:8443" without its scheme, or "" for any scheme except http and
+/// https.
 std::string_view host_of_origin(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (origin.starts_with(scheme)) return origin.substr(scheme.size());

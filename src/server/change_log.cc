@@ -14,7 +14,7 @@ namespace {
 /// After so long a client that lost its connection asks again.
 constexpr std::string_view kRetry = "retry: 2000\n";
 
-/// Takes a decimal number and what ends it from the front of `text`.
+/// Takes a decimal number and the text `end` from the front of `text`.
 std::optional<std::uint64_t> take_number(std::string_view& text, std::string_view end) noexcept {
   std::uint64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -55,7 +55,7 @@ void ChangeLog::keep(Entry entry) {
 
 void ChangeLog::forget() {
   entries_.clear();
-  ++end_;  // a number that no event has: who read the last before it cannot go on after it
+  ++end_;  // a number without an event: a reader of the last event cannot continue after it
 }
 
 std::string ChangeLog::id_of(std::uint64_t number) const {
@@ -82,7 +82,7 @@ ChangeReader::ChangeReader(const ChangeLog& log, EventFilter filter, std::string
     next_ = *there;
     out.append("\n");
   } else if (last_id.empty()) {
-    // So that one who has been told nothing yet can come back, too.
+    // With this id, a client that has received no event yet can also continue after a reconnect.
     out.append("id: ").append(log.id_of(next_ - 1)).append("\n\n");
   } else {
     out.append(event_text(log.id_of(next_ - 1), "missed", json::render_missed_event(std::nullopt)));

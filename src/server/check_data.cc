@@ -19,7 +19,7 @@ namespace detent::server {
 
 namespace {
 
-/// Closes the store, which writes tables anew as long as it is open.
+/// Closes the store when it returns, because an open store keeps writing new tables.
 Result<StoreReport> report_on(const cli::CheckOptions& options, std::uint32_t shard,
                               const OnCutTail& on_cut_tail,
                               const std::function<void(std::uint64_t)>& at) {

@@ -36,7 +36,7 @@ void ClusterFront::Errand::start(gateway::Plan plan, const std::shared_ptr<const
   ask(std::move(plan));
   if (!renewal_) return;
   followers_->add(renewal_->queue, weak_from_this());
-  // Of a change that came before, nobody has told it.
+  // The change was made before this wait, so no message about it will come.
   const std::string& queue = renewal_->queue;
   if (front_.shard_map()->places_of(queue) != map->places_of(queue)) renew();
 }
@@ -45,7 +45,7 @@ void ClusterFront::Errand::ask(gateway::Plan plan) {
   const std::size_t count = plan.parts.size();
   DETENT_CHECK(count > 0);
   std::vector<Abandon> before;
-  std::uint64_t round = 0;  // none: it goes on planning
+  std::uint64_t round = 0;  // no value: it continues to plan
   const bool is_in_turn = plan.in_turn.has_value();
   {
     const MutexLock lock(mutex_);
@@ -80,7 +80,7 @@ void ClusterFront::Errand::ask_at_once(std::uint64_t round, std::vector<gateway:
                                  [self = shared_from_this(), round, i](net::HttpResponse answer) {
                                    return self->answered(round, i, std::move(answer));
                                  });
-    // Of one that has been answered it does nothing.
+    // If the part has been answered, this does nothing.
     if (!keep(round, i, abandon)) abandon();
   }
 }
@@ -109,7 +109,7 @@ bool ClusterFront::Errand::is_wanted(std::uint64_t round) const {
   return is_open(round);
 }
 
-/// False, and it is left to the caller: nobody waits for the answer.
+/// Returns false if the client no longer waits. The caller must then abandon the question.
 bool ClusterFront::Errand::keep(std::uint64_t round, std::size_t part, Abandon& abandon) {
   const MutexLock lock(mutex_);
   if (!is_open(round)) return false;
@@ -134,7 +134,7 @@ std::vector<net::HttpResponse> ClusterFront::Errand::end_round() {
   return answers;
 }
 
-/// False: nobody waits for it. The client has gone, or another answer was first.
+/// Returns false if the answer is not needed: the client has gone, or another answer was first.
 bool ClusterFront::Errand::answered(std::uint64_t round, std::size_t part,
                                     net::HttpResponse answer) {
   std::vector<net::HttpResponse> answers;
@@ -200,7 +200,7 @@ void ClusterFront::Errand::be_late(std::uint64_t round, std::size_t part) {
     if (is_last) answers = end_round();
   }
   if (is_last) {
-    // False: nobody takes the answer, so there is nobody to tell.
+    // If the client has gone, go_on() returns false, and the errand ends here.
     (void)go_on(join_(std::move(answers)));
   } else {
     ask_next(round);
@@ -222,12 +222,12 @@ void ClusterFront::Errand::renew() {
 
 void ClusterFront::Errand::plan_anew() {
   const auto after = front_.clock_.now() - begun_at_;
-  // False: nobody takes the answer, so there is nobody to tell.
+  // If the client has gone, go_on() returns false, and the errand ends here.
   (void)go_on(renewal_->plan(*front_.shard_map(),
                              std::chrono::duration_cast<std::chrono::milliseconds>(after)));
 }
 
-/// False: nobody takes the answer.
+/// Returns false if the client does not take the answer.
 bool ClusterFront::Errand::go_on(gateway::Step next) {
   if (auto* const plan = std::get_if<gateway::Plan>(&next)) {
     ask(std::move(*plan));

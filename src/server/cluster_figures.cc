@@ -11,10 +11,10 @@
 namespace detent::server {
 namespace {
 
-/// The first byte: the version of what follows. To be raised with every change of it.
+/// The first byte: the version of the format. Raise it with every change of the format.
 constexpr std::uint8_t kFormat = 1;
 
-/// Every number that is added up, in the order in which it is sent.
+/// All numbers of the sum, in the order in which they are sent.
 std::array<std::uint64_t*, 27> numbers_of(EngineStats& stats) {
   static_assert(kLatenessCauses == 4);
   TaskCounters& counters = stats.counters;

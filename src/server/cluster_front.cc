@@ -22,7 +22,8 @@ std::string_view path_of(const net::HttpRequest& request) noexcept {
   return std::string_view(request.target).substr(0, request.target.find('?'));
 }
 
-/// A change of a queue's settings, its removal, or what may do so beside other things.
+/// Returns true for a path that may change the settings of a queue, remove a queue, or do so among
+/// other changes.
 bool may_change_partitions(std::string_view path) noexcept {
   constexpr std::string_view kQueues = "/v1/queues/";
   if (path == "/v1/restore") return true;
@@ -36,7 +37,8 @@ std::vector<std::string> changed_queues(const PartitionedQueues& before,
   std::ranges::set_symmetric_difference(before, now, std::back_inserter(changed));
   std::vector<std::string> queues;
   for (auto& [queue, partitions] : changed) queues.push_back(std::move(queue));
-  // Twice, one whose number is another. Not ranges::unique, whose subrange clang 14 cannot compile.
+  // A queue appears twice if its number has changed. This is not ranges::unique, because clang 14
+  // cannot compile its subrange.
   queues.erase(std::unique(queues.begin(), queues.end()), queues.end());
   return queues;
 }
@@ -58,7 +60,7 @@ ClusterFront::ClusterFront(ClusterFrontOptions options, ClusterShards& shards, R
               .node_connections = options_.node_connections},
              link_, clock_, on_stray_,
              [this](gateway::Part part) {
-               // Nobody waits for it, so nobody abandons it.
+               // The request has no client, so it is never abandoned.
                (void)ask(std::move(part), [](const net::HttpResponse&) { return true; });
              }),
       figures_(shards_, here_, link_),
@@ -70,10 +72,13 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   }
   drop_headers(request.headers, kOfNodes);
   if (request.method == "HEAD") request.method = "GET";  // the connection leaves the body out
-  if (request.method == "GET") request.body.clear();     // it means nothing, and would go to all
+  if (request.method == "GET")
+    request.body.clear();  // a GET body has no meaning, and would go to
+                           // all shards
   const std::string_view path = path_of(request);
   if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
-  // Who may not ask at all, asks no shard: one request may be one to each.
+  // Callers without permission are refused here, because one request may become a request to each
+  // shard.
   if (auto refused = here_.refuse_unread(request)) return responder.send(*std::move(refused));
   if (request.method == "GET" && path == "/metrics") return figures_.answer_metrics(responder);
   if (gateway::is_of_node(request)) return here_.handle(std::move(request), std::move(responder));
@@ -110,7 +115,7 @@ ClusterFront::Abandon ClusterFront::ask(gateway::Part part, Answered answered, L
   return [] {};
 }
 
-/// An answer that is held back, or that nobody waits for, has its leases given back by the shard.
+/// If an answer is held back, or its client has gone, the shard releases its leases.
 ClusterFront::Abandon ClusterFront::ask_here(const std::shared_ptr<ServedShard>& shard,
                                              net::HttpRequest request, Answered answered) {
   auto exchange = std::make_shared<net::LocalExchange>(
@@ -130,7 +135,7 @@ ClusterFront::Abandon ClusterFront::ask_here(const std::shared_ptr<ServedShard>&
   };
 }
 
-/// What another node asks of a shard that it believes to be here.
+/// Answers a request of another node to a shard that should be on this node.
 void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responder) {
   if (!link_.is_of_cluster(request)) {
     responder.send(http_problem(403, "this node is of another cluster"));
@@ -165,7 +170,7 @@ void ClusterFront::answer_peer(net::HttpRequest request, net::Responder responde
   ask_for_peer(wait, shard, std::move(request), std::move(responder));
 }
 
-/// What waits is ended when the node that asks goes away, or says so of the wait.
+/// A wait ends when the asking node disconnects, or when it says that the wait must end.
 void ClusterFront::ask_for_peer(const std::string& wait, const std::shared_ptr<ServedShard>& shard,
                                 net::HttpRequest request, net::Responder responder) {
   const auto is_over = std::make_shared<std::atomic<bool>>(false);  // set before it is forgotten
@@ -234,15 +239,15 @@ std::vector<std::string> ClusterFront::set_partitioned(PartitionedQueues queues)
   return changed;
 }
 
-/// Whoever waits for tasks of these queues goes on where they are.
+/// Moves waits for tasks of these queues to their new places.
 void ClusterFront::follow(const std::vector<std::string>& queues) {
   for (const std::string& queue : queues) {
     for (const std::shared_ptr<Errand>& errand : followers_->of(queue)) errand->renew();
   }
 }
 
-/// Of a request that may have changed where a queue is. What the home says of it is known here
-/// before the client reads it; the rest the next look shows.
+/// Handles the answer to a request that may have moved a queue. The news in the home's answer is
+/// applied before the client reads the answer. The next look at the table finds the rest.
 void ClusterFront::note_change(const net::HttpResponse& answer) {
   const auto view = json::parse_queue(answer.body);
   if (answer.status == 200 && view) {

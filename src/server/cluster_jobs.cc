@@ -42,7 +42,7 @@ Result<std::string> read_text(ByteReader& reader) {
   return std::string(text);
 }
 
-/// The number of what follows, each of at least a byte.
+/// Reads the number of following items, each at least one byte long.
 Result<std::uint64_t> read_count(ByteReader& reader) {
   ASSIGN_OR_RETURN(const std::uint64_t count, reader.varint());
   if (count > kMost || count > reader.remaining()) return damaged("jobs: a list is cut off");

@@ -48,7 +48,7 @@ class Finally {
   UniqueFunction<void()> run_;
 };
 
-/// Nothing in memory can fail.
+/// An in-memory store cannot fail.
 OpenEngine open_on(MemoryDisk& disk, Clock& clock) {
   OpenEngine opened;
   opened.store = MemoryStore::open(disk).value();
@@ -190,7 +190,7 @@ void ClusterNode::end_waits() {
   for (const auto& shard : shards_.serving()) shard->end_waits();
 }
 
-/// Returns when what the clients held is given back, as far as that goes.
+/// Returns when the leases of the clients have been given back, or the attempts are used up.
 void ClusterNode::stop_beanstalk() {
   if (!beanstalk_) return;
   beanstalk_->stop(kBeanstalkGrace);

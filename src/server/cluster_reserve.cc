@@ -89,8 +89,8 @@ void ClusterReserve::looked(Engine& engine, std::size_t part,
   choose(engine);
 }
 
-/// Once all shards have told what is next there; those that are late count only while there is
-/// nothing else to do, and for one that never waited.
+/// Called when all shards have reported their next job. Late shards are waited for only if no shard
+/// has a job, and only by a reserve that never waited.
 void ClusterReserve::choose(Engine& engine) {
   const auto is_missing = [](const Part& part) { return part.look.has_value(); };
   const auto is_awaited = [](const Part& part) { return part.look && !part.is_late; };
@@ -235,7 +235,7 @@ void ClusterReserve::abandon(Engine& engine) {
   if (!is_over_) end(engine, std::nullopt);
 }
 
-/// Nobody waits for them any more: what they get yet is given back.
+/// Ends the waits at the shards. Jobs that still arrive are given back.
 void ClusterReserve::end_takes() {
   for (Part& part : parts_) {
     if (!part.take) continue;
@@ -249,7 +249,8 @@ void ClusterReserve::end(Engine& engine, std::optional<JobAnswer> got) {
   is_over_ = true;
   if (is_waiting_) engine.abandon_wait(timer_);
   end_takes();
-  const std::shared_ptr<ClusterReserve> kept = shared_from_this();  // who is told may let it go
+  const std::shared_ptr<ClusterReserve> kept = shared_from_this();  // a callback may release the
+                                                                    // last reference
   Events events = std::exchange(events_, {});
   events.on_end(engine, std::move(got));
 }

@@ -41,7 +41,7 @@ void ClusterSession::go_on(Engine& engine) {
   if (!is_closed_) send();
 }
 
-/// What was asked is answered: goes on with the next command.
+/// The question was answered: continues with the next command.
 void ClusterSession::next(Engine& engine) {
   ++next_;
   is_counted_ = false;
@@ -85,7 +85,7 @@ ClusterSession::Step ClusterSession::answer(Engine& engine) {
 
 // ---- calls ----
 
-/// Of a `put` into a queue with partitions, whose turn it is.
+/// A `put` into a queue with partitions goes to the partitions in turn.
 ShardNumber ClusterSession::shard_of(const JobCall& call) const {
   if (concern_of(call.command.verb) == Concern::queue) {
     return shards_.map()->place_of(call.queue, "", shards_.next_number());
@@ -95,7 +95,7 @@ ShardNumber ClusterSession::shard_of(const JobCall& call) const {
 
 ShardNumber ClusterSession::shard_of_job(std::uint64_t id) const {
   const ShardNumber shard = shard_of_task(TaskId{id});
-  return shard < shards_.map()->shards ? shard : 0;  // 0 says that there is none
+  return shard < shards_.map()->shards ? shard : 0;  // 0 means that there is no such shard
 }
 
 /// Asks the partitions of a tube one after the other.
@@ -116,7 +116,7 @@ void ClusterSession::ask_tube(TubeReplies replies, std::vector<ShardNumber> plac
               });
 }
 
-/// Asks with it what follows and is of the same shard.
+/// Sends the call, together with the following calls to the same shard.
 ClusterSession::Step ClusterSession::call(Command& first) {
   ShardAsk asked{.kind = ShardAsk::Kind::calls};
   std::size_t bytes = first.body.size();
@@ -144,8 +144,8 @@ ClusterSession::Step ClusterSession::call(Command& first) {
   return Step::waits;
 }
 
-/// Whether it goes together with others to this shard: those with short replies, and but for
-/// `reserve-job`, whose lease those behind it need.
+/// Returns true if the command can go to this shard together with other commands. Its reply must be
+/// short, and it must not be `reserve-job`, because later commands need its lease.
 bool ClusterSession::joins(const Command& command, ShardNumber shard) const {
   switch (command.verb) {
     case Verb::put:
@@ -186,7 +186,7 @@ void ClusterSession::called(Engine& engine, std::vector<JobCall> calls,
   const bool is_answered = answer && answer->answers.size() == calls.size();
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (!is_answered) {
-      say(Word::internal_error);  // whether it is done nobody knows
+      say(Word::internal_error);  // it is unknown whether the command took effect
       continue;
     }
     client_.note(calls[i], answer->answers[i]);
@@ -233,7 +233,7 @@ ClusterSession::Step ClusterSession::reserve(Engine& engine, Timeout timeout) {
   }
   const bool may_wait = !waits_ended_ && (!until || *until > now);
   if (may_wait && !out_.empty()) return Step::after_sending;
-  // This one has the reserve, which must not have it.
+  // The reserve owns this callback, so a strong reference would be a cycle.
   const auto on_wait = [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->client_.count_wait();
   };

@@ -32,7 +32,7 @@ class Pages {
  private:
   Take take_;
   Mutex mutex_;
-  std::vector<std::string> pages_;  // guarded by mutex_, but for the destructor
+  std::vector<std::string> pages_;  // guarded by mutex_, except in the destructor
 };
 
 }  // namespace

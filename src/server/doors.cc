@@ -14,7 +14,7 @@
 namespace detent::server {
 namespace {
 
-/// By which clients and other nodes reach the server, as far as the options say so.
+/// The hosts by which clients and other nodes reach the server, as far as the options name them.
 std::vector<std::string> hosts_of(const cli::ServeOptions& options) {
   std::vector<std::string> hosts = options.host_names;
   const Result<net::HttpUrl> node = net::parse_http_url("https://" + options.cluster.address + "/");
@@ -47,7 +47,7 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const cli::ServeOptions& option
   if (options.tls_cert.empty()) return std::shared_ptr<net::TlsServer>();
   ASSIGN_OR_RETURN(std::shared_ptr<net::TlsServer> tls,
                    net::TlsServer::load(options.tls_cert, options.tls_key));
-  // Whether there was nothing to warn of.
+  // Returns true if there was no warning.
   const auto warn = [file = options.tls_cert, tls, &clock](const std::vector<std::string>& hosts) {
     const WallTime now = std::chrono::floor<WallTime::duration>(clock.wall_now());
     const std::vector<std::string> faults = tls->faults(now, hosts);

@@ -92,7 +92,8 @@ Result<void> EventHub::open(const HttpReply& reply, Watcher watcher, EventFilter
   }
   if (is_too_late) stream.end();
   changes_.bell().ring();
-  stream.on_gone([this, number] {  // at once for one that is over: behind its arrival
+  stream.on_gone([this, number] {  // runs immediately for a closed stream, so it comes after the
+                                   // arrival
     count_out(number);
     {
       const MutexLock lock(mutex_);
@@ -169,11 +170,11 @@ void EventHub::end_those_who_may_not() {
 }
 
 void EventHub::begin(Arrival arrival) {
-  if (!arrival.may_watch()) {  // any more: who may was read again while it came
+  if (!arrival.may_watch()) {  // check again: the tokens may have been reloaded since the request
     arrival.stream.end();
     return count_out(arrival.number);
   }
-  // What happens after its beginning is told.
+  // Changes after the start of the stream are reported.
   if (arrival.filter.tasks && !std::exchange(is_watching_, true)) changes_.watch();
   std::string start;
   ChangeReader reader(log_, std::move(arrival.filter), arrival.last_id, start);
@@ -265,7 +266,7 @@ void EventHub::take_figures(MonotonicTime now) {
     const MutexLock lock(mutex_);
     history_.add(*sample);
   }
-  if (recent_.empty()) recent_.push_back(*sample);  // nothing has happened before the first
+  if (recent_.empty()) recent_.push_back(*sample);  // all counts start at the first sample
   recent_.push_back(*std::move(sample));
   while (recent_.size() > 2 && recent_[1].taken_at <= recent_.back().taken_at - kRecent) {
     recent_.pop_front();

@@ -21,7 +21,7 @@ void FrontJobs::ask(ShardNumber shard, const ShardAsk& ask, Done done, Late late
                   .headers = {},
                   .body = encode(ask)},
       .may_wait = ask.kind == ShardAsk::Kind::take && ask.wait > std::chrono::milliseconds{0}};
-  // Nobody ends such a question: an answer that is not waited for any more may have a lease in it.
+  // These questions are never abandoned, because an answer without a receiver could hold a lease.
   (void)front_.ask(
       std::move(part),
       [this, done = std::move(done)](const net::HttpResponse& response) mutable {

@@ -20,7 +20,7 @@ constexpr std::array kLanes{Lane::dead, Lane::due, Lane::ended};
 
 constexpr std::size_t kNonceSize = 12;
 constexpr std::size_t kTagSize = 16;
-constexpr std::size_t kTextSize = 48;  // of a place; what is left is spaces
+constexpr std::size_t kTextSize = 48;  // of a place, padded with spaces
 constexpr std::size_t kSealedSize = kNonceSize + kTextSize + kTagSize;
 
 using Cipher = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;

@@ -1,5 +1,5 @@
-// The whole program, assembled from top to bottom: each part is made from the ones above it, and
-// stopped in the order at the end.
+// Assembles the whole program from top to bottom. Each part is made from the parts above it. The
+// end of the file stops the parts in the correct order.
 #include <malloc.h>  // tidy-ok(third-party): glibc is told what to give back
 
 #include <chrono>
@@ -145,8 +145,8 @@ Result<void> serve_alone(const cli::ServeOptions& options, const Beginnings& wit
   return ok();
 }
 
-/// Whether one was meant for a setting nobody can tell, so it does not keep the server from
-/// starting.
+/// An unknown variable may be a misspelled setting or belong to another program, so it does not
+/// stop the start.
 void warn_of_unknown_variables(const cli::ServeCall& call) {
   for (const cli::UnknownVariable& variable : call.unknown_variables) {
     log_warning("an environment variable is of no setting; it has no effect",
@@ -175,10 +175,10 @@ Result<void> serve_until_told_to_stop(const cli::ServeCall& call,
   return options.cluster.node.empty() ? serve_alone(options, with) : serve_as_node(options, with);
 }
 
-/// Batches and what is on its way to the disk are buffers that come and go. glibc would keep
-/// theirs, and the more the larger they were, so the server would stay as large as its largest
-/// moment. From this size on they go back to the system at once; from a smaller one on that costs a
-/// seventh of the processor time of accepting.
+/// Batches and pending writes use large buffers for a short time. By default, glibc keeps freed
+/// buffers, and its limit grows with their size, so the process would stay at its peak size. From
+/// this size on, buffers go back to the system immediately. With a lower limit, accepting tasks
+/// would take a seventh more processor time.
 void give_large_buffers_back() {
 #ifdef __GLIBC__
   constexpr int kLargeBytes = 1 << 20;

@@ -66,10 +66,11 @@ MetricFamily histogram(std::string name, std::string help, const HistogramSnapsh
   return made;
 }
 
-/// The label of what is not told one by one.
+/// The label of the sum of all queues without their own series.
 constexpr const char* kOther = "other";
 
-/// What is left of all queues without those that are told one by one; with a queue of that name.
+/// The total of all queues minus the queues with their own series. A queue named "other" is
+/// included.
 QueueStats others(const EngineStats& engine) {
   QueueStats other = engine.all;
   other.queue = kOther;
@@ -104,8 +105,8 @@ MetricFamily tasks_by_queue(const EngineStats& engine) {
   return made;
 }
 
-/// Queues without a ready task in memory have no series. Of those that have none of their own the
-/// first is the oldest.
+/// A queue without a ready task in memory has no series. The first queue after the separate queues
+/// is the oldest of the others.
 MetricFamily oldest_ready(const EngineStats& engine) {
   MetricFamily made =
       family("detent_oldest_ready_age_seconds",

@@ -29,10 +29,10 @@ std::optional<Mark> parse_mark(std::string_view text) noexcept {
   return mark;
 }
 
-/// The first byte: the version of what follows. To be raised with every change of it.
+/// The first byte: the version of the format. Raise it with every change of the format.
 constexpr std::uint8_t kFormat = 1;
 
-/// What one node tells another.
+/// The answer of one node to another.
 struct Telling {
   Mark next;
   ChangeSource::Taken told;
@@ -110,7 +110,7 @@ std::shared_ptr<ChangeFeed> NodeChanges::new_feed() {
   const MutexLock lock(mutex_);
   if (are_fed_) {
     feed->watch();
-  } else {  // nobody takes what engines that have ended told
+  } else {  // drop changes of engines that have ended
     std::erase_if(feeds_, [](const auto& other) { return other.use_count() == 1; });
   }
   feeds_.push_back(feed);
@@ -132,7 +132,8 @@ void NodeChanges::set_nodes(const std::vector<std::string>& addresses) {
       is_other = true;
     }
     if (!is_other) return;
-    // What one that left did last, and what one that came has done, nobody has told.
+    // The last changes of a node that left, and the first changes of a node that joined, are
+    // unknown.
     if (is_watched_) tell_gap();
   }
   bell_.ring();
@@ -162,11 +163,11 @@ void NodeChanges::watch() {
     const MutexLock lock(mutex_);
     is_watched_ = true;
     for (Node& node : nodes_) node = {.address = std::move(node.address), .number = ++last_node_};
-    // Before whoever watches is told that it does: its own node's changes are all told.
+    // Start the feeds before the watcher learns that it watches, so that it misses no change here.
     if (!std::exchange(are_fed_, true)) {
       for (const auto& feed : feeds_) feed->watch();
     }
-    take_feeds();  // what others wanted is not for this one
+    take_feeds();  // these changes were kept for others
     waiting_ = {};
   }
   bell_.ring();
@@ -258,7 +259,7 @@ void NodeChanges::keep(Entry entry) {
   if (kept_.size() > kMostKept) kept_.pop_front();
 }
 
-/// From here on nothing is kept for a while: nobody can go on over this place.
+/// No changes are kept from here on for a while, so no reader can continue across this point.
 void NodeChanges::forget() {
   for (const auto& feed : feeds_) feed->unwatch();
   are_fed_ = false;
@@ -277,7 +278,7 @@ std::vector<NodeChanges::Reply> NodeChanges::replies(MonotonicTime now) {
   return replies;
 }
 
-/// Nothing while there is nothing to tell.
+/// Returns no value while there are no changes to report.
 std::optional<std::string> NodeChanges::reply_to(const Question& question, MonotonicTime now) {
   Telling telling{.next = {.run = run_, .number = end_}, .told = {}};
   if (question.after.empty()) return encode(telling);
@@ -296,7 +297,7 @@ std::optional<std::string> NodeChanges::reply_to(const Question& question, Monot
     const Entry& entry = kept_[number++ - begin];
     if (entry.missed > 0) {
       telling.told.missed = entry.missed;
-      break;  // what is missed lies behind what is told
+      break;  // missed changes come after the reported changes
     }
     telling.told.changes.push_back(entry.change);
   }
@@ -345,10 +346,11 @@ void NodeChanges::answered(std::uint64_t number, const std::optional<std::string
   bell_.ring();
 }
 
-// ---- for the one that watches -------------------------------------------------------------------
+// ---- for the watching reader --------------------------------------------------------------------
 
 void NodeChanges::tell(TaskChange change) {
-  // Once one is missed all that follow are: so what is missed lies behind what is told.
+  // Once a change is missed, all later changes of this batch are missed too. Missed changes
+  // therefore always come after the reported changes.
   const bool has_room =
       waiting_.changes.size() < kMostWaiting && waiting_.missed == 0 && !waiting_.has_gap;
   if (has_room) {

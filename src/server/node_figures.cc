@@ -9,8 +9,8 @@
 
 namespace detent::server {
 
-/// Figures on their way from several engines or nodes. Given when the last that knows of it is
-/// gone, so who never answers is noticed, too. Thread-safe.
+/// Collects figures of several engines or nodes. It gives the result when its last reference is
+/// gone, so a missing answer is noticed too. Thread-safe.
 class NodeFigures::Gathering {
  public:
   explicit Gathering(Take take) : take_(std::move(take)) {}
@@ -37,7 +37,7 @@ class NodeFigures::Gathering {
  private:
   Take take_;
   Mutex mutex_;
-  ClusterFigures sum_;    // guarded by mutex_, but for the destructor
+  ClusterFigures sum_;    // guarded by mutex_, except in the destructor
   bool is_whole_ = true;  // likewise
 };
 

@@ -61,7 +61,8 @@ Result<FarTasksOptions> far_tasks_options(const OffloadOptions& options) {
   }
   const milliseconds near = options.after / 2;
   FarTasksOptions far{.near = near, .far = options.after};
-  // What a crash leaves claimed there must be free again before it is due.
+  // A crash leaves tasks claimed in the external scheduler. Their claims must expire before the
+  // tasks are due.
   far.claim = std::min(far.claim, near / 2);
   far.interval = std::min(far.interval, near / 2);
   far.backoff.max = std::min(far.backoff.max, near / 2);

@@ -24,8 +24,8 @@ namespace {
 constexpr std::chrono::seconds kStartPatience{15};
 constexpr std::chrono::milliseconds kStartPause{500};
 
-/// A wrong --data begins an empty store, and looks as if all tasks were gone. It is not refused:
-/// the file of tokens or a certificate may be kept beside the data.
+/// A wrong --data starts an empty store, and all tasks seem to be lost. This is only a warning,
+/// because the folder may also contain a token file or a certificate.
 void warn_of_files_of_others(const std::string& folder) {
   const std::vector<std::string> names = RocksDbStore::files_of_others(folder);
   if (names.empty()) return;
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Store>> open_store(const cli::ServeOptions& options,
 /// Of a shard, however many there are.
 constexpr std::size_t kFewestLoaded = 10'000;
 
-/// What `open` answers, tried again for a while as long as the database is not up.
+/// Returns the result of `open`. Repeats the call for a limited time while the database is not up.
 template <class T>
 Result<T> with_patience(Clock& clock, const std::function<Result<T>()>& open) {
   const MonotonicTime until = clock.now() + kStartPatience;

@@ -16,8 +16,8 @@
 namespace detent::server {
 namespace {
 
-/// What a shard reads of a client's headers. The others stay here: with those of nodes added, a
-/// head that just fits would not.
+/// The client headers that a shard reads. Other headers are not forwarded: together with the
+/// headers of nodes, a large head would exceed the limit.
 constexpr std::array<std::string_view, 10> kForShards{"access-control-request-method",
                                                       "authorization",
                                                       "content-type",
@@ -31,8 +31,8 @@ constexpr std::array<std::string_view, 10> kForShards{"access-control-request-me
 constexpr std::array<std::string_view, 5> kOfTheConnection{
     "connection", "content-length", "keep-alive", "trailer", "transfer-encoding"};
 
-/// How many calls a node takes from this one: a tenth of the connections that one address may have
-/// is left for what nodes ask besides.
+/// The most calls of this node to another node. A tenth of the connections per address stays free
+/// for other questions between nodes.
 std::size_t most_calls_to(const std::string& host, std::size_t connections) {
   return std::max<std::size_t>(max_connections_of_address(host, connections) / 10 * 9, 2);
 }
@@ -75,12 +75,12 @@ class PeerCalls::Question {
         answered_(std::move(answered)),
         late_(std::move(late)) {}
 
-  /// The first answer counts. False: nobody took this one.
+  /// Takes the first answer. Returns false if the answer is not needed.
   bool answer(net::HttpResponse response) {
     Answered answered = take();
     return answered && answered(std::move(response));
   }
-  /// Nobody waits for the answer any more. False: that is known.
+  /// Ends the wait for the answer. Returns false if it had already ended.
   bool let_go() { return static_cast<bool>(take()); }
   /// Tells who waits, if anybody does.
   void tell_late() {
@@ -100,8 +100,8 @@ class PeerCalls::Question {
   std::uint64_t number = 0;
   bool may_wait = false;
   bool is_of_jobs = false;     // of a beanstalk client
-  std::string wait = {};       // the name of a request for leases; empty: it is none
-  net::HttpRequest head = {};  // of a request for leases: who asked
+  std::string wait = {};       // the name of a request for leases; empty for other requests
+  net::HttpRequest head = {};  // of a request for leases: the request's head
   std::atomic<net::HttpCaller::CallNumber> call{0};  // relaxed; 0 until the call has one
 
  private:
@@ -243,7 +243,7 @@ void PeerCalls::be_late(Question& question) {
   question.tell_late();
 }
 
-/// It is answered, whatever by.
+/// Called when an answer to the question arrives, with any status.
 void PeerCalls::trust(const Question& question) {
   {
     const MutexLock lock(mutex_);
@@ -295,7 +295,7 @@ void PeerCalls::end(Question& question) {
   if (--load->second.calls == 0) loads_.erase(load);
 }
 
-/// Nobody waits for the answer.
+/// The client no longer waits for the answer.
 void PeerCalls::abandon(Question& question) {
   if (question.is_hasty && !question.wait.empty()) return;  // it does not wait either
   if (question.wait.empty()) {

@@ -36,7 +36,7 @@ Result<TaskSnapshot> view_task(Engine& engine, TaskId id) {
   return view;
 }
 
-/// What a verb made of a task; nothing when it is not as the caller saw it last.
+/// The task after a verb; no value if the task has changed since the caller read it.
 using Changed = std::optional<TaskSnapshot>;
 
 /// Carries out `verb` unless the request's If-Match names other versions of the task.
@@ -71,7 +71,8 @@ void keep_trace(const net::HttpRequest& request, ScheduleRequest& task) {
   detent::keep_trace(task.headers, traceparent, request.header("tracestate"));
 }
 
-/// Bodies are read as they come: nothing here unpacks one, so none may be larger than it looks.
+/// Refuses encoded bodies. No code here decompresses a body, so no body can become larger than its
+/// size on the wire.
 std::optional<net::HttpResponse> refuse_coded(const net::HttpRequest& request) {
   const std::string_view coding = request.header("content-encoding");
   if (coding.empty() || net::equals_ignoring_case(coding, "identity")) return std::nullopt;
@@ -233,7 +234,8 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
     return refusal;
   }
   std::optional<net::HttpResponse> refused = refusal(request, *match, caller);
-  // Who is not known has been told to the log of refusals, which cannot be flooded.
+  // Unknown callers are not audited here. The log of refusals, which limits its rate, has logged
+  // them.
   const bool is_known = options_.access == nullptr || caller.is_token();
   if (is_known && is_audited(match->handler->need)) {
     reply.audit(audited_act(caller.name(), request));
@@ -247,7 +249,8 @@ std::optional<net::HttpResponse> Routes::answer_at_once(
   return refused;
 }
 
-/// For whom a browser may show the answer (CORS): nobody, unless a page of the one origin asks.
+/// Returns the origin whose page may read the answer in a browser (CORS): the one allowed origin if
+/// it asks, otherwise "".
 std::string_view Routes::shared_with(const net::HttpRequest& request) const {
   const std::string_view origin = request.header("origin");
   const std::string& shared = options_.cors_origin;

@@ -1,5 +1,5 @@
-// Who may call a route: checked once for each request, before its handler. What names no queue in
-// its path is checked by the handler, task by task, once the task's queue is known.
+// Access control of routes. It checks each request once, before its handler. If the path names no
+// queue, the handler checks each task after reading the task's queue.
 #include <utility>
 
 #include "server/browser_guard.h"

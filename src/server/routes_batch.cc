@@ -1,7 +1,8 @@
-// Verbs over many tasks at once: one command to the engine and one commit for all, a result each.
+// Verbs over many tasks: one command to the engine and one commit for all, with one result per
+// task.
 //
-// Where another system keeps far tasks, those that are not here are fetched from there and tried
-// once more.
+// If an external scheduler keeps far tasks, tasks that are not in the store are brought back from
+// it and tried once more.
 #include <algorithm>
 #include <functional>
 #include <span>
@@ -17,12 +18,13 @@ namespace detent::server {
 
 namespace {
 
-/// So many tasks are read at once, before the verb is carried out on each: 64 KiB each at most.
+/// The number of tasks that are read together before the verb runs on each task. Each task has at
+/// most 64 KiB.
 constexpr std::size_t kReadAhead = 256;
 
 }  // namespace
 
-/// A batch under way. `T` is what a task's result has.
+/// A running batch. `T` is the result for one task.
 template <class T>
 struct Routes::Batch {
   using Results = std::vector<Result<T>>;
@@ -35,7 +37,7 @@ struct Routes::Batch {
 
   std::size_t size() const noexcept { return tasks.ids.size() + tasks.keys.size(); }
 
-  /// Has the store read a few of the tasks at once: run() of these costs less then.
+  /// Lets the store read several tasks together, because run() then costs less.
   void read_ahead(Engine& engine, std::size_t first) const {
     const auto part = [](const auto& all, std::size_t from) {
       return std::span(all).subspan(from, std::min(kReadAhead, all.size() - from));

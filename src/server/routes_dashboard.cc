@@ -1,8 +1,8 @@
-// The dashboard: the page at / and its parts at /assets/{name}, out of the binary.
+// The dashboard: the page at / and its parts at /assets/{name}, from the binary.
 //
-// A browser asks each time whether its copy is still good (`no-cache`, ETag), which costs a few
-// small answers, and after an update of the server no page is ever half old. The page may load
-// scripts, styles and data from this server only, and be shown in no frame.
+// For each file, the browser asks whether its copy is still valid (`no-cache`, ETag). This costs a
+// few small answers, and after an update of the server a page never mixes old and new files. The
+// page may load scripts, styles and data only from this server, and no frame may show it.
 #include <string>
 #include <string_view>
 #include <utility>

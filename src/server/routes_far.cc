@@ -27,7 +27,7 @@ void Routes::show_far(const Call& call, TaskId id, UniqueFunction<void()> look_a
       [reply, caller = call.caller, id, look_again = std::move(look_again)](FarTasks& far) mutable {
         Result<std::optional<Task>> task = far.find(id);
         if (!task) return reply.send_error(not_to_be_asked(id, std::move(task).error()));
-        if (!*task) return look_again();  // it may have come here meanwhile
+        if (!*task) return look_again();  // the task may have come back in between
         if (const auto allowed = permit(caller, Need::look, **task); !allowed) {
           return reply.send_error(allowed.error());
         }
@@ -40,7 +40,7 @@ void Routes::fetch_far(const Call& call, TaskId id, UniqueFunction<void()> go_on
   const HttpReply& reply = call.reply;
   const bool is_posted = offload_->post(
       [reply, caller = call.caller, id, go_on = std::move(go_on)](FarTasks& far) mutable {
-        // It is not moved for whom it is not.
+        // A caller without permission cannot make the task move.
         if (const auto allowed = permit(far, caller, Need::produce, id); !allowed) {
           return reply.send_error(allowed.error());
         }

@@ -1,7 +1,8 @@
-// The routes of workers: leases, the wait for them, and what becomes of the work.
+// The routes of workers: leases, the wait for leases, and the results of work.
 //
-// A wait is the engine's; here is only who waits, so that it ends when the client goes away or its
-// token may lease no more, and a task that nobody takes goes back.
+// The engine keeps the wait. This file keeps the waiting caller, so that the wait ends when the
+// client disconnects or its token loses the permission. It also returns tasks that were leased for
+// a client that has gone.
 #include <chrono>
 #include <optional>
 #include <string>
@@ -18,8 +19,8 @@ namespace {
 
 using LeaseOutcomes = std::vector<Result<LeaseOutcome>>;
 
-/// One call of `verb` for each lease that is one, a conflict for each that is not, or is of a queue
-/// of which the caller may take nothing.
+/// Calls `verb` once for each valid lease. Returns a conflict for each invalid lease, and for each
+/// lease of a queue from which the caller may not take tasks.
 template <class Verb>
 Result<LeaseOutcomes> each_lease(Engine& engine, const Caller& caller,
                                  const json::LeaseList& leases, Verb verb) {
@@ -81,13 +82,13 @@ void Routes::answer_lease(const HttpReply& reply, LeaseNumber number,
   if (!tasks->empty()) {
     if (reply.offer_json(200, json::render_leased_tasks(*tasks))) return;
     give_back(*tasks);
-    // Of a client that only sends no more nobody knows that it is there.
+    // After a client has closed its sending side, the server cannot tell whether it still reads.
     return reply.send_instead(200, json::render_leased_tasks({}));
   }
   reply.send_json(200, json::render_leased_tasks({}));
 }
 
-/// Nobody was told of these leases.
+/// No client has received these leases.
 void Routes::give_back(const std::vector<LeasedTask>& tasks) {
   std::vector<LeaseToken> leases;
   for (const LeasedTask& task : tasks) leases.push_back(task.lease);

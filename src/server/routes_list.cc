@@ -1,6 +1,6 @@
-// The list of tasks. A page is filled in steps, each one command to the engine that reads a few
-// hundred records at most; others are served between them. A page that is still not full after so
-// many steps goes out as it is, with the place where the list goes on.
+// The list of tasks. A page is filled in steps. Each step is one command to the engine that reads
+// at most a few hundred records, and other requests are served between the steps. After a fixed
+// number of steps, an incomplete page is sent together with the place where the list continues.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -28,7 +28,7 @@ struct ListRequest {
   Place after = kListStart;
 };
 
-/// `seal`: what the caller's cursors are under; null: none.
+/// `seal` seals the caller's cursors; null: they are not sealed.
 Result<ListRequest> read_list_request(std::string_view target, const CursorSeal* seal) {
   QueryParameter queue{"queue"};
   QueryParameter state{"state"};

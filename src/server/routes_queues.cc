@@ -1,8 +1,9 @@
 // The routes of queues: their settings and counts, and the verbs over a whole queue.
 //
-// A purge or a redrive goes in steps, each one command to the engine that changes a thousand tasks
-// at most; the answer to one posts the next, behind whatever waits for the engine by then. So a
-// queue of millions holds nobody up, and what is done is durable step by step.
+// A purge or a redrive runs in steps. Each step is one command to the engine that changes at most a
+// thousand tasks. The answer to a step posts the next step, behind all commands that wait for the
+// engine. A queue of millions of tasks therefore does not delay other requests, and each step is
+// durable by itself.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -27,7 +28,7 @@ constexpr std::size_t kStepTasks = 1'000;
 struct QueueFilter {
   std::uint64_t limit = 0;  // so many, the first by the order
   QueueOrder order = QueueOrder::by_tasks;
-  std::string name;  // part of the name, whatever the case of its ASCII letters
+  std::string name;  // part of the name, ignoring the case of ASCII letters
 };
 
 Result<QueueFilter> read_filter(std::string_view target) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMostNext = 1'000;
 
-/// A name that no schedule has, for a preview that is to count from no other's anchor.
+/// Returns an unused schedule name, for a preview that must not count from an existing anchor.
 std::string unused_name(const Engine& engine) {
   std::string name = "preview";
   while (engine.find_schedule(name)) name.push_back('-');
@@ -109,9 +109,9 @@ void Routes::next_of_schedule(const Call& call) {
       });
 }
 
-/// Of a schedule that exists or not: a preview for whoever is about to put it. `name` may be given
-/// as a parameter: an interval counts from the anchor of the one that is there. The answer then
-/// shows that anchor, so it is only for callers that may look at schedules.
+/// Previews a schedule, existing or not. A parameter `name` names an existing schedule, and an
+/// interval then counts from the anchor of that schedule. The answer then shows this anchor, so
+/// such a preview requires the permission to read schedules.
 void Routes::preview_schedule(const Call& call) {
   QueryParameter count{"count"};
   QueryParameter name{"name"};

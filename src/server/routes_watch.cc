@@ -1,4 +1,4 @@
-// The routes for who watches: the figures now, as they were, and events as they happen.
+// The routes for watching: current figures, past figures, and live events.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -28,7 +28,7 @@ Error invalid(std::string message, std::string field) {
   return {ErrorCode::invalid_argument, std::move(message), std::move(field)};
 }
 
-/// "stats,task": what a stream shall tell.
+/// Reads the types of events of a stream: "stats,task".
 Result<void> take_types(std::string_view text, EventFilter& filter) {
   filter.stats = false;
   filter.tasks = false;
@@ -95,7 +95,7 @@ Result<StatsQuery> read_stats_query(const std::string& target) {
   return query;
 }
 
-/// Leaves of the figures of all queues what the caller may see, and of queues those asked for.
+/// Removes from the figures all queues that the caller may not see or did not ask for.
 void keep_visible(const Caller& caller, const StatsQuery& query, EngineStats& stats) {
   std::erase_if(stats.queues, [&caller](const QueueStats& queue) {
     return !caller.may(Need::look, queue.queue);
@@ -116,7 +116,7 @@ void keep_visible(const Caller& caller, const StatsQuery& query, EngineStats& st
 void Routes::stats(const Call& call) {
   const Result<StatsQuery> query = read_stats_query(call.request.target);
   if (!query) return call.reply.send_error(query.error());
-  // Of a caller who may not look at all queues, what is told must be picked from all.
+  // For a caller with limited permissions, the visible queues must be selected from all queues.
   const bool sees_all = call.caller.may(Need::look_all, "");
   const auto read = [query = *query, sees_all](Engine& engine) -> Result<EngineStats> {
     if (!sees_all) return engine.stats();

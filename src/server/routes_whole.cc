@@ -1,8 +1,9 @@
-// The routes over all queues and tasks at once: forecast, wheel, dump and restore.
+// The routes over all queues and tasks: forecast, wheel, dump and restore.
 //
-// A dump is read in pages, each one command to the engine that stays small: it ends after so many
-// tasks or bytes, whichever is first, and says where the next one begins. Nothing is held between
-// two pages, so a dump may take as long as it likes. A restore is the same the other way round.
+// A dump is read in pages. Each page is one small command to the engine: it ends after a fixed
+// number of tasks or bytes, whichever comes first, and returns the start of the next page. The
+// server keeps no state between pages, so a dump may take any time. A restore sends pages in the
+// other direction.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -25,13 +26,13 @@ using std::chrono::milliseconds;
 constexpr std::uint64_t kForecastBins = 60;
 constexpr milliseconds kForecastSpan = std::chrono::hours{1};
 
-/// Tasks read from the store at once for a page, and bytes after which a page ends: the two bound
-/// what a page takes of memory, a few megabytes, whatever the payloads.
+/// The number of tasks that are read from the store together, and the number of bytes that ends a
+/// page. Together they limit the memory of a page to a few megabytes for any payloads.
 constexpr std::size_t kReadTasks = 100;
 constexpr std::size_t kReadSchedules = 100;
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 
-/// A page of a dump: its lines so far, and how many there are of which kind.
+/// A page of a dump: its lines so far, and the number of lines of each kind.
 struct DumpPage {
   std::string body;
   json::LineCounts counts;
@@ -48,7 +49,7 @@ Result<void> dump_queues(const Engine& engine, DumpPage& page) {
   return ok();
 }
 
-/// Appends what of `read` is no end of a task, by id.
+/// Appends the tasks of `read` that have not ended, by id.
 void dump_tasks(TaskPage read, DumpPage& page) {
   auto damaged = read.damaged.begin();
   const auto dump_damaged = [&](TaskId before) {
@@ -73,8 +74,9 @@ TaskId last_of(const TaskPage& page, TaskId after) {
   return after;
 }
 
-/// Appends schedules, and what ends the page. All tasks that they have made have been read before,
-/// in this command at the latest: what a schedule says it has decided is in the dump.
+/// Appends schedules and the end of the page. All tasks that the schedules have created were read
+/// earlier, at the latest in this command. The dump therefore has every task of an occurrence that
+/// a schedule reports as decided.
 Result<void> dump_schedules(const Engine& engine, std::size_t limit, json::DumpNext next,
                             std::uint64_t external, DumpPage& page) {
   for (bool more = true; more;) {
@@ -154,7 +156,7 @@ class Restore {
     auto restored = engine_.restore(task);
     if (!restored) return inside("task", std::move(restored).error());
     ++(*restored ? answer_.restored : answer_.there);
-    // The same task may be with the other system: from now on this one counts.
+    // The external scheduler may keep the same task. The mark makes this copy the valid copy.
     if (*restored && offload_ != nullptr) engine_.mark(std::span(&task, 1));
     return ok();
   }
@@ -164,7 +166,7 @@ class Restore {
     ++(*restored ? answer_.schedules : answer_.schedules_there);
     return ok();
   }
-  // There is nothing to do for these: a dump may be sent as it came.
+  // These entries need no action, so that a dump can be restored unchanged.
   Result<void> put(const json::DamagedTask&) { return ok(); }
   Result<void> put(const json::DumpNext&) { return ok(); }
   Result<void> put(const json::DumpEnd&) { return ok(); }

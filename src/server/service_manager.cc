@@ -18,8 +18,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// A socket connected to the one named; -1 when that cannot be. '@' stands for the zero byte that
-/// an abstract name begins with (unix(7)).
+/// Returns a socket that is connected to `name`, or -1 on an error. '@' represents the zero byte at
+/// the start of an abstract name (unix(7)).
 int connected_to(std::string_view name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -31,7 +31,7 @@ int connected_to(std::string_view name) {
   const int opened = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (opened < 0) return -1;
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
-  // Without it a full socket makes a stop wait longer; nothing else.
+  // If this fails, a full socket only makes a stop wait longer.
   (void)::setsockopt(opened, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   if (::connect(opened, reinterpret_cast<const sockaddr*>(&address), size) == 0) return opened;
   ::close(opened);
@@ -77,7 +77,7 @@ void ServiceManager::reloading(MonotonicTime now) const {
 void ServiceManager::send(std::string_view state, IfFull if_full) const {
   if (socket_ < 0) return;
   const int flags = MSG_NOSIGNAL | (if_full == IfFull::drop ? MSG_DONTWAIT : 0);
-  // A manager that does not listen loses nothing but a line of its log.
+  // If the manager does not read, only a line of its log is missing.
   (void)::send(socket_, state.data(), state.size(), flags);
 }
 

@@ -28,13 +28,13 @@ void SessionShards::ask(ShardNumber shard, const ShardAsk& ask, Answered answere
       std::move(tell_late));
 }
 
-/// `engine` has no tasks, so nothing comes before the end of the wait.
+/// `engine` has no tasks, so a wait always lasts until its end.
 Engine::WaitId SessionShards::after(Engine& engine, std::chrono::milliseconds delay,
                                     UniqueFunction<void(Engine&)> then) const {
   return engine.lease_or_wait(
       job_lease_request(), delay,
       [hub = hub_, then = std::move(then)](const Result<std::vector<LeasedTask>>&) mutable {
-        // What ends a wait must call no verb (Engine::lease_or_wait).
+        // The end of a wait must not call a verb (Engine::lease_or_wait), so it posts the call.
         hub->engine.post_end([then = std::move(then)](Engine& later) mutable { then(later); });
       });
 }
@@ -44,7 +44,7 @@ void SessionShards::give_back(ShardNumber shard, std::vector<LeaseToken> leases)
   give_back({.shard = shard, .leases = std::move(leases), .tries = kGiveBackTries});
 }
 
-/// As many as go at once; the others when these are answered.
+/// Gives back as many leases as fit in one question; the rest follows after the answer.
 void SessionShards::give_back(GiveBack what) const {
   const auto count = std::min(what.leases.size(), ShardAsk::kMostLeases);
   const auto end = what.leases.begin() + static_cast<std::ptrdiff_t>(count);
@@ -72,7 +72,8 @@ void SessionShards::give_back_later(Engine& engine, GiveBack what) const {
   after(engine, kGiveBackPause,
         [self = *this, due = now() + kGiveBackPause, what = std::move(what)](Engine&) mutable {
           if (self.now() >= due) return self.give_back(std::move(what));
-          // All waits have ended: without a pause all tries would be over at once.
+          // All waits have been ended. A new attempt without a pause would use up all attempts
+          // immediately.
           self.hub_->tries.emplace_back(
               [self, what = std::move(what)]() mutable { self.give_back(std::move(what)); });
         });

@@ -8,7 +8,7 @@
 namespace detent::server {
 namespace {
 
-/// False: nobody takes it.
+/// Returns false if the client does not take the answer.
 bool offer(const net::Responder& responder, const ShardAnswer& answer) {
   return responder.offer(
       {.status = 200, .content_type = "application/octet-stream", .body = encode(answer)});
@@ -28,17 +28,17 @@ LeaseRequest lease_request(const ShardAsk& ask) {
 void tell_next(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
   const Result<std::optional<ReadyHead>> head = engine.next_ready(lease_request(ask));
   if (!head) return refuse(responder, head.error());
-  // Nobody is left to hear it, and nothing was taken.
+  // An unread answer does no harm here, because no lease was taken.
   (void)offer(responder, {.answers = {}, .head = *head});
 }
 
 void give_back(Engine& engine, const ShardAsk& ask, const net::Responder& responder) {
-  // One that has run out meanwhile is no matter; nor is a store that failed: leases end with it.
+  // Errors are ignored: an expired lease is already free, and leases end when a store fails.
   for (const LeaseToken lease : ask.leases) {
     // It may have run out.
     (void)engine.release(lease, {}, {}, ReleaseCount::lease);
   }
-  // Answered whatever the commit brought: who asks repeats it.
+  // Answers whether or not the commit succeeded: the asking node repeats the question.
   engine.after_commit([responder](const Result<void>&) { (void)offer(responder, {}); });
 }
 
@@ -60,7 +60,7 @@ class ShardJobs::Run final : public std::enable_shared_from_this<Run> {
       answer_.answers.push_back(answer ? *std::move(answer) : verbs_.break_off());
     }
     engine.after_commit([self = shared_from_this()](const Result<void>& committed) {
-      // Whether it is done nobody knows.
+      // The commit failed, so it is unknown whether the calls took effect.
       if (!committed) return refuse(self->responder_, committed.error());
       self->jobs_.tell(self->responder_, self->answer_);
     });
@@ -102,7 +102,7 @@ void ShardJobs::handle(const net::HttpRequest& request, const net::Responder& re
   if (!is_posted) responder.send(http_try_again("the shard has too much to do, or is closing"));
 }
 
-/// Answers; leases in it that nobody is told of go back at once.
+/// Sends the answer. If no client takes it, its leases are released immediately.
 void ShardJobs::tell(const net::Responder& responder, const ShardAnswer& answer) {
   if (offer(responder, answer)) return;
   for (const JobAnswer& one : answer.answers) {

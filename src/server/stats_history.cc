@@ -9,11 +9,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// By how much a sample may be early and still be one of a row: they are taken when a thread comes
-/// to it, and must not slip to every eleventh second.
+/// How early a sample may be and still belong to its row. Samples are taken when the thread runs,
+/// and without this margin they would slip to every eleventh second.
 constexpr milliseconds kEarly{500};
 
-/// What a histogram has got since `before`. Requires: it is the same one, and has only grown.
+/// Returns the values that a histogram has collected since `before`. Requires: `before` is an
+/// earlier state of the same histogram.
 std::optional<json::Quantiles> quantiles(const HistogramSnapshot& before, HistogramSnapshot after) {
   after.count -= before.count;
   if (after.count == 0) return std::nullopt;
@@ -22,7 +23,7 @@ std::optional<json::Quantiles> quantiles(const HistogramSnapshot& before, Histog
     if (i < before.counts.size()) after.counts[i] -= before.counts[i];
     if (after.counts[i] > 0) highest = i;
   }
-  // Above the last bound nothing is known but that.
+  // Above the last bound the exact value is unknown.
   const auto bounded = [&after](std::chrono::nanoseconds value) {
     return std::min(value, after.bounds.back());
   };

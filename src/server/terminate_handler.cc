@@ -18,7 +18,8 @@ namespace {
 /// Given back before the log is written, which takes memory.
 constexpr std::size_t kReserveBytes = std::size_t{256} << 10;
 
-/// A global, since a terminate handler has no object. Whoever takes the pointer out frees it.
+/// This is global because a terminate handler has no object. A caller that takes the pointer out
+/// must free it.
 std::atomic<void*>& reserved_memory() {
   static std::atomic<void*> bytes{nullptr};
   return bytes;

@@ -101,7 +101,7 @@ std::vector<Alert> ThresholdWatch::look(const StatsSample& sample) {
   return alerts;
 }
 
-/// Of what fired since the oldest sample within the span.
+/// The lateness of tasks that fired since the oldest sample of the span.
 std::uint64_t ThresholdWatch::lateness_ms(const StatsSample& sample) {
   recent_.push_back(sample);
   while (recent_.size() > 2 && recent_[1].taken_at <= sample.taken_at - kLatenessSpan) {

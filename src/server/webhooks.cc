@@ -11,8 +11,9 @@
 namespace detent::server {
 namespace {
 
-/// One that comes and goes, as a topic of which one partition has no leader, is told of once in a
-/// while, whatever its reasons: that it is down, and that it is up when that was told.
+/// Logs the state of sinks at a limited rate. A sink can fail and recover repeatedly, for example
+/// when one partition of a topic has no leader. A failure is logged at intervals, whatever its
+/// reasons. A recovery is logged only if the failure before it was logged.
 class SinkLog {
  public:
   explicit SinkLog(Clock& clock) : clock_(clock) {}
