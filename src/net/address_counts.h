@@ -1,7 +1,7 @@
-// How many connections each address has, so that one client cannot take them all.
+// Counts the connections of each address, so that one client cannot take all connections.
 //
-// An IPv6 client usually has 2^64 addresses, so those that share their first 64 bits are counted
-// as one.
+// An IPv6 client usually has 2^64 addresses, so addresses with the same first 64 bits are counted
+// as one address.
 //
 // Internal to this folder, and included by its .cc files only: it shows Boost.Asio.
 #pragma once
@@ -19,7 +19,7 @@ namespace detent::net {
 /// Confined to one thread. Must outlive its tickets.
 class AddressCounts {
  public:
-  /// One connection; it is counted until the ticket goes.
+  /// One connection. It is counted until the ticket is destroyed.
   class Ticket {
    public:
     Ticket() = default;
@@ -33,9 +33,10 @@ class AddressCounts {
     ~Ticket() {
       if (counts_ != nullptr && --at_->second == 0) counts_->counts_.erase(at_);
     }
-    /// Of the connections of this address, this one included. Requires: was not moved from.
+    /// The number of connections of this address, including this connection. Requires: the ticket
+    /// was not moved from.
     std::size_t count() const noexcept { return at_->second; }
-    /// What is counted as one address.
+    /// The part of an address that is counted.
     using Key = std::array<std::uint8_t, 8>;
     /// Requires: was not moved from.
     const Key& address() const noexcept { return at_->first; }

@@ -1,8 +1,8 @@
-// The I/O thread of a server, its listening socket and the connections it serves; what HTTP and
-// streams of bytes have in common.
+// The I/O thread of a server, its listening socket and its connections. The HTTP server and the
+// byte stream server share this code.
 //
-// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. What is told to
-// be on the I/O thread is so once run() was called.
+// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. The rule "on
+// the I/O thread" applies once run() was called.
 #pragma once
 
 #include <atomic>
@@ -29,9 +29,10 @@
 
 namespace detent::net {
 
-/// `Connection` has drain(), which ends it once it has nothing to do, and close(), which ends it
-/// now; either has it removed in the end. has_input() tells whether bytes wait in its socket.
-/// Invariants: open_ is the size of connections_; what is in silent_ is in connections_.
+/// `Connection` has drain(), which ends the connection once it has no work, and close(), which ends
+/// it immediately. Both finally remove it from the loop. has_input() returns true if unread bytes
+/// wait in its socket. Invariants: open_ is the size of connections_; every element of silent_ is
+/// in connections_.
 template <class Connection>
 class ConnectionLoop {
  public:
@@ -52,8 +53,8 @@ class ConnectionLoop {
   }
   std::uint16_t port() const noexcept { return listener_.port(); }
   std::size_t size() const noexcept { return open_.load(std::memory_order_relaxed); }
-  /// Accepts no more, waits until the connections have ended, cuts those that have not after
-  /// `grace`, and joins the thread. Idempotent; not from the I/O thread.
+  /// Accepts no more connections, waits up to `grace` until the connections have ended, cuts the
+  /// remaining connections, and joins the thread. Idempotent. Do not call it from the I/O thread.
   void stop(std::chrono::milliseconds grace) {
     std::call_once(stopped_, [this, grace] {
       if (!thread_.joinable()) return;  // never ran
@@ -66,9 +67,9 @@ class ConnectionLoop {
   // On the I/O thread.
 
   boost::asio::io_context& io() noexcept { return io_; }
-  /// Whether it is stopping; the reference stays good.
+  /// True while it is stopping; the reference stays valid.
   const bool& is_draining() const noexcept { return is_draining_; }
-  /// How many connections each address has: a ticket for add().
+  /// The number of connections of each address. Gives tickets for add().
   AddressCounts& addresses() noexcept { return addresses_; }
   void add(const std::shared_ptr<Connection>& connection, AddressCounts::Ticket ticket) {
     const auto place = silent_.add(connection.get(), ticket.address());
@@ -82,12 +83,14 @@ class ConnectionLoop {
     if (is_draining_ && connections_.empty()) io_.stop();
   }
 
-  /// It has sent something, or is answered without: it is not closed to make room any more.
+  /// The connection has sent bytes, or was answered without them: it can no longer be closed to
+  /// make room.
   void heard(Connection* connection) {
     const auto entry = connections_.find(connection);
     if (entry != connections_.end()) silent_.remove(entry->second.silent);
   }
-  /// Closes the connection that has been silent for longest. False: there is none.
+  /// Closes the connection that has been silent for longest. Returns false if there is no silent
+  /// connection.
   bool close_silent() {
     return close_first([this] { return silent_.oldest(); });
   }
@@ -97,7 +100,7 @@ class ConnectionLoop {
   }
 
  private:
-  /// The first that `next` answers of which no bytes wait to be read.
+  /// Closes the first connection from `next` that has no unread bytes.
   template <class Next>
   bool close_first(const Next& next) {
     while (Connection* const connection = next()) {
@@ -117,7 +120,7 @@ class ConnectionLoop {
     grace_timer_.expires_after(grace);
     grace_timer_.async_wait([this](boost::system::error_code) { finish(); });
   }
-  /// Cuts what is left and ends the I/O thread.
+  /// Cuts the remaining connections and ends the I/O thread.
   void finish() {
     for (const auto& connection : all()) connection->close();
     io_.stop();
@@ -139,11 +142,11 @@ class ConnectionLoop {
   boost::asio::io_context io_{1};
   std::thread thread_;
   std::once_flag stopped_;
-  // Written by the I/O thread, read by anyone. Relaxed: it is a number to look at, it orders
-  // nothing.
+  // Written by the I/O thread, read by any thread. Relaxed, because it is only a figure and orders
+  // no other data.
   std::atomic<std::size_t> open_{0};
 
-  // Touched only by the I/O thread once it runs.
+  // Used only by the I/O thread once it runs.
   TcpListener listener_;
   boost::asio::steady_timer grace_timer_{io_};
   bool is_draining_ = false;

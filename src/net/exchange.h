@@ -1,17 +1,17 @@
-// One request's right to an answer, between the threads that answer and the thread of its
-// connection.
+// The right to answer one request. It is shared by the threads that can answer and the thread of
+// the connection.
 //
-// A connection has at most one request waiting for an answer, so all requests of a connection share
-// one ExchangeLink, and an exchange is a link and the request's number. The link's lock decides
-// every race: an answer, the loss of the last Responder and the client's going away each take
-// effect only if they are first. Whatever came second finds the request over and does nothing.
+// A connection has at most one unanswered request, so all its requests share one ExchangeLink. An
+// exchange is a link and the number of the request. Three events compete: an answer, the loss of
+// the last Responder, and the disconnect of the client. The lock of the link decides which event is
+// first. Only the first event takes effect.
 //
-// A streamed body waits in the link until the connection takes it: all that has gathered while the
-// last part was written is the next part. So a slow client holds nobody up, and what waits for it
-// is counted in one place.
+// A streamed body waits in the link until the connection takes it. While one part is written,
+// further bytes collect and become the next part. A slow client therefore delays no other client,
+// and its waiting bytes are counted in one place.
 //
-// The link refers to the connection only until close(); after that it stands alone, so Responders
-// may outlive their connection and the server.
+// The link refers to the connection only until close(). Responders can therefore outlive their
+// connection and the server.
 #pragma once
 
 #include <cstddef>
@@ -32,16 +32,16 @@ namespace detent::net {
 class AnswerTarget {
  public:
   virtual ~AnswerTarget() = default;
-  /// Hands the answer to the connection's thread; without one the request was dropped. Called from
-  /// any thread, with the link's lock held: must not block and must not call back into the link.
+  /// Hands the answer to the connection's thread. No value means that the request was dropped.
+  /// Called from any thread with the link's lock held: must not block and must not call the link.
   virtual void post_answer(std::optional<HttpResponse> response) = 0;
-  /// The same with the head of an answer whose body is streamed.
+  /// As post_answer(), with the head of an answer whose body is streamed.
   virtual void post_head(HttpResponse head) = 0;
-  /// Has the connection look at the stream: take() or is_cut().
+  /// Makes the connection check the stream with take() or is_cut().
   virtual void post_look() = 0;
 };
 
-/// What is next of a streamed body.
+/// The next part of a streamed body.
 struct StreamPart {
   std::string bytes;
   bool is_last = false;
@@ -50,45 +50,45 @@ struct StreamPart {
 /// Thread-safe. Owned together by the connection and the exchanges of its requests.
 class ExchangeLink {
  public:
-  /// Requires: `target` lives until close() was called. A stream may have `max_stream_bytes` that
-  /// are not written yet.
+  /// Requires: `target` lives until close() was called. A stream may hold at most
+  /// `max_stream_bytes` unwritten bytes.
   ExchangeLink(AnswerTarget& target, std::size_t max_stream_bytes)
       : max_stream_bytes_(max_stream_bytes), target_(&target) {}
 
   // For the connection, on its thread.
 
-  /// Starts the next request. Requires: the one before is over; not closed.
+  /// Starts the next request. Requires: the previous request is over; the link is not closed.
   static Responder open(const std::shared_ptr<ExchangeLink>& link);
   /// True from open() until an answer is posted.
   bool is_waiting() const;
-  /// The connection is no more. If a request was waiting or streamed, runs its on_gone callback,
-  /// here.
+  /// The connection has ended. If a request was waiting or streamed, its on_gone callback runs in
+  /// this call.
   void close();
-  /// The client sends no more, but may take an answer. False when somebody waits to be told that it
-  /// has gone (on_gone), for whom it has.
+  /// The client has closed its sending side, but may still read an answer. Returns false if a
+  /// callback waits for the disconnect (on_gone); for that callback, the client has gone.
   bool end_input();
-  /// What the stream has to be written next; the part before is written.
+  /// Returns the next part of the stream. The previous part has been written.
   StreamPart take();
-  /// The part is written. Looks again, later, if there is another.
+  /// The part has been written. Schedules another check if there is a further part.
   void part_written();
-  /// The stream is not to be written to its end.
+  /// Returns true if the rest of the stream must not be written.
   bool is_cut() const;
-  /// The client wants no body: the stream is over, and its on_gone callback runs, here.
+  /// The client wants no body: the stream is over, and its on_gone callback runs in this call.
   void refuse_body();
 
   // For exchanges, from any thread.
 
-  /// False when the request is over.
+  /// Returns false if the request is over.
   bool send(std::uint64_t request, HttpResponse response);
-  /// Likewise, and when the client sends no more.
+  /// Returns false if the request is over, or if the client has closed its sending side.
   bool offer(std::uint64_t request, HttpResponse response);
   void on_gone(std::uint64_t request, UniqueFunction<void()> gone);
-  /// False when the request is over.
+  /// Returns false if the request is over.
   bool stream(std::uint64_t request, HttpResponse head);
   bool send_more(std::uint64_t request, std::string_view bytes);
   void end(std::uint64_t request);
   void on_stream_gone(std::uint64_t request, UniqueFunction<void()> gone);
-  /// The last Responder or ResponseStream has gone.
+  /// The last Responder or ResponseStream was destroyed.
   void drop(std::uint64_t request);
 
  private:
@@ -96,7 +96,7 @@ class ExchangeLink {
     over,       // answered
     waiting,    // for an answer; stays so when closed unanswered
     streaming,  // stays so when closed before its end
-    ended,      // nothing more is sent, but not all is taken
+    ended,      // the body is complete, but not fully taken
     cut,
   };
   bool is(State state, std::uint64_t request) const DETENT_REQUIRES(mu_) {
@@ -120,19 +120,19 @@ class ExchangeLink {
   bool is_look_posted_ DETENT_GUARDED_BY(mu_) = false;  // and take() not called since
 };
 
-/// What the copies of one Responder, and of its ResponseStream, share. When the last of them goes,
-/// a request is answered 500 and a stream is cut. Each method is what the handle's one of that name
-/// says; after an answer they do nothing.
+/// The shared state of all copies of a Responder and its ResponseStream. When the last copy is
+/// destroyed, an open request is answered with 500 and an open stream is cut. Each method does the
+/// same as the method of that name of the handle. After an answer the methods do nothing.
 class Responder::Exchange {
  public:
   virtual ~Exchange() = default;
 
-  /// False when the request is over.
+  /// Returns false if the request is over.
   virtual bool send(HttpResponse response) = 0;
-  /// Likewise, and when the client cannot be known to be there.
+  /// Returns false if the request is over, or if the client may have gone.
   virtual bool offer(HttpResponse response) { return send(std::move(response)); }
   virtual void on_gone(UniqueFunction<void()> gone) = 0;
-  /// False when the request is over: then there is no stream.
+  /// Returns false if the request is over; then there is no stream.
   virtual bool stream(HttpResponse head) = 0;
   virtual bool send_more(std::string_view bytes) = 0;
   virtual void end() = 0;

@@ -1,8 +1,8 @@
-// From the name of a host to its addresses, without keeping anybody waiting.
+// Resolves host names to addresses without blocking the caller.
 //
-// The system's resolver blocks for as long as a name server that does not answer lets it. So each
-// look-up has a thread of its own, up to a number of them, and one name has at most one look-up
-// under way: a domain whose name servers are dead holds one thread, however often it is asked for.
+// The system's resolver blocks while a name server does not answer. Each look-up therefore has its
+// own thread, up to a limit, and a name has at most one look-up at a time. A domain with dead name
+// servers occupies one thread, however often it is requested.
 #pragma once
 
 #include <memory>
@@ -18,23 +18,23 @@ namespace detent::net {
 /// Thread-safe.
 class HostResolver {
  public:
-  /// At least one address; or `not_found` (there is no such name), `unavailable` (nobody knows).
+  /// At least one address; or `not_found` (the name does not exist), or `unavailable` (no answer).
   using Resolved = UniqueFunction<void(Result<std::vector<IpAddress>>)>;
 
   virtual ~HostResolver() = default;
-  /// Answers once, on any thread, also this one. When the resolver is destroyed before, it may not
-  /// answer any more, or answer later; so what `done` needs it must own. It must not throw.
+  /// Answers once, on any thread, perhaps in this call. If the resolver is destroyed first, the
+  /// answer may come later or never. `done` must therefore own its data. It must not throw.
   virtual void resolve(const std::string& host, Resolved done) = 0;
 };
 
-/// Asks the system (getaddrinfo): /etc/hosts, then the name servers. Keeps nothing for later.
+/// Asks the system (getaddrinfo): /etc/hosts, then the name servers. Does not cache.
 class SystemResolver final : public HostResolver {
  public:
   /// Look-ups at the same time; further names wait.
   static constexpr std::size_t kMaxLookUps = 32;
 
   SystemResolver();
-  /// Drops what is under way; does not wait for it.
+  /// Drops running look-ups without waiting for them.
   ~SystemResolver() override;
   void resolve(const std::string& host, Resolved done) override;
 

@@ -1,5 +1,5 @@
-// What tests of outbound calls share: a resolver that says what the test wants, a listener that
-// counts who connects, and a caller whose answers a test waits for. Tests only.
+// Shared parts for tests of outbound calls: a resolver with scripted answers, a listener that
+// counts connections, and a caller that waits for answers. Tests only.
 #pragma once
 
 #include <arpa/inet.h>
@@ -20,8 +20,9 @@
 
 namespace detent::net {
 
-/// Answers at once, on the thread that asks; of a name with several answers one after the other,
-/// the last again and again. A name without any is never answered, "unknown" fails. Thread-safe.
+/// Answers immediately, on the calling thread. A name can have several answers in sequence; the
+/// last answer repeats. A name without an answer is never answered, and "unknown" fails.
+/// Thread-safe.
 class ScriptedResolver final : public HostResolver {
  public:
   void add(const std::string& host, std::vector<std::string> addresses) {
@@ -54,8 +55,8 @@ class ScriptedResolver final : public HostResolver {
   int asked_ DETENT_GUARDED_BY(mutex_) = 0;
 };
 
-/// Listens on 127.0.0.1 and ::1, at one port, and takes nobody: who connected is counted when the
-/// test asks, and closed.
+/// Listens on 127.0.0.1 and ::1, on one port, and serves no connection. When the test asks, it
+/// counts and closes the connections.
 class CountingListener {
  public:
   CountingListener() {
@@ -85,7 +86,7 @@ class CountingListener {
 
  private:
   static void listen_at(int fd, const sockaddr* address, socklen_t size) {
-    // A machine without IPv6 has nobody to count there.
+    // On a machine without IPv6 the count stays 0.
     if (::bind(fd, address, size) == 0) ::listen(fd, SOMAXCONN);
   }
   static int count(int fd) {

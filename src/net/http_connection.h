@@ -1,9 +1,9 @@
-// One client of the HTTP server: its socket, and where it is between a request and its answer.
+// One client of the HTTP server: its socket, and its state between a request and the answer.
 //
-// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. Everything runs
-// on the I/O thread except post_…; answers from other threads come through ExchangeLink and a
-// post. Sockets are non-blocking and are read and written directly when the reactor says they are
-// ready, so all connections share one read buffer and an idle one costs a few hundred bytes.
+// Internal to this folder, and included by its .cc files only: it shows Boost.Asio. All methods run
+// on the I/O thread except post_…; answers from other threads come through ExchangeLink and a post.
+// Sockets are non-blocking, and are read and written when the reactor reports them ready. All
+// connections therefore share one read buffer, and an idle connection costs a few hundred bytes.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ namespace detent::net {
 
 class HttpConnection;
 
-/// What the connections of one server share. Confined to the I/O thread.
+/// The shared state of the connections of one server. Confined to the I/O thread.
 struct ConnectionContext {
   static constexpr std::size_t kReadBytes = 64 * 1024;  // from one connection at a time
 

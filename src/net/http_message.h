@@ -32,10 +32,10 @@ struct HttpResponse {
   int status = 200;                               // 200 … 599
   std::string content_type = "application/json";  // "": no such header
   std::string body;
-  HttpHeaders headers = {};  // besides type, length and Connection, which are made from the above
+  HttpHeaders headers = {};  // without type, length and Connection, which the server adds
 
-  /// The first header of this lower-case name, or "", where the names are in lower case, as they
-  /// are in what HttpClient returns. Linear in the number of headers.
+  /// Returns the first header of this lower-case name, or "". The header names must be in lower
+  /// case, as in the answers of HttpClient. Linear in the number of headers.
   std::string_view header(std::string_view name) const noexcept;
 };
 

@@ -1,13 +1,18 @@
-// HTTP/1.0 and 1.1 messages from bytes: pure, no socket, no clock.
+// Parses HTTP/1.0 and 1.1 messages from bytes. Pure: no socket, no clock.
 //
-// Boost.Beast's incremental parser does the grammar (http_parser.cc is the only file that sees it);
-// the strictness is ours. Two parties that disagree about where a message ends are how requests are
-// smuggled, so whatever RFC 9112 lets a recipient guess about is refused here: both Content-Length
-// and Transfer-Encoding, either of them twice, codings other than "chunked", folded header lines,
-// line ends without CR, a missing or second Host. The table of cases is in http_parser_test.cc.
+// Boost.Beast's incremental parser reads the grammar (http_parser.cc is the only file that includes
+// it). This parser is stricter. Request smuggling works if two parties disagree about the end of a
+// message. Where RFC 9112 permits a guess, the parser therefore refuses the message:
 //
-// Both parsers are fed what has arrived and say how much of it they took; the rest has to be
-// presented again, in front of what comes next. They look at no byte twice because of that.
+// - both Content-Length and Transfer-Encoding, or either of them twice
+// - codings other than "chunked"
+// - folded header lines, and line ends without CR
+// - a missing or second Host
+//
+// http_parser_test.cc has the table of cases.
+//
+// Both parsers take bytes as they arrive and return how many bytes they took. The caller presents
+// the rest again, followed by the next bytes. No byte is parsed twice.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +30,7 @@ struct ParseLimits {
   std::size_t max_body_bytes;    // after chunks are joined
 };
 
-/// Why a message was refused: what a server answers, and a sentence for people.
+/// The reason for a refused message: the status for the server's answer, and a sentence for people.
 struct ParseFailure {
   int status = 0;  // 400, 413 or 431
   std::string detail;
@@ -65,7 +70,7 @@ class RequestParser {
   HttpRequest head() const;
   /// Bytes of the body that are here. Those of a request handed out are not.
   std::size_t body_size() const noexcept;
-  /// Lets go of what was read; the next parse() starts another request.
+  /// Discards the current request; the next parse() starts another request.
   void drop();
   /// Hands the request out; the next parse() starts another. Requires: the state is complete.
   HttpRequest take();
@@ -84,7 +89,7 @@ class ResponseParser {
   ResponseParser(const ResponseParser&) = delete;
   ResponseParser& operator=(const ResponseParser&) = delete;
 
-  /// Tells what the next response answers: one to HEAD has no body whatever its header says.
+  /// Sets the method that the next response answers, because a response to HEAD has no body.
   /// Requires: no byte of that response has been parsed.
   void expect_answer_to(std::string_view method);
 
@@ -101,8 +106,8 @@ class ResponseParser {
   HttpResponse take();
   /// Bytes of the body so far.
   std::size_t body_size() const noexcept;
-  /// The response with what there is of its body; the connection can't be read any further.
-  /// Requires: the state is body or complete.
+  /// Returns the response with the part of its body that has arrived. The connection cannot be read
+  /// any further. Requires: the state is body or complete.
   HttpResponse take_part();
 
  private:

@@ -1,5 +1,5 @@
-// The query of a request's target ("?bins=60&span=1h"), read as strictly as bodies are: a parameter
-// that does not exist, comes twice or is out of its bounds is refused by name.
+// Reads the query of a request's target ("?bins=60&span=1h") as strictly as bodies are read. An
+// unknown, repeated or out-of-range parameter is refused, and the error names it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace detent::net {
 /// A parameter that a route has.
 struct QueryParameter {
   std::string_view name;
-  std::optional<std::string> value = {};  // decoded; none: not given
+  std::optional<std::string> value = {};  // decoded; no value: the parameter is absent
 };
 
 /// Finds the parameters in the query of `target` and fills in their values. A query is the rest

@@ -1,4 +1,4 @@
-// What the tests of the HTTP server share: a server on a free port, short time-outs, and a handler
+// Fixture for tests of the HTTP server: a server on a free port, short time-outs, and a handler
 // that hands requests to the test. Tests only.
 #pragma once
 
@@ -61,7 +61,7 @@ struct HoldingHandler {
   }
 };
 
-/// Answers with method, target and body, at once.
+/// Answers immediately with method, target and body.
 inline void echo(HttpRequest request, Responder responder) {
   responder.send(text(request.method + " " + request.target + " " + request.body));
 }

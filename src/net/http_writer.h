@@ -1,7 +1,7 @@
-// HTTP/1.1 messages as bytes: the start line and headers; the body follows as it is.
+// Writes the start line and headers of HTTP/1.1 messages; the body follows unchanged.
 //
-// What callers put into headers may come from outside, so a control character in a name or value
-// (a line end would start a header of the attacker's choice) is replaced by a space.
+// Header values may come from outside. A control character in a name or value is replaced by a
+// space, because a line end would let an attacker add a header.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 
 namespace detent::net {
 
-/// What becomes of the connection after the message.
+/// The state of the connection after the message.
 enum class Persistence : std::uint8_t {
-  keep,            // HTTP/1.1's default: nothing is said
+  keep,            // HTTP/1.1's default: no header is sent
   keep_announced,  // "Connection: keep-alive", for HTTP/1.0 clients that asked for it
   close,           // "Connection: close"
 };
@@ -43,13 +43,13 @@ class HttpDate {
   std::string text_;
 };
 
-/// Appends the head of `response`, with the length of its body, where that ends by length (nothing
-/// is said of the body for 204 and 304, which have none).
+/// Appends the head of `response`. If the body ends by length, the head contains the length; 204
+/// and 304 have no body and no length.
 void write_response_head(const HttpResponse& response, Framing framing, std::string_view date,
                          std::string& out);
 
-/// What makes `body` a chunk: what stands before it goes to `head`, what follows to the end of
-/// `body`. The last one, which may be empty, ends the whole.
+/// Makes `body` a chunk: appends the chunk's start to `head`, and its end to `body`. The last chunk
+/// may be empty, and ends the whole body.
 enum class ChunkPlace : std::uint8_t { more_follow, last };
 void write_chunk(ChunkPlace place, std::string& head, std::string& body);
 

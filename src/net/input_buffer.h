@@ -1,7 +1,7 @@
 // The bytes of a connection between the socket and the parser.
 //
-// Most reads hold whole requests, which are parsed where they were read, in a buffer that all
-// connections share. Only what is left over is copied, so a connection that waits holds nothing.
+// Most reads contain whole requests. These are parsed in the read buffer that all connections
+// share. Only unparsed bytes are copied, so a waiting connection needs no buffer.
 #pragma once
 
 #include <cstddef>
@@ -11,20 +11,20 @@
 
 namespace detent::net {
 
-/// What was read from a client and not taken by the parser: the begin of a request, or requests
-/// sent ahead. Holds no more than one read and one unfinished header. Thread-compatible.
+/// Bytes that were read from a client and not parsed yet: an incomplete request, or pipelined
+/// requests. Holds at most one read and one unfinished header. Thread-compatible.
 class InputBuffer {
  public:
   bool empty() const noexcept { return begin_ == kept_.size(); }
 
-  /// What is kept and then `fresh`, in one piece; valid until the next call.
+  /// Returns the kept bytes followed by `fresh`, in one piece; valid until the next call.
   std::string_view join(std::string_view fresh) {
     if (empty()) return fresh;
     if (!fresh.empty()) kept_.erase(0, std::exchange(begin_, 0)).append(fresh);
     return std::string_view{kept_}.substr(begin_);
   }
 
-  /// Keeps what follows the first `taken` bytes of `joined`, which is what join() returned.
+  /// Keeps the bytes after the first `taken` bytes of `joined`, which is the result of join().
   void drop(std::string_view joined, std::size_t taken) {
     if (empty()) {
       kept_.assign(joined.substr(taken));

@@ -1,4 +1,4 @@
-// An IP address and a block of them, as values: what rules about addresses speak of.
+// An IP address, and a block of addresses, as values for address rules.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class IpAddress {
       : family_(family), bytes_(bytes) {}
 
   /// Reads "192.0.2.1" (four decimal numbers without leading zeros) or "2001:db8::1" (RFC 4291; no
-  /// brackets, no zone). Every other way to write an address is none.
+  /// brackets, no zone). Returns no value for any other spelling.
   static std::optional<IpAddress> parse(std::string_view text);
 
   constexpr Family family() const noexcept { return family_; }

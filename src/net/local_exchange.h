@@ -1,5 +1,5 @@
-// A request that came over no connection: what answers requests of the network answers it, too, and
-// the answer goes to a callback. A server that is several behind one door asks itself this way.
+// A request without a connection: the handler of network requests answers it, and the answer goes
+// to a callback. A node of a cluster uses it to ask its own shards.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,13 @@
 
 namespace detent::net {
 
-/// Thread-safe. Owned by the Responder made of it; who may abandon it keeps a weak pointer.
+/// Thread-safe. Owned by the Responder made from it. A caller that may abandon it keeps a weak
+/// pointer.
 class LocalExchange final : public Responder::Exchange {
  public:
-  /// Told the answer, once, on the thread that gives it; nothing when every copy of the Responder
-  /// went away before. Returns whether the answer goes on to somebody: who gave it learns that by
-  /// Responder::offer().
+  /// Receives the answer once, on the answering thread. Receives no value if every copy of the
+  /// Responder was destroyed first. Returns false if the answer cannot be delivered;
+  /// Responder::offer() then returns false too.
   using Done = UniqueFunction<bool(std::optional<HttpResponse>)>;
 
   explicit LocalExchange(Done done) : done_(std::move(done)) {}
@@ -26,13 +27,13 @@ class LocalExchange final : public Responder::Exchange {
   LocalExchange(const LocalExchange&) = delete;
   LocalExchange& operator=(const LocalExchange&) = delete;
 
-  /// Nobody wants the answer any more: on_gone runs, here, and `done` never. Does nothing after an
-  /// answer.
+  /// The answer is not needed any more: on_gone runs in this call, and `done` never runs. Does
+  /// nothing after an answer.
   void abandon() DETENT_EXCLUDES(mutex_);
 
   bool send(HttpResponse response) override DETENT_EXCLUDES(mutex_);
   void on_gone(UniqueFunction<void()> gone) override DETENT_EXCLUDES(mutex_);
-  /// There is no stream here: who begins one has answered 501.
+  /// Streams are not supported: a stream is answered with 501.
   bool stream(HttpResponse head) override;
   bool send_more(std::string_view /*bytes*/) override { return false; }
   void end() override {}

@@ -1,4 +1,4 @@
-// Which handler answers which method and path.
+// Maps a method and a path to a handler.
 #pragma once
 
 #include <functional>
@@ -9,21 +9,21 @@
 
 namespace detent::net {
 
-/// The text that percent-escapes stand for; nothing when one is broken ("%4", "%zz").
+/// Decodes percent-escapes. Returns no value for a broken escape ("%4", "%zz").
 std::optional<std::string> percent_decode(std::string_view text);
 
-/// What a request's target matched.
+/// The match of a request's target.
 template <class Handler>
 struct RouteMatch {
   std::string_view pattern;
-  const Handler* handler = nullptr;     // none: the path exists, the method does not
+  const Handler* handler = nullptr;     // null: the path exists, but not with this method
   std::vector<std::string> parameters;  // decoded, in the order of the pattern
   std::string allowed;                  // the methods this path has: "GET, HEAD, DELETE"
 };
 
 /// Immutable once built. A pattern is a path with {name} for one segment: "/v1/tasks/{id}". Fixed
-/// segments win over parameters. Who answers GET answers HEAD, too: the connection leaves the body
-/// out. Lookup costs the number of patterns.
+/// segments win over parameters. A GET handler also answers HEAD; the connection omits the body.
+/// Lookup costs the number of patterns.
 template <class Handler>
 class RouteTable {
  public:
@@ -31,12 +31,12 @@ class RouteTable {
     routes_.push_back({method, pattern, std::move(handler)});
   }
 
-  /// Calls `visit(method, pattern, handler)` for each route, in the order in which they were added.
+  /// Calls `visit(method, pattern, handler)` for each route, in insertion order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Route& route : routes_) visit(route.method, route.pattern, route.handler);
   }
-  /// Nothing when no pattern has this path. `target` may carry a query, which is not looked at.
+  /// Returns no value if no pattern has this path. `target` may have a query, which is ignored.
   std::optional<RouteMatch<Handler>> find(std::string_view method, std::string_view target) const;
 
  private:
@@ -48,7 +48,8 @@ class RouteTable {
   std::vector<Route> routes_;
 };
 
-/// Matches a path against a pattern; the decoded parameters, or nothing.
+/// Matches a path against a pattern. Returns the decoded parameters, or no value if it does not
+/// match.
 std::optional<std::vector<std::string>> match_path(std::string_view pattern, std::string_view path);
 
 template <class Handler>

@@ -1,5 +1,5 @@
-// The connections that have not sent a byte yet, by age. When connections run short, the server
-// closes these first: nobody has asked for anything on them.
+// The connections that have not sent a byte yet, by age. If connections run short, the server
+// closes these first, because they have no request.
 //
 // Internal to this folder, and included by its .cc files only.
 #pragma once
@@ -26,12 +26,12 @@ class SilentConnections {
     by_address_.emplace(place, connection);
     return place;
   }
-  /// Does nothing when the connection has been removed already.
+  /// Does nothing if the connection has already been removed.
   void remove(const Place& place) {
     by_age_.erase(place.second);
     by_address_.erase(place);
   }
-  /// Null: there is none.
+  /// Returns null if there is no silent connection.
   Connection* oldest() const { return by_age_.empty() ? nullptr : by_age_.begin()->second; }
   Connection* oldest_of(const Address& address) const {
     const auto first = by_address_.lower_bound({address, 0});

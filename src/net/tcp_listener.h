@@ -26,7 +26,7 @@ class TcpListener {
   /// or may not be used ("listen on 127.0.0.1:7070: Address already in use"); `invalid_argument`
   /// when it is no IP address.
   Result<void> listen(const std::string& address, std::uint16_t port);
-  /// The port bound, also when the one asked for was 0.
+  /// The bound port, also if the requested port was 0.
   std::uint16_t port() const noexcept { return port_; }
   /// Accepts no more.
   void close();

@@ -14,7 +14,7 @@
 
 namespace detent::net {
 
-/// What a certificate says. Seconds are from now.
+/// The contents of a certificate. Times are seconds from now.
 struct CertificateOf {
   std::string names = "DNS:localhost,IP:127.0.0.1";
   std::int64_t valid_from = -3600;

@@ -1,8 +1,8 @@
-// TLS for the servers of this folder, over OpenSSL: a certificate, and the sessions under it.
+// TLS for the servers of this folder, over OpenSSL: a certificate, and its sessions.
 //
-// A session works on a non-blocking socket as the server itself does: it reads and writes what is
-// possible now and says what to wait for. So a connection is served in the same way with and
-// without TLS, and one without costs nothing more.
+// A session uses a non-blocking socket, as the server itself does. It reads and writes as much as
+// is possible now, and returns the event to wait for. Connections with and without TLS are
+// therefore served in the same way, and a connection without TLS has no extra cost.
 #pragma once
 
 #include <openssl/types.h>
@@ -30,18 +30,18 @@ class TlsSession {
 
   enum class Step : std::uint8_t { done, wants_read, wants_write, failed };
 
-  /// Goes on with the handshake. To be called again when the socket is ready for what it wants.
+  /// Continues the handshake. Call it again when the socket is ready for the returned event.
   Step handshake();
 
-  // As for a socket: `would_block` when nothing is possible now, `eof` when the client has ended
-  // its side. Requires: the handshake is done.
+  // Reads as from a socket: `would_block` if no bytes are available now, `eof` if the client has
+  // closed its side. Requires: the handshake is done.
 
   std::size_t read(std::span<char> buffer, boost::system::error_code& ec);
   std::size_t peek(std::span<char> buffer, boost::system::error_code& ec);
   std::size_t write(std::string_view bytes, boost::system::error_code& ec);
-  /// Whether bytes are at hand although the socket has none.
+  /// Returns true if decrypted bytes are available, even if the socket has none.
   bool has_pending() const;
-  /// Tells the client that nothing more will come.
+  /// Tells the client that no more bytes will come.
   void end();
 
  private:
@@ -59,18 +59,18 @@ class TlsSession {
 /// TLS 1.2 and 1.3 with the certificate of two files, which can be read again. Thread-safe.
 class TlsServer {
  public:
-  /// Two files in PEM: the server's certificate, those that signed it behind it, and its key.
-  /// Errors: `invalid_argument`, naming the file and the reason, when they cannot be read, are
-  /// empty or do not belong together.
+  /// Loads two PEM files: the certificate chain (server certificate first), and its key. Errors:
+  /// `invalid_argument`, with the file and the reason, if they cannot be read, are empty or do not
+  /// belong together.
   static Result<std::shared_ptr<TlsServer>> load(std::string certificate_file,
                                                  std::string key_file);
 
-  /// Reads the files again, for sessions from now on; on an error all stays as it was.
+  /// Reads the files again for later sessions. On an error the old certificate stays in use.
   Result<void> reload() DETENT_EXCLUDES(mutex_);
   /// The names and addresses that the certificate is for (subjectAltName).
   std::vector<std::string> names() const DETENT_EXCLUDES(mutex_);
-  /// Why clients will refuse the certificate: it is not valid at `now`, nor is one of those that
-  /// signed it, or it is not for one of `hosts`. A sentence each.
+  /// The reasons why clients will refuse the certificate: it or a certificate of its chain is not
+  /// valid at `now`, or it does not cover one of `hosts`. One sentence per reason.
   std::vector<std::string> faults(WallTime now, const std::vector<std::string>& hosts) const
       DETENT_EXCLUDES(mutex_);
   /// Null when there is no memory.

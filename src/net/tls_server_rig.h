@@ -1,4 +1,4 @@
-// A server over TLS with a certificate of its own, for tests of who trusts whom. Tests only.
+// A TLS server with its own certificate, for tests of certificate checks. Tests only.
 #pragma once
 
 #include <array>
