@@ -1,5 +1,6 @@
-// Nodes of a cluster that share one lease table, on one thread and one clock that is moved from
-// step to step. For tests and the bench: what is simulated is who serves which shard, not tasks.
+// Simulates nodes of a cluster that share one lease table, on one thread and with one clock that
+// moves from step to step. For tests and the benchmark. It simulates which node serves which shard,
+// but no tasks.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@
 
 namespace detent {
 
-/// Opens at once, and takes its time to close.
+/// Opens immediately, and takes time to close.
 class SimulatedHost final : public ShardHost {
  public:
   SimulatedHost(const Clock& clock, std::chrono::milliseconds close_time)
@@ -52,7 +53,7 @@ class SimulatedHost final : public ShardHost {
   std::map<ShardNumber, Serving> serving_;
 };
 
-/// Nodes are numbered from 0 in the order in which they came.
+/// Nodes are numbered from 0 in the order in which they joined.
 class KeeperSimulation {
  public:
   KeeperSimulation(std::uint64_t seed, ShardNumber shards, std::chrono::milliseconds lease_length)
@@ -66,9 +67,9 @@ class KeeperSimulation {
     nodes_.push_back(std::move(node));
     return nodes_.size() - 1;
   }
-  /// It dies: it steps no more, and knows nothing more.
+  /// The node dies: it makes no further steps.
   void kill(std::size_t node) { nodes_.at(node)->is_alive = false; }
-  /// It stands still for so long, then goes on as if nothing had been.
+  /// The node is paused for this long, then continues as before.
   void pause(std::size_t node, std::chrono::milliseconds length) {
     nodes_.at(node)->stands_until = clock_.now() + length;
   }
@@ -77,7 +78,8 @@ class KeeperSimulation {
   ManualClock& clock() { return clock_; }
   ShardKeeper& keeper(std::size_t node) { return nodes_.at(node)->keeper; }
 
-  /// Lets the node that is next step, `before` some time; false when none is.
+  /// Runs the step of the next node, if it is due `before` this time. Returns false if no node is
+  /// due.
   bool step(MonotonicTime before) {
     Node* next = nullptr;
     for (const auto& node : nodes_) {

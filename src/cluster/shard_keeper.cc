@@ -13,7 +13,8 @@ namespace detent {
 namespace {
 
 constexpr int kBeatsALease = 5;
-/// How often it is looked whether shards that move have been closed: nobody serves them meanwhile.
+/// How often per lease the keeper checks whether moving shards have closed, because no node serves
+/// a shard while it moves.
 constexpr int kLooksALease = 40;
 
 /// The higher, the rather is the shard for this node.
@@ -94,7 +95,8 @@ Result<void> ShardKeeper::give_up_closed() {
   return ok();
 }
 
-/// The ones for which this node ranks lowest: they are the likeliest to be better elsewhere.
+/// Closes the shards for which this node ranks lowest, because another node is most likely to rank
+/// higher.
 void ShardKeeper::close_surplus(std::size_t share) {
   while (open_count() > share) {
     auto lowest = held_.end();
@@ -109,8 +111,8 @@ void ShardKeeper::close_surplus(std::size_t share) {
   }
 }
 
-/// Another node may be faster, so each is tried once, and no more than are missing: the next step
-/// sees what is free then.
+/// Another node may be faster, so each shard is tried once, and only as many as are missing. The
+/// next step sees which shards are free then.
 Result<void> ShardKeeper::take_missing(const std::vector<ShardNumber>& free, std::size_t share) {
   std::vector<std::pair<std::size_t, ShardNumber>> by_preference;
   for (const ShardNumber shard : free) by_preference.emplace_back(nodes_before_me(shard), shard);

@@ -1,19 +1,20 @@
-// Which shards this node serves: takes what is its share, gives up what is more, notices what it
-// has lost.
+// Chooses the shards that this node serves: it takes free shards up to its share, gives up a
+// surplus, and notices lost shards.
 //
-// No node is above the others. Each learns from the lease table who is alive and what is free, and
-// works out its own share from that alone: the shards divided by the members, where those whose
-// names come first in the order take one more until nothing is left over. The shares of all add up
-// to all shards, so when everybody sees the same members, everybody comes to rest, and no shard is
-// moved that need not be. A node below its share takes free shards, first those for which no member
-// ranks higher by a hash of node and shard (rendezvous hashing, Thaler and Ravishankar 1998): so
-// nodes that look at the same moment rarely reach for the same one. A node above its share closes
-// shards, as it does on a stop: the shard's engine ends its work, and only then the lease is given
-// up, so the next owner waits for nothing.
+// There is no leader. Each node reads from the lease table which nodes are alive and which shards
+// are free, and computes its own share from these. The share is the number of shards divided by the
+// number of members. The remainder goes, one shard each, to the first members by name. The shares
+// of all members add up to all shards. If all nodes see the same members, no further shard moves.
 //
-// A node that dies is noticed when its leases run out, together with its membership. One that only
-// stood still may find, when it goes on, that its shards are another's; its writes have no effect
-// then (lease_table.h), and it drops what it had in memory.
+// A node below its share takes free shards. It starts with the shards for which no member ranks
+// higher by a hash of node and shard (rendezvous hashing, Thaler and Ravishankar 1998). Nodes that
+// look at the same moment therefore rarely try to take the same shard. A node above its share
+// closes shards, as it does at a stop: the engine of the shard finishes its work, and then the node
+// gives up the lease. The next owner can therefore take the shard immediately.
+//
+// If a node dies, its leases and its membership expire, and the other nodes notice. A paused node
+// may find after its pause that another node has taken its shards. Its writes are rejected then
+// (lease_table.h), and it drops these shards from memory.
 #pragma once
 
 #include <cstddef>
@@ -30,18 +31,19 @@
 
 namespace detent {
 
-/// What serves shards, as the keeper needs it. None of these may block: they begin.
+/// The part that serves shards, as the keeper sees it. These functions must not block: they only
+/// start the work.
 class ShardHost {
  public:
   virtual ~ShardHost() = default;
 
   /// The shard is this node's at this epoch: reads its tasks and serves them.
   virtual void open(const ShardLease& lease) = 0;
-  /// Ends its work with the shard: open leases are written out, and nothing more is accepted.
+  /// Finishes the work with the shard: writes out open leases, and accepts no further requests.
   virtual void close(ShardNumber shard) = 0;
   /// Whether that, or a failed open(), has come to its end. Stays so until the next open().
   virtual bool is_closed(ShardNumber shard) = 0;
-  /// The shard is given up, or another's already: forgets all of it at once.
+  /// The shard was given up, or another node already has it: forgets all of it immediately.
   virtual void drop(ShardNumber shard) = 0;
 };
 
@@ -57,21 +59,22 @@ class ShardKeeper {
   ShardKeeper(LeaseTable& table, ShardHost& host, const Clock& clock, Member me,
               std::uint64_t seed);
 
-  /// Beats, and does what follows from the answer. Costs one call of the table, and one for each
-  /// shard taken or given up. Errors: unavailable, and it is tried again at next_step().
+  /// Sends a heartbeat and acts on the answer. Costs one call to the table, and one call for each
+  /// shard that is taken or given up. Errors: unavailable; the next attempt is at next_step().
   Result<void> step();
-  /// When the next step is to be: a fifth of a lease after the last, give or take a tenth of that;
-  /// sooner while shards are being closed.
+  /// The time of the next step: a fifth of a lease after the last step, plus or minus a tenth of
+  /// that time; sooner while shards are closing.
   MonotonicTime next_step() const noexcept { return next_step_; }
 
-  /// From now on closes all and takes none, and tells the others, who take what it gives up. Steps
-  /// go on until is_empty(); then leave the table.
+  /// From now on it closes all shards and takes no more. It tells the other nodes, so that they
+  /// take the shards. Keep calling step() until is_empty(), then leave the table.
   void retire() noexcept { me_.presence = Presence::leaving; }
   bool is_empty() const noexcept { return held_.empty(); }
 
-  /// Until when nobody else can have taken the shard since it was taken at this epoch, by this
-  /// node's clock; nothing when it is not this node's, or its own anew. Past it the node hands out
-  /// no task of the shard, though it may still own it.
+  /// Until this time of this node's clock, no other node can have taken the shard since this node
+  /// took it at this epoch. Returns no value if the shard is not this node's, or if this node has
+  /// taken it again since then. After this time the node leases no task of the shard, although it
+  /// may still own it.
   std::optional<MonotonicTime> held_until(const ShardLease& lease) const noexcept;
   /// By number, those that are being closed as well.
   std::vector<ShardLease> held() const;

@@ -1,16 +1,16 @@
-// Which shard a queue, a task or a lease is of. The same on every node and for ever: tasks lie in
-// the database by it.
+// Maps queues, tasks and leases to shards. The map is equal on every node and never changes,
+// because the database stores tasks by shard.
 //
-// A queue is whole on one shard, its home. One that is hot may be divided when it is made: then its
-// partition i is on the i-th shard from its home on, a queue of the same name there, with an order,
-// limits and settings of its own. A task with a key is of the partition that the key hashes to, so
-// that a key stands for one task still; one without goes to any.
+// A queue is usually on one shard, its home. A hot queue may be partitioned when it is created.
+// Partition i is then on the i-th shard from the home: it is a queue with the same name, with its
+// own order, limits and settings. A task with a key goes to the partition that the key hashes to,
+// so a key still names one task. A task without a key goes to any partition.
 //
-// That holds although nodes learn of partitions by and by. Each shard has their number in its own
-// record of the queue, and takes no task that is not its own by that (taken_by()); the number is
-// never changed while the queue is there, and the home is the first to have it, the last to
-// forget it, and the one that nodes believe. So no two shards take the same key, unless a removal
-// of the queue stops half-way: docs/internals/cluster.md says what remains then.
+// Nodes learn of partitions at different times. Each shard therefore has the number of partitions
+// in its own record of the queue, and refuses tasks that do not belong to it (taken_by()). The
+// number never changes while the queue exists. The home gets the number first and forgets it last,
+// and nodes trust the home. Two shards therefore never take the same key, unless the removal of a
+// queue stops half-way; docs/internals/cluster.md describes that case.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace detent {
 
 /// Requires: 0 < shards. By FNV-1a, mixed: names that differ in a digit spread evenly. O(length).
 ShardNumber shard_of_queue(std::string_view queue, ShardNumber shards) noexcept;
-/// An id carries its shard. One that is none of a cluster's may name a shard that there is not.
+/// An id contains its shard. An invalid id may name a shard that does not exist.
 constexpr ShardNumber shard_of_task(TaskId id) noexcept {
   return static_cast<ShardNumber>(id.shard());
 }
@@ -40,7 +40,8 @@ constexpr ShardNumber shard_of_lease(LeaseToken lease) noexcept {
 /// How many partitions queues have; those with one are left out.
 using PartitionedQueues = std::map<std::string, std::uint32_t, std::less<>>;
 
-/// As the homes of the queues have it: what another shard says may be of a queue that was removed.
+/// The partitions as the homes of the queues report them. Another shard may report a queue that was
+/// removed.
 PartitionedQueues as_homes_say(const std::vector<QueuePartitions>& written, ShardNumber shards);
 
 /// How many shards there are, and which queues are on more than one. Immutable once it is shared.

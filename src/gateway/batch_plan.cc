@@ -25,10 +25,11 @@ namespace {
 using Texts = std::vector<std::string_view>;
 using Indices = std::vector<std::size_t>;
 
-/// What the elements of a request are. The result of a lease has a status, also when it failed.
+/// The kind of the elements of a request. The result of a lease always has a status, even if it
+/// failed.
 enum class Kind : std::uint8_t { tasks, leases };
 
-/// The elements of a request, and the shard of each; none: it is of no shard.
+/// The elements of a request, and the shard of each; no value: the element belongs to no shard.
 struct Elements {
   Kind kind = Kind::tasks;
   Texts texts;
@@ -42,13 +43,13 @@ void append_joined(std::string& out, const Texts& texts, char separator) {
   }
 }
 
-/// What stands for the result of each element of a part that failed.
+/// The result for each element of a part that failed.
 std::string element_error(const net::HttpResponse& answer, Kind kind) {
   const Error error = is_success(answer)
                           ? Error{ErrorCode::internal, "what the shard answered cannot be read", ""}
                           : json::parse_problem(answer.status, answer.body);
   std::string problem = json::render_problem(error);
-  // Its own words, whatever this version knows of them.
+  // The error text of the shard itself, even if this version does not know its other fields.
   const Result<std::string_view> told = json::read_json(answer.body);
   const bool is_problem = answer.content_type == json::kProblemContentType && told &&
                           json::kind_of(*told) == json::JsonKind::object;
@@ -57,7 +58,7 @@ std::string element_error(const net::HttpResponse& answer, Kind kind) {
   return R"({"error":)" + problem + "}";
 }
 
-/// Whether all have failed, and alike, so that one failure tells it all.
+/// Returns true if all parts failed with the same error, so that one failure describes all.
 bool is_one_failure(const Answers& answers) noexcept {
   return std::ranges::all_of(answers, [&](const net::HttpResponse& answer) {
     return !is_success(answer) && answer.status == answers.front().status;
@@ -112,13 +113,13 @@ Plan take_apart(net::HttpRequest&& request, const Elements& elements,
   return plan;
 }
 
-/// An object of which one member, an array of strings, is to be taken apart.
+/// An object with an array of strings that must be divided by shard.
 struct NamesBody {
   std::vector<json::JsonMember> others;
   Texts names;
 };
 
-/// Nothing when the body is not of this kind, or no server would take it.
+/// Returns no value if the body is not of this kind, or if no server would accept it.
 std::optional<NamesBody> read_names(std::string_view body, std::string_view list) {
   NamesBody read;
   std::optional<std::string_view> names;
@@ -158,7 +159,7 @@ constexpr std::string_view kLeases = "leases";
 
 using ShardOfName = std::function<std::optional<ShardNumber>(std::string_view)>;
 
-/// What stands beside the names goes to each shard, of which there may be many.
+/// The other members of the object are sent to each shard, so their size is limited.
 constexpr std::size_t kMostRepeatedBytes = std::size_t{64} << 10;
 
 std::size_t size_of(const std::vector<json::JsonMember>& members) {
@@ -167,7 +168,7 @@ std::size_t size_of(const std::vector<json::JsonMember>& members) {
   return size;
 }
 
-/// Takes `body`, which is the request's, apart by what `shard_of` says of each name.
+/// Divides `body`, the body of the request, by the `shard_of` of each name.
 Step take_names_apart(net::HttpRequest&& request, const NamesBody& body, std::string_view list,
                       const ShardOfName& shard_of) {
   const Kind kind = list == kLeases ? Kind::leases : Kind::tasks;
@@ -213,7 +214,7 @@ Plan plan_schedule_batch(net::HttpRequest request, const ShardMap& map, std::uin
   };
   Plan plan = take_apart(std::move(request), elements, body_of);
   if (is_array || plan.parts.size() == 1) return plan;
-  // The first line of a part may be one that does not show what the part is.
+  // The first line of a part may not show its kind.
   for (Part& part : plan.parts) {
     net::HttpHeaders& headers = part.request.headers;
     std::erase_if(headers, [](const auto& header) { return header.first == "content-type"; });

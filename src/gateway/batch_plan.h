@@ -1,11 +1,12 @@
-// Requests about many tasks or leases at once, taken apart by shard.
+// Divides requests about many tasks or leases by shard.
 //
-// What belongs to one shard only is sent there as it came, and so is what no server would take:
-// that shard says what is wrong with it. An element that is wrong by itself, or names nothing that
-// there can be, goes along with some other: whichever shard gets it refuses it in the same words.
-// Each shard commits its part by itself, so one of them may fail alone; then its elements have that
-// failure as their result; that of a lease has the status `unavailable` or `error`, too. When all
-// fail alike the call fails, as it would with one shard.
+// A request for a single shard is forwarded unchanged. So is a request that no server would accept;
+// the shard then describes the error. An invalid element, or an element whose shard cannot exist,
+// is sent along with another element: every shard refuses it with the same words.
+//
+// Each shard commits its part separately, so one part may fail alone. Its elements then have that
+// failure as their result. For leases the result also has the status `unavailable` or `error`. If
+// all parts fail with the same error, the whole call fails, as it would with one shard.
 #pragma once
 
 #include "gateway/request_plan.h"

@@ -30,7 +30,7 @@ constexpr std::uint64_t kNumbers = std::uint64_t{1} << TaskId::kShardBits;  // o
 TaskId start_of(ShardNumber shard) { return TaskId{shard}; }
 bool is_start(TaskId after) { return after.value < kNumbers; }
 
-/// The target with another `after`; none: from the start.
+/// The target with another `after`; no value: from the start.
 std::string with_after(std::string_view target, TaskId after) {
   std::string made = target_without(target, {"after"});
   if (!is_start(after)) return made + "after=" + to_string(after);
@@ -67,9 +67,10 @@ const json::DumpedQueue* partitioned_queue(const Result<json::DumpLine>& line) {
   return queue != nullptr && queue->settings.partitions > 1 ? queue : nullptr;
 }
 
-/// Whose line it is, but for queues with partitions; nobody's when it need not be sent. A task is
-/// its id's shard's, which knows by its own record of the queue whether it takes it: a call may be
-/// about tasks only. Errors: a task of a shard that there is not.
+/// Returns the shard of a line, without regard to partitions, or no value if the line need not be
+/// sent. A task goes to the shard of its id. That shard decides from its own record of the queue
+/// whether it takes the task, because a call may contain only tasks. Errors: a task of a shard that
+/// does not exist.
 Result<std::optional<ShardNumber>> shard_of_line(const json::DumpLine& line, const ShardMap& map) {
   if (const auto* const queue = std::get_if<json::DumpedQueue>(&line)) {
     return std::optional(map.home_of(queue->queue));
@@ -94,7 +95,7 @@ struct Lines {
   std::vector<std::size_t> numbers;
 };
 
-/// Restores these, by shard; `so_far` is what is said already.
+/// Restores these lines by shard; `so_far` is the result of the earlier lines.
 Plan restore_lines(const net::HttpRequest& request, std::vector<Lines> lines,
                    json::RestoreAnswer so_far) {
   std::vector<Part> parts;
@@ -132,7 +133,7 @@ Plan restore_lines(const net::HttpRequest& request, std::vector<Lines> lines,
 /// Queues with partitions: their lines, by shard.
 using QueueLines = std::map<ShardNumber, std::string>;
 
-/// Makes them, and says how many were new; what a shard will not make fails the call.
+/// Creates the queues, and reports how many were new. If a shard refuses a queue, the call fails.
 Plan make_queues(const net::HttpRequest& request, QueueLines lines,
                  std::function<Step(std::uint64_t made)> go_on) {
   std::vector<Part> parts;
@@ -188,7 +189,7 @@ Plan plan_restore(net::HttpRequest request, const ShardMap& map) {
       }
       continue;
     }
-    // What cannot be read is said by whoever reads it.
+    // An unreadable line goes to shard 0, which reports the error.
     Result<std::optional<ShardNumber>> whose = std::optional<ShardNumber>(0);
     if (line) whose = shard_of_line(*line, map);
     if (!whose) answer.errors.push_back({text.number, whose.error()});

@@ -6,15 +6,17 @@
 
 namespace detent::gateway {
 
-/// `GET /v1/dump`: a page of one shard. Where one shard's dump ends, the cursor is the place before
-/// all tasks of the next one: an id that no task has, but for the number of its shard.
+/// `GET /v1/dump`: a page of one shard. At the end of a shard's dump, the cursor is the place
+/// before all tasks of the next shard. This is an id with that shard's number that no task has.
 Step plan_dump(net::HttpRequest request, ShardNumber shards);
-/// `POST /v1/restore`: each task to the shard of its id, which refuses it where it has no part of
-/// its queue, for nobody would find it by its id: it comes from a server alone, or from a cluster
-/// with another number of shards. Other lines go to the shard of their queue. Queues with
-/// partitions are made first, at their homes and then at the others, and the call is refused where
-/// one is there with another number of them (409), or cannot be made. When a shard fails, that is
-/// the answer; the same dump may be sent again.
+/// `POST /v1/restore`: each task goes to the shard of its id. Other lines go to the shard of their
+/// queue. The shard refuses a task if it has no partition of the task's queue, because the task
+/// could not be found by its id. Such a task comes from a single server, or from a cluster with
+/// another number of shards.
+///
+/// Queues with partitions are created first, at their homes and then at the other shards. The call
+/// is refused if a queue exists with another number of partitions (409), or cannot be created. If a
+/// shard fails, its error is the answer; the same dump may be sent again.
 Plan plan_restore(net::HttpRequest request, const ShardMap& map);
 
 }  // namespace detent::gateway

@@ -111,7 +111,7 @@ std::optional<ShardNumber> place_in(std::string_view task, const ShardMap& map,
   if (!json::take_fields(task, fields, json::UnknownFields::skip)) return std::nullopt;
   const Result<std::string> name = json::read_string(queue);
   if (!name) return std::nullopt;
-  // One that is no string is refused, by whoever gets it.
+  // A key that is not a string is refused by the shard that receives it.
   const Result<std::string> of = key.given() ? json::read_string(key) : Result<std::string>("");
   return map.place_of(*name, of ? *of : "", turn);
 }

@@ -1,4 +1,4 @@
-// One request to one shard or to all, and what several answers have in common.
+// Sends one request to one shard or to all shards, and combines the answers.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,16 @@ using Answers = std::vector<net::HttpResponse>;
 inline bool is_success(const net::HttpResponse& answer) noexcept {
   return answer.status >= 200 && answer.status < 300;
 }
-/// The server could not, whatever was asked: asking again may help, asking others does not.
+/// The server failed for a reason that does not depend on the request: a repeat may help, but
+/// another shard would not.
 inline bool is_server_failure(const net::HttpResponse& answer) noexcept {
   return answer.status >= 500;
 }
 
 /// `error` as an answer of the gateway's own.
 net::HttpResponse problem(const Error& error);
-/// What the answers have become: their status is 200, and who may read it (CORS) is as they say.
-/// Requires: there is one.
+/// The combined answer: its status is 200, and its CORS headers are those of the answers. Requires:
+/// there is at least one answer.
 net::HttpResponse joined(const Answers& answers, std::string body);
 
 /// The request with another method, target or body; the framing that its headers tell is gone.
@@ -41,17 +42,18 @@ std::string target_without(std::string_view target, std::initializer_list<std::s
 /// Sends the request there as it came; the answer is that shard's.
 Plan to_shard(net::HttpRequest request, ShardNumber shard);
 
-/// What is made of answers that are all successes; an error when one cannot be read, which is
-/// answered as a problem (500).
+/// Combines successful answers. An error means that an answer is unreadable; it becomes a problem
+/// (500).
 using Merge = std::function<Result<Step>(Answers)>;
 /// Carries out the parts; the first answer that is no success is the answer.
 Plan to_each(std::vector<Part> parts, Merge merge);
-/// Likewise, the same to every shard.
+/// Sends the same request to every shard.
 Plan to_all(const net::HttpRequest& request, ShardNumber shards, Merge merge);
 
 /// The queue that a JSON object names in its member `queue`, if it does.
 std::optional<std::string> queue_in(std::string_view body);
-/// Where the task of a JSON object with `queue` and perhaps `key` goes; nothing when it says none.
+/// The shard of the task in a JSON object with `queue` and perhaps `key`, or no value if the object
+/// does not determine a shard.
 std::optional<ShardNumber> place_in(std::string_view task, const ShardMap& map, std::uint64_t turn);
 
 /// Adds the figures of another partition of the queue.

@@ -34,12 +34,12 @@ using json::ListPart;
 /// A page ends after so many bytes, as each shard's does.
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 
-/// Each shard is asked first for twice its even share of a page, and for a few more: so a page
-/// costs about two pages of one server, however many shards there are, unless few of them have most
-/// tasks.
+/// In the first round, each shard is asked for twice its even share of a page, and for a few more
+/// tasks. A page therefore costs about two pages of a single server, however many shards there are,
+/// unless few shards have most tasks.
 constexpr std::uint64_t kSpareTasks = 10;
-/// Then those of which that was not enough are asked for all that is missing. A page that is still
-/// not full after so many rounds is short.
+/// In later rounds, the shards with too few tasks are asked for the whole remainder. After this
+/// number of rounds, an incomplete page is sent.
 constexpr int kRounds = 3;
 
 /// Where the list of the cluster goes on.
@@ -54,7 +54,7 @@ std::string render_position(const Position& position) {
   return text;
 }
 
-/// Nothing when render_position() did not write it.
+/// Returns no value if the text did not come from render_position().
 std::optional<Position> parse_position(std::string_view text, ShardNumber shards) {
   const std::size_t dot = std::min(text.find('.'), text.size());
   const std::optional<ListCursor> cursor = json::parse_cursor(text.substr(0, dot));
@@ -66,7 +66,7 @@ std::optional<Position> parse_position(std::string_view text, ShardNumber shards
   return position;
 }
 
-/// Where the list of one shard goes on; nothing: it is over.
+/// The place where the list of one shard continues; no value: the list is over.
 std::optional<ListCursor> start_in(ShardNumber shard, const Position& position) noexcept {
   const ListPart part = position.cursor.part;
   if (part == ListPart::live || shard == position.shard) return position.cursor;
@@ -138,15 +138,15 @@ Result<ListedTask> read_task(std::string_view text, ShardNumber shard, std::size
   return ListedTask{{.part = part, .major = shard, .minor = index}, std::string(text)};
 }
 
-/// What is known of the list of one shard.
+/// The known part of the list of one shard.
 struct ShardList {
   ShardNumber shard = 0;
   ListCursor start;
   std::vector<ListedTask> tasks = {};  // from there on
-  std::optional<ListCursor> next;      // behind them; none: it is over
+  std::optional<ListCursor> next;      // after these tasks; no value: the list is over
 };
 
-/// Appends what the shard answered when it was asked from `list.next` on.
+/// Appends the shard's answer to a question that started at `list.next`.
 Result<void> take_page(std::string_view body, ShardList& list) {
   ASSIGN_OR_RETURN(const auto elements, json::take_list(body, "tasks"));
   for (const std::string_view element : elements) {
@@ -188,8 +188,9 @@ std::string render(const TaskOrder& tasks, const std::optional<Position>& next) 
   return body;
 }
 
-/// Where the list goes on behind a task that one of another shard follows, or of another part.
-/// `list` is that of the task's shard. Nothing: others of it follow, and only the shard knows.
+/// The place after a task that is followed by a task of another shard or of another part. `list` is
+/// the list of the task's shard. Returns no value if more tasks of this shard follow; then only the
+/// shard knows the place.
 std::optional<Position> place_behind(const Rank& rank, const ShardList& list, ShardNumber shards) {
   const auto [part, major, minor] = rank;
   if (part == ListPart::live) {
@@ -200,7 +201,7 @@ std::optional<Position> place_behind(const Rank& rank, const ShardList& list, Sh
   if (is_amid) return std::nullopt;
   const auto next_shard = static_cast<ShardNumber>(major + 1);
   if (next_shard < shards) return Position{.cursor = {.part = part}, .shard = next_shard};
-  DETENT_CHECK(part == ListPart::dead);  // nothing follows the last ended one
+  DETENT_CHECK(part == ListPart::dead);  // no task follows the last ended task
   return Position{.cursor = {.part = ListPart::live}};
 }
 
@@ -258,11 +259,11 @@ std::vector<Question> missing(const Listing& listing, const TaskOrder& tasks, st
   return questions;
 }
 
-/// Makes a page of what is known, or asks for more of it.
+/// Makes a page of the known tasks, or asks for more tasks.
 Result<Step> go_on(Listing listing, const Answers& answers) {
   TaskOrder tasks;
   Rank end = kEnd;
-  std::optional<Position> next;  // behind `end`, up to which all are known
+  std::optional<Position> next;  // after `end`; all tasks before it are known
   for (const ShardList& list : listing.lists) {
     for (const ListedTask& task : list.tasks) tasks.push_back(&task);
     if (!list.next || !(rank_before(list.shard, *list.next) < end)) continue;

@@ -1,12 +1,13 @@
-// `GET /v1/tasks` over all shards: each is asked for a page, and the pages become one.
+// `GET /v1/tasks` over all shards: each shard is asked for a page, and the pages are combined.
 //
-// The live tasks of all shards are merged by due time and id, which is where a cursor stands: the
-// place behind one of them is a place in the list of every shard. The dead and the ended are in an
-// order that only their shard knows; they come shard by shard, and a cursor there has the shard's
-// number behind the shard's own cursor. A page holds what lies before the first place at which a
-// shard's page was cut short, so a task is met once, whatever the others did meanwhile. Where a
-// page ends amid the dead or the ended of a shard, that shard is asked once more, for so many, to
-// learn the place.
+// The live tasks of all shards are merged by due time and id. A cursor after a live task is
+// therefore a place in the list of every shard. For dead and ended tasks, only their shard knows
+// the order. They are listed shard by shard, and a cursor among them has the shard's number and the
+// shard's own cursor.
+//
+// A page ends at the first place where a shard's page was cut short. Each task is therefore listed
+// once, even if tasks change between the questions. If a page ends among the dead or ended tasks of
+// a shard, that shard is asked once more, for exactly that number of tasks, to learn the place.
 #pragma once
 
 #include "gateway/request_plan.h"

@@ -17,7 +17,8 @@ constexpr std::string_view kLowest = "detent_store_up";
 constexpr std::array<std::string_view, 3> kHighest{"detent_build_info", "detent_shard_epoch",
                                                    "detent_oldest_ready_age_seconds"};
 
-/// Pages added up. A family is what stands below its "# HELP name …" and "# TYPE name …".
+/// The sum of several pages. A family consists of the lines below its "# HELP name …" and "# TYPE
+/// name …".
 class Sum {
  public:
   void add(std::string_view page) {

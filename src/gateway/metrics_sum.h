@@ -12,9 +12,9 @@ namespace detent::gateway {
 enum class Families : std::uint8_t { all, without_gauges };
 
 /// Adds up pages in Prometheus' text format, family by family, in the order of the first page that
-/// has them. Of the families that tell what is the same everywhere (`detent_build_info`) or where
-/// only the highest means something (`detent_shard_epoch`), the highest counts. `detent_store_up`
-/// is 0 where one store does not work.
+/// has the family. Some families take the highest value instead: families that are equal on all
+/// shards (`detent_build_info`), and families whose sum has no meaning (`detent_shard_epoch`).
+/// `detent_store_up` is 0 if one store has failed.
 std::string sum_metrics(const std::vector<std::string>& pages, Families families = Families::all);
 
 }  // namespace detent::gateway

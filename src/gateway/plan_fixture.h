@@ -14,12 +14,12 @@
 
 namespace detent::gateway {
 
-/// What a shard answers; status 0: nothing, for long.
+/// The answer of a simulated shard; status 0: the answer is late.
 using PlayShard = std::function<net::HttpResponse(const Part&)>;
 
 struct CarriedOut {
   net::HttpResponse answer;
-  std::vector<std::vector<Part>> rounds;  // what was asked
+  std::vector<std::vector<Part>> rounds;  // the questions of each round
 };
 
 /// Asks parts in turn; the answer when one does. Else the others that have come.

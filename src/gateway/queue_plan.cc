@@ -31,14 +31,14 @@ Plan to_places(const net::HttpRequest& request, const Places& places, Join join)
   return {.parts = std::move(parts), .join = std::move(join)};
 }
 
-/// The partitions besides the home, as the queue that the home has answered with says.
+/// The shards of all partitions except the home, from the home's answer.
 Places others_of(const QueueView& home, ShardNumber shards) {
   Places places = places_of(home.stats.queue, home.settings.partitions, shards);
   places.erase(places.begin());
   return places;
 }
 
-/// The first answer that is neither a success nor that there is no such queue.
+/// The first answer that is neither a success nor "no such queue".
 std::optional<net::HttpResponse> failure_among(Answers& answers) {
   const auto failed = std::ranges::find_if_not(
       answers, [](const auto& one) { return is_success(one) || one.status == 404; });
@@ -50,7 +50,7 @@ bool has_tasks(const QueueStats& stats) noexcept {
   return stats.scheduled + stats.ready + stats.leased + stats.dead > 0;
 }
 
-/// The queue as its home has answered, with what the others have of it.
+/// Adds the counts of the other partitions to the home's answer.
 Result<Step> add_partitions(QueueView view, const Answers& others) {
   for (const net::HttpResponse& answer : others) {
     if (!is_success(answer)) continue;  // not made yet
@@ -60,8 +60,8 @@ Result<Step> add_partitions(QueueView view, const Answers& others) {
   return Step(joined(others, json::render_queue(view)));
 }
 
-/// The removal of a queue on its way: its other partitions, its home, and once more the others,
-/// for who changed settings meanwhile may have made one again.
+/// A running removal of a queue: the other partitions, the home, and then the other partitions
+/// again, because a concurrent change of settings may have created a partition again.
 struct Removal {
   net::HttpRequest request;
   ShardNumber home = 0;
@@ -86,7 +86,8 @@ Step remove_rest(const Removal& removal, net::HttpResponse home) {
       });
 }
 
-/// A put may meet a removal: then some partitions are gone, and what is left keeps its task.
+/// A put may come during a removal. Some partitions are then gone, and the remaining partition
+/// keeps the task.
 net::HttpResponse half_removed(net::HttpResponse failure) {
   if (failure.status != 409) return failure;
   return problem({ErrorCode::conflict,
@@ -113,13 +114,13 @@ bool has_leases(const net::HttpResponse& answer) {
   return is_success(answer) && tasks && !tasks->empty();
 }
 
-/// Has tasks, or is what all others would answer, too.
+/// Returns true if the answer has tasks, or if all other partitions would give the same answer.
 bool ends_lease(const net::HttpResponse& answer) {
   const bool is_refused = !is_success(answer) && !is_server_failure(answer);
   return is_refused || has_leases(answer);
 }
 
-/// What a partition could not answer counts more than that others have no tasks.
+/// An error of one partition takes precedence over "no tasks" of the others.
 Step none_has_tasks(Answers answers) {
   const auto failed = std::ranges::find_if(answers, is_server_failure);
   return std::move(failed != answers.end() ? *failed : answers.back());

@@ -1,11 +1,11 @@
-// Requests about one queue as a whole, and for its tasks. Of a queue with partitions (shard_map.h)
-// each is a queue of the same name on its shard: what is asked of the queue is asked of all, and
+// Requests about a whole queue, and requests for its tasks. Each partition of a queue (shard_map.h)
+// is a queue with the same name on its shard. A request about the queue goes to all partitions, and
 // their counts are added up.
 //
-// Its home knows how many there are, and says so with the queue's settings: what looks at the queue
-// or sets something asks the home first, and goes on from what that says. So a change of settings
-// that makes the queue makes its home first, and a removal removes it last, which is what keeps
-// keys exact; either may stop half-way, when a shard is away, and may then be sent again.
+// The home knows the number of partitions and reports it with the settings of the queue. A request
+// that reads the queue or changes its settings therefore asks the home first. A request that
+// creates the queue creates the home first, and a removal removes the home last. This order keeps
+// keys unique. Both may stop half-way if a shard is unreachable, and may then be sent again.
 #pragma once
 
 #include <string>
@@ -16,20 +16,22 @@ namespace detent::gateway {
 
 /// `GET` and `PATCH /v1/queues/{queue}`, and `…/pause` and `…/resume`: all answer with the queue.
 Step plan_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
-/// `DELETE /v1/queues/{queue}`: removes nothing while there is a task in any partition. A put may
-/// come between: then it says what is to be done (409). Sent again it goes on where it stopped,
-/// also when only the home is gone: then every other shard is asked for a partition that was left.
+/// `DELETE /v1/queues/{queue}`: removes the queue only if all partitions are empty. If a put comes
+/// during the removal, the answer is 409 and says what to do. A repeated request continues where
+/// the earlier request stopped. If only the home is already gone, every other shard is asked for a
+/// remaining partition.
 Plan plan_remove_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
 /// `POST /v1/queues/{queue}/purge` and `/redrive`: the home is asked first how many there are.
 Plan plan_sweep_queue(net::HttpRequest request, const std::string& queue, const ShardMap& map);
-/// `POST /v1/queues/{queue}/lease`. The partitions are asked in turn, from another one each time
-/// (`turn`), until one has tasks, which are the answer. When none has, and the worker waits, it
-/// waits at all of them at once: the first to answer ends the other waits. So nothing is asked
-/// again and again, and no more is leased than is handed out; but one that is late holds up no
-/// tasks of the others, and what it leases all the same is given back. A worker that waits goes on
-/// where the queue is when that changes. Its wait is as long as it asked for from when it begins at
-/// all of them; and the first answer to it counts whatever it is: also that a node cannot be
-/// reached, or is asked by too many (503), which ends it early.
+/// `POST /v1/queues/{queue}/lease`. The partitions are asked in turn, each time from another
+/// partition on (`turn`). The first partition with tasks gives the answer. If all are empty and the
+/// worker waits, it waits at all partitions at the same time. The first answer ends the other
+/// waits. There is therefore no polling, and only the tasks of the answer stay leased.
+///
+/// A late partition does not delay the tasks of other partitions; leases that it still grants are
+/// given back. If the queue moves, the wait continues at its new places. The requested wait time
+/// starts when the worker waits at all partitions. The first answer to the wait is final, including
+/// a 503 because a node is unreachable or overloaded; such an answer ends the wait early.
 Plan plan_lease(net::HttpRequest request, const std::string& queue, const ShardMap& map,
                 std::uint64_t turn);
 

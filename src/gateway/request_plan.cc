@@ -16,7 +16,7 @@
 namespace detent::gateway {
 namespace {
 
-/// Where things are, and whose turn it is.
+/// The shard map, and the turn.
 struct Layout {
   const ShardMap& map;
   std::uint64_t turn = 0;
@@ -32,7 +32,7 @@ Step by_key_in_path(net::HttpRequest request, const Path& path, const Layout& la
 Step by_id_in_path(net::HttpRequest request, const Path& path, const Layout& layout) {
   const std::optional<TaskId> id = parse_task_id(path.front());
   const ShardNumber shard = id ? shard_of_task(*id) : 0;
-  // 0 says that there is none.
+  // 0 means that there is no such shard.
   return to_shard(std::move(request), shard < layout.map.shards ? shard : 0);
 }
 
@@ -60,7 +60,7 @@ Step of_queue(net::HttpRequest request, const Path& path, const Layout& layout) 
   return kPlan(std::move(request), path.front(), layout.map);
 }
 
-/// For which it matters which queues have partitions.
+/// For requests that depend on the partitions of queues.
 template <auto kPlan>
 Step mapped(net::HttpRequest request, const Path& /*path*/, const Layout& layout) {
   return kPlan(std::move(request), layout.map);
@@ -71,7 +71,7 @@ Step planned(net::HttpRequest request, const Path& /*path*/, const Layout& layou
   return kPlan(std::move(request), layout.map.shards);
 }
 
-/// The routes of server/routes.cc, but for those that a node answers by itself.
+/// The routes of server/routes.cc, except the routes that a node answers by itself.
 net::RouteTable<Planner> make_table() {
   net::RouteTable<Planner> table;
   table.add("POST", "/v1/tasks", by_task_in_body);
@@ -124,7 +124,7 @@ const net::RouteTable<Planner>& table() {
 }  // namespace
 
 Step plan_request(net::HttpRequest request, const ShardMap& map, std::uint64_t turn) {
-  // Answers that are put together need their bodies; whoever sends the answer leaves it out.
+  // Combining answers needs their bodies; the server omits the body of an answer to HEAD.
   if (request.method == "HEAD") request.method = "GET";
   const auto match = table().find(request.method, request.target);
   if (!match || match->handler == nullptr) return to_shard(std::move(request), 0);

@@ -1,16 +1,20 @@
-// What a request to a cluster asks of which shard, and how the answers become one.
+// Plans a request to a cluster: which shard gets which question, and how the answers are combined.
 //
-// A shard is all that a few queues have: their tasks, leases, keys and schedules. What names a task
-// (its id carries the shard), a lease (its number does) or a key is for one shard, and goes there
-// as it came. So is what names a queue, unless that has partitions, which are on several
-// (shard_map.h): then a task goes to one of them, and what is about all of it to each. What names
-// several, a batch, is taken apart, and its results are put back into the order asked for. What
-// asks about everything goes to every shard, and the answers are added up or merged. All of it is
-// HTTP requests and answers in, and HTTP requests and answers out: a shard answers as a server of
-// its own would, so it does all checks, access too, and a request that makes no sense goes to some
-// shard as it came, which says what is wrong with it.
+// A shard holds all data of its queues: tasks, leases, keys and schedules. The kind of the request
+// determines its shards:
 //
-// Pure: who serves a shard, and how a request gets there, is for others (server/).
+// - A request that names a task, a lease or a key goes unchanged to one shard. Ids of tasks and
+//   numbers of leases contain their shard.
+// - A request that names a queue goes to the shard of the queue. If the queue has partitions
+//   (shard_map.h), a task goes to one of them, and a request about the whole queue goes to all.
+// - A batch is divided by shard, and its results are put back into the requested order.
+// - A request about all tasks goes to every shard, and the answers are added up or merged.
+//
+// Input and output are HTTP requests and answers. A shard answers like a single server, so it does
+// all checks, including access. An invalid request is forwarded unchanged to some shard, which
+// reports the error.
+//
+// Pure: server/ knows the owner of a shard and sends the requests.
 #pragma once
 
 #include <chrono>
@@ -27,7 +31,7 @@
 namespace detent::gateway {
 
 struct Plan;
-/// The answer, or what to ask for first.
+/// Either the answer, or a plan with the next questions.
 using Step = std::variant<net::HttpResponse, Plan>;
 
 /// One request to one shard.
@@ -37,13 +41,13 @@ struct Part {
   bool may_wait = false;  // for a beanstalk client's task
 };
 
-/// Which answers a plan goes on with: all, or only the first that comes; then what else is asked is
-/// abandoned, and leases in answers that come all the same are given back.
+/// The answers that a plan needs: all, or only the first. With `first`, the other questions are
+/// abandoned, and leases in their answers are given back.
 enum class Wanted : bool { all, first };
 
-/// How parts are asked of which any will do: one after the other, the next when the one before has
-/// answered otherwise, or its answer is late. One that comes late will do, too, unless another did
-/// before; then its leases are given back.
+/// For parts of which any one can give the answer. They are asked one after the other. The next
+/// part is asked when the previous answer is not acceptable, or is late. A late answer is still
+/// acceptable, unless another part was first; then its leases are given back.
 struct InTurn {
   /// Whether this is the answer to the whole request.
   std::function<bool(const net::HttpResponse&)> will_do;
@@ -51,32 +55,32 @@ struct InTurn {
   bool goes_on_without_late = false;
 };
 
-/// How a request that waits is planned anew, so long after its begin, when its queue turns out to
-/// be on other shards.
+/// How to plan a waiting request again, for its elapsed time, if its queue is found on other
+/// shards.
 struct Renewal {
   std::string queue;
   std::function<Step(const ShardMap&, std::chrono::milliseconds after)> plan;
 };
 
-/// What to ask, and what to make of it.
+/// The questions, and the function that combines the answers.
 struct Plan {
   std::vector<Part> parts;  // at least one
   Wanted wanted = Wanted::all;
-  std::optional<InTurn> in_turn = {};  // else all at once
-  /// Takes the answers to `parts`, in their order: one each, or just the first; of parts in turn,
-  /// when none would do, those that have come. An answer that is no success may come from the
-  /// shard, or from whoever could not reach it (503 with a Retry-After header).
+  std::optional<InTurn> in_turn = {};  // no value: all at the same time
+  /// Takes the answers to `parts`, in their order: one for each part, or only the first. For parts
+  /// in turn without an acceptable answer, it takes the answers that arrived. An unsuccessful
+  /// answer may come from the shard, or from a node that could not reach the shard (503 with a
+  /// Retry-After header).
   std::function<Step(std::vector<net::HttpResponse>)> join;
-  /// Of a request that waits. Of plans that follow from this one it means nothing.
+  /// For a waiting request. Ignored in the plans that follow from this plan.
   std::optional<Renewal> renewal = {};
 };
 
-/// How the request is carried out on these shards. `turn` spreads what any of several may take: it
-/// should be another each time. Requires: it is none of those that each node answers by itself,
-/// is_of_node().
+/// Plans the request for these shards. `turn` distributes requests that any of several shards can
+/// take; it should change with each call. Requires: the request is not is_of_node().
 Step plan_request(net::HttpRequest request, const ShardMap& map, std::uint64_t turn);
 
-/// Whether the request is not about tasks, so that any node answers it without asking: the
+/// Returns true if the request is not about tasks, so that any node answers it by itself: the
 /// dashboard's files, /healthz, /readyz, /metrics, /openapi.json, /v1/cluster, /v1/events,
 /// /v1/stats/history, and any path that no shard knows.
 bool is_of_node(const net::HttpRequest& request);

@@ -69,8 +69,8 @@ Plan remove_from(const net::HttpRequest& request, const std::vector<ShardNumber>
   return plan;
 }
 
-/// The schedule is put on the shard `own`, and `put` the answer to that; `again` are those to who
-/// has it now.
+/// The schedule was put on the shard `own`, and `put` is the answer; `again` has the answers of all
+/// shards that have a schedule with this name now.
 Step leave_one(const net::HttpRequest& request, ShardNumber own, net::HttpResponse put,
                Answers again) {
   std::vector<ShardNumber> others = holders(again);

@@ -1,12 +1,14 @@
-// Requests about recurring schedules. A schedule lives with its queue, and its name does not tell
-// the queue: whoever names one is answered by the shard that has it, which all are asked for first.
+// Requests about recurring schedules. A schedule is stored with its queue, but its name does not
+// tell the queue. A request with a name therefore first asks all shards, and the shard that has the
+// schedule answers.
 //
-// A name is unique in the cluster because a schedule is put only where no other shard has one of
-// its name. Two who put the same name into queues of two shards at the same instant may both find
-// it free. So who has put a new one looks again: of several the one on the lowest shard stays, and
-// whoever sees others removes them, or its own, before it answers. Who is cut off before that
-// leaves two; then reading answers with the one on the lowest shard, removing removes both, and
-// putting it there again leaves one.
+// Names are unique in the cluster: a schedule is created only if no other shard has a schedule with
+// its name. Two clients that create the same name on two shards at the same moment may both find it
+// free. After the creation, each of them therefore looks again. If there are several, the schedule
+// on the lowest shard stays. A client's request removes the other schedules, or its own, before it
+// is answered. If such a request is interrupted, two schedules remain. Reading then returns the
+// schedule on the lowest shard, removing removes both, and creating it again on that shard leaves
+// one.
 #pragma once
 
 #include "gateway/request_plan.h"
@@ -15,7 +17,7 @@ namespace detent::gateway {
 
 /// `PUT /v1/schedules/{name}`.
 Plan plan_put_schedule(net::HttpRequest request, ShardNumber shards);
-/// `GET` of a schedule, or of what is below it.
+/// `GET` of a schedule, or of a resource below it.
 Plan plan_get_schedule(net::HttpRequest request, ShardNumber shards);
 /// All that changes one, or has it do something.
 Plan plan_change_schedule(net::HttpRequest request, ShardNumber shards);

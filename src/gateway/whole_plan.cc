@@ -29,7 +29,7 @@
 namespace detent::gateway {
 namespace {
 
-/// An object of a list, and what the list is sorted by.
+/// An object of a list, with its sort key.
 struct Named {
   std::string name;
   std::string_view text;
@@ -72,7 +72,7 @@ void add(TaskCounters& sum, const TaskCounters& more) {
   sum.quarantined += more.quarantined;
 }
 
-/// Adds each to the one in its place; what is not there is 0.
+/// Adds the numbers position by position; a missing number counts as 0.
 void add(std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& more) {
   sum.resize(std::max(sum.size(), more.size()));
   std::ranges::transform(more, sum, sum.begin(), std::plus{});
@@ -244,7 +244,7 @@ Plan plan_stats(net::HttpRequest request, ShardNumber shards) {
     std::from_chars(text.data(), text.data() + text.size(), most);
   }
   return to_all(request, shards, [order, most](const Answers& answers) -> Result<Step> {
-    return add_stats(answers, order, most);  // a number that is none was refused by all
+    return add_stats(answers, order, most);  // all shards have refused an invalid number
   });
 }
 

@@ -7,7 +7,7 @@ namespace detent::gateway {
 
 /// `GET /v1/queues`, by name.
 Plan plan_queues(net::HttpRequest request, ShardNumber shards);
-/// `GET /v1/schedules`, by name: a page, and the name behind which the list goes on.
+/// `GET /v1/schedules`, by name: a page, and the last name, after which the list continues.
 Plan plan_schedules(net::HttpRequest request, ShardNumber shards);
 /// `GET /v1/stats`: the sums, the longest uptime, the largest queues of all that are told.
 Plan plan_stats(net::HttpRequest request, ShardNumber shards);
