@@ -9,8 +9,8 @@ namespace detent {
 
 void append_base64(std::string& out, std::string_view bytes);
 
-/// Strict, so that each byte string has exactly one text: nothing outside the alphabet, padding
-/// where it belongs, unused bits zero. Returns nothing when the text is not so.
+/// Strict, so that each byte string has exactly one text: only bytes of the alphabet, correct
+/// padding, unused bits zero. Empty if the text is invalid.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace detent

@@ -37,16 +37,16 @@ class ByteWriter {
   void key_u64(std::uint64_t value);
   /// Negative numbers sort before positive ones.
   void key_i64(std::int64_t value);
-  /// Any bytes; sorts as the string itself, whatever follows.
+  /// Any bytes. The encoding sorts as the string itself, whatever follows it.
   void key_string(std::string_view bytes);
 
  private:
   std::string& out_;
 };
 
-/// Reads what ByteWriter wrote, from bytes it does not own. Never reads past the end: a value that
-/// is cut off or not well formed is `data_loss` and leaves the position where it was.
-/// Views it returns point into the bytes given. Thread-compatible.
+/// Reads the output of ByteWriter, from bytes that it does not own. Never reads past the end. A
+/// truncated or malformed value is `data_loss` and leaves the position unchanged. Returned views
+/// point into the given bytes. Thread-compatible.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) noexcept : bytes_(bytes) {}

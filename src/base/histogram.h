@@ -11,8 +11,8 @@
 
 namespace detent {
 
-/// The buckets: bucket i holds what is above bound i − 1 and at most bound i = first · 2^i; a last
-/// one holds everything above. The default spans 1 us … 2.4 h.
+/// Bucket i has the values above bound i − 1 and up to bound i = first · 2^i. A last bucket has all
+/// larger values. The default covers 1 us … 2.4 h.
 struct HistogramBuckets {
   std::chrono::nanoseconds first{1000};
   std::size_t count = 34;
@@ -26,7 +26,7 @@ class Histogram {
 
   /// Negative values count as zero.
   void record(std::chrono::nanoseconds value) noexcept;
-  /// Adds what another one holds. Requires: the same buckets.
+  /// Adds the counts of another histogram. Requires: the same buckets.
   void merge(const Histogram& other) noexcept;
   HistogramSnapshot snapshot() const;
 

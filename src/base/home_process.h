@@ -1,7 +1,7 @@
 // HomeProcess: tells an object that has threads whether it is still in the process that made it.
 //
-// fork() copies an object into the child, but not its threads: what waits for them there waits for
-// ever. pthread_atfork lets the child know; getpid() would be a system call for each look.
+// fork() copies an object into the child, but not its threads. A wait for such a thread would never
+// end. pthread_atfork informs the child; getpid() would cost a system call for each look.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A whole file as text, for what an operator names in settings: keys, tokens, sinks.
+// Reads a whole file as text, for files that an operator names in settings: keys, tokens, sinks.
 #pragma once
 
 #include <cstddef>

@@ -13,16 +13,17 @@
 
 namespace detent {
 
-/// Says what the caller can do, not which library failed.
+/// Says how the caller can react, not which library failed.
 enum class ErrorCode : std::uint8_t {
-  invalid_argument,    // the request is wrong; fix it
-  forbidden,           // not with this token, or none; ask whoever gives out tokens
-  not_found,           // the thing named does not exist (any more)
-  conflict,            // it exists in a state that forbids this; read it again
-  too_large,           // over a limit that is stated in the message
+  invalid_argument,  // the request is wrong; fix it
+  forbidden,  // the token, or the missing token, does not allow it; ask the person who gives out
+              // tokens
+  not_found,  // the thing named does not exist (any more)
+  conflict,   // it exists in a state that forbids this; read it again
+  too_large,  // over a limit that is stated in the message
   resource_exhausted,  // over a quota or out of space; later may succeed
   unavailable,         // cannot now; retry
-  data_loss,           // what was stored cannot be read back
+  data_loss,           // stored data cannot be read
   internal,            // a bug or an unexpected failure of the system
 };
 

@@ -1,4 +1,5 @@
-// The one source of random numbers, always seeded by whoever makes it: the same seed, the same run.
+// The only source of random numbers. Its owner always gives the seed: the same seed gives the same
+// run.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
-// Where things live that go by small numbers: chunks of 64 values that never move.
+// Stores values under small numbers, in chunks of 64 values that never move.
 //
-// A value gets an index when it is made and keeps it; another value may get that index later. No
-// chunk is added while any has room, so indices stay below the most values there were at once,
-// rounded up to a chunk. That is dense enough to index arrays by them, or the timers of a
-// DenseWheel.
+// A value gets an index when it is made, and keeps it. After its end, another value may get the
+// index. A new chunk is added only if all chunks are full. So indices stay below the largest number
+// of values that existed together, rounded up to a chunk. The indices are dense enough for arrays,
+// or for the timers of a DenseWheel.
 //
-// A chunk whose last value is erased gives its memory back. One empty chunk is kept, so that a
-// single value made and erased over and over allocates nothing.
+// If the last value of a chunk is erased, the memory of the chunk is freed. One empty chunk is
+// kept, so that making and erasing a single value repeatedly does not allocate.
 //
 // Slab allocation: Bonwick, "The slab allocator" (USENIX 1994).
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace detent {
 
-/// What a slab can hold: it is made from its index, and keeps it.
+/// The values of a slab: a value is made from its index, and keeps the index.
 template <class T>
 concept SlabValue = requires(const T& value, std::uint32_t index) {
   T{.index = index};
@@ -56,7 +56,7 @@ class Slab {
   /// Ends the value. Requires: there is one of that index.
   void erase(std::uint32_t index) noexcept;
 
-  /// Returns: the value of that index, which may be any number; null when there is none.
+  /// The value with this index, which may be any number; null if there is none.
   T* find(std::uint32_t index) const noexcept {
     const std::size_t number = index / kChunkSize;
     if (number >= chunks_.size() || (chunks_[number].free & bit_of(index)) != 0) return nullptr;
@@ -70,8 +70,8 @@ class Slab {
     return *value;
   }
 
-  /// Calls `visit(T&)` with each value, in the order of indices; it may erase that one, and no
-  /// other. O(size() + chunks).
+  /// Calls `visit(T&)` with each value, by index. `visit` may erase this value, and no other value.
+  /// O(size() + chunks).
   template <std::invocable<T&> Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t number = 0; number < chunks_.size(); ++number) {

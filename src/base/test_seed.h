@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 
-// g++ defines the macros; clang says it by __has_feature, of which g++ 12 knows nothing.
+// g++ defines the macros. clang has __has_feature, which g++ 12 does not know.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DETENT_TESTED_UNDER_SANITIZER
 #elif defined(__has_feature)
@@ -31,8 +31,9 @@ inline std::string replay_hint(std::uint64_t seed) {
   return "replay with DETENT_SEED=" + std::to_string(seed);
 }
 
-/// How many of `rounds` are worth their time: a quarter under a sanitizer, where each takes five to
-/// twenty times as long, and what it finds are not rare paths of the model but what they touch.
+/// The number of rounds to run: a quarter of `rounds` under a sanitizer, where a round takes five
+/// to twenty times as long. A sanitizer finds errors in memory accesses, which need fewer rounds
+/// than rare paths of a model.
 constexpr int test_rounds(int rounds) {
 #ifdef DETENT_TESTED_UNDER_SANITIZER
   return rounds / 4 + 1;

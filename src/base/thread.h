@@ -23,11 +23,11 @@ using BasicThread = std::thread;
 #endif
 }  // namespace internal
 
-/// Owns at most one running thread. Destroying or replacing it waits for the thread to end, so what
-/// the thread uses must be told to end first. Thread-compatible.
+/// Owns at most one running thread. Destroying or replacing it waits for the end of the thread, so
+/// first tell the work of the thread to end. Thread-compatible.
 class Thread {
  public:
-  /// Owns none.
+  /// Owns no thread.
   Thread() noexcept = default;
   /// Runs `body` in a new thread. Throws std::system_error when there can be no other.
   template <std::invocable F>
@@ -41,7 +41,7 @@ class Thread {
   }
   ~Thread() { join(); }
 
-  /// Waits until the thread has ended; returns at once when there is none.
+  /// Waits until the thread has ended. Returns immediately if there is no thread.
   /// Requires: not called by the thread itself.
   void join() {
     if (thread_.joinable()) thread_.join();

@@ -1,4 +1,4 @@
-// UTF-8 as RFC 3629 allows it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// UTF-8 as in RFC 3629: overlong forms, surrogates and values above U+10FFFF are invalid.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace detent {
 
-/// The size in bytes of the character `text` begins with, or 0 when it begins with none.
+/// The size in bytes of the first character of `text`, or 0 if `text` does not begin with a valid
+/// character.
 constexpr std::size_t utf8_character_size(std::string_view text) noexcept {
   // What may follow a first byte: how many bytes in all, and the range of the second one. The range
   // is where overlong forms, surrogates and too large values show (RFC 3629, section 4).

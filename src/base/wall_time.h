@@ -1,7 +1,8 @@
 // Wall time and durations as text, and the one conversion from a clock's reading to stored time.
 //
-// Times are RFC 3339, durations a number with a unit or ISO 8601. What has no exact length (years,
-// months) or no place on our time line (leap seconds) is refused by name rather than guessed.
+// Times are in RFC 3339. Durations are a number with a unit, or ISO 8601. Years and months have no
+// exact length, and leap seconds have no place on the time line. They are rejected by name instead
+// of guessed.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ inline constexpr std::chrono::seconds kLongestDuration{4'294'967'295};
 inline constexpr WallTime kWallTimeEnd{
     std::chrono::sys_days{std::chrono::year{10000} / std::chrono::January / 1}};
 
-/// The first whole millisecond at or after `instant`: what is stored is never early.
+/// The first whole millisecond at or after `instant`, so that stored times are never early.
 constexpr WallTime ceil_to_ms(WallInstant instant) noexcept {
   return std::chrono::ceil<std::chrono::milliseconds>(instant);
 }
@@ -27,9 +28,9 @@ constexpr WallTime ceil_to_ms(WallInstant instant) noexcept {
 /// "2026-01-02T03:04:05.678Z". Years outside 0 … 9999 come out longer than RFC 3339 allows.
 std::string format_rfc3339(WallTime time);
 
-/// Reads "2026-01-02T03:04:05Z", with any number of digits of a fraction (rounded up to the
-/// millisecond) and with an offset, "+08:00". The instant must be in the years 1970 … 9999.
-/// Errors: `invalid_argument` that says what is wrong; `field` is left to the caller.
+/// Parses "2026-01-02T03:04:05Z". The fraction may have any number of digits (rounded up to the
+/// millisecond), and the offset may be like "+08:00". The instant must be in the years 1970 … 9999.
+/// Errors: `invalid_argument` with the reason; the caller sets `field`.
 Result<WallTime> parse_rfc3339(std::string_view text);
 
 /// Reads "1500ms", "30s", "5m", "2h", "30d" or ISO 8601 weeks, days, hours, minutes and seconds:

@@ -1,8 +1,9 @@
-// A cron expression as sets of bits, and the search for the next local time that fits them.
+// A cron expression as sets of bits, and the search for the next local time that matches them.
 //
-// Nothing here knows of zones: local time is a line without gaps. A month's fitting days are one
-// word of bits, so a search looks at each month once and takes the first bit. The patterns of days
-// repeat every 400 years, so one that fits no day of 400 years fits none.
+// This file does not know time zones: local time is a line without gaps. The matching days of a
+// month are one word of bits, so a search looks at each month once and takes the first bit. The
+// patterns of days repeat every 400 years. So an expression that matches no day of 400 years never
+// matches.
 #pragma once
 
 #include <array>
@@ -20,10 +21,11 @@ struct CronFields {
   std::uint32_t months = 0;  // bits 1-12
 
   // Day of month: a day fits when any of these has it.
-  std::uint32_t days = 0;          // bits 1-31
-  std::uint32_t days_to_last = 0;  // bit n: n days before the month's last one, `L-n`; bit 0: `L`
-  std::uint32_t nearest_to = 0;    // bit n: the weekday nearest to day n, `nW`
-  bool has_last_weekday = false;   // `LW`
+  std::uint32_t days = 0;  // bits 1-31
+  std::uint32_t days_to_last =
+      0;  // bit n: n days before the last day of the month, `L-n`; bit 0: `L`
+  std::uint32_t nearest_to = 0;   // bit n: the weekday nearest to day n, `nW`
+  bool has_last_weekday = false;  // `LW`
   bool is_day_starred = false;
 
   // Day of week: as above.
@@ -39,7 +41,7 @@ struct CronFields {
 /// otherwise either.
 std::uint32_t days_of(const CronFields& fields, std::chrono::year_month month);
 
-/// What a search cost, for tests.
+/// The cost of a search, for tests.
 struct SearchCost {
   unsigned months = 0;  // months whose days were worked out
   unsigned spans = 0;   // spans of equal offset that were searched

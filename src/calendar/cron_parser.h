@@ -1,4 +1,4 @@
-// Reads cron expressions; include/detent/cron.h has the table of what they may hold.
+// Parses cron expressions. include/detent/cron.h has the table of the syntax.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace detent {
 /// Fields, or the period of an "@every".
 using CronRule = std::variant<CronFields, std::chrono::milliseconds>;
 
-/// Errors say what is allowed, and at which column. An expression that can never happen is one.
+/// Errors name the allowed values and the column. An expression that can never match is an error.
 Parsed<CronRule> parse_cron(std::string_view expression);
 
 }  // namespace detent

@@ -28,9 +28,9 @@ struct LocalSchedule {
   Repeat repeat = Repeat::first;
 };
 
-/// The first occurrence in [from, end), before the year 10000 whatever `end` is. Walks over spans
-/// only while an occurrence is near; over empty time it jumps. Gives up when it has seen 400 years
-/// without any under one rule of the zone. Requires: `from` is in 1970 or later.
+/// The first occurrence in [from, end), and before the year 10000 whatever `end` is. Walks over
+/// spans only while an occurrence is near, and jumps over empty time. Gives up after 400 years
+/// without an occurrence under one rule of the zone. Requires: `from` is in 1970 or later.
 std::optional<std::chrono::sys_seconds> next_occurrence(const LocalSchedule& schedule,
                                                         std::chrono::sys_seconds from,
                                                         std::chrono::sys_seconds end,
@@ -51,9 +51,9 @@ concept FirstIn = requires(const F& first_in, std::chrono::sys_seconds time) {
   { first_in(time, time) } -> std::same_as<std::optional<std::chrono::sys_seconds>>;
 };
 
-/// The last occurrence in [begin, end), where `first_in(a, b)` gives the first in [a, b). Asks for
-/// stretches that lie before one another and double in length, then for halves of the one that has
-/// something; so little time is looked at twice.
+/// The last occurrence in [begin, end), where `first_in(a, b)` gives the first in [a, b). Searches
+/// consecutive stretches backwards, each twice as long as the previous, and then halves the stretch
+/// that has an occurrence. So little time is searched twice.
 template <FirstIn F>
 std::optional<std::chrono::sys_seconds> last_in(std::chrono::sys_seconds begin,
                                                 std::chrono::sys_seconds end, const F& first_in) {

@@ -58,7 +58,7 @@ class TimeZone {
   /// From when on offsets come again every 400 years, as the calendar does: after the table.
   std::chrono::sys_seconds repeats_from() const;
 
-  /// The instants at which clocks show `local`, as the policies want them: none to two, in order.
+  /// The instants when clocks show `local`, as selected by the policies: none to two, in order.
   std::vector<std::chrono::sys_seconds> instants_of(std::chrono::local_seconds local, Gap gap,
                                                     Repeat repeat) const;
 

@@ -46,7 +46,7 @@ struct ZoneRule {
   std::array<OffsetChange, 2> changes_in(std::chrono::year year) const;
 };
 
-/// Reads a rule; std::nullopt when `text` is none.
+/// Parses a rule; std::nullopt if `text` is not a rule.
 std::optional<ZoneRule> parse_zone_rule(std::string_view text);
 
 }  // namespace detent

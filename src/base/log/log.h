@@ -37,7 +37,7 @@ struct LogOptions {
 /// info and above go to stderr as text.
 void configure_log(const LogOptions& options);
 
-/// Changes the level at which events are dropped. Thread-safe.
+/// Changes the lowest level that is logged. Thread-safe.
 void set_log_level(LogLevel level);
 
 /// Message and fields of one event together are cut at this many bytes (as escaped), and the line

@@ -9,7 +9,7 @@
 
 namespace detent {
 
-/// What a line says. The views must stay valid during the call only.
+/// The content of a line. The views must stay valid only during the call.
 struct LogEvent {
   WallTime time;
   LogLevel level = LogLevel::info;
@@ -19,9 +19,10 @@ struct LogEvent {
 
 std::string_view to_string(LogLevel level) noexcept;
 
-/// Without the newline at the end, and without what looks like a secret (redact.h). Valid UTF-8 and
-/// free of control characters whatever goes in; in JSON format one valid object. At most
-/// kLongestLogEvent bytes and 100 for time, level and the note that the event was cut.
+/// The line without the newline at the end. Texts that look like a secret are masked (redact.h).
+/// The line is valid UTF-8 without control characters for any input; in JSON format it is one valid
+/// object. Its size is at most kLongestLogEvent bytes, plus 100 for time, level and the note that
+/// the event was cut.
 std::string render_log_line(LogFormat format, const LogEvent& event);
 
 }  // namespace detent

@@ -1,5 +1,6 @@
-// Takes out of a text what looks like a secret, before it is logged. The last line of defence: who
-// logs knows what must not be, but an error of a library, or an address in it, is not read first.
+// Masks parts of a text that look like a secret, before it is logged. This is the last line of
+// defence: the calling code must not log secrets. But an error text of a library, or an address in
+// it, is not checked before.
 #pragma once
 
 #include <string>
