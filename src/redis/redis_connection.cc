@@ -36,7 +36,7 @@ Error no_address() {
           "that is no address of a Redis: give HOST:PORT or /path/of/socket", "address"};
 }
 
-/// A length or a count and what begins with it, as Redis reads it (RESP).
+/// Appends the header of a string or an array: its type and its length or count (RESP).
 void append_header(std::string& out, char type, std::size_t value) {
   out += type;
   out += std::to_string(value);

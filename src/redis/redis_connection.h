@@ -35,8 +35,8 @@ struct RedisReply {
   std::vector<RedisReply> elements;
 };
 
-/// Thread-compatible. After an error nothing more can be done with it. An error that Redis answers
-/// is a reply, not an error of the connection.
+/// Thread-compatible. After an error the connection cannot be used any more. An error that Redis
+/// answers is a reply, not an error of the connection.
 class RedisConnection {
  public:
   struct Timeouts {
@@ -54,8 +54,8 @@ class RedisConnection {
 
   /// Adds a command to those on their way; sends when enough are together. Errors: unavailable.
   Result<void> send(std::span<const std::string_view> command);
-  /// The reply to the oldest command that has none yet; sends first what was not sent yet.
-  /// Errors: unavailable; internal when the answer is no Redis reply.
+  /// Returns the reply to the oldest unanswered command; sends unsent commands first. Errors:
+  /// unavailable; internal if the answer is not a Redis reply.
   Result<RedisReply> receive();
   /// False when Redis has closed the connection. Requires: no reply is outstanding.
   bool is_open() const noexcept;

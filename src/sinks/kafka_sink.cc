@@ -30,8 +30,8 @@ Result<void> set(rd_kafka_conf_t* conf, const std::string& name, const std::stri
   std::array<char, 256> why{};
   const auto result = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), why.data(), why.size());
   if (result == RD_KAFKA_CONF_OK) return ok();
-  // librdkafka's words repeat the value, which may be a secret; so may be a name that is none, as
-  // what follows an "&" in a password.
+  // librdkafka's message repeats the value, which may be a secret. An unknown name may be a secret
+  // too, for example the part of a password after an "&".
   const bool is_name = result != RD_KAFKA_CONF_UNKNOWN || name.find('.') != std::string::npos;
   return Error{ErrorCode::invalid_argument,
                is_name ? "librdkafka does not take the setting " + name + " with this value"
@@ -55,8 +55,9 @@ Result<void> check_timeout(rd_kafka_conf_t* conf) {
                "sinks"};
 }
 
-/// What a broker says that is about the message, not about who takes it. That something is too
-/// large it says of a whole batch, whose other messages are not to suffer for it.
+/// Returns true if the broker's error is about the message, not about the broker. "Too large" is
+/// not included, because a broker says it of a whole batch, and the other messages of the batch are
+/// valid.
 bool is_refusal(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE || error == RD_KAFKA_RESP_ERR_INVALID_MSG ||
          error == RD_KAFKA_RESP_ERR_INVALID_RECORD;
@@ -92,7 +93,8 @@ class KafkaSink final : public Sink {
     rd_kafka_conf_set_error_cb(conf.get(), [](rd_kafka_t*, int, const char* reason, void* self) {
       static_cast<KafkaSink*>(self)->note_error(reason);
     });
-    // It would write to stderr; what went wrong is told by the tasks and the log of deliveries.
+    // By default librdkafka logs to stderr; tasks and the log of deliveries already report the
+    // errors.
     rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
     std::array<char, 256> why{};
     producer_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), why.data(), why.size());
@@ -114,8 +116,8 @@ class KafkaSink final : public Sink {
     const rd_kafka_resp_err_t error = produce(message, headers, number);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
     rd_kafka_headers_destroy(headers);
-    // Of librdkafka itself this is about the one message: with key and headers it is larger than
-    // message.max.bytes.
+    // If librdkafka itself reports this error, it concerns only this message: with key and headers
+    // it is larger than message.max.bytes.
     if (error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
       return sends_.finish(number, Error{ErrorCode::too_large, rd_kafka_err2str(error), ""});
     }
@@ -173,7 +175,7 @@ class KafkaSink final : public Sink {
   rd_kafka_t* producer_ = nullptr;  // set by start()
 
   PendingSends sends_;
-  std::atomic<bool> is_ending_{false};  // told by the destructor; nothing is read after it
+  std::atomic<bool> is_ending_{false};  // set by the destructor; orders no other data
 
   mutable Mutex mutex_;
   std::string last_error_ DETENT_GUARDED_BY(mutex_);
@@ -194,7 +196,7 @@ Result<std::unique_ptr<Sink>> make_kafka_sink(const SinkAddress& address) {
   TRY(set(conf.get(), "message.timeout.ms", "30000"));
   for (const auto& [name, value] : address.settings) TRY(set(conf.get(), name, value));
   TRY(set(conf.get(), "bootstrap.servers", brokers));
-  // What is promised rests on it.
+  // The delivery promise depends on this setting.
   TRY(set(conf.get(), "acks", "all"));
   TRY(set(conf.get(), "delivery.report.only.error", "false"));
   TRY(check_timeout(conf.get()));

@@ -1,5 +1,6 @@
 // An acknowledgement is the answer to a request (ADR-1 of nats-architecture-and-design: the JSON
-// API of JetStream), so each message names a subject of its own for it: an inbox and its number.
+// API of JetStream). Each message therefore names its own subject for the answer: an inbox and a
+// number.
 #include "sinks/nats_sink.h"
 
 #include <nats/nats.h>
@@ -20,11 +21,11 @@ namespace detent {
 namespace {
 
 constexpr std::int64_t kReconnectWaitMs = 250;
-/// How long a server that reads nothing may hold up a send; libnats connects again then.
+/// How long a server that does not read may block a send; libnats then connects again.
 constexpr std::int64_t kWriteDeadlineMs = 2'000;
 
-/// What JetStream answers about the message, not about itself (errors.json of nats-server): it, or
-/// its headers, are larger than the stream takes.
+/// Errors of JetStream about the message itself (errors.json of nats-server): the message or its
+/// headers are larger than the stream allows.
 constexpr std::array<std::int64_t, 2> kRefusals{10'054, 10'097};
 
 Error unavailable(std::string message) { return {ErrorCode::unavailable, std::move(message), ""}; }
@@ -46,9 +47,9 @@ Result<void> check(natsStatus status) {
   return Error{ErrorCode::internal, std::string("libnats: ") + natsStatus_GetText(status), ""};
 }
 
-/// Of the JSON that a stream answers, {"stream":…,"seq":…} or {"error":{"code":…,…}}: the number of
-/// the member `name`; 0 when there is none. No other of its members has such a name or a string
-/// that a client chose.
+/// Returns the number of the member `name` in the JSON answer of a stream, {"stream":…,"seq":…} or
+/// {"error":{"code":…,…}}; 0 if it is missing. No other member has such a name, and no string of
+/// the answer comes from a client.
 std::int64_t number_of(std::string_view json, std::string_view name) {
   const std::size_t at = json.find(name);
   if (at == std::string_view::npos) return 0;
@@ -70,8 +71,8 @@ Result<void> read_answer(std::string_view json) {
                "the stream answers: " + std::string(json), ""};
 }
 
-/// Headers of this name tell a stream what to do, up to removing all that is in it (Nats-Rollup):
-/// who schedules a task is not the one to say it.
+/// Headers with this name are commands to the stream, for example to remove all its messages
+/// (Nats-Rollup). A client that schedules a task must not send such commands.
 bool is_command(std::string_view name) {
   constexpr std::string_view kPrefix = "nats-";
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };

@@ -8,11 +8,13 @@
 
 namespace detent {
 
-/// Publishes to the subject, which a stream of JetStream must hold, with the task's id as
-/// Nats-Msg-Id, and waits for the stream's acknowledgement: a message to a plain subject is kept by
-/// nobody, so it counts as not sent. Connects by itself, in threads of libnats, and again when the
-/// connection is lost. A send waits up to 2 s for a server that reads nothing, which then counts as
-/// lost. Errors: internal when there can be no thread or memory for it.
+/// Publishes to the subject, with the task's id as Nats-Msg-Id, and waits for the acknowledgement
+/// of the stream. A JetStream stream must hold the subject, because a plain subject stores no
+/// messages; without a stream, a message counts as not sent.
+///
+/// It connects by itself, in threads of libnats, and reconnects after a lost connection. If the
+/// server does not read, a send waits up to 2 s, and the connection then counts as lost. Errors:
+/// internal if the system is out of threads or memory.
 Result<std::unique_ptr<Sink>> make_nats_sink(const SinkAddress& address);
 
 }  // namespace detent

@@ -12,8 +12,9 @@ namespace detent {
 /// address that is wrong.
 Result<std::unique_ptr<Sink>> open_sink(const SinkAddress& address);
 
-/// Of each line of the file its sink; none without a file. Errors: unavailable when it cannot be
-/// read, too_large above 1 MB; invalid_argument, naming the line or the sink, for what is in it.
+/// Opens the sink of each line of the file; returns an empty map without a file. Errors:
+/// unavailable if the file cannot be read; too_large above 1 MB; invalid_argument for its content,
+/// with the line or the sink in the message.
 Result<Sinks> open_sinks(const std::filesystem::path& file);
 
 }  // namespace detent

@@ -1,5 +1,5 @@
-// The messages that a broker has not answered yet, by number: so that what passes through a
-// broker's library is a number, and a connection that is lost can be told to all of them.
+// The unanswered messages of a broker, by number. The library of the broker gets only the number,
+// and after a lost connection all pending messages can be failed together.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace detent {
 /// Thread-safe. A Done never runs with a lock held.
 class PendingSends {
  public:
-  /// Returns its number, from 1 on; none comes twice.
+  /// Returns the number of the message, from 1 on. Numbers are never reused.
   std::uint64_t add(Sink::Done done) DETENT_EXCLUDES(mutex_);
   /// Answers it; one that is not known (any more) is no matter.
   void finish(std::uint64_t number, Result<void> result) DETENT_EXCLUDES(mutex_);

@@ -13,8 +13,8 @@
 namespace detent {
 namespace {
 
-/// So many entries are on their way before the first reply is read: what Redis has to hold back
-/// for a reader that is busy writing.
+/// The most entries that are sent before the first reply is read. Redis must buffer the replies
+/// while this thread is writing.
 constexpr std::size_t kMaxBatch = 256;
 
 /// All that Redis says of an entry is that its key is no stream; the rest is about Redis.
@@ -25,7 +25,7 @@ Result<void> read_reply(const RedisReply& reply) {
                "Redis answers: " + reply.text, ""};
 }
 
-/// Redis keeps a second field of a name beside the first; a reader would take the last.
+/// Redis would store a second field with this name, and a reader would use the last field.
 bool is_own_field(std::string_view name) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   const auto is = [&](std::string_view own) { return std::ranges::equal(name, own, {}, lower); };
@@ -72,7 +72,7 @@ class RedisSink final : public Sink {
     }
   }
 
-  /// Waits for entries; none at the end.
+  /// Waits for entries. Returns no entries when the sink is stopping.
   std::vector<Entry> take() {
     const MutexLock lock(mutex_);
     while (waiting_.empty() && !is_ending_) changed_.wait(mutex_);
@@ -85,7 +85,7 @@ class RedisSink final : public Sink {
   }
 
   void send_batch(std::vector<Entry>& batch) {
-    // One that Redis closed while nothing was sent is found before anything is lost with it.
+    // Detects a connection that Redis closed while it was idle, before a message is lost with it.
     if (connection_ && !connection_->is_open()) connection_.reset();
     std::size_t answered = 0;
     if (const Result<void> sent = exchange(batch, answered); !sent) {
@@ -96,7 +96,7 @@ class RedisSink final : public Sink {
     }
   }
 
-  /// What came meanwhile is not to wait for a time-out of its own.
+  /// Messages that arrived in the meantime must not wait for their own time-out.
   void fail_waiting(const Error& error) {
     std::vector<Entry> waiting;
     {

@@ -1,9 +1,9 @@
-// Where due tasks are handed on to: a broker (Kafka, NATS, Redis), behind one interface.
+// The target that due tasks are handed to: a broker (Kafka, NATS, Redis), behind one interface.
 //
-// A sink takes messages and says of each, later, what became of it: the broker has it, durably as
-// far as the broker is durable, or not. Who sends decides how many are under way and when one that
-// failed is sent again; a sink keeps nothing and retries nothing. docs/guides/sinks.md describes to
-// users what arrives; delivery/sink_message.h makes it of a task.
+// A sink takes messages. Later it reports for each message whether the broker has stored it, as
+// durably as the broker can. The sender limits the number of pending messages and decides when to
+// send a failed message again. A sink keeps no messages and retries none. docs/guides/sinks.md
+// describes the messages for users; delivery/sink_message.h makes a message from a task.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@
 
 namespace detent {
 
-/// What is sent for a task. `fields` become headers, or fields of a stream's entry; they have
-/// names of HTTP headers and values of printable ASCII.
+/// The message of a task. `fields` become headers, or the fields of a stream's entry. Their names
+/// are valid HTTP header names, and their values are printable ASCII.
 struct SinkMessage {
   std::string id;  // the task's: the same whenever it is sent
   std::string body;
@@ -28,20 +28,22 @@ struct SinkMessage {
 /// Thread-safe.
 class Sink {
  public:
-  /// Ok: the broker has acknowledged it. Errors: `unavailable`: the broker cannot be reached, or
-  /// takes nothing now, so all that is sent would fail; any other: it refused this very message.
+  /// Ok: the broker has acknowledged the message. Errors: `unavailable` if the broker cannot be
+  /// reached or accepts no messages now, so every message would fail; any other error means that
+  /// the broker refused this message.
   using Done = UniqueFunction<void(Result<void>)>;
 
-  /// What has no answer yet gets none any more. Not to be called by a Done.
+  /// Pending messages get no answer after this. Must not be called by a Done.
   virtual ~Sink() = default;
-  /// Does not wait for the broker's answer; at most 2 s for one that reads nothing. `done` runs at
-  /// most once, on any thread, perhaps before this returns; not at all when the broker says
-  /// nothing, or the connection is lost and nobody can tell. It must not send.
+  /// Sends the message without waiting for the broker's answer; waits at most 2 s for a broker that
+  /// does not read. `done` runs at most once, on any thread, perhaps before this returns. It never
+  /// runs if the broker does not answer, or if a lost connection is not detected. `done` must not
+  /// call send().
   virtual void send(SinkMessage message, Done done) = 0;
 };
 
-/// By the names that queues have for them. Shared by the deliverers of a node's shards, of which
-/// each may outlive the others.
+/// Sinks by the names that queues use. Shared by the deliverers of a node's shards, which end in
+/// any order.
 using Sinks = std::map<std::string, std::shared_ptr<Sink>>;
 
 }  // namespace detent

@@ -21,7 +21,8 @@ Error wrong(std::string_view what) {
           "sinks"};
 }
 
-/// What is before the first `mark`; `rest` is what is behind it, nothing when there is none.
+/// Returns the text before the first `mark`. `rest` becomes the text after it, or "" without a
+/// `mark`.
 std::string_view cut(std::string_view& rest, char mark) {
   const std::size_t at = std::min(rest.find(mark), rest.size());
   const std::string_view front = rest.substr(0, at);
@@ -29,7 +30,7 @@ std::string_view cut(std::string_view& rest, char mark) {
   return front;
 }
 
-/// "%40" becomes "@". What is no printable ASCII has no place in any of it.
+/// Decodes "%40" to "@". All characters outside printable ASCII are refused.
 Result<std::string> decode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
