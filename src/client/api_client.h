@@ -1,8 +1,9 @@
-// A client of the server's HTTP interface: one method a verb, values in and out.
+// A client of the server's HTTP interface: one method for each verb, with values as input and
+// output.
 //
-// Each call is one request that blocks until it is answered. Errors are the server's own, with its
-// code, its words and the field it complains about; what went wrong on the way is `unavailable`,
-// and then a call that changes something may have been carried out or not.
+// Each call is one request that blocks until it is answered. An error of the server keeps its code,
+// its words and the field that it concerns. A transport error is `unavailable`, and it is then
+// unknown whether the call took effect.
 #pragma once
 
 #include <chrono>
@@ -56,8 +57,8 @@ class ApiClient {
                                   std::chrono::milliseconds timeout = std::chrono::seconds{30},
                                   const ApiClientOptions& options = {});
 
-  /// Two connections, so that a time-out fits what it waits for: one for calls that are answered at
-  /// once, one for those that may take longer.
+  /// Uses two connections with different time-outs: one for calls that are answered immediately,
+  /// and one for calls that may take longer.
   ApiClient(std::unique_ptr<net::HttpClient> prompt,
             std::unique_ptr<net::HttpClient> patient) noexcept
       : prompt_(std::move(prompt)), patient_(std::move(patient)) {}
@@ -79,8 +80,9 @@ class ApiClient {
   Result<TaskList> list(const TaskFilter& filter, std::size_t limit, std::string_view cursor);
   /// Errors: not_found; conflict when the task is leased.
   Result<void> cancel(const TaskName& task);
-  /// Changes what the edit gives; a dead task with another due time lives again. Errors: as
-  /// validate(), found here; not_found; conflict when the task is leased.
+  /// Changes the fields that the edit contains; a dead task with another due time is scheduled
+  /// again. Errors: as validate(), which runs in this call; not_found; conflict if the task is
+  /// leased.
   Result<AcceptedTask> edit(const TaskName& task, const TaskEdit& edit);
   /// Its due time alone.
   Result<AcceptedTask> move(const TaskName& task, const Due& due) {
@@ -93,11 +95,11 @@ class ApiClient {
   /// Makes a task due now; a dead one lives again. Errors: not_found; conflict when it is leased.
   Result<AcceptedTask> run_now(TaskId id);
 
-  /// Takes what is ready, most urgent first; waits up to `wait` (≤ kMaxLeaseWait) for the first
-  /// task when nothing is. May return none.
+  /// Leases ready tasks, most urgent first. If no task is ready, waits up to `wait` (≤
+  /// kMaxLeaseWait) for the first task. May return an empty list.
   Result<std::vector<LeasedTask>> lease(const LeaseRequest& request,
                                         std::chrono::milliseconds wait);
-  /// What became of each lease, in order.
+  /// Returns the result of each lease, in order.
   Result<std::vector<Result<LeaseOutcome>>> complete(std::span<const std::string> leases);
   Result<std::vector<Result<LeaseOutcome>>> fail(std::span<const std::string> leases,
                                                  const Failure& failure);
@@ -121,7 +123,7 @@ class ApiClient {
   /// Removes all tasks of a queue that are not leased; answers how many. Takes long for a large
   /// queue: when the time-out ends the wait, the server goes on.
   Result<std::uint64_t> purge(const std::string& name);
-  /// Likewise makes all its dead tasks due now.
+  /// As above; makes all its dead tasks due now.
   Result<std::uint64_t> redrive(const std::string& name);
 
   /// Makes or replaces a recurring schedule; answers it as it is then. Errors: as validate(), found
@@ -129,7 +131,7 @@ class ApiClient {
   Result<ScheduleView> put_schedule(const RecurringSchedule& schedule);
   /// Errors: not_found, as those below.
   Result<ScheduleView> find_schedule(const std::string& name);
-  /// A page of schedules by name, after `after`; its cursor is where the next one begins.
+  /// Returns a page of schedules by name, after `after`; its cursor is the start of the next page.
   Result<json::ScheduleList> schedules(const std::string& after = "");
   /// The next `count` occurrences, 1 … 1 000.
   Result<std::vector<WallTime>> next_occurrences(const std::string& name, std::size_t count);
@@ -152,21 +154,22 @@ class ApiClient {
     std::string_view lines;  // in last_answer(); each with its line feed
     json::LineCounts counts;
     std::uint64_t external = 0;      // on the last page: tasks that another system keeps
-    std::optional<DumpCursor> next;  // where the next page begins; none: this was the last
+    std::optional<DumpCursor> next;  // the start of the next page; no value: this was the last page
   };
-  /// The page from there on, or the first one. Errors: `internal` for a page that is not whole.
+  /// Returns the page that starts at `from`, or the first page. Errors: `internal` for an
+  /// incomplete page.
   Result<DumpPage> dump(const DumpCursor& from);
   /// Restores up to kMaxBatchTasks lines of a dump, each with its line feed.
   Result<json::RestoreAnswer> restore(std::string lines);
-  /// Any request; a body is sent as JSON, one for `/v1/restore` as the lines that it is. What is
-  /// answered is last_answer(). Requires: a target that begins with a slash.
+  /// Sends any request. A body is sent as JSON, and a body for `/v1/restore` as lines. The answer
+  /// is last_answer(). Requires: the target begins with a slash.
   Result<void> ask(std::string method, std::string target, std::string body);
   /// Ok when the server serves requests. Errors: `unavailable` while it starts, stops or is not
   /// there.
   Result<void> ready();
 
-  /// The body of the last answer, as the server sent it; "" when the last call got none. For those
-  /// who pass it on instead of reading it.
+  /// The body of the last answer, as the server sent it; "" if the last call got no answer. For
+  /// callers that forward the body without reading it.
   const std::string& last_answer() const noexcept { return last_answer_; }
 
  private:
@@ -182,8 +185,8 @@ class ApiClient {
   std::string last_answer_;
 };
 
-/// What a person typed as a payload: the JSON value when it is exactly one (without the white space
-/// around it), else the bytes as they are.
+/// The payload for a text that a person typed: the JSON value, if the text is exactly one value
+/// (without the surrounding white space), otherwise the bytes of the text.
 Payload payload_from_text(std::string_view text);
 
 }  // namespace detent

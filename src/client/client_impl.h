@@ -25,7 +25,7 @@ namespace detent {
 template <class T>
 using Results = std::vector<ClientResult<T>>;
 
-/// What a call goes over. Thread-compatible, but for interrupt().
+/// The connection of a call. Thread-compatible, except interrupt().
 class ClientConnection {
  public:
   /// `clock` must outlive it. Does not connect yet. Errors: `invalid_argument`, as HttpClient has
@@ -37,8 +37,8 @@ class ClientConnection {
                    std::unique_ptr<net::HttpClient> patient, std::chrono::milliseconds retry_for,
                    Clock& clock);
 
-  /// Calls the server by `function(api)`, a Result. Returns what it returned, its error as a
-  /// client's. `give_up` is as CallNote has it.
+  /// Calls the server with `function(api)`, which returns a Result. Returns that result; an error
+  /// becomes an error of the client. `give_up` is CallNote::give_up.
   template <class F>
   auto call(Repeat repeat, F&& function, std::optional<MonotonicTime> give_up = {}) {
     using T = typename std::invoke_result_t<F, ApiClient&>::value_type;
@@ -74,7 +74,7 @@ class ClientConnection {
       auto again = call(
           repeat, [&](ApiClient& api) { return function(api, std::span<const E>(some)); },
           patience.give_up());
-      // What is known of the other elements must not get lost.
+      // The results of the other elements must be kept.
       if (!again || again.value().size() != away.size()) break;
       for (std::size_t i = 0; i < away.size(); ++i) {
         results[away[i]] = to_client_result(std::move(again.value()[i]), IsRepeated::yes);
@@ -130,7 +130,7 @@ class Client::Impl {
         options_(std::move(options)),
         clock_(options_.clock != nullptr ? *options_.clock : system_clock_) {}
 
-  /// One of its own, that repeats nothing.
+  /// Opens a separate connection that does not repeat calls.
   Result<std::unique_ptr<ClientConnection>> connect_once() const;
   Clock& clock() const noexcept { return clock_; }
 

@@ -1,7 +1,7 @@
-// The values of the installed client and the server's own, from one to the other.
+// Converts between the values of the installed client and the values of the server.
 //
-// The installed header has types of its own, so that what is inside may change; they are alike on
-// purpose, and here is the only place that knows both.
+// The installed header has its own types, so that the internal types may change. The two sets are
+// deliberately similar, and only this file includes both.
 #pragma once
 
 #include <string>

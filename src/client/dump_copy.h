@@ -1,11 +1,10 @@
-// A copy of a whole server by its client: all pages of a dump as one, and a dump back as parts that
-// are restored one after another.
+// Copies a whole server through its client: writes all pages of a dump into one file, and restores
+// a dump in parts, one after another.
 //
-// A dump written here is the server's pages without the lines between them, and one end line that
-// counts all of them. A restore reads no more of a line than what it is; the server
-// refuses what is wrong, line by line. Both hold one page or part in memory; a restore also holds
-// the schedules, which it sends after all else: once the tasks that a schedule has made are there,
-// it makes none of them again.
+// A dump file contains the pages of the server without the lines between pages, and one end line
+// with the total counts. A restore reads only the kind of each line; the server checks each line.
+// Both keep one page or part in memory. A restore also keeps the schedules in memory and sends them
+// last: once the tasks of a schedule exist, the schedule does not create them again.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +37,8 @@ Result<DumpCounts> write_dump(ApiClient& client, std::ostream& out,
 /// does not count all kinds of lines, as those of earlier programs.
 Result<bool> has_dump_end(std::istream& in);
 
-/// Why `file`, which begins so, is no dump that was cut off: it is none, or packed; ok when it may
-/// be one.
+/// Returns an error if `file`, which starts with `beginning`, cannot be a truncated dump: it is not
+/// a dump, or it is compressed. Returns ok otherwise.
 Result<void> expect_dump(std::string_view beginning, const std::string& file);
 
 /// One restore. Thread-compatible.
@@ -59,7 +58,7 @@ class DumpRestore {
     std::uint64_t schedules_there = 0;
     std::uint64_t refused = 0;       // lines
     std::uint64_t damaged = 0;       // tasks that could not be read when the dump was made
-    std::uint64_t through_line = 0;  // the last one that was sent and answered
+    std::uint64_t through_line = 0;  // the last line that was sent and answered
     bool is_dump = false;            // some line is one of a dump
     bool has_end = false;
     bool is_count_right = false;  // each end, of a page too, counts as many as there were
@@ -70,8 +69,8 @@ class DumpRestore {
   /// `client` must outlive it.
   DumpRestore(ApiClient& client, Events events) : client_(client), events_(std::move(events)) {}
 
-  /// Restores all lines of `in`. Call once. Errors: the client's, and what cannot be read; what was
-  /// restored before stays so.
+  /// Restores all lines of `in`. Call it once. Errors: the client's errors, and unreadable input.
+  /// Lines that were restored before an error stay restored.
   Result<void> run(std::istream& in);
   const Report& report() const noexcept { return report_; }
 

@@ -1,11 +1,10 @@
-// An HttpClient that sends a request again when the server is away: the half of a client's patience
-// that needs no knowledge of what is asked.
+// An HttpClient that repeats a request while the server is unavailable. It needs no knowledge of
+// the request's meaning.
 //
-// When no connection could be made the server has not seen the request, and any is repeated; after
-// that (connection lost, time-out, 408, 502, 503, 504) only one of which twice is once, as the
-// caller says.
-// Between the tries it waits 100 ms, then twice as long each time up to 5 s, less a random part, or
-// as long as Retry-After says if that is longer.
+// If no connection could be made, the server has not seen the request, and any request is repeated.
+// After other failures (connection lost, time-out, 408, 502, 503, 504), a request is repeated only
+// if the caller says that running it twice has the same effect as once. The wait between two tries
+// is 100 ms, then doubles up to 5 s, minus a random part. A longer Retry-After takes precedence.
 #pragma once
 
 #include <chrono>
@@ -24,22 +23,23 @@ namespace detent {
 /// Whether doing it twice is doing it once.
 enum class Repeat : std::uint8_t { never, always };
 
-/// What the caller says of its next request, and what is known of it afterwards.
+/// The caller's options for its next request, and the outcome afterwards.
 struct CallNote {
   Repeat repeat = Repeat::always;
-  std::optional<MonotonicTime> give_up = {};  // no try begins after it; none: `retry_for` from now
-  int status = 0;                             // of the last answer; 0: there was none
+  std::optional<MonotonicTime> give_up = {};  // the latest start of a try; no value: `retry_for`
+                                              // from now
+  int status = 0;                             // of the last answer; 0: there was no answer
   int sends = 0;                              // that the server may have seen
 };
 
-/// The pauses between the tries of a call, while there is time for another one. Thread-compatible.
+/// The waits between the tries of a call, while there is time for another try. Thread-compatible.
 class Patience {
  public:
   /// `clock` and `rng` must outlive it.
   Patience(MonotonicTime give_up, Clock& clock, Rng& rng) noexcept
       : give_up_(give_up), clock_(clock), rng_(rng) {}
 
-  /// Waits for the next try, at least `told`. False, at once: no try is left.
+  /// Waits for the next try, at least for `told`. Returns false immediately if no try is left.
   bool rest(std::optional<std::chrono::milliseconds> told = {});
   MonotonicTime give_up() const noexcept { return give_up_; }
 
@@ -49,14 +49,14 @@ class Patience {
   const MonotonicTime give_up_;
   Clock& clock_;
   Rng& rng_;
-  Doorbell bell_;  // nobody rings it
+  Doorbell bell_;  // never rung; used only to wait
   int pauses_ = 0;
 };
 
 /// So long from now, or the end of time.
 MonotonicTime give_up_after(std::chrono::milliseconds retry_for, const Clock& clock) noexcept;
 
-/// Thread-compatible, but for interrupt().
+/// Thread-compatible, except interrupt().
 class RepeatingHttp final : public net::HttpClient {
  public:
   /// `clock` and `note` must outlive it.

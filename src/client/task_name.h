@@ -8,7 +8,7 @@
 
 namespace detent {
 
-/// What stands for a task in its queue, as chosen by the one who scheduled it.
+/// The name of a task in its queue, chosen by the client that scheduled the task.
 struct TaskKey {
   std::string queue;
   std::string key;

@@ -24,7 +24,7 @@ struct SinkAddress {
   std::string target;                // topic, subject or stream
   std::string user;                  // NATS and Redis
   std::string password;
-  /// What follows the "?", in its order. Kafka: settings of librdkafka; Redis: maxlen.
+  /// The settings after the "?", in their order. Kafka: settings of librdkafka; Redis: maxlen.
   std::vector<std::pair<std::string, std::string>> settings = {};
 
   friend bool operator==(const SinkAddress&, const SinkAddress&) = default;
@@ -34,9 +34,9 @@ struct SinkAddress {
 /// invalid_argument; the message does not repeat the address, which may hold a password.
 Result<SinkAddress> parse_sink_address(std::string_view url);
 
-/// By name. Blank lines and those that begin with "#" are none. Errors: invalid_argument that names
-/// the line: a name that is no name of a sink (task/sink_name.h) or is there twice, an address as
-/// above.
+/// Returns the addresses by name. Ignores blank lines and lines that begin with "#". Errors:
+/// invalid_argument with the line in the message: an invalid sink name (task/sink_name.h), a
+/// repeated name, or an invalid address as above.
 Result<std::map<std::string, SinkAddress>> parse_sink_lines(std::string_view lines);
 
 }  // namespace detent
