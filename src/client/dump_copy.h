@@ -62,8 +62,7 @@ class DumpRestore {
     bool is_dump = false;            // some line is one of a dump
     bool has_end = false;
     bool is_count_right = false;  // each end, of a page too, counts as many as there were
-    bool is_uncounted =
-        false;  // an end does not count all kinds of lines, as of an earlier version
+    bool is_uncounted = false;    // an end line lacks a count, as those of an earlier version
   };
 
   /// `client` must outlive it.

@@ -424,7 +424,7 @@ WorkResult Worker::Impl::handle(const WorkTask& task) const {
   } catch (const std::exception& thrown) {
     return Retry{.error = thrown.what()};
   } catch (...) {
-    // The attempt has failed; nothing more is known of what was thrown.
+    // A thrown value that is no std::exception has no text.
     return Retry{.error = "the handler threw"};
   }
 }

@@ -128,7 +128,8 @@ Result<void> FarTasks::look_for_loss() {
   if (there < stamp_->generation) {
     ASSIGN_OR_RETURN(tasks, external_.size());
   }
-  // Where it kept none, none is lost; those that are there now are of an older state.
+  // If the other system kept no task, it cannot lose one. But tasks that are there now have come
+  // back with an older state, and that counts as a loss, too.
   if (there >= stamp_->generation || (stamp_->tasks == 0 && tasks == 0)) {
     stats_.lost.reset();
     return ok();

@@ -45,7 +45,7 @@ struct Part {
 /// abandoned, and leases in their answers are given back.
 enum class Wanted : bool { all, first };
 
-/// For parts of which any one can give the answer. They are asked one after the other. The next
+/// For parts that can each give the whole answer. They are asked one after the other. The next
 /// part is asked when the previous answer is not acceptable, or is late. A late answer is still
 /// acceptable, unless another part was first; then its leases are given back.
 struct InTurn {

@@ -132,7 +132,7 @@ TimerHandle Scheduler::schedule_on(RecurringRule rule, RecurringJob job,
 
 KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nanoseconds delay,
                                          KeyedJob job, SameKey same_key, SourceLocation where) {
-  impl_->core().expect_home();
+  internal::expect_home(impl_->core().home());
   const internal::DueTime due = impl_->core().due_after(delay);
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
                                  impl_->one_shot({}, due, {.name = key}, where), same_key);
@@ -140,7 +140,7 @@ KeyedResult Scheduler::schedule_keyed_ns(std::string_view key, std::chrono::nano
 
 KeyedResult Scheduler::schedule_keyed(std::string_view key, const PeriodicOptions& periodic,
                                       KeyedJob job, SameKey same_key, SourceLocation where) {
-  impl_->core().expect_home();
+  internal::expect_home(impl_->core().home());
   return impl_->keyed().schedule(impl_->core(), key, std::move(job),
                                  impl_->periodic({}, periodic, {.name = key}, where), same_key);
 }

@@ -76,7 +76,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, Driver& driver, Waiting w
 }
 
 std::uint64_t SchedulerCore::next_seed() noexcept {
-  expect_home();
+  expect_home(home_);
   MutexLock lock(mu_);
   return rng_.next();
 }
@@ -103,7 +103,7 @@ DueTime SchedulerCore::due_by(MonotonicTime at) const noexcept {
 }
 
 TimerHandle SchedulerCore::schedule(NewTimer&& timer) {
-  expect_home();
+  expect_home(home_);
   const bool job_is_callable = static_cast<bool>(timer.job);
   DETENT_CHECK(job_is_callable);
   if (admission_.counts()) [[unlikely]]

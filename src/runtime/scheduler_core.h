@@ -89,11 +89,6 @@ class SchedulerCore final {
   Clock& clock() const noexcept { return clock_; }
   Driver& driver() const noexcept { return driver_; }
   Admission& admission() noexcept { return admission_; }
-  /// Stops the process in a child of fork().
-  void expect_home() const noexcept {
-    if (home_.was_left()) [[unlikely]]
-      fail_after_fork();
-  }
   /// Calls a job. Returns: false when it threw.
   bool call(Job& job) noexcept;
   void check_lateness(const BegunRun& run) const noexcept;

@@ -142,11 +142,6 @@ bool SchedulerShard::move(TimerId id, const DueTime& due, std::optional<WallTime
   return true;
 }
 
-void SchedulerShard::expect_home() const noexcept {
-  if (home_.was_left()) [[unlikely]]
-    fail_after_fork();
-}
-
 // Once the scheduler is being stopped, what is queued stays so: stop() waits for it.
 bool SchedulerShard::can_move(TimerId id) const noexcept {
   return closed_ ? timers_.is_in_wheel(id) : timers_.is_pending(id);
@@ -154,28 +149,28 @@ bool SchedulerShard::can_move(TimerId id) const noexcept {
 
 // The clock is read inside the lock: before it, it may be gone.
 bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
-  expect_home();
+  expect_home(home_);
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
   return move(id, core_.due_after(delay), std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, MonotonicTime due_at) {
-  expect_home();
+  expect_home(home_);
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
   return move(id, core_.due_by(due_at), std::nullopt);
 }
 
 bool SchedulerShard::move_to(TimerId id, WallTime date) {
-  expect_home();
+  expect_home(home_);
   MutexLock lock(mu_);
   if (!can_move(id)) return false;
   return move(id, core_.due_on(date), date);
 }
 
 bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
-  expect_home();
+  expect_home(home_);
   MutexLock lock(mu_);
   if (closed_) return false;
   DueTime due = core_.due_by(due_at);
@@ -348,8 +343,8 @@ void SchedulerShard::drop(TakeAll which) {
     core_.admission().release(taken.size());
     run_ended_.notify_all();
   }
-  const InsideJob inside(*this, {},
-                         nullptr);  // their destructors may stop the scheduler, as jobs may
+  // The destructors of these jobs may stop the scheduler, as jobs may.
+  const InsideJob inside(*this, {}, nullptr);
   taken.clear();
 }
 

@@ -33,6 +33,10 @@ class SchedulerCore;
 
 /// Stops the process: somebody uses a scheduler in a child process of fork().
 [[noreturn]] void fail_after_fork() noexcept;
+inline void expect_home(const HomeProcess& home) noexcept {
+  if (home.was_left()) [[unlikely]]
+    fail_after_fork();
+}
 
 /// The result of one look at a shard.
 struct Look {
@@ -110,7 +114,6 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   static std::pair<SchedulerShard*, TimerId> run_that_calls(const void* called) noexcept;
 
  private:
-  void expect_home() const noexcept;
   bool can_move(TimerId id) const noexcept DETENT_REQUIRES(mu_);
   bool move(TimerId id, const DueTime& due, std::optional<WallTime> date) DETENT_REQUIRES(mu_);
   void wake_driver_if_late() noexcept DETENT_REQUIRES(mu_);

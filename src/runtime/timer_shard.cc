@@ -293,7 +293,7 @@ BegunRun TimerShard::count_run(const Entry& entry, MonotonicTime now) noexcept {
 }
 
 void TimerShard::record(const Entry& entry, MonotonicTime now) noexcept {
-  // The tick of one that was due at once begins before the deadline, and rounds nothing.
+  // If a timer was due immediately, its tick begins before its deadline. Then no time is rounded.
   const MonotonicTime chosen = std::max(scale_.time_of(entry.tick), entry.due_at);
   const MonotonicTime tick = scale_.time_of(scale_.tick_at_or_after(entry.due_at));
   ledger_.record({.deadline = entry.due_at,

@@ -194,8 +194,8 @@ void BeanstalkSession::close(Engine& engine) {
 
 void BeanstalkSession::give_back_some(Engine& engine) {
   ServedClient::HeldLeases& held = client_.held();
-  const int most =
-      engine.stopped_by() ? 0 : kGiveBackAtOnce;  // later, when the store is open again
+  // While the store is away, all are given back later.
+  const int most = engine.stopped_by() ? 0 : kGiveBackAtOnce;
   for (int count = 0; !held.empty() && count < most; ++count) {
     // It may have run out.
     (void)engine.release(held.begin()->second.lease, {}, {}, ReleaseCount::lease);

@@ -2,12 +2,12 @@
 //
 // Such a page can send requests, but it cannot choose two of their headers.
 //
-// - `Origin` names the site of the page. A request that changes data is refused unless the origin
-//   is this server or the one site that the operator allows.
-// - `Host` is the name by which the browser reached the server. An attacker can let a domain name
-//   resolve to 127.0.0.1, and the page then has the same origin as the server (DNS rebinding). If
-//   the server asks for no token, it therefore answers only for addresses, for names without a dot
-//   (localhost, or a host of the own network), and for names that the operator gave.
+// - `Origin` names the site of the page. The server accepts a change only from its own pages, and
+//   from the site that the operator allows.
+// - `Host` is the server's name in the address bar of the browser. An attacker can let a domain
+//   name resolve to 127.0.0.1, and the page then has the same origin as the server (DNS rebinding).
+//   If the server asks for no token, it therefore answers only for addresses, for names without a
+//   dot (localhost, or a host of the own network), and for names that the operator gave.
 #pragma once
 
 #include <span>

@@ -72,9 +72,8 @@ void ClusterFront::handle(net::HttpRequest request, net::Responder responder) {
   }
   drop_headers(request.headers, kOfNodes);
   if (request.method == "HEAD") request.method = "GET";  // the connection leaves the body out
-  if (request.method == "GET")
-    request.body.clear();  // a GET body has no meaning, and would go to
-                           // all shards
+  // The body of a GET has no meaning, and would go to all shards.
+  if (request.method == "GET") request.body.clear();
   const std::string_view path = path_of(request);
   if (request.method == "GET" && path == "/readyz") return answer_ready(responder);
   // Callers without permission are refused here, because one request may become a request to each
