@@ -224,8 +224,7 @@ class StoreCheck {
     bool is_right = false;
     switch (place.lane) {
       case Lane::due:
-        // Later than its due time: so an earlier format placed what was overdue.
-        is_right = task.standing == Standing::live && place.at >= task.due_at;
+        is_right = task.standing == Standing::live && place.at == task.due_at;
         break;
       case Lane::ready:
         is_right = task.standing == Standing::live && place.at == task.due_at &&

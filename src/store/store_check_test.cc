@@ -263,9 +263,12 @@ TEST_F(StoreCheckTest, ATaskInALaneThatItDoesNotBelongInIsFound) {
   put(task_of(2'048, "a"), Lane::due);
   batch_.puts.back().to.place.at -= milliseconds{1};
   put(task_of(2'304, "a", Standing::dead), Lane::ended);
+  put(task_of(2'560, "a"), Lane::due);
+  batch_.puts.back().to.place.at += milliseconds{1};
   write();
-  set_queue({.queue = "a", .number = 1, .waiting = 3, .dead = 1, .bytes = 20, .in_ready_lane = 1});
-  expect_findings({"task 1536 in the due", "task 1792 in the dead", "task 2048", "task 2304"});
+  set_queue({.queue = "a", .number = 1, .waiting = 4, .dead = 1, .bytes = 25, .in_ready_lane = 1});
+  expect_findings(
+      {"task 1536 in the due", "task 1792 in the dead", "task 2048", "task 2304", "task 2560"});
 }
 
 TEST_F(StoreCheckTest, ATaskInTheLaneOfANumberThatNoQueueHasIsFound) {

@@ -14,7 +14,6 @@
 
 #include "detent/check.h"
 #include "store/meta_format.h"
-#include "store/rocksdb/format_upgrade.h"
 #include "store/rocksdb/meta_keys.h"
 #include "store/rocksdb/range_scan.h"
 #include "store/rocksdb/rocksdb_error.h"
@@ -415,19 +414,15 @@ Result<void> OpenDb::check_format() {
   if (version == kFormatVersion) return ok();
   if (version > kFormatVersion) {
     return Error{ErrorCode::invalid_argument,
-                 folder_.name() + " was written by a newer version of Detent (format " +
-                     std::to_string(version) + ", this program reads " +
-                     std::to_string(kFormatVersion) + ")",
+                 folder_.name() + " has format version " + std::to_string(version) +
+                     ", this program supports version " + std::to_string(kFormatVersion) +
+                     ": start the newer version of Detent that wrote it, or restore a backup from "
+                     "before the upgrade",
                  ""};
   }
-  if (version == 1) return upgrade_from_format_1(*this);
-  if (version == 0) {
-    // A new database, or one whose first start was interrupted just here.
-    ASSIGN_OR_RETURN(const bool empty, is_empty());
-    if (!empty) return damaged("its format version is missing");
-  }
-  // Format 2 is this one without schedules, so there is nothing to convert. The number keeps
-  // programs that know of none from opening the folder and leaving them undone.
+  // A new database, or one whose first start was interrupted just here.
+  ASSIGN_OR_RETURN(const bool empty, is_empty());
+  if (!empty) return damaged("its format version is missing");
   rocksdb::WriteBatch batch = new_batch();
   must(batch.Put(meta(), slice(kFormatKey), meta_value(kFormatKey, number_bytes(kFormatVersion))));
   const rocksdb::Status status = write(batch, Durability::synced);

@@ -25,16 +25,15 @@
 namespace detent {
 
 /// The version of the whole layout: families, keys and values.
-inline constexpr std::uint64_t kFormatVersion = 3;
+inline constexpr std::uint64_t kFormatVersion = 1;
 
-/// A moment after which a crash leaves something else than before it.
+/// A moment of a settle after which a crash leaves something else than before it.
 enum class StoreStep : std::uint8_t {
-  tasks_read,  // of a settle, as are the next four
+  tasks_read,
   tables_written,
   tables_ingested,
   settle_staged,
   settle_done,
-  upgrade_batch,
 };
 
 /// What tests put between the store and the world.
@@ -49,8 +48,8 @@ struct StoreSeams {
 /// the families and the settle folder; RocksDB's own threads flush and compact behind it.
 class OpenDb {
  public:
-  /// Opens, or makes, the database and checks that this program can read it; an older format is
-  /// upgraded. Files that a settle left behind are removed.
+  /// Opens, or makes, the database and checks that this program can read it. Files that a settle
+  /// left behind are removed.
   static Result<std::unique_ptr<OpenDb>> open(const RocksDbStoreOptions& options,
                                               StoreSeams seams = {});
   /// Flushes, so that the next start has no log to replay, and closes. What fails here is still in

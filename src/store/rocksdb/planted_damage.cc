@@ -42,11 +42,12 @@ class RawDb {
   RawDb(const RawDb&) = delete;
   RawDb& operator=(const RawDb&) = delete;
 
-  bool has_family(std::string_view name) { return find_family(name) != nullptr; }
   rocksdb::ColumnFamilyHandle* family(std::string_view name) {
-    rocksdb::ColumnFamilyHandle* const found = find_family(name);
-    DETENT_CHECK(found != nullptr);
-    return found;
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      if (handle->GetName() == name) return handle;
+    }
+    DETENT_CHECK(false);
+    return nullptr;
   }
   std::optional<std::string> find(std::string_view family_name, const std::string& key) {
     std::string value;
@@ -75,18 +76,11 @@ class RawDb {
   }
 
  private:
-  rocksdb::ColumnFamilyHandle* find_family(std::string_view name) {
-    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
-      if (handle->GetName() == name) return handle;
-    }
-    return nullptr;
-  }
-
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };
 
-/// Where the record at a place is: by the mark, which format 1 does not have.
+/// Where the record at a place is: by the mark.
 struct Stored {
   std::string family;
   std::string key;
@@ -94,7 +88,6 @@ struct Stored {
 };
 
 Stored find_record(RawDb& db, const Place& place) {
-  if (!db.has_family("accepted")) return {"due", place_key(place)};
   const std::optional<std::string> mark = db.find("meta", std::string(kSettledToKey));
   const std::uint64_t settled_to =
       mark ? parse_number_bytes(parse_meta_value(kSettledToKey, *mark).value()).value() : 0;

@@ -428,7 +428,10 @@ TEST_F(RocksDbStoreTest, FormatOfANewerVersionIsRefused) {
   set_stored_format(path_, stored_format(path_) + 1);
   const Error error = refusal(path_);
   EXPECT_EQ(error.code, ErrorCode::invalid_argument);
-  EXPECT_NE(error.message.find("newer version"), std::string::npos) << error.message;
+  EXPECT_EQ(error.message,
+            "data folder '" + path_ +
+                "' has format version 2, this program supports version 1: start the newer version "
+                "of Detent that wrote it, or restore a backup from before the upgrade");
 }
 
 TEST_F(RocksDbStoreTest, PartOfAnotherVersionIsRefused) {
