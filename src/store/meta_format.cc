@@ -12,9 +12,7 @@ namespace detent {
 
 namespace {
 
-constexpr std::uint8_t kPlainQueueVersion = 1;
-constexpr std::uint8_t kWebhookQueueVersion = 2;      // has the count of a webhook lane
-constexpr std::uint8_t kPartitionedQueueVersion = 3;  // likewise, and has partitions
+constexpr std::uint8_t kQueueVersion = 1;
 
 // Which settings a queue record has. A bit that is not named here must be 0.
 constexpr std::uint64_t kPaused = 1u << 0;
@@ -25,12 +23,9 @@ constexpr std::uint64_t kHasMaxTasks = 1u << 4;
 constexpr std::uint64_t kHasMaxBytes = 1u << 5;
 constexpr std::uint64_t kHasRate = 1u << 6;
 constexpr std::uint64_t kHasConcurrency = 1u << 7;
-constexpr std::uint64_t kHasWebhook = 1u << 8;     // from version 2 on
-constexpr std::uint64_t kHasPartitions = 1u << 9;  // from version 3 on
-
-constexpr std::uint64_t flags_known_to(unsigned version) noexcept {
-  return (std::uint64_t{1} << (7 + version)) - 1;
-}
+constexpr std::uint64_t kHasWebhook = 1u << 8;
+constexpr std::uint64_t kHasPartitions = 1u << 9;
+constexpr std::uint64_t kKnownFlags = (1u << 10) - 1;
 
 Error in_key(std::string_view key, Error error) {
   return with_context("read \"" + std::string(key) + "\"", std::move(error));
@@ -49,13 +44,6 @@ std::uint64_t flags_of(const QueueSettings& settings) {
   if (settings.webhook) flags |= kHasWebhook;
   if (settings.partitions > 1) flags |= kHasPartitions;
   return flags;
-}
-
-/// The oldest that can tell it: an older program reads whatever it knows.
-unsigned version_of(const QueueRecord& record) {
-  if (record.settings.partitions > 1) return kPartitionedQueueVersion;
-  const bool has_webhooks = record.settings.webhook || record.in_webhook_lane != 0;
-  return has_webhooks ? kWebhookQueueVersion : kPlainQueueVersion;
 }
 
 void write_webhook(ByteWriter& writer, const QueueWebhook& webhook) {
@@ -91,11 +79,12 @@ Result<QueueWebhook> read_webhook(ByteReader& reader) {
   return webhook;
 }
 
-Result<QueueSettings> read_settings(ByteReader& reader, unsigned version) {
+Result<QueueSettings> read_settings(ByteReader& reader) {
   QueueSettings settings;
   ASSIGN_OR_RETURN(const std::uint64_t flags, reader.varint());
-  if ((flags & ~flags_known_to(version)) != 0)
-    return damaged_record("a setting that its version does not have");
+  if ((flags & ~kKnownFlags) != 0) {
+    return damaged_record("a flag is set that version 1 does not have");
+  }
   settings.paused = (flags & kPaused) != 0;
   ASSIGN_OR_RETURN(settings.retention, read_duration(reader));
   ASSIGN_OR_RETURN(settings.key_retention, read_duration(reader));
@@ -135,18 +124,17 @@ Result<QueueRecord> read_queue(std::string_view key, std::string_view value) {
   QueueRecord record;
   record.queue = key.substr(kQueuePrefix.size());
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
-  if (version < kPlainQueueVersion || version > kPartitionedQueueVersion) {
-    return damaged_record("its version is not known here");
+  if (version != kQueueVersion) {
+    return damaged_record("its version is " + std::to_string(version) +
+                          ", this program reads version " + std::to_string(kQueueVersion));
   }
   ASSIGN_OR_RETURN(record.number, read_u32(reader));
   ASSIGN_OR_RETURN(record.waiting, reader.varint());
   ASSIGN_OR_RETURN(record.dead, reader.varint());
   ASSIGN_OR_RETURN(record.bytes, reader.varint());
   ASSIGN_OR_RETURN(record.in_ready_lane, reader.varint());
-  if (version >= kWebhookQueueVersion) {
-    ASSIGN_OR_RETURN(record.in_webhook_lane, reader.varint());
-  }
-  ASSIGN_OR_RETURN(record.settings, read_settings(reader, version));
+  ASSIGN_OR_RETURN(record.in_webhook_lane, reader.varint());
+  ASSIGN_OR_RETURN(record.settings, read_settings(reader));
   TRY(reader.expect_end());
   return record;
 }
@@ -203,14 +191,13 @@ std::string queue_key(std::string_view queue) { return std::string(kQueuePrefix)
 std::string queue_value(std::string_view key, const QueueRecord& record) {
   std::string value;
   ByteWriter writer(value);
-  const unsigned version = version_of(record);
-  writer.u8(static_cast<std::uint8_t>(version));
+  writer.u8(kQueueVersion);
   writer.varint(record.number);
   writer.varint(record.waiting);
   writer.varint(record.dead);
   writer.varint(record.bytes);
   writer.varint(record.in_ready_lane);
-  if (version >= kWebhookQueueVersion) writer.varint(record.in_webhook_lane);
+  writer.varint(record.in_webhook_lane);
   write_settings(writer, record.settings);
   return meta_value(key, std::move(value));
 }

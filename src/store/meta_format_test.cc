@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "base/bytes.h"
+
 namespace detent {
 namespace {
 
@@ -86,10 +90,10 @@ TEST(MetaFormat, QueueRecordIsTheseBytes) {
   const std::string key = queue_key("q");
   EXPECT_EQ(key, "q/q");
   const std::string value = queue_value(key, record);
-  // Version, number, waiting, dead, bytes, in the ready lane; flags, retention, key retention
-  // (600 000), max attempts.
+  // Version, number, waiting, dead, bytes, in the ready lane, in the webhook lane; flags,
+  // retention, key retention (600 000), max attempts.
   EXPECT_EQ(value.substr(0, value.size() - 4),
-            std::string("\x01\x02\xAC\x02\0\0\0\x02\0\xC0\xCF\x24\x09", 13));
+            std::string("\x01\x02\xAC\x02\0\0\0\0\x02\0\xC0\xCF\x24\x09", 14));
 }
 
 TEST(MetaFormat, QueueRecordWithAWebhookIsTheseBytes) {
@@ -99,9 +103,9 @@ TEST(MetaFormat, QueueRecordWithAWebhookIsTheseBytes) {
   record.in_webhook_lane = 5;
   record.settings.webhook = QueueWebhook{.url = "http://a", .keys = {"k"}};
   const std::string value = queue_value(queue_key("q"), record);
-  // As above, with the tasks in the webhook lane before the flags; at its end URL and keys.
+  // As above; at its end URL and keys.
   EXPECT_EQ(value.substr(0, value.size() - 4),
-            std::string("\x02\x02\0\0\0\0\x05\x80\x02\0\xC0\xCF\x24\x08http://a\x01\x01k", 25));
+            std::string("\x01\x02\0\0\0\0\x05\x80\x02\0\xC0\xCF\x24\x08http://a\x01\x01k", 25));
 }
 
 TEST(MetaFormat, QueueRecordWithPartitionsIsTheseBytes) {
@@ -110,18 +114,32 @@ TEST(MetaFormat, QueueRecordWithPartitionsIsTheseBytes) {
   record.number = 2;
   record.settings.partitions = 200;
   const std::string value = queue_value(queue_key("q"), record);
-  // As a record with a webhook, but for flag and value.
+  // As above; at its end the number of partitions.
   EXPECT_EQ(value.substr(0, value.size() - 4),
-            std::string("\x03\x02\0\0\0\0\0\x80\x04\0\xC0\xCF\x24\xC8\x01", 15));
+            std::string("\x01\x02\0\0\0\0\0\x80\x04\0\xC0\xCF\x24\xC8\x01", 15));
 }
 
-TEST(MetaFormat, VersionsOfAQueueRecordHaveNothingOfLaterOnes) {
+TEST(MetaFormat, AFlagOfAQueueThatIsNoneIsRefused) {
+  const auto read_with_flags = [](std::uint64_t flags) {
+    const std::string key = queue_key("q");
+    std::string bytes("\x01\x02\0\0\0\0\0", 7);
+    ByteWriter writer(bytes);
+    writer.varint(flags);
+    writer.raw(std::string(2, '\0'));  // retention, key retention
+    return parse_queue(key, meta_value(key, bytes));
+  };
+  EXPECT_TRUE(read_with_flags(0));
+  for (unsigned bit = 10; bit < 64; ++bit) {
+    const Result<QueueRecord> result = read_with_flags(std::uint64_t{1} << bit);
+    ASSERT_FALSE(result) << "bit " << bit;
+    EXPECT_NE(result.error().message.find("flag"), std::string::npos) << result.error().message;
+  }
+}
+
+TEST(MetaFormat, AWebhookHasAsManyKeysAsItMayAndNoMore) {
   const std::string key = queue_key("q");
-  // Version 1 with the flag of a webhook.
-  EXPECT_FALSE(
-      parse_queue(key, meta_value(key, std::string("\x01\x02\0\0\0\0\x80\x02\0\0\x01w\0", 13))));
   const auto of_keys = [&](char count) {
-    std::string bytes("\x02\x02\0\0\0\0\0\x80\x02\0\0\x01w", 13);
+    std::string bytes("\x01\x02\0\0\0\0\0\x80\x02\0\0\x01w", 13);
     bytes.push_back(count);
     bytes.append(static_cast<std::size_t>(count), '\0');
     return parse_queue(key, meta_value(key, bytes)).has_value();
@@ -130,7 +148,7 @@ TEST(MetaFormat, VersionsOfAQueueRecordHaveNothingOfLaterOnes) {
   EXPECT_FALSE(of_keys(4));
 }
 
-TEST(MetaFormat, QueueRecordThatIsDamagedOrOfAnotherVersionIsDataLoss) {
+TEST(MetaFormat, QueueRecordThatIsDamagedIsDataLoss) {
   const std::string key = queue_key("a/b");
   const std::string value = queue_value(key, webhook_record());
   for (std::size_t bit = 0; bit < 8 * value.size(); ++bit) {
@@ -142,7 +160,18 @@ TEST(MetaFormat, QueueRecordThatIsDamagedOrOfAnotherVersionIsDataLoss) {
     ASSERT_NE(record.error().message.find("q/a/b"), std::string::npos);
   }
   EXPECT_FALSE(parse_queue(queue_key("c"), value));
-  EXPECT_FALSE(parse_queue(key, meta_value(key, std::string("\x03\x01", 2))));
+}
+
+TEST(MetaFormat, UnknownVersionOfAQueueRecordIsSaidClearly) {
+  const std::string key = queue_key("q");
+  for (const char version : {'\0', '\2'}) {
+    const Result<QueueRecord> record = parse_queue(key, meta_value(key, std::string(9, version)));
+    ASSERT_FALSE(record);
+    EXPECT_EQ(record.error().code, ErrorCode::data_loss);
+    const std::string expected = "read \"q/q\": its version is " + std::to_string(int{version}) +
+                                 ", this program reads version 1";
+    EXPECT_EQ(record.error().message, expected);
+  }
 }
 
 TEST(MetaFormat, KeyRecordsReadBackUnderTheirOwnKeyOnly) {

@@ -16,27 +16,20 @@ namespace detent {
 namespace {
 
 constexpr std::size_t kChecksumBytes = 4;
-constexpr std::uint8_t kPlainVersion = 2;   // ends with the payload
-constexpr std::uint8_t kTallyVersion = 3;   // with a tally
-constexpr std::uint8_t kExtrasVersion = 4;  // with a byte that tells what else there is
-constexpr std::uint8_t kLateVersion = 5;    // the same, with why its attempts began late
-static_assert(kLateVersion == kRecordVersion);
 
-// The flags byte, beside kTaskFlags. Version 1 has the first five only; its other bits are 0.
-constexpr unsigned kStandingLow = 1u << 1;
-constexpr unsigned kStandingHigh = 1u << 5;
-constexpr unsigned kHasKey = 1u << 6;
+// The flags, beside kTaskFlags. A bit that is not named here must be 0.
+constexpr unsigned kHasKey = 1u << 1;
+constexpr unsigned kStandingShift = 5;
+constexpr unsigned kStandingBits = 3u << kStandingShift;
 constexpr unsigned kHasHistory = 1u << 7;
-constexpr unsigned kFlagsOfVersion1 = (1u << 5) - 1;
+constexpr unsigned kHasTally = 1u << 8;
+constexpr unsigned kHasWebhook = 1u << 9;
+constexpr unsigned kHasHeaders = 1u << 10;
+constexpr unsigned kHasLate = 1u << 11;  // why attempts began late
+constexpr unsigned kKnownFlags = (1u << 12) - 1;
+static_assert((kTaskFlags & (kHasKey | kStandingBits)) == 0 && kTaskFlags < kStandingBits);
 
-// What else there is, from version 4 on.
-constexpr unsigned kHasTally = 1u << 0;
-constexpr unsigned kHasWebhook = 1u << 1;
-constexpr unsigned kHasHeaders = 1u << 2;
-constexpr unsigned kExtrasOfVersion4 = (1u << 3) - 1;
-constexpr unsigned kHasLate = 1u << 3;  // in version 5, always
-
-// So that the low bit of the standing is what was the flag "dead" in version 1.
+// A standing is stored as its place in the enum.
 static_assert(static_cast<unsigned>(Standing::live) == 0);
 static_assert(static_cast<unsigned>(Standing::dead) == 1);
 static_assert(static_cast<unsigned>(Standing::completed) == 2);
@@ -49,19 +42,25 @@ std::string seal_context(TaskId id) {
   return context;
 }
 
+bool has_late(const Task& task) {
+  return std::ranges::any_of(task.history,
+                             [](const Attempt& one) { return one.late != LatenessParts{}; });
+}
+
 unsigned flags_of(const Task& task) {
   unsigned flags = flags_of(task.payload, task.rules);
-  const auto standing = static_cast<unsigned>(task.standing);
-  if ((standing & 1u) != 0) flags |= kStandingLow;
-  if ((standing & 2u) != 0) flags |= kStandingHigh;
+  flags |= static_cast<unsigned>(task.standing) << kStandingShift;
   if (!task.key.empty()) flags |= kHasKey;
   if (!task.history.empty()) flags |= kHasHistory;
+  if (task.tally != TaskTally{}) flags |= kHasTally;
+  if (!task.webhook.empty()) flags |= kHasWebhook;
+  if (!task.headers.empty()) flags |= kHasHeaders;
+  if (has_late(task)) flags |= kHasLate;
   return flags;
 }
 
 Standing standing_of(unsigned flags) {
-  return static_cast<Standing>(((flags & kStandingLow) ? 1u : 0u) |
-                               ((flags & kStandingHigh) ? 2u : 0u));
+  return static_cast<Standing>((flags & kStandingBits) >> kStandingShift);
 }
 
 Result<std::vector<Attempt>> read_history(ByteReader& reader) {
@@ -77,16 +76,6 @@ Result<std::vector<Attempt>> read_history(ByteReader& reader) {
     ASSIGN_OR_RETURN(attempt.error, read_string(reader, kMaxErrorBytes));
   }
   return history;
-}
-
-/// Version 1 knew of the attempts only how the last one ended.
-Result<void> read_last_error(ByteReader& reader, Task& task) {
-  ASSIGN_OR_RETURN(std::string error, read_string(reader, kMaxErrorBytes));
-  if (error.empty()) return ok();
-  Attempt attempt;
-  attempt.error = std::move(error);
-  task.history.push_back(std::move(attempt));
-  return ok();
 }
 
 Result<void> read_key_and_history(ByteReader& reader, unsigned flags, Task& task) {
@@ -127,11 +116,6 @@ Result<TaskHeaders> read_headers(ByteReader& reader) {
   return headers;
 }
 
-bool has_late(const Task& task) {
-  return std::ranges::any_of(task.history,
-                             [](const Attempt& one) { return one.late != LatenessParts{}; });
-}
-
 Result<void> read_late(ByteReader& reader, Task& task) {
   for (Attempt& attempt : task.history) {
     for (std::chrono::milliseconds& part : attempt.late) {
@@ -143,33 +127,29 @@ Result<void> read_late(ByteReader& reader, Task& task) {
   return ok();
 }
 
-Result<void> read_extras(ByteReader& reader, unsigned version, Task& task) {
-  ASSIGN_OR_RETURN(const unsigned extras, reader.u8());
-  const unsigned known = version == kLateVersion ? kExtrasOfVersion4 | kHasLate : kExtrasOfVersion4;
-  const unsigned makes = version == kLateVersion ? kHasLate : kHasWebhook | kHasHeaders;
-  if ((extras & ~known) != 0) return damaged_record("it has what its version does not");
-  if ((extras & makes) == 0) return damaged_record("nothing makes it of its version");
-  if (extras & kHasTally) {
+/// The fields behind the payload, each only with its flag.
+Result<void> read_extras(ByteReader& reader, unsigned flags, Task& task) {
+  if (flags & kHasTally) {
     ASSIGN_OR_RETURN(task.tally, read_tally(reader));
   }
-  if (extras & kHasWebhook) {
+  if (flags & kHasWebhook) {
     ASSIGN_OR_RETURN(task.webhook, read_string(reader, kMaxWebhookBytes));
     if (task.webhook.empty()) return damaged_record("its webhook is empty");
   }
-  if (extras & kHasHeaders) {
+  if (flags & kHasHeaders) {
     ASSIGN_OR_RETURN(task.headers, read_headers(reader));
   }
-  return (extras & kHasLate) != 0 ? read_late(reader, task) : ok();
+  return (flags & kHasLate) != 0 ? read_late(reader, task) : ok();
 }
 
 /// The fields, in the order in which encode_record writes them.
-Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
+Result<Task> read_fields(TaskId id, std::string_view fields) {
   ByteReader reader(fields);
   TRY(reader.u8());  // the version
   Task task;
   task.id = id;
-  ASSIGN_OR_RETURN(const unsigned flags, reader.u8());
-  if (version == 1 && (flags & ~kFlagsOfVersion1) != 0) {
+  ASSIGN_OR_RETURN(const std::uint32_t flags, read_u32(reader));
+  if ((flags & ~kKnownFlags) != 0) {
     return damaged_record("a flag is set that version 1 does not have");
   }
   task.payload.kind = payload_kind_of(flags);
@@ -180,17 +160,9 @@ Result<Task> read_fields(TaskId id, unsigned version, std::string_view fields) {
   ASSIGN_OR_RETURN(task.attempts, read_u32(reader));
   TRY(read_optional_rules(reader, flags, task.rules));
   ASSIGN_OR_RETURN(task.queue, read_string(reader, kMaxQueueNameBytes));
-  if (version == 1) {
-    TRY(read_last_error(reader, task));
-  } else {
-    TRY(read_key_and_history(reader, flags, task));
-  }
+  TRY(read_key_and_history(reader, flags, task));
   ASSIGN_OR_RETURN(task.payload.data, read_string(reader, kMaxPayloadBytes));
-  if (version == kTallyVersion) {
-    ASSIGN_OR_RETURN(task.tally, read_tally(reader));
-  } else if (version >= kExtrasVersion) {
-    TRY(read_extras(reader, version, task));
-  }
+  TRY(read_extras(reader, flags, task));
   TRY(reader.expect_end());
   return task;
 }
@@ -199,12 +171,12 @@ Result<Task> decode(TaskId id, std::string_view record) {
   ByteReader reader(record);
   ASSIGN_OR_RETURN(const unsigned version, reader.u8());
   // Before the checksum: another version may seal its records in another way.
-  if (version < 1 || version > kRecordVersion) {
+  if (version != kRecordVersion) {
     return damaged_record("its version is " + std::to_string(version) +
-                          ", this program reads versions 1 to " + std::to_string(kRecordVersion));
+                          ", this program reads version " + std::to_string(kRecordVersion));
   }
   ASSIGN_OR_RETURN(const std::string_view bytes, unseal(record, seal_context(id)));
-  return read_fields(id, version, bytes);
+  return read_fields(id, bytes);
 }
 
 void write_history(ByteWriter& writer, const std::vector<Attempt>& history) {
@@ -234,24 +206,13 @@ void write_headers(ByteWriter& writer, const TaskHeaders& headers) {
 }
 
 void write_extras(ByteWriter& writer, const Task& task) {
-  const bool has_tally = task.tally != TaskTally{};
-  const bool is_late = has_late(task);
-  writer.u8(static_cast<std::uint8_t>(
-      (has_tally ? kHasTally : 0) | (task.webhook.empty() ? 0 : kHasWebhook) |
-      (task.headers.empty() ? 0 : kHasHeaders) | (is_late ? kHasLate : 0)));
-  if (has_tally) write_tally(writer, task.tally);
+  if (task.tally != TaskTally{}) write_tally(writer, task.tally);
   if (!task.webhook.empty()) writer.string(task.webhook);
   if (!task.headers.empty()) write_headers(writer, task.headers);
-  if (!is_late) return;
+  if (!has_late(task)) return;
   for (const Attempt& attempt : task.history) {
     for (const std::chrono::milliseconds part : attempt.late) write_duration(writer, part);
   }
-}
-
-std::uint8_t version_of(const Task& task) {
-  if (has_late(task)) return kLateVersion;
-  if (!task.webhook.empty() || !task.headers.empty()) return kExtrasVersion;
-  return task.tally != TaskTally{} ? kTallyVersion : kPlainVersion;
 }
 
 void check_limits(const Task& task) {
@@ -290,9 +251,8 @@ std::string encode_record(const Task& task) {
   std::string record;
   record.reserve(64 + task.queue.size() + task.key.size() + task.payload.data.size());
   ByteWriter writer(record);
-  const std::uint8_t version = version_of(task);
-  writer.u8(version);
-  writer.u8(static_cast<std::uint8_t>(flags_of(task)));
+  writer.u8(kRecordVersion);
+  writer.varint(flags_of(task));
   write_time(writer, task.due_at);
   write_time(writer, task.created_at);
   writer.varint(task.rules.priority);
@@ -302,8 +262,7 @@ std::string encode_record(const Task& task) {
   if (!task.key.empty()) writer.string(task.key);
   if (!task.history.empty()) write_history(writer, task.history);
   writer.string(task.payload.data);
-  if (version == kTallyVersion) write_tally(writer, task.tally);
-  if (version >= kExtrasVersion) write_extras(writer, task);
+  write_extras(writer, task);
   seal(record, seal_context(task.id));
   DETENT_DCHECK(decode(task.id, record).value() == task);
   return record;

@@ -16,10 +16,7 @@
 
 namespace detent {
 
-/// The highest version that is written, for tasks an attempt of which began late; the others are of
-/// version 4 with a webhook or headers, of version 3 with a tally and of version 2 without. Version
-/// 1 is read as well.
-inline constexpr std::uint8_t kRecordVersion = 5;
+inline constexpr std::uint8_t kRecordVersion = 1;
 
 /// Requires: the sizes of limits.h are kept; validate() sees to that for all that comes from
 /// outside. About 25 bytes more than queue name and payload; an attempt in the history has about 15

@@ -76,8 +76,7 @@ inline std::string sealed(TaskId id, std::string bytes) {
 
 /// Bytes of a record whose parts can be made to break a rule.
 struct RawRecord {
-  std::uint8_t version = 2;
-  std::uint8_t flags = 0;
+  unsigned flags = 0;
   std::string queue = "q";
   std::string rest;  // what stands between queue and payload
   std::string payload = "{}";
@@ -86,8 +85,8 @@ struct RawRecord {
   Result<Task> read() const {
     std::string bytes;
     ByteWriter writer(bytes);
-    writer.u8(version);
-    writer.u8(flags);
+    writer.u8(kRecordVersion);
+    writer.varint(flags);
     for (int i = 0; i < 4; ++i) writer.varint(0);  // due_at, created_at, priority, attempts
     writer.string(queue);
     writer.raw(rest);

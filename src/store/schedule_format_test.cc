@@ -228,8 +228,7 @@ TEST(ScheduleFormat, ReadsBackTheLimits) {
   EXPECT_EQ(decoded(record).value(), record);
 }
 
-// These three hold the format still: if one fails, stored schedules of earlier versions no longer
-// read.
+// These three hold the format still: if one fails, stored schedules no longer read.
 TEST(ScheduleFormat, AScheduleByCronIsTheseBytes) {
   ScheduleRecord record = plain_record();
   RecurringSchedule& schedule = record.schedule;
