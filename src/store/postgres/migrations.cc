@@ -12,13 +12,37 @@ namespace {
 // The rows of shard, queue and due_count are written again and again, none of their indexed columns
 // ever: half-empty pages let PostgreSQL put the new row beside the old one, take the old one away
 // in passing, and leave the indexes alone (HOT). Tasks come and go: their rows are vacuumed early.
-constexpr std::array kFirstStep{
+//
+// Leases are in rows of their own: a node renews all of its shards at once. If the leases were in
+// the rows that batches update, the node would wait for the batches of each shard, and they for it.
+// No index has what a beat changes.
+constexpr std::array kTables{
+    R"(create table detent.cluster (
+         is_made boolean primary key default true check (is_made),
+         shards bigint not null,
+         secret text not null
+           default replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')
+       ))",
+    R"(create table detent.member (
+         node text collate "C" primary key,
+         address text not null,
+         incarnation bigint not null,
+         is_leaving boolean not null,
+         until timestamptz not null
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 1000))",
+    R"(create table detent.lease (
+         shard bigint primary key,
+         epoch bigint not null default 0,
+         node text not null default '',
+         owner bigint,
+         until timestamptz
+       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+               autovacuum_vacuum_threshold = 1000))",
     R"(create table detent.shard (
          shard bigint primary key,
          epoch bigint not null default 0,
-         owner bigint,
-         owner_name text,
-         lease_until timestamptz,
+         writes bigint not null default 0,
          last_id bigint not null default 0,
          last_queue bigint not null default 0
        ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
@@ -42,10 +66,13 @@ constexpr std::array kFirstStep{
     R"(create table detent.queue (
          shard bigint not null,
          name text collate "C" not null,
+         partitions bigint not null default 1,
          value bytea not null,
          primary key (shard, name)
        ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
                autovacuum_vacuum_threshold = 1000))",
+    // The nodes of a cluster look for queues with partitions, which are few, again and again.
+    "create index queue_partitioned on detent.queue (name) where partitions > 1",
     R"(create table detent.schedule (
          shard bigint not null,
          name text collate "C" not null,
@@ -83,58 +110,6 @@ constexpr std::array kFirstStep{
        ))",
 };
 
-// Several servers. Leases are in rows of their own: a node renews all of its shards at once, and
-// would wait for the batches of each, and they for it, if that were the row that batches update.
-// No index has what a beat changes. A database that one server used was a cluster of one shard.
-constexpr std::array kSecondStep{
-    R"(create table detent.cluster (
-         is_made boolean primary key default true check (is_made),
-         shards bigint not null,
-         secret text not null
-           default replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')
-       ))",
-    R"(create table detent.member (
-         node text collate "C" primary key,
-         address text not null,
-         until timestamptz not null
-       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
-               autovacuum_vacuum_threshold = 1000))",
-    R"(create table detent.lease (
-         shard bigint primary key,
-         epoch bigint not null default 0,
-         node text not null default '',
-         owner bigint,
-         until timestamptz
-       ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
-               autovacuum_vacuum_threshold = 1000))",
-    "insert into detent.lease (shard, epoch, node, owner, until) select shard, epoch, "
-    "coalesce(owner_name, ''), owner, lease_until from detent.shard",
-    "insert into detent.cluster (shards) select 1 where exists (select from detent.shard)",
-    "alter table detent.shard drop column owner, drop column owner_name, drop column lease_until, "
-    "add column writes bigint not null default 0",
-};
-
-// A node that stops says so, and one of its name that was killed is told from the next.
-constexpr std::array kThirdStep{
-    "alter table detent.member add column incarnation bigint not null default 0, "
-    "add column is_leaving boolean not null default false",
-};
-
-// The nodes of a cluster look for queues with partitions, which are few, again and again.
-constexpr std::array kFourthStep{
-    "alter table detent.queue add column partitions bigint not null default 1",
-    "create index queue_partitioned on detent.queue (name) where partitions > 1",
-};
-
-/// Each step makes the version after it of the one before. Steps that were released are never
-/// changed.
-std::vector<std::vector<std::string>> steps() {
-  return {{kFirstStep.begin(), kFirstStep.end()},
-          {kSecondStep.begin(), kSecondStep.end()},
-          {kThirdStep.begin(), kThirdStep.end()},
-          {kFourthStep.begin(), kFourthStep.end()}};
-}
-
 /// Two programs that make it at once get in each other's way; what one says then does not matter.
 Result<void> make_version_table(Connection& connection) {
   ASSIGN_OR_RETURN(
@@ -152,16 +127,20 @@ Result<void> make_version_table(Connection& connection) {
 
 constexpr const char* kVersion = "select coalesce(max(version), 0)::bigint from detent.migration";
 
+Error no_tables() { return {ErrorCode::not_found, "there are no tables of detent", "store"}; }
+
 Result<void> expect_known(std::int64_t version) {
   if (version <= kSchemaVersion) return ok();
   return Error{ErrorCode::invalid_argument,
-               "the tables are of version " + std::to_string(version) +
-                   ", made by a newer program; this one knows versions up to " +
-                   std::to_string(kSchemaVersion),
+               "the tables have version " + std::to_string(version) +
+                   ", this program supports version " + std::to_string(kSchemaVersion) +
+                   ": start the newer version of Detent that made them, or restore a backup from "
+                   "before the upgrade",
                ""};
 }
 
-Result<void> apply_missing(Connection& connection) {
+/// What another program has made meanwhile stays as it is.
+Result<void> make_tables(Connection& connection) {
   ASSIGN_OR_RETURN(
       const std::vector<Rows> locked,
       connection.run({Statement("begin"),
@@ -169,13 +148,12 @@ Result<void> apply_missing(Connection& connection) {
                       Statement(kVersion)}));
   const std::int64_t version = locked.at(2).bigint(0, 0);
   TRY(expect_known(version));
-  const std::vector<std::vector<std::string>> all = steps();
   std::vector<Statement> statements;
-  for (auto step = static_cast<std::size_t>(version); step < all.size(); ++step) {
-    for (const std::string& sql : all[step]) statements.emplace_back(sql);
+  if (version == 0) {
+    for (const char* const sql : kTables) statements.emplace_back(sql);
     Statement done;
     done.set_sql("insert into detent.migration (version) values (" +
-                 done.add_bigint(static_cast<std::int64_t>(step) + 1) + ")");
+                 done.add_bigint(kSchemaVersion) + ")");
     statements.push_back(std::move(done));
   }
   statements.emplace_back("commit");
@@ -190,15 +168,10 @@ Result<void> expect_migrated(Connection& connection) {
       const Rows there,
       connection.run_one(Statement("select 1::bigint where to_regclass('detent.migration') is not "
                                    "null")));
-  if (there.empty()) return Error{ErrorCode::not_found, "there are no tables of detent", "store"};
+  if (there.empty()) return no_tables();
   ASSIGN_OR_RETURN(const Rows version, connection.run_one(Statement(kVersion)));
-  TRY(expect_known(version.bigint(0, 0)));
-  if (version.bigint(0, 0) == kSchemaVersion) return ok();
-  return Error{ErrorCode::invalid_argument,
-               "the tables are of version " + std::to_string(version.bigint(0, 0)) +
-                   "; a start of `detent serve` makes them version " +
-                   std::to_string(kSchemaVersion),
-               "store"};
+  if (version.bigint(0, 0) == 0) return no_tables();
+  return expect_known(version.bigint(0, 0));
 }
 
 Result<void> migrate(Connection& connection) {
@@ -206,9 +179,9 @@ Result<void> migrate(Connection& connection) {
   ASSIGN_OR_RETURN(const Rows version, connection.run_one(Statement(kVersion)));
   if (version.bigint(0, 0) == kSchemaVersion) return ok();
   TRY(expect_known(version.bigint(0, 0)));
-  Result<void> applied = apply_missing(connection);
-  if (!applied) connection.close();  // with its transaction and its lock
-  return applied;
+  Result<void> made = make_tables(connection);
+  if (!made) connection.close();  // with its transaction and its lock
+  return made;
 }
 
 }  // namespace detent

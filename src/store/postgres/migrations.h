@@ -1,5 +1,4 @@
-// The tables in PostgreSQL, made and brought up to date step by step;
-// docs/internals/storage-format.md describes them.
+// The tables in PostgreSQL; docs/internals/storage-format.md describes them.
 #pragma once
 
 #include "base/result.h"
@@ -7,15 +6,15 @@
 
 namespace detent {
 
-/// The version of the tables that this program works with: how many steps there are.
-inline constexpr int kSchemaVersion = 4;
+/// The version of the tables that this program works with.
+inline constexpr int kSchemaVersion = 1;
 
-/// Makes what is missing, in one transaction, under a lock that keeps out others who do the same;
-/// when nothing is missing it only asks. Errors: invalid_argument when a newer program made the
-/// tables, or we may not; unavailable.
+/// Makes the tables if they are missing, in one transaction, under a lock that keeps out others who
+/// do the same. If they are there it only asks for their version. Errors: invalid_argument when a
+/// newer program made the tables, or we may not; unavailable.
 Result<void> migrate(Connection& connection);
-/// Changes nothing. Errors: not_found when there are no tables; invalid_argument when they are of
-/// another version; unavailable.
+/// Changes nothing. Errors: not_found when there are no tables; invalid_argument when they are of a
+/// newer version; unavailable.
 Result<void> expect_migrated(Connection& connection);
 
 }  // namespace detent

@@ -39,8 +39,8 @@ struct PostgresLeaseTableOptions {
 /// eighth.
 class PostgresLeaseTable : public LeaseTable {
  public:
-  /// Makes the tables, or brings them up to date, and makes the cluster where there is none. Blocks
-  /// as PostgresStore::open() does. `clock` must outlive the table; it only tells when to connect
+  /// Makes the tables if they are missing, and the cluster where there is none. Blocks as
+  /// PostgresStore::open() does. `clock` must outlive the table; it only tells when to connect
   /// again. Errors: those of a URL, unavailable, and invalid_argument when the cluster has another
   /// number of shards.
   static Result<std::unique_ptr<PostgresLeaseTable>> open(PostgresLeaseTableOptions options,

@@ -53,7 +53,7 @@ struct PostgresStoreOptions {
 /// answers that epoch at first; called again it raises it, which the lease table does not know of.
 class PostgresStore {
  public:
-  /// Makes the tables, or brings them up to date, then takes the shard. Blocks while it connects (5
+  /// Makes the tables if they are missing, then takes the shard. Blocks while it connects (5
   /// seconds a host, unless the URL says otherwise). `clock` must outlive the store; it only tells
   /// when to renew. Errors: unavailable when the database cannot be reached, another owner's lease
   /// has not run out, or the epoch is no longer the shard's; invalid_argument when the URL is none,
@@ -66,7 +66,7 @@ class PostgresStore {
   /// Opens the shard to look at it: nothing in the database is changed, not the tables and not the
   /// epoch, under which leases were kept; every write fails, and reads do once somebody takes the
   /// shard. Errors: unavailable when the database cannot be reached, or an owner's lease runs;
-  /// invalid_argument when the URL is none, the database refuses us, or the tables are not of this
+  /// invalid_argument when the URL is none, the database refuses us, or the tables are of a newer
   /// version; not_found when there are none, or no server has been started on them.
   static Result<std::unique_ptr<Store>> open_to_read(const PostgresStoreOptions& options);
 };

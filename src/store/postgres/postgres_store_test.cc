@@ -242,16 +242,24 @@ TEST_F(PostgresStoreTest, SeveralThatStartAtOnceMakeTheTablesOnce) {
   }
   EXPECT_EQ(started, 1u);
   EXPECT_EQ(value("select string_agg(version::text, ',' order by version) from detent.migration"),
-            "1,2,3,4");
+            "1");
 }
 
 TEST_F(PostgresStoreTest, TablesOfANewerProgramAreRefused) {
   opened(1).reset();
   execute(url_, "insert into detent.migration (version) values (" +
                     std::to_string(kSchemaVersion + 1) + ")");
+  const std::string expected =
+      "the tables have version 2, this program supports version 1: start the newer version of "
+      "Detent that made them, or restore a backup from before the upgrade";
   const auto refused = open(1);
+  ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_NE(refused.error().message.find("newer"), std::string::npos);
+  EXPECT_NE(refused.error().message.find(expected), std::string::npos) << refused.error().message;
+  const auto unread = PostgresStore::open_to_read({.url = url_});
+  ASSERT_FALSE(unread);
+  EXPECT_EQ(unread.error().code, ErrorCode::invalid_argument);
+  EXPECT_NE(unread.error().message.find(expected), std::string::npos) << unread.error().message;
 }
 
 TEST_F(PostgresStoreTest, AMigrationThatFailsLeavesNothing) {

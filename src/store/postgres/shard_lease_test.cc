@@ -57,23 +57,6 @@ TEST_F(PostgresShards, ANodeWaitsForTheLeaseOfAServerAloneAndTheOtherWayRound) {
   EXPECT_GT(single->begin_epoch().value(), lease->epoch);
 }
 
-TEST_F(PostgresShards, TablesOfTheFirstVersionBecomeAClusterOfOneShard) {
-  ASSERT_TRUE(open_single().value()->write(full_batch(1), Durability::synced));
-  // As that version had them, with a server that has it.
-  execute(
-      url_,
-      "drop table detent.cluster, detent.member, detent.lease; delete from detent.migration "
-      "where version >= 2; alter table detent.shard drop column writes, add column owner bigint "
-      "default 5, add column owner_name text default 'old', add column lease_until timestamptz "
-      "default now() + interval '1 hour'; alter table detent.queue drop column partitions");
-  EXPECT_NE(message_of(open_single()).find("in use by another server (old)"), std::string::npos);
-  EXPECT_EQ(open_table(4).error().code, ErrorCode::invalid_argument);
-  let_leases_run_out();
-  const std::unique_ptr<Store> store = open_single().value();
-  EXPECT_EQ(count(*store), 1u);
-  EXPECT_EQ(store->last_id(), due_place(1).id);
-}
-
 // Who checks the data of a server that is stopped must not void the leases that it has kept.
 TEST_F(PostgresShards, ALookAtAServersDataChangesNothing) {
   EXPECT_EQ(PostgresStore::open_to_read({.url = url_}).error().code, ErrorCode::not_found);
