@@ -9,7 +9,7 @@
 // whose first key is of a kind that entries are of, too, goes into its list by a hint for the
 // other: an assertion of the skip list ends the process, or, compiled without, the lists are
 // broken. So the first key of a removed range must be of no kind, which is checked where ranges are
-// removed (Changes). Logs may be of programs that did not know of this: they are replayed without.
+// removed (Changes). This holds for each log, so logs are replayed with hints, too.
 #pragma once
 
 #include <rocksdb/slice_transform.h>
@@ -19,7 +19,7 @@
 
 namespace detent {
 
-/// Belongs to the thread that writes, which is the only one that RocksDB calls it on.
+/// Belongs to the thread that opens the store and then writes: RocksDB calls it on no other.
 class InsertHints final : public rocksdb::SliceTransform {
  public:
   /// Keys that begin with the same `kind_bytes` bytes are of one kind; those that are shorter, or
@@ -27,13 +27,10 @@ class InsertHints final : public rocksdb::SliceTransform {
   InsertHints(std::size_t kind_bytes, bool (*has_kind)(std::string_view key)) noexcept
       : kind_bytes_(kind_bytes), has_kind_(has_kind) {}
 
-  /// All keys are of no kind before. Requires: no log is replayed any more.
-  void begin() noexcept { has_begun_ = true; }
-
   // NOLINTBEGIN(readability-identifier-naming): RocksDB's names
   const char* Name() const override { return "detent.InsertHints"; }
   bool InDomain(const rocksdb::Slice& key) const override {
-    return has_begun_ && key.size() >= kind_bytes_ && has_kind_({key.data(), key.size()});
+    return key.size() >= kind_bytes_ && has_kind_({key.data(), key.size()});
   }
   rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
     return {key.data(), kind_bytes_};
@@ -43,7 +40,6 @@ class InsertHints final : public rocksdb::SliceTransform {
  private:
   const std::size_t kind_bytes_;
   bool (*const has_kind_)(std::string_view key);
-  bool has_begun_ = false;
 };
 
 }  // namespace detent

@@ -242,7 +242,6 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
   if (options.mark) TRY(open->keep_mark(*options.mark));
   TRY(open->check_format());
   TRY(open->clean_settle_folder());
-  for (const std::shared_ptr<InsertHints>& hints : open->hints_) hints->begin();
   return open;
 }
 
