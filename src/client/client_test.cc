@@ -198,7 +198,7 @@ TEST_F(ShardsAwayTest, LeasesAreAskedForAgainUntilItIsKnownWhatBecameOfThem) {
   }
 }
 
-/// As a node of an earlier version answers: only the status says what it is.
+/// Only the status says what the element is.
 TEST_F(ShardsAwayTest, AnElementOfNoTypeIsUnavailableByItsStatus) {
   using enum client::LeaseStatus;
   const std::string away =

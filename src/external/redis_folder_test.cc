@@ -94,7 +94,7 @@ TEST_F(RedisFolder, AnEmptyNameIsTakenAndTheOneBeforeSeesNothingOfWhatLiesThereT
   EXPECT_TRUE(put(*first, 256)) << "once it is empty";
 }
 
-TEST_F(RedisFolder, TasksOfAVersionThatDidNotSayWhoseTheyAreAreOfWhoComesFirst) {
+TEST_F(RedisFolder, TasksWhoseFolderWasRemovedAreOfWhoComesFirst) {
   ASSERT_TRUE(put(*of_folder("first"), 256));
   ASSERT_EQ(say({"DEL", "{detent:default}:folder"}).integer, 1);
   const auto second = of_folder("second");

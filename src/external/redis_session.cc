@@ -23,8 +23,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kKeys{"due",     "records", "claims",      "owner",
                                                 "damaged", "folder",  kGenerationKey};
 
-/// Answers the number of the session, or nothing where tasks of another folder lie. Tasks that were
-/// put before `folder` was written are whose server comes first. ARGV[1] is the folder here.
+/// Answers the number of the session, or nothing where tasks of another folder lie. If somebody has
+/// removed `folder`, the tasks belong to the first server that connects (external-scheduler.md).
+/// ARGV[1] is the folder here.
 constexpr std::string_view kTakeOver = R"lua(
 local records, owner, folder = KEYS[2], KEYS[4], KEYS[6]
 local there = redis.call('GET', folder)

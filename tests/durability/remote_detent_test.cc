@@ -193,7 +193,7 @@ TEST_F(RemoteVerbs, AQueueThatKeepsTasksOfAnotherFolderIsRefusedAndWhatToDoIsSai
   EXPECT_EQ(open("first")->size().error().code, ErrorCode::invalid_argument);
 }
 
-TEST_F(RemoteVerbs, TasksOfAVersionThatDidNotSayWhoseTheyAreAreOfWhoComesFirst) {
+TEST_F(RemoteVerbs, TasksWhoseFolderWasRemovedAreOfWhoComesFirst) {
   const Task far = task(513, 2h);
   ASSERT_TRUE(put(far));
   ASSERT_TRUE(client().cancel(TaskKey{"far.folder", "folder"}));
