@@ -81,7 +81,7 @@ bool complain_about(const DumpRestore::Report& report, bool is_partial, const St
   }
   const std::string uncounted =
       "an end line does not count all kinds of lines, so nobody can tell whether lines are "
-      "missing: an earlier version made the dump, or it is damaged";
+      "missing: the dump is damaged";
   if (is_partial) {
     if (report.is_uncounted) streams.err << uncounted << '\n';
     return !is_sound;

@@ -78,7 +78,7 @@ Result<bool> has_dump_end(std::istream& in) {
   return Error{
       ErrorCode::data_loss,
       "the end line of the dump does not count all that it must (" + end.error().message +
-          "): an earlier version made it, or it is damaged; --partial restores it all the same",
+          "): the dump is damaged; --partial restores it all the same",
       ""};
 }
 

@@ -62,7 +62,7 @@ class DumpRestore {
     bool is_dump = false;            // some line is one of a dump
     bool has_end = false;
     bool is_count_right = false;  // each end, of a page too, counts as many as there were
-    bool is_uncounted = false;    // an end line lacks a count, as those of an earlier version
+    bool is_uncounted = false;    // an end line lacks a count
   };
 
   /// `client` must outlive it.

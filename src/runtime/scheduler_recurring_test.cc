@@ -68,7 +68,7 @@ TEST(SchedulerRecurring, AGenericCallableGetsTheDate) {
   schedule([&runs](const auto& when) {
     if (when == RecurringRig::at(1h)) ++runs;
   });
-  schedule([&runs](auto... none) requires(sizeof...(none) == 0) { ++runs; });
+  schedule([count = &runs](auto... none) requires(sizeof...(none) == 0) { ++*count; });
   rig.simulation().run_for(1h);
   EXPECT_EQ(runs, 4);
 }
