@@ -45,9 +45,9 @@ endfunction()
 # 0.1 s to start, each test of ctest is an eighth of the program's TESTs. With ONE_PROCESS the whole
 # program is one test: for tests that share what is slow to make.
 #
-# The tests themselves are compiled at -O0, which takes half the time; the layers they test are
-# compiled like the product. OF_HEADERS says that what they test is compiled with them: then it is
-# -O2, as in most programs that use it, and under sanitizers -O1.
+# The tests themselves are compiled at -O0, which takes half the time. The layers they test are
+# compiled like the product. OF_HEADERS is for tests of code in headers, which the compiler reads
+# with the test: it is compiled at -O2, as in most programs, and at -O1 under sanitizers.
 function(detent_add_test name)
   if(NOT DETENT_TESTS)
     return()
