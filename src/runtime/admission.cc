@@ -38,7 +38,7 @@ bool Admission::wait_in_caller(Clock& clock, MonotonicTime due) noexcept {
     ++callers_;
     bells_.push_back(&bell);
   }
-  const bool rung = clock.wait(bell, due);  // by nobody but close()
+  const bool rung = clock.wait(bell, due);  // only close() rings
   {
     MutexLock lock(mu_);
     std::erase(bells_, &bell);

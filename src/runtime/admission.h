@@ -12,8 +12,8 @@
 
 namespace detent::internal {
 
-/// Counts timers against a limit. Without a limit, and if the count is not watched, it does not
-/// count and takes no lock. Thread-safe; its lock may be taken inside the lock of a shard.
+/// Counts timers against a limit. If there is no limit and the count is not watched, it does not
+/// count and takes no lock. Thread-safe. A caller may hold the lock of a shard while it calls.
 class Admission {
  public:
   enum class Watch : std::uint8_t { no, yes };
@@ -21,25 +21,26 @@ class Admission {
   /// Requires: capacity >= 1.
   Admission(std::size_t capacity, Watch watch);
 
-  /// Whether there is anything to ask: without, all are admitted.
+  /// Whether timers are counted. If false, every timer is admitted without a call of this object.
   bool counts() const noexcept { return counts_; }
 
-  /// Takes room for one timer. Returns the number of timers including this; empty if there is no
-  /// room. Requires, as await_room: counts().
+  /// Takes room for one timer. Returns the number of timers, including this timer; empty if there
+  /// is no room. This function and await_room require counts().
   std::optional<std::size_t> try_admit() noexcept;
-  /// The same, but waits for room; empty only after `close`.
+  /// Like try_admit, but waits for room. Empty only after `close`.
   std::optional<std::size_t> await_room() noexcept;
-  /// Gives room back, if that is counted.
+  /// Gives back the room of `count` timers. Does nothing if timers are not counted.
   void release(std::size_t count) noexcept {
     if (counts_ && count != 0) give_back(count);
   }
 
-  /// Waits until `due` by the clock. Returns: false when it was closed before.
+  /// Waits until `due` by `clock`. Returns false if `close` was called before that. If it returns
+  /// true, the caller runs its job and then calls `leave_caller`.
   bool wait_in_caller(Clock& clock, MonotonicTime due) noexcept;
-  /// Ends a caller's run that `wait_in_caller` began by answering true.
+  /// Ends the run of a caller for which `wait_in_caller` returned true.
   void leave_caller() noexcept;
 
-  /// Wakes all waiting callers. From now on every request for room fails.
+  /// Wakes all waiting callers. After this call, every request for room fails.
   void close() noexcept;
   bool is_closed() const noexcept;
   /// After `close`: waits until no caller is between wait_in_caller and leave_caller.
@@ -56,7 +57,7 @@ class Admission {
   CondVar changed_;
   std::size_t count_ DETENT_GUARDED_BY(mu_) = 0;
   std::size_t callers_ DETENT_GUARDED_BY(mu_) = 0;
-  std::vector<Doorbell*> bells_ DETENT_GUARDED_BY(mu_);  // of callers that wait
+  std::vector<Doorbell*> bells_ DETENT_GUARDED_BY(mu_);  // of the threads in wait_in_caller
   bool closed_ DETENT_GUARDED_BY(mu_) = false;
 };
 

@@ -23,7 +23,7 @@ class DeadlineWheel {
   DeadlineWheel(MonotonicTime start, std::chrono::nanoseconds resolution)
       : nanoseconds_(start, std::chrono::nanoseconds{1}), wakeups_(start, resolution) {}
 
-  /// Arms or moves the timer of that number. Moving to later is one store.
+  /// Arms or moves the timer with the number `index`. A move to a later deadline is one store.
   void set(std::uint32_t index, MonotonicTime deadline) noexcept {
     wheel_.postpone(index, nanoseconds_.tick_at_or_after(deadline));
   }

@@ -1,4 +1,4 @@
-// The threads of a DelayMap: the table behind one mutex, and the work of a call that is done
+// The threads of a DelayMap: the table behind one mutex, and the part of each call that runs
 // without the mutex.
 //
 // Every call is a *turn*. Under the lock it works on the table, and notes the work for later in an
@@ -24,9 +24,10 @@ namespace detent::internal {
 
 namespace {
 
-/// Steps of expiry in a call. An entry is moved once a level of the wheel at most, and then fires.
+/// Steps of expiry in a call. Each step moves or fires one entry. An entry moves at most once per
+/// level of the wheel before it fires.
 constexpr std::size_t kStepsPerCall = 16;
-/// The same in a wake-up, so that the lock is never held for long and other timers get their turn.
+/// Steps of expiry in a wake-up. The limit keeps the lock short and lets other timers run.
 constexpr std::size_t kStepsPerWakeup = 1024;
 
 }  // namespace
@@ -44,7 +45,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
       timer_.emplace(*options.scheduler, static_cast<WakeupTimer::Owner&>(*this));
   }
   ~Impl() override {
-    if (timer_) timer_->close();  // a callback that runs still asks for the timer
+    if (timer_) timer_->close();  // a running callback still uses the timer
     DETENT_CHECK(handing_out_ == 0);
   }
   Impl(const Impl&) = delete;
@@ -120,8 +121,8 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   }
 
  private:
-  /// The work to do after the lock is free. It is done when this object is destroyed, at the
-  /// latest.
+  /// The work to do after the lock is free. The destructor does the work that `finish` has not
+  /// done.
   class Aftermath {
    public:
     explicit Aftermath(Impl& map) : map_(map) {}
@@ -129,7 +130,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     Aftermath(const Aftermath&) = delete;
     Aftermath& operator=(const Aftermath&) = delete;
 
-    /// Takes the expired entries. Called under the lock, like the next function.
+    /// Takes the expired entries. This function and the next are called under the lock.
     void hand_out(DelayTable& table) noexcept {
       if (!table.has_expired()) return;
       expired_.emplace(table.take_expired());
@@ -137,7 +138,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     }
     void wake_by(MonotonicTime time) noexcept { wake_by_ = time; }
 
-    /// Returns: how many entries expired.
+    /// Returns how many entries expired.
     std::size_t finish() noexcept {
       if (wake_by_) map_.timer_->wake_by(*std::exchange(wake_by_, {}));
       if (!expired_) return 0;
@@ -164,8 +165,8 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     return schedulers;
   }
 
-  /// Marks the calls of user code under the lock. User code must not call the map there, because it
-  /// would wait for itself for ever.
+  /// Marks the calls of user code under the lock. User code must not call the map there: the call
+  /// would wait for its own lock forever.
   class Inside {
    public:
     explicit Inside(Impl& map) noexcept : map_(map) {
@@ -182,7 +183,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     return inside_.load(std::memory_order_relaxed) == thread_number();
   }
 
-  /// Calls `step(table, now)` under the lock. Returns: what it does.
+  /// Calls `step(table, now)` under the lock, and returns its result.
   template <class Step>
   std::invoke_result_t<const Step&, DelayTable&, MonotonicTime> take_turn(const Step& step) {
     DETENT_CHECK(!is_inside_its_own_call());
@@ -216,19 +217,19 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
     return more ? clock_.now() : next_wakeup();
   }
 
-  // Constant after construction, or synchronises itself.
+  // Constant after construction, or with its own synchronisation.
   const std::function<void(DelayMapNode&)> on_expire_;
   const std::size_t capacity_;
   SystemClock machine_;
   const Clock& clock_;
   std::optional<WakeupTimer> timer_;
 
-  // The number of threads that hand out entries. Relaxed: the destructor reads it when it should be
-  // 0, to detect a map that is destroyed from inside on_expire.
+  // The number of threads that are handing out entries. Relaxed is enough: the destructor only
+  // reads it to detect that on_expire destroys its own map.
   std::atomic<int> handing_out_ = 0;
 
-  // The thread whose call runs user code under the lock, else kNoThread. Written under the lock;
-  // read without it, relaxed: a thread sees its own number only where it wrote it itself.
+  // The thread whose call runs user code under the lock, or kNoThread. Written under the lock, but
+  // read without it. Relaxed is enough: only the thread itself writes its own number.
   static constexpr std::size_t kNoThread = std::numeric_limits<std::size_t>::max();
   std::atomic<std::size_t> inside_ = kNoThread;
 
@@ -236,7 +237,7 @@ class DelayMapCore::Impl final : private WakeupTimer::Owner {
   DelayTable table_ DETENT_GUARDED_BY(mu_);
 };
 
-// ---- the class that the header knows ------------------------------------------------------------
+// ---- the public class ---------------------------------------------------------------------------
 
 DelayMapCore::DelayMapCore(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 DelayMapCore::~DelayMapCore() {

@@ -3,14 +3,15 @@
 //
 // A consumer that finds no due element gets in line, and keeps its place until it leaves. A
 // producer that finds no room does the same. The first consumer in line is the leader: it sleeps
-// until the head of the heap is due. The others sleep until they are rung or their time is over.
-// Each thread writes, under the lock, into `wakes_at` when it will look at the queue again.
+// until the first element of the heap is due. The other waiting threads sleep until another thread
+// rings their bell or their time limit passes. Before a thread sleeps, it writes into `wakes_at`,
+// under the lock, when it will look at the queue again.
 //
 // No wake-up is lost, because of invariants 3 and 4 below: a thread that can be served looks in
 // time. Every critical section with a change ends with `settle`, which restores the invariants and
-// rings at most one thread of each line. The kind of change does not matter: an earlier head, a
-// leader that left, or an element taken by another thread. If a ring comes between the decision to
-// sleep and the sleep, the Doorbell keeps it.
+// rings at most one thread of each line. `settle` works for every kind of change: an element that
+// is due earlier, a leader that left, or an element that another thread took. If a ring comes
+// between the decision to sleep and the sleep, the Doorbell keeps the ring.
 #include "detent/delay_queue.h"
 
 #include <algorithm>
@@ -26,22 +27,22 @@ namespace detent::internal {
 
 namespace {
 
-/// A thread that waits, on its own stack.
+/// A waiting thread. The object lies on the stack of this thread.
 struct Waiter : Link {
-  Doorbell bell;  // synchronises itself
+  Doorbell bell;  // with its own synchronisation
 
-  // Touched by its thread only: until when it sleeps; max: until the bell rings.
+  // How long the thread sleeps; max: until the bell rings. Only this thread uses it.
   MonotonicTime alarm;
 
-  // Guarded by the queue's lock. `wakes_at`: when it looks at the queue again, at the latest; min
-  // when it is awake or has been rung.
+  // Guarded by the queue's lock. `wakes_at` is the latest time of the thread's next look at the
+  // queue. It is min while the thread is awake, and after a ring.
   MonotonicTime wakes_at = MonotonicTime::min();
   bool is_in_line = false;
 
   bool is_awake() const noexcept { return wakes_at == MonotonicTime::min(); }
 
-  /// Sees to it that it looks by `time`. Under the lock, without which it cannot leave: so the bell
-  /// is there until the ring is over.
+  /// Makes the thread look at the queue by `time`. Called under the lock. The thread cannot leave
+  /// without the lock, so the bell exists until the ring is over.
   void wake_by(MonotonicTime time) noexcept {
     if (wakes_at <= time) return;
     wakes_at = MonotonicTime::min();
@@ -49,10 +50,11 @@ struct Waiter : Link {
   }
 };
 
-/// Those who wait for the same, first come first. Owns none. Thread-compatible.
+/// The threads that wait for the same thing, in the order in which they came. Does not own them.
+/// Thread-compatible.
 class WaitingLine {
  public:
-  /// Gets in line, or keeps its place there.
+  /// Gets in line. A waiter that is already in line keeps its place.
   void enter(Waiter& waiter) noexcept {
     if (!waiter.is_in_line) waiters_.push_back(waiter);
     waiter.is_in_line = true;
@@ -61,7 +63,7 @@ class WaitingLine {
     if (waiter.is_in_line) unlink(waiter);
     waiter.is_in_line = false;
   }
-  /// Null: no thread waits.
+  /// Null if no thread waits.
   Waiter* first() const noexcept {
     return waiters_.empty() ? nullptr : static_cast<Waiter*>(waiters_.sentinel().next);
   }
@@ -82,7 +84,8 @@ class WaitingLine {
   LinkList waiters_;
 };
 
-/// An element in the heap: earliest deadline first, equal ones as they were pushed.
+/// An element in the heap. The earliest deadline is first. Elements with equal deadlines keep the
+/// order in which they were pushed.
 struct Entry {
   MonotonicTime deadline;
   std::uint64_t sequence;
@@ -92,7 +95,7 @@ struct Entry {
     if (deadline != other.deadline) return deadline < other.deadline;
     return sequence < other.sequence;
   }
-  void moved_to(std::size_t /*index*/) const noexcept {}  // only the head is ever taken out
+  void moved_to(std::size_t /*index*/) const noexcept {}  // only the first element is ever removed
 };
 
 }  // namespace
@@ -100,10 +103,10 @@ struct Entry {
 /// Thread-safe.
 ///
 /// Invariants, whenever the lock is free:
-///  1. There are at most `capacity_` elements, and none is added after closed_.
+///  1. There are at most `capacity_` elements, and none is added after closed_ is set.
 ///  2. Every entry has its node.
-///  3. If there is an element, the first consumer in line looks by its deadline. If the queue is
-///     empty and closed, every consumer looks immediately.
+///  3. If there is an element, the first consumer in line looks at the queue by its deadline. If
+///     the queue is empty and closed, every consumer looks immediately.
 ///  4. If there is room, the first producer in line looks immediately. If the queue is closed,
 ///     every producer does.
 class DelayQueueCore::Impl {
@@ -122,7 +125,7 @@ class DelayQueueCore::Impl {
   const Clock& clock() const noexcept { return clock_; }
 
   PushResult push(std::unique_ptr<DelayNode>& node, MonotonicTime deadline, MonotonicTime give_up) {
-    std::optional<Waiter> self;  // made when it turns out that there is a wait
+    std::optional<Waiter> self;  // made only if the call has to wait
     for (;;) {
       if (const auto result = look_for_room(node, deadline, give_up, self)) return *result;
       sleep(self);
@@ -183,8 +186,9 @@ class DelayQueueCore::Impl {
  private:
   enum class Next : std::uint8_t { wait, done };
 
-  // One look of a consumer. Without `self` it does not get in line, but returns with a `self`.
-  // Returns `done` with the element in `node`, or without an element if the wait is over.
+  // One look of a consumer at the queue. If `self` is empty, a consumer that must wait does not get
+  // in line: the caller first makes a `self`. Returns `done` with the element in `node`, or `done`
+  // without an element if the wait is over.
   Next look_for_due(std::unique_ptr<DelayNode>& node, MonotonicTime give_up,
                     std::optional<Waiter>& self) noexcept {
     MutexLock lock(mu_);
@@ -198,7 +202,7 @@ class DelayQueueCore::Impl {
     return next;
   }
 
-  // One look of a producer. Empty if it has to wait.
+  // One look of a producer at the queue. Empty if the producer has to wait.
   std::optional<PushResult> look_for_room(std::unique_ptr<DelayNode>& node, MonotonicTime deadline,
                                           MonotonicTime give_up,
                                           std::optional<Waiter>& self) noexcept {
@@ -217,7 +221,7 @@ class DelayQueueCore::Impl {
     return result;
   }
 
-  // The end of a look: in line until the next one, or out of it.
+  // Ends a look: the thread stays in line until its next look, or leaves the line.
   void stay_or_leave(WaitingLine& line, Waiter& self, Next next, MonotonicTime give_up) noexcept
       DETENT_REQUIRES(mu_) {
     if (next == Next::done) return line.leave(self);
@@ -227,7 +231,8 @@ class DelayQueueCore::Impl {
     self.wakes_at = self.alarm;
   }
 
-  // Between two looks: the first time not at all, because there is nothing to sleep on yet.
+  // Called between two looks. The first call only makes the Waiter, because a thread cannot sleep
+  // without a bell.
   void sleep(std::optional<Waiter>& self) {
     if (!self) {
       self.emplace();
@@ -238,7 +243,7 @@ class DelayQueueCore::Impl {
     }
   }
 
-  // Makes invariants 3 and 4 true.
+  // Restores invariants 3 and 4.
   void settle() noexcept DETENT_REQUIRES(mu_) {
     if (!heap_.empty()) {
       consumers_.wake_first_by(heap_.top().deadline);
@@ -265,7 +270,7 @@ class DelayQueueCore::Impl {
   WaitingLine producers_ DETENT_GUARDED_BY(mu_);
 };
 
-// ---- the class that the header knows ------------------------------------------------------------
+// ---- the public class ---------------------------------------------------------------------------
 
 DelayQueueCore::DelayQueueCore(const DelayQueueOptions& options)
     : impl_(std::make_unique<Impl>(options)) {}

@@ -95,7 +95,7 @@ bool DelayTable::expire(MonotonicTime now, std::size_t limit) noexcept {
 }
 
 std::size_t DelayTable::bucket_of(std::size_t hash) const noexcept {
-  constexpr std::uint64_t kGoldenRatio = 0x9E37'79B9'7F4A'7C15u;  // of 2^64
+  constexpr std::uint64_t kGoldenRatio = 0x9E37'79B9'7F4A'7C15u;  // 2^64 / golden ratio
   const int bits = std::countr_zero(buckets_.size());
   return bits == 0 ? 0 : static_cast<std::size_t>((hash * kGoldenRatio) >> (64 - bits));
 }

@@ -1,5 +1,5 @@
-// The entries of a DelayMap, without threads, clocks or types: a hash table whose entries also have
-// a deadline in a wheel.
+// The entries of a DelayMap, without threads, clocks or types: a hash table in which each entry
+// also has a deadline in a wheel.
 //
 // The owner (delay_map.cc) holds one lock for all of it, and passes the present time. The table
 // never destroys keys and values, because that may run user code. It returns them to the holder of
@@ -9,8 +9,9 @@
 // before that, it only removes the entry from its bucket, so that the key is free. The wheel then
 // returns the entry. So each expired entry is reported exactly once.
 //
-// Buckets are singly linked lists through the entries. The high bits of a product choose the bucket
-// (Knuth, The Art of Computer Programming 3, 6.4), because std::hash of an integer is the integer.
+// Each bucket is a singly linked list of entries. The high bits of a product choose the bucket
+// (Knuth, The Art of Computer Programming 3, 6.4), because std::hash of an integer often returns
+// the integer itself.
 #pragma once
 
 #include <chrono>
@@ -27,7 +28,7 @@
 
 namespace detent::internal {
 
-/// Entries that were taken out, in order. Owns them.
+/// A list of entries that were removed from the table, in order. Owns the entries.
 class DelayMapChain {
  public:
   DelayMapChain() = default;
@@ -38,22 +39,22 @@ class DelayMapChain {
   DelayMapChain& operator=(DelayMapChain&&) = delete;
 
   void push(std::unique_ptr<DelayMapNode> node) noexcept;
-  /// Null: the list is empty.
+  /// Null if the list is empty.
   std::unique_ptr<DelayMapNode> pop() noexcept;
   bool empty() const noexcept { return first_ == nullptr; }
 
  private:
   DelayMapNode* first_ = nullptr;
-  DelayMapNode* last_ = nullptr;  // if there is a first
+  DelayMapNode* last_ = nullptr;  // valid only if first_ is not null
 };
 
 /// Owns its entries. An entry is *live* until its deadline, and *listed* while it is in its bucket.
 /// Thread-compatible.
 ///
 /// Invariants:
-///  1. Every entry but those of `expired_` has its slot in slots_, by its index, and is pending in
-///     the wheel at its deadline.
-///  2. A listed entry is once in the bucket of its hash; listed_ counts them.
+///  1. Every entry except those in `expired_` has a slot in slots_, with the same index, and is
+///     pending in the wheel at its deadline.
+///  2. A listed entry is in the bucket of its hash exactly once. listed_ counts these entries.
 ///  3. An entry that is not listed has expired: its deadline has passed.
 ///  4. The number of buckets is zero or a power of two, and at least listed_.
 class DelayTable {
@@ -64,33 +65,35 @@ class DelayTable {
   DelayTable(const DelayTable&) = delete;
   DelayTable& operator=(const DelayTable&) = delete;
 
-  /// The live entry of the key; null if there is none. An expired entry is removed from its bucket.
+  /// The live entry with the key; null if there is none. Removes an expired entry with the key from
+  /// its bucket.
   DelayMapNode* find(const DelayMapProbe& probe, MonotonicTime now);
 
-  /// Requires: there is no listed entry of its key; `find` sees to that.
+  /// Requires: no listed entry has the key of `node`. Call `find` first to make sure.
   void add(std::unique_ptr<DelayMapNode> node, std::size_t hash, MonotonicTime deadline);
-  /// Replaces `old` by `fresh`, which has the same key. Returns the old entry.
+  /// Replaces `old` by `fresh`, which must have the same key. Returns the old entry.
   std::unique_ptr<DelayMapNode> replace(DelayMapNode& old, std::unique_ptr<DelayMapNode> fresh,
                                         MonotonicTime deadline) noexcept;
   void move(DelayMapNode& node, MonotonicTime deadline) noexcept;
-  /// Takes a live entry out.
+  /// Removes and returns a live entry.
   std::unique_ptr<DelayMapNode> remove(DelayMapNode& node) noexcept;
-  /// Takes all live entries out. O(n).
+  /// Removes and returns all live entries. O(n).
   DelayMapChain remove_live(MonotonicTime now);
 
-  /// Takes entries that have expired out of the table, earliest first, for `take_expired`. Does at
-  /// most `limit` steps. Returns: whether there is more to do.
+  /// Moves expired entries out of the table, earliest first; `take_expired` then returns them. Does
+  /// at most `limit` steps. Returns whether work may be left.
   bool expire(MonotonicTime now, std::size_t limit) noexcept;
   DelayMapChain take_expired() noexcept { return std::move(expired_); }
   bool has_expired() const noexcept { return !expired_.empty(); }
 
-  /// When `expire` next has something to do, rounded up; may be early.
+  /// The time of the next work of `expire`, rounded up to the resolution. May be too early.
   std::optional<MonotonicTime> next_wakeup() const noexcept { return wheel_.next_wakeup(); }
 
-  /// How many entries are listed: the live ones, and some that have expired.
+  /// The number of listed entries: all live entries, and some expired ones.
   std::size_t listed() const noexcept { return listed_; }
 
-  /// Stops the process unless the invariants hold. O(n) and the length of the buckets, squared.
+  /// Stops the process unless the invariants hold. The cost is O(n), plus the squared length of
+  /// each bucket.
   void check_invariants(MonotonicTime now) const noexcept;
 
  private:
@@ -101,7 +104,7 @@ class DelayTable {
 
   std::size_t bucket_of(std::size_t hash) const noexcept;
   void list(DelayMapNode& node) noexcept;
-  /// The pointer that points at `node`. Requires: it is listed.
+  /// The pointer that points at `node`. Requires: `node` is listed.
   DelayMapNode*& link_to(const DelayMapNode& node) noexcept;
   void unlist(DelayMapNode& node) noexcept;
   void grow();

@@ -1,4 +1,4 @@
-// The caller of SchedulerCore::step: a thread, a simulation, or a timer of another scheduler.
+// The part that calls SchedulerCore::step: a thread, a simulation, or a timer of another scheduler.
 #pragma once
 
 namespace detent::internal {
@@ -8,12 +8,12 @@ class Driver {
  public:
   virtual ~Driver() = default;
 
-  /// A step is needed earlier than the previous step requested. If a step is running, or its answer
-  /// was not used yet, the wake-up is kept. Called with a shard's lock held.
+  /// Requests a step before the time that the previous step returned. If a step is running, or the
+  /// driver has not used its result yet, the request is kept. Called while a shard's lock is held.
   virtual void wake() noexcept = 0;
 
-  /// The scheduler is being stopped: returns when a step has answered that it has ended. May be
-  /// called by several threads, but not from inside a job.
+  /// Called when the scheduler stops. Returns after a step has reported the end. Several threads
+  /// may call it, but a job must not.
   virtual void await_end() = 0;
 };
 

@@ -1,10 +1,9 @@
 // The clock of a timer group as pure arithmetic: a line through time whose slope changes.
 //
-// Group time is base + (parent's time − parent's base) × rate. When the rate changes, the bases
-// first move to the present. This step does not round, so errors do not add up: a rate from 2^-10
-// to 2^10 is, as a double, a whole multiple of 2^-62. Group time is kept as whole nanoseconds plus
-// a fraction in this unit. A reading is rounded down. The answer when group time reaches a value is
-// rounded up. Both saturate.
+// Group time is base + (parent's time − parent's base) × rate. When the rate changes, both bases
+// first move to the present. This step does not round, so rounding errors do not add up: every
+// double from 2^-10 to 2^10 is a whole multiple of 2^-62. Group time is kept as whole nanoseconds
+// plus a fraction in this unit. `at` rounds down. `parent_time_of` rounds up. Both saturate.
 #pragma once
 
 #include <chrono>
@@ -17,20 +16,21 @@
 
 namespace detent::internal {
 
-/// Thread-compatible. The parent's time that is passed in never goes back.
+/// Thread-compatible. Successive calls must pass values of the parent's time that never go back.
 class GroupTime {
  public:
-  /// Starts as the parent's time, at the rate 1.
+  /// Starts at the parent's time, with the rate 1.
   explicit GroupTime(MonotonicTime parent) noexcept : parent_base_(parent), base_(parent) {}
 
   double rate() const noexcept { return rate_; }
   bool is_paused() const noexcept { return paused_; }
 
-  /// Group time when the parent's is `parent`.
+  /// Group time at the parent's time `parent`.
   MonotonicTime at(MonotonicTime parent) const noexcept { return read(parent).whole; }
 
-  /// The first instant of the parent's time, at `parent` or later, when group time is `time` or
-  /// later, if the rate stays the same; MonotonicTime::max() if this never happens.
+  /// The first instant of the parent's time, not before `parent`, at which group time is `time` or
+  /// later. Assumes that the rate stays the same. MonotonicTime::max() if group time never reaches
+  /// `time`.
   MonotonicTime parent_time_of(MonotonicTime time, MonotonicTime parent) const noexcept {
     if (time <= at(parent)) return parent;
     if (paused_ || time == MonotonicTime::max()) return MonotonicTime::max();
@@ -58,16 +58,17 @@ class GroupTime {
   }
 
  private:
-  // 2^64 ns × (2^10 + 1) fits in one, and so does 2^64 ns × a fraction of 62 bits, plus another.
+  // Holds 2^64 ns × (2^10 + 1). Also holds 2^64 ns × a fraction of 62 bits, plus another fraction.
   __extension__ using Wide = unsigned __int128;
   static constexpr int kFractionBits = 62;
 
   struct Reading {
     MonotonicTime whole;
-    std::uint64_t fraction = 0;  // of a nanosecond, in 2^-62
+    std::uint64_t fraction = 0;  // of a nanosecond, in units of 2^-62
   };
 
-  /// Unsigned, so that the distance between any two instants fits; zero when `to` is before `from`.
+  /// The result is unsigned, so the distance between any two instants fits. Zero if `to` is before
+  /// `from`.
   static std::uint64_t distance(MonotonicTime from, MonotonicTime to) noexcept {
     if (to <= from) return 0;
     return static_cast<std::uint64_t>(to.time_since_epoch().count()) -

@@ -1,9 +1,11 @@
-// Connections in a slab, their timers in one wheel, behind one mutex that a refresh never takes.
+// The connections of an IdleTimeouts in a slab and their timers in one wheel, behind one mutex. A
+// refresh does not take the mutex.
 //
-// A timer that fires has one of two ends. If the connection was refreshed since it was set, it is
-// set anew for the time-out counted from the last refresh (lazy postponement). If not, the
-// connection is *due*: it is told of when those before it have been told of, unless it is removed
-// until then. A refresh between the two comes too late.
+// When a timer fires, the table compares it with the last refresh of its connection. If there was a
+// refresh after the timer was set, the timer is set again: for the last refresh plus the time-out
+// (lazy postponement). Otherwise the connection becomes *due*. The due connections are reported to
+// on_idle one after the other. A connection that is removed before its turn is not reported. A
+// refresh of a due connection has no effect.
 #include "detent/idle_timeouts.h"
 
 #include <algorithm>
@@ -24,16 +26,17 @@ namespace detent::internal {
 
 namespace {
 
-/// Timers fired or moved in a wake-up, so that the lock is never held for long and other timers of
-/// the scheduler get their turn.
+/// The most timers that one wake-up fires or moves. The limit keeps the lock short and lets other
+/// timers of the scheduler run.
 constexpr std::size_t kStepsPerWakeup = 1024;
 
-/// The connections, without threads or clocks. Thread-compatible, but for what IdleConnection says.
+/// The connections, without threads or clocks. Thread-compatible, except for the atomic members of
+/// IdleConnection.
 ///
 /// Invariants:
 ///  1. A connection is pending in the wheel if and only if it is `waiting`.
-///  2. A connection that is `due` is in due_, once. (An index in due_ whose connection is another's
-///     or gone is of one that was removed.)
+///  2. A connection that is `due` has its index in due_ exactly once. due_ may also contain the
+///     index of a removed connection. The index may then be free, or belong to a newer connection.
 class IdleTable {
  public:
   IdleTable(MonotonicTime start, std::chrono::nanoseconds resolution) : wheel_(start, resolution) {}
@@ -47,7 +50,7 @@ class IdleTable {
     return added;
   }
 
-  /// Returns: whether it was neither told of nor being so.
+  /// Returns whether its call of on_idle had not begun yet.
   bool remove(IdleConnection& connection) noexcept {
     const bool is_early = connection.state != IdleConnection::State::over;
     wheel_.cancel(connection.index);
@@ -55,7 +58,8 @@ class IdleTable {
     return is_early;
   }
 
-  /// Finds out who is idle. Requires: no connection is due. Returns: whether there is more to do.
+  /// Finds the connections that are idle. Requires: no connection is due. Returns whether work may
+  /// be left.
   bool advance(MonotonicTime now) noexcept {
     due_.clear();
     const auto on_fire = [&](std::uint32_t index) {
@@ -67,16 +71,17 @@ class IdleTable {
       due_.push_back(index);
     };
     const bool more = wheel_.advance(now, on_fire, kStepsPerWakeup);
-    std::ranges::reverse(due_);  // taken from the end
+    std::ranges::reverse(due_);  // take_due takes from the end
     return more;
   }
 
-  /// Returns: the next connection to be told of, `over` from now on; null when there is none.
+  /// Takes the next connection to report and sets its state to `over`. Null if there is none.
   IdleConnection* take_due() noexcept {
     while (!due_.empty()) {
       IdleConnection* const next = connections_.find(due_.back());
       due_.pop_back();
-      // Another connection may have the index by now; but none becomes due while this goes on.
+      // A new connection may have this index, but it is not due: connections become due only in
+      // `advance`.
       if (next == nullptr || next->state != IdleConnection::State::due) continue;
       next->state = IdleConnection::State::over;
       return next;
@@ -109,7 +114,7 @@ class IdleTable {
 
 }  // namespace
 
-/// Thread-safe. After `close` it only removes.
+/// Thread-safe. After `close`, connections can only be removed.
 class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsCore>,
                                private WakeupTimer::Owner {
  public:
@@ -123,7 +128,7 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
   IdleTimeoutsCore(const IdleTimeoutsCore&) = delete;
   IdleTimeoutsCore& operator=(const IdleTimeoutsCore&) = delete;
 
-  /// Returns: the time; empty once closed, because the clock may be gone.
+  /// The present time; empty after `close`, because the clock may no longer exist.
   std::optional<MonotonicTime> now() const noexcept {
     if (told_all_.load(std::memory_order_relaxed)) return std::nullopt;
     return clock_.now();
@@ -159,7 +164,7 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
 
   bool was_left() const noexcept { return timer_.was_left(); }
 
-  /// Waits until on_idle does not run. Nothing is told of afterwards.
+  /// Waits until on_idle does not run. No connection is reported after this call.
   void close() noexcept {
     timer_.close();
     told_all_.store(true, std::memory_order_relaxed);
@@ -195,12 +200,13 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
       return CancelResult::not_pending;
     }
     const bool is_running = running_ == &connection;
-    if (is_running) running_ = nullptr;  // its place may be another's soon
+    if (is_running) running_ = nullptr;  // a new connection may get its memory
     if (table_.remove(connection)) return CancelResult::cancelled;
     return is_running ? CancelResult::running : CancelResult::not_pending;
   }
 
-  /// Ends the call of on_idle that was made, and begins the next. Empty: there is none.
+  /// Ends the previous call of on_idle, and returns the id for the next call. Empty if no
+  /// connection is due.
   std::optional<std::uint64_t> next_idle() noexcept {
     MutexLock lock(mu_);
     if (running_ != nullptr) ended_.notify_all();
@@ -210,23 +216,24 @@ class IdleTimeoutsCore final : public std::enable_shared_from_this<IdleTimeoutsC
     return running_->id;
   }
 
-  // Constant after construction. The clock may be gone once closed.
+  // Constant after construction. The clock may no longer exist after `close`.
   const std::function<void(std::uint64_t)> on_idle_;
   const Clock& clock_;
 
   mutable Mutex mu_;
-  CondVar ended_;  // a call of on_idle did
+  CondVar ended_;  // signalled when a call of on_idle ends
   IdleTable table_ DETENT_GUARDED_BY(mu_);
-  // Whose on_idle runs, unless it was removed meanwhile. And on which thread one ran last.
+  // running_: the connection whose on_idle runs, unless the connection was removed during the run.
+  // running_on_: the thread of the latest call of on_idle.
   const IdleConnection* running_ DETENT_GUARDED_BY(mu_) = nullptr;
   std::thread::id running_on_ DETENT_GUARDED_BY(mu_);
   bool is_closed_ DETENT_GUARDED_BY(mu_) = false;
 
-  // The same as is_closed_, for `refresh`, which takes no lock. Written by `close`. Relaxed: no
-  // thread is inside a call while the IdleTimeouts is destroyed.
+  // Like is_closed_, for `now` and `refresh`, which take no lock. Written by `close`. Relaxed is
+  // enough: no thread may be inside a call while the IdleTimeouts is destroyed.
   std::atomic<bool> told_all_ = false;
 
-  // Synchronises itself.
+  // With its own synchronisation.
   WakeupTimer timer_;
 };
 

@@ -6,10 +6,10 @@
 
 namespace detent::internal {
 
-/// What the timer underneath runs. Owns the user's job.
+/// The callable that a keyed timer runs. Owns the user's job.
 class KeyedTimers::Run {
  public:
-  /// `count`: how many runs there will be; 0: no limit.
+  /// `count`: the number of runs of the timer; 0 means no limit.
   Run(std::shared_ptr<KeyedTimers> timers, std::string key, std::uint64_t generation, KeyedJob job,
       std::uint64_t count)
       : timers_(std::move(timers)),
@@ -28,8 +28,8 @@ class KeyedTimers::Run {
   }
 
  private:
-  /// Ends a run, also one that throws. The last one goes on until the job is destroyed: the timer
-  /// is not pending any more.
+  /// Ends a run, even if the job throws. After the last run, the key counts as running until the
+  /// job is destroyed, because the timer is not pending any more.
   class RunningSlot {
    public:
     explicit RunningSlot(Run& run) : run_(run) {}
@@ -45,7 +45,8 @@ class KeyedTimers::Run {
     Run& run_;
   };
 
-  // With the scheduler: it may be gone when a job that was handed back is destroyed.
+  // Also owned by the scheduler. If `stop` handed a job back, the scheduler may be destroyed before
+  // the job.
   const std::shared_ptr<KeyedTimers> timers_;
   const std::string key_;
   const std::uint64_t generation_;
@@ -57,7 +58,7 @@ KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, Key
                                   NewTimer timer, SameKey same_key) {
   const bool job_is_callable = static_cast<bool>(job);
   DETENT_CHECK(job_is_callable);
-  TimerHandle replaced;  // cancelled after the lock
+  TimerHandle replaced;  // cancelled without the lock
   std::uint64_t generation = 0;
   bool was_taken = false;
   {
@@ -70,7 +71,8 @@ KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, Key
     replaced = std::exchange(slot->second, Slot{.generation = generation}).timer;
   }
   replaced.cancel();
-  // May wait for room, so not under the lock. Meanwhile the slot may get another owner.
+  // `schedule` may wait for room, so it is called without the lock. During this call another thread
+  // can take the slot.
   const bool is_periodic = timer.details != nullptr && timer.details->periodic;
   const std::uint64_t count = is_periodic ? timer.details->periodic->left().count : 1;
   timer.job = [run = std::make_unique<Run>(shared_from_this(), std::string(key), generation,
@@ -79,14 +81,15 @@ KeyedResult KeyedTimers::schedule(SchedulerCore& core, std::string_view key, Key
   if (!handle) return KeyedResult::refused;
   MutexLock lock(mu_);
   const auto slot = find_slot(key, generation);
-  // Cancelled, replaced or over already; the handle cancels what there may be left of it, which
-  // must not happen under the lock: it destroys a job that takes the lock.
+  // If the slot is gone, another call has cancelled or replaced the timer, or the timer has ended.
+  // `handle` then cancels the rest of the timer. This must happen without the lock, because it may
+  // destroy a job, and the job takes the lock.
   if (slot != slots_.end()) slot->second.timer = std::move(handle);
   return was_taken ? KeyedResult::replaced : KeyedResult::scheduled;
 }
 
 CancelResult KeyedTimers::cancel(std::string_view key) {
-  Slot slot;  // with its handle, which cancels after the lock
+  Slot slot;  // declared first: its handle cancels after the lock is free
   MutexLock lock(mu_);
   const auto it = slots_.find(key);
   if (it == slots_.end() || is_handed_back(it->second)) return CancelResult::not_pending;
@@ -108,7 +111,7 @@ KeyedTimers::Slots::iterator KeyedTimers::find_slot(std::string_view key,
   return it != slots_.end() && it->second.generation == generation ? it : slots_.end();
 }
 
-// Its timer has ended, but not its job.
+// Whether the timer has ended but its job still exists, because `stop` handed the job back.
 bool KeyedTimers::is_handed_back(const Slot& slot) {
   return slot.timer && !SchedulerCore::info_of(slot.timer);
 }
@@ -127,7 +130,7 @@ void KeyedTimers::end_run(std::string_view key, std::uint64_t generation) {
   if (slot != slots_.end()) slot->second.running = false;
 }
 
-// Its timer ends, so there is nothing to cancel.
+// The timer ends by itself, so its handle must not cancel it.
 void KeyedTimers::release(std::string_view key, std::uint64_t generation) {
   MutexLock lock(mu_);
   const auto slot = find_slot(key, generation);

@@ -1,9 +1,10 @@
 // Timers with keys: one timer per key, owned by the scheduler.
 //
-// The slot of a key names its timer by a generation. A run first checks whether the slot still
-// belongs to it, and marks the slot as running. So cancelling a key decides under this lock whether
-// the job runs (again), whatever the state of the timer. An old timer cannot change the slot of a
-// newer timer with the same key. When the job is destroyed, it removes its slot.
+// Each key has a slot. A generation number connects the slot with its timer. A run first checks
+// whether the slot still belongs to its timer, and marks the slot as running. `cancel` removes the
+// slot under the lock, so it decides whether the job runs (again), in every state of the timer. An
+// old timer cannot change the slot of a newer timer with the same key. When the job is destroyed,
+// it removes its slot.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 
 namespace detent::internal {
 
-/// Thread-safe. Owned by its scheduler and by the jobs of its timers, which may outlive that when
-/// `stop` hands them back.
+/// Thread-safe. Owned by its scheduler and by the jobs of its timers. Jobs that `stop` hands back
+/// may outlive the scheduler.
 class KeyedTimers final : public std::enable_shared_from_this<KeyedTimers> {
  public:
   KeyedResult schedule(SchedulerCore& core, std::string_view key, KeyedJob job, NewTimer timer,

@@ -1,4 +1,5 @@
-// The lateness ledger: how late each run began, split into causes that add up.
+// The lateness ledger: how late each run began, split into causes. The parts add up to the
+// lateness.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +11,21 @@
 
 namespace detent::internal {
 
-/// The stations of one timer on its way from its deadline to its run.
+/// The points in time that one timer passes between its deadline and its run.
 struct RunTimes {
   MonotonicTime deadline;
-  MonotonicTime tick;         // the deadline rounded up
-  MonotonicTime chosen_tick;  // the one within its slack
-  MonotonicTime woke_at;      // when the driver woke for it
-  MonotonicTime queued_at;    // when the driver took it out of the wheel
+  MonotonicTime tick;         // the deadline, rounded up to a tick
+  MonotonicTime chosen_tick;  // the tick that its slack chose
+  MonotonicTime woke_at;      // when the driver woke up
+  MonotonicTime queued_at;    // when the driver took the timer out of the wheel
   MonotonicTime began_at;
 };
 
-/// Thread-compatible. O(1) a run.
+/// Thread-compatible. Each call of `record` is O(1).
 class LatenessLedger {
  public:
   void record(const RunTimes& run) noexcept {
-    // The driver may have been awake before the tick came.
+    // If the driver was already awake when the tick came, the wake-up caused no lateness.
     const MonotonicTime woke_at = std::clamp(run.woke_at, run.chosen_tick, run.queued_at);
     total_.record(run.began_at - run.deadline);
     rounding_.record(run.tick - run.deadline);

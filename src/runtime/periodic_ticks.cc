@@ -14,12 +14,12 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// Nanoseconds between any two dates: the whole range of WallTime takes 84 bits.
+/// Nanoseconds between any two dates. The whole range of WallTime needs 84 bits.
 __extension__ using Wide = __int128;
 
 constexpr Wide kNanosecondsInMillisecond = 1'000'000;
 
-/// How long from `wall` until the first tick after it; at least a nanosecond, saturating.
+/// The time from `wall` until the first tick after it: at least one nanosecond, saturating.
 nanoseconds first_wait(const PeriodicOptions& options, WallInstant wall) noexcept {
   const Wide period = options.period.count();
   const Wide now = wall.time_since_epoch().count();
@@ -50,7 +50,8 @@ const char* problem_of(const PeriodicOptions& options) noexcept {
 nanoseconds phase_of(std::string_view key, nanoseconds period) noexcept {
   DETENT_CHECK(period > nanoseconds::zero());
   const std::uint64_t hash = Rng(fnv1a(key)).next();
-  // The hash as a fraction of 2^64, times the period; the shift by one keeps the product signed.
+  // The hash as a fraction of 2^64, multiplied by the period. The shift by one keeps the product in
+  // the signed range.
   return nanoseconds{
       static_cast<nanoseconds::rep>((static_cast<Wide>(hash >> 1) * period.count()) >> 63)};
 }
@@ -90,7 +91,7 @@ bool PeriodicTicks::end(MonotonicTime now) noexcept {
     return true;
   }
   tick_ = tick_after(tick_);
-  // Where ticks have passed already, coalesce and delay leave it to `begin` what becomes of them.
+  // If ticks have already passed, `begin` handles them for coalesce and delay.
   if (options_.missed == MissedTick::skip) tick_ = next_not_passed(tick_, now);
   due_ = due_of(tick_);
   if (options_.missed == MissedTick::spread) {
@@ -104,13 +105,13 @@ void PeriodicTicks::move(MonotonicTime due) noexcept {
   due_ = due;
 }
 
-/// The due time of the tick at `tick`: the same each time it is asked for. Two steps of the
-/// generator, so that neither equal distances between ticks nor between seeds show.
+/// The due time of the tick at `tick`, the same in every call. Two steps of the generator hide
+/// equal distances between ticks and between seeds.
 MonotonicTime PeriodicTicks::due_of(MonotonicTime tick) const noexcept {
   if (options_.jitter == 0) return tick;
   const auto number = static_cast<std::uint64_t>(tick.time_since_epoch().count());
   Rng rng(seed_ ^ Rng(number).next());
-  // Below 2^63, because unit() < 1; but a long period may be longer as a double than it is.
+  // Below 2^63, because unit() < 1. But the double of a long period may exceed the period.
   const double jitter = options_.jitter * rng.unit() * static_cast<double>(options_.period.count());
   const nanoseconds whole{static_cast<nanoseconds::rep>(jitter)};
   return saturating_add(tick, std::min(whole, options_.period));
@@ -120,10 +121,10 @@ MonotonicTime PeriodicTicks::tick_after(MonotonicTime tick) const noexcept {
   return saturating_add(tick, options_.period);
 }
 
-/// The last tick whose due time is at or before `now`, at least `tick`. Jitter is at most a period,
-/// so it is the last one before `now` or that before it.
+/// The last tick, not before `tick`, whose due time is at or before `now`. Jitter is at most a
+/// period, so the result is the last or the last but one tick before `now`.
 MonotonicTime PeriodicTicks::last_passed(MonotonicTime tick, MonotonicTime now) const noexcept {
-  // Unsigned, so that the distance between any two instants fits.
+  // Unsigned, so the distance between any two instants fits.
   const auto since = static_cast<std::uint64_t>(now.time_since_epoch().count()) -
                      static_cast<std::uint64_t>(tick.time_since_epoch().count());
   const auto into =
@@ -139,7 +140,7 @@ MonotonicTime PeriodicTicks::next_not_passed(MonotonicTime tick, MonotonicTime n
   return due_of(last) == now ? last : tick_after(last);
 }
 
-/// Half a period at most: otherwise it would fall behind for ever.
+/// At most half a period: otherwise the timer could never catch up.
 nanoseconds PeriodicTicks::catch_up() const noexcept {
   if (options_.catch_up == nanoseconds::zero()) return options_.period / 10;
   return std::min(options_.catch_up, options_.period / 2);

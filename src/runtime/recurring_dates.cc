@@ -14,11 +14,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kInstant{1};  // the resolution of dates
+constexpr milliseconds kInstant{1};  // dates are multiples of this
 
-// A clock that is put back further than this was wrong before. More than any two time zones are
-// apart, so that setting a machine's zone by moving its clock repeats nothing. (Vixie's cron draws
-// this line at three hours.)
+// If the clock goes back further than this, its earlier time was wrong. The value is larger than
+// the difference between any two time zones: if somebody sets the zone by moving the clock, no
+// occurrence runs twice. (Vixie's cron uses three hours.)
 constexpr milliseconds kWrongClock = std::chrono::hours{26};
 
 constexpr milliseconds kGraceOfSkip = std::chrono::minutes{1};
@@ -34,7 +34,7 @@ milliseconds offset_of(const RecurringOptions& options, std::uint64_t seed) {
       std::chrono::nanoseconds{static_cast<std::chrono::nanoseconds::rep>(drawn)});
 }
 
-/// `time` - `span`, or the earliest there is.
+/// `time` - `span`, or the earliest possible time.
 WallTime before(WallTime time, milliseconds span) noexcept {
   const bool fits = time.time_since_epoch() >= milliseconds::min() + span;
   return fits ? time - span : WallTime::min();
@@ -86,7 +86,7 @@ std::optional<WallTime> RecurringDates::end(WallTime now) {
   if (runs_ && options_.count > 1) --options_.count;
   if (was_clock_wrong(now)) done_until_ = chosen_until_ = now;
   std::optional<WallTime> next = due_after(done_until_);
-  // One that falls exactly on the end of the run did not come while it ran.
+  // An occurrence at the exact end of the run does not overlap with the run.
   const bool overlaps = runs_ && next && *next > chosen_until_ && *next < now;
   if (overlaps && options_.overlap == Overlap::skip) {
     done_until_ = now - kInstant;
@@ -101,7 +101,7 @@ bool RecurringDates::was_clock_wrong(WallTime now) const noexcept {
   return !moved_ && before(done_until_, kWrongClock) > now;
 }
 
-/// The first due date after `time` that `start` and `end` allow.
+/// The first due date after `time` that the options `start` and `end` allow.
 std::optional<WallTime> RecurringDates::due_after(WallTime time) {
   WallTime from = before(time, offset_);
   if (options_.start && *options_.start > from) from = *options_.start - kInstant;
@@ -114,8 +114,9 @@ std::optional<WallTime> RecurringDates::due_after(WallTime time) {
   return *next + offset_;
 }
 
-/// The last due date until `until`, by halving what is left between it and one that is known: the
-/// rule only looks forward. Requires: `first` is a due date, first <= until.
+/// The last due date that is not after `until`. The rule only looks forward, so this is a binary
+/// search between a known due date and `until`. Requires: `first` is a due date, and first <=
+/// until.
 WallTime RecurringDates::last_due(WallTime first, WallTime until) {
   while (first < until) {
     const WallTime middle = first + (until - first) / 2;
@@ -129,7 +130,7 @@ WallTime RecurringDates::last_due(WallTime first, WallTime until) {
   return first;
 }
 
-/// Sets due_ to the first occurrence until `now` that shall run. Returns: false when none shall.
+/// Sets due_ to the first occurrence until `now` that must run. Returns false if none must run.
 bool RecurringDates::choose_missed(WallTime now) {
   const bool skip = options_.missed == MissedOccurrence::skip;
   const WallTime oldest = options_.grace ? before(now, *options_.grace)
@@ -148,7 +149,7 @@ bool RecurringDates::choose_missed(WallTime now) {
   return true;
 }
 
-/// The `count`-th last due date until `now`; due_ when there are fewer from it on.
+/// The `count`-th last due date until `now`; due_ if there are fewer due dates from due_ on.
 WallTime RecurringDates::first_of_last(std::uint32_t count, WallTime now) {
   std::optional<WallTime> one = due_;
   for (std::uint32_t seen = 0; one && *one <= now; ++seen) {

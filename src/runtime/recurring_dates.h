@@ -1,8 +1,9 @@
-// What one recurring timer remembers, and when its next run is due: arithmetic on dates, no clock.
+// The state of one recurring timer, and the due date of its next run: arithmetic on dates, without
+// a clock.
 //
-// A rule's date plus the timer's offset (jitter) is when an occurrence is due; everything below is
-// about these due dates. The owner says when a run could begin and when it is over, and gets the
-// next date to wait for:
+// An occurrence is due at the date of the rule plus the offset of the timer (jitter). All dates
+// below are such due dates. The owner reports when a run could begin and when it has ended, and
+// gets the next date to wait for:
 //
 //     RecurringDates dates(rule, options, seed);
 //     for (auto due = dates.first(wall); due; due = dates.end(wall_then)) {
@@ -10,8 +11,8 @@
 //       if (dates.begin(wall_now)) job(dates.occurrence());
 //     }
 //
-// One number says what is over: `done_until_`. No occurrence at or before it runs any more, so a
-// clock that is stepped back repeats nothing.
+// `done_until_` separates handled from future occurrences. No occurrence at or before it runs any
+// more, so a clock that is stepped back repeats nothing.
 #pragma once
 
 #include <chrono>
@@ -23,35 +24,38 @@
 
 namespace detent::internal {
 
-/// The requirement of RecurringOptions that `options` breaks; null if they are valid.
+/// The text of the requirement that `options` breaks; null if they are valid.
 const char* problem_of(const RecurringOptions& options) noexcept;
 
-/// The occurrences of one timer. Calls the rule, except where it says otherwise.
-/// Thread-compatible.
+/// The occurrences of one timer. All functions may call the rule, except where a comment says that
+/// they do not. Thread-compatible.
 class RecurringDates {
  public:
-  /// The same seed draws the same offset. Requires: problem_of(options) is null.
+  /// The same seed gives the same offset. Requires: problem_of(options) is null.
   RecurringDates(RecurringRule rule, RecurringOptions options, std::uint64_t seed);
 
-  /// Returns: when the first occurrence after `now` is due, if there is one. Call it once.
+  /// Returns the due date of the first occurrence after `now`; empty if there is none. Call it
+  /// once.
   std::optional<WallTime> first(WallTime now);
 
-  /// Decides whether the job runs now, and for which occurrence. False if the occurrence is too
-  /// late to run, or if was_clock_wrong().
+  /// Decides whether the job runs at `now`, and for which occurrence. False if the occurrence is
+  /// too late to run, or if was_clock_wrong().
   bool begin(WallTime now);
 
-  /// Call this after `begin`, and after the run if there was one. Returns when the next occurrence
-  /// is due, perhaps before `now`; empty if there is no further occurrence.
+  /// Call this after `begin`, and after the run if there was one. Returns the due date of the next
+  /// occurrence, which may be before `now`; empty if there is no further occurrence.
   std::optional<WallTime> end(WallTime now);
 
-  /// These do not call the rule. The occurrence of the run to come, or that runs; without offset.
+  /// This function and the following ones do not call the rule. The occurrence of the next or the
+  /// current run, without the offset.
   WallTime occurrence() const noexcept { return due_ - offset_; }
-  /// The next run was moved to another time: `begin` then always returns true.
+  /// Call this when the next run was moved to another time: `begin` then always returns true.
   void move() noexcept { moved_ = true; }
-  /// Whether at `now` the wall clock shows so much less than it did that it must have been wrong:
-  /// then the timer needs to be looked at, to go on from `now`.
+  /// Whether the wall clock at `now` is so far back that its earlier time must have been wrong. The
+  /// owner must then call `begin` and `end`, so that the timer continues from `now`.
   bool was_clock_wrong(WallTime now) const noexcept;
-  /// The options with the runs left as their count, one that has begun and is not over included.
+  /// The options, with the number of remaining runs as `count`. A run between begin() and end() is
+  /// included.
   const RecurringOptions& left() const noexcept { return options_; }
 
  private:
@@ -61,12 +65,12 @@ class RecurringDates {
   WallTime first_of_last(std::uint32_t count, WallTime now);
 
   RecurringRule rule_;
-  RecurringOptions options_;  // `count`: the runs left; 0: no limit
+  RecurringOptions options_;  // `count`: the remaining runs; 0: no limit
   std::chrono::milliseconds offset_{};
-  WallTime due_{};           // of the run to come, or that runs
-  WallTime done_until_{};    // what is due until then has had its run, or has none
-  WallTime chosen_until_{};  // which of the missed ones run is settled until then
-  bool runs_ = false;        // between begin() and end(): whether begin() said so
+  WallTime due_{};           // of the next or the current run
+  WallTime done_until_{};    // all occurrences until then have run, or will not run
+  WallTime chosen_until_{};  // until then, it is decided which missed occurrences run
+  bool runs_ = false;        // between begin() and end(): the result of begin()
   bool moved_ = false;
 };
 

@@ -19,11 +19,11 @@ using internal::Step;
 
 namespace {
 
-/// A thread that does nothing else: steps, and sleeps in between. Destroying it waits for its end,
-/// so the core must have been stopped.
+/// A dedicated thread that makes the steps of a core and sleeps between them. The destructor waits
+/// for the thread, so the core must have been stopped.
 class ThreadDriver final : public internal::Driver {
  public:
-  /// Starts the thread. Throws std::system_error when that fails.
+  /// Starts the thread. Throws std::system_error if the thread cannot be started.
   void start(SchedulerCore& core) {
     thread_ = Thread([this, &core] { drive(core); });
   }
@@ -49,17 +49,17 @@ class ThreadDriver final : public internal::Driver {
     changed_.notify_all();
   }
 
-  // Synchronises itself.
+  // With its own synchronisation.
   Doorbell bell_;
 
   Mutex mu_;
   CondVar changed_;
   bool ended_ DETENT_GUARDED_BY(mu_) = false;
 
-  Thread thread_;  // touched by who makes and destroys it only
+  Thread thread_;  // used only by the thread that starts and joins it
 };
 
-/// A scheduler with a thread of its own.
+/// A scheduler with its own thread.
 class ThreadedImpl final : public internal::SchedulerImpl {
  public:
   explicit ThreadedImpl(SchedulerOptions options, std::unique_ptr<ThreadDriver> driver)
@@ -73,8 +73,9 @@ class ThreadedImpl final : public internal::SchedulerImpl {
     driver_.reset();
   }
 
-  /// At the exit of the process, for one that is never destroyed. Called once; from inside a job it
-  /// does not wait. Joins the thread, or it would still run while static objects are destroyed.
+  /// Ends a scheduler that is never destroyed, at the exit of the process. Called once. It does not
+  /// wait if it is called from inside a job. It joins the thread: otherwise the thread would still
+  /// run while static objects are destroyed.
   void end() {
     core().stop(Drain::drop, MonotonicTime::max());
     const bool may_wait = !core().home().was_left() && !SchedulerShard::is_inside_job_of(core());
@@ -184,8 +185,8 @@ std::vector<std::uint64_t> Scheduler::forecast(std::chrono::nanoseconds width,
 }
 
 Scheduler& default_scheduler() {
-  // A static object whose destructor runs later may still use it, so it is never destroyed. The
-  // static pointers keep it reachable for leak checkers.
+  // Never destroyed, because destructors of static objects may use it after this function's statics
+  // are gone. The static pointers keep it reachable for leak checkers.
   static ThreadedImpl* ended_at_exit = nullptr;
   static Scheduler* const scheduler = [] {
     auto impl =
@@ -220,7 +221,7 @@ TimerHandle& TimerHandle::operator=(TimerHandle&& other) noexcept {
 CancelResult TimerHandle::cancel() noexcept {
   if (shard_ == nullptr) return CancelResult::not_pending;
   const CancelResult result = shard_->cancel(id_);
-  if (result != CancelResult::running) release();  // so that its destruction takes no lock
+  if (result != CancelResult::running) release();  // so that the handle's destructor takes no lock
   return result;
 }
 

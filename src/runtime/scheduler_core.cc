@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The wall clock counts as stepped when it has gone this far from where the monotonic one puts it.
-// Less than what people notice, more than slewing (500 ppm) makes of a second.
+// The wall clock counts as stepped if it moved this far against the monotonic clock. People do not
+// notice less, and slewing (500 ppm) moves the clock by less in a second.
 constexpr nanoseconds kWallStep = std::chrono::milliseconds{10};
 
 SchedulerOptions complete(SchedulerOptions options) {
@@ -36,7 +36,8 @@ SchedulerOptions complete(SchedulerOptions options) {
   return options;
 }
 
-/// How little a stop lets run. A stop overrides those of a lower number.
+/// How strict a stop is: the fewer jobs it runs, the higher the number. A stop overrides stops with
+/// a lower number.
 int strength(std::optional<Drain> drain) noexcept {
   if (!drain) return 0;
   switch (*drain) {
@@ -81,7 +82,7 @@ std::uint64_t SchedulerCore::next_seed() noexcept {
   return rng_.next();
 }
 
-// ---- what callers do ----------------------------------------------------------------------------
+// ---- called by users ----------------------------------------------------------------------------
 
 const std::shared_ptr<SchedulerShard>& SchedulerCore::shard_of_this_thread() const noexcept {
   return shards_[thread_number() % shards_.size()];
@@ -92,7 +93,8 @@ DueTime SchedulerCore::due_after(nanoseconds delay) const noexcept {
   return {.at = saturating_add(now, std::max(delay, nanoseconds::zero())), .set_at = now};
 }
 
-// The wall clock is read after the monotonic one: between the two the job can only get later.
+// Reads the wall clock second: time that passes between the two reads can only make the job later,
+// never earlier.
 DueTime SchedulerCore::due_on(WallTime date) const noexcept {
   const MonotonicTime now = clock_.now();
   return {.at = saturating_add(now, time_until(date, clock_.wall_now())), .set_at = now};
@@ -173,7 +175,8 @@ void SchedulerCore::stop_or_wait() {
   stop(is_stopping() ? Drain::run_pending : Drain::drop, MonotonicTime::max());
 }
 
-// In a child process of fork() there is nobody to wait for, and any lock may be held for ever.
+// In a child process of fork() no driver thread exists, and any lock may stay locked forever. So
+// `stop` does nothing there.
 std::vector<PendingJob> SchedulerCore::stop(Drain drain, MonotonicTime deadline) {
   if (home_.was_left()) return {};
   bool is_stronger = false;
@@ -203,13 +206,15 @@ std::vector<PendingJob> SchedulerCore::close_shards(Drain drain) {
     std::move(taken.begin(), taken.end(), std::back_inserter(left));
   }
   MutexLock lock(mu_);
-  if (strength(drain) > strength(stopping_)) stopping_ = drain;  // a stronger one may be through
+  // Another thread may already have set a stronger drain.
+  if (strength(drain) > strength(stopping_)) stopping_ = drain;
   return left;
 }
 
-// ---- what the driver does -----------------------------------------------------------------------
+// ---- called by the driver -----------------------------------------------------------------------
 
-// The time is read after it is known whether to stop: what was due when stop was called runs.
+// Reads the time after it knows whether to stop. So the jobs that were due when `stop` was called
+// are run.
 Step SchedulerCore::step() {
   const bool woke = std::exchange(slept_, false);
   std::optional<Drain> stopping;
@@ -223,7 +228,8 @@ Step SchedulerCore::step() {
   if (stopping && is_past_stop(clocks.now)) return drop(TakeAll::pending_and_queued);
   if (woke) woke_at_ = clocks.now;
   const bool wall_stepped = was_wall_stepped(clocks);
-  // Looked at first: what is queued may go back into a wheel, and then the driver is woken.
+  // Must be asked before the looks: a queued timer may go back into a wheel, and then the driver is
+  // woken.
   const bool was_quiet = stopping && is_quiet();
   Step step{.next = Step::Next::sleep};
   bool has_dates = false;
@@ -251,8 +257,8 @@ Step SchedulerCore::step() {
   return step;
 }
 
-// `stopping` is set after the deadline, so a step that knows of the one knows of the other. The
-// deadline of a later stop comes with a wake-up.
+// `stop` writes its deadline before it sets `stopping_`, so a step that sees `stopping_` also sees
+// the deadline. A later `stop` with another deadline wakes the driver.
 bool SchedulerCore::is_past_stop(MonotonicTime now) const noexcept {
   return now >= stop_by_.load(std::memory_order_relaxed);
 }
@@ -267,8 +273,8 @@ bool SchedulerCore::is_quiet() const noexcept {
                      [](const auto& shard) { return shard->is_quiet(); });
 }
 
-// The driver stays while jobs are queued, to drop those at the deadline that there may be, or will
-// be. The last of them wakes the driver.
+// While jobs are queued or running, the driver stays to drop the queued jobs at the deadline. A
+// later `stop` may still set such a deadline. The last job wakes the driver.
 Step SchedulerCore::wait_for_quiet() noexcept {
   slept_ = true;
   Step step{.next = Step::Next::sleep};
@@ -294,14 +300,15 @@ void SchedulerCore::hand_out(SchedulerShard& shard) noexcept {
   }
 }
 
-/// Returns: false when the executor threw. It may have kept the job all the same: whichever run of
-/// the timer comes first counts, the other one finds nothing to do.
+/// Returns false if the executor threw. The executor may have kept the job anyway. The driver then
+/// runs the job, too: the first of both runs counts, and the other finds nothing to do.
 bool SchedulerCore::execute(SchedulerShard& shard, TimerId id) noexcept {
   try {
     options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
     return true;
-  } catch (...) {                                   // user code: whatever it throws
-    if (!options_.error_handler) std::terminate();  // while the exception is current: it is named
+  } catch (...) {
+    // Terminate inside the handler, so that the message of the runtime names the exception.
+    if (!options_.error_handler) std::terminate();
     options_.error_handler(std::current_exception());
     return false;
   }
@@ -311,13 +318,13 @@ bool SchedulerCore::execute(SchedulerShard& shard, TimerId id) noexcept {
 
 bool SchedulerCore::call(Job& job) noexcept {
   if (!options_.error_handler) {
-    job();  // what it throws ends the process
+    job();  // without a handler, an exception ends the process
     return true;
   }
   try {
     job();
     return true;
-  } catch (...) {  // user code: whatever it throws
+  } catch (...) {  // user code may throw anything
     options_.error_handler(std::current_exception());
   }
   std::uint64_t errors = 0;
@@ -346,7 +353,7 @@ void SchedulerCore::check_pending(std::size_t count) const noexcept {
   alerts.on_alert({.kind = Alert::Kind::pending, .value = count});
 }
 
-// ---- what it tells ------------------------------------------------------------------------------
+// ---- figures ------------------------------------------------------------------------------------
 
 SchedulerStats SchedulerCore::stats() const {
   SchedulerStats sum;

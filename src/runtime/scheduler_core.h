@@ -1,11 +1,11 @@
 // A scheduler without its thread: shards, and the steps of its driver.
 //
-// A step looks at each shard, hands due timers to the executor, and answers when the next step is
+// A step looks at each shard, hands due timers to the executor, and returns when the next step is
 // needed. The shard of a timer handles all its events (scheduler_shard.h). The core handles the
 // executor, exceptions of jobs, the limit of timers, and the stop:
 //
-//   stop ─ close every shard ─► tell the driver ─► its last steps drop what may not run, and wait
-//        until no shard has a job that runs or is queued, or the deadline has come
+//   stop ─ close every shard ─► tell the driver ─► its last steps drop jobs that may not run, and
+//        wait until no shard has a running or queued job, or until the deadline
 //
 // The driver stays until then, so that a later `stop` can still set a deadline. A stronger `stop`
 // closes the shards again, which removes more timers.
@@ -40,36 +40,37 @@ struct Step {
   std::optional<MonotonicTime> until = std::nullopt;  // of a sleep; empty: until it is woken
 };
 
-/// Thread-safe; `step` is for the driver only. Must outlive its last job; handles may outlive it.
+/// Thread-safe, but only the driver may call `step`. Must outlive its last job. Handles may outlive
+/// it.
 class SchedulerCore final {
  public:
-  /// Whether a caller may be made to wait for room.
+  /// Whether a caller may wait for room.
   enum class Waiting : std::uint8_t { allowed, never };
 
-  /// `home`: where its driver's thread is.
+  /// `home`: the process in which the driver's thread runs.
   SchedulerCore(SchedulerOptions options, Driver& driver, Waiting waiting, HomeProcess home);
   SchedulerCore(const SchedulerCore&) = delete;
   SchedulerCore& operator=(const SchedulerCore&) = delete;
 
   // ---- Called by users ----
   TimerHandle schedule(NewTimer&& timer);
-  /// Returns: how many were cancelled; those that run go on.
+  /// Returns how many timers were cancelled. Running jobs continue.
   std::size_t cancel_all();
-  /// Makes a periodic timer run next at `due_at`, also while its job runs. Does nothing if the
+  /// Makes a periodic timer run next at `due_at`, even if its job is running. Does nothing if the
   /// timer has ended.
   static void move_next_run(const TimerHandle& handle, MonotonicTime due_at);
-  /// Without a deadline: MonotonicTime::max().
+  /// `deadline` is MonotonicTime::max() for a stop without a deadline.
   std::vector<PendingJob> stop(Drain drain, MonotonicTime deadline);
   /// Drops pending timers unless a stop came before. Waits for the end in both cases.
   void stop_or_wait();
   bool is_stopping() const noexcept;
   /// The deadline of a timer that is scheduled now with this delay. A delay of 0 or less means now.
   DueTime due_after(std::chrono::nanoseconds delay) const noexcept;
-  /// The same for a date.
+  /// The deadline of a timer that is scheduled now for a date.
   DueTime due_on(WallTime date) const noexcept;
-  /// The same for an instant, which may have passed.
+  /// The deadline of a timer that is scheduled now for an instant, which may have passed.
   DueTime due_by(MonotonicTime at) const noexcept;
-  /// A number to seed something random with.
+  /// A new seed for a random generator.
   std::uint64_t next_seed() noexcept;
 
   // ---- Called by the driver ----
@@ -89,7 +90,7 @@ class SchedulerCore final {
   Clock& clock() const noexcept { return clock_; }
   Driver& driver() const noexcept { return driver_; }
   Admission& admission() noexcept { return admission_; }
-  /// Calls a job. Returns: false when it threw.
+  /// Calls a job. Returns false if the job threw.
   bool call(Job& job) noexcept;
   void check_lateness(const BegunRun& run) const noexcept;
 
@@ -119,12 +120,13 @@ class SchedulerCore final {
   const TickScale scale_;
   std::vector<std::shared_ptr<SchedulerShard>> shards_;  // with their handles: timer_handle.h
 
-  // Synchronise themselves.
+  // With its own synchronisation.
   Admission admission_;
 
   mutable Mutex mu_;
   Rng rng_ DETENT_GUARDED_BY(mu_);
-  // The strongest that `stop` was called with; and the same once all shards are closed with it.
+  // stop_called_: the strongest drain that `stop` was called with. stopping_: the strongest drain
+  // with which all shards have been closed.
   std::optional<Drain> stop_called_ DETENT_GUARDED_BY(mu_);
   std::optional<Drain> stopping_ DETENT_GUARDED_BY(mu_);
   std::uint64_t errors_ DETENT_GUARDED_BY(mu_) = 0;
@@ -135,7 +137,7 @@ class SchedulerCore final {
   // depends on it.
   std::atomic<MonotonicTime> stop_by_ = MonotonicTime::max();
 
-  // Touched only by the driver.
+  // Used only by the driver.
   std::vector<TimerId> due_;
   MonotonicTime woke_at_;
   bool slept_ = false;

@@ -17,7 +17,8 @@
 
 namespace detent::internal {
 
-/// What the timer underneath a recurring job runs. The dates stand for it: the shard knows them.
+/// The callable that the timer of a recurring job runs. The shard also uses `dates`, to recognise
+/// the running job and to compute its dates.
 struct RecurringRun {
   RecurringDates dates;
   RecurringJob job;
@@ -28,7 +29,7 @@ struct RecurringRun {
 /// Thread-safe.
 class SchedulerImpl {
  public:
-  /// The driver must outlive it and know that the core is gone when this is.
+  /// The driver must outlive this object, and must not use the core after the end of this object.
   SchedulerImpl(SchedulerOptions options, Driver& driver, SchedulerCore::Waiting waiting,
                 HomeProcess home)
       : core_(std::move(options), driver, waiting, home), keyed_(std::make_shared<KeyedTimers>()) {}
@@ -83,7 +84,7 @@ class SchedulerImpl {
   }
 
  protected:
-  /// For the end of the driver: after this no job runs.
+  /// For the destructors of derived classes. After this call no job runs.
   void stop() {
     DETENT_CHECK(!SchedulerShard::is_inside_job_of(core_));
     core_.stop_or_wait();
@@ -103,7 +104,7 @@ class SchedulerImpl {
   }
 
   SchedulerCore core_;
-  // With its timers' jobs, which `stop` may hand back: keyed_timers.h.
+  // Also owned by the jobs of its timers, which `stop` may hand back: keyed_timers.h.
   const std::shared_ptr<KeyedTimers> keyed_;
 };
 

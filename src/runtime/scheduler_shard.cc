@@ -12,17 +12,18 @@ namespace detent::internal {
 
 namespace {
 
-/// A job that the current thread is inside of, and the one outside that, if any.
+/// A job that the current thread is running, and the next outer job of the thread, if any.
 struct RunningJob {
   SchedulerShard* shard = nullptr;
   TimerId id;
-  const void* called = nullptr;  // tells it from a job that it calls itself
+  // The address of the callable. Tells this job from a job that it calls itself.
+  const void* called = nullptr;
   const RunningJob* outer = nullptr;
 };
-// Lets a job's thread be recognised, so that it does not wait for itself.
+// Shows which jobs the current thread is inside of, so that a job does not wait for itself.
 thread_local const RunningJob* innermost_job = nullptr;
 
-/// Enters a job for a scope.
+/// Marks the current thread as inside a job, for the lifetime of this object.
 class InsideJob {
  public:
   InsideJob(SchedulerShard& shard, TimerId id, const void* called) noexcept
@@ -44,7 +45,7 @@ bool is_inside(const SchedulerShard& shard, TimerId id) noexcept {
   return false;
 }
 
-/// The wall clock after the monotonic one: between the two a date can only get later.
+/// Reads the wall clock second: time that passes between the two reads can only make a date later.
 ClockReading read(const Clock& clock) noexcept {
   const MonotonicTime now = clock.now();
   return {.now = now, .wall = clock.wall_now()};
@@ -76,10 +77,10 @@ std::pair<SchedulerShard*, TimerId> SchedulerShard::run_that_calls(const void* c
   return {innermost_job->shard, innermost_job->id};
 }
 
-// ---- what callers do ----------------------------------------------------------------------------
+// ---- called by users ----------------------------------------------------------------------------
 
-// Under the lock, although that makes the driver wait for it: once it is released nothing keeps the
-// scheduler alive.
+// Wakes the driver under the lock, although the driver may have to wait for the lock. Once the lock
+// is free, another thread may destroy the scheduler.
 void SchedulerShard::wake_driver_if_late() noexcept {
   const bool is_first_date = timers_.has_dates() && !std::exchange(knows_dates_, true);
   if (timers_.armed_for() >= looks_at_ && !is_first_date) [[likely]]
@@ -88,8 +89,8 @@ void SchedulerShard::wake_driver_if_late() noexcept {
   core_.driver().wake();
 }
 
-// It may have been the last timer, for which stop() or the driver waits. What still runs or is
-// queued will tell, too.
+// stop() or the driver may wait for the timer that ended. If other timers
+// are still running or queued, their end calls this function again.
 void SchedulerShard::tell_stop() noexcept {
   run_ended_.notify_all();
   if (timers_.is_quiet()) core_.driver().wake();
@@ -119,7 +120,7 @@ void SchedulerShard::count_rejected() noexcept {
 CancelResult SchedulerShard::cancel(TimerId id) noexcept {
   if (home_.was_left()) [[unlikely]]
     return CancelResult::not_pending;
-  Job job;  // destroyed after the lock
+  Job job;  // declared first, so destroyed after the lock is free
   MutexLock lock(mu_);
   const CancelResult result = timers_.cancel(id, job);
   if (result != CancelResult::cancelled) return result;
@@ -142,12 +143,12 @@ bool SchedulerShard::move(TimerId id, const DueTime& due, std::optional<WallTime
   return true;
 }
 
-// Once the scheduler is being stopped, what is queued stays so: stop() waits for it.
+// After the start of a stop, a queued timer stays queued, because stop() waits for it.
 bool SchedulerShard::can_move(TimerId id) const noexcept {
   return closed_ ? timers_.is_in_wheel(id) : timers_.is_pending(id);
 }
 
-// The clock is read inside the lock: before it, it may be gone.
+// Read the clock under the lock: before that, the scheduler and its clock may already be gone.
 bool SchedulerShard::move_by(TimerId id, std::chrono::nanoseconds delay) {
   expect_home(home_);
   MutexLock lock(mu_);
@@ -174,7 +175,8 @@ bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
   MutexLock lock(mu_);
   if (closed_) return false;
   DueTime due = core_.due_by(due_at);
-  due.at = std::max(due.at, due.set_at);  // an instant that has passed means now, which is not late
+  // An instant that has passed means now, so the run does not count as late.
+  due.at = std::max(due.at, due.set_at);
   if (!timers_.move_next_run(id, due)) return false;
   if (timers_.is_pending(id)) wake_driver_if_late();  // otherwise `rearm` does
   return true;
@@ -182,7 +184,7 @@ bool SchedulerShard::move_next_run(TimerId id, MonotonicTime due_at) {
 
 std::size_t SchedulerShard::cancel_all() {
   if (home_.was_left()) return 0;
-  std::vector<Job> jobs;  // destroyed after the lock
+  std::vector<Job> jobs;  // declared first, so destroyed after the lock is free
   MutexLock lock(mu_);
   timers_.cancel_all(jobs);
   core_.admission().release(jobs.size());
@@ -202,7 +204,7 @@ std::optional<TimerInfo> SchedulerShard::info_of(TimerId id) const {
   return timers_.info_of(id);
 }
 
-// ---- what the driver does -----------------------------------------------------------------------
+// ---- called by the driver -----------------------------------------------------------------------
 
 Look SchedulerShard::look(const ClockReading& clocks, MonotonicTime woke_at, bool wall_stepped,
                           std::vector<TimerId>& due) {
@@ -227,7 +229,7 @@ void SchedulerShard::run(TimerId id) noexcept {
   std::optional<BegunRun> begun;
   {
     MutexLock lock(mu_);
-    // Nothing is touched once the timer has ended: the clock may be gone.
+    // If the timer has ended, use nothing of the core: the clock may be gone.
     if (!timers_.is_pending(id)) return;
     ClockReading clocks{.now = core_.clock().now(), .wall = {}};
     if (timers_.has_dates()) clocks.wall = core_.clock().wall_now();
@@ -243,8 +245,8 @@ void SchedulerShard::run(TimerId id) noexcept {
   if (!begun->repeats || !rearm(id, job)) end(id, std::move(job));
 }
 
-// The rule is asked without the lock, as a job runs: it is the user's code. So is what it settles:
-// nobody else touches `dates` while the timer counts as running.
+// The rule is user code, so it is called without the lock, like a job. The members of `dates` need
+// no lock either: while the timer is running, only this thread uses `dates`.
 void SchedulerShard::run_occurrence(TimerId id, Job job, RecurringDates& dates) noexcept {
   const ClockReading clocks = read(core_.clock());
   if (dates.begin(whole_ms(clocks.wall))) {
@@ -267,8 +269,9 @@ void SchedulerShard::call(Job& job, const BegunRun& begun) noexcept {
   timers_.count_error();
 }
 
-// It was moved, or it is for a date and went back into the wheel, where the driver must find it.
-// When a stop runs nothing that is pending, there may be no driver any more.
+// The timer did not run: it was moved, or the wall clock does not show its date yet. It is in the
+// wheel again, and the driver must know its time. If a stop runs no pending timers, the driver may
+// already be gone, so the timer is dropped here.
 void SchedulerShard::after_no_run(TimerId id, Job& job) noexcept {
   if (!closed_ || runs_pending_) return wake_driver_if_late();
   if (!timers_.drop(id, job)) return;
@@ -304,7 +307,7 @@ bool SchedulerShard::rearm_for(std::optional<WallTime> next, TimerId id, const C
 }
 
 void SchedulerShard::end(TimerId id, Job job) noexcept {
-  job = Job();  // before anybody learns that it is over
+  job = Job();  // destroyed before any thread learns that the timer has ended
   MutexLock lock(mu_);
   timers_.end_run(id);
   core_.admission().release(1);
@@ -331,7 +334,7 @@ std::vector<PendingJob> SchedulerShard::close(Drain drain) {
       break;
   }
   core_.admission().release(taken.size());
-  run_ended_.notify_all();  // an earlier stop may have waited for what was queued
+  run_ended_.notify_all();  // an earlier stop may wait for the timers that were queued
   return taken;
 }
 
@@ -343,7 +346,7 @@ void SchedulerShard::drop(TakeAll which) {
     core_.admission().release(taken.size());
     run_ended_.notify_all();
   }
-  // The destructors of these jobs may stop the scheduler, as jobs may.
+  // The destructors of these jobs may stop the scheduler, like jobs.
   const InsideJob inside(*this, {}, nullptr);
   taken.clear();
 }
@@ -358,7 +361,7 @@ void SchedulerShard::await_quiet() noexcept {
   while (!timers_.is_quiet()) run_ended_.wait(mu_);
 }
 
-// ---- what it tells ------------------------------------------------------------------------------
+// ---- figures ------------------------------------------------------------------------------------
 
 SchedulerStats SchedulerShard::stats() const {
   MutexLock lock(mu_);

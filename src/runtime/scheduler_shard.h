@@ -4,9 +4,10 @@
 //   run ─ lock: take the job ─► call it ─► destroy it ─► lock: end;  or lock: back into the wheel
 //
 // The lock is held only for short steps, and never while a job is called or destroyed. A timer is
-// cancelled, moved or run under the lock. The first of these wins: the others find another state,
-// or no timer with the generation in the id. A thread that waits for the end of a job also waits
-// until the job is destroyed, because that happens before the lock is taken that ends the timer.
+// cancelled, moved or run under the lock. The first of these operations wins. The others find the
+// timer in another state, or no timer with the generation of the id. A thread that waits for the
+// end of a job also waits for the destruction of the job: the job is destroyed before the timer is
+// ended under the lock.
 //
 // No wake-up is lost. At the end of each look at a shard, in the same critical section, the driver
 // writes when it will look again (`looks_at_`). A thread that needs an earlier look sees this in
@@ -31,7 +32,7 @@ namespace detent::internal {
 
 class SchedulerCore;
 
-/// Stops the process: somebody uses a scheduler in a child process of fork().
+/// Stops the process because a scheduler is used in a child process of fork().
 [[noreturn]] void fail_after_fork() noexcept;
 inline void expect_home(const HomeProcess& home) noexcept {
   if (home.was_left()) [[unlikely]]
@@ -42,7 +43,7 @@ inline void expect_home(const HomeProcess& home) noexcept {
 struct Look {
   bool again = false;  // work is left; look again immediately
   bool has_dates = false;
-  std::optional<MonotonicTime> until = std::nullopt;  // otherwise, when; empty: never
+  std::optional<MonotonicTime> until = std::nullopt;  // otherwise, the next look; empty: never
 };
 
 /// Thread-safe. Owned by the scheduler, its handles, and queued jobs at the executor. Once it is
@@ -56,7 +57,7 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   const SchedulerCore* core() const noexcept { return &core_; }
 
   // ---- Called by users ----
-  /// Returns: TimerId{}, and the timer left as it was, when it is closed.
+  /// Returns TimerId{} if the shard is closed. `timer` then stays unchanged.
   TimerId add(NewTimer&& timer) noexcept;
   void count_refused() noexcept;
   void count_rejected() noexcept;
@@ -67,36 +68,37 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   bool move_to(TimerId id, WallTime date);
   /// Makes a periodic timer run next at `due_at`, also while its job is running.
   bool move_next_run(TimerId id, MonotonicTime due_at);
-  /// Returns: how many were cancelled; those that run go on.
+  /// Returns how many timers were cancelled. Running jobs continue.
   std::size_t cancel_all();
   bool is_pending(TimerId id) const noexcept;
   std::optional<TimerInfo> info_of(TimerId id) const;
 
   // ---- Called by the driver ----
-  /// Appends what is due to `due`. `wall_stepped`: the wall clock was, since the last look.
+  /// Appends the due timers to `due`. `wall_stepped`: the wall clock was stepped since the last
+  /// look.
   Look look(const ClockReading& clocks, MonotonicTime woke_at, bool wall_stepped,
             std::vector<TimerId>& due);
-  /// Runs the job of a queued timer. Does nothing if the timer was cancelled or moved since.
+  /// Runs the job of a queued timer. Does nothing if the timer was cancelled or moved since then.
   void run(TimerId id) noexcept;
-  /// Runs a job that has no timer, for the caller that brought it.
+  /// Runs a job that has no timer, on the thread of the caller that wanted to schedule it.
   void run_in_caller(Job job) noexcept;
 
   // ---- The end ----
   /// Refuses new timers from now on. Returns the timers that were removed. If it is called again
   /// with a stronger drain, it removes more timers.
   std::vector<PendingJob> close(Drain drain);
-  /// Takes out timers, and destroys their jobs.
+  /// Removes timers and destroys their jobs.
   void drop(TakeAll which);
-  /// Whether no job runs or is queued.
+  /// Whether no job is running or queued.
   bool is_quiet() const noexcept;
-  /// Waits until that is so.
+  /// Waits until is_quiet().
   void await_quiet() noexcept;
 
   // ---- Figures ----
   SchedulerStats stats() const;
   void add_to(LatenessLedger& ledger) const;
-  /// Call `append(timers, first, count)` for one range of indices after the other, each under the
-  /// lock, as long as it answers true.
+  /// Calls `append(timers, first, count)` for one range of indices after the other, each time under
+  /// the lock, until `append` returns false.
   template <class Append>
   void for_ranges(Append&& append) const {
     constexpr std::uint32_t kRange = 1024;
@@ -107,10 +109,10 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
     }
   }
 
-  /// Whether the calling thread is inside a job of that scheduler.
+  /// Whether the calling thread is inside a job of `core`.
   static bool is_inside_job_of(const SchedulerCore& core) noexcept;
-  /// The timer that calls this job on this thread: null, unless the innermost job that the thread
-  /// is inside of is this. `called`: a job's target, or the dates of a recurring one.
+  /// The timer whose job runs on this thread, if `called` is the innermost job of this thread;
+  /// otherwise null. `called`: the target of a job, or the dates of a recurring job.
   static std::pair<SchedulerShard*, TimerId> run_that_calls(const void* called) noexcept;
 
  private:
@@ -122,7 +124,8 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   void run_occurrence(TimerId id, Job job, RecurringDates& dates) noexcept;
   void call(Job& job, const BegunRun& begun) noexcept;
   TimerShard::Repeat repeat() const noexcept DETENT_REQUIRES(mu_);
-  // These two put a timer that repeats back into the wheel, with `job`, unless it is over.
+  // The next two functions put a repeating timer and its `job` back into the wheel. They return
+  // false if the timer has ended.
   bool rearm(TimerId id, Job& job) noexcept;
   bool rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
                  Job& job) noexcept;
@@ -133,13 +136,14 @@ class alignas(64) SchedulerShard final : public std::enable_shared_from_this<Sch
   const HomeProcess home_;
 
   mutable Mutex mu_;
-  CondVar run_ended_;  // or the last queued timer is gone
+  CondVar run_ended_;  // signalled when a run ends, or the last queued timer is gone
   TimerShard timers_ DETENT_GUARDED_BY(mu_);
-  // The driver looks at this shard no later than then, unless it is woken.
+  // The driver looks at this shard at this tick at the latest, even if nothing wakes it.
   Tick looks_at_ DETENT_GUARDED_BY(mu_) = 0;
-  bool knows_dates_ DETENT_GUARDED_BY(mu_) = false;  // and compares the clocks, or is about to
+  // Whether the driver knows that there are dates. If so, it compares both clocks.
+  bool knows_dates_ DETENT_GUARDED_BY(mu_) = false;
   bool closed_ DETENT_GUARDED_BY(mu_) = false;
-  bool runs_pending_ DETENT_GUARDED_BY(mu_) = false;  // closed with Drain::run_pending, no stronger
+  bool runs_pending_ DETENT_GUARDED_BY(mu_) = false;  // closed only with Drain::run_pending
 };
 
 }  // namespace detent::internal

@@ -19,7 +19,7 @@ using internal::SchedulerCore;
 using internal::Step;
 using std::chrono::nanoseconds;
 
-/// Keeps jobs until it is told to run one.
+/// Keeps jobs until the simulation runs them.
 class SimulatedExecutor final : public Executor {
  public:
   SimulatedExecutor(const Clock& clock, Rng& rng, nanoseconds delay)
@@ -39,7 +39,7 @@ class SimulatedExecutor final : public Executor {
         jobs_.begin(), jobs_.end(), [this](const Waiting& w) { return is_ready(w); }));
   }
 
-  /// Runs the n-th of the jobs that are ready. Requires: n < ready_count().
+  /// Runs the n-th ready job. Requires: n < ready_count().
   void run(std::size_t n) {
     const auto chosen = std::find_if(jobs_.begin(), jobs_.end(),
                                      [&](const Waiting& w) { return is_ready(w) && n-- == 0; });
@@ -89,11 +89,12 @@ class Simulation::Impl final : public internal::Driver {
   ManualClock& clock() noexcept { return clock_; }
   Executor& executor() noexcept { return executor_; }
 
-  // The next turn asks the core in any case.
+  // Makes the next turn call the core, whatever its last step returned.
   void wake() noexcept override { until_.reset(), asleep_ = false; }
   void await_end() override {
     while (!ended_) turn(MonotonicTime::max());
-    // The scheduler waits for none of the jobs that are left, so time stays as it is.
+    // The scheduler waits for none of the remaining jobs, so run only the ready ones and keep the
+    // time.
     while (executor_.ready_count() != 0) turn(clock_.now());
   }
 
@@ -125,7 +126,7 @@ class Simulation::Impl final : public internal::Driver {
 
   SchedulerCore& core() noexcept { return *core_; }
 
-  /// Whether a step is due. The end of time is never.
+  /// Whether the scheduler must make a step. A wake-up at MonotonicTime::max() never comes.
   bool needs_step() const {
     if (ended_ || !asleep_) return !ended_;
     return until_ && *until_ <= clock_.now() && *until_ != MonotonicTime::max();
@@ -138,8 +139,8 @@ class Simulation::Impl final : public internal::Driver {
     until_ = step.until;
   }
 
-  /// Does one thing that can be done now, or moves time, at most to `end`. Returns: false when
-  /// nothing is left to do until then.
+  /// Does one piece of work that is possible now, or moves the time forward, at most to `end`.
+  /// Returns false if nothing is left to do until `end`.
   bool turn(MonotonicTime end) {
     const std::size_t ready = executor_.ready_count();
     const std::size_t choices = ready + (needs_step() ? 1 : 0);
@@ -157,11 +158,11 @@ class Simulation::Impl final : public internal::Driver {
 
   Rng rng_;
   ManualClock clock_;
-  const bool in_order_;  // jobs run in the order in which they were handed out
+  const bool in_order_;  // jobs run in the order in which the scheduler handed them out
   SimulatedExecutor executor_;
-  SchedulerCore* core_ = nullptr;  // scheduler_'s
+  SchedulerCore* core_ = nullptr;  // of scheduler_
   bool inside_run_ = false;
-  // What the last step answered, until it is woken.
+  // The result of the last step, until the scheduler is woken.
   bool asleep_ = false;
   bool ended_ = false;
   std::optional<MonotonicTime> until_;

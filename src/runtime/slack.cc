@@ -15,7 +15,8 @@ constexpr Tick kLastTick = std::numeric_limits<Tick>::max();
 constexpr int kChoices = 4;
 constexpr std::size_t kLeastCapacity = 8;
 
-/// Any tick of [`first`, `last`], uniformly but for a bias below 2^-64 of their number.
+/// A random tick in [`first`, `last`]. The distribution is uniform, except for a bias below 2^-64
+/// of their number.
 Tick any_tick(Tick first, Tick last, Rng& rng) noexcept {
   const Tick count = last - first + 1;
   return count == 0 ? rng.next() : first + rng.next() % count;
@@ -30,7 +31,7 @@ Tick end_of_window(Tick tick, Tick slack) noexcept {
 Tick coalesced_tick(Tick tick, Tick slack) noexcept {
   if (tick == 0) return 0;
   const Tick last = end_of_window(tick, slack);
-  // A multiple of 2^k is in the window when `last` and what is before it differ in bit k or above.
+  // The window contains a multiple of 2^k if `last` and `tick - 1` differ in bit k or a higher bit.
   const Tick below = std::bit_floor((tick - 1) ^ last) - 1;
   return last & ~below;
 }
@@ -69,26 +70,27 @@ std::uint64_t ValleyMap::timers_at(Tick tick) const noexcept {
   return bins_[find(tick / bin_width_)].timers;
 }
 
-/// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): bins side by side scatter.
+/// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4). It scatters neighbouring
+/// bins.
 std::size_t ValleyMap::home_of(Tick number) const noexcept {
   const int bits = std::countr_zero(bins_.size());
   return static_cast<std::size_t>((number * 0x9E3779B97F4A7C15u) >> (64 - bits));
 }
 
-/// Where the bin of that number lies; a free place when it is empty.
+/// The place of the bin with that number. If the bin is empty, a free place.
 std::size_t ValleyMap::find(Tick number) const noexcept {
   std::size_t place = home_of(number);
   while (bins_[place].timers > 0 && bins_[place].number != number) place = after(place);
   return place;
 }
 
-/// Moves bins back over a place that became free (Knuth's algorithm R in the same chapter), so that
-/// no marks of removed bins are needed.
+/// Moves bins back into a place that became free (Knuth's algorithm R in the same chapter). So the
+/// table needs no marks for removed bins.
 void ValleyMap::close_gap(std::size_t gap) noexcept {
   const std::size_t mask = bins_.size() - 1;
   for (std::size_t place = after(gap); bins_[place].timers > 0; place = after(place)) {
     const std::size_t from_home = (place - home_of(bins_[place].number)) & mask;
-    if (from_home < ((place - gap) & mask)) continue;  // its home is behind the gap
+    if (from_home < ((place - gap) & mask)) continue;  // its home is after the gap
     std::swap(bins_[gap], bins_[place]);
     gap = place;
   }

@@ -1,4 +1,5 @@
-// Which tick to fire at when a timer may be late by its slack: two opposite wishes, both pure.
+// Chooses the tick of a timer that may fire late by its slack. The two ways have opposite goals.
+// Both are pure.
 //
 //     wheel.schedule(timer, coalesced_tick(deadline, slack));   // few wake-ups: share ticks
 //
@@ -6,12 +7,13 @@
 //     const Tick placed = valleys.place(deadline, slack, rng);
 //     ...and when the timer fired, was cancelled or moved: valleys.remove(placed);
 //
-// The first picks the roundest number in the window, so that windows that overlap tend to pick the
-// same one without knowing of each other: Linux's apply_slack (kernel/time/timer.c, 2.6.35 to 4.7).
-// The second counts who fires when, looks at a few random ticks of the window and takes the least
-// loaded. Few are enough: with d >= 2 choices the fullest bin is over the average by about
-// ln ln n / ln d, with one by the root of the load (Azar, Broder, Karlin, Upfal 1994; Mitzenmacher
-// 2001, "The power of two choices in randomized load balancing").
+// `coalesced_tick` picks the roundest number in the window, so overlapping windows tend to pick the
+// same tick without knowing about each other. Linux used this method in apply_slack
+// (kernel/time/timer.c, 2.6.35 to 4.7). `ValleyMap` counts the timers of each bin, looks at a few
+// random ticks of the window, and takes the tick with the fewest timers. A few ticks are enough:
+// with d >= 2 choices, the fullest bin exceeds the average by about ln ln n / ln d. With one
+// choice, it exceeds the average by the square root of the load (Azar, Broder, Karlin, Upfal 1994;
+// Mitzenmacher 2001, "The power of two choices in randomized load balancing").
 #pragma once
 
 #include <cstddef>
@@ -23,15 +25,16 @@
 
 namespace detent::internal {
 
-/// `tick` + `slack`, at most the last tick of all.
+/// `tick` + `slack`, or the last possible tick if the sum is larger.
 Tick end_of_window(Tick tick, Tick slack) noexcept;
 
-/// The tick in [`tick`, `tick` + `slack`] that ends in the most zero bits; there is only one. O(1).
+/// The tick in [`tick`, `tick` + `slack`] that ends in the most zero bits. Exactly one tick does.
+/// O(1).
 Tick coalesced_tick(Tick tick, Tick slack) noexcept;
 
-/// How many timers are placed in each bin of ticks. Memory goes with the bins that are not empty,
-/// 16 bytes each in an array that is an eighth to a half full, and is given back as they empty.
-/// Thread-compatible. Running out of memory ends the process.
+/// The number of timers in each bin of ticks. Memory is in proportion to the number of non-empty
+/// bins: 16 bytes for each place of an array that is between one eighth and one half full. The
+/// array shrinks when bins become empty. Thread-compatible. If memory runs out, the process ends.
 class ValleyMap {
  public:
   /// Bins of `bin_width` ticks; the first begins at tick 0. Requires: bin_width > 0.
@@ -39,19 +42,19 @@ class ValleyMap {
   ValleyMap(const ValleyMap&) = delete;
   ValleyMap& operator=(const ValleyMap&) = delete;
 
-  /// Counts a timer in. Returns: its place, in [`tick`, `tick` + `slack`]. Without slack there is
-  /// no choice, but it counts. O(1), amortised.
+  /// Adds a timer. Returns its tick, in [`tick`, `tick` + `slack`]. A timer without slack has no
+  /// choice, but is counted. O(1), amortised.
   Tick place(Tick tick, Tick slack, Rng& rng) noexcept;
 
-  /// Counts a timer out. Requires: `placed` is what `place` returned for it. O(1), amortised.
+  /// Removes a timer. Requires: `place` returned `placed` for this timer. O(1), amortised.
   void remove(Tick placed) noexcept;
 
-  /// The timers in the bin of `tick`.
+  /// The number of timers in the bin of `tick`.
   std::uint64_t timers_at(Tick tick) const noexcept;
 
-  /// How many bins are not empty.
+  /// The number of bins that are not empty.
   std::size_t bin_count() const noexcept { return bin_count_; }
-  /// For tests: how many bins there is memory for.
+  /// For tests: the number of bins for which memory is allocated.
   std::size_t capacity() const noexcept { return bins_.size(); }
 
  private:
@@ -66,8 +69,8 @@ class ValleyMap {
   void close_gap(std::size_t gap) noexcept;
   void resize(std::size_t capacity);
 
-  // A hash table with linear probing, of a power of two places.
-  // Invariant: no place between the home of a bin and where it lies is free.
+  // A hash table with linear probing. The number of places is a power of two. Invariant: no place
+  // between the home of a bin and its actual place is free.
   Tick bin_width_;
   std::vector<Bin> bins_;
   std::size_t bin_count_ = 0;

@@ -9,22 +9,22 @@
 
 namespace detent::internal {
 
-/// What `start`, the timer's job and the stop callback share. The job may run as soon as the timer
-/// is scheduled, while `start` still stores the handle and registers the callback: neither waits
-/// for the other, and the last one destroys this.
+/// The state that `start`, the timer's job and the stop callback share. The job may run as soon as
+/// the timer is scheduled, while `start` is still storing the handle and registering the callback.
+/// `start` and the job do not wait for each other, and the last owner destroys the state.
 class SleepTimer::State {
  public:
   explicit State(Sleeper& sleeper) noexcept : sleeper_(sleeper) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  // The callback goes first, waiting for one that runs, because it uses the timer. The timer itself
-  // has ended: its job was an owner of this.
+  // The callback uses the timer, so it is destroyed first. This waits for a running callback. The
+  // timer has already ended, because its job owned this state.
   ~State() {
     on_stop_.reset();
     timer_.release();
   }
 
-  /// The second half of `start`; touches nothing but this state.
+  /// The second half of `start`. Uses nothing except this state.
   bool fall_asleep(TimerHandle timer, std::stop_token stop) noexcept {
     timer_ = std::move(timer);
     if (stop.stop_possible()) on_stop_.emplace(std::move(stop), Stop(*this));
@@ -33,19 +33,19 @@ class SleepTimer::State {
     return before != Phase::dropped;
   }
 
-  /// The job was run.
+  /// Called when the timer's job runs.
   void on_due() {
     const bool slept = !stopped_;
     phase_ = Phase::over;
     sleeper_.wake(slept);
   }
 
-  /// The job was destroyed without having been run.
+  /// Called when the job is destroyed before it ran.
   void on_dropped() {
     if (phase_.exchange(Phase::dropped) == Phase::asleep) sleeper_.wake(false);
   }
 
-  /// The sleeper goes away.
+  /// Called when the sleeper is destroyed.
   void give_up() noexcept {
     if (phase_.exchange(Phase::over) != Phase::asleep) return;
     on_stop_.reset();
@@ -54,10 +54,10 @@ class SleepTimer::State {
 
  private:
   enum class Phase : std::uint8_t {
-    starting,  // scheduled or about to be; `start` is at work
-    asleep,    // `start` is through
-    over,      // woken by the job that ran, so that there is nothing to cancel; or given up
-    dropped,   // the job is gone; `start`, if still at work, says so
+    starting,  // `start` has not finished; the timer may be scheduled
+    asleep,    // `start` has finished, and the timer is pending
+    over,      // the job ran, or the sleeper gave up: nothing to cancel
+    dropped,   // the job was destroyed; `start` reports this if it still runs
   };
 
   class Stop {
@@ -75,18 +75,19 @@ class SleepTimer::State {
   // Constant after construction.
   Sleeper& sleeper_;
 
-  // Written by `start`, the job and give_up; who changes it decides who wakes. Not a mutex, because
-  // nothing else changes with it.
+  // Written by `start`, the job and give_up. The one that changes it decides who wakes the sleeper.
+  // Not a mutex, because nothing else changes together with it.
   std::atomic<Phase> phase_ = Phase::starting;
   // Written by the stop callback before it moves the timer, read by the job.
   std::atomic<bool> stopped_ = false;
 
-  // Written by `start`, then touched by the callback, by give_up, and by the last owner at the end.
+  // Written by `start`, then used by the callback, by give_up, and by the destructor of the last
+  // owner.
   TimerHandle timer_;
   std::optional<std::stop_callback<Stop>> on_stop_;
 };
 
-/// What the timer runs. Its end without a run counts, too.
+/// The job of the timer. It also reports when it is destroyed without a run.
 class SleepTimer::WakingJob {
  public:
   explicit WakingJob(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -124,7 +125,7 @@ bool SleepTimer::start(Scheduler& scheduler, WakeTime until, std::stop_token sto
   const auto state = std::make_shared<State>(sleeper);
   state_ = state;
   Job job = WakingJob(state);
-  // From here on the sleeper may wake on another thread, and this object be gone.
+  // From here on, the sleeper may wake on another thread and destroy this object.
   TimerHandle timer =
       std::visit([&](auto instant) { return schedule(scheduler, instant, std::move(job)); }, until);
   return state->fall_asleep(std::move(timer), std::move(stop));

@@ -1,4 +1,5 @@
-// The bounded pool of executor.h: one mutex guards the queue, workers sleep while it is empty.
+// The thread pool of executor.h. One mutex guards its bounded queue. Workers sleep while the queue
+// is empty.
 #include <algorithm>
 #include <deque>
 #include <thread>
@@ -25,7 +26,7 @@ class ThreadPool::Impl {
     try {
       while (threads_.size() < count) threads_.emplace_back([this] { work(); });
     } catch (...) {
-      finish();  // the threads that did start
+      finish();  // join the threads that did start
       throw;
     }
   }
@@ -54,7 +55,8 @@ class ThreadPool::Impl {
   }
 
  private:
-  /// Takes `job` if there is room, or will be and the caller may wait for it.
+  /// Takes `job` if the queue has room. If the caller may wait, waits for room first. Returns
+  /// whether it took the job.
   bool enqueue(Job& job) {
     const bool may_wait = when_full_ == WhenPoolFull::block && pool_of_this_thread != this;
     MutexLock lock(mu_);
@@ -64,7 +66,7 @@ class ThreadPool::Impl {
     return true;
   }
 
-  /// The next job; an empty one when there are none and will be none.
+  /// Returns the next job; an empty one if the queue is empty and no more jobs will come.
   Job take() {
     MutexLock lock(mu_);
     while (queue_.empty() && !finishing_) available_.wait(mu_);
@@ -75,7 +77,7 @@ class ThreadPool::Impl {
     return job;
   }
 
-  // A job that throws ends the process: the executor's contract.
+  // The contract of an executor: a job that throws ends the process.
   void work() noexcept {
     pool_of_this_thread = this;
     while (Job job = take()) job();
@@ -90,7 +92,7 @@ class ThreadPool::Impl {
     for (Thread& thread : threads_) thread.join();
   }
 
-  // The pool that the current thread works for: it does not wait for itself.
+  // The pool whose worker the current thread is. A worker must not wait for room in its own pool.
   static thread_local const Impl* pool_of_this_thread;
 
   const internal::HomeProcess home_;
@@ -101,7 +103,7 @@ class ThreadPool::Impl {
   CondVar taken_;
   std::deque<Job> queue_ DETENT_GUARDED_BY(mu_);
   bool finishing_ DETENT_GUARDED_BY(mu_) = false;
-  std::vector<Thread> threads_;  // touched by the constructor's and destructor's thread only
+  std::vector<Thread> threads_;  // used only by the threads that construct and destroy the pool
 };
 
 thread_local const ThreadPool::Impl* ThreadPool::Impl::pool_of_this_thread = nullptr;

@@ -1,5 +1,5 @@
-// A timer group is a scheduler of one shard without a thread: one timer of another scheduler, the
-// parent, drives it. Below is what stands between the two.
+// A timer group is a scheduler with one shard and without a thread. One timer of another scheduler,
+// the parent, drives it. This file connects the two.
 #include "detent/timer_group.h"
 
 #include <algorithm>
@@ -22,33 +22,34 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-/// The group's clock, and what has it stepped: a periodic timer of the parent, which is due when
-/// the next step is. By itself it would run again at the end of time; after each change of what
-/// the group waits for, or of its clock, it is aimed anew. There is one for the group's whole life:
+/// The clock of a group, and the driver of the group's scheduler. The driver has a periodic timer
+/// of the parent: the timer is due when the group needs its next step. Its own next tick is at the
+/// end of time. After each change of the group's next due time or of its clock, the driver *aims*
+/// the timer, that is, moves it to the new time. One timer serves for the whole life of the group,
 /// so a wake-up needs no room in the parent and no memory.
 ///
-/// No wake-up is lost, whatever state the parent's timer is in when it comes, because
-///  1. A step that is under way leaves the timer alone; so does who wakes the group meanwhile, but
-///     he makes `step_at_` early. When the steps are over the timer is aimed, in the same critical
-///     section that ends them.
-///  2. Otherwise the timer is aimed: at `aim_`, no later than when group time will be `step_at_`.
-///     The parent's timer may be pending, queued, running (its job not yet at its first step, or
-///     through with its last): wherever it is, move_next_run makes it run at that time or earlier.
-///  3. A timer that is due by the parent's clock is not moved any more, so that wake-ups cannot
-///  push
-///     it back. Its job comes, and steps.
+/// No wake-up is lost, whatever the state of the parent's timer is:
+///  1. A running step does not aim the timer. A thread that wakes the group during a step does not
+///     aim either, but makes `step_at_` early. After the steps, the driver aims the timer in the
+///     critical section that ends them.
+///  2. When no step is running, the timer is aimed: `aim_` is at most the parent's time at which
+///     group time reaches `step_at_`. The parent's timer may be pending, queued or running (before
+///     its first step or after its last). In each state, move_next_run makes it run at that time or
+///     earlier.
+///  3. A timer that is already due by the parent's clock is not moved any more, so wake-ups cannot
+///     delay it. Its job will run and make a step.
 ///
-/// Locks are taken in this order: the group's shard (its driver is woken, its clock read under it),
-/// this, the parent's shard.
+/// Locks are taken in this order: the group's shard (it wakes the driver and reads the clock under
+/// its lock), this object, the parent's shard.
 ///
-/// Thread-safe. Owned by the group and by the job of the parent's timer, which the parent may hand
-/// back, to be called after the group's end.
+/// Thread-safe. Owned by the group and by the job of the parent's timer. The parent may hand this
+/// job back, and then it may be called after the group's end.
 class GroupDriver final : public internal::Driver, public Clock {
  public:
   explicit GroupDriver(Clock& parent) : parent_(parent), time_(parent.now()) {}
 
-  /// Takes the first step. Requires: called once, before anything else uses `core`. Afterwards
-  /// `timer`'s job calls `run`.
+  /// Makes the first step. Requires: it is called once, before anything else uses `core`. From then
+  /// on the job of `timer` calls `run`.
   void start(SchedulerCore& core, TimerHandle timer) {
     core_ = &core;
     core.step();
@@ -63,7 +64,7 @@ class GroupDriver final : public internal::Driver, public Clock {
     return time_.at(parent_.now());
   }
   WallInstant wall_now() const noexcept override { return parent_.wall_now(); }
-  /// Nobody waits by group time: no thread belongs to a group, and none waits for room in it.
+  /// Never called: no thread belongs to a group, and no thread waits for room in a group.
   bool wait(Doorbell&, std::optional<MonotonicTime>) noexcept override {
     internal::check_failed("no thread waits in a timer group", __FILE__, __LINE__);
   }
@@ -99,8 +100,9 @@ class GroupDriver final : public internal::Driver, public Clock {
     aim();
   }
 
-  /// Nobody but the caller may be there to step: his thread may be the parent's, or the parent may
-  /// have stopped. So he does it himself, after a step that is under way elsewhere.
+  /// The calling thread may be the only thread that can make steps: it may be the parent's thread,
+  /// or the parent may have stopped. So it makes the last steps itself, after a running step of
+  /// another thread has ended.
   void await_end() override {
     {
       MutexLock lock(mu_);
@@ -129,23 +131,24 @@ class GroupDriver final : public internal::Driver, public Clock {
   }
 
  private:
-  // What one run takes at most, so that a group in which something is always due leaves the
-  // parent's other timers their turn. Some thousand timers.
+  // The most steps in one run, a few thousand timers. The limit lets the parent's other timers run
+  // even if a group always has due timers.
   static constexpr int kMostSteps = 16;
 
   bool begin() {
     MutexLock lock(mu_);
     if (stepping_ || ended_) return false;
     stepping_ = true;
-    aim_ = MonotonicTime::max();  // from now on it is the next run that is aimed
+    aim_ = MonotonicTime::max();  // from here on, `aim` sets the time of the next run
     return true;
   }
 
-  /// Returns: whether another step is needed at once.
+  /// Makes a step. Returns whether another step is needed immediately.
   bool step() {
     {
       MutexLock lock(mu_);
-      step_at_ = MonotonicTime::max();  // what was to be seen earlier, this step sees
+      // The step below sees everything that an earlier wake-up asked for.
+      step_at_ = MonotonicTime::max();
     }
     const Step step = core_->step();
     MutexLock lock(mu_);
@@ -170,8 +173,8 @@ class GroupDriver final : public internal::Driver, public Clock {
   mutable Mutex mu_;
   CondVar stepped_;
   GroupTime time_ DETENT_GUARDED_BY(mu_);
-  TimerHandle timer_ DETENT_GUARDED_BY(mu_);     // the parent's
-  bool stepping_ DETENT_GUARDED_BY(mu_) = true;  // until `start` is through
+  TimerHandle timer_ DETENT_GUARDED_BY(mu_);     // of the parent
+  bool stepping_ DETENT_GUARDED_BY(mu_) = true;  // until `start` has finished
   bool ended_ DETENT_GUARDED_BY(mu_) = false;
   MonotonicTime step_at_ DETENT_GUARDED_BY(mu_) = MonotonicTime::max();  // in group time
   MonotonicTime aim_ DETENT_GUARDED_BY(mu_) = MonotonicTime::max();      // in the parent's time
@@ -187,7 +190,7 @@ SchedulerOptions options_of(SchedulerCore& parent, const TimerGroupOptions& own,
           .error_handler = own.error_handler ? own.error_handler : its.error_handler,
           .shards = 1,
           .order = its.order,
-          // Group time leaves the wall clock behind even when nobody steps that.
+          // Group time moves against the wall clock even if nobody steps the wall clock.
           .wall_check = its.wall_check > nanoseconds::zero() ? its.wall_check
                                                              : nanoseconds(std::chrono::seconds{1}),
           .seed = parent.next_seed()};

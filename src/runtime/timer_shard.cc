@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The width in which load is evened out where timers fill valleys.
+// The width of a bin in which SlackUse::fill_valleys counts timers.
 constexpr nanoseconds kValley = std::chrono::milliseconds{1};
 
 /// How many whole ticks fit in `span`.
@@ -32,7 +32,7 @@ nanoseconds time_until(WallTime due, WallInstant wall) noexcept {
   std::int64_t ms = 0;
   const bool is_too_far =
       __builtin_sub_overflow(due.time_since_epoch().count(), whole.time_since_epoch().count(), &ms);
-  if (is_too_far) return nanoseconds::max();  // the clock is before 1970
+  if (is_too_far) return nanoseconds::max();  // the clock shows a time before 1970
   const nanoseconds until = saturate_to_nanoseconds(std::chrono::milliseconds{ms});
   return until == nanoseconds::max() ? until : until - (wall - WallInstant{whole});
 }
@@ -60,13 +60,14 @@ TimerShard::Entry* TimerShard::find(TimerId id) const noexcept {
   return entry != nullptr && entry->generation == id.generation ? entry : nullptr;
 }
 
-// ---- into the wheel and out of it ---------------------------------------------------------------
+// ---- into the wheel and out of the wheel --------------------------------------------------------
 
-// Postponing is lazy: a timer that gets later stays where it is in the wheel, and is put right when
-// the wheel comes to it. So moving a timer again and again touches its entry only (Varghese and
-// Lauck, 1987, and each wheel here).
+// Postponing is lazy: a timer that moves to a later time keeps its place in the wheel. When the
+// wheel reaches this place, the timer is put at its real tick. So moving a timer again and again
+// changes only its entry (Varghese and Lauck, 1987).
 void TimerShard::arm(Entry& entry, const DueTime& due) noexcept {
-  // What was due before the first tick is due at it: no lateness is longer than time.
+  // A deadline before the first tick counts as the first tick, so that no lateness exceeds the
+  // running time of the scheduler.
   const MonotonicTime due_at = std::max(due.at, scale_.time_of(0));
   Tick tick = tick_of(due);
   if (entry.has_slack()) [[unlikely]] {
@@ -81,8 +82,9 @@ void TimerShard::arm(Entry& entry, const DueTime& due) noexcept {
   if (!is_in_wheel || tick < entry.wheel_tick) put_in_wheel(entry);
 }
 
-/// The tick after the deadline; if the deadline had passed when it was set, the tick that had
-/// begun. Only the tick is earlier then: the timer is late by what it is late.
+/// The first tick at or after the deadline. If the deadline had already passed when it was set, the
+/// tick that had begun at that time. Only the tick is earlier then: the deadline, and with it the
+/// lateness, stays as it is.
 Tick TimerShard::tick_of(const DueTime& due) const noexcept {
   const Tick tick = scale_.tick_at_or_after(due.at);
   return due.at > due.set_at ? tick : std::min(tick, scale_.tick_at_or_before(due.set_at));
@@ -117,7 +119,8 @@ bool TimerShard::collect(const ClockReading& clocks, MonotonicTime woke_at,
   const auto on_fire = [&](std::uint32_t index) { on_due(slab_[index], clocks, woke_at, due); };
   const Tick now = scale_.tick_at_or_before(clocks.now);
   const bool more = wheel_.advance(now, on_fire, all ? DenseWheel::npos : kBatch).more;
-  // The wheel takes timers in the order in which it holds them, postponed ones at their old place.
+  // The wheel fires timers in the order of their places. A postponed timer fires at its old place,
+  // so the batch must be sorted.
   if (all || std::exchange(took_postponed_, false)) sort_by_deadline(due);
   return more;
 }
@@ -133,7 +136,7 @@ void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime 
                         std::vector<TimerId>& due) noexcept {
   if (entry.tick > wheel_.now()) return put_in_wheel(entry);  // it was postponed
   took_postponed_ |= entry.tick != entry.wheel_tick;
-  // One that is due at once may have been scheduled after the clock was read.
+  // A timer that was due immediately may have been scheduled after the driver read the clock.
   DETENT_CHECK(entry.due_at <= clocks.now || entry.tick < scale_.tick_at_or_after(entry.due_at));
   leave_valley(entry);
   entry.state = State::queued;
@@ -144,8 +147,8 @@ void TimerShard::on_due(Entry& entry, const ClockReading& clocks, MonotonicTime 
   due.push_back(entry.id());
 }
 
-/// Whether the wall clock does not show the date yet: it was stepped back. A recurring timer whose
-/// date came from a wrong clock is looked at all the same, to go on from the right one.
+/// Whether the wall clock does not show the date yet, because it was stepped back. A recurring
+/// timer whose date came from a wrong clock must run anyway, to continue from the correct time.
 bool TimerShard::is_before_date(const Entry& entry, const ClockReading& clocks) noexcept {
   const WallTime wall = whole_ms(clocks.wall);
   if (!entry.is_dated() || *entry.details->date <= wall) return false;
@@ -187,7 +190,7 @@ void TimerShard::end(Entry& entry) noexcept {
   slab_.erase(entry.index);
 }
 
-// ---- what callers do ----------------------------------------------------------------------------
+// ---- called by users ----------------------------------------------------------------------------
 
 CancelResult TimerShard::cancel(TimerId id, Job& job) noexcept {
   Entry* const entry = find(id);
@@ -212,7 +215,8 @@ bool TimerShard::move(TimerId id, const DueTime& due, std::optional<WallTime> da
   Entry* const entry = find(id);
   if (entry == nullptr || entry->state == State::running) return false;
   if (date && entry->details == nullptr) entry->details = std::make_unique<TimerDetails>();
-  // One that is queued goes back to the wheel; begin_run, called later for nothing, sees that.
+  // A queued timer goes back into the wheel. The queued call of begin_run then finds that it has
+  // nothing to do.
   if (entry->state == State::queued) --queued_;
   set_date(*entry, date);
   if (entry->is_periodic()) entry->details->periodic->move(due.at);
@@ -293,7 +297,8 @@ BegunRun TimerShard::count_run(const Entry& entry, MonotonicTime now) noexcept {
 }
 
 void TimerShard::record(const Entry& entry, MonotonicTime now) noexcept {
-  // If a timer was due immediately, its tick begins before its deadline. Then no time is rounded.
+  // If a timer was due immediately, its tick begins before its deadline. Then rounding adds no
+  // lateness.
   const MonotonicTime chosen = std::max(scale_.time_of(entry.tick), entry.due_at);
   const MonotonicTime tick = scale_.time_of(scale_.tick_at_or_after(entry.due_at));
   ledger_.record({.deadline = entry.due_at,
@@ -334,7 +339,7 @@ bool TimerShard::may_rearm(Entry& entry, bool has_next, Repeat repeat) noexcept 
   return has_next && !entry.cancelled && repeat == Repeat::may;
 }
 
-/// `date`: of the next run; the one there was, was for the run that is over.
+/// `date` is the date of the next run. It replaces the date of the run that has ended.
 void TimerShard::rearm_at(Entry& entry, const DueTime& due, std::optional<WallTime> date,
                           Job& job) noexcept {
   --running_;
@@ -353,7 +358,7 @@ void TimerShard::end_run(TimerId id) noexcept {
   } else if (entry->cancelled) {
     ++cancelled_;
   } else {
-    ++dropped_;  // there were runs to come, but the scheduler stopped
+    ++dropped_;  // more runs were due, but the scheduler stopped
   }
   end(*entry);
 }
@@ -378,7 +383,7 @@ std::vector<PendingJob> TimerShard::take_all(TakeAll which) {
   return taken;
 }
 
-// ---- what it tells ------------------------------------------------------------------------------
+// ---- figures ------------------------------------------------------------------------------------
 
 SchedulerStats TimerShard::stats() const noexcept {
   return {.scheduled = scheduled_,

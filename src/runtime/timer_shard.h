@@ -35,22 +35,24 @@ struct ClockReading {
   WallInstant wall;
 };
 
-/// The wall clock in the unit of dates. A date compared in nanoseconds would overflow in 2262.
+/// The wall clock in milliseconds, the unit of dates. In nanoseconds, dates after 2262 would
+/// overflow.
 WallTime whole_ms(WallInstant wall) noexcept;
 
-/// How long until the wall clock shows `due`, seen at `wall`; zero when it has, saturating.
+/// The time from `wall` until the wall clock shows `due`; zero if it already does. Saturates.
 std::chrono::nanoseconds time_until(WallTime due, WallInstant wall) noexcept;
 
 /// Fields that only some timers have; null for a plain one-shot timer.
 struct TimerDetails {
   std::optional<PeriodicTicks> periodic = std::nullopt;
-  std::optional<WallTime> date = std::nullopt;  // it is scheduled for a date
-  // Of one that recurs; lives in its job. While that runs, its thread has it, without the lock.
+  std::optional<WallTime> date = std::nullopt;  // for a timer that is scheduled for a date
+  // For a recurring timer. The object lives in the job. While the job runs, its thread uses the
+  // object without the lock.
   RecurringDates* recurring = nullptr;
   std::string name = {};
   std::chrono::nanoseconds slack{};
   SlackUse slack_use = SlackUse::coalesce;
-  std::optional<MonotonicTime> next_run = std::nullopt;  // while it runs: see move_next_run
+  std::optional<MonotonicTime> next_run = std::nullopt;  // set by move_next_run during a run
 };
 
 /// A deadline, and the time when it was set. If the deadline had already passed then, it is due
@@ -71,17 +73,17 @@ struct NewTimer {
 /// Which timers `take_all` takes.
 enum class TakeAll : std::uint8_t { pending, pending_and_queued, repeating };
 
-/// A run that begins.
+/// Facts about a run that begins.
 struct BegunRun {
   bool repeats = false;
-  RecurringDates* recurring = nullptr;  // then these two are told by `begin_occurrence`
+  RecurringDates* recurring = nullptr;  // if set, begin_occurrence gives the fields below
   std::chrono::nanoseconds lateness{};
-  bool was_last_late = false;  // by more than the threshold, the run of this shard before it
+  bool was_last_late = false;  // the previous run of this shard was later than the threshold
 };
 
-/// A timer has the index of its entry, in the slab and in the wheel. Its id also has a generation,
-/// so that the id finds no timer after its timer has ended, even if another timer has the index.
-/// Thread-compatible.
+/// The index of a timer is the index of its entry in the slab and of its timer in the wheel. The id
+/// of a timer is this index and a generation. So an id finds no timer after its timer has ended,
+/// even if a new timer has the same index. Thread-compatible.
 class TimerShard {
  public:
   /// The most timers that one call of `collect` takes, so that the lock is never held for long.
@@ -89,84 +91,89 @@ class TimerShard {
 
   TimerShard(const TickScale& scale, DueOrder order, std::uint64_t seed);
 
-  /// Returns: an id that no other timer has or had.
+  /// Returns an id that no other timer has or had.
   TimerId add(NewTimer&& timer);
-  /// Count a timer that was offered after the end, or when there was no room.
+  /// These two count a timer that was refused after the end, or rejected because there was no room.
   void count_refused() noexcept { ++scheduled_, ++dropped_; }
   void count_rejected() noexcept { ++scheduled_, ++rejected_; }
   void count_error() noexcept { ++errors_; }
 
-  /// When `collect` next has something to do; may be early, never late. Empty: never.
+  /// The tick of the next work of `collect`. It may be early, but never late. Empty: never.
   std::optional<Tick> next_wakeup() const noexcept { return wheel_.next_wakeup(); }
 
-  /// Appends the ids of timers that are due, in the order of DueOrder, and marks them queued. With
-  /// DueOrder::deadline at most kBatch. `woke_at`: when the driver woke. Returns: whether it
-  /// stopped before it was through; ask again at once.
+  /// Appends the ids of due timers, in the order of DueOrder, and marks them queued. With
+  /// DueOrder::deadline it takes at most kBatch timers. `woke_at`: when the driver woke. Returns
+  /// whether more work may be left, so that the caller must call again immediately.
   bool collect(const ClockReading& clocks, MonotonicTime woke_at, std::vector<TimerId>& due);
 
   /// Gives pending timers with a date new ticks, after the wall clock was stepped. O(size()).
   void retime(const ClockReading& clocks) noexcept;
   bool has_dates() const noexcept { return dated_ != 0; }
 
-  /// Takes the timer out, its job to `job`, or, when it runs, sees to it that it runs no more.
+  /// Removes a timer that has not begun, and moves its job to `job`. A running timer stays, but
+  /// does not run again.
   CancelResult cancel(TimerId id, Job& job) noexcept;
 
-  /// Takes a timer that is in the wheel out for good, its job to `job`. Returns: whether it was
-  /// there.
+  /// Removes a timer that is in the wheel, counts it as dropped, and moves its job to `job`.
+  /// Returns whether the timer was in the wheel.
   bool drop(TimerId id, Job& job) noexcept;
 
-  /// Queued → running at `now`; moves the job to `job`. Empty if the timer was cancelled or moved
-  /// since and must not run.
+  /// Changes a queued timer to running at `now`, and moves its job to `job`. Empty if the timer was
+  /// cancelled or moved since it was queued, and must not run.
   std::optional<BegunRun> begin_run(TimerId id, const ClockReading& clocks, Job& job) noexcept;
-  /// Counts the run of a recurring timer that has begun, once it is settled that there is one.
+  /// Counts the run of a recurring timer, after its dates have decided that it runs.
   BegunRun begin_occurrence(TimerId id, MonotonicTime now) noexcept;
-  /// Running → pending at its next tick; moves `job` back. Returns false if there is no next run or
-  /// `repeat` forbids it. The caller then destroys the job and calls `end_run`.
+  /// Changes a running timer to pending at its next tick, and moves `job` back. Returns false if
+  /// there is no next run or `repeat` forbids it. The caller then destroys the job and calls
+  /// `end_run`.
   enum class Repeat : std::uint8_t { may, must_not };
   bool rearm(TimerId id, MonotonicTime now, Repeat repeat, Job& job) noexcept;
-  /// The same for a recurring timer, at `next`; without one there is no next run.
+  /// Like rearm, for a recurring timer with the next date `next`. An empty `next` means no next
+  /// run.
   bool rearm_for(std::optional<WallTime> next, TimerId id, const ClockReading& clocks,
                  Repeat repeat, Job& job) noexcept;
-  /// Running → free.
+  /// Ends a running timer and frees its entry.
   void end_run(TimerId id) noexcept;
 
-  /// Gives a timer that has not begun another deadline. Returns: whether there was one.
+  /// Gives another deadline to a timer that has not begun. Returns whether there was such a timer.
   bool move(TimerId id, const DueTime& due, std::optional<WallTime> date);
-  /// The same for a periodic timer, and when it is running, for the run after that.
+  /// Like move, for a periodic timer. If the timer is running, changes the time of the following
+  /// run.
   bool move_next_run(TimerId id, const DueTime& due);
 
-  /// Cancels all timers: appends the jobs of those that have not begun.
+  /// Cancels all timers. Appends the jobs of the timers that have not begun.
   void cancel_all(std::vector<Job>& jobs);
 
   bool is_pending(TimerId id) const noexcept;
-  /// Whether it is pending and not yet queued.
+  /// Whether the timer is pending and not yet queued.
   bool is_in_wheel(TimerId id) const noexcept;
   bool is_running(TimerId id) const noexcept;
-  /// The tick for which a timer was scheduled or moved last.
+  /// The tick of the timer that was scheduled or moved last.
   Tick armed_for() const noexcept { return armed_for_; }
-  /// The wheel's tick `tick` as time.
+  /// The time of the tick `tick`.
   MonotonicTime time_of(Tick tick) const noexcept { return scale_.time_of(tick); }
-  /// Whether no job is running or waits for its executor.
+  /// Whether no job is running or queued.
   bool is_quiet() const noexcept { return running_ == 0 && queued_ == 0; }
 
-  /// Takes out timers that have not begun, and counts them as dropped.
+  /// Removes timers that have not begun, and counts them as dropped.
   std::vector<PendingJob> take_all(TakeAll which);
 
   SchedulerStats stats() const noexcept;
   const LatenessLedger& ledger() const noexcept { return ledger_; }
   std::optional<TimerInfo> info_of(TimerId id) const;
-  /// Appends the descriptions of the timers with `count` indices from `first` on. Returns whether
-  /// there are more indices.
+  /// Appends the descriptions of the timers with the `count` indices from `first` on. Returns
+  /// whether there are more indices.
   bool describe(std::uint32_t first, std::uint32_t count, std::vector<TimerInfo>& infos) const;
-  /// The same, only when they are due: pending ones, running ones not.
+  /// Like describe, but appends only deadlines. Running timers are left out.
   bool deadlines(std::uint32_t first, std::uint32_t count, std::vector<MonotonicTime>& due) const;
 
-  /// The lateness above which `BegunRun::was_last_late` speaks.
+  /// Sets the lateness above which a run counts as late for `BegunRun::was_last_late`.
   void set_late_threshold(std::chrono::nanoseconds threshold) { late_threshold_ = threshold; }
 
  private:
-  // Moves: pending → queued → running → the end, or back to pending for a periodic timer; queued →
-  // pending when it is moved; pending and queued → the end when it is cancelled.
+  // Changes of the state: pending → queued → running → the end. A repeating timer goes from running
+  // back to pending. A queued timer that is moved goes back to pending. A pending or queued timer
+  // that is cancelled ends.
   enum class State : std::uint8_t {
     pending,  // in the wheel
     queued,   // due and handed to the executor, not begun
@@ -174,21 +181,21 @@ class TimerShard {
     unarmed,  // being added
   };
 
-  // Two cache lines: all that moving a timer needs is in the first.
+  // Two cache lines. Moving a timer uses only the first line.
   struct alignas(64) Entry {
     std::uint32_t index;
     State state = State::unarmed;
-    bool cancelled = false;  // while it runs: no further run
-    bool exhausted = false;  // one that repeats: that was its last run
+    bool cancelled = false;  // only while it runs: no further run
+    bool exhausted = false;  // only a repeating timer: it has no further run
     std::uint64_t generation = 0;
     MonotonicTime due_at = {};  // exact
-    Tick tick = 0;              // when it fires: tick_of its deadline, or later by slack
-    Tick wheel_tick = 0;        // its deadline in the wheel: `tick` or an earlier value
+    Tick tick = 0;              // when it fires: tick_of its deadline, or a tick in its slack
+    Tick wheel_tick = 0;        // its deadline in the wheel: `tick` or earlier
     std::unique_ptr<TimerDetails> details = nullptr;
     SourceLocation where = {};
 
     Job job = {};
-    MonotonicTime woke_at = {};  // these two once it is queued
+    MonotonicTime woke_at = {};  // this and queued_at are set when it is queued
     MonotonicTime queued_at = {};
 
     TimerId id() const noexcept { return {.index = index, .generation = generation}; }
@@ -240,7 +247,7 @@ class TimerShard {
   LatenessLedger ledger_;
   std::chrono::nanoseconds late_threshold_ = std::chrono::nanoseconds::max();
   bool last_was_late_ = false;
-  bool took_postponed_ = false;  // the batch being collected has some
+  bool took_postponed_ = false;  // the present batch contains postponed timers
   Tick armed_for_ = 0;
   std::size_t dated_ = 0;
   std::size_t queued_ = 0;

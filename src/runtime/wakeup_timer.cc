@@ -15,11 +15,12 @@ namespace detent::internal {
 /// Thread-safe.
 ///
 /// Invariants, whenever the lock is free:
-///  1. If nothing runs, is being scheduled or was closed, the timer is set for the earliest time
-///     that was asked for since the last wake-up began: wanted_ >= set_for_.
+///  1. If the owner is not running, the timer is not being scheduled and the object is not closed,
+///     the timer is set for the earliest time that was requested since the last wake-up began:
+///     wanted_ >= set_for_.
 ///  2. At most one thread is inside `schedule_at` (arming_), and at most one in `on_wakeup`.
-///  3. `timer_` is the handle of the timer that is pending or running, if there is one, as soon as
-///     the thread that scheduled it is through.
+///  3. `timer_` is the handle of the pending or running timer, if there is one. It is set when the
+///     thread that scheduled the timer has finished.
 class WakeupTimer::State : public std::enable_shared_from_this<State> {
  public:
   State(Scheduler& scheduler, Owner& owner, HomeProcess home)
@@ -52,15 +53,15 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
         timer = std::exchange(timer_, {});
       }
       if (!timer) break;
-      timer.cancel_and_wait();  // a run that ends may have scheduled the next: look again
+      timer.cancel_and_wait();  // a run that ends may have scheduled the next timer, so look again
     }
-    // A job that the scheduler's stop handed back may be running, and no timer tells of it.
+    // A job that the scheduler's `stop` handed back may be running without a timer.
     MutexLock lock(mu_);
     while (running_on_ != std::thread::id()) run_ended_.wait(mu_);
   }
 
  private:
-  // The job. Handed back by the scheduler's stop it may be called by anyone, at any time.
+  // The job. If the scheduler's `stop` hands it back, any thread may call it at any time.
   void run() noexcept {
     {
       MutexLock lock(mu_);
@@ -81,7 +82,8 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
     schedule(to_schedule);
   }
 
-  // Makes invariant 1 true. Returns: what to call `schedule` with once the lock is free.
+  // Restores invariant 1. The caller must call `schedule` with the result after it has freed the
+  // lock.
   [[nodiscard]] std::optional<MonotonicTime> settle() noexcept DETENT_REQUIRES(mu_) {
     const MonotonicTime set_for = set_for_.load(std::memory_order_relaxed);
     if (closed_ || arming_ || running_on_ != std::thread::id()) return std::nullopt;
@@ -91,7 +93,7 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
       arming_ = true;
       return wanted_;
     }
-    // When it cannot be moved it is about to run, or the scheduler has stopped.
+    // If the timer cannot be moved, it is about to run, or the scheduler has stopped.
     timer_.expires_at(wanted_);
     return std::nullopt;
   }
@@ -108,24 +110,27 @@ class WakeupTimer::State : public std::enable_shared_from_this<State> {
         return;
       }
       timer_ = std::move(timer);
-      time = settle();  // it may have been asked for earlier meanwhile, or have run already
+      // During schedule_at, an earlier time may have been requested, or the timer may already have
+      // run.
+      time = settle();
     }
   }
 
-  // Constant after construction. The first two are not touched any more once closed.
+  // Constant after construction. The scheduler and the owner are not used after `close`.
   Scheduler& scheduler_;
   Owner& owner_;
   const HomeProcess home_;
 
-  // What the timer is set for; max: it is not. Written under the lock. Read by owners under theirs,
-  // which orders the reads that matter (is_set_by); with a lock every operation would take two.
+  // The time for which the timer is set; max if it is not set. Written under the lock. Owners read
+  // it under their own lock, which orders the reads that matter (is_set_by). With a lock here,
+  // every operation of an owner would take two locks.
   std::atomic<MonotonicTime> set_for_ = MonotonicTime::max();
 
   Mutex mu_;
   CondVar run_ended_;
   MonotonicTime wanted_ DETENT_GUARDED_BY(mu_) = MonotonicTime::max();
   TimerHandle timer_ DETENT_GUARDED_BY(mu_);
-  std::thread::id running_on_ DETENT_GUARDED_BY(mu_);  // none: on_wakeup does not run
+  std::thread::id running_on_ DETENT_GUARDED_BY(mu_);  // no thread: on_wakeup does not run
   bool arming_ DETENT_GUARDED_BY(mu_) = false;
   bool closed_ DETENT_GUARDED_BY(mu_) = false;
 };

@@ -1,4 +1,4 @@
-// Wakes its owner in time. It is the one scheduler timer of a structure that keeps thousands of
+// Wakes its owner in time. It is the only scheduler timer of a structure that keeps thousands of
 // deadlines itself.
 //
 // A DelayMap or an IdleTimeouts has its entries in its own wheel. From the scheduler it needs one
@@ -24,7 +24,7 @@ namespace detent::internal {
 /// Thread-safe. The scheduler and the owner must outlive it.
 class WakeupTimer {
  public:
-  /// Whom it wakes.
+  /// The object that is woken.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -40,13 +40,13 @@ class WakeupTimer {
   WakeupTimer(const WakeupTimer&) = delete;
   WakeupTimer& operator=(const WakeupTimer&) = delete;
 
-  /// Whether `wake_by(time)` can be left out. One load. It is correct for a change that the owner
-  /// made in the critical section in which it asks. If the last critical section of a wake-up came
-  /// before, this object already shows the time of the wake-up. If it comes later, the wake-up will
-  /// see the change.
+  /// Whether the owner can leave out `wake_by(time)`. The cost is one load. The answer is correct
+  /// if the owner asks in the critical section in which it makes its change. If the last critical
+  /// section of a wake-up came before, this object already shows the time of the next wake-up. If
+  /// it comes later, the wake-up will see the change.
   bool is_set_by(MonotonicTime time) const noexcept;
 
-  /// Sees to it that the owner is woken by `time`, or as soon as it does not run any more.
+  /// Makes sure that the owner is woken by `time`, or as soon as its present wake-up has ended.
   /// Requires: the owner's lock is not held.
   void wake_by(MonotonicTime time);
 
@@ -56,12 +56,13 @@ class WakeupTimer {
   void close() noexcept;
 
   /// Whether this is a child process of fork(), which has no scheduler thread. In such a process
-  /// the owner is never woken, any lock may stay locked for ever, and `close` does nothing.
+  /// the owner is never woken, any lock may stay locked forever, and `close` does nothing.
   bool was_left() const noexcept;
 
  private:
   class State;
-  // Also owned by the job at the scheduler, whose last steps may come after the end of this object.
+  // Also owned by the job at the scheduler. The last steps of the job may come after the end of
+  // this object.
   std::shared_ptr<State> state_;
 };
 
