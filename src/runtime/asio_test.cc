@@ -1,5 +1,5 @@
-// Boost.Asio beside a scheduler: jobs on an io_context, sleeps for all kinds of completion tokens.
-// Time is a ManualClock's, so the io_context never waits for real.
+// Boost.Asio together with a scheduler: jobs on an io_context, and sleeps with all kinds of
+// completion tokens. The clock is a ManualClock, so the io_context never really waits.
 #include "detent/asio.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ using asio::experimental::awaitable_operators::operator||;  // NOLINT(misc-unuse
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
-/// What a completion handler was called with.
+/// Records the calls of a completion handler.
 struct Completion {
   int count = 0;
   error_code error;
@@ -274,7 +274,7 @@ TEST(AsyncSleep, IsATimeLimitInAsiosOr) {
   io.poll();
   rig.advance(1ms);
   io.poll();
-  rig.settle();  // the cancelled sleeps are moved to now, and end
+  rig.settle();  // the cancelled sleeps are moved to the present, and end
   io.run();
   EXPECT_EQ(in_time.get(), 0U);
   EXPECT_EQ(late.get(), 1U);
@@ -283,13 +283,13 @@ TEST(AsyncSleep, IsATimeLimitInAsiosOr) {
 
 // ---- Races --------------------------------------------------------------------------------------
 
-/// One sleep on a strand of its own, cancelled there at about the time at which it ends.
+/// A sleep on its own strand. It is cancelled on the strand at about the time at which it ends.
 struct Racer {
   explicit Racer(asio::thread_pool& threads) : strand(asio::make_strand(threads)) {}
 
   asio::strand<asio::thread_pool::executor_type> strand;
   asio::cancellation_signal signal;
-  int completions = 0;  // touched on the strand, and after the threads have ended
+  int completions = 0;  // used only on the strand, and after the threads have ended
 };
 
 void start(Racer& racer, Scheduler& scheduler, std::chrono::microseconds delay) {

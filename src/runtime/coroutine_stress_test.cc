@@ -1,6 +1,6 @@
-// Threads that start sleepers and limited tasks, stop them and let time run, all at random, while
-// the scheduler may be stopped in the middle of it. Every coroutine must go on exactly once a sleep
-// and leave nothing behind; run it under ThreadSanitizer.
+// Threads start sleepers and tasks with time limits, stop them, and let time pass, all at random.
+// Some tests stop the scheduler in the middle. Every coroutine must continue exactly once after
+// each sleep, and must free all its memory. Run this test under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,17 +26,17 @@ using namespace std::chrono_literals;
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-/// What the coroutines did, written by all threads.
+/// Counts the results of the coroutines. All threads write to it.
 struct Books {
   std::atomic<int> started = 0;
   std::atomic<int> ended = 0;
   std::atomic<int> slept = 0;
   std::atomic<int> in_time = 0;
-  std::atomic<int> wrong = 0;  // slept too short, or stopped by nobody
+  std::atomic<int> wrong = 0;  // slept too short, or ended without a stop
   std::atomic<int> alive = 0;  // frames
 };
 
-/// In the books while it lives.
+/// Counts as alive in the books during its lifetime.
 class AliveEntry {
  public:
   explicit AliveEntry(Books& books) : books_(books) { ++books_.alive; }
@@ -48,7 +48,7 @@ class AliveEntry {
   Books& books_;
 };
 
-/// One round: a clock, a scheduler whose jobs run on two threads, and the books.
+/// One round: a clock, a scheduler that runs its jobs on two threads, and the books.
 struct Round {
   ManualClock clock;
   ThreadPool pool{{.threads = 2}};
@@ -87,7 +87,8 @@ Task<void> limited(Round& round, nanoseconds delay, std::stop_token stop) {
   round.books.in_time += static_cast<int>(slept.has_value());
 }
 
-/// A thread's life: starts coroutines that share its stop sources, and stops one now and then.
+/// The work of one thread: starts coroutines that share its stop sources, and sometimes requests a
+/// stop.
 void start_and_stop(Round& round, std::uint64_t seed) {
   Rng rng(seed);
   std::array<std::stop_source, 4> sources;
@@ -168,7 +169,7 @@ Task<void> race_with_limits(Round& round) {
   }
 }
 
-// The work ends in the very moment at which its limit does.
+// The work ends at the same moment as its time limit.
 TEST(CoroutineStress, LimitAndWorkThatEndTogetherLeaveNothing) {
   Round round;
   const auto count_end = [&round](const std::exception_ptr&) { ++round.books.ended; };

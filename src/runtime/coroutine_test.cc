@@ -1,5 +1,5 @@
-// Sleeping coroutines on a clock that the test moves. Tasks and time limits are in task_test.cc,
-// races in coroutine_stress_test.cc.
+// Sleeping coroutines on a clock that the test moves. task_test.cc tests tasks and time limits.
+// coroutine_stress_test.cc tests races.
 #include "detent/coroutine.h"
 
 #include <gtest/gtest.h>
@@ -205,7 +205,7 @@ Task<void> sleep_often(Scheduler& scheduler, int& refused) {
   }
 }
 
-// As often as that, so that it must not take stack either.
+// The loop sleeps so often that a stack overflow would show if each sleep used stack.
 TEST(Sleep, OnAStoppedSchedulerIsOverAtOnceInPlace) {
   SchedulerRig rig;
   rig.scheduler().stop();
@@ -251,7 +251,7 @@ TEST(Sleep, DestroyedCoroutineTakesItsTimerAlong) {
   EXPECT_EQ(waking.count, 0);
 }
 
-/// Keeps what is due until the test asks for it.
+/// Keeps jobs until the test runs them.
 class LaterExecutor final : public Executor {
  public:
   void execute(Job job) override { jobs_.push_back(std::move(job)); }

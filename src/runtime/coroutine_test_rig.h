@@ -1,5 +1,5 @@
-// Coroutines that the tests watch. Tests only.
-// They keep the rules for g++ 12 at the head of detent/coroutine.h.
+// Coroutines for tests, which record what happened to them. Tests only. They follow the rules for
+// g++ 12 at the top of detent/coroutine.h.
 #pragma once
 
 #include <coroutine>
@@ -14,7 +14,7 @@
 
 namespace detent {
 
-/// What became of a sleep. Read it when nothing runs.
+/// The result of a sleep. Read it while no thread is running.
 struct Waking {
   int count = 0;
   bool slept = false;
@@ -27,7 +27,7 @@ struct Waking {
   }
 };
 
-/// Ignores how a task ends; what it throws is a bug of the test.
+/// Ignores the end of a task. An exception of the task is a bug of the test.
 class Forget {
  public:
   void operator()(const std::exception_ptr& error) const noexcept {
@@ -49,13 +49,14 @@ Task<void> sleep_once(Scheduler& scheduler, std::chrono::time_point<Timeline, Du
       co_await sleep_until(scheduler, until, std::move(stop)));  // NOLINT(bugprone-use-after-move)
 }
 
-/// Holds `life` in its frame for as long as `task` takes.
+/// Holds `life` in its frame until `task` has ended.
 inline Task<void> holding(LifeToken life, Task<void> task) {
   co_await std::move(task);
   static_cast<void>(life);
 }
 
-/// A coroutine that starts at once and is destroyed with this object, wherever it stands.
+/// A coroutine that starts immediately. Destroying this object destroys the coroutine, wherever it
+/// is suspended.
 class HeldCoroutine {
  public:
   struct promise_type {  // NOLINT(readability-identifier-naming): the language's name

@@ -1,5 +1,5 @@
-// DelayMap against a sorted map, step by step at random: every answer, every size and everything
-// that on_expire gets must be equal, to the nanosecond.
+// Compares DelayMap with a sorted map in random steps. Every result, every size and every call of
+// on_expire must be equal, exact to the nanosecond.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 using std::chrono::nanoseconds;
 using Expired = std::vector<std::pair<int, int>>;
 
-/// What DelayMap should do, in the plainest way.
+/// The behaviour of DelayMap, in the simplest possible code.
 class Model {
  public:
   explicit Model(std::size_t capacity) : capacity_(capacity) {}
@@ -84,7 +84,7 @@ class Model {
 
 enum class Drive : std::uint8_t { by_calls, by_scheduler };
 
-/// A map and its model, to which the same is done.
+/// Makes the same calls on a map and on its model, and compares them.
 class Comparison {
  public:
   Comparison(std::uint64_t seed, Drive drive)
@@ -139,7 +139,7 @@ class Comparison {
     map_.check_invariants();
   }
 
-  /// Everything that expired so far has been told of, once.
+  /// Checks that on_expire was called exactly once for each expired entry.
   void compare_expired() {
     map_.expire();
     rig_.settle();
@@ -150,7 +150,7 @@ class Comparison {
   }
 
  private:
-  /// Of any order of magnitude, so that every level of the wheel has its turn; often zero.
+  /// A random TTL of any order of magnitude, so that all levels of the wheel are used. Often zero.
   nanoseconds any_ttl() { return nanoseconds{rng_.next() >> (20 + rng_.below(44))}; }
 
   template <class T>

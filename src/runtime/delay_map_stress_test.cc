@@ -1,5 +1,5 @@
-// Many threads on one DelayMap while time passes and a scheduler expires entries on other threads.
-// Run it under ThreadSanitizer.
+// Many threads use one DelayMap while time passes and a scheduler expires entries on other threads.
+// Run this test under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,21 +25,21 @@ using std::chrono::nanoseconds;
 constexpr std::uint32_t kThreads = 6;
 constexpr std::uint32_t kSteps = 3000;  // of each thread
 constexpr int kSharedKeys = 40;         // keys that all threads use
-constexpr int kOwnKeys = 1000;          // and up: one of each thread
+constexpr int kOwnKeys = 1000;          // the first of the keys that belong to one thread each
 
-/// Counts its lives.
+/// Counts the objects that exist.
 class Token {
  public:
   explicit Token(std::atomic<int>& alive) : alive_(&alive) { ++*alive_; }
   Token(const Token& other) : Token(*other.alive_) {}
-  Token& operator=(const Token&) = default;  // both are of one count
+  Token& operator=(const Token&) = default;  // both use the same counter
   ~Token() { --*alive_; }
 
  private:
   std::atomic<int>* alive_;
 };
 
-/// A value: which one it is, and a time before which it must not expire, whoever touches it.
+/// A value: its number, and a time before which it must not expire, whichever thread touches it.
 struct Item {
   std::uint32_t serial = 0;
   MonotonicTime not_before;
@@ -48,8 +48,8 @@ struct Item {
 
 enum class Drive : std::uint8_t { by_calls, by_scheduler };
 
-/// Threads that do everything at random to shared keys, and to keys of their own what must have a
-/// certain outcome. Thread-safe.
+/// Threads use shared keys at random, and their own keys in ways that have one correct result.
+/// Thread-safe.
 class Traffic {
  public:
   Traffic(std::uint64_t seed, Drive drive)
@@ -129,7 +129,7 @@ class Traffic {
         static_cast<void>(map_->insert(key, make_item(serial, ttl), ttl));
         return;
       case 5:
-        map_->touch(key, kMostTtl);  // never earlier than it was
+        map_->touch(key, kMostTtl);  // never earlier than the present deadline
         return;
       case 6:
         if (const std::optional<Item> taken = map_->take(key)) ++ends_.at(taken->serial);
@@ -148,12 +148,13 @@ class Traffic {
     }
   }
 
-  // A key of this thread alone: it is there before its deadline, and not after.
+  // Uses a key of this thread only: the key must exist before its deadline, and not after.
   void expect_visible_until_the_deadline(int key, std::uint32_t serial, Rng& rng) {
     const nanoseconds ttl{rng.below(20'000)};
     const MonotonicTime before = clock_.now();
     map_->insert_or_assign(key, make_item(serial, 0ns), ttl);
-    const MonotonicTime after = clock_.now();  // the deadline is between these two + ttl
+    // The deadline is between `before + ttl` and `after + ttl`.
+    const MonotonicTime after = clock_.now();
     for (int i = 0; i < 3; ++i) {
       const MonotonicTime before_look = clock_.now();
       if (map_->contains(key)) {
@@ -164,7 +165,7 @@ class Traffic {
     }
   }
 
-  // A deadline that the key had before must not end what it has now.
+  // An earlier deadline of a key must not end its new value.
   void expect_set_again_stays(int key, std::uint32_t serial, Rng& rng) {
     const nanoseconds for_ever = 24h;
     const InsertResult result = map_->insert_or_assign(key, make_item(serial, for_ever), for_ever);
@@ -185,10 +186,10 @@ class Traffic {
   std::atomic<int> alive_ = 0;
   std::atomic<int> early_ = 0;
   std::atomic<int> expired_ = 0;
-  // How often each item was told of or taken.
+  // How often each item was passed to on_expire or taken out.
   std::array<std::atomic<int>, std::size_t{3} * kThreads * kSteps> ends_{};
   std::unique_ptr<Map> map_;
-  Map* const watched_ = map_.get();  // as callbacks find it while its destructor waits for them
+  Map* const watched_ = map_.get();  // used by callbacks while the destructor waits for them
 };
 
 void stress(Drive drive) {
@@ -205,8 +206,9 @@ void stress(Drive drive) {
 TEST(DelayMapStress, EveryEntryEndsOnceAndNotEarlyByCalls) { stress(Drive::by_calls); }
 TEST(DelayMapStress, EveryEntryEndsOnceAndNotEarlyByAScheduler) { stress(Drive::by_scheduler); }
 
-/// Threads insert entries that are due at random within a microsecond while time goes through it.
-/// Then everything is due and nobody calls the map: only the wake-ups can end it.
+/// Threads insert entries with random deadlines within a microsecond, while time passes through
+/// this microsecond. Afterwards every entry is due and no thread calls the map, so only wake-ups
+/// can expire the entries.
 TEST(DelayMapStress, NoWakeupIsLost) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -236,7 +238,7 @@ TEST(DelayMapStress, NoWakeupIsLost) {
   }
 }
 
-/// Maps that end while their wake-ups run on a pool, over and over.
+/// Maps are destroyed while their wake-ups run on a pool, many times.
 TEST(DelayMapStress, EndsSafelyWhileItIsBeingWoken) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

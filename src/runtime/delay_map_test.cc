@@ -1,5 +1,5 @@
-// DelayMap on a clock that stands still: what is visible until when, what on_expire gets, and what
-// becomes of keys and values. With a scheduler: delay_map_wakeup_test.cc.
+// DelayMap on a clock that the test moves: how long entries are visible, what on_expire gets, and
+// what happens to keys and values. delay_map_wakeup_test.cc tests it with a scheduler.
 #include "detent/delay_map.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ---- what is visible ----------------------------------------------------------------------------
+// ---- visible entries ----------------------------------------------------------------------------
 
 TEST(DelayMap, ShowsAnEntryUntilItsDeadlineAndNotANanosecondLonger) {
   ManualClock clock;
@@ -41,7 +41,7 @@ TEST(DelayMap, ShowsAnEntryUntilItsDeadlineAndNotANanosecondLonger) {
   EXPECT_TRUE(map.empty());
 }
 
-// The classic mistake of timers by key: the first timer deletes the entry that was set meanwhile.
+// A common bug of timers per key: the first timer deletes a newer entry with the same key.
 TEST(DelayMap, KeepsAKeyThatWasSetAgainBeyondItsFirstDeadline) {
   ManualClock clock;
   Expired expired;
@@ -178,7 +178,7 @@ TEST(DelayMap, TellsKeysOfTheSameHashApart) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(map.contains(i), i % 3 != 0);
 }
 
-// ---- what expired -------------------------------------------------------------------------------
+// ---- expired entries ----------------------------------------------------------------------------
 
 TEST(DelayMap, HandsOutWhatExpiredByDeadlineAndLetsTheValueBeMovedOut) {
   ManualClock clock;
@@ -242,7 +242,7 @@ TEST(DelayMap, DestroysWhatIsLeftWithoutTellingOfIt) {
   EXPECT_EQ(owner.use_count(), 1);
 }
 
-/// Asks its map for its size whenever it is moved or destroyed, as users' types may.
+/// Calls size() of its map whenever it is moved or destroyed, as the types of users may do.
 template <class Map>
 struct Curious {
   explicit Curious(const Map& its_map, int its_name) : map(&its_map), name(its_name) {}
@@ -268,7 +268,7 @@ struct CuriousMap {
   DelayMap<Element, Element, Hash>* core = nullptr;
 };
 
-// Calling it with the lock held would wait for that lock for ever.
+// A call with the lock held would wait for this lock forever.
 TEST(DelayMap, NeverMovesOrDestroysKeysAndValuesWithItsLockHeld) {
   using Element = CuriousMap::Element;
   ManualClock clock;
@@ -315,7 +315,7 @@ TEST(DelayMapDeathTest, RefusesACapacityOfZero) {
   EXPECT_DEATH((DelayMap<int, int>({.capacity = 0})), "capacity_ >= 1");
 }
 
-// It would wait for its own lock for ever.
+// Such a call would wait for its own lock forever.
 TEST(DelayMapDeathTest, IsNotCalledFromInsideTheFunctionGivenToWith) {
   DelayMap<int, int> map;
   map.insert_or_assign(1, 1, 1h);
@@ -341,7 +341,7 @@ TEST(DelayMapDeathTest, IsNotCalledFromInsideEqual) {
   AskingEqual::asked = nullptr;
 }
 
-// Its wake-ups would be set on one clock and its deadlines on another.
+// Otherwise wake-ups and deadlines would use different clocks.
 TEST(DelayMapDeathTest, RefusesAnotherClockThanItsSchedulers) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   ManualClock clock;

@@ -1,4 +1,4 @@
-// What the tests of DelayMap write down. Tests only.
+// A record of expired entries for the tests of DelayMap. Tests only.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@ namespace detent {
 
 using Expired = std::vector<std::pair<int, int>>;
 
-/// An on_expire that writes down what it gets.
+/// An on_expire that records its calls.
 inline auto write_to(Expired& expired) {
   return [&expired](int key, int value) { expired.emplace_back(key, value); };
 }

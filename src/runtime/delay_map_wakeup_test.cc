@@ -1,5 +1,5 @@
-// DelayMap with a scheduler that wakes it: when it is told of, through how many wake-ups, and what
-// happens when either of the two ends.
+// DelayMap with a scheduler that wakes it: when it calls on_expire, how many wake-ups it needs, and
+// what happens when the map or the scheduler ends.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -157,7 +157,7 @@ TEST(DelayMapWakeup, WaitsForAnOnExpireThatRunsBeforeItIsGone) {
   SchedulerRig rig;
   Gate entered;
   Gate go_on;
-  bool done = false;  // not atomic: the destructor orders it
+  bool done = false;  // not atomic: the destructor orders the accesses
   auto map = std::make_unique<DelayMap<int, int>>(
       DelayMapOptions<int, int>{.on_expire =
                                     [&](int, int) {

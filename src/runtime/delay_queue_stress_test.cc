@@ -1,8 +1,8 @@
-// Many producers and consumers on one DelayQueue, with pauses at random where interleavings differ.
-// Run it under ThreadSanitizer.
+// Many producers and consumers use one DelayQueue, with random pauses where the order of steps
+// matters. Run this test under ThreadSanitizer.
 //
-// A lost wake-up does not hang these tests: ManualClock tells when every consumer sleeps, and if an
-// element is due then and still in the queue, nobody was woken for it.
+// A lost wake-up does not hang these tests: ManualClock knows when every consumer sleeps. If a due
+// element is in the queue at that time, a wake-up was lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// Yields up to three times, by a random number for each call. Thread-safe.
+/// Each call yields up to three times, at random. Thread-safe.
 class RandomPauses {
  public:
   explicit RandomPauses(std::uint64_t seed) : seed_(seed) {}
@@ -36,20 +36,20 @@ class RandomPauses {
 
  private:
   const std::uint64_t seed_;
-  std::atomic<std::uint64_t> calls_ = 0;  // relaxed: it only picks numbers
+  std::atomic<std::uint64_t> calls_ = 0;  // relaxed: the number only selects the random pause
 };
 
 // ---- no wake-up is lost -------------------------------------------------------------------------
 
-/// What one round of the test below is made of.
+/// The parameters of one round of the test below.
 struct RoundShape {
   std::uint64_t seed;
   int producers;
-  int pushes;  // of each
+  int pushes;  // of each producer
 };
 
-/// Elements due within 1 us, pushed while time goes through that microsecond. The value is the
-/// time in nanoseconds.
+/// Pushes elements that are due within one microsecond, while time passes through this microsecond.
+/// The value of an element is its deadline in nanoseconds.
 void push_while_time_passes(DelayQueue<std::int64_t>& queue, WatchedClock& clock,
                             const RoundShape& round) {
   std::vector<std::thread> producers;
@@ -71,13 +71,14 @@ void push_while_time_passes(DelayQueue<std::int64_t>& queue, WatchedClock& clock
   for (std::thread& producer : producers) producer.join();
 }
 
-/// Consumers wait for an element an hour ahead all the time; earlier ones keep coming.
+/// The consumers always wait for an element that is one hour ahead, while earlier elements arrive.
 void expect_no_lost_wakeup(std::uint64_t seed, int consumer_count) {
   RandomPauses pauses(seed);
   WatchedClock clock([&] { pauses.pause(); });
   DelayQueue<std::int64_t> queue({.clock = &clock});
   queue.push(std::numeric_limits<std::int64_t>::max(), 1h);
-  // Some pop with a timeout, so that the first in line leaves without an element now and then.
+  // Some consumers pop with a time limit, so the first consumer in line sometimes leaves without an
+  // element.
   Consumers<std::int64_t> consumers(queue, consumer_count, [&](DelayQueue<std::int64_t>& from) {
     pauses.pause();
     return consumer_count % 2 == 0 ? from.pop_for(300ns) : from.pop();
@@ -90,7 +91,7 @@ void expect_no_lost_wakeup(std::uint64_t seed, int consumer_count) {
                            .pushes = 1 + static_cast<int>(rng.below(4))};
     push_while_time_passes(queue, clock, round);
     pushed += static_cast<std::size_t>(round.producers * round.pushes);
-    clock.advance(1us);  // now all are due
+    clock.advance(1us);  // after this, all elements are due
     clock.await_waiters(consumer_count);
     EXPECT_EQ(consumers.taken().size(), pushed) << "an element is due and every consumer sleeps";
     EXPECT_EQ(queue.size(), 1u);
@@ -111,7 +112,7 @@ TEST(DelayQueueStress, NoEarlierElementIsOverslept) {
 
 // ---- everything at once -------------------------------------------------------------------------
 
-/// An element: which one it is, and a time before which it must not come out.
+/// An element: its number, and a time before which it must not come out.
 struct Item {
   std::uint32_t id = 0;
   MonotonicTime not_before;
@@ -120,7 +121,7 @@ struct Item {
 /// How the queue of a stress run ends.
 enum class Ending : std::uint8_t { drain, take_all };
 
-/// Producers and consumers that use every way in and out of one bounded queue. Thread-safe.
+/// Producers and consumers use every way in and out of one bounded queue. Thread-safe.
 class Traffic {
  public:
   static constexpr std::uint32_t kProducers = 3;
@@ -131,7 +132,8 @@ class Traffic {
   Traffic(Clock& clock, std::uint64_t seed)
       : clock_(clock), seed_(seed), queue_({.capacity = kCapacity, .clock = &clock}) {}
 
-  /// Runs until every producer is through, or, with `take_all`, until a third of that was taken.
+  /// Runs until every producer has finished. With `take_all`, runs until a third of the elements
+  /// was taken.
   void run(Ending ending) {
     std::vector<std::thread> producers;
     std::vector<std::thread> consumers;
@@ -152,7 +154,7 @@ class Traffic {
   }
 
   void expect_all_accounted_for(Ending ending) const {
-    // With take_all some were taken out without being consumed.
+    // With take_all, some elements were taken out without a consumer.
     const bool all_consumed = taken_ == pushed_;
     EXPECT_TRUE(all_consumed || ending == Ending::take_all);
     EXPECT_EQ(early_, 0u);
@@ -219,7 +221,7 @@ class Traffic {
   Clock& clock_;
   const std::uint64_t seed_;
   DelayQueue<Item> queue_;
-  // Counts, by element and in all. Read when the threads have been joined, but for `taken_`.
+  // Counts per element, and in total. Read after the threads have been joined, except `taken_`.
   std::array<std::atomic<int>, std::size_t{kProducers} * kItems> ins_{};
   std::array<std::atomic<int>, std::size_t{kProducers} * kItems> outs_{};
   std::atomic<std::uint32_t> pushed_ = 0;
@@ -268,13 +270,13 @@ TEST(DelayQueueStress, EveryElementComesOutOnceAndNotEarlyByTheMachinesClock) {
 
 // ---- order --------------------------------------------------------------------------------------
 
-/// An element that was taken out, on a scale of events that all threads share.
+/// An element that was taken out, with a position in an order of events that all threads share.
 struct Taken {
   std::uint32_t id;
   std::uint64_t pop_began;
 };
 
-/// What producers leave behind for each element.
+/// What a producer records about each element.
 struct Pushed {
   MonotonicTime deadline;
   std::uint64_t push_ended = 0;
@@ -283,8 +285,9 @@ struct Pushed {
 constexpr std::uint32_t kOrderProducers = 3;
 constexpr std::uint32_t kOrderItems = 600;  // of each producer
 
-/// Whether `second` should have come before `first`: it was in the queue before the pop that
-/// returned `first` began, and is earlier, or equal and pushed earlier by the same producer.
+/// Whether `second` should have come before `first`. This is so if `second` was in the queue before
+/// the pop of `first` began, and has an earlier deadline. With equal deadlines, it must be an
+/// earlier push of the same producer.
 bool came_too_late(const Taken& first, const Taken& second, const std::vector<Pushed>& pushed) {
   const Pushed& a = pushed[first.id];
   const Pushed& b = pushed[second.id];

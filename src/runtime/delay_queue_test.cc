@@ -1,4 +1,4 @@
-// DelayQueue on one thread: what comes out, when, and what becomes of the values.
+// DelayQueue on one thread: which elements come out, when, and what happens to their values.
 #include "detent/delay_queue.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Takes out what is due now.
+/// Takes out all due elements.
 template <class T>
 std::vector<T> pop_due(DelayQueue<T>& queue) {
   std::vector<T> taken;
@@ -24,7 +24,7 @@ std::vector<T> pop_due(DelayQueue<T>& queue) {
   return taken;
 }
 
-// ---- one thread: what comes out, and when -------------------------------------------------------
+// ---- one thread: elements and times -------------------------------------------------------------
 
 TEST(DelayQueue, HandsOutAtTheDeadlineAndNotANanosecondBefore) {
   ManualClock clock;
@@ -175,7 +175,7 @@ TEST(DelayQueue, GivesMemoryBackWhenAQuarterOfItIsUsed) {
   EXPECT_EQ(queue.allocated(), 0u);
 }
 
-/// Throws from the copy or move that is counted down to.
+/// Its copies and moves count down, and throw when the counter reaches zero.
 struct Fragile {
   explicit Fragile(int& counter) : countdown(&counter) {}
   Fragile(const Fragile& other) : countdown(other.countdown) { count(); }
@@ -215,7 +215,7 @@ TEST(DelayQueue, LosesOnlyTheElementThatThrowsOnItsWayOut) {
   EXPECT_TRUE(queue.try_pop());
 }
 
-/// Asks its queue for its size whenever it is moved or destroyed, as users' types may.
+/// Calls size() of its queue whenever it is moved or destroyed, as the types of users may do.
 struct Curious {
   explicit Curious(const DelayQueue<Curious>& its_queue) : queue(&its_queue) {}
   Curious(Curious&& other) noexcept : queue(other.queue) { look(); }
@@ -229,7 +229,7 @@ struct Curious {
   const DelayQueue<Curious>* queue;
 };
 
-// Calling it with the lock held would wait for that lock for ever.
+// A call with the lock held would wait for this lock forever.
 TEST(DelayQueue, NeverCallsAnElementWithItsLockHeld) {
   ManualClock clock;
   DelayQueue<Curious> queue({.capacity = 2, .clock = &clock});

@@ -1,6 +1,6 @@
-// What the tests of DelayQueue are built on: a clock that lets a test act at the very moment
-// between a thread's decision to sleep and its sleep, and threads that consume and write down what
-// they got. Nothing sleeps in real time. Tests only.
+// The base of the tests of DelayQueue. A clock lets a test act exactly between a thread's decision
+// to sleep and its sleep. Consumer threads record what they get. No test sleeps in real time. Tests
+// only.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@
 
 namespace detent {
 
-/// A clock moved by hand that tells of every wait. Thread-safe.
+/// A clock that the test moves, and that counts every wait. Thread-safe.
 class WatchedClock final : public Clock {
  public:
-  /// `before_wait` runs on the thread that is about to sleep, each time.
+  /// `before_wait` runs before each wait, on the thread that will sleep.
   explicit WatchedClock(std::function<void()> before_wait = nullptr)
       : before_wait_(std::move(before_wait)) {}
 
@@ -38,9 +38,9 @@ class WatchedClock final : public Clock {
   void advance(std::chrono::nanoseconds delta) { manual_.advance(delta); }
   void await_waiters(int count) const { manual_.await_waiters(count); }
 
-  /// How many waits have ended so far.
+  /// The number of waits that have ended.
   int wakeups() const { return wakeups_; }
-  /// How many threads wait with an alarm set.
+  /// The number of threads that wait with a time limit.
   int alarms() const { return alarms_; }
 
  private:
@@ -50,8 +50,9 @@ class WatchedClock final : public Clock {
   std::atomic<int> alarms_ = 0;
 };
 
-/// Threads that each run `pop` on a queue until it returns nothing for good, and what they got.
-/// Before it is destroyed the queue must be closed and have nothing left that is not due.
+/// Threads that run `pop` on a queue until the queue is closed and empty. They record the values
+/// that they get. Before this object is destroyed, the queue must be closed, and all its elements
+/// must be due.
 template <class T>
 class Consumers {
  public:
@@ -71,7 +72,7 @@ class Consumers {
     threads_.clear();
   }
 
-  /// What was taken out so far, in the order in which it was written down.
+  /// The values that were taken out so far, in the order in which they were recorded.
   std::vector<T> taken() const {
     MutexLock lock(mu_);
     return taken_;
@@ -92,7 +93,7 @@ class Consumers {
   const Pop pop_;
   mutable Mutex mu_;
   std::vector<T> taken_ DETENT_GUARDED_BY(mu_);
-  std::vector<std::thread> threads_;  // touched by the test's thread only
+  std::vector<std::thread> threads_;  // used only by the test's thread
 };
 
 }  // namespace detent

@@ -1,4 +1,4 @@
-// Threads that wait on a DelayQueue: who wakes, when, and that nobody else does.
+// Threads that wait on a DelayQueue: which thread wakes, when, and that all other threads sleep on.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// ---- consumers that wait ------------------------------------------------------------------------
+// ---- waiting consumers --------------------------------------------------------------------------
 
 TEST(DelayQueueWait, AnEarlierElementWakesAConsumerThatWaitsForALaterOne) {
   WatchedClock clock;
@@ -35,11 +35,11 @@ TEST(DelayQueueWait, AnEarlierElementWakesAConsumerThatWaitsForALaterOne) {
   queue.close();
 }
 
-// The window in which wake-ups get lost: the consumer has decided how long to sleep, has let go of
-// the lock, and does not sleep yet.
+// Wake-ups can get lost in this window: the consumer has decided how long to sleep and has freed
+// the lock, but does not sleep yet.
 TEST(DelayQueueWait, AnEarlierElementIsNotMissedBetweenTheDecisionToSleepAndTheSleep) {
   DelayQueue<int>* target = nullptr;
-  int waits = 0;  // the consumer's thread's
+  int waits = 0;  // of the consumer's thread
   WatchedClock clock([&] {
     if (++waits == 2) target->push(1, 1ms);  // the first wait is ended by the later element
   });
@@ -175,7 +175,7 @@ TEST(DelayQueueWait, TakingAllFromAClosedQueueEndsEveryWait) {
   consumers.join();
 }
 
-// ---- producers that wait ------------------------------------------------------------------------
+// ---- waiting producers --------------------------------------------------------------------------
 
 TEST(DelayQueueWait, APushOnAFullQueueWaitsForRoomAndItsDelayCountsFromTheCall) {
   WatchedClock clock;

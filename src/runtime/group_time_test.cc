@@ -1,4 +1,4 @@
-// The arithmetic of group time against sums in whole numbers.
+// Compares the arithmetic of group time with sums of whole numbers.
 #include "runtime/group_time.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr MonotonicTime at(std::int64_t ns) { return MonotonicTime{nanoseconds{ns}}; }
 
-/// A rate as whole parts of 2^-62: what the double is, exactly.
+/// The exact value of a double in units of 2^-62.
 Wide parts_of(double rate) {
   int exponent = 0;
   const auto digits = static_cast<std::uint64_t>(std::ldexp(std::frexp(rate, &exponent), 53));

@@ -1,5 +1,5 @@
-// Many threads refresh, add and remove connections of one IdleTimeouts while it tells of others.
-// Run it under ThreadSanitizer.
+// Many threads refresh, add and remove connections of one IdleTimeouts while it reports other
+// connections. Run this test under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,8 +26,8 @@ using Connection = IdleTimeouts::Connection;
 
 constexpr std::size_t kThreads = 6;
 
-/// Threads refresh some connections and let others be, round by round; time passes between rounds
-/// only. So it is known who has to be told of, and when.
+/// Each thread refreshes some of its connections in each round. Time passes only between rounds, so
+/// the test knows which connections must be reported, and when.
 TEST(IdleTimeoutsStress, TellsOfExactlyThoseThatWereNotRefreshed) {
   constexpr std::size_t kPerThread = 32;
   constexpr nanoseconds kTimeout = 10ms;
@@ -66,7 +66,7 @@ TEST(IdleTimeoutsStress, TellsOfExactlyThoseThatWereNotRefreshed) {
     rig.settle();
     rig.advance(nanoseconds{rng.below(8'000'000)});
     for (std::size_t i = 0; i < told.size(); ++i) {
-      // The resolution may have put it off to the next microsecond.
+      // The resolution may delay the report to the next microsecond.
       const nanoseconds idle_for = rig.clock().now() - refreshed[i];
       if (idle_for >= kTimeout && idle_for < kTimeout + 20us && told[i] == 0) continue;
       wanted[i] = idle_for >= kTimeout ? 1 : 0;
@@ -76,13 +76,13 @@ TEST(IdleTimeoutsStress, TellsOfExactlyThoseThatWereNotRefreshed) {
   }
 }
 
-/// What is known about one connection.
+/// The fate of one connection.
 struct Fate {
   std::atomic<int> told = 0;
-  std::atomic<bool> is_removed = false;  // in a way after which it must not be told of
+  std::atomic<bool> is_removed = false;  // in a way that excludes a later report
 };
 
-/// Threads that add, refresh and remove at random, by the machine's clock. Thread-safe.
+/// Threads add, refresh and remove connections at random, on the system clock. Thread-safe.
 class Chaos {
  public:
   static constexpr std::uint32_t kSteps = 4000;  // of each thread

@@ -1,4 +1,5 @@
-// IdleTimeouts on a clock that stands still: who is told of, when, and when not any more.
+// IdleTimeouts on a clock that the test moves: which connections are reported, when, and which are
+// not.
 #include "detent/idle_timeouts.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +31,8 @@ Ids sorted(Ids ids) {
   return ids;
 }
 
-/// An IdleTimeouts that writes down whom it tells of. Only the driver thread writes; tests read
-/// when it sleeps.
+/// An IdleTimeouts that records the reported connections. Only the driver thread writes. Tests read
+/// while the driver sleeps.
 class IdleRig {
  public:
   explicit IdleRig(std::chrono::nanoseconds timeout,
@@ -52,7 +53,7 @@ class IdleRig {
   }
   const Ids& told() const { return told_; }
 
-  /// What on_idle does besides. Set while the driver sleeps.
+  /// An extra action of on_idle. Set it while the driver sleeps.
   std::function<void(std::uint64_t)> also = nullptr;
 
  private:
@@ -106,7 +107,7 @@ TEST(IdleTimeouts, ARefreshOfNothingDoesNothing) {
   Connection moved_from = rig.idle().add(2);
   EXPECT_EQ(removed.remove(), CancelResult::cancelled);
   const Connection moved_to = std::move(moved_from);
-  // The moved-from one is what this is about. NOLINTNEXTLINE(bugprone-use-after-move)
+  // The moved-from connection is the subject of this test. NOLINTNEXTLINE(bugprone-use-after-move)
   for (Connection* const empty : {&never, &removed, &moved_from}) {
     empty->refresh();
     empty->refresh(rig.clock().now());
@@ -115,7 +116,7 @@ TEST(IdleTimeouts, ARefreshOfNothingDoesNothing) {
   }
 }
 
-// With the scheduler its clock has gone.
+// The scheduler and its clock are gone by then.
 TEST(IdleTimeouts, ARefreshAfterItsEndDoesNothing) {
   Connection connection;
   {
@@ -154,7 +155,8 @@ TEST(IdleTimeouts, LooksAtABusyConnectionOnceATimeout) {
     rig.advance(1s);
   }
   EXPECT_TRUE(rig.told().empty());
-  // 60'000 refreshes; the wheel cascades a few times on the way to each of ten looks.
+  // 60'000 refreshes. The wheel cascades a few times before each of the ten checks of the
+  // connection.
   EXPECT_LE(rig.scheduler().stats().scheduled - scheduled, 100u);
 }
 
@@ -213,7 +215,7 @@ TEST(IdleTimeouts, GoesOnWhenAddedAnewInsideItsOnIdle) {
   Connection connection = rig.idle().add(1);
   Connection other = rig.idle().add(2, 90min);
   rig.also = [&](std::uint64_t id) {
-    connection.refresh();  // too late, and without effect
+    connection.refresh();  // too late, so without effect
     other.refresh();
     connection = rig.idle().add(id + 10);
   };
@@ -228,7 +230,7 @@ TEST(IdleTimeouts, RemoveAnswersRunningWhileItIsToldOfAndWaitsOnlyIfAsked) {
   Connection waiting = rig.idle().add(2, 2s);
   Gate entered;
   Gate go_on;
-  bool done = false;  // not atomic: remove_and_wait orders it
+  bool done = false;  // not atomic: remove_and_wait orders the accesses
   rig.also = [&](std::uint64_t id) {
     if (id == 1) {
       entered.open();
@@ -242,7 +244,8 @@ TEST(IdleTimeouts, RemoveAnswersRunningWhileItIsToldOfAndWaitsOnlyIfAsked) {
   rig.clock().advance(1s);
   entered.wait();
   EXPECT_EQ(connection.remove(), CancelResult::running);
-  // Its place is free. Who gets it is not the one that is being told of.
+  // The place of the connection is free. Its successor is not the connection that is being
+  // reported.
   Connection successor = rig.idle().add(3);
   EXPECT_EQ(successor.remove_and_wait(), CancelResult::cancelled) << "without waiting";
   go_on.open();
@@ -276,7 +279,7 @@ TEST(IdleTimeouts, RemoveAndWaitReturnsWhenOnIdleIsOver) {
   EXPECT_EQ(rig.idle().size(), 0u);
 }
 
-// ---- the end of it all --------------------------------------------------------------------------
+// ---- the end of the IdleTimeouts ----------------------------------------------------------------
 
 TEST(IdleTimeouts, ConnectionsMayOutliveIt) {
   IdleRig rig(1s);
@@ -346,7 +349,7 @@ TEST(IdleTimeoutsDeathTest, RefusesAnEmptyOnIdle) {
 
 // ---- a million ----------------------------------------------------------------------------------
 
-/// Bytes that the program's own thread has got from malloc; zero when another allocator is used, as
+/// The bytes that this thread's arena has from malloc. Zero with another allocator, for example
 /// under sanitizers.
 std::size_t bytes_in_use() {
   const struct mallinfo2 info = mallinfo2();
@@ -363,7 +366,7 @@ TEST(IdleTimeouts, HoldsAMillionConnectionsInThePromisedMemory) {
   connections.reserve(kCount);
   const std::size_t before = bytes_in_use();
   for (std::size_t i = 0; i < kCount; ++i) {
-    if (i % 10'000 == 0) rig.advance(500ms);  // not all in one slot of the wheel
+    if (i % 10'000 == 0) rig.advance(500ms);  // uses several slots of the wheel
     connections.push_back(idle.add(i));
   }
   EXPECT_LE((bytes_in_use() - before) / kCount, 32u + 22u + 4u) << "and some growth of arrays";

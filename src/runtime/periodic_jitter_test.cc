@@ -1,4 +1,4 @@
-// Jitter of periodic timers: how far after their ticks runs are due.
+// The jitter of periodic timers: how long after their ticks the runs are due.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool run(PeriodicTicks& ticks, MonotonicTime now) {
   return ticks.end(now);
 }
 
-/// The due times of the first ticks, learnt from a timer that gives each its run.
+/// The due times of the first ticks, measured with a timer that runs every tick.
 std::vector<MonotonicTime> due_times(PeriodicOptions options, std::uint64_t seed, int count) {
   options.missed = MissedTick::burst;
   PeriodicTicks ticks = from_zero(options, seed);
@@ -64,7 +64,7 @@ TEST(PeriodicJitter, IsTheSameWithTheSameSeedAndAnotherWithAnother) {
   for (std::size_t k = 0; k < one.size(); ++k) EXPECT_NE(one[k], other[k]);
 }
 
-/// Mostly nothing, else up to 20 periods.
+/// Zero in two of three cases, otherwise up to 20 periods.
 nanoseconds some_lateness(nanoseconds period, Rng& rng) {
   if (rng.below(3) > 0) return 0ns;
   return nanoseconds{rng.below(20 * static_cast<std::uint32_t>(period.count()))};

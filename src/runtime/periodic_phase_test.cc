@@ -1,4 +1,5 @@
-// Where in its period a periodic timer ticks: by the time it was created, or by a key.
+// The phase of periodic timers: the position of the ticks in the period, given by a creation time
+// or a key.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,7 +20,7 @@ constexpr WallInstant kWall{std::chrono::seconds{1'577'836'800}};  // 2020-01-01
 constexpr WallTime kWallMs{std::chrono::floor<milliseconds>(kWall)};
 constexpr MonotonicTime kNow{123'456'789ns};
 
-/// How long after `wall` the first tick is, without saturation.
+/// The time from `wall` until the first tick, without saturation.
 nanoseconds first_wait(const PeriodicOptions& options, WallInstant wall) {
   return PeriodicTicks(options, kNow, wall, 0).due_at() - kNow;
 }
@@ -65,7 +66,7 @@ TEST(PeriodicPhase, DatesFarAwayDontOverflow) {
             MonotonicTime::max());
   EXPECT_EQ(first_wait(created_at(24h, WallTime{}), kWall + 1h), 23h);
   EXPECT_EQ(first_wait(created_at(24h, WallTime{} - 10'000 * 24h), kWall + 1h), 23h);
-  // The first millisecond of all is 808 ms before a whole second.
+  // The earliest possible millisecond is 808 ms before a whole second.
   EXPECT_EQ(first_wait(created_at(1s, WallTime::min()), kWall), 192ms);
   EXPECT_EQ(first_wait(created_at(1s, WallTime{}), WallInstant::max()), 1s - 854'775'807ns);
   EXPECT_EQ(first_wait(created_at(1s, WallTime::min()), WallInstant::min()), 46'775'808ns);
@@ -79,7 +80,7 @@ TEST(PeriodicPhase, ALongPeriodIsCountedFromTheTimeOfCreation) {
       << "what is lost of two periods by counting them in milliseconds";
 }
 
-// The values are a promise: another version of the library must not move anybody's ticks.
+// The values are a promise: no version of the library may move the ticks of its users.
 TEST(PeriodicPhase, AKeyHasItsPlaceForEver) {
   struct Place {
     const char* key;
@@ -134,13 +135,14 @@ TEST(PeriodicPhase, KeysAreEvenlySpread) {
       const double off = part - kKeys / 100.0;
       chi_square += off * off / (kKeys / 100.0);
     }
-    // 99 degrees of freedom: 99 ± 14; five times that off would be no chance.
+    // With 99 degrees of freedom, chi-square is 99 ± 14. Five times this deviation cannot be
+    // chance.
     EXPECT_GT(chi_square, 99 - 5 * 14) << prefix;
     EXPECT_LT(chi_square, 99 + 5 * 14) << prefix;
   }
 }
 
-// One timer runs without a break; beside it a new one is made at some moment of each period.
+// One timer runs without a break. In each period, a second timer is created at a random moment.
 TEST(PeriodicPhase, ARestartAtAnyMomentKeepsThePhase) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -157,7 +159,7 @@ TEST(PeriodicPhase, ARestartAtAnyMomentKeepsThePhase) {
       const auto share = static_cast<double>((unbroken.due_at() - last).count()) * rng.unit();
       const nanoseconds now =
           last.time_since_epoch() + nanoseconds{static_cast<std::int64_t>(share)};
-      // The other process has its own monotonic zero.
+      // The restarted process has its own monotonic clock with another zero.
       const PeriodicTicks restarted(options, kNow, start + now, 1);
       ASSERT_EQ(restarted.due_at() - kNow, unbroken.due_at() - MonotonicTime{now});
       last = unbroken.due_at();

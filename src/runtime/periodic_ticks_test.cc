@@ -1,5 +1,6 @@
-// Ticks and runs of periodic timers: policies, counts, the ends of time. Where in a period ticks
-// are is in periodic_phase_test.cc, how far after them runs are due in periodic_jitter_test.cc.
+// The ticks and runs of periodic timers: policies, counts, and both ends of time. See
+// periodic_phase_test.cc for the position of ticks in the period, and periodic_jitter_test.cc for
+// the delay between ticks and runs.
 #include "runtime/periodic_ticks.h"
 
 #include <gtest/gtest.h>
@@ -35,14 +36,15 @@ bool run(PeriodicTicks& ticks, MonotonicTime now) {
   return ticks.end(now);
 }
 
-/// Nobody looks at the timer between these two seconds.
+/// The driver sleeps between these two seconds.
 struct Asleep {
   int from = 0;
   int to = 0;
 };
 
-/// What the runs of a period of 4 s look like, a character a second: how many began in it, `=`
-/// where one goes on. The first run takes `first_takes` seconds, the others no time.
+/// A picture of the runs with a period of 4 s. Each character is one second: the number of runs
+/// that began in it, or `=` while a run continues. The first run takes `first_takes` seconds, the
+/// others no time.
 std::string picture(const PeriodicOptions& options, int first_takes, Asleep asleep = {}) {
   PeriodicTicks ticks = from_zero(options);
   std::string seconds(28, ' ');
@@ -316,7 +318,7 @@ TEST(PeriodicTicks, CountsOnThroughNegativeTime) {
   EXPECT_EQ(ticks.due_at(), at(5s)) << "stood for the tick at -5 s";
 }
 
-// Steps from tick to tick where PeriodicTicks divides.
+// A model that goes from tick to tick. PeriodicTicks divides instead.
 struct Model {
   PeriodicOptions options;
   nanoseconds tick = options.period;
@@ -342,7 +344,8 @@ struct Model {
   }
 };
 
-/// Nothing mostly, often less than a period, seldom many; on a tick's instant often enough.
+/// A random delay: mostly zero, often less than a period, rarely many periods, sometimes exactly on
+/// a tick.
 nanoseconds some_delay(nanoseconds period, Rng& rng) {
   switch (rng.below(6)) {
     case 0:
@@ -379,14 +382,14 @@ TEST(PeriodicTicks, DoesAsTheModelDoesThatStepsFromTickToTick) {
   }
 }
 
-// One thread runs the timer, late now and then; runs that are due wait for the one before.
+// One thread runs the timer and is sometimes late. A due run waits for the end of the previous run.
 TEST(PeriodicTicks, BurstRunsOnceForEveryTickAndOthersAtMostThat) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
   for (int round = 0; round < 2'000; ++round) {
     const MissedTick missed = kPolicies[rng.below(5)];
-    const nanoseconds period{10 + rng.below(5'000)};  // a tenth of it is not nothing
+    const nanoseconds period{10 + rng.below(5'000)};  // so a tenth of it is not zero
     PeriodicTicks ticks = from_zero({.period = period, .missed = missed});
     MonotonicTime now = at(0ns);
     std::int64_t runs = 0;

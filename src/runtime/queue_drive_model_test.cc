@@ -1,8 +1,10 @@
-// Random operations and budgets on a driven queue, and a sorted map of what is pending beside it.
+// Random operations and budgets on a driven queue, compared with a sorted map of the pending
+// timers.
 //
-// The model knows no passes and no wheels: when what is due, in time and in ticks, computed here
-// once more. So it sees a timer that is early, late, lost or fired twice, and a loop that would
-// spin or oversleep. Callbacks take (virtual) time, and schedule, cancel and destroy.
+// The model has no passes and no wheels. It computes the due time and the due tick of each timer
+// itself. So it detects a timer that fires early, late, never or twice, and an event loop that
+// would spin or sleep too long. Callbacks take (virtual) time, and schedule, cancel and destroy
+// timers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +36,7 @@ constexpr int kOperationCount = 50'000;
 template <class Case>
 class DriveRig {
  public:
-  // It refuses some of the delays below, which are up to 2^62 ns.
+  // The queue refuses some of the delays below, which are up to 2^62 ns.
   static constexpr bool kIsBounded = Case::kNature.span < Tick{1} << 43;
 
   explicit DriveRig(std::uint64_t seed) : rng_(seed), timers_(kTimerCount) {
@@ -67,13 +69,13 @@ class DriveRig {
     std::size_t id = 0;
   };
   struct Due {
-    Tick tick = 0;  // when it fires at the earliest
+    Tick tick = 0;  // the earliest tick at which it may fire
     MonotonicTime deadline;
   };
 
   // ---- Operations.
 
-  // Schedules, postpones, cancels or destroys one.
+  // Schedules, postpones, cancels or destroys a random timer.
   void change_one() {
     const std::size_t id = rng_.below(kTimerCount);
     auto& timer = timers_[id];
@@ -126,7 +128,7 @@ class DriveRig {
     if (running_) tick = std::max(tick, *running_ + 1);
     ASSERT_EQ(accepted, can_hold<Case>(queue_->now(), tick));
     if (kIsBounded && !running_) {
-      // It may have been brought to the present: an old pass ended, or a new one began.
+      // The queue may have been advanced to the present: an old pass ended, or a new pass began.
       const bool goes_on = drive_->time_to_next() == 0ns;
       cut_ = cut_ && goes_on;
       in_pass_ = in_pass_ || goes_on;
@@ -218,7 +220,7 @@ class DriveRig {
 
   // ---- Random arguments.
 
-  // All magnitudes from a nanosecond to a second alike.
+  // All magnitudes from a nanosecond to a second are equally likely.
   nanoseconds any_length() { return nanoseconds{rng_.next() >> (34 + rng_.below(30))}; }
 
   nanoseconds any_delay() {
@@ -262,8 +264,8 @@ class DriveRig {
   std::vector<std::unique_ptr<Numbered>> timers_;
   std::map<std::size_t, Due> pending_;
   bool cut_ = false;             // the last run_ready was cut short
-  bool in_pass_ = false;         // the next one may have an older pass to finish first
-  std::optional<Tick> running_;  // in run_ready: the present when it began
+  bool in_pass_ = false;         // the next call may have to finish an older pass first
+  std::optional<Tick> running_;  // during run_ready: the tick when it began
   Tick last_due_ = 0;
 };
 

@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using std::chrono::hours;
 using std::chrono::nanoseconds;
 
-// A queue, a clock that stands still, and the drive between them.
+// A queue, a clock that the test moves, and the drive that connects them.
 template <class Case>
 struct Driven {
   using Timer = TimerOf<Case>;
@@ -35,7 +35,7 @@ struct Driven {
   QueueDrive<typename Case::Queue> drive{*queue, clock};
 };
 
-// HeapQueue, whose timers are never moved, and what it was asked for.
+// A HeapQueue, which never moves timers. Records the limits of the calls of `advance`.
 class WatchedQueue : public HeapQueue {
  public:
   using HeapQueue::HeapQueue;
@@ -50,7 +50,7 @@ class WatchedQueue : public HeapQueue {
 };
 struct WatchedCase : PlainCase<WatchedQueue, QueueNature{}> {};
 
-// Timers that are due all at once.
+// Timers that are all due at the same time.
 template <class Case>
 struct DueTogether : Driven<Case> {
   explicit DueTogether(std::size_t count) : timers(count) {
@@ -69,7 +69,7 @@ TYPED_TEST_SUITE(QueueDriveOf, EveryQueue, QueueNames);
 
 TYPED_TEST(QueueDriveOf, FiresWhenTheDelayHasPassedAndNotBefore) {
   Driven<TypeParam> driven;
-  driven.clock.advance(300us);  // within a tick
+  driven.clock.advance(300us);  // between two ticks
   TimerOf<TypeParam> timer;
   EXPECT_TRUE(driven.drive.schedule_after(timer, 5ms));
   driven.clock.advance(5ms - 1ns);
@@ -103,7 +103,8 @@ TYPED_TEST(QueueDriveOf, WhatHasPassedIsDueAtOnce) {
   EXPECT_EQ(driven.run(), 4u);
 }
 
-// Within a tick: rounded up, they would be due at its end.
+// The present is between two ticks. If the deadlines were rounded up, they would be due at the next
+// tick.
 TYPED_TEST(QueueDriveOf, ADelayThatIsNotPositiveIsDueAtOnceWithinATick) {
   Driven<TypeParam> driven;
   driven.clock.advance(1h + 300us);
@@ -180,7 +181,7 @@ TYPED_TEST_SUITE(QueueDriveOfBounded, BoundedQueues, QueueNames);
 TYPED_TEST(QueueDriveOfBounded, TheSpanIsMeasuredFromThePresentAndNotFromTheLastRun) {
   Driven<TypeParam> driven;
   const nanoseconds span = TypeParam::kNature.span * 1ms;
-  driven.clock.advance(5s);  // the loop slept
+  driven.clock.advance(5s);  // the event loop slept
   TimerOf<TypeParam> timer;
   EXPECT_TRUE(driven.drive.schedule_after(timer, span));
   EXPECT_FALSE(driven.drive.schedule_after(timer, span + 1ms));
@@ -196,7 +197,7 @@ TYPED_TEST(QueueDriveOfBounded, WhatIsDueMeanwhileStillFiresInRunReady) {
   TimerOf<TypeParam> far;
   driven.drive.schedule_after(due, 1s);
   driven.clock.advance(2s);
-  driven.drive.schedule_after(far, TypeParam::kNature.span * 1ms);  // refused or not
+  driven.drive.schedule_after(far, TypeParam::kNature.span * 1ms);  // whether it is refused or not
   EXPECT_TRUE(due.is_pending());
   EXPECT_EQ(driven.drive.time_to_next(), 0s);
   EXPECT_EQ(driven.run(), 1u);
@@ -307,7 +308,7 @@ TYPED_TEST(QueueDriveOf, ATimeThatIsNoneStillGetsAhead) {
   }
 }
 
-// ---- What happens while it runs.
+// ---- Changes while it runs.
 
 TYPED_TEST(QueueDriveOf, WhatBecomesDueMeanwhileIsLeftToTheNextCall) {
   for (const nanoseconds time : {nanoseconds::max(), nanoseconds{1h}}) {
@@ -334,7 +335,7 @@ TYPED_TEST(QueueDriveOf, CallbacksThatScheduleForAtOnceDoNotKeepItGoing) {
     for (int call = 0; call < 10; ++call) {
       std::vector<int> fired(200, 0);
       many.drive.run_ready(budget, [&](auto& timer) noexcept {
-        // Not for ever, so that the test ends even where this is wrong.
+        // A limited number, so that the test ends even if the code is wrong.
         int& times = fired[static_cast<std::size_t>(&timer - many.timers.data())];
         many.drive.schedule_after(timer, ++times < 5 ? 0s : 1s);
       });
@@ -409,12 +410,12 @@ TEST(QueueDrive, TimersOfADenseWheelAreNumbers) {
   EXPECT_EQ(clock.now(), MonotonicTime{47ms});
 }
 
-// ---- A loop that sleeps.
+// ---- An event loop that sleeps.
 
-// A loop sleeps exactly as long as it is told, until no timer is left.
+// An event loop sleeps exactly as long as time_to_next() says, until no timer is left.
 struct Sleeps {
   std::size_t wakeups = 0;
-  std::size_t in_vain = 0;  // nothing fired
+  std::size_t in_vain = 0;  // wake-ups in which no timer fired
 };
 
 template <class Case>

@@ -1,5 +1,4 @@
-// RecurringDates beside a list of all dates that is searched from one end to the other, and its
-// limits.
+// Compares RecurringDates with a linear search in a list of all dates, and tests its limits.
 #include "runtime/recurring_dates.h"
 
 #include <gtest/gtest.h>
@@ -19,9 +18,9 @@ using Dates = std::vector<WallTime>;
 
 constexpr WallTime kStart{1'577'836'800'000ms};
 
-/// A rule of certain dates.
+/// A rule with a fixed list of dates.
 struct Listed {
-  Dates dates;  // rising
+  Dates dates;  // in rising order
 
   std::optional<WallTime> next_after(WallTime time) const {
     const auto next = std::upper_bound(dates.begin(), dates.end(), time);
@@ -39,7 +38,7 @@ Dates random_dates(Rng& rng) {
   return dates;
 }
 
-/// Which of the dates in (last, now] get a run, by going through all of them.
+/// The dates in (last, now] that must run, found by a search through all dates.
 Dates expected(const Dates& all, WallTime last, WallTime now, const RecurringOptions& options) {
   Dates passed;
   for (const WallTime date : all) {

@@ -1,5 +1,5 @@
-// What the tests of recurring timers are built on: a rule that needs no calendar, and a Simulation
-// that notes its runs. Tests only.
+// The base of the tests of recurring timers: a rule that needs no calendar, and a Simulation that
+// records its runs. Tests only.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace detent {
 
-/// The multiples of a period since 1970.
+/// A rule whose dates are the multiples of a period since 1970.
 struct Every {
   std::chrono::milliseconds period;
 
@@ -22,7 +22,8 @@ struct Every {
   }
 };
 
-/// When a run was and what it stands for, both since the simulation's start.
+/// The time of a run, and the occurrence that it stands for. Both count from the simulation's
+/// start.
 struct OccurrenceRun {
   std::chrono::milliseconds ran_at;
   std::chrono::milliseconds occurrence;
@@ -34,7 +35,7 @@ inline std::ostream& operator<<(std::ostream& out, const OccurrenceRun& run) {
   return out << run.ran_at.count() << " ms for " << run.occurrence.count();
 }
 
-/// A simulation with one recurring job, from the beginning of 2020 on.
+/// A simulation with one recurring job. It starts at the beginning of 2020.
 class RecurringRig {
  public:
   explicit RecurringRig(SimulationOptions options = {}) : simulation_(1, std::move(options)) {}
@@ -46,7 +47,7 @@ class RecurringRig {
     return std::chrono::floor<std::chrono::milliseconds>(simulation_.clock().wall_now()) - start();
   }
 
-  /// A job that notes its runs, each of which takes `takes`.
+  /// A job that records its runs. Each run takes `takes`.
   RecurringJob job(std::chrono::milliseconds takes = {}) {
     return [this, takes](WallTime occurrence) {
       runs_.push_back({.ran_at = wall(), .occurrence = occurrence - start()});

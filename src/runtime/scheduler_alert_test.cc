@@ -1,4 +1,4 @@
-// Alerts: who is told, when a threshold is crossed, and that whoever is told may use the scheduler.
+// Alerts: when a crossed threshold causes an alert, and that on_alert may use the scheduler.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 void ignore(const std::exception_ptr&) {}
 
-/// Keeps what it is told, and does something besides. Thread-safe.
+/// Records alerts, and can do something else in on_alert. Thread-safe.
 class Listener {
  public:
   void on_alert(const Alert& alert) {
@@ -31,7 +31,7 @@ class Listener {
     }
     if (then_) then_();
   }
-  /// What `on_alert` does besides. Requires: nothing is scheduled yet.
+  /// Sets an extra action of `on_alert`. Requires: no timer is scheduled yet.
   void then(std::function<void()> what) { then_ = std::move(what); }
 
   std::vector<std::uint64_t> values(Alert::Kind kind) const {
@@ -53,7 +53,7 @@ class Listener {
   std::vector<Alert> alerts_ DETENT_GUARDED_BY(mu_);
 };
 
-/// `alerts` with `listener` being told; one shard, so that a thread's number is no matter.
+/// Options with `alerts`, sent to `listener`. One shard, so that all threads use the same shard.
 SchedulerOptions told_to(Listener& listener, AlertOptions alerts) {
   alerts.on_alert = [&listener](const Alert& alert) { listener.on_alert(alert); };
   return {.error_handler = ignore, .shards = 1, .alerts = std::move(alerts)};
@@ -154,7 +154,7 @@ TEST(SchedulerAlertDeathTest, AThresholdOfNoErrorsIsABug) {
 
 // ---- lateness -----------------------------------------------------------------------------------
 
-/// Lets a timer run `late` after its deadline.
+/// Makes a timer run `late` after its deadline.
 void run_late(SchedulerRig& rig, std::chrono::nanoseconds late) {
   rig.scheduler().schedule_after(1ms, [] {}).release();
   rig.settle();
@@ -208,8 +208,7 @@ TEST(SchedulerAlert, WhatIsScheduledForAtOnceIsNotLateFromTheBeginningOfItsTick)
   EXPECT_EQ(report.rounding.sum_ns, 0u);
 }
 
-// ---- who is told
-// ---------------------------------------------------------------------------------
+// ---- on_alert -----------------------------------------------------------------------------------
 
 TEST(SchedulerAlert, NothingIsToldThatIsNotWatched) {
   Listener listener;
@@ -228,12 +227,12 @@ TEST(SchedulerAlert, ThresholdsWithoutAListenerAreNoMatter) {
   EXPECT_EQ(rig.scheduler().stats().completed, 2u);
 }
 
-/// All three thresholds, crossed by the first timer if that throws and is late.
+/// All three thresholds. The first timer crosses them if it throws and is late.
 SchedulerOptions all_told_to(Listener& listener) {
   return told_to(listener, {.pending = 1, .errors = 1, .lateness = 1ns});
 }
 
-// If a lock were held while the listener is called, this would hang.
+// This test would hang if the scheduler held a lock during on_alert.
 TEST(SchedulerAlert, AListenerMayUseTheScheduler) {
   Listener listener;
   SchedulerRig rig(all_told_to(listener));
@@ -241,7 +240,7 @@ TEST(SchedulerAlert, AListenerMayUseTheScheduler) {
   std::vector<std::uint64_t> pending_seen;
   listener.then([&] {
     Scheduler& scheduler = rig.scheduler();
-    // One more while there are some already crosses no threshold.
+    // Some timers are already pending, so another timer does not cross the threshold.
     TimerHandle other = scheduler.schedule_after(1h, [] {});
     EXPECT_TRUE(other.expires_after(2h));
     scheduler.schedule_keyed(

@@ -1,4 +1,4 @@
-// Cancelling and moving timers: each answer, from each place it can be asked.
+// Cancelling and moving timers: each result, from each place of the call.
 #include <gtest/gtest.h>
 #include <malloc.h>  // tidy-ok(third-party): glibc counts the bytes that a test is about
 
@@ -68,8 +68,8 @@ TEST(TimerHandle, CancelFromAnotherThreadWhileItRunsAnswersRunning) {
   EXPECT_EQ(timer.cancel(), CancelResult::not_pending);
 }
 
-// Whether the call comes while the job runs or after it is up to the machine's scheduling; what
-// must hold after it is the same. Goes on until it came while the job ran.
+// The machine decides whether the call comes while the job runs or after it. The result must be
+// correct in both cases. The loop ends after a round in which the call came while the job ran.
 TEST(TimerHandle, CancelAndWaitReturnsWhenTheJobIsOverAndDestroyed) {
   CancelResult answer = CancelResult::not_pending;
   while (answer != CancelResult::running) {
@@ -78,7 +78,8 @@ TEST(TimerHandle, CancelAndWaitReturnsWhenTheJobIsOverAndDestroyed) {
     SchedulerRig rig;
     bool alive = true;
     bool ended = false;
-    // What the job captured takes its time to die, so that whoever does not wait for it is caught.
+    // The captured object takes a long time to be destroyed, so a call that does not wait for it is
+    // detected.
     std::shared_ptr<bool> capture(&alive, [](bool* value) {
       for (int i = 0; i < 1000; ++i) std::this_thread::yield();
       *value = false;
@@ -93,14 +94,14 @@ TEST(TimerHandle, CancelAndWaitReturnsWhenTheJobIsOverAndDestroyed) {
     std::thread opener([&] { may_end.open(); });
     answer = timer.cancel_and_wait();
     EXPECT_NE(answer, CancelResult::cancelled);
-    // Read without any other synchronisation: the wait must be one.
+    // Read without other synchronisation: cancel_and_wait must synchronise.
     EXPECT_TRUE(ended);
     EXPECT_FALSE(alive);
     opener.join();
   }
 }
 
-// Both are due in one batch; the first cancels the second before it began.
+// Both timers are due in one batch. The first cancels the second before the second begins.
 TEST(TimerHandle, AJobMayCancelOneThatIsDueWithIt) {
   SchedulerRig rig;
   TimerHandle second;
@@ -186,7 +187,7 @@ TEST(TimerHandle, EmptyOneAnswersThatThereIsNothing) {
   EXPECT_EQ(empty.cancel(), CancelResult::not_pending);
 }
 
-// A job that owns the handle of its own timer: destroying the job cancels through the scheduler.
+// A job owns the handle of its own timer. When the job is destroyed, the handle cancels the timer.
 TEST(TimerHandle, MayBeOwnedByItsOwnJob) {
   auto owner = std::make_shared<TimerHandle>();
   const std::weak_ptr<TimerHandle> watch = owner;
@@ -222,14 +223,15 @@ TEST(ExpiresAfter, MovesATimerEarlierAndWakesTheDriver) {
   EXPECT_EQ(fired, 1);
 }
 
-/// Bytes that the program's own thread has got from malloc; zero when another allocator is used, as
+/// The bytes that this thread's arena has from malloc. Zero with another allocator, for example
 /// under sanitizers.
 std::size_t bytes_in_use() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-// A million of them, with jobs that are allocated; a second round needs no more than the first.
+// A million timers whose jobs allocate memory. A second round must not need more memory than the
+// first.
 TEST(TimerHandle, CancelledTimersGiveTheirMemoryBack) {
   constexpr std::size_t kCount = 1'000'000;
   SchedulerRig rig({.shards = 1});
@@ -246,7 +248,8 @@ TEST(TimerHandle, CancelledTimersGiveTheirMemoryBack) {
   }
 }
 
-// Due in the same batch as the one that moves it: it goes back to the wheel and fires once, later.
+// The timer is due in the same batch as the timer that moves it. It goes back to the wheel and
+// fires once, at the later time.
 TEST(ExpiresAfter, MovesATimerThatWaitsForTheExecutor) {
   SchedulerRig rig;
   TimerHandle second;

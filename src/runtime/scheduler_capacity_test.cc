@@ -1,5 +1,5 @@
-// How many timers there may be: what happens to those for which there is no room, and when room
-// comes back.
+// The limit on the number of timers: what happens to a timer without room, and when room becomes
+// free.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST(SchedulerCapacity, FailRefusesWhatThereIsNoRoomFor) {
   EXPECT_EQ(rig.scheduler().cancel_key("key"), CancelResult::not_pending) << "the key is free";
 }
 
-// ---- when room comes back -----------------------------------------------------------------------
+// ---- when room becomes free ---------------------------------------------------------------------
 
 /// Whether a scheduler of capacity 1 has room.
 bool has_room(SchedulerRig& rig) {
@@ -126,8 +126,8 @@ TEST(SchedulerCapacity, BlockWaitsUntilATimerIsCancelled) {
   }
 }
 
-// Threads push through a narrow scheduler whose clock runs: all timers run in the end, and there
-// never are more than there is room for.
+// Threads schedule timers through a small capacity while the clock runs. All timers must run in the
+// end, and the number of timers must never exceed the capacity.
 TEST(SchedulerCapacity, BlockLetsEverythingThroughAndNeverMoreThanThereIsRoomFor) {
   constexpr std::size_t kCapacity = 3;
   constexpr int kThreads = 3;
@@ -163,7 +163,7 @@ TEST(SchedulerCapacity, BlockLetsEverythingThroughAndNeverMoreThanThereIsRoomFor
   EXPECT_EQ(scheduler.stats().rejected, 0u);
 }
 
-// The caller may come before, while or after the scheduler is stopped: it always returns.
+// The caller may come before, during or after the stop. It must always return.
 TEST(SchedulerCapacity, StopLetsABlockedCallerGo) {
   for (const Drain drain : {Drain::drop, Drain::run_due, Drain::hand_back}) {
     for (int round = 0; round < 100; ++round) {
@@ -278,7 +278,7 @@ TEST(SchedulerCapacity, StopLetsACallerThatWaitsForItsTimeGoWithoutRunningTheJob
   }
 }
 
-// Whether stop() waits already can't be seen from outside, so many moments are tried.
+// A test cannot see from outside whether stop() already waits, so it tries many moments.
 TEST(SchedulerCapacity, StopWaitsForAJobThatRunsInItsCaller) {
   for (int yields = 0; yields < 50; ++yields) {
     SchedulerRig rig({.capacity = 1, .when_full = WhenFull::run_in_caller});
@@ -311,7 +311,7 @@ TEST(SchedulerCapacity, AJobThatRunsInItsCallerMayStop) {
   EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
 }
 
-// ---- where waiting would wait for itself --------------------------------------------------------
+// ---- calls that would wait for themselves -------------------------------------------------------
 
 TEST(SchedulerCapacity, InsideAJobThePoliciesThatWaitActAsFail) {
   for (const WhenFull when_full : kWaitingPolicies) {
@@ -354,8 +354,9 @@ TEST(SchedulerCapacity, InASimulationThePoliciesThatWaitActAsFail) {
 
 // ---- all at once --------------------------------------------------------------------------------
 
-// Threads schedule, cancel and move while time runs, and are stopped in the midst of it: whatever
-// the policy, every timer ends in one of the counts, and no job is early.
+// Threads schedule, cancel and move timers while time passes, and the scheduler stops in the
+// middle. With every policy, each timer must end in exactly one of the counts, and no job may run
+// early.
 TEST(SchedulerCapacity, EveryTimerEndsOnceUnderEveryPolicy) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -372,7 +373,7 @@ TEST(SchedulerCapacity, EveryTimerEndsOnceUnderEveryPolicy) {
         for (int step = 0; step < 1000 && scheduler.is_running(); ++step) {
           TimerHandle& timer = timers.at(rng.below(4));
           const MonotonicTime due = clock.now() + nanoseconds{rng.below(100'000)};
-          if (rng.below(3) == 0) timer.expires_after(200us);  // later than it was
+          if (rng.below(3) == 0) timer.expires_after(200us);  // later than its present deadline
           timer = scheduler.schedule_at(due, [&, due] { early += clock.now() < due ? 1 : 0; });
         }
         for (TimerHandle& timer : timers) timer.release();

@@ -306,7 +306,7 @@ bool SchedulerCore::execute(SchedulerShard& shard, TimerId id) noexcept {
   try {
     options_.executor->execute([s = shard.shared_from_this(), id] { s->run(id); });
     return true;
-  } catch (...) {
+  } catch (...) {  // user code may throw anything
     // Terminate inside the handler, so that the message of the runtime names the exception.
     if (!options_.error_handler) std::terminate();
     options_.error_handler(std::current_exception());

@@ -1,5 +1,5 @@
-// How a scheduler ends with each Drain, from every side; and how it idles: what wakes the driver,
-// what must not, and what the wall clock has to do with it.
+// The end of a scheduler with each Drain, from every thread. Also an idle scheduler: what wakes its
+// driver, what must not wake it, and how the driver follows the wall clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ struct OpensWhenDestroyed {
 };
 using Opener = std::unique_ptr<Gate, OpensWhenDestroyed>;
 
-/// Calls stop(Drain::run_pending) on a thread of its own. Constructed, the call has got so far that
-/// nothing new is accepted and periodic timers are dropped.
+/// Calls stop(Drain::run_pending) on its own thread. When the constructor returns, the scheduler
+/// refuses new timers and has dropped periodic timers.
 class PendingStop {
  public:
   explicit PendingStop(Scheduler& scheduler) {
@@ -49,7 +49,7 @@ class PendingStop {
 
  private:
   Gate closed_;
-  std::atomic<bool> has_returned_ = false;  // whether stop has
+  std::atomic<bool> has_returned_ = false;  // whether stop has returned
   std::thread thread_;
 };
 
@@ -135,10 +135,10 @@ TEST(SchedulerRunPending, ReturnsAtOnceWhenThereIsNothing) {
   EXPECT_TRUE(rig.scheduler().stop(Drain::run_pending).empty());
 }
 
-// ---- stop, from everywhere ----------------------------------------------------------------------
+// ---- stop from every thread ---------------------------------------------------------------------
 
-// A job stops the scheduler while two threads do, and others are due, pending and periodic. All of
-// them return, and every timer has ended once.
+// A job and two other threads stop the scheduler while other timers are due, pending and periodic.
+// All calls of `stop` must return, and every timer must end once.
 void stop_from_everywhere(Drain drain, Executor* executor, std::uint64_t seed) {
   Rng rng(seed);
   std::atomic<int> alive = 0;
@@ -260,8 +260,8 @@ TEST(SchedulerWallStep, BackIsNoticedWithinTheWallCheck) {
   EXPECT_EQ(timers[0].date, date);
 }
 
-// The driver sleeps for something else when the first date is scheduled, or a timer is moved to
-// one.
+// The driver already sleeps for another timer when the first date is scheduled, or when a timer is
+// moved to a date.
 TEST(SchedulerWallStep, IsNoticedAlsoForADateThatComesWhileTheDriverSleepsForAnEarlierTimer) {
   for (const bool is_moved : {false, true}) {
     SchedulerRig rig({.shards = 1});
@@ -324,7 +324,8 @@ TEST(SchedulerIdle, LaterTimersDoNotWakeTheDriverThatSleepsForAnEarlierOne) {
   EXPECT_EQ(rig.scheduler().stats().wakeups, wakeups);
 }
 
-// Six bits of the tick's number a level: 3.2e12 ticks are seven levels, each of which may wake it.
+// Each level covers six bits of the tick. 3.2e12 ticks need seven levels, and each level may wake
+// the driver once.
 TEST(SchedulerIdle, ATimerAYearAheadWakesTheDriverAtMostEightTimes) {
   Simulation simulation(1);
   int fired = 0;
@@ -364,11 +365,11 @@ TEST(SchedulerIdle, ADateWakesTheDriverOnceAWallCheck) {
   EXPECT_LE(simulation.scheduler().stats().wakeups, wakeups + 1) << "there is no date any more";
 }
 
-// ---- no wake-up is lost
-// ---------------------------------------------------------------------------
+// ---- no lost wake-up ----------------------------------------------------------------------------
 
-// Threads schedule ever earlier timers on shards of their own while the driver goes to sleep and is
-// woken. Afterwards time goes to each deadline, earliest first, and finds it run.
+// Threads schedule earlier and earlier timers on their own shards, while the driver falls asleep
+// and is woken. Afterwards time moves to each deadline, earliest first, and the timer must have
+// run.
 TEST(SchedulerIdle, AnEarlierTimerOfAnyThreadWakesTheDriver) {
   constexpr int kThreads = 3;
   constexpr int kTimers = 100;

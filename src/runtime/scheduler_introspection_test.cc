@@ -1,5 +1,5 @@
-// What a scheduler tells about itself, against models: counts, the timers there are, and the load
-// to come.
+// The figures of a scheduler, compared with models: counts, the list of timers, and the future
+// load.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using std::chrono::nanoseconds;
 
 // ---- stats --------------------------------------------------------------------------------------
 
-/// Plays random timers on a simulation, and keeps the counts that the scheduler should have.
+/// Schedules random timers on a simulation, and counts what the scheduler should count.
 class StatsModel {
  public:
   explicit StatsModel(std::uint64_t seed)
@@ -139,7 +139,7 @@ class StatsModel {
   Rng rng_;
   SchedulerStats model_;
   Simulation simulation_;
-  std::array<Timer, kTimers> timers_;  // before the simulation's end
+  std::array<Timer, kTimers> timers_;  // destroyed before the simulation
 };
 
 TEST(SchedulerStats, AreTheModelsUnderRandomUse) {
@@ -148,7 +148,7 @@ TEST(SchedulerStats, AreTheModelsUnderRandomUse) {
   StatsModel model(seed);
   model.play(10'000);
   model.stop_and_go_on();
-  // Everything happened.
+  // Each count must have been used.
   const SchedulerStats& stats = model.model();
   EXPECT_GT(stats.completed, 100u);
   EXPECT_GT(stats.cancelled, 100u);
@@ -173,7 +173,7 @@ TEST(SchedulerPendingTimers, TellWhatATimerIsAndWhereItWasScheduled) {
   std::string name = "once";
   const std::uint_least32_t line = __LINE__ + 1;
   const TimerHandle once = rig.scheduler().schedule_after(1h, [] {}, {.name = name});
-  name = "overwritten";  // it is copied
+  name = "overwritten";  // the scheduler must have copied it
   const TimerHandle often =
       rig.scheduler().schedule_every({.period = 2h}, [] {}, {.name = "often"});
   const TimerHandle dated = rig.scheduler().schedule_at(date, [] {}, {.name = "dated"});
@@ -259,7 +259,7 @@ TEST(SchedulerForecast, CountsWhatABruteForceModelCounts) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
-  Simulation simulation(seed, {.job_delay = 1h});  // so that there are overdue ones
+  Simulation simulation(seed, {.job_delay = 1h});  // so that some timers are overdue
   std::vector<MonotonicTime> deadlines;
   std::vector<TimerHandle> timers;
   for (int i = 0; i < 3000; ++i) {

@@ -1,5 +1,5 @@
-// Keyed timers under threads, and the faults that other libraries had with keys: the names are
-// those of tests/regress/classic/cases.md.
+// Keyed timers under threads, and bugs that other libraries had with keys. The test names are those
+// in tests/regress/classic/cases.md.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// A pool of one thread, which is busy until it is let go.
+/// A pool with one thread, which is blocked until let_go().
 class BusyPool final : public Executor {
  public:
   BusyPool() {
@@ -68,7 +68,7 @@ TEST(SchedulerKeyed, LK_REMOVE_MISSING) {
   }
 }
 
-// The timer that expires a cache's entry is due and waits for its turn when the entry is set anew.
+// The timer that expires a cache entry is due and queued when the entry is set again.
 TEST(SchedulerKeyed, EX_KEY_RESET_ABA) {
   ManualClock clock;
   BusyPool pool;
@@ -88,8 +88,8 @@ TEST(SchedulerKeyed, EX_KEY_RESET_ABA) {
   EXPECT_EQ(entry, "new");
 }
 
-/// Threads that schedule and cancel the same keys while time runs. What was scheduled and not told
-/// to be cancelled runs, once, and never early.
+/// Threads schedule and cancel the same keys while time passes. Every timer that was scheduled and
+/// not cancelled must run, once, and never early.
 void use_the_same_keys(Executor* executor, std::uint64_t seed) {
   ManualClock clock;
   Scheduler scheduler({.clock = &clock, .executor = executor});
@@ -141,7 +141,7 @@ TEST(SchedulerKeyed, EX_MAP_RACE) {
   use_the_same_keys(&pool, seed);
 }
 
-// The same with replacing: the last one that was given a key is the one that runs.
+// The same with replacing: the last timer that got the key is the timer that runs.
 TEST(SchedulerKeyed, WhoeverReplacesLastHasTheKey) {
   ManualClock clock;
   Scheduler scheduler({.clock = &clock});

@@ -1,5 +1,5 @@
-// Keyed timers: who has a key, for how long, and what cancelling or replacing it does to a job that
-// waits, runs or has been handed back.
+// Keyed timers: which timer has a key, for how long, and what a cancel or a replacement does to a
+// job that waits, runs or has been handed back.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using Keys = std::vector<std::string>;
 
-// ---- what runs ----------------------------------------------------------------------------------
+// ---- jobs ---------------------------------------------------------------------------------------
 
 TEST(SchedulerKeyed, AJobIsGivenItsKeyIfItAsksForIt) {
   SchedulerRig rig;
@@ -45,7 +45,7 @@ TEST(SchedulerKeyed, WithoutAJobOfItsOwnATimerRunsTheDefaultOne) {
   const WallTime start = std::chrono::floor<std::chrono::milliseconds>(rig.clock().wall_now());
   Scheduler& scheduler = rig.scheduler();
   scheduler.schedule_keyed("thrice", {.period = 10s, .count = 3});
-  // Created 20 s ago with a period of 25 s: the first tick is in 5 s.
+  // It was created 20 s ago with a period of 25 s, so its first tick is in 5 s.
   scheduler.schedule_keyed("created", {.period = 25s, .created = start - 20s});
   rig.settle();
   for (int second = 0; second < 45; ++second) rig.advance(1s);
@@ -205,7 +205,7 @@ TEST(SchedulerKeyed, AJobThatThrowsHasTheKeyUntilItsTimerEnds) {
   EXPECT_EQ(rig.scheduler().schedule_keyed("often", 1ms, [] {}), KeyedResult::scheduled);
 }
 
-// Between the moment at which a timer's run begins and its job's first step.
+// The cancel comes between the begin of the timer's run and the call of its job.
 TEST(SchedulerKeyed, AJobThatIsCancelledJustBeforeItIsCalledIsNotCalled) {
   std::optional<CancelResult> answer;
   SchedulerRig* rig_seen = nullptr;

@@ -1,4 +1,4 @@
-// The lateness ledger: the causes add up to the whole, and each one is charged with what it did.
+// The lateness ledger: the causes add up to the total, and each cause gets exactly its own delay.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// The sums of a report, as times.
+/// The sums of a report, as durations.
 struct Sums {
   nanoseconds total{};
   nanoseconds rounding{};
@@ -41,7 +41,8 @@ nanoseconds sum_of(const HistogramSnapshot& histogram) {
   return nanoseconds{static_cast<nanoseconds::rep>(histogram.sum_ns)};
 }
 
-/// The sums, once it is checked that they add up and that each part has all runs.
+/// Returns the sums of the report. Checks that the parts add up, and that each part counts all
+/// runs.
 Sums sums_of(const Scheduler& scheduler) {
   const LatenessReport report = scheduler.lateness();
   const std::uint64_t runs = scheduler.stats().runs;
@@ -108,7 +109,7 @@ TEST(SchedulerLateness, WakeUpIsAllOfItForATimerThatIsDueAlready) {
   EXPECT_EQ(sums_of(rig.scheduler()), (Sums{.total = 3ms, .wake_up = 3ms}));
 }
 
-// The last job of the first batch is slow; those of the second waited for it.
+// The last job of the first batch is slow, and the jobs of the second batch wait for it.
 TEST(SchedulerLateness, BudgetIsForWhoComesAfterTheBatch) {
   SchedulerRig rig;
   int runs = 0;
@@ -188,7 +189,7 @@ TEST(SchedulerLateness, AHistogramPutsEachRunWhereItBelongs) {
     rig.scheduler().schedule_after(10us, [] {}).release();
     rig.settle();
     rig.advance(10us + late);
-    // Back on a tick, so that what is scheduled next is not rounded.
+    // Moves to a tick, so that the next deadline is not rounded.
     rig.advance(10us - late % 10us);
   }
   const HistogramSnapshot wake_up = rig.scheduler().lateness().wake_up;
@@ -198,8 +199,7 @@ TEST(SchedulerLateness, AHistogramPutsEachRunWhereItBelongs) {
   EXPECT_LT(wake_up.quantile(1.0), 2ms);
 }
 
-// ---- deadlines that mean little
-// -------------------------------------------------------------------
+// ---- extreme deadlines --------------------------------------------------------------------------
 
 TEST(SchedulerLateness, TheCausesAddUpForDeadlinesAtBothEndsOfTime) {
   SchedulerRig rig;
@@ -229,17 +229,17 @@ TEST(SchedulerLateness, ADateThatIsPutOffByAStepOfTheWallClockIsNotLate) {
   EXPECT_EQ(sums_of(rig.scheduler()), Sums{});
 }
 
-// ---- all causes together
-// --------------------------------------------------------------------------
+// ---- all causes together ------------------------------------------------------------------------
 
-/// How late a timer's runs were, told by its jobs.
+/// The lateness of the runs of a timer, as its jobs measure it.
 struct Told {
   nanoseconds late{};
   std::uint64_t runs = 0;
 };
 
-// Coarse ticks, slack of both kinds, slow jobs, a slow executor, timers that are moved while they
-// are queued: the ledger's total is what the jobs saw, to the nanosecond.
+// Coarse ticks, both kinds of slack, slow jobs, a slow executor, and timers that are moved while
+// they are queued. The total of the ledger must equal the measurements of the jobs, to the
+// nanosecond.
 TEST(SchedulerLateness, TheTotalIsWhatTheJobsSaw) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -260,7 +260,7 @@ TEST(SchedulerLateness, TheTotalIsWhatTheJobsSaw) {
       timers.at(i) = simulation.scheduler().schedule_at(
           next,
           [&, i] {
-            // What was due before the scheduler was made counts from then on.
+            // A deadline before the start of the scheduler counts as its start.
             told.late += simulation.clock().now() - std::max(due.at(i), MonotonicTime{});
             ++told.runs;
             if (i % 10 == 0) simulation.clock().advance(70us);

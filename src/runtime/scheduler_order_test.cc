@@ -1,4 +1,4 @@
-// In which order a scheduler fires what is due together, and what it makes of slack.
+// The order in which a scheduler fires timers that are due together, and how it uses slack.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using std::chrono::nanoseconds;
 
 // ---- order --------------------------------------------------------------------------------------
 
-// More than a batch of each deadline, and deadlines that are closer than a tick.
+// More than one batch of timers per deadline, and deadlines less than a tick apart.
 TEST(SchedulerOrder, BySchedulePutsEqualDeadlinesInTheOrderOfScheduling) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -42,7 +42,7 @@ TEST(SchedulerOrder, BySchedulePutsEqualDeadlinesInTheOrderOfScheduling) {
                                                   [&, timer] { fired.push_back(timer); }));
     expected.push_back(timer);
   }
-  // Indices that are used again must not put a later timer before an earlier one.
+  // A reused index must not put a later timer before an earlier timer.
   for (int number = 0; number < 3000; number += 3) {
     handles[static_cast<std::size_t>(number)].cancel();
     const Timer timer{1ms, 3000 + number};
@@ -88,7 +88,8 @@ TEST(SchedulerOrderDeathTest, ByScheduleOverSeveralShardsIsABug) {
 
 constexpr nanoseconds kResolution = 10us;
 
-/// When each of 2,000 timers fired that are due within a second, from its deadline on.
+/// The firing times of 2,000 timers that are due within a second: `at` as time, `late` from their
+/// deadlines.
 struct Firing {
   std::vector<nanoseconds> at;
   std::vector<nanoseconds> late;
@@ -130,7 +131,7 @@ TEST(SchedulerSlack, CoalescingSavesWakeUps) {
   EXPECT_LT(coalesced.wakeups, 200u) << "a second has twenty spans of 50 ms";
 }
 
-/// The most timers that fire in one millisecond.
+/// The largest number of timers that fire in one millisecond.
 std::size_t peak_of(const Firing& firing) {
   std::vector<std::size_t> per_ms(5001);
   for (const nanoseconds at : firing.at) ++per_ms.at(static_cast<std::size_t>(at / 1ms));
@@ -154,7 +155,7 @@ TEST(SchedulerSlack, FillingValleysSpreadsAStormOfTheSameInstant) {
   std::vector<TimerHandle> timers;
   for (int i = 0; i < 4000; ++i) {
     timers.push_back(simulation.scheduler().schedule_after(1s, job, valleys));
-    // Cancelled and moved ones don't count where they were.
+    // Cancelled and moved timers must not count at their old places.
     if (i % 2 == 0) {
       timers.back().expires_after(1s);
     } else {

@@ -133,7 +133,8 @@ TEST(SchedulerPeriodic, AJobThatWasHandedBackDoesNotEndTheTimerThatCallsIt) {
   EXPECT_EQ(runs, 3);
 }
 
-// Every run is seen late by 3 ms and takes 2 ms; the thousandth is still due at 1000 periods.
+// Every run begins 3 ms late and takes 2 ms. The thousandth run must still be due after 1000
+// periods.
 TEST(SchedulerPeriodic, DoesNotDrift) {
   SchedulerRig rig;
   std::uint64_t runs = 0;
@@ -142,7 +143,7 @@ TEST(SchedulerPeriodic, DoesNotDrift) {
     rig.clock().advance(2ms);
   });
   rig.advance(3ms);
-  for (int i = 0; i < 1000; ++i) rig.advance(8ms);  // 10 ms a round with the job's 2
+  for (int i = 0; i < 1000; ++i) rig.advance(8ms);  // a round takes 10 ms with the 2 ms of the job
   EXPECT_EQ(runs, 1000u);
   EXPECT_EQ(rig.clock().now(), at(3ms + 10s));
 }
@@ -162,7 +163,7 @@ TEST(SchedulerPeriodic, AJumpOverManyTicksIsMadeUpForByOneRun) {
   }
 }
 
-/// The runs of a job whose first run takes `takes`, with a period of 10 ms, until 60 ms.
+/// The runs until 60 ms, with a period of 10 ms and a first run that takes `takes`.
 Times runs_after_a_slow_one(MissedTick missed, std::chrono::nanoseconds takes) {
   SchedulerRig rig;
   Times runs;

@@ -1,4 +1,4 @@
-// A scheduler and its process: what is left of it at exit, and in a child of fork().
+// A scheduler and its process: its state at exit, and in a child process of fork().
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 // ---- exit ---------------------------------------------------------------------------------------
 
-/// Uses the default scheduler when static objects are destroyed.
+/// Uses the default scheduler in its destructor, when static objects are destroyed.
 class UsesItAtExit {
  public:
   UsesItAtExit() = default;
@@ -34,7 +34,7 @@ class UsesItAtExit {
   UsesItAtExit& operator=(const UsesItAtExit&) = delete;
 };
 
-// The object is made first, so its destructor runs when the scheduler has ended.
+// The object is constructed before the scheduler, so its destructor runs after the scheduler's end.
 TEST(DefaultSchedulerExitDeathTest, AStaticDestructorMayUseItAndIsRefused) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -59,7 +59,7 @@ TEST(DefaultSchedulerExitDeathTest, AJobMayExitTheProcess) {
 
 // ---- fork ---------------------------------------------------------------------------------------
 //
-// A death test in the style "fast" is a call of fork().
+// A death test in the style "fast" calls fork().
 
 TEST(SchedulerForkDeathTest, ToScheduleOrMoveATimerInAChildProcessIsABug) {
   GTEST_FLAG_SET(death_test_style, "fast");
@@ -89,7 +89,7 @@ TEST(SchedulerForkDeathTest, InAChildProcessItsEndDoesNotWaitForTheDriver) {
   EXPECT_EQ(timer.cancel(), CancelResult::cancelled);
 }
 
-// Another thread of the parent may hold any lock, so none is taken.
+// Another thread of the parent may hold any lock, so the child must not take a lock.
 TEST(SchedulerForkDeathTest, InAChildProcessThereAreNoTimers) {
   GTEST_FLAG_SET(death_test_style, "fast");
   SchedulerRig rig;

@@ -1,5 +1,5 @@
-// Recurring timers and the wall clock: steps forward and back, small and huge, and a random test
-// over clocks, sleeps and executors that are late. The rules are in detent/recurring.h.
+// Recurring timers and the wall clock: small and huge steps forward and back, and a random test
+// with clocks, sleeps and late executors. detent/recurring.h states the rules.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST(SchedulerRecurringClock, AStepForwardOverOccurrencesMissesThem) {
   EXPECT_EQ(rig.runs(), (Runs{{5h + 10min, 5h}, {6h, 6h}}));
 }
 
-// A machine that starts without a battery thinks it is 2020, or 2050, until it has asked the net.
+// A machine without a clock battery shows 2020 or 2050 after its start, until it asks the network.
 TEST(SchedulerRecurringClock, AClockThatWasYearsAheadIsForgotten) {
   for (const bool had_run : {false, true}) {
     RecurringRig rig;
@@ -79,7 +79,7 @@ TEST(SchedulerRecurringClock, AClockThatWasYearsAheadIsForgotten) {
   }
 }
 
-// Moved by its handle, a periodic timer has a date for one run.
+// A periodic timer that its handle moves to a date has a date for one run.
 TEST(SchedulerRecurringClock, AStepForwardBringsADateOfAPeriodicTimerNearer) {
   RecurringRig rig;
   int runs = 0;
@@ -126,8 +126,8 @@ TEST(SchedulerRecurringClock, AStepWhileItWaitsForItsExecutorPutsItOff) {
   EXPECT_EQ(runs, (std::vector<WallInstant>{RecurringRig::at(1h)}));
 }
 
-/// Random sleeps and steps of less than a day. Whatever happens, each occurrence runs at most once,
-/// never before its date, in order; and with `all` none is left out that the clock passed.
+/// Random sleeps and steps of less than a day. Each occurrence must run at most once, in order, and
+/// never before its date. With `all`, every occurrence that the clock passed must run.
 class RandomClock {
  public:
   RandomClock(std::uint64_t seed, const RecurringOptions& options)
@@ -142,7 +142,7 @@ class RandomClock {
           rig_.simulation().suspend(minutes(500));
           break;
         case 1:
-          // Never further back than a clock that is right: see was_clock_wrong().
+          // Never as far back as was_clock_wrong() takes for a wrong clock.
           rig_.simulation().step_wall(std::max<std::chrono::nanoseconds>(
               minutes(1'000) - 500min, highest - 24h - rig_.wall()));
           break;
@@ -178,7 +178,7 @@ class RandomClock {
   const RecurringOptions options_;
 };
 
-/// DETENT_CLOCK_RUNS: how many seeds.
+/// The number of seeds, from the environment variable DETENT_CLOCK_RUNS.
 std::uint64_t clock_runs() {
   const char* const text = std::getenv("DETENT_CLOCK_RUNS");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 40;

@@ -1,5 +1,5 @@
-// Recurring timers: dates, count, start and end, jitter, missed occurrences, overlap, and their
-// end. What steps of the wall clock do is in scheduler_recurring_clock_test.cc.
+// Recurring timers: dates, count, start and end, jitter, missed occurrences, overlap, and the end
+// of a timer. scheduler_recurring_clock_test.cc tests steps of the wall clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ TEST(SchedulerRecurring, AJobMayEndItsTimer) {
   EXPECT_EQ(rig.scheduler().stats().cancelled, 2u);
 }
 
-// Each of them would also compile as a job of another form, or would not compile when asked for it.
+// Each of these callables would also compile as a job of another form, or would not compile if it
+// were asked for its form.
 TEST(SchedulerRecurring, AGenericCallableGetsTheDate) {
   RecurringRig rig;
   int runs = 0;
@@ -166,7 +167,7 @@ TEST(SchedulerRecurring, JitterPutsAllRunsOffByOneOffsetWithinItsBounds) {
   EXPECT_GT(*offsets.rbegin(), 9min);
 }
 
-// A restart between the date and the run that is put off does not lose it.
+// A restart between the date and the delayed run must not lose the run.
 TEST(SchedulerRecurring, WhatJitterPutsOffHasNotPassedBefore) {
   const RecurringOptions options{.count = 1, .jitter = 10min, .jitter_key = "a"};
   RecurringRig first;
@@ -197,7 +198,7 @@ TEST(SchedulerRecurring, JitterWithoutAKeyIsDrawnForEachTimer) {
 
 // ---- missed occurrences -------------------------------------------------------------------------
 
-// Six hours asleep: the machine wakes at 06:30, having missed 01:00 to 06:00.
+// The machine sleeps for six hours. It wakes at 06:30 and has missed 01:00 to 06:00.
 Runs after_a_suspend(const RecurringOptions& options) {
   RecurringRig rig;
   const TimerHandle timer = rig.every(1h, options);
@@ -248,10 +249,10 @@ TEST(SchedulerRecurring, ALateExecutorMissesNothingWithinTheGrace) {
 
 // ---- overlap ------------------------------------------------------------------------------------
 
-// Occurrences each minute, a job that takes 150 s.
+// Occurrences each minute, and a job that takes 150 s.
 Runs of_a_slow_job(RecurringOptions options) {
   RecurringRig rig;
-  options.count = 3;  // more would keep the simulation busy for ever
+  options.count = 3;  // more runs would keep the simulation busy forever
   const TimerHandle timer = rig.scheduler().schedule_on(Every{1min}, rig.job(150s), options);
   rig.simulation().run_for(10min);
   return rig.runs();
@@ -282,7 +283,7 @@ TEST(SchedulerRecurring, WhatFallsOnTheEndOfARunDoesNotOverlap) {
   EXPECT_EQ(rig.runs(), (Runs{{1h, 1h}, {2h, 2h}, {3h, 3h}}));
 }
 
-// ---- its end, and what it tells -----------------------------------------------------------------
+// ---- the end and the reports --------------------------------------------------------------------
 
 TEST(SchedulerRecurring, AJobThatThrowsGoesOn) {
   int errors = 0;

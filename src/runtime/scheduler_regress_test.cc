@@ -1,4 +1,4 @@
-// Faults that a review found, one test each, so that they stay mended.
+// One test for each bug that a review found, so that the bugs do not come back.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -51,7 +51,7 @@ TEST(SchedulerRegress, APeriodicTimerMovedToADateFollowsTheWallClock) {
     simulation.run_for(2h);
     ASSERT_EQ(runs.size(), 1u);
     EXPECT_EQ(runs[0], date);
-    simulation.step_wall(-5s);  // the date is over: from now on it ticks on the monotonic clock
+    simulation.step_wall(-5s);  // the date has passed: the timer continues on the monotonic clock
     simulation.run_for(10h);
     EXPECT_EQ(runs.size(), 2u);
   }
@@ -86,7 +86,7 @@ TEST(SchedulerRegress, PostponedTimersKeepTheOrderOfDeadlines) {
   EXPECT_EQ(order, (std::vector{'b', 'a'}));
 }
 
-// A job waits for its executor while the wall clock is stepped back behind its date.
+// A job waits for its executor while the wall clock is stepped back to before its date.
 TEST(SchedulerRegress, ADateThatWaitsForItsExecutorIsNotEarly) {
   Simulation simulation(1, {.job_delay = 1min});
   const WallTime date = start_of(simulation.clock()) + 1h;
@@ -101,7 +101,7 @@ TEST(SchedulerRegress, ADateThatWaitsForItsExecutorIsNotEarly) {
   EXPECT_GE(ran, date);
 }
 
-// The same while the scheduler is being stopped.
+// The same during the stop of the scheduler.
 TEST(SchedulerRegress, ADateThatWaitsForItsExecutorAndIsTooEarlyIsNotDueAtTheEnd) {
   Simulation simulation(1, {.job_delay = 1min});
   TimerHandle timer = simulation.scheduler().schedule_at(start_of(simulation.clock()) + 1h,
@@ -150,7 +150,7 @@ TEST(SchedulerRegress, ASleeperIsStoppedWhileTheSchedulerRunsWhatIsPending) {
   std::thread stopper([&] { rig.scheduler().stop(Drain::run_pending); });
   while (rig.scheduler().is_running()) std::this_thread::yield();
   source.request_stop();
-  stopper.join();  // and not in ten hours, which never come on this clock
+  stopper.join();  // not in ten hours, which this clock never reaches
   EXPECT_TRUE(over);
 }
 

@@ -89,8 +89,8 @@ void SchedulerShard::wake_driver_if_late() noexcept {
   core_.driver().wake();
 }
 
-// stop() or the driver may wait for the timer that ended. If other timers
-// are still running or queued, their end calls this function again.
+// stop() or the driver may wait for the timer that ended. If other timers are still running or
+// queued, their end calls this function again.
 void SchedulerShard::tell_stop() noexcept {
   run_ended_.notify_all();
   if (timers_.is_quiet()) core_.driver().wake();

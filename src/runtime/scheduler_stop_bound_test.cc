@@ -1,4 +1,4 @@
-// How a stop is bounded: by a stronger stop, and by a deadline.
+// How a stop can be shortened: by a stronger stop, and by a deadline.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// A call of `stop` on a thread of its own. Constructed, it has been made.
+/// Calls `stop` on its own thread. When the constructor returns, the scheduler is stopping.
 class StopElsewhere {
  public:
   template <class... Bound>
@@ -35,8 +35,8 @@ class StopElsewhere {
   std::thread thread_;
 };
 
-/// A pool whose only thread is held up until this is destroyed: what the scheduler hands over stays
-/// queued.
+/// A pool whose only thread is blocked until this object is destroyed. Jobs that the scheduler
+/// hands over stay queued.
 class HeldPool {
  public:
   HeldPool() : pool_({.threads = 1}) {
@@ -67,7 +67,7 @@ TEST(SchedulerStopAgain, DropEndsAStopThatWaitsForTheFarthestTimer) {
   StopElsewhere weaker(rig.scheduler(), Drain::run_pending);
   EXPECT_TRUE(rig.scheduler().stop(Drain::drop).empty());
   EXPECT_EQ(alive, 0);
-  weaker.join();  // without that an hour has passed
+  weaker.join();  // otherwise it returns after an hour
   EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
 }
 
@@ -173,7 +173,7 @@ TEST(SchedulerStopDeadline, HoldsBetweenJobsThatTheDriverRunsOneAfterTheOther) {
         .schedule_after(1s,
                         [&] {
                           ++runs;
-                          rig.scheduler().stop(Drain::run_due, 5s);  // in a job it does not wait
+                          rig.scheduler().stop(Drain::run_due, 5s);  // inside a job: does not wait
                           rig.clock().advance(10s);
                         })
         .release();
@@ -181,7 +181,7 @@ TEST(SchedulerStopDeadline, HoldsBetweenJobsThatTheDriverRunsOneAfterTheOther) {
   rig.settle();
   rig.clock().advance(1s);
   while (rig.scheduler().is_running()) std::this_thread::yield();
-  rig.scheduler().stop(Drain::run_pending);  // the weakest: waits
+  rig.scheduler().stop(Drain::run_pending);  // the weakest stop: only waits
   EXPECT_EQ(runs, 1);
   EXPECT_EQ(rig.scheduler().stats().dropped, 2u);
 }

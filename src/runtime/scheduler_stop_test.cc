@@ -1,4 +1,4 @@
-// The end of a scheduler: what becomes of pending, queued and running timers, from every side.
+// The end of a scheduler: what happens to pending, queued and running timers, from every thread.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class KeepingExecutor final : public Executor {
     const MutexLock lock(mu_);
     jobs_.push_back(std::move(job));
   }
-  /// Runs the n-th job of all that it was given.
+  /// Runs the n-th job that the executor got.
   void run(std::size_t n) {
     Job job;
     {
@@ -67,7 +67,7 @@ TEST(SchedulerStop, DropDestroysPendingJobsBeforeItReturns) {
   EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
 }
 
-// The executor still has the job for the deadline before, and runs it for nothing.
+// The executor still has the job for the old deadline. This run must do nothing.
 TEST(SchedulerStop, RunPendingRunsATimerThatWasMovedWhileItWasQueued) {
   KeepingExecutor executor;
   SchedulerRig rig({.executor = &executor});
@@ -97,7 +97,8 @@ TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
   int periodic = 0;
   Gate busy;
   Gate go_on;
-  // The pool's one thread is held up, so that everything below is still to run when stop begins.
+  // The only thread of the pool is blocked, so all timers below are still queued when the stop
+  // begins.
   pool.execute([&] {
     busy.open();
     go_on.wait();
@@ -117,7 +118,7 @@ TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
   opener.join();
 }
 
-/// A clock that can hold another thread between its reading of the time and what it does with it.
+/// A clock that can block another thread after it has read the time.
 class HoldingClock final : public Clock {
  public:
   MonotonicTime now() const noexcept override {
@@ -134,8 +135,8 @@ class HoldingClock final : public Clock {
   }
 
   ManualClock& manual() { return clock_; }
-  /// The next thread that reads the time is held until `release`, unless it is the one that made
-  /// the clock.
+  /// Blocks the next thread that reads the time until `release`. The thread that made the clock is
+  /// never blocked.
   void hold_next_reader() { holds_ = true; }
   void await_reader() { held_.wait(); }
   void release() { go_on_.open(); }
@@ -148,7 +149,8 @@ class HoldingClock final : public Clock {
   mutable Gate go_on_;
 };
 
-// The driver has read the time and not looked at anything yet: the time passes and stop begins.
+// The driver has read the time but has not looked at a shard yet. Then time passes and the stop
+// begins.
 TEST(SchedulerStop, RunDueRunsWhatBecameDueWhileTheDriverBeganToLook) {
   HoldingClock clock;
   ThreadPool pool({.threads = 1});
@@ -163,7 +165,7 @@ TEST(SchedulerStop, RunDueRunsWhatBecameDueWhileTheDriverBeganToLook) {
     scheduler.stop(Drain::run_due);  // inside a job it does not wait
     stopped.open();
   });
-  began.wait();  // the pool reads no time any more, and the driver sleeps
+  began.wait();  // the pool reads the time no more, and the driver sleeps
   clock.manual().await_waiters(1);
   clock.hold_next_reader();
   scheduler.schedule_after(1ms, [&] { ++ran; }).release();
@@ -181,8 +183,8 @@ struct OpensWhenDestroyed {
   void operator()(Gate* gate) const { gate->open(); }
 };
 
-// The job that is dropped opens a gate when the driver thread ends: from then on only the queued
-// timer keeps stop() waiting.
+// A dropped job opens a gate when the driver thread ends. From then on, stop() waits only for the
+// queued timer.
 void cancel_the_last_queued_timer_while_stop_waits(int yields) {
   ManualClock clock;
   Gate busy;
@@ -208,7 +210,7 @@ void cancel_the_last_queued_timer_while_stop_waits(int yields) {
   go_on.open();
 }
 
-// Whether stop() has looked again by then can't be seen from outside, so many moments are tried.
+// A test cannot see from outside whether stop() has looked again, so it tries many moments.
 TEST(SchedulerStop, CancellingTheLastQueuedTimerLetsStopReturn) {
   for (int yields = 0; yields < 200; ++yields) {
     cancel_the_last_queued_timer_while_stop_waits(yields);
@@ -324,7 +326,7 @@ TEST(SchedulerStop, InsideAJobDoesNotWaitForItself) {
                         stopped.open();
                       })
       .release();
-  // Due in the same batch: queued already when the job above stops.
+  // Due in the same batch, so it is already queued when the job above stops the scheduler.
   rig.scheduler().schedule_after(2ms, [&fired, token = LifeToken(alive)] { ++fired; }).release();
   rig.clock().advance(2ms);
   stopped.wait();

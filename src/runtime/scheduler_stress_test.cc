@@ -1,5 +1,5 @@
-// Threads that schedule, cancel and move at random while time runs and the scheduler is stopped in
-// the middle of it. Every timer must end exactly once; run it under ThreadSanitizer.
+// Threads schedule, cancel and move timers at random while time passes. Some tests stop the
+// scheduler in the middle. Every timer must end exactly once. Run this test under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// Books kept by the test itself, to hold against the scheduler's.
+/// The test's own counts, to compare with the scheduler's counts.
 struct Books {
   std::atomic<std::uint64_t> scheduled = 0;
   std::atomic<std::uint64_t> refused = 0;
@@ -32,7 +32,7 @@ struct Books {
   std::atomic<std::int64_t> alive = 0;  // jobs that exist
 };
 
-/// What a job of the test holds: enters itself in the books while it lives.
+/// Held by the jobs of the test. Counts as alive in the books during its lifetime.
 class Entry {
  public:
   explicit Entry(Books& books) : books_(&books) { ++books.alive; }
@@ -47,19 +47,21 @@ class Entry {
   Books* books_;
 };
 
-/// When a thread's work is done.
+/// When the work of a thread ends.
 enum class Until : std::uint8_t { enough, stopped };
 
 constexpr std::uint64_t kThreads = 8;
 
-/// DETENT_STRESS_OPS: how many operations the threads of a test do together.
+/// The number of operations of all threads of a test together, from the environment variable
+/// DETENT_STRESS_OPS.
 std::uint64_t operations() {
   const char* const text = std::getenv("DETENT_STRESS_OPS");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 32'000;
 }
 
-/// One thread's work: random operations on up to 64 timers of its own, thousands, or as many as it
-/// takes until the scheduler is stopped and has refused one, and a hundred more.
+/// The work of one thread: random operations on up to 64 timers of its own. With Until::enough, a
+/// fixed number of operations. With Until::stopped, until the scheduler has refused a timer, plus a
+/// hundred operations.
 void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t seed, Until until) {
   Rng rng(seed);
   std::array<TimerHandle, 64> timers;
@@ -93,13 +95,14 @@ void work(Scheduler& scheduler, ManualClock& clock, Books& books, std::uint64_t 
         break;
       case 3:
         timer.expires_after(2ms + delay);
-        break;  // later than any deadline it had
+        break;  // later than any deadline it had before
     }
   }
   for (TimerHandle& timer : timers) timer.release();
 }
 
-/// Eight threads at work and one that moves time; stopped half-way when `stop_early`.
+/// Eight threads work and another thread moves time. If `stop_early` is set, the scheduler is
+/// stopped half-way.
 void stress(Executor* executor, std::uint64_t seed, std::optional<Drain> stop_early) {
   ManualClock clock;
   Books books;
@@ -167,7 +170,7 @@ TEST(SchedulerStress, EveryTimerEndsExactlyOnceWhenStoppedMeanwhile) {
   }
 }
 
-// Destruction races with handles of other threads that cancel, move and wait.
+// The scheduler is destroyed while other threads use handles to cancel, move and wait.
 TEST(SchedulerStress, HandlesMayBeUsedWhileTheSchedulerDies) {
   for (int round = 0; round < 50; ++round) {
     auto clock = std::make_unique<ManualClock>();

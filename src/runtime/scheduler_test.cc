@@ -67,7 +67,8 @@ TEST(Scheduler, TreatsZeroAndNegativeDelaysAsDueAtOnce) {
   EXPECT_EQ(fired, 3);
 }
 
-// Within a tick: rounded up, they would be due at its end, which never comes on this clock.
+// The present is between two ticks. If the deadlines were rounded up, they would be due at the next
+// tick, which this clock never reaches.
 TEST(Scheduler, FiresAtOnceWhatIsDueAtOnceWithinATick) {
   SchedulerRig rig({.resolution = 1s});
   rig.advance(300ms);
@@ -128,7 +129,7 @@ TEST(Scheduler, NeverFiresADelayThatIsLongerThanTime) {
   EXPECT_EQ(rig.scheduler().stats().pending, 3u);
 }
 
-// A date in seconds or in fractions reaches further than one in milliseconds.
+// A date in seconds or in fractions can lie further in the future than a date in milliseconds.
 TEST(Scheduler, NeverFiresADateThatIsBeyondTime) {
   SchedulerRig rig;
   int fired = 0;
@@ -146,7 +147,8 @@ TEST(Scheduler, NeverFiresADateThatIsBeyondTime) {
   EXPECT_EQ(fired, 1);
 }
 
-// The driver sleeps for the later one; the earlier must wake it (a lost wake-up would hang here).
+// The driver sleeps for the later timer. The earlier timer must wake it. A lost wake-up would hang
+// here.
 TEST(Scheduler, AnEarlierTimerWakesTheSleepingDriver) {
   SchedulerRig rig;
   std::vector<int> order;
@@ -281,8 +283,8 @@ TEST(SchedulerDates, DelaysDoNotFollowTheWallClock) {
   EXPECT_EQ(fired, 1);
 }
 
-// Timers at random times and a clock that moves in random steps, against the rule: each fires in
-// the first step that reaches its deadline rounded up, and in the order of deadlines.
+// Timers at random times, and a clock that moves in random steps. Each timer must fire in the first
+// step that reaches its rounded deadline, and in the order of deadlines.
 TEST(Scheduler, FiresRandomTimersInTheStepThatReachesThem) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -322,7 +324,7 @@ TEST(Scheduler, FiresRandomTimersInTheStepThatReachesThem) {
   EXPECT_EQ(rig.scheduler().stats().pending, pending.size());
 }
 
-// More due at once than one batch: all of them run, and none twice.
+// More timers are due than fit into one batch. All of them must run, exactly once.
 TEST(Scheduler, RunsAStormOfTheSameInstant) {
   SchedulerRig rig;
   std::vector<int> runs(10'000);

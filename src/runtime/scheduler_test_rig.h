@@ -1,5 +1,5 @@
-// What the scheduler's tests are built on: a scheduler on a clock that the test moves, so that
-// nothing sleeps and every interleaving that matters is made on purpose. Tests only.
+// The base of the tests of the scheduler: a scheduler on a clock that the test moves. So no test
+// sleeps, and each test creates the order of steps that it needs. Tests only.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace detent {
 
-/// A scheduler whose jobs run on its driver thread, on a clock that stands still. After `settle` or
-/// `advance` returned, everything that was due has run and the driver sleeps again; what jobs wrote
-/// may be read.
+/// A scheduler that runs its jobs on its driver thread, on a clock that the test moves. When
+/// `settle` or `advance` returns, all due timers have run and the driver sleeps again. The test may
+/// then read what the jobs wrote.
 class SchedulerRig {
  public:
   explicit SchedulerRig(SchedulerOptions options = {}) : scheduler_(with_clock(options)) {}
@@ -35,7 +35,7 @@ class SchedulerRig {
   Scheduler scheduler_;
 };
 
-/// Closed until opened; threads wait at it. Thread-safe.
+/// Threads wait at the gate until another thread opens it. Thread-safe.
 class Gate {
  public:
   void open() {
@@ -54,7 +54,7 @@ class Gate {
   bool open_ DETENT_GUARDED_BY(mu_) = false;
 };
 
-/// Counts the lives of what holds it: shows whether a job has been destroyed.
+/// Counts the existing objects. A job that holds a token shows whether it has been destroyed.
 class LifeToken {
  public:
   explicit LifeToken(int& alive) : alive_(&alive) { ++*alive_; }

@@ -1,4 +1,4 @@
-// Simulation: what runs when, repeatable by its seed; adversities.
+// Simulation: the order of its runs, repeatable runs by seed, and faults.
 #include "detent/simulation.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Simulation, RunsAYearOfHourlyTimersOnTheHour) {
   EXPECT_EQ(simulation.clock().now(), at(24h * 365));
 }
 
-/// The order in which ten timers that are due together run, and those they schedule.
+/// The order in which ten timers that are due together run, together with the timers they schedule.
 std::string trace_of(std::uint64_t seed) {
   Simulation simulation(seed, {.job_delay = 3ms});
   std::string trace;

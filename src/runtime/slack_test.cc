@@ -1,4 +1,4 @@
-// Ticks within the slack: the roundest one, and the least loaded of a few.
+// Ticks within the slack: the roundest tick, and the least loaded of a few ticks.
 #include "runtime/slack.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr Tick kLastTick = std::numeric_limits<Tick>::max();
 
-/// The tick with the most trailing zero bits, by trying all.
+/// The tick with the most trailing zero bits, found by trying all ticks.
 Tick roundest(Tick first, Tick last) {
   Tick best = first;
   for (Tick tick = first;; ++tick) {
@@ -66,7 +66,8 @@ TEST(CoalescedTick, NeverLeavesTheWindowNorMissesARounderTickInIt) {
     ASSERT_GE(chosen, tick);
     ASSERT_LE(chosen, last);
     if (chosen == 0) continue;
-    // Rounder ticks are multiples of twice its last bit; the nearest are one bit away either side.
+    // Rounder ticks are multiples of twice its lowest bit. The nearest of them are one lowest bit
+    // away on each side.
     const Tick bit = chosen & (~chosen + 1);
     ASSERT_TRUE(chosen - bit < tick);
     ASSERT_TRUE(chosen + bit > last || chosen + bit == 0);
@@ -91,7 +92,7 @@ TEST(ValleyMap, NeverLeavesTheWindow) {
     ASSERT_GE(placed, tick);
     ASSERT_LE(placed, end_of_window(tick, slack));
   }
-  valleys.place(0, kLastTick, rng);  // any tick there is
+  valleys.place(0, kLastTick, rng);  // any tick at all
   EXPECT_EQ(valleys.place(5, 0, rng), 5u);
   EXPECT_EQ(valleys.place(kLastTick, 100, rng), kLastTick);
 }
@@ -107,7 +108,7 @@ TEST(ValleyMap, TakesTheEmptierOfTwoBins) {
   EXPECT_EQ(valleys.timers_at(100) + valleys.timers_at(119), 2'000u);
 }
 
-/// The timers in the fullest bin of 10 ticks, when timers are due at `deadlines`.
+/// The number of timers in the fullest bin of 10 ticks.
 std::uint64_t fullest_bin(const std::vector<Tick>& placed) {
   std::map<Tick, std::uint64_t> bins;
   std::uint64_t fullest = 0;
@@ -121,7 +122,7 @@ struct Fullest {
   std::uint64_t in_valleys;
 };
 
-/// 100 000 timers with a slack of 1000 ticks, on deadlines that are `apart` from each other.
+/// 100 000 timers with a slack of 1000 ticks, on random deadlines that are multiples of `apart`.
 Fullest fullest_bins(Tick deadline_count, Tick apart, Rng& rng) {
   ValleyMap valleys(10);
   std::vector<Tick> deadlines;

@@ -67,7 +67,8 @@ TEST(Task, ThatIsNeverAwaitedGivesItsFrameBack) {
   EXPECT_EQ(starts, 1);
 }
 
-// Symmetric transfer is a tail call, which g++ makes in optimised builds only and sanitizers undo.
+// Symmetric transfer is a tail call. g++ makes it only in optimised builds, and sanitizers prevent
+// it.
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 [[gnu::noinline]] std::uintptr_t stack_pointer() {
@@ -120,7 +121,7 @@ TEST(SyncWait, WaitsForATaskThatEndsOnAnotherThread) {
 
 // ---- timeout_after ------------------------------------------------------------------------------
 
-/// What a limited task did and what came of it.
+/// What a task with a time limit did, and its result.
 struct Limited {
   int alive = 0;  // frames of the work
   int ends = 0;
@@ -128,7 +129,7 @@ struct Limited {
   std::stop_token token;
 };
 
-/// Sleeps `length` or until it is stopped, then as long as `clean_up` whatever happens.
+/// Sleeps for `length` or until it is stopped. After that, always sleeps for `clean_up`.
 Task<int> work_for(Scheduler& scheduler, std::stop_token stop, std::chrono::nanoseconds length,
                    std::chrono::nanoseconds clean_up) {
   const bool slept = co_await sleep_for(scheduler, length, std::move(stop));
@@ -292,7 +293,7 @@ TEST(TimeoutAfter, ThrowsWhatTheWorkThrowsInTimeOrNot) {
   EXPECT_EQ(caught, 2);
 }
 
-/// Awaits a stop; goes on inside request_stop, unlike a sleep.
+/// Waits for a stop. Continues inside request_stop, unlike a sleep.
 class UntilStopped {
  public:
   explicit UntilStopped(std::stop_token stop) : stop_(std::move(stop)) {}
@@ -306,7 +307,7 @@ class UntilStopped {
 };
 
 Task<int> wait_for_stop(std::stop_token stop) {
-  // A second callback, so that request_stop has something left to do when everything is gone.
+  // A second callback, so that request_stop still has work after the coroutine is gone.
   const std::stop_callback bystander(stop, [] {});
   co_await UntilStopped(std::move(stop));
   co_return 7;

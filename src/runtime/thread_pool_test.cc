@@ -1,4 +1,4 @@
-// Executors: every job runs once, and on the caller where the pool is full.
+// Executors: every job runs once. If the pool is full, it runs on the thread of the caller.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ TEST(InlineExecutor, RunsTheJobBeforeItReturns) {
   EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
-/// Throws instead of running jobs, those that it has kept included.
+/// Throws instead of running a job. May also keep the job and throw.
 class ThrowingExecutor final : public Executor {
  public:
   enum class Kept { none, all };
@@ -107,7 +107,7 @@ TEST(ThreadPool, RunsAJobOnTheCallersThreadWhenItsQueueIsFull) {
   Gate busy;
   Gate go_on;
   std::atomic<int> queued = 0;
-  ThreadPool pool({.threads = 1, .capacity = 2});  // ends first, so its jobs may use the others
+  ThreadPool pool({.threads = 1, .capacity = 2});  // destroyed first: its jobs use the others
   pool.execute([&] {
     busy.open();
     go_on.wait();
@@ -122,8 +122,8 @@ TEST(ThreadPool, RunsAJobOnTheCallersThreadWhenItsQueueIsFull) {
   go_on.open();
 }
 
-// The caller is seen to wait because what it does next has not happened when the pool is let go on;
-// that it would run the job itself instead is seen by the thread that ran it.
+// The caller waits: its next step has not happened when the pool continues. The thread that ran the
+// job shows whether the caller ran the job itself.
 TEST(ThreadPool, WaitsForRoomWhenAskedTo) {
   Gate busy;
   Gate go_on;
@@ -199,7 +199,7 @@ TEST(SchedulerOnAPool, JobsLeaveTheDriverThread) {
   clock.advance(1ms);
   began.wait();
   clock.advance(1ms);
-  other.wait();  // while the slow one still runs
+  other.wait();  // while the slow job is still running
   may_end.open();
   scheduler.stop();
   EXPECT_EQ(scheduler.stats().completed, 2u);
@@ -230,7 +230,7 @@ TEST(SchedulerOnAPool, CancelReachesAJobThatWaitsInTheQueue) {
   EXPECT_EQ(fired, 0);
 }
 
-// A period far shorter than the job: its runs may not overlap although threads are free.
+// The period is far shorter than the job. Runs must not overlap, although threads are free.
 TEST(SchedulerOnAPool, RunsOfOnePeriodicTimerNeverOverlap) {
   ManualClock clock;
   ThreadPool pool({.threads = 4});

@@ -40,7 +40,8 @@ TEST(TickScale, SaturatesAtTheEndOfTime) {
   EXPECT_EQ(far.tick_at_or_after(MonotonicTime::max()), ~Tick{0});
 }
 
-// The rule that no timer fires early: when the tick of a deadline has come, so has the deadline.
+// The rule that no timer fires early: once the tick of a deadline has come, the deadline has
+// passed.
 TEST(TickScale, ATickThatHasComeMeansTheDeadlineHasCome) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
@@ -63,7 +64,7 @@ TEST(TickScaleDeathTest, RefusesAResolutionOfZero) {
   EXPECT_DEATH(TickScale(kStart, 0ns), "resolution > ");
 }
 
-// The division by a reciprocal, at and around multiples and at the ends of the range.
+// The division by a reciprocal, at multiples, close to multiples, and at the ends of the range.
 TEST(TickScale, DividesAsDivisionDoes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

@@ -1,4 +1,4 @@
-// How timer groups live in their scheduler: its end and theirs, and that no wake-up is lost.
+// The life of timer groups in their scheduler: the end of each, and that no wake-up is lost.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -151,7 +151,7 @@ TEST(TimerGroupLife, MayBeDestroyedWithJobsQueued) {
 }
 
 TEST(TimerGroupLife, MayBeDestroyedInAJobOfItsSchedulerOrOfAnotherGroup) {
-  SchedulerRig rig;  // jobs run on the thread that would have to drive the group
+  SchedulerRig rig;  // jobs run on the thread that drives the group
   TimerGroup other(rig.scheduler());
   std::optional<TimerGroup> one(rig.scheduler());
   std::optional<TimerGroup> two(rig.scheduler());
@@ -187,7 +187,7 @@ TEST(TimerGroupLife, WhatItsJobsThrowGoesToTheSchedulersHandlerUnlessItHasOne) {
 
 TEST(TimerGroupLife, LeavesOtherTimersTheirTurnWhenSomethingIsAlwaysDue) {
   constexpr int kMost = 100'000;
-  SchedulerRig rig({.order = DueOrder::by_schedule});  // the group's timer comes first
+  SchedulerRig rig({.order = DueOrder::by_schedule});  // the timer of the group comes first
   TimerGroup group(rig.scheduler());
   int runs = 0;
   bool stop = false;
@@ -212,9 +212,9 @@ TEST(TimerGroupLifeDeathTest, ToDestroyItInsideItsOwnJobIsABug) {
       "is_inside_job_of");
 }
 
-// ---- No wake-up is lost -------------------------------------------------------------------------
+// ---- No lost wake-up ----------------------------------------------------------------------------
 
-/// Keeps jobs until it is told to run them.
+/// Keeps jobs until the test runs them.
 class HoldingExecutor final : public Executor {
  public:
   void execute(Job job) override {
@@ -246,7 +246,7 @@ TEST(TimerGroupWakeUp, IsNotLostNorRepeatedWhileTheParentsTimerIsQueued) {
   TimerGroup group(rig.scheduler());
   int runs = 0;
   for (int i = 3; i > 0; --i) {
-    group.schedule_after(i * 1s, [&] { ++runs; }).release();  // each is earlier
+    group.schedule_after(i * 1s, [&] { ++runs; }).release();  // each timer is earlier
     rig.settle();
     EXPECT_EQ(executor.size(), 1u) << "the parent's timer waits, and keeps its place";
   }
@@ -255,7 +255,7 @@ TEST(TimerGroupWakeUp, IsNotLostNorRepeatedWhileTheParentsTimerIsQueued) {
   group.resume();
   rig.advance(1s);
   EXPECT_EQ(executor.size(), 1u);
-  executor.run_all();  // the step: hands three jobs out
+  executor.run_all();  // a step of the group: hands out three jobs
   EXPECT_EQ(executor.size(), 3u);
   executor.run_all();
   EXPECT_EQ(runs, 3);
@@ -289,7 +289,7 @@ TEST(TimerGroupWakeUp, IsNotLostWhileAStepIsUnderWay) {
   }
 }
 
-/// Calls a function in the middle of the n-th reading of the time.
+/// Calls a function during the n-th reading of the time.
 class HookedClock final : public Clock {
  public:
   MonotonicTime now() const noexcept override {
@@ -303,7 +303,7 @@ class HookedClock final : public Clock {
   }
 
   ManualClock& manual() { return clock_; }
-  /// From inside a job on the driver's thread: counts readings until it sleeps.
+  /// Called from a job on the driver's thread. Counts the readings until the driver sleeps.
   void count(int hooked, std::function<void()> hook) {
     hook_ = std::move(hook);
     hooked_ = hooked;
@@ -314,17 +314,18 @@ class HookedClock final : public Clock {
 
  private:
   ManualClock clock_;
-  // Touched by the driver's thread; by others while it sleeps.
+  // Used by the driver's thread, and by other threads while the driver sleeps.
   mutable std::atomic<bool> counting_ = false;
   mutable int readings_ = 0;
   int hooked_ = 0;
   std::function<void()> hook_;
 };
 
-// The driver's last two readings before it sleeps are that of the run that ends (after the job has
-// returned, before its timer is set anew) and that of the step after it. The first of them is the
-// moment in which neither the job nor the timer would notice, if a wake-up only moved timers that
-// wait. The first round counts the readings, the second wakes the group in the middle of that one.
+// Before the driver sleeps, it reads the time twice: at the end of a run (after the job has
+// returned, before the timer is set again), and in the step after the run. At the first reading,
+// the job has finished and the timer is not pending. A wake-up at this moment would be lost if it
+// could only move pending timers. The first round counts the readings. The second round wakes the
+// group during the first of these two readings.
 TEST(TimerGroupWakeUp, IsNotLostBetweenTheJobsLastStepAndTheTimersNextRun) {
   int hooked = 0;
   for (const bool is_hooked : {false, true}) {

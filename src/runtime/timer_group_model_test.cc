@@ -1,5 +1,6 @@
-// A timer group in a simulation against brute force: which timer runs at which instant, worked out
-// in whole numbers, whatever is scheduled, cancelled, paused and scaled in between.
+// Compares a timer group in a simulation with a brute-force model in whole numbers. The model
+// computes when each timer runs. The test schedules, cancels, pauses and changes the rate at
+// random.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,14 +22,14 @@ using std::chrono::nanoseconds;
 // Rates are n / 4096, so group time is a whole number of these parts of a nanosecond.
 constexpr std::int64_t kParts = 4096;
 
-/// One timer of the model: pending until it has fired or was cancelled.
+/// One timer of the model. It is pending until it has fired or was cancelled.
 struct ModelTimer {
   std::int64_t deadline_ns = 0;                            // in group time
   std::optional<std::int64_t> fires_at_ns = std::nullopt;  // in the parent's time
   bool cancelled = false;
 };
 
-/// The group as a list that is looked through nanosecond by nanosecond.
+/// A model of the group: a list that is searched nanosecond by nanosecond.
 class Model {
  public:
   std::int64_t now_ns() const { return group_parts_ / kParts; }
@@ -92,13 +93,13 @@ class Model {
   std::int64_t group_parts_ = 0;
   std::int64_t rate_parts_ = kParts;
   bool paused_ = false;
-  std::int64_t next_ns_ = 0;  // nothing is due before
+  std::int64_t next_ns_ = 0;  // no timer is due before this time
   std::vector<ModelTimer> timers_;
 };
 
 std::int64_t ns(MonotonicTime time) { return time.time_since_epoch().count(); }
 
-/// Group and model side by side.
+/// Makes the same calls on a group and on its model.
 class Pair {
  public:
   Pair(std::uint64_t seed, nanoseconds resolution, nanoseconds job_delay)
@@ -107,10 +108,11 @@ class Pair {
         job_delay_(job_delay),
         simulation_(seed, {.job_delay = job_delay, .scheduler = {.resolution = resolution}}),
         group_(simulation_.scheduler()) {
-    run_for(nanoseconds{1});  // past the first tick, before which nothing is due
+    run_for(nanoseconds{1});  // no timer is due before the first tick
   }
 
-  /// With a nanosecond as resolution and no delays, all is exact; otherwise never early.
+  /// With a resolution of 1 ns and without delays, all runs are exact. Otherwise they may only be
+  /// late.
   bool is_exact() const { return resolution_ == nanoseconds{1} && job_delay_ == nanoseconds{0}; }
 
   void schedule() {
@@ -165,7 +167,7 @@ class Pair {
     }
   }
 
-  /// Lets all run out that is left, and none may stay behind.
+  /// Runs all remaining timers. No timer may stay pending.
   void finish() {
     group_.resume();
     group_.set_rate(1024);
@@ -185,7 +187,7 @@ class Pair {
   std::int64_t random_rate() {
     switch (rng_.below(4)) {
       case 0:
-        return 4;  // the least there is
+        return 4;  // the lowest possible rate
       case 1:
         return kParts;
       case 2:

@@ -1,5 +1,6 @@
-// Threads that schedule, cancel, pause and scale one group while time runs, and groups that come
-// and go. Every timer must end exactly once and none be forgotten; run it under ThreadSanitizer.
+// Threads schedule and cancel timers of one group, pause it and change its rate while time passes.
+// Other tests create and destroy groups. Every timer must end exactly once. Run this test under
+// ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -21,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-/// Books kept by the test itself, to hold against the group's.
+/// The test's own counts, to compare with the group's counts.
 struct Books {
   std::atomic<std::uint64_t> scheduled = 0;
   std::atomic<std::uint64_t> cancelled = 0;
@@ -29,7 +30,7 @@ struct Books {
   std::atomic<std::uint64_t> early = 0;
 };
 
-/// Moves time until it is destroyed.
+/// Moves time forward until it is destroyed.
 class TimeMover {
  public:
   TimeMover(ManualClock& clock, std::uint64_t seed)
@@ -52,7 +53,7 @@ class TimeMover {
   std::thread thread_;
 };
 
-/// One thread's timers: random operations on 32 of its own.
+/// The work of one thread: random operations on its own 32 timers.
 void use_timers(TimerGroup& group, Books& books, std::uint64_t seed) {
   Rng rng(seed);
   std::array<TimerHandle, 32> timers;
@@ -70,13 +71,13 @@ void use_timers(TimerGroup& group, Books& books, std::uint64_t seed) {
     } else if (rng.below(2) == 0) {
       if (timer.cancel_and_wait() == CancelResult::cancelled) ++books.cancelled;
     } else {
-      timer.expires_after(2ms + delay);  // later than any deadline it had
+      timer.expires_after(2ms + delay);  // later than any deadline it had before
     }
   }
   for (TimerHandle& timer : timers) timer.release();
 }
 
-/// The other thread's: what concerns all.
+/// The work of another thread: operations on the whole group.
 void use_group(TimerGroup& group, Books& books, std::uint64_t seed) {
   Rng rng(seed);
   for (int step = 0; step < 2'000; ++step) {
@@ -113,7 +114,7 @@ void stress(Executor* executor, std::uint64_t seed) {
     threads.emplace_back([&] { use_group(group, books, seed + 4); });
     for (std::thread& thread : threads) thread.join();
   }
-  // What is left runs once time goes on, without anybody waking the group again.
+  // The remaining timers run when time passes, although no thread wakes the group again.
   group.resume();
   group.set_rate(1);
   for (int i = 0; i < 1'000'000 && group.stats().pending + group.stats().running != 0; ++i) {
@@ -143,8 +144,8 @@ TEST(TimerGroupStress, EveryTimerEndsExactlyOnceOnAPool) {
   stress(&pool, seed);
 }
 
-/// Groups that are destroyed at any moment of their timer's life, on threads that are not the
-/// driver's; the scheduler is stopped in the middle if `stop` says how.
+/// Destroys groups at random moments of the life of their timers, on threads other than the
+/// driver's. If `stop` is set, the scheduler is stopped in the middle.
 void come_and_go(Executor* executor, std::optional<Drain> stop, std::uint64_t seed) {
   ManualClock clock;
   std::atomic<int> alive = 0;

@@ -25,7 +25,7 @@ class ExactSimulation : public Simulation {
   ExactSimulation() : Simulation(1, {.scheduler = {.resolution = 1ns}}) {}
 };
 
-/// Notes when it is called.
+/// Records the times of its calls.
 class Runs {
  public:
   explicit Runs(Simulation& simulation) : clock_(simulation.clock()) {}
@@ -124,7 +124,8 @@ TEST(TimerGroup, AThousandPausesAndRatesStayExactToTheNanosecond) {
   ExactSimulation simulation;
   TimerGroup group(simulation.scheduler());
   Runs runs(simulation);
-  // Each round: 7 ns at 1, 5 ns paused, 8 ns at a quarter, 4 ns at 5/4; 14 ns of group time in 24.
+  // Each round: 7 ns at rate 1, 5 ns paused, 8 ns at rate 1/4, 4 ns at rate 5/4. Together this is
+  // 14 ns of group time in 24 ns.
   const TimerHandle timer = group.schedule_after(14'000ns, runs.job());
   const TimerHandle next = group.schedule_after(14'001ns, runs.job());
   for (int round = 0; round < 1'000; ++round) {
@@ -194,7 +195,7 @@ TEST(TimerGroup, ATimerMovedToADateIsNotEarlyByTheWallClock) {
   b.expires_at(start + 1min);
   simulation.run_for(1min - 1ns);
   EXPECT_TRUE(runs.times().empty());
-  simulation.run_for(2s);  // the slow one looks at the wall clock once a second of its own
+  simulation.run_for(2s);  // the slow group checks the wall clock once per second of group time
   EXPECT_EQ(runs.times().size(), 2u);
 }
 

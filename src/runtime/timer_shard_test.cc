@@ -1,5 +1,5 @@
-// Names: an id finds its own timer only, however often indices and memory are used again. What the
-// operations do is tested through the scheduler (scheduler_*_test.cc).
+// The ids of timers: an id finds only its own timer, even if indices and memory are reused. The
+// tests of the operations use the scheduler (scheduler_*_test.cc).
 #include "runtime/timer_shard.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class TimerShardTest : public testing::Test {
     Job job;
     return shard_.cancel(id, job);
   }
-  /// Collects what is due, runs it to its end, and returns it.
+  /// Collects the due timers, runs each of them to its end, and returns their ids.
   std::vector<TimerId> run_due(std::uint32_t now_ms) {
     std::vector<TimerId> ran;
     for (bool more = true; more;) {
@@ -83,8 +83,8 @@ TEST_F(TimerShardTest, AnIdIsSafeAfterItsMemoryWasGivenBack) {
   EXPECT_EQ(shard_.next_wakeup(), std::nullopt);
 }
 
-// Against a map from generation to due time: each timer is collected once, at its time, and not
-// when it was cancelled; entries and the wheel's timers are never mixed up as indices change hands.
+// Compares with a map from generation to due time. Each timer must be collected once, at its time,
+// and never after it was cancelled. Reused indices must not mix up entries and timers of the wheel.
 TEST_F(TimerShardTest, CollectsWhatAMapSaysIsDue) {
   struct Pending {
     TimerId id;

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Counts how often it is woken. Read when the driver sleeps.
+/// Counts its wake-ups. Read it while the driver sleeps.
 class Sleeper final : public WakeupTimer::Owner {
  public:
   std::optional<MonotonicTime> on_wakeup() noexcept override {
@@ -110,7 +110,7 @@ TEST(WakeupTimer, RemembersWhatIsAskedForWhileAnotherThreadWaitsForRoom) {
   const MonotonicTime now = rig.clock().now();
   std::thread waiting([&] { timer.wake_by(now + 30min); });
   while (!timer.is_set_by(now + 30min)) std::this_thread::yield();
-  timer.wake_by(now + 1s);  // does not wait: the other thread is about to set it
+  timer.wake_by(now + 1s);  // does not wait: the other thread will set the timer
   other.cancel();
   waiting.join();
   EXPECT_TRUE(timer.is_set_by(now + 1s));
@@ -134,7 +134,7 @@ TEST(WakeupTimer, MayRunInTheThreadThatAsks) {
 
 // ---- many threads -------------------------------------------------------------------------------
 
-// Each asks while another may be scheduling the timer.
+// Each thread asks while another thread may be scheduling the timer.
 TEST(WakeupTimer, IsSetForTheEarliestOfManyThreads) {
   SchedulerRig rig;
   Sleeper sleeper;
