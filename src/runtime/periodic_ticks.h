@@ -4,7 +4,7 @@
 // tick has a due time: the tick itself, or up to a part of a period later (jitter). The jitter
 // depends only on the seed and the tick. So the due time of any tick can be computed directly,
 // without the ticks before it. A tick has passed when its due time has passed. The owner reports
-// the begin and the end of each run:
+// the start and the end of each run:
 //
 //     PeriodicTicks ticks({.period = 30s}, now, wall, seed);
 //     ...wait until ticks.due_at()...

@@ -205,7 +205,7 @@ TEST(SchedulerKeyed, AJobThatThrowsHasTheKeyUntilItsTimerEnds) {
   EXPECT_EQ(rig.scheduler().schedule_keyed("often", 1ms, [] {}), KeyedResult::scheduled);
 }
 
-// The cancel comes between the begin of the timer's run and the call of its job.
+// The cancel comes between the start of the timer's run and the call of its job.
 TEST(SchedulerKeyed, AJobThatIsCancelledJustBeforeItIsCalledIsNotCalled) {
   std::optional<CancelResult> answer;
   SchedulerRig* rig_seen = nullptr;

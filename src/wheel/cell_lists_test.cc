@@ -43,7 +43,7 @@ std::set<std::uint32_t> names_of(Lists& lists, unsigned list) {
   return names;
 }
 
-// What LevelStore does to take a timer out.
+// Takes a timer out in the same way as LevelStore.
 unsigned take_out(Lists& lists, std::uint32_t name) {
   const CellNumber cell = lists.owners().find(name);
   return lists.remove(cell) ? lists.settle(cell) : Lists::kNoList;
@@ -176,7 +176,7 @@ TEST(CellLists, TheKernelHasBackWhatIsGivenBack) {
   EXPECT_LE(lists.mapped_bytes(), most / 2);
 }
 
-// In large pages only whole ones are worth giving back: what is left is in one of them, or two.
+// Only whole large pages are worth giving back. The rest of the cells lies in one or two of them.
 TEST(CellLists, LargePagesAreGivenBackWhole) {
   Lists lists;
   push_range(lists, 0, 0, kMostNames);
@@ -204,7 +204,7 @@ TEST(CellLists, ALittleMemoryIsKeptForWhatComesNext) {
   EXPECT_EQ(lists.allocated_bytes(), bytes);
 }
 
-// Cells are the heap's up to 128 KiB, and then there are no more.
+// The cells lie on the heap up to 128 KiB. After that, memory runs out.
 TEST(CellLists, PreparingSaysThatThereIsNoMemoryAndHarmsNothing) {
   CellLists<Owners, kListCount, NoPages> lists;
   std::uint32_t count = 0;
@@ -239,11 +239,12 @@ TEST(CellLists, StartOfIsWhatWasSaidOfTheList) {
 
 TEST(CellLists, ChunksWithRoomAreFilledBeforeOthersAreTaken) {
   Lists lists;
-  push_range(lists, 0, 0, 10 * Occupancy::kCapacity);  // ten full ones
+  push_range(lists, 0, 0, 10 * Occupancy::kCapacity);  // ten full chunks
   std::uint32_t name = 10 * Occupancy::kCapacity;
   for (std::uint32_t chunk = 0; chunk < 10; ++chunk) {
     for (std::uint32_t i = 0; i < 30; ++i) take_out(lists, chunk * Occupancy::kCapacity + i);
-    // Nine of its holes are filled, and the rest when all others are.
+    // Nine holes of each chunk are filled. The other holes are filled later, after those of all
+    // chunks.
     for (std::uint32_t i = 0; i < 9; ++i) lists.push(0, {1, name++});
   }
   const std::set<std::uint32_t> before = names_of(lists, 0);
@@ -259,10 +260,10 @@ TEST(CellLists, ChunksWithRoomAreFilledBeforeOthersAreTaken) {
   lists.check_invariants();
 }
 
-// A chunk that has just become full is still in front when another comes there.
+// A chunk that has just become full is still in front when another chunk comes to the front.
 TEST(CellLists, AFullChunkDoesNotHideThoseWithRoom) {
   constexpr std::uint32_t kFull = Occupancy::kCapacity;
-  constexpr std::uint32_t kLess = 24;  // so many have to go before a chunk comes to the front
+  constexpr std::uint32_t kLess = 24;  // the number of removals that brings a chunk to the front
   Lists lists;
   push_range(lists, 0, 0, 3 * kFull);
   const auto thin = [&](std::uint32_t chunk) {
@@ -270,7 +271,7 @@ TEST(CellLists, AFullChunkDoesNotHideThoseWithRoom) {
   };
   thin(0);
   thin(1);
-  push_range(lists, 0, kFull, kFull + kLess);  // the second is full again
+  push_range(lists, 0, kFull, kFull + kLess);  // the second chunk is full again
   thin(2);
   push_range(lists, 0, 0, kLess);
   push_range(lists, 0, 2 * kFull, 2 * kFull + kLess);
@@ -345,13 +346,13 @@ TEST(CellLists, VisitorMayCancelTheRestOfTheChunkAndMore) {
   push_range(lists, 0, 0, 200);
   std::set<std::uint32_t> seen;
   lists.drain(0, 1'000, [&](const Lists::Entry& entry) {
-    if (seen.empty()) {  // all but the last ten go
+    if (seen.empty()) {  // removes all cells except the last ten and this one
       for (std::uint32_t name = 0; name < 190; ++name) {
         if (name != entry.name) take_out(lists, name);
       }
     }
     seen.insert(entry.name);
-    lists.push(1, {1, entry.name});  // may get the memory that was freed
+    lists.push(1, {1, entry.name});  // may get the freed memory
   });
   EXPECT_EQ(seen.size(), 11u);
   EXPECT_EQ(names_of(lists, 1), seen);

@@ -1,4 +1,4 @@
-// What is DenseWheel's own; the contract it shares with the family is tested by timer_queue_*.
+// The special properties of DenseWheel. The timer_queue_* tests check the contract of all queues.
 #include "detent/dense_wheel.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST(DenseWheel, ReserveMakesRoom) {
   EXPECT_EQ(fired_at(wheel, 10'000).size(), 10'000u);
 }
 
-// Its row is longer, because it grows to powers of two.
+// The row of the wheel is longer than the maximum, because its size grows to powers of two.
 TEST(DenseWheel, RefusesNumbersThatAreNotBelowItsMaximum) {
   DenseWheel wheel({.now = 100, .max_count = 1'000});
   EXPECT_EQ(wheel.now(), 100u);
@@ -116,7 +116,7 @@ TEST(DenseWheelDeathTest, RoomBeyondTheMaximumIsABug) {
   EXPECT_DEATH(wheel.reserve(1'001), "count <= max_count");
 }
 
-// A wheel that soon has no memory for its cells, and none for the row of large numbers.
+// A wheel that soon has no memory for its cells, and none for the row of a large number.
 TEST(DenseWheel, TrySchedulingSaysThatThereIsNoMemory) {
   internal::IndexWheel<8, internal::NoPages> wheel;
   EXPECT_EQ(wheel.try_schedule(4'000'000'000, 5), TryScheduleResult::out_of_memory);

@@ -14,7 +14,7 @@
 namespace detent::internal {
 namespace {
 
-// Both kinds of memory, whatever the system is.
+// Both kinds of memory, if the system has both.
 template <class Large>
 class FlatArrayOver : public testing::Test {};
 #if defined(__linux__)
@@ -96,7 +96,7 @@ void write(auto& array, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes / 8; ++i) array[i] = i;
 }
 
-// How many mappings have a part of an array.
+// The number of mappings that contain a part of the array.
 std::size_t mappings_of(const Mapped& array) {
   const auto first = reinterpret_cast<std::uintptr_t>(&array[0]);
   const std::uintptr_t end = first + array.size() * 8;
@@ -113,7 +113,7 @@ std::size_t mappings_of(const Mapped& array) {
   return count;
 }
 
-// The kernel says what it holds.
+// mapped_bytes() is the kernel's own figure.
 TEST(MappedPages, HoldsWhatIsWrittenUntilItIsGivenBack) {
   Mapped array;
   array.grow(kMebibyte / 8);
@@ -135,7 +135,7 @@ TEST(MappedPages, GrowingMovesPagesAndTakesNoMore) {
   EXPECT_LE(array.mapped_bytes(), kHugePage);
 }
 
-// Linux before 6.17 can't move two at once.
+// Linux before 6.17 cannot move two mappings in one call.
 TEST(MappedPages, IsOneMappingHoweverOftenItGrew) {
   Mapped array;
   for (std::size_t bytes = kMebibyte / 16; bytes <= 16 * kMebibyte; bytes *= 2) {
@@ -201,7 +201,8 @@ TEST(FlatArray, SmallOnesAreTheHeaps) {
   EXPECT_EQ(array.mapped_bytes(), 64u * 1024);
 }
 
-// Which look for leaks in the heap only, and at its ends for overruns.
+// These sanitizers look for leaks only in the heap, and for overruns only at the ends of heap
+// blocks.
 TEST(FlatArray, AllAreTheHeapsForSanitizers) {
 #if defined(__SANITIZE_ADDRESS__)
   constexpr bool kSanitized = true;

@@ -11,7 +11,8 @@
 namespace detent {
 namespace {
 
-// The timers are not its first part, and it is a timer itself, so that a cast would go astray.
+// The timers are not its first part, and it is a timer itself. So a plain cast would give a wrong
+// address.
 template <class Base>
 struct Session : Base {
   std::string name;

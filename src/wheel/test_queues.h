@@ -58,7 +58,7 @@ struct PlainCase {
   static std::optional<Queue> make(Tick now) { return std::optional<Queue>(std::in_place, now); }
 };
 
-// Levels of 256 slots, therefore eight levels.
+// Each level has 256 slots, so there are eight levels.
 struct TimerWheelCase : PlainCase<TimerWheel, QueueNature{.most_wakeups = 8}> {
   static constexpr const char* kName = "TimerWheel";
 };

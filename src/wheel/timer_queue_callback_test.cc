@@ -1,5 +1,5 @@
-// What a callback sees and what it may do: anything but advance or destroy its own queue. For every
-// queue.
+// What a callback can see and do: everything except advancing or destroying its own queue. For
+// every queue.
 #include <gtest/gtest.h>
 
 #include <array>

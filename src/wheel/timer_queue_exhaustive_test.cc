@@ -1,8 +1,8 @@
-// Every small case: every start, every delay, every tick at which a timer is left alone, cancelled
-// or moved, in queues so small that a few ticks go round all their levels. It must fire on its tick
-// or not at all: none early, none late.
+// Every small case: every start, every delay, and every tick at which a timer is left alone,
+// cancelled or moved. The queues are so small that a few ticks pass through all their levels. A
+// timer must fire at its tick or not at all, and never early or late.
 //
-// DETENT_SMALL_TICKS sets how many starts and delays there are.
+// DETENT_SMALL_TICKS sets the number of starts and delays.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,25 +18,26 @@ namespace {
 
 Tick tick_count() {
   const char* text = std::getenv("DETENT_SMALL_TICKS");
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : 68;  // 4 × 4 × 4, and round once more
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : 68;  // 4 × 4 × 4, and four more
 }
 
-// One queue serves for all cases, each so many ticks after the last: whole turns of all its levels.
+// One queue serves all cases. Each case starts this many ticks after the previous case. The number
+// is a multiple of the turns of all levels.
 constexpr Tick kTurns = 64 * 80;
-/// Of the small queues: what is due later is refused by some.
+/// The smallest span of the small queues. Some of these queues refuse later deadlines.
 constexpr Tick kSmallestSpan = 64;
 
 enum class Deed { none, cancel, postpone, advance_it };
 
-/// One timer's life: scheduled at `start`, and something is done to it at `stop`.
+/// The life of one timer: it is scheduled at `start`, and something is done with it at `stop`.
 struct SmallCase {
   Tick start;
   Tick delay;
   Tick stop;  // after start
   Deed deed;
-  bool alone;  // or with a neighbour one tick later, which no deed concerns
+  bool alone;  // if false, a second timer is due one tick later
 
-  // When it must fire; empty: never.
+  // The tick at which it must fire; empty: never.
   std::optional<Tick> fires_at() const {
     switch (deed) {
       case Deed::none:
@@ -60,12 +61,12 @@ std::ostream& operator<<(std::ostream& out, const SmallCase& small) {
 template <class Queue>
 class SmallLife {
  public:
-  /// `queue` is empty, and before small.start.
+  /// `queue` must be empty, and its time before small.start.
   SmallLife(Queue& queue, const SmallCase& small) : queue_(queue), small_(small) {
     queue_.advance(small.start, kIgnore);
   }
 
-  // Returns: what was wrong; null when nothing.
+  // Returns the error; null if there is none.
   const char* run() {
     queue_.schedule(timer_, small_.start + small_.delay);
     if (!small_.alone) queue_.schedule(neighbour_, neighbours_deadline());
@@ -135,12 +136,12 @@ TYPED_TEST(TimerQueueExhaustive, EveryStartDelayAndDeedFiresOnItsTick) {
     }
   }
   std::cout << cases << " cases\n";
-  // Many of them could be held, whatever the size of the run.
+  // Every size of the run must contain many cases that the queue accepts.
   const Tick held = std::min(tick_count(), kSmallestSpan);
   EXPECT_GT(cases, tick_count() * held * held);
 }
 
-// Tick by tick instead of in jumps: the wheel turns as slowly as it can.
+// Tick by tick instead of in jumps: the wheel turns as slowly as possible.
 TYPED_TEST(TimerQueueExhaustive, EveryStartAndDelayFiresOnItsTickWhenTimeCreeps) {
   for (Tick start = 0; start < tick_count(); ++start) {
     for (Tick delay = 1; delay < tick_count() && can_hold<TypeParam>(start, start + delay);

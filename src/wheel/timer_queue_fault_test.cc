@@ -1,5 +1,5 @@
-// Queues broken on purpose: the model notices every fault in every queue. This is the control of
-// timer_queue_model_test.cc, which otherwise might agree with anything.
+// Queues with planted faults. The model must notice every fault in every queue. This is the control
+// of timer_queue_model_test.cc: it shows that the model does not accept every behaviour.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace detent {
 namespace {
 
-// What goes wrong: the faults that a queue is most likely to have.
+// The faults that a queue is most likely to have.
 enum class Fault {
   fires_one_tick_early,
   fires_one_tick_late,
@@ -34,7 +34,7 @@ enum class Fault {
   wakes_too_late,
   counts_wrongly,
   is_ahead_of_time,
-  keeps_the_place_of_what_is_scheduled_again,  // wrong only where the order is promised
+  keeps_the_place_of_what_is_scheduled_again,  // a fault only if the queue promises the order
 };
 constexpr auto kFaultCount =
     static_cast<std::size_t>(Fault::keeps_the_place_of_what_is_scheduled_again) + 1;
@@ -57,11 +57,11 @@ constexpr std::array<const char*, kFaultCount> kFaultNames{
     "keeps the place of what is scheduled again",
 };
 
-// A queue that forwards everything to the one in it, but for one call in so many.
+// Forwards all calls to the queue inside it, but makes the fault in one of 100 calls.
 template <class Case>
 class FaultyQueue {
  public:
-  // Says the deadline it was given, whatever became of it.
+  // Reports the deadline that it was given, whatever the fault did with it.
   class Timer : public TimerOf<Case> {
    public:
     Tick deadline() const noexcept { return given_; }
@@ -144,7 +144,7 @@ class FaultyQueue {
   mutable Rng random_;
 };
 
-// The first mismatch within some episodes.
+// The first mismatch in 20 episodes.
 template <class Case>
 std::optional<std::string> find_fault(Fault fault) {
   Rng random(42);

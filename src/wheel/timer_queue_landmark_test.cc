@@ -1,8 +1,8 @@
-// Virtual time across the moments at which clocks and counters have broken: 2^31, 2^32 and 2^36 ms,
-// twelve days, the years 2038 and 2262 in milliseconds and in nanoseconds. Every queue takes its
-// timers over each of them, from before, at and after.
+// Virtual time around values at which clocks and counters are known to fail: 2^31, 2^32 and 2^36
+// ms, twelve days, and the years 2038 and 2262 in milliseconds and in nanoseconds. Every queue
+// takes its timers across each of these ticks, from before, at and after the tick.
 //
-// DETENT_VIRTUAL_TICKS sets how many ticks go by on either side.
+// DETENT_VIRTUAL_TICKS sets the number of ticks on each side.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ Tick ticks_on_either_side() {
   return text != nullptr ? std::strtoull(text, nullptr, 0) : 2'000'000;
 }
 
-// Timers that schedule themselves again and again, each in its own rhythm.
+// Timers that schedule themselves again and again, each with its own period.
 template <class Case>
 class Rhythms {
  public:
@@ -51,7 +51,7 @@ class Rhythms {
     }
   }
 
-  // Goes from wake-up to wake-up until `end`, and wants every firing on its tick.
+  // Advances from wake-up to wake-up until `end`. Checks that every timer fires at its tick.
   void run(Tick end) {
     while (!testing::Test::HasFailure() && *queue_->next_wakeup() < end) {
       go(*queue_->next_wakeup());

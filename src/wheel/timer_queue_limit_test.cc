@@ -1,5 +1,5 @@
-// One call of advance does at most `limit` things, says so, and the next call goes on from there.
-// For every queue.
+// One call of advance does at most `limit` steps and reports whether it stopped. The next call
+// continues from there. For every queue.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace detent {
 namespace {
 
-// Ten timers, due at 1 … 10. No queue has to move those before they fire.
+// Ten timers, due at 1 … 10. No queue has to move these timers before they fire.
 template <class Case>
 struct TenTimers {
   TenTimers() {

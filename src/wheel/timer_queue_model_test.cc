@@ -1,6 +1,6 @@
-// Millions of random operations on every queue against its model.
+// Compares every queue with its model, in millions of random operations.
 //
-// DETENT_MODEL_OPS sets how many operations all queues do together.
+// DETENT_MODEL_OPS sets the number of operations on all queues together.
 #include "wheel/timer_queue_model.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The whole range of ticks: where levels and digits begin, every small case, and the wake-ups. For
-// every queue, as far as its span goes.
+// The whole range of ticks, for every queue as far as its span reaches: boundaries of levels and
+// digits, every small case, and wake-ups.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace detent {
 namespace {
 
-// Where digits of six and of eight bits begin, give or take one, and some ticks that are aligned
-// to nothing.
+// The first ticks of digits with six and eight bits, and the ticks before and after them. Also some
+// ticks without any alignment.
 std::vector<Tick> interesting_ticks() {
   std::vector<Tick> ticks{0, 1, 2, kLastTick - 1, kLastTick, 123'456'789, 0xDEAD'BEEF'1234'5678u};
   for (unsigned shift = 6; shift < 64; shift += 2) {
@@ -28,7 +28,7 @@ std::vector<Tick> interesting_ticks() {
   return ticks;
 }
 
-// The same, and what is a little after a start: what a queue with a small span can hold.
+// The same ticks, and ticks soon after `start`, which a queue with a small span can hold.
 std::vector<Tick> interesting_deadlines(Tick start) {
   std::vector<Tick> ticks = interesting_ticks();
   for (const Tick delay : std::initializer_list<Tick>{1, 59, 60, 61, 63, 64, 65, 255, 256, 257,
@@ -102,7 +102,7 @@ TYPED_TEST(TimerQueueRange, EveryTickOfItsSpanFiresOnItsTick) {
       std::min<Tick>({70'000, TypeParam::kNature.span, TypeParam::kNature.most_timers});
   auto queue = TypeParam::make(12'345);
   std::vector<TimerOf<TypeParam>> timers(kTicks);
-  // From the last to the first, which is dear for no queue.
+  // From the last to the first. This order is cheap in every queue.
   for (Tick i = kTicks; i-- > 0;) ASSERT_TRUE(queue->schedule(timers[i], 12'346 + i));
   for (Tick i = 0; i < kTicks; ++i) {
     ASSERT_EQ(count_fired(*queue, 12'346 + i), 1u);
@@ -117,7 +117,7 @@ TYPED_TEST(TimerQueueRange, JumpingFromWakeupToWakeupFiresOnTimeInAFewJumps) {
     const Tick deadline = start + ((kLastTick - start) >> random.below(64));
     if (deadline == start || !can_hold<TypeParam>(start, deadline)) continue;
     auto queue = TypeParam::make(start);
-    std::array<TimerOf<TypeParam>, 2> timers;  // a timer alone in its slot needs one jump only
+    std::array<TimerOf<TypeParam>, 2> timers;  // a timer alone in its slot needs only one jump
     for (auto& timer : timers) queue->schedule(timer, deadline);
     Tick wakeups = 0;
     while (!queue->empty()) {
@@ -177,7 +177,7 @@ TYPED_TEST(TimerQueueSpan, MovesWithNow) {
   EXPECT_FALSE(queue->schedule(timer, kSpan + 1));
   count_fired(*queue, 1);
   EXPECT_TRUE(queue->schedule(timer, kSpan + 1));
-  // In a callback now() is where the pass goes.
+  // Inside a callback, now() is the target tick of the pass.
   TimerOf<TypeParam> next;
   queue->advance(kSpan + 9, [&](const auto&) {
     EXPECT_FALSE(queue->schedule(next, 2 * kSpan + 10));

@@ -1,6 +1,6 @@
-// The contract of TimerQueue, sentence by sentence, for every queue. Callbacks, limits, the range
-// of ticks and the comparison with a model have files of their own; what only one queue promises is
-// tested beside it.
+// The contract of TimerQueue, sentence by sentence, for every queue. Other files test callbacks,
+// limits, the range of ticks, the comparison with a model, and the special promises of single
+// queues.
 #include "detent/queues/timer_queue.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::vector<Tick> deadlines_fired(Queue& queue, Tick now) {
   return deadlines;
 }
 
-// A wake-up may be early, but not now, when nothing is due yet.
+// A wake-up may be early, but it must not be at now() if no timer is due yet.
 template <TimerQueue Queue>
 bool wakes_between_now_and(const Queue& queue, Tick deadline) {
   return queue.next_wakeup() > queue.now() && queue.next_wakeup() <= deadline;
@@ -86,7 +86,8 @@ TYPED_TEST(TimerQueueContract, FiresInDeadlineOrder) {
             (std::vector<Tick>{0, 999, 1'000, 1'001, 1'064, 5'000, 7'000, 9'000}));
 }
 
-// Half of them scheduled from afar and half from the tick before, so that wheels hold them apart.
+// Half of the timers are scheduled long before the deadline and half at the tick before it. So
+// wheels keep the two halves in different places.
 template <class Case>
 std::vector<std::ptrdiff_t> order_of_equal_deadlines() {
   constexpr Tick kDeadline = 7'000;

@@ -1,6 +1,6 @@
-// What TimerWheel promises beyond the contract of all queues: where its wake-ups are, what moving
-// timers between its levels of 256 slots counts, and how far it may be from a deadline. The
-// contract itself is tested in timer_queue_*_test.cc.
+// The promises of TimerWheel beyond the contract of all queues: the ticks of its wake-ups, the
+// count of moves between its levels of 256 slots, and its exact deadlines. timer_queue_*_test.cc
+// test the contract.
 #include "detent/timer_wheel.h"
 
 #include <gtest/gtest.h>
@@ -86,17 +86,17 @@ TEST(TimerWheel, MovingOntoTheBaseTickDoesNotFinishIt) {
 TEST(TimerWheel, TimersAreMovedAtMostEightTimes) {
   constexpr Tick kFar = (Tick{1} << 63) + 1;
   TimerWheel wheel;
-  std::array<Timer, 2> timers;  // one alone would fire from where it is
+  std::array<Timer, 2> timers;  // a timer that is alone would fire without moves
   for (Timer& timer : timers) wheel.schedule(timer, kFar);
   std::size_t calls = 1;
   while (wheel.advance(kFar, kIgnore, 1).more) ASSERT_LE(++calls, 2u * 8u);
   EXPECT_TRUE(wheel.empty());
 }
 
-// Around a boundary of levels 1 and 2 at once: every start × delay × place to stop that is near the
-// end of a slot. At the stop the timer is left alone, cancelled, or postponed. A wheel looks only
-// at the digits in which ticks differ, so one wheel serves for all cases, each 2^20 ticks after the
-// last.
+// A boundary of the levels 1 and 2. Tests every combination of start, delay and stop close to the
+// end of a slot. At the stop, the timer is left alone, cancelled or postponed. A wheel looks only
+// at the digits in which ticks differ, so one wheel serves all cases: each case starts 2^20 ticks
+// after the previous case.
 TEST(TimerWheel, FiresOnItsTickAroundABoundaryOfTwoLevels) {
   constexpr Tick kBoundary = 65'536;
   constexpr Tick kCase = Tick{1} << 20;
@@ -139,7 +139,8 @@ std::size_t count_mappings() {
   return count;
 }
 
-// A process may have 65 530 (vm.max_map_count), so that a few must do for one wheel a connection.
+// A process may have 65 530 mappings (vm.max_map_count). A server with one wheel per connection
+// must not use them up.
 TEST(TimerWheel, SmallOnesNeedNoMappingsOfTheirOwn) {
   constexpr std::size_t kWheels = 2'000;
   const std::size_t before = count_mappings();

@@ -1,4 +1,4 @@
-// What is special about HashedWheel: many turns in one slot, and what that costs.
+// The special properties of HashedWheel: timers of several turns in one slot, and their cost.
 #include "detent/queues/hashed_wheel.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(HashedWheel, RefusesMeasuresThatAreZeroOrTooBigAndSaysWhich) {
   EXPECT_FALSE(HashedWheel::make({.slot_count = 4, .slot_width = Tick{1} << 62}).has_value());
 }
 
-// The wrong answers of wheels that count turns: one slot early, a turn early, a turn late.
+// Common bugs of wheels that count turns: a timer fires a slot early, a turn early or a turn late.
 TEST(HashedWheel, IsExactAtAnyNumberOfTurns) {
   for (const std::size_t slot_count : {1u, 2u, 7u, 10u, 64u, 65u}) {
     for (Tick start = 0; start < slot_count + 2; ++start) {
@@ -48,8 +48,8 @@ TEST(HashedWheel, IsExactAtAnyNumberOfTurns) {
   }
 }
 
-// A limit of 0 forbids any work, so a call that is finished with it did none: the hand passes a
-// slot whose timers are for later turns without touching them.
+// A limit of 0 forbids any work. So if such a call finishes, it did no work: the hand passed a slot
+// whose timers belong to later turns without touching them.
 TEST(HashedWheel, DoesNotTouchTimersOfLaterTurns) {
   auto wheel = HashedWheel::make({.slot_count = 8});
   std::vector<HashedWheel::Timer> timers(100);
@@ -60,8 +60,8 @@ TEST(HashedWheel, DoesNotTouchTimersOfLaterTurns) {
   EXPECT_TRUE(wheel->advance(10'000, kIgnore, 0).more);
 }
 
-// Every timer is due in a turn of its own, all in one slot. One look at each, at most 16 moves and
-// the firing: not a look at each in every turn.
+// All timers are in one slot, and each is due in another turn. Each timer may cost one look, at
+// most 16 moves and the firing, but not a look in every turn.
 TEST(HashedWheel, LooksAtATimerOnceHoweverManyTurnsAJumpPasses) {
   constexpr std::size_t kCount = 1'000;
   auto wheel = HashedWheel::make({.slot_count = 8});
@@ -88,7 +88,7 @@ TEST(HashedWheel, WakesUpExactlyAndGoesThereAtOnce) {
   EXPECT_EQ(wheel->next_wakeup(), std::nullopt);
 }
 
-// A slot does not notice at once that its earliest timer was cancelled.
+// A slot does not notice immediately that its earliest timer was cancelled.
 TEST(HashedWheel, WakesUpTooEarlyAtMostOnceASlot) {
   constexpr std::size_t kSlots = 8;
   constexpr Tick kFar = 1'000'000;
@@ -110,7 +110,7 @@ TEST(HashedWheel, WakesUpTooEarlyAtMostOnceASlot) {
   EXPECT_EQ(wheel->now(), kFar);
 }
 
-// What a callback schedules during a jump may be in a slot that the jump has still to visit.
+// A callback may schedule a timer into a slot that the jump has not visited yet.
 TEST(HashedWheel, FiresWhatACallbackSchedulesOnlyWhenItIsDue) {
   auto wheel = HashedWheel::make({.slot_count = 8});
   HashedWheel::Timer first;

@@ -1,4 +1,4 @@
-// What is special about HeapQueue: its memory. The contract is tested over all queues.
+// The special property of HeapQueue: its memory. The tests over all queues check the contract.
 #include "detent/queues/heap_queue.h"
 
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ TEST(HeapQueue, KeepsWhatIsReserved) {
   EXPECT_EQ(queue.capacity(), room);
 }
 
-// Callbacks that schedule for at once, under a limit: what waits joins what was admitted, call by
-// call, and each timer stays one that can be cancelled.
+// Timers that are scheduled at or before now() wait for the next call. With a limit, waiting timers
+// join the admitted timers call by call. It must be possible to cancel each of them at any time.
 TEST(HeapQueue, FindsATimerWhereverItWaits) {
   HeapQueue queue;
   std::vector<HeapQueue::Timer> timers(60);

@@ -1,4 +1,4 @@
-// The two drives of HierarchicalWheel: when each wakes, and that both fire the same timers.
+// The two drives of HierarchicalWheel: when each of them wakes, and that both fire the same timers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST(HierarchicalWheelDrive, TickByTickWakesAtEverySlotWidthWhileATimerIsPending
   EXPECT_TRUE(wheel->empty());
 }
 
-// Two wheels with the same timers, one of each drive.
+// Two wheels with the same timers, one with each drive.
 class DrivePair {
  public:
   DrivePair(const Options& options, std::size_t timer_count)
@@ -79,7 +79,7 @@ class DrivePair {
     ASSERT_EQ(wheels_[1]->cancel(timers_[1][id]), was_pending);
   }
 
-  // Goes from wake-up to wake-up to `end` on both.
+  // Advances both wheels from wake-up to wake-up until `end`.
   void run_to(Tick end) {
     std::array<std::vector<Fire>, 2> fires;
     for (std::size_t i = 0; i < wheels_.size(); ++i) {

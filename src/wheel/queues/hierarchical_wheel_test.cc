@@ -1,5 +1,5 @@
-// What is special about HierarchicalWheel: level boundaries, levels made on demand. What is
-// special about its drives: hierarchical_wheel_drive_test.cc.
+// The special properties of HierarchicalWheel: level boundaries, and levels made on demand.
+// hierarchical_wheel_drive_test.cc tests its drives.
 #include "detent/queues/hierarchical_wheel.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ std::string error_of(const Options& options) {
   return error;
 }
 
-// Where the only timer of a wheel is: its level and the tick at which that slot starts.
+// The place of the only timer of a wheel: its level, and the first tick of its slot.
 std::pair<std::size_t, Tick> only_place(const HierarchicalWheel& wheel) {
   std::vector<std::pair<std::size_t, Tick>> places;
   wheel.for_each_slot([&](const HierarchicalWheel::Slot& slot, std::size_t timer_count) {
@@ -53,7 +53,7 @@ std::pair<std::size_t, Tick> only_place(const HierarchicalWheel& wheel) {
   return places.empty() ? std::pair<std::size_t, Tick>{99, 0} : places.front();
 }
 
-// Goes to the tick before `due` and then to it.
+// Advances to the tick before `due`, and then to `due`.
 void expect_fires_at(HierarchicalWheel& wheel, Tick due) {
   if (due > wheel.now() + 1) {
     ASSERT_EQ(wheel.advance(due - 1, kIgnore).fired, 0u) << "early, due at " << due;
@@ -95,7 +95,8 @@ TEST(HierarchicalWheel, RefusesASpanOfMoreThan64Bits) {
             Tick{1} << 63);
 }
 
-// A timer goes to the finest level that reaches it, and fires at its exact tick from there.
+// A timer goes to the finest level that reaches its deadline. From there it fires at its exact
+// tick.
 TEST(HierarchicalWheel, OverflowsUpToTheFirstLevelThatReachesTheDeadline) {
   struct Row {
     Tick start;
@@ -106,7 +107,7 @@ TEST(HierarchicalWheel, OverflowsUpToTheFirstLevelThatReachesTheDeadline) {
   constexpr std::array kRows{
       Row{0, 1, 0, 1},
       Row{0, 59, 0, 59},
-      Row{0, 60, 0, 60},  // a whole turn ahead: the slot the hand is at, which is empty
+      Row{0, 60, 0, 60},  // a whole turn ahead: the slot at the hand, which is empty
       Row{0, 61, 1, 60},
       Row{0, 119, 1, 60},
       Row{0, 120, 1, 120},
@@ -140,7 +141,7 @@ TEST(HierarchicalWheel, OverflowsUpToTheFirstLevelThatReachesTheDeadline) {
   }
 }
 
-// Delays one below, at and one above each boundary, from hands one before, at and one behind it.
+// Delays just below, at and just above each boundary. The hand is just before, at or just after it.
 TEST(HierarchicalWheel, IsExactAtEachLevelBoundary) {
   constexpr std::array<Tick, 4> kBoundaries{kOneMinute, 2 * kOneMinute, kOneHour, kOneDay};
   for (const Drive drive : kDrives) {
@@ -186,8 +187,9 @@ TEST(HierarchicalWheel, MovesAndCancelsAcrossLevelBoundaries) {
   }
 }
 
-// Every small wheel, start and delay: taken exactly when the span holds it, and then fired at the
-// first slot that is not before the deadline, by steps and by one jump.
+// Every small wheel, start and delay. The wheel must accept a delay exactly if its span holds it.
+// The timer must then fire at the first slot that is not before its deadline, by steps and by one
+// jump.
 TEST(HierarchicalWheel, TakesTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
   const std::vector<std::vector<unsigned>> shapes{{2}, {5}, {2, 2}, {3, 2}, {2, 3, 2}};
   for (const auto& sizes : shapes) {
@@ -240,7 +242,7 @@ TEST(HierarchicalWheel, CascadesDownLevelByLevel) {
   }
 }
 
-// Seconds, minutes, hours, days, months of 30 days, years of 12 of them, for a century.
+// Seconds, minutes, hours, days, months of 30 days and years of 12 such months, for a century.
 TEST(HierarchicalWheel, SixLevelsReachAHundredYears) {
   constexpr Tick kYear = 12 * 30 * kOneDay;
   auto wheel = HierarchicalWheel::make({.level_sizes = {60, 60, 24, 30, 12, 100}, .now = 1'234});
@@ -272,8 +274,8 @@ TEST(HierarchicalWheel, MakesALevelWhenATimerNeedsIt) {
   EXPECT_EQ(wheel->level_count(), 4u) << "they stay";
 }
 
-// The wrong answer of wheels that make levels in a loop: the unit wraps round to 0, and no level
-// ever reaches.
+// A common bug of wheels that make levels in a loop: the unit wraps to 0, and no level ever reaches
+// the deadline.
 TEST(HierarchicalWheel, LevelsOnDemandReachEveryTickAndNoFurther) {
   for (const auto& [size, level_count] : std::vector<std::pair<unsigned, std::size_t>>{
            {2, 64}, {3, 41}, {20, 15}, {256, 8}, {1u << 16, 4}, {1u << 18, 4}}) {
@@ -325,8 +327,8 @@ TEST(HierarchicalWheel, IsExactAtTheEndOfTime) {
   }
 }
 
-// At t = 2 a delay of 399 reaches a slot whose place on the ring was that of ticks 1 to 19: it must
-// not be mistaken for one of theirs.
+// At tick 2, a delay of 399 leads to a slot whose place on the ring belonged to the ticks 1 to 19.
+// The timer must not fire with the timers of these ticks.
 TEST(HierarchicalWheel, KeepsTheNextTurnApartFromThisOne) {
   for (const Drive drive : kDrives) {
     auto wheel = HierarchicalWheel::make({.slots_per_level = 20, .drive = drive});
@@ -340,8 +342,8 @@ TEST(HierarchicalWheel, KeepsTheNextTurnApartFromThisOne) {
   }
 }
 
-// Inside a callback now() is where the pass goes, and the span counts from there, although the
-// hands are still behind.
+// Inside a callback, now() is the target tick of the pass, and the span counts from this tick, even
+// though the hands are still behind.
 TEST(HierarchicalWheel, SpanCountsFromNowInsideACallbackOfALongJump) {
   for (const Drive drive : kDrives) {
     auto wheel = HierarchicalWheel::make({.level_sizes = {4, 2}, .drive = drive});
@@ -366,8 +368,8 @@ TEST(HierarchicalWheel, SpanCountsFromNowInsideACallbackOfALongJump) {
   }
 }
 
-// ---- Any measures against the model of all queues. Tick by tick, spans are small enough to be
-// stepped through.
+// ---- Random sizes against the model of all queues. Tick-by-tick wheels have small spans, so that
+// the test can step through them.
 
 Options random_options(Rng& random) {
   Options options;

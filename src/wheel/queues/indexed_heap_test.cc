@@ -1,4 +1,4 @@
-// The heap: its order, that every element knows its index, and the memory it gives back.
+// The heap: its order, the index that each element knows, and the memory that it frees.
 #include "detent/internal/indexed_heap.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(IndexedHeap, AgreesWithASortedSetWhateverIsPushedErasedAndMoved) {
   std::multiset<unsigned> keys;
   for (int step = 0; step < 50'000; ++step) {
     Item& item = items[random.below(200)];
-    const unsigned key = random.below(64);  // many are equal
+    const unsigned key = random.below(64);  // so that many keys are equal
     if (item.index == kNowhere) {
       item.key = key;
       heap.push({key, &item});
@@ -98,7 +98,7 @@ TEST(IndexedHeap, GivesMemoryBackWhenAQuarterFullAndKeepsWhatIsReserved) {
   EXPECT_GE(heap.capacity(), 1'000u);
 }
 
-// As a queue of values needs it, whose elements own things.
+// A queue of values needs this, because its elements own resources.
 TEST(IndexedHeap, HoldsElementsThatCanOnlyBeMoved) {
   struct Owner {
     unsigned key;

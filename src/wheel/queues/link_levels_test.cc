@@ -1,4 +1,4 @@
-// Sorting links by tick: right, stable, and with a bounded number of moves.
+// Sorting links by tick: correct, stable, and with a bounded number of moves.
 #include "detent/internal/link_levels.h"
 
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ namespace detent::internal {
 namespace {
 
 struct Item {
-  Link link;  // first, so that a link's address is its item's
+  Link link;  // first, so the address of a link is the address of its item
   Tick tick = 0;
   int moves = 0;
 };
 
 Item& item_of(Link& link) { return reinterpret_cast<Item&>(link); }
 
-// Takes everything out in order.
+// Takes all items out, in order.
 std::vector<Item*> drain(LinkLevels& levels) {
   std::vector<Item*> order;
   while (!levels.empty()) {

@@ -1,4 +1,4 @@
-// The tree: its order and its colours after every step.
+// The red-black tree: its order and its colours after every step.
 #include "detent/internal/red_black_tree.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ std::vector<const TreeNode*> in_order(const RedBlackTree& tree) {
   return nodes;
 }
 
-// Every order of inserting seven nodes, and for each every seventh order of erasing them: all
-// shapes and repairs of small trees are met many times.
+// Inserts seven nodes in every order, and erases them in every seventh order. So all shapes and
+// repairs of small trees occur many times.
 TEST(RedBlackTree, IsRightAfterEveryStepInEveryOrder) {
   constexpr std::size_t kCount = 7;
   std::array<std::size_t, kCount> insertion{0, 1, 2, 3, 4, 5, 6};
@@ -56,7 +56,7 @@ TEST(RedBlackTree, KeepsEqualDeadlinesInTheOrderOfInsertion) {
   Rng random(seed);
   std::vector<TreeNode> nodes(300);
   RedBlackTree tree;
-  std::multimap<Tick, const TreeNode*> model;  // keeps that order too
+  std::multimap<Tick, const TreeNode*> model;  // also keeps equal keys in the order of insertion
   std::vector<bool> is_in(nodes.size());
   for (int step = 0; step < 20'000; ++step) {
     const std::size_t i = random.below(300);

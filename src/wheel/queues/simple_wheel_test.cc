@@ -1,4 +1,4 @@
-// What is special about SimpleWheel: its span, and slots wider than a tick.
+// The special properties of SimpleWheel: its span, and slots wider than a tick.
 #include "detent/queues/simple_wheel.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,9 @@ TEST(SimpleWheel, RefusesMeasuresThatAreZeroOrTooBigAndSaysWhich) {
   EXPECT_TRUE(SimpleWheel::make({.slot_count = 3, .slot_width = Tick{1} << 62}).has_value());
 }
 
-// Every slot count, width, start and delay that is small: taken exactly when the span holds it, and
-// then fired at the first slot that is not before the deadline, by steps and by one jump.
+// Every small slot count, width, start and delay. The wheel must accept a delay exactly if its span
+// holds it. The timer must then fire at the first slot that is not before its deadline, by steps
+// and by one jump.
 TEST(SimpleWheel, TakesTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
   for (std::size_t slot_count = 1; slot_count <= 5; ++slot_count) {
     for (Tick width = 1; width <= 4; ++width) {
@@ -70,7 +71,7 @@ TEST(SimpleWheel, TakesTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
   }
 }
 
-// The wrong answer of wheels that take the deadline modulo the ring: 9 s fires after 1 s.
+// A common bug of wheels that take the deadline modulo the ring: a delay of 9 s fires after 1 s.
 TEST(SimpleWheel, NeverAliasesADeadlineBeyondItsSpan) {
   auto wheel = SimpleWheel::make({.slot_count = 8});
   SimpleWheel::Timer timer;
@@ -95,8 +96,8 @@ TEST(SimpleWheel, LeavesATimerAsItWasWhenItRefusesToMoveIt) {
   EXPECT_EQ(wheel->advance(5, kIgnore).fired, 1u);
 }
 
-// Inside a callback now() is where the pass goes, and the span counts from there, although slots
-// that the pass still has to empty are in between.
+// Inside a callback, now() is the target tick of the pass, and the span counts from this tick, even
+// though the pass has not emptied all slots before it.
 TEST(SimpleWheel, SpanCountsFromNowInsideACallbackOfALongJump) {
   auto wheel = SimpleWheel::make({.slot_count = 8});
   SimpleWheel::Timer first;

@@ -1,4 +1,4 @@
-// How often a loop wakes that sleeps until a queue has something to do. Tests only.
+// Counts the wake-ups of an event loop that sleeps until a queue has work. Tests only.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,7 @@
 
 namespace detent {
 
-/// Goes from wake-up to wake-up as long as they are not after `end`, and then to `end`.
-/// Returns: the wake-ups.
+/// Advances from wake-up to wake-up until `end`, and then to `end`. Returns the number of wake-ups.
 template <TimerQueue Queue>
 std::size_t count_wakeups(Queue& queue, Tick end) {
   std::size_t wakeups = 0;
