@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kEndlessSteps = 100'000;
 constexpr std::uint32_t kMostChanges = 5;
 constexpr std::uint32_t kSpuriousOneIn = 16;
-// Priorities are random below this while high; a change of priority makes them low.
+// High priorities are random numbers from kHigh on. A change of priority makes a priority lower.
 constexpr std::uint32_t kHigh = 1U << 30;
 
 enum class Notify : std::uint8_t { one, all };
@@ -29,14 +29,14 @@ enum class State : std::uint8_t {
   locking,  // until `mutex` is free
   waiting,  // until `condition` is notified
   joining,  // until `joined` has ended
-  idling,   // until no other can go on
+  idling,   // until no other thread can continue
   ended,
 };
 
 }  // namespace
 
-/// A thread of a schedule, and the real one that plays it and then the next. Only the one that has
-/// the turn touches any of them.
+/// A thread of a schedule, and the real thread that runs it. The real thread is kept for the next
+/// schedule. Only the thread that has the turn uses the actors.
 struct Actor {
   Actor(Session& its_session, std::uint16_t its_number)
       : session(its_session), number(its_number) {}
@@ -55,7 +55,7 @@ struct Actor {
 
 namespace {
 
-// Who runs: written by each real thread once, when it starts, and read by it.
+// The actor of the current thread. Each real thread writes it once, when it starts.
 thread_local Actor* self = nullptr;
 
 Actor& me() {
@@ -65,8 +65,8 @@ Actor& me() {
 
 }  // namespace
 
-/// The threads of an explorer and the state of the run they are in. Owned by the explorer and by
-/// each of its threads, because those of a run that did not complete stay for ever.
+/// The threads of an explorer, and the state of the present run. Owned by the explorer and by each
+/// of its threads, because the threads of a run that did not complete stay forever.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   const Outcome& run(const Plan& plan, std::function<void()> scenario) {
@@ -78,7 +78,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   bool has_completed() const { return outcome_.ending == Ending::completed; }
 
-  /// Ends the real threads, or lets those go that can't be ended.
+  /// Ends the real threads. Detaches the threads that cannot be ended.
   void close() {
     for (const std::unique_ptr<Actor>& actor : actors_) {
       if (has_completed()) {
@@ -101,7 +101,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   int next_number() { return ++objects_; }
 
-  /// A hook point: notes what `actor` came to do, and lets others go on first when they are to.
+  /// A hook point: records the operation of `actor`, and gives the turn to another thread if that
+  /// thread has a higher priority.
   void step(Actor& actor, Op op, int object) {
     outcome_.trace.push_back({actor.number, op, static_cast<std::uint32_t>(object)});
     const std::size_t steps = outcome_.trace.size();
@@ -130,7 +131,7 @@ class Session : public std::enable_shared_from_this<Session> {
     mutex.locked_ = true;
   }
 
-  /// Leaves `mutex` alone once the turn has passed: then its owner may destroy it.
+  /// Does not use `mutex` after the turn has passed: its owner may destroy it then.
   void unlock(Actor& actor, ExploredMutex& mutex) {
     DETENT_CHECK(mutex.locked_);
     mutex.locked_ = false;
@@ -147,7 +148,7 @@ class Session : public std::enable_shared_from_this<Session> {
     mutex.locked_ = true;
   }
 
-  /// Lets one thread that waits, chosen at random, or all of them compete for their mutex.
+  /// Makes waiting threads compete for their mutex: one random thread, or all.
   void notify(Actor& actor, const ExploredCondVar& condition, Notify whom) {
     step(actor, Op::notify, condition.number_);
     const std::uint32_t waiting = count(State::waiting, &Actor::condition, &condition);
@@ -176,7 +177,7 @@ class Session : public std::enable_shared_from_this<Session> {
     step(actor, Op::idle, 0);
   }
 
-  /// How many threads are in `state` because of `object`.
+  /// The number of threads that are in `state` because of `object`.
   template <class Object>
   std::uint32_t count(State state, const Object* Actor::*member, const Object* object) const {
     std::uint32_t found = 0;
@@ -217,7 +218,7 @@ class Session : public std::enable_shared_from_this<Session> {
     }
   }
 
-  /// Who goes on; null when nobody can. Those that wait for the others come last.
+  /// The thread that gets the turn; null if no thread can continue. Idling threads come last.
   Actor* choose() const {
     Actor* next = nullptr;
     Actor* idle = nullptr;
@@ -264,7 +265,7 @@ class Session : public std::enable_shared_from_this<Session> {
     over_.release();
   }
 
-  /// For ever: what is on its stack can't be taken down.
+  /// Blocks the thread forever, because its stack cannot be unwound.
   [[noreturn]] static void stay(Actor& actor) {
     for (;;) actor.turn.acquire();
   }
@@ -332,14 +333,14 @@ void await_idle() { me().session.idle(me()); }
 
 // ---- Explorer -----------------------------------------------------------------------------------
 
-/// Keeps the calling thread, and those it starts, on the processor it is on.
+/// Keeps the calling thread, and the threads that it starts, on their present processor.
 class Explorer::Affinity {
  public:
   Affinity() {
     ::sched_getaffinity(0, sizeof(before_), &before_);
     cpu_set_t here{};
     CPU_SET(static_cast<std::size_t>(std::max(0, ::sched_getcpu())), &here);
-    ::sched_setaffinity(0, sizeof(here), &here);  // where that is refused it is only slower
+    ::sched_setaffinity(0, sizeof(here), &here);  // if this is refused, runs are only slower
   }
   ~Affinity() { ::sched_setaffinity(0, sizeof(before_), &before_); }
   Affinity(const Affinity&) = delete;

@@ -1,15 +1,17 @@
-// Runs code with threads under schedules that a seed decides: probabilistic concurrency testing
-// (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler with Probabilistic
-// Guarantees of Finding Bugs", ASPLOS 2010), as Shuttle and tokio's loom do for Rust.
+// Runs code with several threads, in an order of steps that a seed determines. The method is
+// probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized
+// Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010). Shuttle does the same for
+// Rust.
 //
-// The threads are real, but one at a time has the turn. At every hook point (base/explore.h) the
-// turn goes to the thread of the highest priority among those that can go on. Priorities are random
-// and change at few points, which are random too: the thread that runs there falls behind all
-// others. A fault that needs d changes in a run of n threads and k steps is found with a
-// probability of at least 1 / (n k^d) a schedule, and most need one or two.
+// The threads are real, but only the thread that has the turn runs. At every hook point
+// (base/explore.h), the turn goes to the thread with the highest priority of all threads that can
+// continue. Priorities are random. At a few random points, the running thread gets a lower priority
+// than all threads that have kept theirs. Suppose that a fault needs d such changes in a run of n
+// threads and k steps. Then each schedule finds it with a probability of at least 1 / (n k^d). Most
+// faults need one or two changes.
 //
-// When no thread can go on, that is a deadlock, or a wake-up that was lost. The same seed makes the
-// same run, as long as the code asks nothing but the seed (no addresses, thread ids or real time).
+// If no thread can continue, there is a deadlock or a lost wake-up. The same seed gives the same
+// run, if the code depends only on the seed, and not on addresses, thread ids or real time.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +26,9 @@ namespace detent::explore {
 
 enum class Op : std::uint8_t { lock, unlock, wait, notify, start, join, end, point, idle };
 
-/// What a thread came to do at a hook point, and with which mutex, condition or thread.
+/// The operation of a thread at a hook point, and the number of the mutex, condition or thread.
 struct Step {
-  std::uint16_t thread;  // in the order they are started; 0 runs the scenario
+  std::uint16_t thread;  // in the order of their start; 0 runs the scenario
   Op op;
   std::uint32_t object;
 
@@ -35,13 +37,14 @@ struct Step {
 
 enum class Ending : std::uint8_t {
   completed,  // all threads have ended
-  deadlock,   // none of those left can go on
-  endless,    // they were still at it after a hundred thousand steps
+  deadlock,   // no remaining thread can continue
+  endless,    // still running after a hundred thousand steps
 };
 
 struct Plan {
   std::uint64_t seed = 0;
-  /// About how many steps the run takes: where to put changes of priority. 0: no changes.
+  /// The expected number of steps of the run. Changes of priority are placed within it. 0: no
+  /// changes.
   std::uint32_t length = 0;
 };
 
@@ -50,12 +53,13 @@ struct Outcome {
   std::vector<Step> trace;
 };
 
-/// How a run ended, where each thread was then, and the last steps, one a line; for people.
+/// A text for people: how the run ended, where each thread was, and the last steps, one per line.
 std::string to_text(const Outcome& outcome);
 
-/// Has the threads on which schedules run; they are kept from one to the next, and with them what
-/// is `thread_local`. Confined to the thread that made it, which it keeps on one processor, because
-/// handing over the turn is several times faster there.
+/// Owns the threads that run the schedules. The threads, and their `thread_local` variables, are
+/// kept from one schedule to the next. Only the thread that made the explorer may use it. The
+/// explorer keeps all threads on one processor, because passing the turn is several times faster
+/// there.
 class Explorer {
  public:
   Explorer();
@@ -63,10 +67,10 @@ class Explorer {
   Explorer(const Explorer&) = delete;
   Explorer& operator=(const Explorer&) = delete;
 
-  /// Runs `scenario` once, all Threads it starts included. Mutexes and the like may only be made,
-  /// used and destroyed in there. When it does not complete, its threads stay where they are for
-  /// ever, and `scenario` and what it refers to must outlive the process or be theirs.
-  /// Returns: what happened; valid until the next run.
+  /// Runs `scenario` once, with all Threads that it starts. Mutexes and conditions may only be
+  /// made, used and destroyed inside it. If a run does not complete, its threads stay forever. Then
+  /// `scenario` and the objects that it refers to must be owned by these threads, or must live
+  /// until the process ends. Returns the outcome, which is valid until the next run.
   const Outcome& run(const Plan& plan, std::function<void()> scenario);
 
  private:
@@ -75,8 +79,8 @@ class Explorer {
   std::shared_ptr<class Session> session_;
 };
 
-/// For scenarios: returns when every other thread waits for something, so that nothing will happen
-/// before the caller does something.
+/// For scenarios: returns when every other thread is waiting, so that the next step must come from
+/// the caller.
 void await_idle();
 
 }  // namespace detent::explore

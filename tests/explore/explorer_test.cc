@@ -1,4 +1,4 @@
-// The explorer itself: that it replays, finds what is broken and leaves alone what is not.
+// The explorer itself: it must replay runs, find faults, and find none in correct code.
 #include "explorer.h"
 
 #include <gtest/gtest.h>
@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kEnough = 2000;  // schedules in which a planted fault must be found
+constexpr std::uint64_t kEnough = 2000;  // a planted fault must be found within so many schedules
 
-/// Adds one, with a hook point between reading and writing.
+/// Adds one, with a hook point between the read and the write.
 void add_one(int& sum) {
   const int before = sum;
   explore_point();
@@ -49,7 +49,7 @@ void adds_without_a_lock(Rng&, Findings& findings) {
   findings.expect(sum == 2, "both additions count");
 }
 
-/// A waiter that does not look before it waits: a notification that came before is lost.
+/// A waiter that does not check a condition before it waits. It misses an earlier notification.
 void waits_without_looking(Rng&, Findings&) {
   Mutex mutex;
   CondVar changed;
@@ -65,11 +65,11 @@ void never_ends(Rng&, Findings&) {
   Thread waiter([&] {
     while (!done) explore_point();
   });
-  await_idle();  // which never comes
+  await_idle();  // never returns, because the waiter never waits
   done = true;
 }
 
-/// One timer that is scheduled and perhaps cancelled while time runs.
+/// One timer is scheduled, and in half of the runs cancelled, while time passes.
 Scenario mini_scheduler(Fault fault) {
   return [fault](Rng& rng, Findings& findings) {
     ManualClock clock;
@@ -159,7 +159,8 @@ TEST(Explorer, FindsNothingInAMiniSchedulerThatIsRight) {
   EXPECT_FALSE(failure) << failure->what;
 }
 
-/// Explores a mini scheduler with `fault`, which must be found, and found again by its seed alone.
+/// Explores a mini scheduler with `fault`. The fault must be found, and found again with its seed
+/// alone.
 Failure find(Fault fault) {
   const auto failure = explore(test_seed(), kEnough, mini_scheduler(fault));
   if (!failure) {

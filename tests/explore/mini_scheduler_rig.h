@@ -1,8 +1,8 @@
-// A scheduler for one timer, right or with one of three faults planted: what the explorer must
-// find.
+// A scheduler for one timer, either correct or with one of three planted faults that the explorer
+// must find.
 //
-// It works as the real one does: a driver sleeps on a bell until the deadline that it published,
-// and who sets an earlier one rings.
+// It works like the real scheduler. The driver publishes a deadline and sleeps on a bell until
+// then. A thread that sets an earlier deadline rings the bell.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace detent::explore {
 
 enum class Fault : std::uint8_t {
   none,
-  publishes_late,        // what the driver sleeps until, after it has let go of the lock
-  cancels_in_two_steps,  // looks whether the timer is pending, then, in another lock, ends it
-  locks_both_ways,       // its two locks, in one order here and the other there
+  publishes_late,        // publishes the driver's wake-up time after it has freed the lock
+  cancels_in_two_steps,  // checks for a pending timer, and ends it under another lock
+  locks_both_ways,       // takes its two locks in different orders
 };
 
 /// Thread-safe.
@@ -48,7 +48,7 @@ class MiniScheduler {
     if (ring) bell_.ring();
   }
 
-  /// Returns: whether the timer was pending; then it does not fire.
+  /// Returns whether the timer was pending. If so, it does not fire.
   bool cancel() {
     bool pending = false;
     {
@@ -63,7 +63,7 @@ class MiniScheduler {
     return pending;
   }
 
-  /// How often the timer fired; 0 while it is pending.
+  /// How often the timer has fired; 0 while it is pending.
   int fired() {
     if (fault_ == Fault::locks_both_ways) {
       MutexLock count_lock(count_mu_);
@@ -84,7 +84,7 @@ class MiniScheduler {
     }
   }
 
-  /// Fires what is due. Returns: false when the driver is to end.
+  /// Fires the timer if it is due. Returns false if the driver must end.
   bool look(std::optional<MonotonicTime>& until) {
     MutexLock lock(mu_);
     if (stopping_) return false;
@@ -108,10 +108,10 @@ class MiniScheduler {
   ManualClock& clock_;
   const Fault fault_;
 
-  // Synchronises itself.
+  // With its own synchronisation.
   Doorbell bell_;
 
-  Mutex mu_;  // before count_mu_
+  Mutex mu_;  // lock before count_mu_
   std::optional<MonotonicTime> deadline_ DETENT_GUARDED_BY(mu_);
   std::optional<MonotonicTime> sleeps_until_ DETENT_GUARDED_BY(mu_);
   bool stopping_ DETENT_GUARDED_BY(mu_) = false;
@@ -119,7 +119,7 @@ class MiniScheduler {
   Mutex count_mu_;
   int count_ DETENT_GUARDED_BY(count_mu_) = 0;
 
-  Thread driver_;  // last: it uses all of the above
+  Thread driver_;  // last, because it uses all members above
 };
 
 }  // namespace detent::explore

@@ -1,6 +1,6 @@
-// The scheduler under schedules that a seed decides: two or three threads of users, a driver,
-// perhaps a pool, a few timers, and time that moves meanwhile. What must be so is in
-// timer_book_rig.h. DETENT_EXPLORE_SCHEDULES says how many schedules each test explores.
+// The scheduler under orders of steps that a seed determines: two or three user threads, a driver,
+// in some runs a pool, a few timers, and time that passes. timer_book_rig.h states the conditions
+// that must hold. DETENT_EXPLORE_SCHEDULES sets the number of schedules of each test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-// Of each test; one or two seconds in a release build, the others being several times slower.
+// The number of schedules of each test. A release build needs one or two seconds for 20,000. Other
+// builds are several times slower.
 #ifdef NDEBUG
 constexpr std::uint64_t kSchedules = 20'000;
 #else
@@ -38,7 +39,7 @@ Drain any_drain(Rng& rng) {
   return kDrains.at(rng.below(3));
 }
 
-/// A user of the scheduler's: `steps` random operations on two timers of its own.
+/// A user thread of the scheduler: `steps` random operations on its own two timers.
 void use_timers(SchedulerWorld& world, Rng rng, int steps) {
   std::array<std::optional<BookedTimer>, 2> timers;
   for (int step = 0; step < steps; ++step) {
@@ -132,7 +133,7 @@ void stop_twice(Rng& rng, Findings& findings) {
   world.finish();
 }
 
-// Time stands still, so the first stop returns only because the second one overrides it.
+// The clock does not move, so the first stop returns only because the second stop overrides it.
 void stop_again_stronger(Rng& rng, Findings& findings) {
   SchedulerWorld world(rng, findings, any_pool(rng));
   std::vector<BookedTimer> timers;
@@ -176,7 +177,7 @@ void stop_running_what_is_pending(Rng& rng, Findings& findings) {
     Thread time([&] {
       world.advance(1ms);
       user.join();
-      world.advance(5ms);  // past all
+      world.advance(5ms);  // later than all deadlines
     });
     world.stop(Drain::run_pending);
   }
@@ -247,7 +248,7 @@ void jobs_that_use_the_scheduler(Rng& rng, Findings& findings) {
   world.finish();
 }
 
-/// The traces of `seeds`, run in their order.
+/// The traces of `seeds`, run in this order.
 std::vector<std::vector<Step>> traces_of(const std::vector<std::uint64_t>& seeds) {
   std::vector<std::vector<Step>> traces;
   Explorer explorer;
@@ -266,7 +267,7 @@ class SchedulerSchedules : public testing::Test {
  protected:
   static void explore_all(const Scenario& scenario) {
     const std::uint64_t seed = test_seed();
-    std::puts(replay_hint(seed).c_str());  // now: a check that fails ends the process
+    std::puts(replay_hint(seed).c_str());  // printed first, because a failed check ends the process
     const auto failure = explore(seed, schedule_count(kSchedules), scenario);
     EXPECT_FALSE(failure) << failure->what;
   }

@@ -1,5 +1,5 @@
-// A scheduler with all that it needs, whose timers are entered in a TimerBook: what the scenarios
-// of scheduler_explore_test.cc are made of.
+// A scheduler with its clock and pool. All its timers have a page in a TimerBook. The scenarios of
+// scheduler_explore_test.cc use it.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace detent::explore {
 
-/// What a timer runs: enters itself in the book, with hook points while it is at it.
+/// The job of a timer. Records its life in the book, with hook points during its run.
 class BookedJob {
  public:
   BookedJob(TimerBook& book, Page& page, std::function<void()> then)
@@ -45,11 +45,11 @@ class BookedJob {
 
  private:
   TimerBook& book_;
-  Page* page_;  // null when moved from
+  Page* page_;  // null after a move
   std::function<void()> then_;
 };
 
-/// A handle whose answers are entered in the book. As a handle, for one thread at a time.
+/// A handle whose results are recorded in the book. Like a handle, for one thread at a time.
 class BookedTimer {
  public:
   BookedTimer(TimerBook& book, Page& page, TimerHandle handle)
@@ -83,7 +83,7 @@ class BookedTimer {
     const bool moved = handle_.expires_after(delay);
     book_->note_move(*page_, before, delay, moved, was_over);
   }
-  /// Destroys the handle: cancels, and nobody hears with what result.
+  /// Destroys the handle, which cancels the timer. The result is unknown.
   void let_go() {
     if (!handle_) return;
     page_->was_let_go = true;
@@ -97,10 +97,10 @@ class BookedTimer {
   TimerHandle handle_;
 };
 
-/// How many threads run jobs, besides the driver; they share a queue with room for one job.
+/// The number of threads that run jobs, in addition to the driver. They share a queue for one job.
 enum class Pool : std::uint8_t { none, one_thread, two_threads };
 
-/// Thread-safe, but for `finish` and `destroy`.
+/// Thread-safe, except `finish` and `destroy`.
 class SchedulerWorld {
  public:
   SchedulerWorld(Rng& rng, Findings& findings, Pool pool)
@@ -117,14 +117,14 @@ class SchedulerWorld {
     scheduler_.emplace(std::move(options));
   }
 
-  /// A timer whose job does `then`.
+  /// Schedules a timer whose job calls `then`.
   BookedTimer schedule(std::chrono::nanoseconds delay, std::function<void()> then = nullptr) {
     Page& page = book_.add_page();
     page.earliest = clock_->now() + delay;
     TimerHandle handle = scheduler_->schedule_after(delay, BookedJob(book_, page, std::move(then)));
     return enter(page, delay, std::move(handle));
   }
-  /// The same without a handle.
+  /// Schedules a timer and releases its handle.
   void start(std::chrono::nanoseconds delay, std::function<void()> then = nullptr) {
     schedule(delay, std::move(then)).release();
   }
@@ -155,7 +155,7 @@ class SchedulerWorld {
     scheduler_->stop(Drain::drop);
   }
 
-  /// Checks, stops and checks again. Requires: no other thread uses it.
+  /// Checks, stops and checks again. Requires: no other thread uses this object.
   void finish() {
     check_idle();
     advance(std::chrono::milliseconds{1});
@@ -165,7 +165,7 @@ class SchedulerWorld {
     book_.check_stats(scheduler_->stats());
   }
 
-  /// Ends the scheduler, then what it stood on. Requires: no other thread uses it, but handles.
+  /// Destroys the scheduler, and then its pool and clock. Requires: other threads use only handles.
   void destroy() {
     book_.begin_stop(Drain::drop);
     scheduler_.reset();

@@ -1,8 +1,8 @@
-// Many schedules of one scenario, one seed each, until one of them goes wrong.
+// Explores many schedules of one scenario, each with its own seed, until one of them fails.
 //
-// A scenario is a function that runs as thread 0 of an exploration: it makes what it tests, starts
-// threads (base/thread.h), joins them, and says through Findings what must be true. What it leaves
-// open, delays for instance, it takes from the Rng given.
+// A scenario is a function that runs as thread 0 of an exploration. It makes the objects that it
+// tests, starts threads (base/thread.h), joins them, and checks conditions with Findings. It takes
+// random values, for example delays, from the given Rng.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,11 @@
 
 namespace detent::explore {
 
-/// What one run found wrong; only the thread that has the turn touches it.
+/// The failed checks of one run. Only the thread that has the turn uses it.
 class Findings {
  public:
-  /// Notes `what must be so` when it is not. The first one counts, the others may follow from it.
+  /// Records `what_must_be_so` if `holds` is false. Only the first failure counts, because later
+  /// failures may follow from it.
   void expect(bool holds, const char* what_must_be_so) {
     if (!holds && first_.empty()) first_ = what_must_be_so;
   }
@@ -41,25 +42,26 @@ struct Failure {
   std::string what;  // with the trace, for people
 };
 
-/// How many schedules a test explores: `fallback`, or what DETENT_EXPLORE_SCHEDULES says.
+/// The number of schedules that a test explores: DETENT_EXPLORE_SCHEDULES if it is set, else
+/// `fallback`.
 inline std::uint64_t schedule_count(std::uint64_t fallback) {
   const char* text = std::getenv("DETENT_EXPLORE_SCHEDULES");
   return text != nullptr ? std::strtoull(text, nullptr, 0) : fallback;
 }
 
-/// Runs `count` schedules, the first one with `seed` itself, the others with seeds drawn from it.
-/// One run without changes of priority goes before, to see how long a run is.
-/// Returns: the first failure; empty when there is none.
+/// Runs `count` schedules. The first has the seed `seed`, and the others have seeds drawn from it.
+/// One run without changes of priority comes first, to measure the length of a run. Returns the
+/// first failure; empty if there is none.
 inline std::optional<Failure> explore(std::uint64_t seed, std::uint64_t count,
                                       const Scenario& scenario) {
   Explorer explorer;
   Rng seeds(seed);
   Plan plan;
   for (std::uint64_t schedule = 0; schedule <= count; ++schedule) {
-    // Shared with a run that does not complete: its threads keep it.
+    // Shared with the threads of a run that does not complete. They keep it.
     const auto findings = std::make_shared<Findings>();
     const Outcome& outcome = explorer.run(plan, [scenario, findings, seed = plan.seed] {
-      Rng rng(~seed);  // other numbers than the explorer draws
+      Rng rng(~seed);  // other numbers than the explorer's
       scenario(rng, *findings);
     });
     if (outcome.ending != Ending::completed || !findings->first().empty()) {

@@ -1,8 +1,8 @@
-// What the users of a scheduler know of its timers, and what must follow from it.
+// A record of all that users of a scheduler know about its timers, and checks of this record.
 //
-// Each timer has a page. Its job enters there when it begins, ends and is destroyed; its user
-// enters what the handle answered. Every entry must agree with those before, and in the end all of
-// them with the scheduler's stats.
+// Each timer has a page. Its job records when it begins, ends and is destroyed. Its user records
+// the results of the handle. Every record must fit the earlier records. At the end, all records
+// must fit the stats of the scheduler.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,10 @@
 
 namespace detent::explore {
 
-/// What is known of one timer.
+/// The facts about one timer.
 struct Page {
-  // Bounds of the (first) deadline: readings of the clock before and after the call, plus delay.
+  // Bounds of the (first) deadline: the clock before and after the call of `schedule`, plus the
+  // delay.
   MonotonicTime earliest = MonotonicTime::max();
   MonotonicTime latest = MonotonicTime::max();
   std::chrono::nanoseconds period{};
@@ -26,15 +27,15 @@ struct Page {
   std::uint64_t runs = 0;
   MonotonicTime ran_at;     // the last run
   bool is_inside = false;   // its job is being called
-  int destroyed = 0;        // how often its job was
-  bool is_settled = false;  // it has ended, and every thread has seen to what it had to do
-  bool must_run = false;    // it was due when a stop began that runs what is due
+  int destroyed = 0;        // how often its job was destroyed
+  bool is_settled = false;  // it has ended, and every thread has finished its work on it
+  bool must_run = false;    // a stop has begun that must run it
   bool answered_cancelled = false;
   bool answered_running = false;  // so it must have run
-  bool was_let_go = false;        // its handle was destroyed: cancelled, or it had begun
+  bool was_let_go = false;        // its handle was destroyed: it was cancelled, or had begun
 
   bool is_over() const { return destroyed > 0; }
-  /// Whether it has run since its last tick up to `now`, or need not have.
+  /// Whether it has run since its last tick up to `now`, or did not have to run yet.
   bool has_run_by(MonotonicTime now) const {
     if (latest > now) return true;
     const MonotonicTime tick = period.count() > 0 ? now - (now - latest) % period : latest;
@@ -42,7 +43,7 @@ struct Page {
   }
 };
 
-/// Only the thread that has the turn touches it, so it needs no lock.
+/// Only the thread that has the turn uses it, so it needs no lock.
 class TimerBook {
  public:
   TimerBook(Findings& findings, const Clock& clock) : findings_(findings), clock_(&clock) {}
@@ -50,14 +51,14 @@ class TimerBook {
   Page& add_page() { return pages_.emplace_back(); }
   void expect(bool holds, const char* what_must_be_so) { findings_.expect(holds, what_must_be_so); }
 
-  /// Empty once there is no clock any more.
+  /// The present time; empty after the clock was destroyed.
   std::optional<MonotonicTime> now() const {
     if (clock_ == nullptr) return std::nullopt;
     return clock_->now();
   }
   void forget_clock() { clock_ = nullptr; }
 
-  // ---- what jobs do ----
+  // ---- calls by jobs ----
 
   void begin_run(Page& page) {
     expect(!page.is_inside, "runs of one timer do not overlap");
@@ -78,9 +79,10 @@ class TimerBook {
     expect(page.destroyed == 1, "a job is destroyed once");
   }
 
-  // ---- what users are told ----
+  // ---- results of calls by users ----
 
-  /// `was_over`: before the call. `waited`: it was cancel_and_wait, from outside the job.
+  /// `was_over`: the timer had ended before the call. `waited`: the call was cancel_and_wait, from
+  /// outside the job.
   void note_cancel(Page& page, CancelResult result, bool was_over, bool waited) {
     switch (result) {
       case CancelResult::cancelled:
@@ -101,7 +103,7 @@ class TimerBook {
     }
   }
 
-  /// `before`: what the clock showed before the call.
+  /// `before`: the time before the call.
   void note_move(Page& page, std::optional<MonotonicTime> before, std::chrono::nanoseconds delay,
                  bool moved, bool was_over) {
     if (!moved) {
@@ -124,9 +126,9 @@ class TimerBook {
   }
   void end_stop() { stopped_ = true; }
 
-  // ---- what must hold ----
+  // ---- checks ----
 
-  /// Requires: no thread has anything to do until time moves.
+  /// Requires: no thread has work until time moves.
   void check_idle() {
     if (stop_begun_) return;
     for (Page& page : pages_) {
@@ -136,7 +138,7 @@ class TimerBook {
     }
   }
 
-  /// Requires: the scheduler is stopped, and what it handed back is destroyed.
+  /// Requires: the scheduler has stopped, and the jobs that it handed back are destroyed.
   void check_end() {
     for (const Page& page : pages_) {
       expect(page.is_over(), "every job is destroyed in the end");
@@ -175,7 +177,7 @@ class TimerBook {
   }
 
  private:
-  /// Whether a stop that begins now runs a timer that is pending.
+  /// Whether a stop that begins now runs a pending timer.
   bool stop_runs(Drain drain, const Page& page) const {
     switch (drain) {
       case Drain::drop:

@@ -1,7 +1,8 @@
-// Years of recurring jobs in a simulation, each run compared with dates that are worked out here,
-// without the library's calendar: weekdays from std::chrono's civil dates, the offset of Shanghai
-// as a constant (no daylight saving since 1991), that of New York by the law of 2007 (second Sunday
-// of March to first Sunday of November, at 02:00 local time).
+// Years of recurring jobs in a simulation. Each run is compared with dates that this test computes
+// without the library's calendar. Weekdays come from the civil dates of std::chrono. The offset of
+// Shanghai is a constant, because there has been no daylight saving since 1991. New York follows
+// the law of 2007: daylight saving lasts from the second Sunday of March to the first Sunday of
+// November, and changes at 02:00 local time.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -35,7 +36,7 @@ WallTime from_new_york(LocalTime local) {
   return WallTime{local.time_since_epoch() + (is_summer ? hours{4} : hours{5})};
 }
 
-/// 09:00 on the last Monday to Friday of each month, from the start to the end.
+/// 09:00 on the last weekday (Monday to Friday) of each month, for all years of the test.
 template <class FromLocal>
 Dates last_weekdays_of_months(FromLocal from_local) {
   Dates dates;
@@ -48,7 +49,7 @@ Dates last_weekdays_of_months(FromLocal from_local) {
   return dates;
 }
 
-/// A simulation of all the years, or of less, with one job.
+/// A simulation of all the years, or of a part of them, with one job.
 struct Life {
   Simulation simulation{1, {.start = kStart}};
   Dates ran_at;
@@ -94,7 +95,7 @@ TEST(CronYears, EveryFiveMinutesOfAYear) {
   EXPECT_EQ(life.ran_at, life.occurrences);
 }
 
-// The 31st of every third month in New York, clamped: 30 June, 30 September.
+// The 31st of every third month in New York, clamped to the month: for example 30 June.
 TEST(CronYears, ACalendarIntervalForTenYears) {
   Dates expected;
   const year_month january = year{kFirstYear} / 1;
@@ -112,7 +113,7 @@ TEST(CronYears, ACalendarIntervalForTenYears) {
   EXPECT_EQ(life.ran_at, expected);
 }
 
-// A laptop that is closed over every weekend: Friday 18:00 UTC to Monday 07:00.
+// A laptop that sleeps over every weekend, from Friday 18:00 UTC to Monday 07:00.
 TEST(CronYears, AMachineThatSleepsOverWeekendsRunsOnceForWhatItMissed) {
   Life life;
   const TimerHandle timer =

@@ -27,7 +27,7 @@ using std::chrono::seconds;
 
 constexpr std::uint32_t kQueues = 12;
 constexpr milliseconds kLongestDelay{20'000};
-constexpr milliseconds kPatience{3'000};  // of a client that waits for an answer
+constexpr milliseconds kPatience{3'000};  // how long a client waits for an answer
 constexpr std::chrono::hours kDrainFor{2};
 
 class World {
@@ -124,14 +124,15 @@ class World {
     if (is_healed_) return milliseconds{1};
     return one_in(50) ? milliseconds(between(0, 5'000)) : milliseconds(between(0, 20));
   }
-  /// Brings something to a node, or to a client; perhaps late, twice or never.
+  /// Delivers a message to a node or a client. It may be late, or come twice, or get lost.
   void carry(const std::function<void()>& arrive) {
     const bool is_lost = !is_healed_ && one_in(50);
     const bool comes_twice = !is_healed_ && one_in(50);
     if (!is_lost) after(delay(), arrive);
     if (comes_twice) after(delay(), arrive);
   }
-  /// A request to some node, which has it carried out if it can; one that stands still, later.
+  /// Sends a request to a random node. The node carries it out if it can. A paused node does so
+  /// later.
   void ask(const std::function<void(SimulatedNode&)>& request) {
     const std::size_t node = rng_.below(static_cast<std::uint32_t>(nodes_.size()));
     carry([this, node, request] { arrive(node, request); });
@@ -141,8 +142,8 @@ class World {
     if (can_run(node)) return request(*nodes_[node]);
     after(stands_until_[node] - clock_.now(), [this, node, request] { arrive(node, request); });
   }
-  /// Passed on to the owner by whoever was asked: here simply asked of all, of whom one at most
-  /// serves the shard for sure.
+  /// Sends a request to the owner of a shard. A real node would pass the request on. Here the
+  /// request goes to all nodes, because at most one of them knows for sure that it owns the shard.
   void ask_owner(const std::function<void(SimulatedNode&)>& request) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       carry([this, i, request] { arrive(i, request); });
@@ -170,7 +171,7 @@ class World {
     const milliseconds wait{one_in(3) ? 0 : between(0, kLongestDelay.count())};
     send_schedule(contract_.ask(queue_name(rng_.below(kQueues)), wait, clock_.now()));
   }
-  /// Again and again, under the task's key, until it is answered.
+  /// Sends the request again and again, with the key of the task, until an answer comes.
   void send_schedule(std::uint64_t number) {
     const DeliveryContract::Task& task = contract_.task(number);
     if (task.is_accepted) return;
@@ -225,7 +226,7 @@ class World {
                                .max = 1 + rng_.below(3),
                                .visibility_timeout = kSimulatedVisibility,
                                .worker = {}};
-    // One message, one hand-out: who takes it twice is served twice.
+    // Each message leases once: if the message arrives twice, it leases twice.
     ask_owner([this, request](SimulatedNode& node) {
       node.serve(
           shard_of_queue(request.queue, options_.shards),
@@ -248,7 +249,7 @@ class World {
 
   void work_on(std::uint64_t number, LeaseToken lease) {
     const std::uint32_t what = is_healed_ ? 0 : rng_.below(10);
-    if (what == 9) return;  // forgotten
+    if (what == 9) return;  // the client forgets the task
     after(milliseconds(between(0, is_healed_ ? 100 : 4'000)), [this, number, lease, what] {
       if (what == 8) return fail(number, lease);
       complete(number, lease);
@@ -326,7 +327,7 @@ class World {
     }
     after(milliseconds(between(500, 15'000)), [this] { fail_something(); });
   }
-  /// It stops as it should, and comes back later.
+  /// Stops a node gracefully, and starts it again later.
   void retire(SimulatedNode& node) {
     node.retire();
     after(seconds{12}, [&node] {
@@ -346,7 +347,7 @@ class World {
 
   const SimulationOptions options_;
   Rng rng_;
-  ManualClock clock_;  // true time, and the database's
+  ManualClock clock_;  // true time, also the time of the database
   SimulatedDatabase database_;
   SimulationReport report_;
   DeliveryContract contract_;

@@ -1,4 +1,4 @@
-// Seeds of the simulated cluster, and faults in it that must be found.
+// Runs the simulated cluster with many seeds, and checks that planted faults are found.
 #include "tests/simulation/cluster_simulation.h"
 
 #include <gtest/gtest.h>
@@ -15,13 +15,14 @@
 namespace detent {
 namespace {
 
-/// DETENT_CLUSTER_RUNS: how many seeds; 20 is what CI has time for.
+/// The number of seeds, from the environment variable DETENT_CLUSTER_RUNS. CI has time for 20.
 std::uint64_t runs() {
   const char* const text = std::getenv("DETENT_CLUSTER_RUNS");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 20;
 }
 
-/// The first of a row that no other seed of the test begins; or just the one to be replayed.
+/// The first seed of the run. If DETENT_CLUSTER_SEED is set, this seed, to replay it. Otherwise a
+/// random number, so that different test seeds give different runs.
 std::uint64_t first_seed() {
   const char* const text = std::getenv("DETENT_CLUSTER_SEED");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : Rng(test_seed()).next();
@@ -53,7 +54,7 @@ TEST(ClusterSimulation, TheContractHoldsWhateverHappens) {
   EXPECT_GT(all.faults, 0u);
 }
 
-/// DETENT_CLUSTER_TWICE: how many seeds are run twice.
+/// The number of seeds that run twice, from the environment variable DETENT_CLUSTER_TWICE.
 std::uint64_t seeds_run_twice() {
   const char* const text = std::getenv("DETENT_CLUSTER_TWICE");
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 1;
@@ -72,7 +73,7 @@ TEST(ClusterSimulation, ASeedSaysAllThatHappens) {
   EXPECT_FALSE(traces.contains(simulate_cluster({.seed = first - 1}).trace));
 }
 
-// A check that finds nothing wrong is worth what it finds when something is.
+// The checks of the simulation are useful only if they find real faults.
 std::size_t violations(SimulationOptions options) {
   for (options.seed = 1; options.seed <= 20; ++options.seed) {
     const SimulationReport report = simulate_cluster(options);

@@ -1,9 +1,9 @@
-// The database of a simulated cluster: the lease table and the stores of all shards, in memory, as
-// each node sees them over a connection that may fail.
+// The database of a simulated cluster, in memory: the lease table and the stores of all shards.
+// Each node sees it through a connection that may fail.
 //
-// A shard's tasks are read and written only under the epoch that the shard has at that moment, as
-// in the store on PostgreSQL. A call over a connection that is cut fails; a call whose answer is
-// lost has been carried out and fails all the same.
+// A node reads and writes the tasks of a shard only with the present epoch of the shard, as in the
+// store on PostgreSQL. If the connection is cut, a call fails. If only the answer is lost, the call
+// has been carried out, but still fails.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ class SimulatedDatabase {
   Store& store(ShardNumber shard) { return *stores_.at(shard); }
   std::uint64_t epoch_of(ShardNumber shard) { return leases_.owners().value().at(shard).epoch; }
 
-  /// Writes under an epoch that is no longer the shard's. They have no effect.
+  /// Writes with an old epoch of a shard. They have no effect.
   std::uint64_t late_writes = 0;
 
  private:
@@ -44,7 +44,7 @@ class SimulatedDatabase {
   std::vector<std::unique_ptr<Store>> stores_;
 };
 
-/// What may happen to one call of a node's connection.
+/// A node's connection to the database. Calls over it may fail.
 class Connection {
  public:
   enum class Fate : std::uint8_t { carried_out, answer_lost, not_carried_out };
@@ -52,7 +52,7 @@ class Connection {
   Connection(SimulatedDatabase& database, std::uint64_t seed) : database_(database), rng_(seed) {}
 
   void set_cut(bool is_cut) noexcept { is_cut_ = is_cut; }
-  /// Of so many calls one is lost on its way, there or back; 0: none.
+  /// One in `one_in` calls is lost, either the request or the answer. 0: no losses.
   void set_losses(std::uint32_t one_in) noexcept { one_in_ = one_in; }
   SimulatedDatabase& database() noexcept { return database_; }
 
@@ -79,7 +79,7 @@ class Connection {
   std::uint32_t one_in_ = 0;
 };
 
-/// A node's view of the lease table.
+/// The lease table, as a node sees it through its connection.
 class ConnectedLeases final : public LeaseTable {
  public:
   explicit ConnectedLeases(Connection& connection) : connection_(connection) {}
@@ -112,7 +112,7 @@ class ConnectedLeases final : public LeaseTable {
   Connection& connection_;
 };
 
-/// A shard's store as the node sees it that has a lease of it.
+/// The store of a shard, as a node with a lease of this shard sees it.
 class ConnectedStore final : public Store {
  public:
   ConnectedStore(Connection& connection, const ShardLease& lease)
@@ -127,7 +127,7 @@ class ConnectedStore final : public Store {
   Result<std::size_t> trim_keys(WallTime now, std::size_t limit) override {
     return change([&] { return store_.trim_keys(now, limit); });
   }
-  /// The epoch that the lease was taken at; once.
+  /// The epoch of the lease. An engine calls this only once.
   Result<std::uint64_t> begin_epoch() override { return lease_.epoch; }
   Result<std::string> identity() override {
     return look([&] { return store_.identity(); });
@@ -178,7 +178,7 @@ class ConnectedStore final : public Store {
   std::uint32_t last_queue_number() const noexcept override { return store_.last_queue_number(); }
 
  private:
-  /// After an error nothing is changed any more (store.h, contract 2).
+  /// After an error, no change is accepted any more (store.h, contract 2).
   template <class Verb>
   auto change(Verb verb) -> decltype(verb()) {
     if (has_failed_) return Error{ErrorCode::unavailable, "a write has failed before", ""};
@@ -193,8 +193,8 @@ class ConnectedStore final : public Store {
     return changed;
   }
 
-  /// Reads are fenced, too: what another owner has made of the tasks would not fit what the engine
-  /// has in memory.
+  /// Reads are fenced, too: if another owner has changed the tasks, they no longer fit the memory
+  /// of this engine.
   template <class Verb>
   auto look(Verb verb) -> decltype(verb()) {
     return connection_.call([&]() -> decltype(verb()) {

@@ -1,5 +1,5 @@
-// A node of a simulated cluster: a real keeper, and a real engine for each shard that it has, on a
-// clock and a connection to the database of its own.
+// A node of a simulated cluster: a real shard keeper, and a real engine for each shard that the
+// node owns. It has its own clock and its own connection to the database.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class SimulatedNode final : public ShardHost {
     me_.incarnation = rng_.next();
     keeper_ = std::make_unique<ShardKeeper>(leases_, *this, clock_, me_, rng_.next());
   }
-  /// It dies, with all that it had in memory.
+  /// Crashes: all that is only in memory is lost.
   void kill() {
     for (const auto& [shard, served] : served_) contract_.engine_gone(served.lease, false);
     served_.clear();
@@ -49,7 +49,7 @@ class SimulatedNode final : public ShardHost {
   }
   bool is_up() const noexcept { return keeper_ != nullptr; }
   Connection& connection() noexcept { return connection_; }
-  /// Gives up all that it has, then leaves and is down.
+  /// Gives up all shards, leaves the cluster and stops.
   void retire() {
     is_retiring_ = true;
     keeper_->retire();
@@ -64,7 +64,7 @@ class SimulatedNode final : public ShardHost {
   WallTime wall_now() const {
     return std::chrono::floor<std::chrono::milliseconds>(clock_.wall_now());
   }
-  /// How long, in true time, until it has something to do.
+  /// The true time until the node has work.
   std::chrono::nanoseconds until_next() const {
     MonotonicTime next = keeper_->next_step();
     for (const auto& [shard, served] : served_) {
@@ -76,7 +76,7 @@ class SimulatedNode final : public ShardHost {
     return std::chrono::nanoseconds(
         static_cast<std::int64_t>(static_cast<double>(left.count()) / rate_) + 1);
   }
-  /// The keeper and the engines are on threads of their own, so either may be first.
+  /// The keeper and the engines have their own threads in a real node, so their order is random.
   void run() {
     const bool is_keeper_first = rng_.below(2) == 0;
     if (is_keeper_first) step_keeper();
@@ -98,8 +98,9 @@ class SimulatedNode final : public ShardHost {
     }
   }
 
-  /// Has `verb` carried out by the engine of a shard, and `answer` told, once it is durable, if the
-  /// shard is this node's for sure; else `refuse`, with whether it may have been carried out.
+  /// Lets the engine of `shard` carry out `verb`. Calls `answer` with the result after the change
+  /// is durable, if this node still owns the shard then. Otherwise calls `refuse(may_be)`; `may_be`
+  /// tells whether the change may have been carried out.
   template <class Verb, class Answer, class Refuse>
   void serve(ShardNumber shard, Verb verb, Answer answer, Refuse refuse) {
     const auto it = served_.find(shard);
@@ -121,7 +122,7 @@ class SimulatedNode final : public ShardHost {
     turn(served);
   }
 
-  // The host of the keeper.
+  // ---- called by the keeper ----
   void open(const ShardLease& lease) override {
     Served& served = served_[lease.shard];
     served = {.lease = lease, .store = std::make_unique<ConnectedStore>(connection_, lease)};
@@ -131,7 +132,7 @@ class SimulatedNode final : public ShardHost {
                                 .keep_leases = true,
                                 .shard = lease.shard,
                                 .seed = rng_.next()});
-    if (!engine) return;  // is_closed() from now on
+    if (!engine) return;  // is_closed() is true from now on
     served.engine = std::move(*engine);
     contract_.engine_opened(lease, wall_now());
   }
@@ -147,7 +148,7 @@ class SimulatedNode final : public ShardHost {
     const auto it = served_.find(shard);
     if (it->second.engine) {
       contract_.engine_gone(it->second.lease, false);
-      static_cast<void>(it->second.engine->close());  // in vain
+      static_cast<void>(it->second.engine->close());  // its write has no effect
     }
     served_.erase(it);
   }
@@ -156,7 +157,7 @@ class SimulatedNode final : public ShardHost {
   struct Served {
     ShardLease lease;
     std::unique_ptr<ConnectedStore> store;
-    std::unique_ptr<Engine> engine = nullptr;  // none: closed, or it could not be opened
+    std::unique_ptr<Engine> engine = nullptr;  // null if closed, or if it could not be opened
   };
 
   bool is_sure_of(const ShardLease& lease) const {
@@ -181,7 +182,7 @@ class SimulatedNode final : public ShardHost {
   ConnectedLeases leases_;
   std::map<ShardNumber, Served> served_;
   bool is_retiring_ = false;
-  std::unique_ptr<ShardKeeper> keeper_;  // none: it is down
+  std::unique_ptr<ShardKeeper> keeper_;  // null while the node is down
 };
 
 }  // namespace detent
