@@ -1,4 +1,4 @@
-// The wrong answers of applications of timers, and ours. cases.md lists all cases.
+// Bugs in applications of timers, and the correct results of Detent. cases.md lists all cases.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,8 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::chrono;
 
-/// The port: adds 1 to the month and lets what is too much of the day run into the next one, as
-/// C's mktime and Go's AddDate do.
+/// The published design: adds 1 to the month. Days beyond the end of the month run into the
+/// following month, as in C's mktime and Go's AddDate.
 year_month_day month_added_as_published(year_month_day date) {
   const year_month_day later = date + months{1};
   return sys_days(later.year() / later.month() / 1) + days{unsigned(later.day()) - 1};
@@ -48,8 +48,8 @@ TEST(Applications, EX_MONTH_ADD) {
             (std::vector<year_month_day>{2026y / March / 31, 2026y / May / 31, 2026y / July / 31}));
 }
 
-/// The port: a channel without room whose senders stay until somebody receives, as goroutines of
-/// timers' callbacks do.
+/// The published design: a channel without room. Its senders wait until a reader comes, as the
+/// goroutines of timer callbacks do.
 class PublishedChannel {
  public:
   void send(int value) { blocked_senders_.push_back(value); }
@@ -66,7 +66,7 @@ TEST(Applications, EX_CALLBACK_BLOCK) {
 
   SchedulerRig rig;
   ManualClock clock;
-  DelayQueue<int> results({.capacity = 10, .clock = &clock});  // that nobody reads
+  DelayQueue<int> results({.capacity = 10, .clock = &clock});  // no thread reads it
   std::size_t refused = 0;
   for (int i = 0; i < 1'000; ++i) {
     rig.scheduler()
@@ -83,7 +83,7 @@ TEST(Applications, EX_CALLBACK_BLOCK) {
   rig.clock().advance(1s);
   clock.await_waiters(1);
   results.close();
-  rig.scheduler().stop();  // returns: who waits for room is told that there will be none
+  rig.scheduler().stop();  // returns, because close() ends the waiting push
   EXPECT_EQ(results.size(), 10u);
 }
 

@@ -1,11 +1,11 @@
-// A port of the hashed wheel with circles (the shape of nosixtools/timewheel and many Go and Java
-// delay queues of one ring) and its faults: what the regression cases LK_* are shown on. Tests
-// only.
+// A port of the hashed wheel with circles, with its bugs (the design of nosixtools/timewheel, and
+// of many delay queues with one ring in Go and Java). The regression cases LK_* use it. Tests only.
 //
-// A task goes into slot (hand + whole ticks of its delay) % slots with one circle for each turn. At
-// each tick the hand's slot is walked: a task with circles left loses one, the others run, and
-// periodic ones are put in again. Then the hand moves. Tasks are named by keys; callers hand their
-// orders to the wheel's loop over a channel, here a list.
+// A task goes into the slot (hand + whole ticks of its delay) % slots, with one circle for each
+// further turn. At each tick, the wheel walks through the hand's slot. A task with circles left
+// loses one circle. The other tasks run, and periodic tasks are put in again. Then the hand moves.
+// Tasks have keys. Callers send their orders to the wheel's loop over a channel; here the channel
+// is a list.
 #pragma once
 
 #include <cstddef>
@@ -25,24 +25,24 @@ class CircleWheelPort {
  public:
   using Job = std::function<void()>;
 
-  /// How often a task runs: once more after each time that is left, or without end.
+  /// The number of further runs of a task. kForEver: without end.
   static constexpr int kForEver = -1;
   struct Timing {
     std::int64_t delay_ms;
-    int times = 0;  // 0: once; then it is not put in again
+    int times = 0;  // 0: the task runs once and is not put in again
     std::int64_t created_ms_ago = 0;
   };
 
   CircleWheelPort(std::size_t slots, std::int64_t tick_ms)
       : tick_seconds_(tick_ms / 1000), slots_(slots) {}
 
-  /// Says that it runs; whether a thread was started is another matter.
+  /// Reports from now on that the wheel is running, but starts no thread.
   void start() { running_ = true; }
   bool is_running() const { return running_; }
-  /// What the thread does that `start` should have started.
+  /// Starts the thread that `start` should have started.
   void start_thread() { has_thread_ = true; }
 
-  /// Returns: false when the key is taken, as far as the loop has got.
+  /// Returns false if the key is taken. Does not see orders that the loop has not carried out yet.
   bool add(const std::string& key, const Timing& timing, Job job) {
     if (records_.contains(key)) return false;
     orders_.emplace_back([this, key, timing, job = std::move(job)]() mutable {
@@ -52,7 +52,8 @@ class CircleWheelPort {
     return true;
   }
 
-  /// Returns: false when there is no such key, as far as the loop has got.
+  /// Returns false if there is no such key. Does not see orders that the loop has not carried out
+  /// yet.
   bool remove(const std::string& key) {
     if (!records_.contains(key)) return false;
     orders_.emplace_back([this, key] {
@@ -64,7 +65,7 @@ class CircleWheelPort {
     return true;
   }
 
-  /// Lets time pass up to `second`. Orders given until now are carried out first.
+  /// Lets time pass until `second`. First carries out all orders.
   void run_until(std::int64_t second) {
     if (!has_thread_) {
       now_ = second;
@@ -78,7 +79,7 @@ class CircleWheelPort {
   }
 
   std::int64_t now() const { return now_; }
-  /// Ticks that never ended.
+  /// The number of ticks that would never end.
   int endless_ticks() const { return endless_ticks_; }
 
   void carry_out_orders() {
@@ -96,7 +97,7 @@ class CircleWheelPort {
     Job job;
   };
 
-  // The two steps of an add that does not go through the loop, for interleaving ticks between them.
+  // The two steps of an add without the loop. Tests use them to insert ticks between the steps.
 
   /// Throws std::domain_error where the original divides by zero.
   Place choose(const Timing& timing) const {
@@ -106,7 +107,7 @@ class CircleWheelPort {
     const auto ticks = static_cast<std::size_t>(left / tick_seconds_);
     const std::size_t slot = (hand_ + ticks) % slots_.size();
     std::int64_t circle = delay / tick_seconds_ / static_cast<std::int64_t>(slots_.size());
-    if (slot == hand_ && circle != 0) --circle;  // "the hand has been here already": it has not
+    if (slot == hand_ && circle != 0) --circle;  // the bug: assumes that the hand was here already
     return {slot, circle};
   }
 

@@ -1,4 +1,5 @@
-// The wrong answers of the hashed wheel with circles, and ours. cases.md lists all cases.
+// Bugs of the hashed wheel with circles, and the correct results of Detent. cases.md lists all
+// cases.
 #include "tests/regress/classic/circle_wheel_port.h"
 
 #include <gtest/gtest.h>
@@ -23,13 +24,13 @@ using namespace std::chrono_literals;
 
 constexpr std::int64_t kNotFired = -1;
 
-/// Our wheel of the port's size.
+/// The HashedWheel with the size of the port.
 struct TenSlotsCase : RingCase<HashedWheel, 10, QueueNature{}> {
   static constexpr const char* kName = "HashedWheel of 10";
 };
 using OurQueues = Joined<EveryQueue, testing::Types<TenSlotsCase>>::Types;
 
-/// Ten slots of a second, running.
+/// A running port with ten slots of one second.
 CircleWheelPort running_port() {
   CircleWheelPort port(10, 1'000);
   port.start();
@@ -52,7 +53,7 @@ TEST(CircleWheelPort, LK_FULL_TURN) {
   for (Tick start = 0; start < 12; ++start) {
     expect_on_time<OurQueues>(start, {start + 10, start + 20, start + 100});
   }
-  // Turns of our own wheels: what falls on their slots' first and last tick.
+  // The turns of Detent's own wheels: deadlines at the first and the last tick of their slots.
   expect_on_time(0, {63, 64, 255, 256, 511, 512, 513, 4'095, 4'096, 8'192, 65'535, 65'536});
 }
 
@@ -69,8 +70,8 @@ TEST(CircleWheelPort, LK_PERIOD_EQ_TURN) {
   EXPECT_EQ(endless_ticks(1), 0);
   EXPECT_EQ(endless_ticks(2), 1) << "two were to follow each other for ever in one tick";
 
-  // Two timers that schedule themselves again for one turn later (a turn of the port, of 256
-  // slots, and none at all): once each in a pass.
+  // Two timers that schedule themselves again after a turn of the port, after a turn of 256 slots,
+  // and with no delay at all. Each must fire once in a pass.
   for_each_queue<OurQueues>([]<class Case>(Case) {
     for (const Tick period : {Tick{10}, Tick{256}, Tick{0}}) {
       auto queue = Case::make(0);
@@ -110,8 +111,8 @@ TEST(CircleWheelPort, LK_TIMES_PLUS1) {
   EXPECT_FALSE(timer.is_pending());
 }
 
-// A periodic timer takes the creation time; for a single run the deadline is computed from it, also
-// when it has passed.
+// A periodic timer has an option for the creation time. For a single run, the caller computes the
+// deadline from the creation time, even if the deadline has passed.
 TEST(CircleWheelPort, LK_CREATED_CIRCLE) {
   EXPECT_EQ(port_fires_at({.delay_ms = 25'000, .created_ms_ago = 20'000}), 26);
 
@@ -153,8 +154,8 @@ TEST(CircleWheelPort, LK_SUBSEC_DIV0) {
 TEST(CircleWheelPort, LK_INT_TRUNC) {
   EXPECT_EQ(port_fires_at({.delay_ms = 1'500}), port_fires_at({.delay_ms = 1'000}));
   EXPECT_EQ(port_fires_at({.delay_ms = 1'500}), 2);
-  // Added just before the first tick (the order is carried out before it), it so fires after a
-  // second and not 1.5.
+  // The task is added just before the first tick, and the loop carries out the order before this
+  // tick. So it fires after 1 s instead of 1.5 s.
 
   EXPECT_EQ(worst_lateness(1s, 999ms, 999ms + 1'500ms), 501ms);
   EXPECT_EQ(worst_lateness(1ms, 999ms, 999ms + 1'500ms), 0ms);
@@ -164,7 +165,7 @@ TEST(CircleWheelPort, LK_REMOVE_MISSING) {
   CircleWheelPort port = running_port();
   port.add("a", {.delay_ms = 1'000}, [] {});
   port.carry_out_orders();
-  // Two remove the key; both find it, then the loop carries out both orders.
+  // Two callers remove the key, and both find it. Then the loop carries out both orders.
   EXPECT_TRUE(port.remove("a"));
   EXPECT_TRUE(port.remove("a"));
   EXPECT_THROW(port.carry_out_orders(), std::logic_error);
@@ -188,7 +189,7 @@ TEST(CircleWheelPort, LK_REMOVE_MISSING) {
   EXPECT_EQ(TimerHandle().cancel(), CancelResult::not_pending);
 }
 
-// Ours has no keys yet: the timer is the key, and scheduling it twice moves it.
+// The queues have no keys. The timer takes the place of the key, and scheduling it again moves it.
 TEST(CircleWheelPort, LK_DUP_KEY) {
   CircleWheelPort port = running_port();
   int port_fired = 0;
@@ -218,7 +219,7 @@ TEST(CircleWheelPort, LK_RACE) {
   CircleWheelPort port = running_port();
   std::int64_t fired = kNotFired;
   const CircleWheelPort::Timing timing{.delay_ms = 1'000};
-  // The adder reads the hand and is held up while the hand passes the slot.
+  // The adding thread reads the hand, and is then held up while the hand passes the slot.
   const CircleWheelPort::Place place = port.choose(timing);
   port.run_until(2);
   port.insert({"a", timing, place, [&] { fired = port.now(); }});
@@ -226,8 +227,8 @@ TEST(CircleWheelPort, LK_RACE) {
   EXPECT_EQ(fired, 12) << "a turn late";
 }
 
-// Several threads schedule for the next tick while time runs: none fires early, and when time
-// stands at the last deadline all have fired.
+// Several threads schedule timers for the next tick while time passes. No timer may fire early, and
+// all must have fired when time stands at the last deadline.
 TEST(SchedulerUnderThreads, LK_RACE) {
   constexpr int kThreads = 3;
   constexpr int kTimers = 2'000;
@@ -267,7 +268,7 @@ TEST(CircleWheelPort, LK_NO_THREAD) {
   EXPECT_TRUE(port.is_running());
   EXPECT_EQ(port_fired, 0);
 
-  // Ours runs from its constructor on, on a thread that is not the caller's.
+  // Detent's scheduler runs from its constructor on, on its own thread.
   ManualClock clock;
   Scheduler scheduler({.clock = &clock});
   std::thread::id ran_on;

@@ -1,9 +1,9 @@
-// A port of the dynamic wheel, which makes levels on demand, and its faults: what the regression
-// cases DW_* are shown on. Tests only.
+// A port of the dynamic wheel, which makes levels on demand, with its bugs. The regression cases
+// DW_* use it. Tests only.
 //
-// Each level has `slots` slots and is `slots` times as wide as the one below. A level is made when
-// a delay needs it. But the span of a level is a signed product that may wrap, and the tickers are
-// made once, for the levels there are at the start.
+// Each level has `slots` slots and is `slots` times as wide as the level below. A level is made
+// when a delay needs it. But the span of a level is a signed product that may wrap. And tickers are
+// made only once, for the levels that exist at the start.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class DynamicWheelPort {
 
   explicit DynamicWheelPort(std::int64_t slots) : slot_count_(slots) { make_level(1); }
 
-  /// Returns: the level for a delay; empty where the original looks for one for ever.
+  /// Returns the level for a delay; empty where the original searches forever.
   std::optional<std::size_t> level_for(std::int64_t delay) const {
     constexpr std::size_t kForEver = 10'000;
     std::int64_t span = slot_count_;
@@ -34,7 +34,7 @@ class DynamicWheelPort {
     return std::nullopt;
   }
 
-  /// Requires: level_for(delay) ends.
+  /// Requires: level_for(delay) is not empty.
   void add(std::int64_t delay, Job job) {
     const std::size_t at = level_for(delay).value();
     while (levels_.size() <= at) make_level(levels_.back().unit * slot_count_);

@@ -1,9 +1,9 @@
-// A port of the fixed wheel of 60 seconds, 60 minutes and 24 hours with rounds, and its faults:
-// what the regression cases HW_* are shown on. Tests only.
+// A port of the fixed wheel of 60 seconds, 60 minutes and 24 hours with rounds, with its bugs. The
+// regression cases HW_* use it. Tests only.
 //
-// The delay alone decides the level; the slot is (hand + whole units of the delay) % slots, with a
-// round for each turn beyond. Every level runs the slot of its own hand, then moves the hand.
-// Nothing moves from level to level, unless `Promotion::to_seconds` is asked for.
+// The delay alone decides the level. The slot is (hand + whole units of the delay) % slots, with
+// one round for each further turn. Every level runs the slot of its own hand, and then moves the
+// hand. No timer moves to another level, except with `Promotion::to_seconds`.
 #pragma once
 
 #include <array>
@@ -17,11 +17,12 @@
 
 namespace detent::classic {
 
-/// What a level does with a due slot: the path for single tasks, or the one for batches, which
-/// empties the slot whatever it held.
+/// What a level does with a due slot: the code path for single tasks, or the code path for batches,
+/// which drops tasks that have rounds left.
 enum class SlotPath : std::uint8_t { single, batch };
 
-/// Whether a due minute slot runs, or goes to the seconds level for what its delays have left.
+/// Whether a due minute slot runs its tasks, or moves them to the seconds level for the rest of
+/// their delays.
 enum class Promotion : std::uint8_t { none, to_seconds };
 
 class FixedWheelPort {
@@ -31,12 +32,12 @@ class FixedWheelPort {
   explicit FixedWheelPort(SlotPath path = SlotPath::single, Promotion promotion = Promotion::none)
       : path_(path), promotion_(promotion) {}
 
-  /// A delay of more than a day fits no level: nothing is said, nothing is kept.
+  /// A delay of more than a day fits no level. The task is dropped without an error.
   void add(int id, std::int64_t delay_seconds, Job job) {
     for (std::size_t at = 0; at < levels_.size(); ++at) {
       const Level& level = levels_.at(at);
       const std::int64_t span = level.unit * level.slot_count();
-      // The last level takes its whole span as well.
+      // The last level also accepts a delay of its whole span.
       if (delay_seconds >= span + (at + 1 == levels_.size() ? 1 : 0)) continue;
       const std::size_t slot = put(at, delay_seconds, {id, 0, delay_seconds, std::move(job)});
       places_[id] = {at, slot};
@@ -44,7 +45,7 @@ class FixedWheelPort {
     }
   }
 
-  /// Returns: whether it was found where it was put first.
+  /// Returns whether the task was found in the slot in which it was first put.
   bool cancel(int id) {
     const auto place = places_.find(id);
     if (place == places_.end()) return false;
@@ -73,7 +74,7 @@ class FixedWheelPort {
   };
 
   struct Level {
-    std::int64_t unit;  // seconds a slot
+    std::int64_t unit;  // seconds per slot
     std::vector<std::list<Task>> slots;
     std::size_t hand = 0;
 
@@ -120,14 +121,14 @@ class FixedWheelPort {
   SlotPath path_;
   Promotion promotion_;
   std::array<Level, 3> levels_{make_level(1, 60), make_level(60, 60), make_level(3600, 24)};
-  std::map<int, std::pair<std::size_t, std::size_t>> places_;  // of each id: level and slot
+  std::map<int, std::pair<std::size_t, std::size_t>> places_;  // level and slot of each id
   std::int64_t now_ = 0;
   std::int64_t ticks_ = 0;
   int tickers_ = 0;
 };
 
-/// How that wheel runs tasks: a fired one is handed to a thread of its own and given back to the
-/// pool of tasks at once, not when it has run.
+/// How this wheel runs tasks: it hands a fired task to a new thread, and gives the task back to its
+/// pool immediately, before the thread has run it.
 class PooledTasksPort {
  public:
   using Job = std::function<void()>;
@@ -151,7 +152,8 @@ class PooledTasksPort {
     free_.push_back(&task);
   }
 
-  /// The threads get to run. Returns: how many found a task without a job (the original crashes).
+  /// Runs the threads. Returns how many found a task without a job. In this case, the original
+  /// crashes.
   int run_handed_over() {
     int without_job = 0;
     for (const Task* task : std::exchange(handed_over_, {})) {

@@ -1,5 +1,5 @@
-// The wrong answers of the fixed 60 s / 60 min / 24 h wheel with rounds, and ours. cases.md lists
-// all cases.
+// Bugs of the fixed wheel of 60 s, 60 min and 24 h with rounds, and the correct results of Detent.
+// cases.md lists all cases.
 #include "tests/regress/classic/fixed_wheel_port.h"
 
 #include <gtest/gtest.h>
@@ -26,10 +26,11 @@ constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t kLost = -1;
 
-/// Every queue, and ours of the port's sizes.
+/// Every queue, and HierarchicalWheel with the sizes of the port.
 using OurQueues = Joined<EveryQueue, LevelsUnderBothDrives<60, 60, 24>>::Types;
 
-/// The second at which the port fires a timer added at 0; kLost when not within ten days.
+/// The second at which the port fires a timer that is added at 0. kLost if it does not fire within
+/// ten days.
 std::int64_t port_fires_at(std::int64_t delay, SlotPath path = SlotPath::single) {
   FixedWheelPort port(path);
   std::int64_t fired = kLost;
@@ -90,7 +91,7 @@ TEST(FixedWheelPort, HW_BATCH_DROP) {
   EXPECT_EQ(port_fires_at(kDay), kDay + kHour) << "a round more, and a slot late as ever";
   EXPECT_EQ(port_fires_at(kDay, SlotPath::batch), kLost);
 
-  // A batch for ours is one advance over many slots; what is beyond it must stay.
+  // In Detent, a batch is one advance over many slots. Timers after its last slot must stay.
   expect_on_time<OurQueues>(0, {kDay});
   for_each_queue<OurQueues>([]<class Case>(Case) {
     auto queue = Case::make(0);
@@ -109,7 +110,8 @@ TEST(FixedWheelPort, HW_POOL_RACE) {
   int first = 0;
   int second = 0;
   PooledTasksPort::Task& task = port.make([&] { ++first; });
-  // The loop fires it; before its thread gets to run, the task is cleared and given out again.
+  // The loop fires the task. Before the task's thread runs, the task is cleared and used for
+  // another job.
   port.fire(task);
   port.make([&] { ++second; });
   EXPECT_EQ(port.run_handed_over(), 0);
@@ -120,8 +122,8 @@ TEST(FixedWheelPort, HW_POOL_RACE) {
   EXPECT_EQ(port.run_handed_over(), 1) << "cleared and not given out: there is no job";
 }
 
-// Few places for timers, used again and again by three threads while a pool runs the jobs: every
-// job runs once, or was cancelled, and is never another's.
+// Three threads reuse a few timer entries while a pool runs the jobs. Every job must run once or be
+// cancelled, and never run in place of another job.
 TEST(SchedulerUnderThreads, HW_POOL_RACE) {
   constexpr int kThreads = 3;
   constexpr int kRounds = 3'000;
@@ -169,8 +171,8 @@ TEST(FixedWheelPort, HW_DOUBLE_START) {
   EXPECT_EQ(fires_at(1), 10);
   EXPECT_EQ(fires_at(2), 5) << "at double speed";
 
-  // Ours is told the time: told twice, nothing happens twice. The scheduler starts in its
-  // constructor, and there is no other start.
+  // The caller passes the time to a queue, so telling the same time twice has no second effect. The
+  // scheduler starts only in its constructor.
   for_each_queue<OurQueues>([]<class Case>(Case) {
     auto queue = Case::make(0);
     TimerOf<Case> timer;

@@ -1,5 +1,5 @@
-// The wrong answers of the wheels made for long spans, and ours: the extended wheel (a level for
-// years) and the dynamic wheel (levels on demand). cases.md lists all cases.
+// Bugs of two wheels for long spans, and the correct results of Detent: the extended wheel (with a
+// level for years) and the dynamic wheel (with levels on demand). cases.md lists all cases.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace detent::classic {
 namespace {
 
-// The levels below the hour play no part. A year is divided by as 365 days, and takes twelve turns
-// of thirty days.
+// The levels below the hour do not matter here. The wheel divides delays by years of 365 days, but
+// a turn of its months takes twelve times thirty days.
 TEST(ExtendedWheelPort, EW_360_365) {
   constexpr std::int64_t kDay = 24;
   constexpr std::int64_t kFiveYears = 5 * 365 * kDay;
@@ -28,7 +28,7 @@ TEST(ExtendedWheelPort, EW_360_365) {
 
   expect_on_time(0, {Tick{kFiveYears}});
   expect_on_time<LevelsUnderBothDrives<24, 30, 12, 100>>(0, {Tick{kFiveYears}});
-  // In seconds. Our level of years is one of twelve months of thirty days, and no more than that.
+  // In seconds. The last level of SixLevels has years of twelve months of thirty days.
   using SixLevels = LevelsCase<HierarchicalWheel::Drive::tickless, 60, 60, 24, 30, 12, 100>;
   expect_on_time(0, {Tick{kFiveYears} * 3'600});
   expect_on_time<testing::Types<SixLevels>>(0, {Tick{kFiveYears} * 3'600});

@@ -1,13 +1,14 @@
-// A port of the Kafka-style wheel (Kafka's TimingWheel, RussellLuo/timingwheel in Go) with its
-// faults: what the regression cases KW_* are shown on. Tests only.
+// A port of the Kafka-style wheel (Kafka's TimingWheel, RussellLuo/timingwheel in Go), with its
+// bugs. The regression cases KW_* use it. Tests only.
 //
-// Levels of `size` buckets; the overflow level is made on demand and each of its buckets is as wide
-// as the level below. A delay queue holds the buckets that are not empty, by their deadline; a
-// poller sleeps until the first one is due, moves the clock of all levels there and puts the
-// bucket's timers in again: into a lower level, or into a task of their own when they are due.
+// The wheel has levels of `size` buckets. The overflow level is made on demand, and each of its
+// buckets is as wide as the whole level below. A delay queue holds the non-empty buckets by their
+// deadline. A poller sleeps until the first bucket is due, and moves the clocks of all levels to
+// this time. Then it adds the timers of the bucket again: a due timer becomes a task on its own
+// thread, any other timer goes to a lower level.
 //
-// One thread and a World that moves when told stand for the real threads. An operation that is racy
-// in the original is open at the racy point, so that a test can put the other thread's step there.
+// One thread and a World that the test moves take the place of the real threads. An operation with
+// a race in the original is split at the race, so that a test can insert the other thread's step.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 
 namespace detent::classic {
 
-/// As the design counts time: signed, and it wraps as it does in Go and Java.
+/// The design's type for time: signed, and it wraps as in Go and Java.
 using Millis = std::int64_t;
 
 inline constexpr Millis kNever = std::numeric_limits<Millis>::max();
@@ -33,7 +34,7 @@ inline Millis wrapping_product(Millis a, Millis b) {
   return static_cast<Millis>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 
-/// The time a port lives in: real time, and a wall clock that people step.
+/// The time of a port: real time, and a wall clock that the test can step.
 struct World {
   Millis real = 0;
   Millis wall_offset = 0;
@@ -41,7 +42,7 @@ struct World {
   Millis wall() const { return real + wall_offset; }
 };
 
-/// A call that calls itself for ever: in the original the process ends.
+/// A call that calls itself forever. In the original, the process ends.
 class EndlessRecursion : public std::runtime_error {
  public:
   EndlessRecursion() : std::runtime_error("add calls itself for ever") {}
@@ -56,12 +57,12 @@ struct KafkaTimer {
   std::list<KafkaTimer*>::iterator element;
 };
 
-/// A list of timers and the time at which it is due, -1 when it is in no queue.
+/// A list of timers and the due time of the bucket. The time is -1 while the bucket is in no queue.
 class KafkaBucket {
  public:
   Millis deadline() const { return deadline_; }
 
-  /// Returns: whether that is another deadline, so that the bucket must be offered.
+  /// Returns whether the deadline has changed, so that the bucket must be offered to the queue.
   bool set_deadline(Millis deadline) { return std::exchange(deadline_, deadline) != deadline; }
 
   void add(KafkaTimer& timer) {
@@ -69,7 +70,7 @@ class KafkaBucket {
     timer.bucket = this;
   }
 
-  /// Returns: whether the timer was here.
+  /// Returns whether the timer was in this bucket.
   bool remove(KafkaTimer& timer) {
     if (timer.bucket != this) return false;
     timers_.erase(timer.element);
@@ -77,8 +78,8 @@ class KafkaBucket {
     return true;
   }
 
-  /// The first half of a flush, under the bucket's lock. Another thread may ask for a timer's
-  /// bucket while `reinsert` has the timer, which then has none.
+  /// The first half of a flush, under the bucket's lock. During `reinsert`, the timer has no
+  /// bucket, and another thread may ask for its bucket.
   void empty_into(const std::function<void(KafkaTimer&)>& reinsert) {
     while (!timers_.empty()) {
       KafkaTimer& timer = *timers_.front();
@@ -87,7 +88,7 @@ class KafkaBucket {
     }
   }
 
-  /// The second half, after the lock is released.
+  /// The second half of a flush, after the lock is released.
   void reset_deadline() { deadline_ = -1; }
 
  private:
@@ -100,7 +101,7 @@ class KafkaPort {
   KafkaPort(World& world, Millis tick, Millis size)
       : world_(&world), base_(tick, size, world.wall()) {}
 
-  /// Starts `timer` with a task that is due `delay` from now by the wall clock. Nobody asks whether
+  /// Starts `timer` with a task that is due after `delay` by the wall clock. Does not check whether
   /// the wheel was stopped.
   void start_after(KafkaTimer& timer, Millis delay, std::function<void()> task) {
     timer.task = std::move(task);
@@ -108,7 +109,7 @@ class KafkaPort {
     add(timer);
   }
 
-  /// Lets time pass up to `real`. Tasks run at the instants at which they are started.
+  /// Lets time pass until `real`. Each task runs at the time at which it is started.
   void run_until(Millis real) {
     run_tasks();
     while (!stopped_ && wake_at_ <= real) {
@@ -118,29 +119,30 @@ class KafkaPort {
     world_->real = real;
   }
 
-  /// Stops one timer. Returns: whether it was found; when it was not, it may still be to fire.
+  /// Stops one timer. Returns whether the timer was found. A timer that was not found may still
+  /// fire.
   static bool stop(KafkaTimer& timer) {
     bool stopped = false;
     while (timer.bucket != nullptr) stopped = timer.bucket->remove(timer);
     return stopped;
   }
 
-  /// Stops the wheel: closes the channel its threads listen to, and no more.
+  /// Stops the wheel: closes the channel of its threads, and does nothing else.
   void stop_wheel() {
     if (stopped_) throw std::logic_error("close of closed channel");
     stopped_ = true;
   }
 
-  /// The most tasks that were started and not over, at any time.
+  /// The largest number of tasks that existed at one time.
   std::size_t most_tasks_at_once() const { return most_tasks_; }
-  /// The span of a level, 0 being the lowest. Requires: the level was made.
+  /// The span of a level. Level 0 is the lowest. Requires: the level was made.
   Millis interval(int level) const {
     const Level* found = &base_;
     for (; level > 0; --level) found = found->overflow.get();
     return found->interval;
   }
 
-  // The steps of an add and of the poller's turn, for interleaving them.
+  // The steps of an add and of the poller's turn. Tests use them to interleave two threads.
 
   void add(KafkaTimer& timer) {
     if (const Place place = choose(timer); place.bucket != nullptr) {
@@ -151,7 +153,7 @@ class KafkaPort {
     }
   }
 
-  /// A bucket and when it is due; null for a timer that is due already.
+  /// A bucket and its due time. The bucket is null for a timer that is already due.
   struct Place {
     KafkaBucket* bucket;
     Millis deadline;
@@ -165,7 +167,7 @@ class KafkaPort {
     if (queue_.begin()->second == place.bucket) wake_at_ = world_->real;
   }
 
-  /// Takes the first bucket if it is due, and moves the clocks. Returns: null when none is due.
+  /// Takes the first bucket if it is due, and moves the clocks. Null if no bucket is due.
   KafkaBucket* take_due_bucket() {
     if (queue_.empty() || queue_.begin()->first > world_->wall()) return nullptr;
     KafkaBucket* bucket = queue_.begin()->second;
@@ -193,7 +195,7 @@ class KafkaPort {
     std::unique_ptr<Level> overflow;
   };
 
-  // The original's stack is longer, but it ends too.
+  // The original's stack is longer, but also has an end.
   static constexpr int kStackEnd = 1000;
 
   static Place choose(Level& level, Millis deadline, int depth) {
@@ -215,11 +217,12 @@ class KafkaPort {
       bucket->reset_deadline();
     }
     run_tasks();
-    // It sleeps for a time, not until one: a step of the wall clock meanwhile is seen afterwards.
+    // The poller sleeps for a duration, not until a time. So it sees a step of the wall clock only
+    // after the sleep.
     wake_at_ = queue_.empty() ? kNever : world_->real + (queue_.begin()->first - world_->wall());
   }
 
-  // Every task has been given a thread of its own; here they get to run.
+  // In the original, each task has its own thread. Here the tasks run when this function is called.
   void run_tasks() {
     const std::vector<std::function<void()>> tasks = std::exchange(tasks_, {});
     for (const auto& task : tasks) task();
@@ -234,17 +237,16 @@ class KafkaPort {
   std::size_t most_tasks_ = 0;
 };
 
-/// How the poller of the delay queue and those who offer to it meet, and what goes wrong when the
-/// poller leaves. The wake-up is sent over a channel without a buffer: the sender waits for a
-/// receiver.
+/// How the poller of the delay queue and the callers of `offer` meet, and the bug when the poller
+/// leaves. The wake-up goes over a channel without a buffer, so the sender waits for a receiver.
 class KafkaPollerPort {
  public:
   void sleep() { sleeping_ = receiving_ = true; }
-  /// The poller leaves, in the two steps it takes.
+  /// The next two functions are the two steps in which the poller leaves.
   void stop_receiving() { receiving_ = false; }
   void reset_state() { sleeping_ = false; }
 
-  /// Offers what is due first. Returns: false when that call never returns.
+  /// Offers a bucket that is due first. Returns false if the original call never returns.
   bool offer_earliest() {
     if (!std::exchange(sleeping_, false)) return true;
     return receiving_;
@@ -255,7 +257,7 @@ class KafkaPollerPort {
   bool receiving_ = false;
 };
 
-/// The heap under the delay queue: an array that doubles, and that forgets to clear what it pops.
+/// The heap of the delay queue: an array that doubles, and that does not clear popped elements.
 template <class T>
 class KafkaHeapPort {
  public:
@@ -271,7 +273,7 @@ class KafkaHeapPort {
     }
   }
 
-  /// Requires: it holds something.
+  /// Requires: the heap is not empty.
   T pop() {
     std::swap(items_[0], items_[--count_]);
     for (std::size_t at = 0;;) {
@@ -280,7 +282,7 @@ class KafkaHeapPort {
       std::swap(items_[at], items_[least]);
       at = least;
     }
-    return items_[count_].value;  // a copy: the array keeps its own
+    return items_[count_].value;  // a copy: the array keeps its element
   }
 
  private:

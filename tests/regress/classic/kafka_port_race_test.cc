@@ -1,4 +1,4 @@
-// The wrong answers of the Kafka-style wheel where threads meet and where it ends, and ours.
+// Bugs of the Kafka-style wheel in races and at its end, and the correct results of Detent.
 // cases.md lists all cases.
 #include <gtest/gtest.h>
 
@@ -24,13 +24,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What became of one timer under threads.
+/// The result of one timer under threads.
 struct Outcome {
   std::atomic<int> runs = 0;
   CancelResult cancel = CancelResult::not_pending;
 };
 
-/// A thread that moves `clock` by `step` until it is destroyed.
+/// A thread that moves `clock` by `step` until this object is destroyed.
 class RunningTime {
  public:
   RunningTime(ManualClock& clock, std::chrono::nanoseconds step)
@@ -60,16 +60,17 @@ TEST(KafkaPort, KW_FLUSH_ADD_LOST) {
   int first_fired = 0;
   int second_fired = 0;
   port.start_after(first, 5, [&] { ++first_fired; });
-  // The adder chooses the bucket of 5, and is held up.
+  // The adding thread chooses the bucket of tick 5, and is then held up.
   second.task = [&] { ++second_fired; };
   second.deadline = 5;
   const KafkaPort::Place place = port.choose(second);
-  // The poller flushes that bucket, up to the release of its lock.
+  // The poller flushes that bucket, until it has released the lock.
   world.real = 5;
   KafkaBucket* bucket = port.take_due_bucket();
   ASSERT_EQ(bucket, place.bucket);
   bucket->empty_into([&](KafkaTimer& timer) { port.add(timer); });
-  // The adder goes on: the bucket's deadline is not new, so it is not offered. Then it is reset.
+  // The adding thread continues. The deadline of the bucket is not new, so the bucket is not
+  // offered. Then the poller resets the deadline.
   port.insert(second, place);
   bucket->reset_deadline();
   port.run_until(1'000'000);
@@ -77,7 +78,7 @@ TEST(KafkaPort, KW_FLUSH_ADD_LOST) {
   EXPECT_EQ(second_fired, 0) << "it was to be lost";
 }
 
-// Timers are added for instants that time just passes, from several threads. None may be lost.
+// Several threads add timers for the present moment. All timers must fire.
 TEST(SchedulerUnderThreads, KW_FLUSH_ADD_LOST) {
   constexpr int kThreads = 3;
   constexpr int kTimers = 2'000;
@@ -107,7 +108,8 @@ TEST(KafkaPort, KW_STOP_FALSE_FIRES) {
   KafkaTimer timer;
   Millis fired = kNever;
   port.start_after(timer, 25, [&] { fired = world.real; });
-  // At 20 the poller moves the timer to the lower level. Half-way there it is in no bucket.
+  // At 20, the poller moves the timer to the lower level. In the middle of the move, the timer is
+  // in no bucket.
   world.real = 20;
   KafkaBucket* bucket = port.take_due_bucket();
   ASSERT_NE(bucket, nullptr);
@@ -121,7 +123,7 @@ TEST(KafkaPort, KW_STOP_FALSE_FIRES) {
   EXPECT_FALSE(stopped);
   EXPECT_EQ(fired, 25) << "it was to fire all the same";
 
-  // Ours, cancelled at any tick of its way down, says that it was pending and doesn't fire.
+  // A timer of Detent that is cancelled at any tick on its way down was pending, and does not fire.
   using OurQueues = Joined<EveryQueue, OnDemandUnderBothDrives<20>>::Types;
   for_each_queue<OurQueues>([]<class Case>(Case) {
     for (Tick cancel_at = 0; cancel_at < 450; ++cancel_at) {
@@ -135,7 +137,7 @@ TEST(KafkaPort, KW_STOP_FALSE_FIRES) {
   });
 }
 
-// What cancel answers is what happens, while timers cascade and fire on another thread.
+// The result of `cancel` must be true, while timers cascade and fire on another thread.
 TEST(SchedulerUnderThreads, KW_STOP_FALSE_FIRES) {
   constexpr int kTimers = 3'000;
   ManualClock clock;
@@ -243,8 +245,8 @@ TEST(KafkaPort, KW_OFFER_AFTER_EXIT) {
   poller.reset_state();
 }
 
-// Each thread schedules ever earlier timers, which wake the driver, while it is stopped. All
-// return.
+// Each thread schedules earlier and earlier timers, which wake the driver, while the scheduler
+// stops. All calls must return.
 TEST(SchedulerUnderThreads, KW_OFFER_AFTER_EXIT) {
   for (int round = 0; round < 100; ++round) {
     ManualClock clock;
@@ -271,7 +273,8 @@ TEST(KafkaPort, KW_PQ_CAP0) {
   EXPECT_THROW(heap.push(1, 1), std::out_of_range);
   EXPECT_THROW(heap.push(1, 1), std::out_of_range) << "and again";
 
-  // Ours begins without room, makes it, and gives it back; a limit of 1 holds one.
+  // DelayQueue begins without memory, allocates it and frees it. With a capacity of 1, it holds one
+  // element.
   DelayQueue<int> ours;
   EXPECT_EQ(ours.allocated(), 0u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(ours.push(i, 0s), PushResult::pushed);
@@ -291,7 +294,7 @@ TEST(KafkaPort, KW_POP_RETAINS) {
   EXPECT_EQ(*heap.pop(), 1);
   EXPECT_FALSE(watch.expired()) << "the array was to keep it";
 
-  // Ours gives away all it had, and a job is gone with its run.
+  // DelayQueue gives away its only reference, and a job is destroyed after its run.
   DelayQueue<std::shared_ptr<int>> queue;
   queue.push(std::make_shared<int>(2), 0s);
   queue.push(std::make_shared<int>(3), 0s);

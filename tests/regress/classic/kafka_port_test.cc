@@ -1,4 +1,5 @@
-// The wrong answers of the Kafka-style wheel about time, and ours. cases.md lists all cases.
+// Bugs of the Kafka-style wheel with time, and the correct results of Detent. cases.md lists all
+// cases.
 #include "tests/regress/classic/kafka_port.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// When the port fires a timer that is scheduled at `now` for `delay` later; kNever if not within
-/// an hour.
+/// The time at which the port fires a timer that is scheduled at `now` with `delay`. kNever if it
+/// does not fire within an hour.
 Millis port_fires_at(Millis tick, Millis now, Millis delay) {
   World world;
   KafkaPort port(world, tick, 20);
@@ -98,7 +99,7 @@ void expect_endless_recursion(Millis size) {
   EXPECT_THROW(port.start_after(timer, 1, [] {}), EndlessRecursion);
 }
 
-/// Our wheels of one slot.
+/// Detent's wheels with one slot.
 struct OneSlotCase : RingCase<SimpleWheel, 1, QueueNature{.span = 1}> {
   static constexpr const char* kName = "SimpleWheel of 1";
 };
@@ -127,8 +128,9 @@ TEST(KafkaPort, KW_SIZE_0) {
   EXPECT_EQ(error, "level_sizes[1] is 0: a level has at least 2 slots");
 }
 
-// With buckets of a second the third level's span, 1000 x 2^60 ms, is the smallest signed number,
-// and every one above is 0: what goes beyond the second level finds no level at all.
+// With buckets of one second, the span of the third level is 1000 × 2^60 ms, which wraps to the
+// smallest signed number. The spans of all higher levels wrap to 0. So a delay beyond the second
+// level finds no level.
 TEST(KafkaPort, KW_INTERVAL_OVERFLOW) {
   constexpr Millis kSize = Millis{1} << 20;
   constexpr Millis kSecondSpan = 1'000 * kSize * kSize;
@@ -154,10 +156,10 @@ TEST(KafkaPort, KW_INTERVAL_OVERFLOW) {
   expect_on_time(12'345, {kLastTick});
 }
 
-// The Kafka design itself is right here, because it begins a level at a multiple of its bucket.
-// What goes wrong is the shortcut of placing by the delay: two ticks of the hand's slot have passed
-// already. Placing by deadline % slots is no way out either, as long as the delay (399 < 400) picks
-// the level: 401 would go to the slot the hand is in, which holds [1, 19] as well.
+// The Kafka design is correct in this case, because a level begins at a multiple of its bucket. The
+// bug is the shortcut of other wheels that use the delay to find the slot: two ticks of the hand's
+// slot have already passed. The slot deadline % slots does not help either, if the delay (399 <
+// 400) chooses the level: deadline 401 would go to the hand's slot, which also holds [1, 19].
 TEST(KafkaPort, KW_003_PARTIAL_SLOT) {
   RelativeWheelPort by_delay({{1, 20}, {20, 20}, {400, 20}});
   std::int64_t fired = 0;

@@ -1,6 +1,6 @@
-// Our side of a case: every queue of the family fires on the tick, whatever the drive. Tests only.
+// Detent's side of a case: every queue must fire on the tick, with both drives. Tests only.
 //
-// The list of queues is that of wheel/test_queues.h; a queue that joins it joins the cases too.
+// The queues are those of wheel/test_queues.h. A queue that is added there takes part in the cases.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@
 
 namespace detent::classic {
 
-/// Our wheel with levels of a port's sizes, the finest first.
+/// HierarchicalWheel with the level sizes of a port, the finest level first.
 template <HierarchicalWheel::Drive kDrive, unsigned... kLevelSizes>
 struct LevelsCase {
   using Queue = HierarchicalWheel;
@@ -36,7 +36,7 @@ using LevelsUnderBothDrives =
     testing::Types<LevelsCase<HierarchicalWheel::Drive::tickless, kLevelSizes...>,
                    LevelsCase<HierarchicalWheel::Drive::tick_by_tick, kLevelSizes...>>;
 
-/// The same with levels on demand, as many as are needed, of a port's size.
+/// HierarchicalWheel with levels on demand, with the level size of a port.
 template <HierarchicalWheel::Drive kDrive, unsigned kSlotsPerLevel>
 struct LevelsOnDemandCase {
   using Queue = HierarchicalWheel;
@@ -51,11 +51,11 @@ using OnDemandUnderBothDrives =
     testing::Types<LevelsOnDemandCase<HierarchicalWheel::Drive::tickless, kSlotsPerLevel>,
                    LevelsOnDemandCase<HierarchicalWheel::Drive::tick_by_tick, kSlotsPerLevel>>;
 
-/// How time goes on: every tick, as the classic wheels turn, or only to where something is to do.
+/// How time moves: to every tick, like the classic wheels, or only to the next wake-up.
 enum class Drive : std::uint8_t { tick_by_tick, wakeup_to_wakeup };
 
-/// Schedules a timer for each of `deadlines` and lets time run until the last of them has passed.
-/// Returns: the tick at which each fired; empty for one that was refused or has not fired.
+/// Schedules a timer for each of `deadlines`, and lets time pass until the last deadline. Returns
+/// the tick at which each timer fired; empty if it was refused or has not fired.
 template <TimerQueue Queue>
 std::vector<std::optional<Tick>> fire_ticks(Queue& queue, const std::vector<Tick>& deadlines,
                                             Drive drive) {
@@ -70,7 +70,7 @@ std::vector<std::optional<Tick>> fire_ticks(Queue& queue, const std::vector<Tick
     EXPECT_EQ(at, std::nullopt) << "it fired twice";
     at = queue.now();
   };
-  // A queue that stands still fails the case instead of hanging it.
+  // The limit makes a queue that stands still fail the case instead of hanging it.
   for (int wakeups = 0; queue.now() < last && wakeups < 1'000'000; ++wakeups) {
     const Tick wakeup =
         drive == Drive::tick_by_tick ? queue.now() + 1 : queue.next_wakeup().value_or(last);
@@ -80,7 +80,7 @@ std::vector<std::optional<Tick>> fire_ticks(Queue& queue, const std::vector<Tick
   return fired;
 }
 
-/// Calls `body(case)` for every queue of a list, `case` being its struct of wheel/test_queues.h.
+/// Calls `body(case)` for every queue of a list. `case` is its struct in wheel/test_queues.h.
 template <class Queues = EveryQueue, class Body>
 void for_each_queue(Body&& body) {
   [&body]<class... Cases>(testing::Types<Cases...>*) {
@@ -92,8 +92,8 @@ void for_each_queue(Body&& body) {
   }(static_cast<Queues*>(nullptr));
 }
 
-/// Checks that every queue fires a timer for each of `deadlines`, all of them scheduled at `start`,
-/// on its deadline; or refuses it, where the deadline is beyond the queue's span.
+/// Checks that every queue fires a timer for each of `deadlines` on its deadline. All timers are
+/// scheduled at `start`. A queue must refuse a deadline beyond its span.
 template <class Queues = EveryQueue>
 void expect_on_time(Tick start, const std::vector<Tick>& deadlines) {
   const Tick farthest = *std::max_element(deadlines.begin(), deadlines.end()) - start;
@@ -112,8 +112,9 @@ void expect_on_time(Tick start, const std::vector<Tick>& deadlines) {
   }
 }
 
-/// The same in time: tick n is n × `resolution`. Returns how late the timer that is due at
-/// `deadline`, seen from `now`, fires at most on any queue, and checks that none is early.
+/// A check in time instead of ticks: tick n is n × `resolution`. Returns the largest lateness of
+/// all queues for a timer with deadline `deadline`, scheduled at `now`. Checks that no queue is
+/// early.
 inline std::chrono::nanoseconds worst_lateness(std::chrono::nanoseconds resolution,
                                                std::chrono::nanoseconds now,
                                                std::chrono::nanoseconds deadline) {

@@ -1,4 +1,4 @@
-// Planted faults: what the cases check of our queues must be able to fail.
+// Planted faults: the checks of the cases must fail for these queues.
 #include "tests/regress/classic/our_queues.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace detent::classic {
 namespace {
 
-/// A wheel that rounds deadlines down to its slots of four ticks, as the classic ones do.
+/// A wheel that rounds deadlines down to slots of four ticks, like the classic wheels.
 struct EarlyWheel : TimerWheel {
   bool schedule(Timer& timer, Tick deadline) noexcept {
     return TimerWheel::schedule(timer, deadline / 4 * 4);
@@ -27,7 +27,7 @@ struct LateWheel : TimerWheel {
   }
 };
 
-/// A wheel that accepts what it never fires.
+/// A wheel that accepts some timers but never fires them.
 struct LosingWheel : TimerWheel {
   bool schedule(Timer& timer, Tick deadline) noexcept {
     return deadline >= 64 || TimerWheel::schedule(timer, deadline);

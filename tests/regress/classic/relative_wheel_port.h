@@ -1,10 +1,10 @@
-// A port of the hierarchical wheel that places by the delay, as the extended wheel with a level for
-// years does, and its faults: what EW_* and KW_003_PARTIAL_SLOT are shown on. Tests only.
+// A port of the hierarchical wheel that uses the delay to find the slot, like the extended wheel
+// with a level for years, with its bugs. The cases EW_* and KW_003_PARTIAL_SLOT use it. Tests only.
 //
-// A timer goes to the highest level whose unit fits into its delay, that many slots after the hand;
-// what is left of the delay is kept and placed when the hand arrives. Two things are forgotten:
-// that a part of the hand's slot has passed already, and that a unit of a level need not be what
-// one turn of the level below takes.
+// A timer goes to the highest level whose unit fits into its delay, into the slot that is so many
+// units after the hand. The wheel keeps the rest of the delay, and places the timer again when the
+// hand arrives. It has two bugs. It ignores that a part of the hand's slot has already passed. And
+// it assumes that the unit of a level is one turn of the level below.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class RelativeWheelPort {
  public:
   using Job = std::function<void()>;
   struct LevelShape {
-    std::int64_t unit;  // ticks, as delays are divided
+    std::int64_t unit;  // in ticks; delays are divided by it
     std::size_t slots;
   };
 
@@ -66,7 +66,7 @@ class RelativeWheelPort {
     level.slots[(level.hand + units) % level.slots.size()].push_back(std::move(task));
   }
 
-  // The hand of a level moves, and at the end of a turn that of the level above.
+  // Moves the hand of a level. At the end of a turn, also moves the hand of the level above.
   void step(std::size_t at) {
     if (at == levels_.size()) return;
     Level& level = levels_[at];

@@ -1,9 +1,9 @@
-// A port of the simple wheel that many tutorials build: one ring of slots, a ticker, a hand. With
-// its faults: what the regression cases SW_* are shown on. Tests only.
+// A port of the simple wheel that many tutorials build, with its bugs: one ring of slots, a ticker
+// and a hand. The regression cases SW_* use it. Tests only.
 //
-// A timer goes into slot (hand + whole ticks of its delay) % slots. At each tick the hand's slot
-// runs, then the hand moves on. Ticks come over a channel that holds one; while a job keeps the
-// wheel busy the others are dropped.
+// A timer goes into the slot (hand + whole ticks of its delay) % slots. At each tick, the wheel
+// runs the hand's slot, and then moves the hand. Ticks come over a channel that holds one tick.
+// While a job keeps the wheel busy, further ticks are dropped.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace detent::classic {
 
 class TickerWheelPort {
  public:
-  /// Returns how long it takes, in milliseconds.
+  /// Returns the duration of the job in milliseconds.
   using Job = std::function<std::int64_t()>;
 
   TickerWheelPort(std::size_t slots, std::int64_t tick_ms) : tick_ms_(tick_ms), slots_(slots) {}
@@ -26,7 +26,7 @@ class TickerWheelPort {
     slots_[(hand_ + ticks) % slots_.size()].push_back(std::move(job));
   }
 
-  /// Lets time pass up to `end_ms`, a tick at most after another.
+  /// Lets time pass until `end_ms`. While a job runs, one tick waits and further ticks are dropped.
   void run_until(std::int64_t end_ms) {
     for (; next_tick_ms_ <= end_ms; next_tick_ms_ += tick_ms_) {
       if (tick_held_ && free_at_ms_ <= next_tick_ms_) {
@@ -48,7 +48,7 @@ class TickerWheelPort {
   std::int64_t now_ms() const { return now_ms_; }
   int dropped_ticks() const { return dropped_; }
 
-  // The steps of a tick, for interleaving an add between them.
+  // The steps of a tick. Tests use them to insert an add between them.
 
   const std::vector<Job>& hands_slot() const { return slots_[hand_]; }
   void clear_hands_slot_and_step() {

@@ -1,4 +1,5 @@
-// The wrong answers of the simple wheel with a ticker, and ours. cases.md lists all cases.
+// Bugs of the simple wheel with a ticker, and the correct results of Detent. cases.md lists all
+// cases.
 #include "tests/regress/classic/ticker_wheel_port.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Our wheel of the port's size.
+/// The SimpleWheel with the size of the port.
 struct EightSlotsCase : RingCase<SimpleWheel, 8, QueueNature{.span = 8}> {
   static constexpr const char* kName = "SimpleWheel of 8";
 };
@@ -47,7 +48,7 @@ TEST(TickerWheelPort, SW_ALIAS) {
     expect_on_time(start, deadlines);
     expect_on_time<testing::Types<EightSlotsCase>>(start, deadlines);
   }
-  // Of the same size as the port, ours takes one turn, and says that it takes no more.
+  // SimpleWheel with the size of the port accepts one turn, and refuses more.
   auto wheel = SimpleWheel::make({.slot_count = 8});
   SimpleWheel::Timer timer;
   EXPECT_TRUE(wheel->schedule(timer, 8));
@@ -59,7 +60,7 @@ TEST(TickerWheelPort, SW_ALIAS) {
 TEST(TickerWheelPort, SW_TRUNC) {
   EXPECT_EQ(port_fires_after(1'900, 950), 1'050);
 
-  // Due at 2.85 s: at 3 s with ticks of a second, to the millisecond with finer ones.
+  // Due at 2.85 s. With ticks of 1 s it fires at 3 s, with finer ticks exact to the millisecond.
   EXPECT_EQ(worst_lateness(1s, 950ms, 950ms + 1'900ms), 150ms);
   EXPECT_EQ(worst_lateness(1ms, 950ms, 950ms + 1'900ms), 0ms);
 }
@@ -72,7 +73,8 @@ TEST(TickerWheelPort, SW_RACE) {
     return 0;
   };
   port.add(0, count);
-  // The ticker's thread reads the slot; another adds to it; the ticker's thread empties the slot.
+  // The ticker's thread reads the slot. Another thread adds to the slot. Then the ticker's thread
+  // clears the slot.
   const std::vector<TickerWheelPort::Job> due = port.hands_slot();
   port.add(0, count);
   for (const TickerWheelPort::Job& job : due) job();
@@ -80,7 +82,8 @@ TEST(TickerWheelPort, SW_RACE) {
   port.run_until(100'000);
   EXPECT_EQ(fired, 1) << "the second was to be lost";
 
-  // In one thread the same step is a callback that schedules for the tick that is being fired.
+  // On one thread, the same order occurs if a callback schedules a timer for the tick that is
+  // firing.
   for_each_queue([]<class Case>(Case) {
     auto queue = Case::make(0);
     TimerOf<Case> first;
@@ -92,7 +95,7 @@ TEST(TickerWheelPort, SW_RACE) {
   });
 }
 
-// Jobs schedule for at once, and so do other threads, while time runs: none is lost.
+// Jobs and other threads schedule timers with delay 0 while time passes. All timers must fire.
 TEST(SchedulerUnderThreads, SW_RACE) {
   constexpr int kTimers = 2'000;
   ManualClock clock;
@@ -122,7 +125,8 @@ TEST(SchedulerUnderThreads, SW_RACE) {
 TEST(TickerWheelPort, SW_TICKER_DROP) {
   TickerWheelPort port(8, 1'000);
   std::int64_t fired = -1;
-  // Due at the tick of 2 s, and busy until 5.5 s: the tick of 3 s waits, those of 4 and 5 s go.
+  // The job at 2 s is busy until 5.5 s. The tick of 3 s waits, and the ticks of 4 s and 5 s are
+  // dropped.
   port.add(1'000, []() -> std::int64_t { return 3'500; });
   port.add(6'000, [&]() -> std::int64_t {
     fired = port.now_ms();
@@ -133,7 +137,8 @@ TEST(TickerWheelPort, SW_TICKER_DROP) {
   EXPECT_EQ(port_fires_after(6'000), 7'000);
   EXPECT_EQ(fired, 7'000 + 2 * 1'000) << "the wheel was to stay behind by the ticks dropped";
 
-  // Ours is told the time, not that a tick has passed: after the same pause it fires on time.
+  // The caller passes the time to Detent's queues, not single ticks. So they are on time after the
+  // same pause.
   for_each_queue([]<class Case>(Case) {
     auto queue = Case::make(0);
     TimerOf<Case> slow;

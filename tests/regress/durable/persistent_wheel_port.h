@@ -1,9 +1,9 @@
-// A port of the persistent wheel that tutorials build on a wheel in memory and a table in a
-// database, with its faults: what the regression cases PW_* and HY_* are shown on. Tests only.
+// A port of the persistent wheel of many tutorials, with its bugs: a wheel in memory and a table in
+// a database. The regression cases PW_* and HY_* use it. Tests only.
 //
-// A task that is due within the threshold goes into the wheel only, any other into the table. A
-// scan every hour moves rows that have come within the threshold into the wheel, and deletes them.
-// The wheel has a slot a second and one turn of a day.
+// A task that is due within the threshold goes only into the wheel, any other task only into the
+// table. Every hour, a scan moves the rows that are due within the threshold to the wheel, and
+// deletes them. The wheel has one slot per second, and a turn takes one day.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace detent::classic {
 
-/// The table: tasks by id, with their due time in seconds. Outlives the wheels on it. Statements
-/// can be made to fail; the port looks at no result.
+/// The table: tasks by id, with their due times in seconds. It outlives the wheels that use it.
+/// Statements can be made to fail, and the port ignores all results.
 class TaskTable {
  public:
   bool insert(int id, std::int64_t due) { return works() && rows_.emplace(id, due).second; }
@@ -55,11 +55,11 @@ class PersistentWheelPort {
   using Rows = std::vector<std::pair<int, std::int64_t>>;
 
   struct Options {
-    std::int64_t threshold = kHour;  // within it tasks belong to the wheel
+    std::int64_t threshold = kHour;  // tasks that are due within it belong to the wheel
     std::size_t page = static_cast<std::size_t>(kNoLimit);
   };
 
-  /// Starts: the first scan is an hour from now.
+  /// Starts the wheel. The first scan comes after one hour.
   PersistentWheelPort(TaskTable& table, std::int64_t now, Options options)
       : table_(table), options_(options), now_(now), next_scan_(now + kHour), slots_(kDay) {}
 
@@ -71,7 +71,7 @@ class PersistentWheelPort {
     }
   }
 
-  /// The hybrid: a task of the wheel turns out to be far, and is moved to the table.
+  /// The hybrid design: moves a task of the wheel to the table, because it is now due much later.
   void move_to_table(int id, std::int64_t due) {
     table_.insert(id, due);
     for (std::vector<int>& slot : slots_) std::erase(slot, id);
@@ -93,7 +93,7 @@ class PersistentWheelPort {
       if (rows.size() < options_.page) return;
     }
   }
-  // The two halves of a page: between them another node may do the same.
+  // The two halves of one page. Between them, another node may do the same.
   Rows select(std::size_t offset) const {
     return table_.select(now_, now_ + options_.threshold, options_.page, offset);
   }
@@ -104,7 +104,7 @@ class PersistentWheelPort {
     }
   }
 
-  /// Which fired, and when.
+  /// The tasks that fired, with their times.
   const std::vector<std::pair<int, std::int64_t>>& fired() const { return fired_; }
   std::size_t in_memory() const {
     std::size_t count = 0;

@@ -1,5 +1,5 @@
-// The wrong answers of the persistent wheel, and ours: the engine on the store in memory, whose
-// disk outlives it. cases.md lists all cases.
+// Bugs of the persistent wheel, and the correct results of Detent: the engine on a store in memory,
+// whose disk outlives the engine. cases.md lists all cases.
 #include "tests/regress/durable/persistent_wheel_port.h"
 
 #include <gtest/gtest.h>
@@ -26,12 +26,12 @@ constexpr std::int64_t kHour = PersistentWheelPort::kHour;
 constexpr std::int64_t kDay = PersistentWheelPort::kDay;
 using Fired = std::vector<std::pair<int, std::int64_t>>;
 
-/// Our engine, in place of the port.
+/// Detent's engine in the place of the port.
 class OurEngine {
  public:
   explicit OurEngine(EngineOptions options = {}) : options_(options) { open(); }
 
-  /// As a kill leaves it: nothing but the disk.
+  /// Simulates a kill: only the disk is kept.
   void crash_and_open() {
     engine_.reset();
     faults_.reset();
@@ -52,7 +52,7 @@ class OurEngine {
     settle();
     return engine_->lease({.queue = "q", .max = max}).value();
   }
-  /// Leases and completes until nothing is ready; a task that is handed out twice counts twice.
+  /// Leases and completes tasks until none is ready. A task that is handed out twice appears twice.
   std::vector<TaskId> drain() {
     std::vector<TaskId> ids;
     while (true) {
@@ -89,7 +89,7 @@ class OurEngine {
 
 TEST(PersistentWheelPort, PW_NEAR_VOLATILE) {
   TaskTable table;
-  PersistentWheelPort(table, 0, {}).add(1, 60);  // and the process dies
+  PersistentWheelPort(table, 0, {}).add(1, 60);  // then the process dies
   PersistentWheelPort after(table, 1, {});
   after.run_until(3 * kHour);
   EXPECT_EQ(after.fired(), Fired{});
@@ -124,7 +124,7 @@ TEST(PersistentWheelPort, PW_OVERDUE_SKIPPED) {
 TEST(PersistentWheelPort, PW_FIRST_SCAN_1H) {
   TaskTable table;
   PersistentWheelPort(table, 0, {}).add(1, 2 * kHour);
-  PersistentWheelPort after(table, 2 * kHour - 600, {});  // started ten minutes before
+  PersistentWheelPort after(table, 2 * kHour - 600, {});  // started ten minutes before the due time
   after.run_until(30 * kHour);
   EXPECT_EQ(after.fired(), Fired{}) << "by the first scan it is overdue";
 
@@ -140,7 +140,7 @@ TEST(PersistentWheelPort, PW_DELETE_BEFORE_FIRE) {
   TaskTable table;
   PersistentWheelPort port(table, 0, {});
   port.add(1, kHour + 60);
-  port.run_until(kHour);  // the scan has it in memory now, and nowhere else
+  port.run_until(kHour);  // after the scan, the task is only in memory
   EXPECT_EQ(table.size(), 0u);
   PersistentWheelPort after(table, kHour + 1, {});
   after.run_until(4 * kHour);
@@ -150,7 +150,7 @@ TEST(PersistentWheelPort, PW_DELETE_BEFORE_FIRE) {
   const TaskId id = ours.schedule(1h);
   ours.advance(1h);
   ASSERT_EQ(ours.lease().size(), 1u);
-  ours.crash_and_open();  // with the task at a worker
+  ours.crash_and_open();  // a worker holds the task
   const auto again = ours.lease();
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].task.id, id);
@@ -162,7 +162,7 @@ TEST(PersistentWheelPort, PW_DELETE_ERR_DUP) {
   PersistentWheelPort port(table, 0, {.threshold = 2 * kHour});
   port.add(1, 3 * kHour - 60);
   table.fail_statements(1);
-  port.run_until(kHour);  // loaded, and not deleted
+  port.run_until(kHour);  // loaded, but not deleted
   port.run_until(4 * kHour);
   EXPECT_EQ(port.fired().size(), 2u);
 
@@ -225,7 +225,7 @@ TEST(PersistentWheelPort, PW_UNBOUNDED_LOAD) {
   EXPECT_EQ(port.in_memory(), std::size_t{kRows});
 
   constexpr std::size_t kMost = 500;
-  constexpr std::size_t kOfOneTurn = 1'000;  // which may come on top
+  constexpr std::size_t kOfOneTurn = 1'000;  // one turn may load this many more
   OurEngine ours({.max_loaded = kMost});
   for (int i = 0; i < kRows; ++i) ours.schedule(1min);
   ours.crash_and_open();
@@ -250,8 +250,9 @@ TEST(PersistentWheelPort, PW_TWO_NODES_DUP) {
   other.run_until(3 * kHour);
   EXPECT_EQ(one.fired().size() + other.fired().size(), 2u);
 
-  // Ours: of two servers on one store the second does not start; of two nodes that share a table of
-  // leases one gets the shard, and the other only once that lease has run out, at a higher epoch.
+  // Detent: if two servers use one store, the second does not start. If two nodes share a lease
+  // table, one of them gets the shard. The other node gets it only after that lease has expired,
+  // with a higher epoch.
   MemoryDisk disk;
   const auto store = MemoryStore::open(disk);
   ASSERT_TRUE(store);
