@@ -1,5 +1,5 @@
-// The wheel by itself: your own objects are the timers, and you say what time it is. Here ten
-// connections time out unless they are heard of, over an hour of made-up seconds.
+// A timing wheel alone: your own objects are the timers, and you tell the wheel the time. Here ten
+// connections time out unless they have traffic, in an hour of simulated seconds.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -17,7 +17,7 @@ struct Connection : detent::Timer {
 }  // namespace
 
 int main() {
-  detent::TimerWheel wheel;  // one tick is one second here; the wheel does not care
+  detent::TimerWheel wheel;  // one tick is one second here; you choose its length
   std::vector<Connection> connections(10);
   for (int i = 0; i < 10; ++i) {
     connections[static_cast<std::size_t>(i)].number = i;
@@ -26,7 +26,7 @@ int main() {
 
   int timed_out = 0;
   for (detent::Tick now = 60; now <= 3600; now += 60) {
-    // Connection 7 is heard of every minute: its time-out moves, at the cost of one store.
+    // Connection 7 has traffic every minute. Moving its time-out costs one store.
     wheel.postpone(connections[7], now + kIdleSeconds);
     wheel.advance(now, [&](detent::Timer& timer) {
       std::printf("%4llu s: connection %d timed out\n", static_cast<unsigned long long>(now),

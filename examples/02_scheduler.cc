@@ -1,5 +1,5 @@
-// The runtime: give it a delay and a job. This one runs on a clock that the program moves by hand,
-// so an hour passes at once; without `.clock` it is the machine's.
+// The scheduler: give it a delay and a job. This program uses a clock that it moves itself, so an
+// hour passes at once. Without `.clock`, the scheduler uses the system clock.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -14,9 +14,9 @@ int main() {
   detent::ManualClock clock;
   detent::Scheduler scheduler({.clock = &clock});
 
-  std::atomic<int> reminders = 0;  // written by the scheduler's thread, read here at the end
+  std::atomic<int> reminders = 0;  // written by the scheduler's thread, read at the end
   std::atomic<int> beats = 0;
-  auto message = std::make_unique<int>(42);  // jobs may own what cannot be copied
+  auto message = std::make_unique<int>(42);  // jobs may own objects that cannot be copied
   auto reminder = scheduler.schedule_after(30min, [&reminders, m = std::move(message)] {
     std::printf("after 30 minutes: reminder %d\n", *m);
     ++reminders;
@@ -30,7 +30,7 @@ int main() {
 
   cancelled.cancel();
   for (int minute = 0; minute < 60; ++minute) {
-    clock.await_waiters(1);  // the scheduler sleeps: all that is due has run
+    clock.await_waiters(1);  // the scheduler sleeps: all due jobs have run
     clock.advance(1min);
   }
   clock.await_waiters(1);

@@ -1,6 +1,6 @@
-// A queue whose elements come out when their delay has passed: orders that were not paid within
-// half an hour are cancelled by two workers. The clock is moved by hand, so half an hour passes at
-// once; without `.clock` it is the machine's.
+// A queue whose elements come out after a delay. Two workers cancel orders that were not paid
+// within half an hour. The program moves the clock itself, so half an hour passes at once. Without
+// `.clock`, the queue uses the system clock.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -31,17 +31,17 @@ int main() {
     while (const std::optional<Order> order = unpaid.pop()) {
       std::printf("cancelled %s\n", order->name.c_str());
       ++cancelled;
-    }  // closed, and nothing is left to come
+    }  // the queue is closed and empty
   };
   std::vector<std::thread> workers;
   workers.emplace_back(work);
   workers.emplace_back(work);
 
   unpaid.push({.name = "order 1"}, 30min);
-  unpaid.push({.name = "order 2"}, 5min);  // earlier: the worker that sleeps wakes
+  unpaid.push({.name = "order 2"}, 5min);  // due earlier: wakes a sleeping worker
   unpaid.push({.name = "order 3"}, 45min);
 
-  clock.await_waiters(2);  // both workers sleep: all that is due has been taken
+  clock.await_waiters(2);  // both workers sleep: all due orders were taken
   clock.advance(30min);
   clock.await_waiters(2);
   const int cancelled_in_time = cancelled;

@@ -1,6 +1,7 @@
-// A picture of a hierarchical wheel at work, drawn by one: three levels of eight slots run for 80
-// ticks, and what they do becomes an animated SVG, docs/concepts/wheel-turning.svg. So the picture
-// can't tell anything that the code does not do. ctest draws it again and compares.
+// Draws a picture of a hierarchical wheel at work. A wheel of three levels with eight slots runs
+// for 80 ticks, and its movements become an animated SVG, docs/concepts/wheel-turning.svg. The
+// picture comes from the real code, so it cannot be wrong about the code. ctest draws it again and
+// compares.
 //
 //     example_04_wheel_picture docs/concepts/wheel-turning.svg
 #include <algorithm>
@@ -36,8 +37,8 @@ struct NumberedTimer : HierarchicalWheel::Timer {
   std::size_t id = 0;
 };
 
-// Where each timer is. One that was there before keeps its seat in the slot; a new one gets the
-// first that is free.
+// The seat of each timer. A timer that stays in its slot keeps its seat. A new timer gets the first
+// free seat.
 std::vector<std::optional<Seat>> find_seats(const HierarchicalWheel& wheel,
                                             const std::vector<std::optional<Seat>>& before) {
   std::vector<std::optional<Seat>> seats(kPlans.size());
@@ -73,7 +74,7 @@ Frame make_frame(const HierarchicalWheel& wheel, const Recording& recording) {
   return frame;
 }
 
-// Returns: what the wheel did; empty when a timer did not fire at its exact tick.
+// Returns the movements of the wheel; empty if a timer did not fire at its exact tick.
 std::optional<Recording> record() {
   auto wheel = HierarchicalWheel::make({.level_sizes = {8, 8, 8}});
   std::vector<NumberedTimer> timers(kPlans.size());
@@ -100,7 +101,7 @@ std::optional<Recording> record() {
 int main(int argument_count, char** arguments) {
   const std::optional<Recording> recording = record();
   if (!recording) {
-    std::fputs("a timer did not fire at its exact tick\n", stderr);
+    std::fputs("example_04_wheel_picture: a timer did not fire at its exact tick\n", stderr);
     return EXIT_FAILURE;
   }
   const char* const path = argument_count > 1 ? arguments[1] : "wheel-turning.svg";
@@ -108,7 +109,7 @@ int main(int argument_count, char** arguments) {
   file << draw(*recording);
   file.close();
   if (!file) {
-    std::fprintf(stderr, "can't write %s\n", path);
+    std::fprintf(stderr, "example_04_wheel_picture: cannot write %s\n", path);
     return EXIT_FAILURE;
   }
   std::printf("%zu timers fired at their exact ticks; see %s\n", kPlans.size(), path);

@@ -1,5 +1,5 @@
-// Coroutines: sleeping without a thread, stopping, and a time limit on work. The clock is moved by
-// hand, so minutes pass at once; without `.clock` it is the machine's.
+// Coroutines: sleeping without a thread, stopping, and a time limit. The program moves the clock
+// itself, so minutes pass at once. Without `.clock`, the scheduler uses the system clock.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Looks once a minute whether a file has come; gives up when it is stopped.
+/// Checks once a minute whether a file has arrived. Ends when it is stopped.
 detent::Task<int> await_file(detent::Scheduler& scheduler, int minutes, std::stop_token stop) {
   for (int minute = 1; co_await detent::sleep_for(scheduler, 1min, stop); ++minute) {
     if (minute == minutes) co_return minute;
@@ -23,7 +23,8 @@ detent::Task<int> await_file(detent::Scheduler& scheduler, int minutes, std::sto
 }
 
 detent::Task<void> import_file(detent::Scheduler& scheduler, int minutes, bool& in_time) {
-  // A lambda with captures gets a name before it stands beside co_await (detent/coroutine.h).
+  // A lambda with captures needs a name before its use in a co_await expression
+  // (detent/coroutine.h).
   auto work = [&scheduler, minutes](std::stop_token stop) {
     return await_file(scheduler, minutes, std::move(stop));
   };
@@ -47,7 +48,7 @@ int main() {
   spawn(import_file(scheduler, 3, soon), fail);
   spawn(import_file(scheduler, 30, late), fail);
   for (int minute = 0; minute < 10; ++minute) {
-    clock.await_waiters(1);  // the scheduler sleeps: all that is due has run
+    clock.await_waiters(1);  // the scheduler sleeps: all due jobs have run
     clock.advance(1min);
   }
   clock.await_waiters(1);

@@ -1,5 +1,5 @@
-// Timers in an epoll loop of your own: connections are closed after 40 ms of silence. The loop
-// sleeps in epoll_wait; a timerfd wakes it when the drive has something to do. For Linux.
+// Timers in your own epoll loop, for Linux: connections are closed after 40 ms of silence. The loop
+// sleeps in epoll_wait. A timerfd wakes it when the drive has work.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -13,11 +13,12 @@
 using namespace std::chrono_literals;
 
 struct Connection : detent::Timer {
-  int sockets[2] = {};  // ours, the peer's
+  int sockets[2] = {};  // our end, the peer's end
   detent::MonotonicTime heard;
 };
 
-// Setting it also makes it unreadable, so nobody has to read it. Zero: never.
+// A new time also makes the timerfd unreadable, so the loop does not have to read it. Zero: no
+// time.
 static void set_alarm(int alarm, detent::MonotonicTime at) {
   const auto second = std::chrono::floor<std::chrono::seconds>(at);
   const itimerspec spec{{}, {second.time_since_epoch().count(), (at - second).count()}};

@@ -1,6 +1,6 @@
-// Timers in a loop of your own, here a game's: 300 creatures wake at the same moment, and each
-// takes 100 us to wake. A frame spends at most 2 ms on that, so no frame is late. While nothing is
-// due the loop sleeps. The clock is moved by hand; in a game it is a detent::SystemClock.
+// Timers in your own loop, here a game's: 300 creatures wake at the same moment, and each takes 100
+// us to wake. Each frame spends at most 2 ms on this, so no frame is late. The loop sleeps while no
+// timer is due. The program moves the clock itself. A game uses a detent::SystemClock.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

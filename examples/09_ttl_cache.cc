@@ -1,6 +1,6 @@
-// A cache between threads whose entries vanish when their time is up: sessions that end five
-// minutes after they were last used. A scheduler removes them on time and says so. The clock is
-// moved by hand, so minutes pass at once; without `.clock` it is the machine's.
+// A cache whose entries expire, shared between threads: sessions end five minutes after their last
+// use. A scheduler removes them on time and calls on_expire. The program moves the clock itself, so
+// minutes pass at once. Without `.clock`, the scheduler uses the system clock.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +26,7 @@ int main() {
   detent::Scheduler scheduler({.clock = &clock});
   const auto pass = [&](std::chrono::seconds time) {
     clock.advance(time);
-    clock.await_waiters(1);  // the scheduler sleeps: what was due is done
+    clock.await_waiters(1);  // the scheduler sleeps: all due work is done
   };
 
   int ended = 0;
@@ -44,7 +44,7 @@ int main() {
 
   pass(4min);
   sessions.with("token-1", [](Session& session) { ++session.requests; });
-  sessions.touch("token-1", 5min);  // a request: five minutes from now
+  sessions.touch("token-1", 5min);  // a request: expires five minutes from here
 
   pass(1min);
   const bool bob_is_gone = !sessions.contains("token-2") && ended == 1;

@@ -1,6 +1,6 @@
-// Closes connections on which nothing has happened for a minute. Telling of traffic is one store,
-// so an I/O loop can do it for every packet; here ten thousand connections get their packets. The
-// clock is moved by hand, so a minute passes at once; without `.clock` it is the machine's.
+// Closes connections that had no traffic for a minute. Reporting traffic costs one store, so an I/O
+// loop can do it for every packet. Here ten thousand connections get packets. The program moves the
+// clock itself, so a minute passes at once. Without `.clock`, the scheduler uses the system clock.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +18,7 @@ int main() {
   detent::Scheduler scheduler({.clock = &clock});
   const auto pass = [&](std::chrono::seconds time) {
     clock.advance(time);
-    clock.await_waiters(1);  // the scheduler sleeps: what was due is done
+    clock.await_waiters(1);  // the scheduler sleeps: all due work is done
   };
 
   std::vector<std::uint64_t> closed;
@@ -30,11 +30,12 @@ int main() {
   for (std::uint64_t socket = 0; socket < kConnections; ++socket) {
     connections.push_back(idle.add(socket));
   }
-  const auto probe = idle.add(kConnections, 5s);  // has not logged in: it may be idle for less
+  const auto probe = idle.add(kConnections, 5s);  // not logged in: has a shorter time-out
 
-  // Ten minutes with a packet a second on all but every hundredth, which fall silent halfway.
+  // Ten minutes with a packet per second on each connection. One connection in a hundred gets no
+  // packets in the second half.
   for (int second = 0; second < 600; ++second) {
-    const detent::MonotonicTime now = clock.now();  // a loop reads the clock once a round
+    const detent::MonotonicTime now = clock.now();  // a loop reads the clock once per round
     for (std::uint64_t socket = 0; socket < kConnections; ++socket) {
       if (second >= 300 && socket % 100 == 0) continue;
       connections[socket].refresh(now);
@@ -46,7 +47,7 @@ int main() {
   const bool only_the_silent = closed.size() == 1 + kConnections / 100;
   const bool probe_first = closed.front() == kConnections;
 
-  connections[1].remove();  // closed by the peer: it is not told of
+  connections[1].remove();  // closed by the peer: it is not reported
   pass(60s);
   const bool all_but_one = closed.size() == kConnections;
   return only_the_silent && probe_first && all_but_one ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,6 +1,6 @@
-// Cool-downs and buffs of a game: the timers of a battle are a group. A dialogue pauses them all,
-// slow motion slows them all down, and the end of the battle cancels what is left. Time is
-// simulated; in a game the scheduler is a detent::Scheduler.
+// Cool-downs and buffs of a game. The timers of a battle are a group: a dialogue pauses all of
+// them, slow motion slows all of them down, and the end of the battle cancels the rest. Time is
+// simulated. A game uses a detent::Scheduler.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ int main() {
   detent::TimerGroup battle(world.scheduler());
   Hero hero;
 
-  const auto strike = [&] {  // then not again for 4 seconds
+  const auto strike = [&] {  // a strike blocks the next one for 4 seconds
     hero.may_strike = false;
     battle.schedule_after(4s, [&] { hero.may_strike = true; }).release();
   };
@@ -33,7 +33,7 @@ int main() {
   world.run_for(3s);
   const bool cools_down = !hero.may_strike;
 
-  battle.pause();  // a dialogue: nobody is hurt, nothing wears off
+  battle.pause();  // during a dialogue, no timer runs
   world.run_for(5min);
   const bool nothing_changed = hero.health == 47 && hero.strength == 15 && !hero.may_strike;
 
@@ -48,7 +48,7 @@ int main() {
   world.run_for(3s);  // 10 seconds
   const bool potion_is_over = hero.strength == 10;
 
-  const auto cancelled = battle.cancel_all();  // won
+  const auto cancelled = battle.cancel_all();  // the battle is won
   world.run_for(1h);
   std::printf("health %d, strength %d, %zu timer cancelled\n", hero.health, hero.strength,
               cancelled);

@@ -1,5 +1,5 @@
-// Cron: a report at 09:00 in Shanghai on the first of each month; what an expression means, in
-// words; and what is wrong with one.
+// Cron: a report at 09:00 in Shanghai on the first day of each month. The program also prints the
+// meaning of the expression in words, and the error of a wrong expression.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
-// Tasks that outlive the process: orders are cancelled after 30 days unless they are paid, though
-// the program does not run for most of that time. A folder is all it needs, no server.
+// Tasks that outlive the process: orders are cancelled after 30 days unless they are paid, even if
+// the program does not run during these days. It needs only a folder, and no server.
 #include <stdlib.h>
 
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 using namespace std::chrono_literals;
 
-/// The first run of the program: three orders come in, one is paid.
+/// The first run of the program: three orders arrive, and one of them is paid.
 void take_orders(const std::string& folder, detent::Clock& clock) {
   auto ds = detent::DurableScheduler::open({.path = folder, .clock = &clock}).value();
   for (const char* const order : {"o-1001", "o-1002", "o-1003"}) {
@@ -23,7 +23,7 @@ void take_orders(const std::string& folder, detent::Clock& clock) {
   ds.cancel("order.cancel", "o-1002");
 }
 
-/// The next run, a month later. Returns which orders it cancelled.
+/// The next run, a month later. Returns the orders that it cancelled.
 std::string cancel_unpaid_orders(const std::string& folder, detent::Clock& clock) {
   auto ds = detent::DurableScheduler::open({.path = folder, .clock = &clock}).value();
   std::string cancelled;  // one handler runs at a time
@@ -33,7 +33,7 @@ std::string cancel_unpaid_orders(const std::string& folder, detent::Clock& clock
     unpaid.count_down();
     return detent::Outcome::done;
   });
-  ds.start();  // all handlers are there
+  ds.start();  // after all handlers were set
   unpaid.wait();
   ds.stop();
   return cancelled;

@@ -1,6 +1,6 @@
-// Several timers in one object: a connection is closed when its peer has sent nothing for 30 s, or
-// when it has not taken for 10 s what it was sent. Both are timers on one wheel. The clock is moved
-// by hand; in a server it is a detent::SystemClock.
+// Several timers in one object. A connection is closed if its peer sends no data for 30 s, or does
+// not read the data sent to it within 10 s. Both timers are on one wheel. The program moves the
+// clock itself. A server uses a detent::SystemClock.
 #include <chrono>
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-// How the picture of a wheel is drawn: tracks of values over time become SMIL animations.
+// Draws the picture of a wheel. Tracks of values over time become SMIL animations.
 #include "wheel_picture.h"
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace {
 // Times are in ticks.
 constexpr double kSecondsPerTick = 0.5;
 constexpr double kMove = 0.6;        // how long a hand or a timer moves
-constexpr double kRest = 6;          // after the last tick, before it starts anew
+constexpr double kRest = 6;          // the pause at the end, before it starts again
 constexpr double kShown = 4;         // how long a caption stays at least
-constexpr double kBriefly = 2;       // one that says that a timer fires
-constexpr double kPosterTick = 4.9;  // what is seen where nothing moves
+constexpr double kBriefly = 2;       // how long a caption stays that says that a timer fires
+constexpr double kPosterTick = 4.9;  // the tick to show in programs without animation
 
 // Lengths are in user units; angles in degrees, clockwise from the top.
 constexpr double kWidth = 960;
@@ -31,7 +31,7 @@ struct Point {
   double x;
   double y;
 };
-constexpr Point kSource{46, 366};  // where timers come from
+constexpr Point kSource{46, 366};  // the place where new timers appear
 
 Point centre_of(std::size_t level) { return {160 + 320 * static_cast<double>(level), 200}; }
 
@@ -45,7 +45,7 @@ double angle_of(double turns, std::size_t slot_count) {
   return (turns + 0.5) * 360 / static_cast<double>(slot_count);
 }
 
-// Four seats a slot, two in a row; more lie in the middle.
+// Each slot has four seats, two in a row. Further timers lie in the middle of the slot.
 Point seat_point(const Seat& seat, std::size_t slot_count) {
   const double middle = angle_of(static_cast<double>(seat.index), slot_count);
   if (seat.number >= 4) return on_dial(seat.level, middle, 85);
@@ -54,7 +54,7 @@ Point seat_point(const Seat& seat, std::size_t slot_count) {
   return on_dial(seat.level, middle + aside, is_outer ? 102 : 73);
 }
 
-// One decimal at most, the same on every machine.
+// A number with at most one decimal, the same on every machine.
 std::string text(double value) {
   const auto tenths = static_cast<int>(std::lround(value * 10));
   std::string digits = std::to_string(std::abs(tenths) / 10);
@@ -66,10 +66,11 @@ std::string text(Point point, char between = ' ') {
   return text(point.x) + between + text(point.y);
 }
 
-// Timers are "1 timer" or "3 timers".
+// "1 timer" or "3 timers".
 std::string timers(std::size_t count) { return text(count) + (count == 1 ? " timer" : " timers"); }
 
-// What one attribute is at which tick. Times are added in order; an earlier one counts as the last.
+// The values of one attribute over time. Times are added in order. A time before the last time
+// counts as the last time.
 class Track {
  public:
   Track(double length, std::string first) : length_(length), keys_{{0, std::move(first)}} {}
@@ -77,7 +78,7 @@ class Track {
   void add(double tick, std::string value) {
     keys_.emplace_back(std::max(tick, keys_.back().first), std::move(value));
   }
-  // Stays as it is until `tick`, then changes within `duration`.
+  // Keeps the value until `tick`, then changes it within `duration`.
   void change(double tick, double duration, std::string value) {
     if (value == keys_.back().second) return;
     add(tick, keys_.back().second);
@@ -91,7 +92,7 @@ class Track {
     return std::prev(later)->second;
   }
 
-  // `what` begins the element: animate or animateTransform, with the attribute it changes.
+  // `what` is the start of the element: animate or animateTransform, with the attribute to change.
   std::string gliding(const std::string& what) const { return animation(what, ""); }
   std::string jumping(const std::string& what) const {
     return animation(what, " calcMode=\"discrete\"");
@@ -116,7 +117,7 @@ class Track {
   std::vector<std::pair<double, std::string>> keys_;
 };
 
-// What is between two ticks, in words.
+// Describes in words what happens between two ticks.
 class Captions {
  public:
   explicit Captions(const Recording& recording) : frames_(recording.frames) {
@@ -131,7 +132,7 @@ class Captions {
     }
   }
 
-  // Each with the tick from which on it is shown.
+  // Each caption with its first tick.
   const std::vector<std::pair<std::size_t, std::string>>& all() const { return captions_; }
 
  private:
@@ -217,12 +218,12 @@ class Picture {
   void begin() {
     svg_ = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + text(kWidth) + ' ' +
            text(kHeight) + "\" role=\"img\" aria-labelledby=\"title what\">\n" +
-           R"(<!-- Drawn by examples/04_wheel_picture.cc, which says how. -->
+           R"(<!-- Drawn by examples/04_wheel_picture.cc. -->
 <title id="title">A hierarchical timing wheel turning</title>
-<desc id="what">Three rings of eight slots with a hand each. Timers are dots that bear their
-deadline. A timer is put into the finest ring that reaches its deadline. When the hand of a coarse
-ring comes to a slot, the timers in it move to finer rings; when the hand of the finest ring comes
-to one, it fires.</desc>
+<desc id="what">Three rings of eight slots, each with a hand. Each timer is a dot with its deadline.
+A timer goes into the finest ring that reaches its deadline. When the hand of a coarse ring comes to
+a slot, the timers of this slot move to finer rings. When the hand of the finest ring comes to a
+timer, the timer fires.</desc>
 <style>
 text { fill: #1f2328; font: 14px system-ui, "DejaVu Sans", sans-serif; text-anchor: middle; }
 .page { fill: #ffffff; }
@@ -250,7 +251,7 @@ text { fill: #e6edf3; }
 )";
   }
 
-  // A piece of the ring, the darker the more timers it holds.
+  // Draws a slot. A slot with more timers is darker.
   void draw_slot(std::size_t level, std::size_t index) {
     const double width = 360 / static_cast<double>(slot_count(level));
     const double from = static_cast<double>(index) * width;
@@ -276,7 +277,8 @@ text { fill: #e6edf3; }
     return "." + text(std::min<std::size_t>(timer_count * 15, 75));
   }
 
-  // Turns on and on; it must not spin back from the last slot to the first.
+  // Draws a hand. Its angle only grows, so that it does not turn back from the last slot to the
+  // first.
   void draw_hand(std::size_t level) {
     const std::string centre = ' ' + text(centre_of(level));
     Track angle(length_, text(angle_of(0, slot_count(level))) + centre);
@@ -295,7 +297,7 @@ text { fill: #e6edf3; }
             "\" r=\"7\"/>\n";
   }
 
-  // It asks level after level until one takes it, goes where it cascades to, fires and is gone.
+  // Draws a timer: it passes the levels until one accepts it, cascades, fires and disappears.
   void draw_timer(std::size_t timer) {
     Track place(length_, text(kSource, ','));
     Track visible(length_, "hidden");
@@ -314,7 +316,7 @@ text { fill: #e6edf3; }
       if (now) {
         place.change(at, kMove, text(seat_point(*now, slot_count(now->level)), ','));
       } else {
-        if (seat->level > 0) {  // it cascades to the slot that the hand comes to, and fires there
+        if (seat->level > 0) {  // it cascades to the hand's slot and fires there
           const Seat last{0, recording_.frames[tick].hands[0], 4};
           place.change(at, kMove, text(seat_point(last, slot_count(0)), ','));
         }
@@ -354,7 +356,7 @@ text { fill: #e6edf3; }
     }
   }
 
-  // Ticks; no `to`: to the end.
+  // A span of ticks. Without `to`, until the end.
   struct Span {
     std::size_t from = 0;
     std::optional<std::size_t> to = std::nullopt;

@@ -1,6 +1,6 @@
-// Draws what a hierarchical wheel did as an SVG that moves by itself: no script, nothing to load,
-// light and dark. Each moving thing is a *track*: what it looks like at which tick. Programs that
-// don't animate show one tick of it, kPosterTick.
+// Draws the movements of a hierarchical wheel as an animated SVG: without scripts or external
+// files, in light and dark colours. Each moving part has a *track*: its look at each tick. Programs
+// without animation show one tick, kPosterTick.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "detent/tick.h"
 
-/// Where a timer is drawn: the slot it is in, and which of the places in that slot.
+/// The place of a timer in the picture: its slot, and its place in this slot.
 struct Seat {
   std::size_t level = 0;
   std::size_t index = 0;
@@ -21,16 +21,17 @@ struct Seat {
 
 /// The wheel after a tick.
 struct Frame {
-  std::vector<std::size_t> hands;              // of each level: the slot it points at
-  std::vector<std::vector<std::size_t>> fill;  // of each level and slot: how many timers it holds
-  std::vector<std::optional<Seat>> seats;      // of each timer; none while it is not pending
+  std::vector<std::size_t> hands;              // per level: the slot of the hand
+  std::vector<std::vector<std::size_t>> fill;  // per level and slot: the number of timers
+  std::vector<std::optional<Seat>> seats;      // per timer; empty while it is not pending
 };
 
-/// What a wheel did: a frame a tick, from tick 0 on. Each timer is scheduled once and fires.
+/// The movements of a wheel: one frame per tick, from tick 0 on. Each timer is scheduled once and
+/// fires.
 struct Recording {
-  std::vector<detent::Tick> deadlines;  // of each timer
+  std::vector<detent::Tick> deadlines;  // per timer
   std::vector<Frame> frames;
 };
 
-/// Returns: the whole file.
+/// Returns the content of the SVG file.
 std::string draw(const Recording& recording);

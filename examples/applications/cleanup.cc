@@ -1,5 +1,5 @@
-// Rate-limited clean-up: one batch of old files a second. After the machine was busy for half a
-// minute the batches it missed are made up for, but spread out: never more than five a second.
+// Clean-up with a limited rate: one batch of old files per second. If the machine is busy for half
+// a minute, the missed batches run later, but never more than five per second.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -18,7 +18,7 @@ int main() {
       [&] { batches.push_back(simulation.clock().now()); });
 
   simulation.run_for(10s);
-  simulation.clock().advance(30s);  // nothing runs meanwhile
+  simulation.clock().advance(30s);  // no batch runs during this time
   simulation.run_for(60s);
 
   auto closest = std::chrono::nanoseconds::max();

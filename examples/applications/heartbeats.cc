@@ -1,5 +1,6 @@
-// Heartbeats: each node beats every 30 s, at a place in the half minute that its name decides, so a
-// thousand nodes don't beat together and a restart does not move them. Who misses three is gone.
+// Heartbeats: each node sends one every 30 s. The node's name decides the second within the 30 s.
+// So a thousand nodes do not send together, and a restart keeps the second. A node that misses
+// three heartbeats is gone.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Devices are inspected once a minute, three times after each change. The rhythm is counted from
-// when the device was made, so a restart neither repeats nor skips an inspection.
+// Devices are inspected three times after each change, once a minute. The minutes count from the
+// creation of the device, so a restart neither repeats nor skips an inspection.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -25,7 +25,7 @@ int main() {
   };
   on_change("pump-1");
   on_change("pump-2");
-  simulation.run_for(20s);  // a minute after it was made
+  simulation.run_for(20s);  // one minute after its creation
   const bool in_rhythm = inspections["pump-1"] == 1;
   const bool again = on_change("pump-1") == detent::KeyedResult::replaced;
   simulation.run_for(10min);

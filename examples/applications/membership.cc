@@ -1,5 +1,5 @@
-// A reminder 7 days before a one-year membership ends: a date, which follows the wall clock. It
-// stays right when the machine sleeps for a week or its clock is set.
+// A reminder 7 days before a one-year membership ends. The timer has a date, so it follows the wall
+// clock. It stays correct if the machine sleeps for a week or somebody sets its clock.
 #include <cstdio>
 #include <cstdlib>
 
@@ -8,7 +8,7 @@
 using namespace std::chrono_literals;
 using namespace std::chrono;
 
-/// The same day a year later; Feb 29 becomes Feb 28.
+/// The same day one year later. February 29 becomes February 28.
 sys_days year_after(sys_days day) {
   year_month_day date(day);
   date += years{1};
@@ -24,7 +24,7 @@ int main() {
       ends - 24h * 7, [&] { reminded = floor<milliseconds>(simulation.clock().wall_now()); });
 
   simulation.run_for(24h * 100);
-  simulation.suspend(24h * 7);  // nobody worked for a week
+  simulation.suspend(24h * 7);  // the machine sleeps for a week
   simulation.step_wall(3min);   // somebody set the clock
   simulation.run_for(24h * 300);
 

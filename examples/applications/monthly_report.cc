@@ -1,5 +1,5 @@
 // A report at 09:00 in Shanghai on the last working day of each month. The machine sleeps through
-// one of them; the report is made when it wakes, once, and says which month it is for.
+// one of these days. The report is then made once, after the wake-up, and names its month.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -10,7 +10,7 @@
 using namespace std::chrono_literals;
 using namespace std::chrono;
 
-/// "2024-05-31 09:00", as people in Shanghai read it.
+/// "2024-05-31 09:00", in local time of Shanghai.
 std::string in_shanghai(detent::WallTime time) {
   const auto local = time + 8h;
   const year_month_day date(floor<days>(local));

@@ -1,5 +1,6 @@
-// Orders are cancelled after 30 days unless they are paid. Keyed timers: whoever knows the order's
-// number can stop its cancellation. (For orders that must survive a restart, see examples/orders.)
+// Orders are cancelled after 30 days unless they are paid. The timers have keys: every part of the
+// program that knows the number of an order can stop its cancellation. (If orders must survive a
+// restart, see examples/orders.)
 #include <cstdio>
 #include <cstdlib>
 #include <set>

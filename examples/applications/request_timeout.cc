@@ -1,5 +1,5 @@
-// Requests to a server that sometimes does not answer: each has a time-out, and whichever comes
-// first, the answer or the time-out, settles it. The other one finds nothing left to do.
+// Requests to a server that sometimes does not answer. Each request has a time-out. The answer or
+// the time-out settles the request, whichever comes first. The other event then has no effect.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -36,7 +36,7 @@ int main() {
   Requests requests(simulation.scheduler());
   for (int id = 0; id < 100; ++id) {
     requests.send(id);
-    // The server answers after 100 ms, each tenth time after 10 s.
+    // The server answers after 100 ms, but every tenth request after 10 s.
     const auto takes = id % 10 == 0 ? 10s : 100ms;
     simulation.scheduler().schedule_after(takes, [&, id] { requests.on_answer(id); }).release();
   }

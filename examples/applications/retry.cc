@@ -1,5 +1,5 @@
-// Retry with exponential backoff and jitter: 200 ms, 400 ms, 800 ms … up to 10 s, each a random
-// part shorter, until the call succeeds or eight attempts have failed.
+// Retry with exponential backoff and jitter: waits of 200 ms, 400 ms, 800 ms … up to 10 s, each
+// shortened by a random part. It ends when the call succeeds or eight attempts have failed.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ class Retry {
   std::chrono::milliseconds backoff_ = 200ms;
   std::mt19937 random_{1};
   std::uniform_real_distribution<double> part_{0.5, 1.0};
-  detent::TimerHandle timer_;  // destroyed with the retry: nothing runs after that
+  detent::TimerHandle timer_;  // destroyed with the Retry, so no further attempt starts
 };
 
 int main() {

@@ -1,4 +1,5 @@
-// What became of each order, written down by loader and workers and added up at the end.
+// Records what happened to each order. The loader and the workers write it, and the end of the run
+// adds it up.
 #pragma once
 
 #include <chrono>
@@ -13,13 +14,14 @@
 
 namespace orders {
 
-/// One order, numbered by its place in the file.
+/// One order. Its number is its position in the file.
 struct Entry {
   detent::TaskId task;  // 0 until the server has acknowledged it
   detent::WallTime due_at{};
   int deliveries = 0;
-  bool completed = false;  // and the server has acknowledged that
-  // The server died over a completion: the order is done, or it will be delivered again.
+  bool completed = false;  // completed, and the server has acknowledged it
+  // The server died during the completion. Either the order is completed, or it will be delivered
+  // again.
   bool outcome_unknown = false;
 };
 
@@ -28,17 +30,17 @@ class Ledger {
  public:
   explicit Ledger(std::size_t orders) : entries_(orders) {}
 
-  /// The order is about to be loaded. A worker may have it before the loader has its answer.
+  /// The order will be loaded next. A worker may get it before the loader gets the answer.
   void offered(std::size_t order, detent::WallTime due_at) DETENT_EXCLUDES(mutex_);
   void loaded(std::size_t order, detent::TaskId task) DETENT_EXCLUDES(mutex_);
   void delivered(std::size_t order, detent::WallTime now) DETENT_EXCLUDES(mutex_);
   void completed(std::size_t order) DETENT_EXCLUDES(mutex_);
-  /// The server died before it answered the completion of a lease that a worker held.
+  /// The server died before it answered the completion of a lease.
   void answer_lost(std::size_t order) DETENT_EXCLUDES(mutex_);
-  /// A lease ended without its worker: by a kill before the worker came to complete it.
+  /// A lease ended without its worker: the server was killed before the worker sent the completion.
   void lease_lost() DETENT_EXCLUDES(mutex_);
 
-  /// Orders due by `until` that wait for a worker, or are with one.
+  /// The number of orders due by `until` that wait for a worker or are leased.
   std::size_t open_count(detent::WallTime until) const DETENT_EXCLUDES(mutex_);
   std::vector<Entry> entries() const DETENT_EXCLUDES(mutex_);
 
@@ -47,7 +49,7 @@ class Ledger {
     std::size_t fired = 0;  // delivered at least once
     std::size_t completed = 0;
     std::size_t early = 0;       // deliveries before the due time
-    std::size_t duplicates = 0;  // deliveries beyond an order's first
+    std::size_t duplicates = 0;  // deliveries after the first delivery of an order
     std::size_t open_leases = 0;
     std::chrono::milliseconds lateness_p50{0};
     std::chrono::milliseconds lateness_p99{0};

@@ -18,7 +18,7 @@ detent::Result<void> Loader::load_batch(detent::ApiClient& client, detent::WallT
     if (start_ + orders_[i].created > now) break;
     const detent::WallTime due_at = start_ + orders_[i].pay_by;
     ledger_.offered(i, due_at);
-    // The payload is the order's number in the ledger; a real shop would put its id here.
+    // The payload is the number of the order in the ledger. A real shop would send its own id.
     batch.push_back({.queue = orders_[i].queue,
                      .payload = {.data = std::to_string(i)},
                      .rules = {},

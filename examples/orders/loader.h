@@ -1,4 +1,4 @@
-// Hands the orders to the server, in batches over HTTP.
+// Sends the orders to the server, in batches over HTTP.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,18 @@ namespace orders {
 /// Thread-compatible.
 class Loader {
  public:
-  /// Orders are created from `start` on: each is due at start + pay_by. All must outlive it.
+  /// Orders are created from `start` on, and each is due at start + pay_by. The arguments must
+  /// outlive the loader.
   Loader(const std::vector<Order>& orders, Ledger& ledger, detent::WallTime start)
       : orders_(orders), ledger_(ledger), start_(start) {}
 
   bool is_done() const noexcept { return next_ == orders_.size(); }
   std::size_t loaded() const noexcept { return next_; }
-  /// When the next order is created.
+  /// The creation time of the next order.
   detent::WallTime next_created() const { return start_ + orders_[next_].created; }
 
-  /// Loads one batch of the orders created by `now`, which enters them in the ledger. The server
-  /// must be there: a batch whose answer is lost would be loaded twice.
+  /// Loads one batch of the orders created by `now`, and records them in the ledger. The server
+  /// must be running: if the answer of a batch is lost, the batch would be loaded twice.
   detent::Result<void> load_batch(detent::ApiClient& client, detent::WallTime now);
 
  private:
@@ -38,8 +39,8 @@ class Loader {
   std::size_t next_ = 0;
 };
 
-/// "loaded 120 000 of 200 000 [######....]": redrawn in place on a terminal, a line every tenth
-/// elsewhere. Thread-compatible.
+/// Prints "loaded 120000 of 200000 [######....]". On a terminal it redraws the line, elsewhere it
+/// prints a line for every tenth. Thread-compatible.
 class Progress {
  public:
   Progress(const char* what, std::size_t total);

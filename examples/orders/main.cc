@@ -1,9 +1,9 @@
-// Orders that must be paid in time: a shop's time-outs on a server that is killed twice.
+// Orders that must be paid in time: the time-outs of a shop, on a server that is killed twice.
 //
-// The program loads orders through the HTTP batch route while a worker completes what falls due,
-// kills the server with kill -9 on the way and starts it again, and then accounts for every order:
-// none may be lost, none handed out early, and only what a worker held at a kill may come twice.
-// README.md shows how to run it.
+// The program loads orders with the HTTP batch route, while workers complete the due orders. During
+// the run it kills the server with kill -9 and starts it again. At the end it checks every order:
+// no order may be lost or handed out early, and only orders that a worker held at a kill may be
+// handed out twice. README.md shows how to run it.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
@@ -52,26 +52,31 @@ int run(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app(
-      "Loads orders into a Detent server, kills it on the way, and accounts for each one.");
+      "Load orders into a Detent server, kill the server on the way, and check every order.");
   app.require_subcommand(1);
-  CLI::App* make = app.add_subcommand("generate", "write orders to a file, one JSON object a line");
-  make->add_option("--count", arguments.count, "how many orders")->capture_default_str();
-  make->add_option("--seed", arguments.seed, "the same seed, the same orders")
+  CLI::App* make =
+      app.add_subcommand("generate", "Write orders to a file, one JSON object per line");
+  make->add_option("--count", arguments.count, "Set the number of orders")->capture_default_str();
+  make->add_option("--seed", arguments.seed, "Set the seed; the same seed gives the same orders")
       ->capture_default_str();
-  make->add_option("file", arguments.file, "the file to write")->required();
+  make->add_option("file", arguments.file, "Name the file to write")->required();
 
-  CLI::App* play = app.add_subcommand("run", "load orders, work, kill, account");
-  play->add_option("--server", arguments.run.server, "the detent binary")->required();
-  play->add_option("--file", arguments.file, "orders to load; otherwise they are made up");
-  play->add_option("--count", arguments.count, "how many to make up")->capture_default_str();
-  play->add_option("--seed", arguments.seed, "of the orders made up")->capture_default_str();
+  CLI::App* play =
+      app.add_subcommand("run", "Load and complete orders, kill the server, check every order");
+  play->add_option("--server", arguments.run.server, "Name the detent program")->required();
+  play->add_option("--file", arguments.file, "Load orders from a file instead of generating them");
+  play->add_option("--count", arguments.count, "Set the number of generated orders")
+      ->capture_default_str();
+  play->add_option("--seed", arguments.seed, "Set the seed of generated orders")
+      ->capture_default_str();
   CLI::Option* trace =
-      play->add_option("--trace", arguments.trace, "replay a trace of real delays");
-  play->add_option("--speed", arguments.speed, "how many times faster than the trace ran")
+      play->add_option("--trace", arguments.trace, "Replay a trace of real delays");
+  play->add_option("--speed", arguments.speed, "Replay the trace so many times faster")
       ->needs(trace)
       ->check(CLI::PositiveNumber);
-  play->add_option("--kills", arguments.run.kills, "kill -9 so often")->capture_default_str();
-  play->add_option("--seconds", arguments.run.seconds, "work at least so long")
+  play->add_option("--kills", arguments.run.kills, "Set the number of kills (kill -9)")
+      ->capture_default_str();
+  play->add_option("--seconds", arguments.run.seconds, "Work for at least so many seconds")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return make->parsed() ? generate(arguments) : run(arguments);

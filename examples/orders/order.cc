@@ -25,7 +25,7 @@ constexpr double kLongestMs = 30.0 * 24 * 3600 * 1e3;
 
 using ReadLine = std::function<Result<Order>(const std::string& line)>;
 
-/// Reads `file`, gzipped or plain, which zlib tells apart by itself. Lines are at most 64 KiB.
+/// Reads a file, plain or gzipped. zlib detects the format. Lines are at most 64 KiB.
 Result<std::vector<Order>> read_lines(const std::filesystem::path& file, const ReadLine& read) {
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> in(gzopen(file.c_str(), "rb"), gzclose);
   if (in == nullptr) return Error{ErrorCode::not_found, "cannot read " + file.string()};
@@ -115,7 +115,7 @@ Result<std::vector<Order>> read_trace(const std::filesystem::path& file, double 
     const auto compressed = [&](double at_s) {
       return milliseconds{static_cast<std::int64_t>((at_s - *first_s) * 1e3 / speed)};
     };
-    // Names like "owner/repository" are queue names as they stand.
+    // Names like "owner/repository" are valid queue names without a change.
     return Order{.id = "t-" + std::to_string(count++),
                  .queue = std::move(read.queue),
                  .created = compressed(read.created_s),

@@ -1,4 +1,5 @@
-// The orders of the example: made by a seeded generator, or read from a file of one order a line.
+// The orders of the example: made by a seeded generator, or read from a file with one order per
+// line.
 #pragma once
 
 #include <chrono>
@@ -21,17 +22,20 @@ struct Order {
   std::chrono::milliseconds pay_by{0};
 };
 
-/// `count` orders created at the same moment, to be paid within 1 second to 30 days, log-uniform:
-/// as many between 10 and 20 seconds as between 10 and 20 days. The same seed, the same orders.
+/// Makes `count` orders that are created at the same moment. Each must be paid within 1 second to
+/// 30 days, with a log-uniform distribution: as many between 10 and 20 seconds as between 10 and 20
+/// days. The same seed gives the same orders.
 std::vector<Order> generate(std::size_t count, std::uint64_t seed);
 
-/// One line an order: {"id":"o-17","queue":"orders","created":0,"pay_by":4711} (milliseconds).
+/// One order per line: {"id":"o-17","queue":"orders","created":0,"pay_by":4711} (milliseconds).
 void write_orders(const std::vector<Order>& orders, std::ostream& out);
-/// Plain or gzipped.
+/// The file may be plain or gzipped.
 detent::Result<std::vector<Order>> read_orders(const std::filesystem::path& file);
 
-/// A trace, plain or gzipped: {"n":0,"queue":"a/b","created":1190439592,"due":1190440100} a line
-/// (seconds since 1970, in the order of `created`); time runs `speed` times faster than it did.
+/// Reads a trace, plain or gzipped, with one task per line:
+/// {"n":0,"queue":"a/b","created":1190439592,"due":1190440100}. Times are seconds since 1970, in
+/// the order of `created`. The orders are `speed` times closer together than the tasks of the
+/// trace.
 detent::Result<std::vector<Order>> read_trace(const std::filesystem::path& file, double speed);
 
 }  // namespace orders

@@ -23,10 +23,10 @@ using detent::Result;
 using detent::WallTime;
 using std::chrono::milliseconds;
 
-/// How long what is due at the end may take to be completed.
+/// The time limit for completing the orders that are due at the end of the run.
 constexpr std::chrono::seconds kSettleTime{60};
 
-/// A folder that is gone after the run.
+/// A folder that is removed after the run.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "orders-XXXXXX").string()) {
@@ -54,7 +54,10 @@ class Run {
         server_(options.server, folder_.path() + "/data") {}
 
   Result<bool> play() {
-    if (folder_.path().empty()) return Error{ErrorCode::internal, "no temporary folder to be had"};
+    if (folder_.path().empty()) {
+      return Error{ErrorCode::internal, "cannot make a temporary folder in " +
+                                            std::filesystem::temp_directory_path().string()};
+    }
     TRY(server_.start());
     std::printf("server at %s\n", server_.url().c_str());
     start_ = wall_now();
@@ -84,8 +87,8 @@ class Run {
     }
   }
 
-  /// The kills come between two batches, spread over the run: while workers work, but with no batch
-  /// under way, whose outcome nobody would know.
+  /// Kills the server between two batches, spread evenly over the run. Workers work during a kill,
+  /// but no batch is in flight, because its outcome would be unknown.
   Result<void> load_and_kill() {
     Loader loader(orders_, ledger_, start_);
     Progress progress("loaded", orders_.size());
@@ -119,7 +122,7 @@ class Run {
     return detent::ok();
   }
 
-  /// Waits until everything that was due at the end is completed.
+  /// Waits until every order that was due at the end of the run is completed.
   void settle() {
     const WallTime give_up = wall_now() + kSettleTime;
     while (ledger_.open_count(end_) > 0 && wall_now() < give_up) {
@@ -127,12 +130,12 @@ class Run {
     }
   }
 
-  /// What the server says of the orders whose completion it has not acknowledged.
+  /// The server's answers about orders whose completion it has not acknowledged.
   struct Remainder {
     std::size_t waiting = 0;
-    std::size_t completed = 0;  // gone, and the answer to the completion was lost in a kill
-    std::size_t lost = 0;       // gone, and nobody ever completed them
-    std::size_t overdue = 0;    // waiting, and due before the end
+    std::size_t completed = 0;  // no longer there; the answer was lost in a kill
+    std::size_t lost = 0;       // no longer there, but never completed
+    std::size_t overdue = 0;    // waiting, but due before the end
   };
   Result<Remainder> ask_for_the_rest() {
     ASSIGN_OR_RETURN(ApiClient client, ApiClient::create(server_.url()));
@@ -169,7 +172,7 @@ class Run {
     all &= expect(rest.overdue == 0, "every order that fell due was completed");
     all &= expect(sums.early == 0, "no order was handed out early");
     all &= expect(sums.duplicates <= sums.open_leases,
-                  "only orders that a worker held at a kill came twice");
+                  "only orders that a worker held at a kill were handed out twice");
     return all;
   }
 

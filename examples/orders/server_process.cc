@@ -19,10 +19,10 @@ using detent::Error;
 using detent::ErrorCode;
 using detent::Result;
 
-/// In the child: becomes the server, its standard output going to `out`.
+/// In the child process: becomes the server, with its standard output on `out`.
 [[noreturn]] void become(const std::filesystem::path& program, const std::filesystem::path& data,
                          std::uint16_t port, int out) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // whatever happens to us, no server is left behind
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // if this process ends, the server is killed too
   ::dup2(out, STDOUT_FILENO);
   const std::string address = "127.0.0.1:" + std::to_string(port);
   ::execl(program.c_str(), program.c_str(), "serve", "--data", data.c_str(), "--http",
@@ -31,7 +31,7 @@ using detent::Result;
   std::_Exit(127);
 }
 
-/// Reads until the server has said where it listens, or has gone.
+/// Reads until the server has printed its address or has ended.
 Result<std::uint16_t> read_port(int in) {
   constexpr std::string_view kReady = "ready at http://127.0.0.1:";
   std::string said;
@@ -45,7 +45,7 @@ Result<std::uint16_t> read_port(int in) {
     std::from_chars(digits, said.c_str() + said.size(), port);
     return port;
   }
-  return Error{ErrorCode::unavailable, "the server did not start; it said: " + said};
+  return Error{ErrorCode::unavailable, "the server did not start; its output was: " + said};
 }
 
 }  // namespace
@@ -54,7 +54,9 @@ ServerProcess::~ServerProcess() { kill(); }
 
 Result<void> ServerProcess::start() {
   std::array<int, 2> pipe{};
-  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return Error{ErrorCode::internal, "no pipe to be had"};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) {
+    return Error{ErrorCode::internal, "cannot make a pipe for the server's output"};
+  }
   pid_ = ::fork();
   if (pid_ == 0) become(program_, data_, port_, pipe[1]);
   ::close(pipe[1]);

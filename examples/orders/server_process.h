@@ -1,4 +1,4 @@
-// The server as a process of its own, to be killed and started again.
+// The server in its own process, which can be killed and started again.
 #pragma once
 
 #include <sys/types.h>
@@ -11,18 +11,18 @@
 
 namespace orders {
 
-/// Thread-compatible. Destruction kills what still runs.
+/// Thread-compatible. The destructor kills a running server.
 class ServerProcess {
  public:
-  /// `program` is the detent binary; it will keep its data in `data`.
+  /// `program` is the detent program. It keeps its data in the folder `data`.
   ServerProcess(std::filesystem::path program, std::filesystem::path data)
       : program_(std::move(program)), data_(std::move(data)) {}
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  /// Starts it and waits until it says that it is ready. The first start takes a free port, the
-  /// later ones the same again.
+  /// Starts the server and waits until it reports that it is ready. The first start takes a free
+  /// port, later starts use the same port.
   detent::Result<void> start();
   /// kill -9; returns when the process is gone.
   void kill();

@@ -57,7 +57,7 @@ void Worker::finish(detent::ApiClient& client,
   for (const auto& task : tasks) leases.push_back(task.lease);
   const auto outcomes = client.complete(leases);
   if (!outcomes) {
-    // The server died over it: each of these may come again.
+    // The server died during the call, so each of these orders may come again.
     for (const auto& task : tasks) ledger_.answer_lost(order_of(task));
     return;
   }

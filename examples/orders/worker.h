@@ -1,4 +1,4 @@
-// Takes what is due from one queue and completes it, on a thread of its own.
+// Takes due orders from one queue and completes them, on its own thread.
 #pragma once
 
 #include <atomic>
@@ -16,27 +16,27 @@ class Worker {
  public:
   /// Starts. `clock` and `ledger` must outlive it.
   Worker(std::string url, std::string queue, detent::Clock& clock, Ledger& ledger);
-  /// Stops after the call that is under way.
+  /// Stops after the present call has returned.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
  private:
   void run();
-  /// Completes what was leased and notes what came of it.
+  /// Completes the leased orders and records the results.
   void finish(detent::ApiClient& client, const std::vector<detent::ApiClient::LeasedTask>& tasks);
-  /// The server is away: waits a moment for it to come back.
+  /// Waits a moment, because the server does not answer.
   void rest();
 
   // Constant after construction.
   const std::string url_;
   const std::string queue_;
 
-  // Synchronise themselves.
+  // With their own synchronisation.
   detent::Clock& clock_;
   Ledger& ledger_;
   detent::Doorbell stop_bell_;
-  std::atomic<bool> stopping_ = false;  // written by the destructor, read by the thread; a flag
+  std::atomic<bool> stopping_ = false;  // a flag, written by the destructor, read by the thread
 
   std::thread thread_;
 };
