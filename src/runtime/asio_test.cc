@@ -71,7 +71,7 @@ TEST(AsioExecutor, RunsJobsInTheContextsRun) {
   EXPECT_EQ(thread, std::this_thread::get_id());
 }
 
-TEST(AsioExecutor, SchedulerMayStopWhileItsJobsWaitForAContextThatNobodyRuns) {
+TEST(AsioExecutor, SchedulerMayStopWhileItsJobsWaitForAContextThatDoesNotRun) {
   asio::io_context io;
   AsioExecutor on_io(io.get_executor());
   bool has_run = false;
@@ -131,7 +131,7 @@ TEST(AsyncSleep, WithoutAnExecutorItsHandlerRunsWhereJobsDo) {
   EXPECT_EQ(done.thread, driver);
 }
 
-TEST(AsyncSleep, HandlerThatCannotBeCopiedIsGoneWhenItWasCalled) {
+TEST(AsyncSleep, MoveOnlyHandlerIsDestroyedAfterItsCall) {
   asio::io_context io;
   SchedulerRig rig;
   int alive = 0;
@@ -149,7 +149,7 @@ TEST(AsyncSleep, HandlerThatCannotBeCopiedIsGoneWhenItWasCalled) {
 
 // ---- Cancellation -------------------------------------------------------------------------------
 
-TEST(AsyncSleep, CancelledBySlotIsAbortedAndItsTimerGone) {
+TEST(AsyncSleep, CancelledBySlotIsAbortedAndItsTimerIsCancelled) {
   asio::io_context io;
   SchedulerRig rig;
   asio::cancellation_signal signal;
@@ -201,7 +201,7 @@ TEST(AsyncSleep, EndsWithItsScheduler) {
   EXPECT_EQ(refused.error, asio::error::operation_aborted);
 }
 
-TEST(AsyncSleep, HandlersThatNobodyRanGoWithTheContext) {
+TEST(AsyncSleep, HandlersThatDidNotRunAreDestroyedWithTheContext) {
   int alive = 0;
   {
     asio::io_context io;

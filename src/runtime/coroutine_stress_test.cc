@@ -170,7 +170,7 @@ Task<void> race_with_limits(Round& round) {
 }
 
 // The work ends at the same moment as its time limit.
-TEST(CoroutineStress, LimitAndWorkThatEndTogetherLeaveNothing) {
+TEST(CoroutineStress, LimitAndWorkThatEndTogetherFreeAllMemory) {
   Round round;
   const auto count_end = [&round](const std::exception_ptr&) { ++round.books.ended; };
   for (int i = 0; i < 4; ++i) spawn(race_with_limits(round), count_end);

@@ -69,7 +69,7 @@ TEST(Sleep, IsAMemberOfTheSchedulerToo) {
   EXPECT_TRUE(waking.slept);
 }
 
-TEST(Sleep, OfNoLengthGoesOnOnTheExecutorAllTheSame) {
+TEST(Sleep, OfLengthZeroContinuesOnTheExecutor) {
   SchedulerRig rig;
   Waking none;
   Waking negative;
@@ -121,7 +121,7 @@ TEST(Sleep, StopAfterTheWakingChangesNothing) {
   EXPECT_TRUE(waking.slept);
 }
 
-TEST(Sleep, WithAStoppedTokenIsOverAtOnceInPlace) {
+TEST(Sleep, WithAStoppedTokenEndsImmediatelyInPlace) {
   SchedulerRig rig;
   std::stop_source source;
   source.request_stop();
@@ -206,7 +206,7 @@ Task<void> sleep_often(Scheduler& scheduler, int& refused) {
 }
 
 // The loop sleeps so often that a stack overflow would show if each sleep used stack.
-TEST(Sleep, OnAStoppedSchedulerIsOverAtOnceInPlace) {
+TEST(Sleep, OnAStoppedSchedulerEndsImmediatelyInPlace) {
   SchedulerRig rig;
   rig.scheduler().stop();
   int refused = 0;

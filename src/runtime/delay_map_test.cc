@@ -103,7 +103,7 @@ TEST(DelayMap, TouchMovesTheDeadlineToLaterAndToEarlier) {
   EXPECT_FALSE(map.contains(1));
 }
 
-TEST(DelayMap, TreatsWhatIsNotPositiveAsExpiredAtOnceAndWhatIsTooLongAsForEver) {
+TEST(DelayMap, TreatsNonPositiveTtlsAsExpiredAndTooLongTtlsAsForever) {
   ManualClock clock;
   Expired expired;
   DelayMap<int, int> map({.on_expire = write_to(expired), .clock = &clock});
@@ -133,7 +133,7 @@ TEST(DelayMap, TakesErasesAndChangesTheLiveValue) {
   EXPECT_FALSE(map.erase(std::string_view("b")));
 }
 
-TEST(DelayMap, ClearErasesWhatIsLiveAndLeavesWhatExpiredToOnExpire) {
+TEST(DelayMap, ClearErasesLiveEntriesAndLeavesExpiredEntriesToOnExpire) {
   ManualClock clock;
   Expired expired;
   DelayMap<int, int> map({.on_expire = write_to(expired), .clock = &clock});
@@ -169,7 +169,7 @@ struct SameHash {
   std::size_t operator()(int) const noexcept { return 7; }
 };
 
-TEST(DelayMap, TellsKeysOfTheSameHashApart) {
+TEST(DelayMap, DistinguishesKeysWithTheSameHash) {
   ManualClock clock;
   DelayMap<int, int, SameHash> map({.clock = &clock});
   for (int i = 0; i < 20; ++i) map.insert_or_assign(i, i, 1h);
@@ -180,7 +180,7 @@ TEST(DelayMap, TellsKeysOfTheSameHashApart) {
 
 // ---- expired entries ----------------------------------------------------------------------------
 
-TEST(DelayMap, HandsOutWhatExpiredByDeadlineAndLetsTheValueBeMovedOut) {
+TEST(DelayMap, ReportsExpiredEntriesByDeadlineAndLetsTheValueBeMovedOut) {
   ManualClock clock;
   std::vector<std::unique_ptr<int>> values;
   DelayMap<int, std::unique_ptr<int>> map(
@@ -229,7 +229,7 @@ TEST(DelayMap, GivesMemoryBackThroughLaterCallsAFewEntriesEach) {
   EXPECT_TRUE(map.empty());
 }
 
-TEST(DelayMap, DestroysWhatIsLeftWithoutTellingOfIt) {
+TEST(DelayMap, DestroysRemainingEntriesWithoutCallingOnExpire) {
   auto owner = std::make_shared<int>(1);
   ManualClock clock;
   {
@@ -289,7 +289,7 @@ TEST(DelayMap, NeverMovesOrDestroysKeysAndValuesWithItsLockHeld) {
   holder.core = nullptr;
 }
 
-TEST(DelayMap, IsAsItWasWhenAnElementOrAFunctionThrows) {
+TEST(DelayMap, IsUnchangedIfAnElementOrAFunctionThrows) {
   struct Fragile {
     explicit Fragile(bool throws_now) { check(throws_now); }
     Fragile(const Fragile& other) : throws(other.throws) { check(throws); }

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(DelayMapWakeup, TellsOfEntriesOnTimeThroughOneTimerOfTheScheduler) {
+TEST(DelayMapWakeup, ReportsEntriesOnTimeWithOneTimerOfTheScheduler) {
   SchedulerRig rig;
   Expired expired;
   DelayMap<int, int> map({.on_expire = write_to(expired), .scheduler = &rig.scheduler()});
@@ -76,7 +76,7 @@ TEST(DelayMapWakeup, ExpiresManyEntriesInSeveralWakeupsOfBoundedWork) {
   EXPECT_GE(rig.scheduler().stats().runs, 10u);
 }
 
-TEST(DelayMapWakeup, SetsDeadlinesAnewInsideOnExpireOfTheScheduler) {
+TEST(DelayMapWakeup, SetsNewDeadlinesInsideOnExpireOfTheScheduler) {
   SchedulerRig rig;
   int rounds = 0;
   DelayMap<int, int>* self = nullptr;
@@ -98,7 +98,7 @@ TEST(DelayMapWakeup, SetsDeadlinesAnewInsideOnExpireOfTheScheduler) {
   EXPECT_EQ(map.size(), 2u);
 }
 
-TEST(DelayMapWakeup, TellsOfWhatACallFoundExpiredWhileOnExpireRan) {
+TEST(DelayMapWakeup, ReportsEntriesThatACallFoundExpiredDuringOnExpire) {
   SchedulerRig rig;
   Expired expired;
   Gate entered;
@@ -121,7 +121,7 @@ TEST(DelayMapWakeup, TellsOfWhatACallFoundExpiredWhileOnExpireRan) {
   EXPECT_EQ(expired, (Expired{{1, 1}, {2, 2}}));
 }
 
-TEST(DelayMapWakeup, GoesOnWithoutAWakeupWhenItsSchedulerHasStopped) {
+TEST(DelayMapWakeup, WorksWithoutWakeUpsAfterItsSchedulerHasStopped) {
   SchedulerRig rig;
   Expired expired;
   DelayMap<int, int> map({.on_expire = write_to(expired), .scheduler = &rig.scheduler()});
@@ -138,7 +138,7 @@ TEST(DelayMapWakeup, GoesOnWithoutAWakeupWhenItsSchedulerHasStopped) {
   EXPECT_EQ(expired.size(), 3u);
 }
 
-TEST(DelayMapWakeup, IsNotTouchedByAJobThatItsSchedulerHandedBack) {
+TEST(DelayMapWakeup, IsNotUsedByAJobThatItsSchedulerHandedBack) {
   SchedulerRig rig;
   Expired expired;
   std::vector<PendingJob> jobs;

@@ -101,7 +101,7 @@ void expect_no_lost_wakeup(std::uint64_t seed, int consumer_count) {
   clock.advance(1h);
 }
 
-TEST(DelayQueueStress, NoEarlierElementIsOverslept) {
+TEST(DelayQueueStress, NoConsumerSleepsPastAnEarlierElement) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   for (std::uint64_t i = 0; i < 16; ++i) {
@@ -253,7 +253,7 @@ TEST(DelayQueueStress, EveryElementComesOutOnceAndNotEarly) {
   stress_on_a_manual_clock(seed, Ending::drain);
 }
 
-TEST(DelayQueueStress, EveryElementComesOutOnceWhenClosedMeanwhile) {
+TEST(DelayQueueStress, EveryElementComesOutOnceWhenClosedInTheMiddle) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   for (std::uint64_t i = 0; i < 3; ++i) stress_on_a_manual_clock(seed + i, Ending::take_all);

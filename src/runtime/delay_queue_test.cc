@@ -59,7 +59,7 @@ TEST(DelayQueue, HandsOutEqualDeadlinesInTheOrderTheyWerePushed) {
   EXPECT_EQ(pop_due(queue), order);
 }
 
-TEST(DelayQueue, TreatsWhatIsNotPositiveAsDueAtOnce) {
+TEST(DelayQueue, TreatsNonPositiveDelaysAsDueImmediately) {
   ManualClock clock;
   DelayQueue<int> queue({.clock = &clock});
   queue.push(1, 0s);
@@ -90,7 +90,7 @@ TEST(DelayQueue, RoundsADelayUp) {
   EXPECT_EQ(queue.try_pop(), 1);
 }
 
-TEST(DelayQueue, UsesTheMachinesClockUnlessToldOtherwise) {
+TEST(DelayQueue, UsesTheSystemClockByDefault) {
   const SystemClock clock;
   DelayQueue<int> queue;
   const MonotonicTime start = clock.now();
@@ -102,7 +102,7 @@ TEST(DelayQueue, UsesTheMachinesClockUnlessToldOtherwise) {
 
 // ---- one thread: values -------------------------------------------------------------------------
 
-TEST(DelayQueue, HoldsWhatCannotBeCopied) {
+TEST(DelayQueue, HoldsMoveOnlyValues) {
   ManualClock clock;
   DelayQueue<std::unique_ptr<int>> queue({.clock = &clock});
   queue.push(std::make_unique<int>(42), 0s);
@@ -139,7 +139,7 @@ TEST(DelayQueue, LeavesARefusedRvalueToItsOwner) {
   }
 }
 
-TEST(DelayQueue, KeepsNothingOfAnElementThatWasHandedOut) {
+TEST(DelayQueue, KeepsNoReferenceToAnElementThatWasPopped) {
   ManualClock clock;
   std::weak_ptr<int> watch;
   DelayQueue<std::shared_ptr<int>> queue({.clock = &clock});
@@ -151,7 +151,7 @@ TEST(DelayQueue, KeepsNothingOfAnElementThatWasHandedOut) {
   EXPECT_TRUE(watch.expired());
 }
 
-TEST(DelayQueue, DestroysWhatIsLeft) {
+TEST(DelayQueue, DestroysRemainingElements) {
   auto owner = std::make_shared<int>(1);
   {
     DelayQueue<std::shared_ptr<int>> queue;
@@ -192,7 +192,7 @@ struct Fragile {
   int* countdown;
 };
 
-TEST(DelayQueue, IsAsItWasWhenAnElementThrowsOnItsWayIn) {
+TEST(DelayQueue, IsUnchangedIfAnElementThrowsOnItsWayIn) {
   ManualClock clock;
   DelayQueue<Fragile> queue({.capacity = 1, .clock = &clock});
   int countdown = 1;
@@ -242,7 +242,7 @@ TEST(DelayQueue, NeverCallsAnElementWithItsLockHeld) {
 
 // ---- one thread: closing ------------------------------------------------------------------------
 
-TEST(DelayQueue, ClosedHandsOutWhatIsLeftAtItsTimeAndThenEnds) {
+TEST(DelayQueue, ClosedQueueReturnsItsElementsWhenDueAndThenEnds) {
   ManualClock clock;
   DelayQueue<int> queue({.clock = &clock});
   queue.push(1, 1s);

@@ -110,7 +110,7 @@ TEST(DelayQueueWait, OnlyTheFirstInLineHasAnAlarmSet) {
   queue.close();
 }
 
-TEST(DelayQueueWait, ALaterElementWakesNobodyWhoWaitsForAnEarlierOne) {
+TEST(DelayQueueWait, ALaterElementWakesNoThreadThatWaitsForAnEarlierElement) {
   WatchedClock clock;
   DelayQueue<int> queue({.clock = &clock});
   Consumers<int> consumers(queue, 2);

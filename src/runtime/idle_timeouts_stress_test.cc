@@ -28,7 +28,7 @@ constexpr std::size_t kThreads = 6;
 
 /// Each thread refreshes some of its connections in each round. Time passes only between rounds, so
 /// the test knows which connections must be reported, and when.
-TEST(IdleTimeoutsStress, TellsOfExactlyThoseThatWereNotRefreshed) {
+TEST(IdleTimeoutsStress, ReportsExactlyTheConnectionsThatWereNotRefreshed) {
   constexpr std::size_t kPerThread = 32;
   constexpr nanoseconds kTimeout = 10ms;
   const std::uint64_t seed = test_seed();
@@ -164,7 +164,7 @@ class Chaos {
   std::unique_ptr<IdleTimeouts> idle_;
 };
 
-TEST(IdleTimeoutsStress, TellsOfEachOnceAndOfNoneThatWasRemoved) {
+TEST(IdleTimeoutsStress, ReportsEachConnectionOnceAndNoRemovedConnection) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   for (std::uint64_t i = 0; i < 3; ++i) std::make_unique<Chaos>(seed + i)->run();

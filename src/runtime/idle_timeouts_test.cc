@@ -69,7 +69,7 @@ class IdleRig {
 
 // ---- when ---------------------------------------------------------------------------------------
 
-TEST(IdleTimeouts, TellsOfAConnectionAtItsTimeoutOnceAndNotANanosecondEarly) {
+TEST(IdleTimeouts, ReportsAConnectionOnceAtItsTimeoutAndNotANanosecondEarly) {
   IdleRig rig(60s);
   const Connection connection = rig.idle().add(7);
   rig.advance(60s - 1ns);
@@ -100,7 +100,7 @@ TEST(IdleTimeouts, CountsFromTheLastRefresh) {
   EXPECT_EQ(rig.told(), (Ids{1, 2}));
 }
 
-TEST(IdleTimeouts, ARefreshOfNothingDoesNothing) {
+TEST(IdleTimeouts, ARefreshOfAnEmptyConnectionDoesNothing) {
   IdleRig rig(60s);
   Connection never;
   Connection removed = rig.idle().add(1);
@@ -127,7 +127,7 @@ TEST(IdleTimeouts, ARefreshAfterItsEndDoesNothing) {
   EXPECT_EQ(connection.remove(), CancelResult::not_pending);
 }
 
-TEST(IdleTimeouts, TakesATimeoutOfItsOwnForAConnection) {
+TEST(IdleTimeouts, AConnectionMayHaveItsOwnTimeout) {
   IdleRig rig(60s);
   const Connection usual = rig.idle().add(1);
   const Connection shorter = rig.idle().add(2, 1s);
@@ -143,7 +143,7 @@ TEST(IdleTimeouts, TakesATimeoutOfItsOwnForAConnection) {
   EXPECT_EQ(rig.told().size(), 3u);
 }
 
-TEST(IdleTimeouts, LooksAtABusyConnectionOnceATimeout) {
+TEST(IdleTimeouts, ChecksABusyConnectionOncePerTimeout) {
   IdleRig rig(1min, 10ms);
   std::vector<Connection> connections;
   for (std::uint64_t i = 0; i < 100; ++i) connections.push_back(rig.idle().add(i));
@@ -172,7 +172,7 @@ TEST(IdleTimeouts, WakesForAConnectionThatIsEarlierThanAllOthers) {
 
 // ---- the end of a connection --------------------------------------------------------------------
 
-TEST(IdleTimeouts, RemovedIsNotToldOf) {
+TEST(IdleTimeouts, ARemovedConnectionIsNotReported) {
   IdleRig rig(1s);
   Connection removed = rig.idle().add(1);
   Connection waited_for = rig.idle().add(2);
@@ -191,7 +191,7 @@ TEST(IdleTimeouts, RemovedIsNotToldOf) {
   EXPECT_EQ(assigned_to.remove(), CancelResult::not_pending) << "it was told of";
 }
 
-TEST(IdleTimeouts, RemovedInsideOnIdleOfAnotherIsNotToldOfNorIsWhoGetsItsPlace) {
+TEST(IdleTimeouts, RemovedInsideAnotherOnIdleIsNotReportedNorIsItsSuccessor) {
   IdleRig rig(1s);
   Connection first = rig.idle().add(1);
   Connection second = rig.idle().add(2);
@@ -210,7 +210,7 @@ TEST(IdleTimeouts, RemovedInsideOnIdleOfAnotherIsNotToldOfNorIsWhoGetsItsPlace) 
   EXPECT_EQ(rig.told().size(), 2u);
 }
 
-TEST(IdleTimeouts, GoesOnWhenAddedAnewInsideItsOnIdle) {
+TEST(IdleTimeouts, CanBeAddedAgainInsideItsOnIdle) {
   IdleRig rig(1s);
   Connection connection = rig.idle().add(1);
   Connection other = rig.idle().add(2, 90min);
@@ -224,7 +224,7 @@ TEST(IdleTimeouts, GoesOnWhenAddedAnewInsideItsOnIdle) {
   EXPECT_EQ(rig.idle().size(), 2u);
 }
 
-TEST(IdleTimeouts, RemoveAnswersRunningWhileItIsToldOfAndWaitsOnlyIfAsked) {
+TEST(IdleTimeouts, RemoveReturnsRunningDuringOnIdleAndWaitsOnlyIfRequested) {
   IdleRig rig(1s);
   Connection connection = rig.idle().add(1);
   Connection waiting = rig.idle().add(2, 2s);
@@ -255,7 +255,7 @@ TEST(IdleTimeouts, RemoveAnswersRunningWhileItIsToldOfAndWaitsOnlyIfAsked) {
   EXPECT_TRUE(done);
 }
 
-TEST(IdleTimeouts, RemoveAndWaitReturnsWhenOnIdleIsOver) {
+TEST(IdleTimeouts, RemoveAndWaitReturnsAfterOnIdle) {
   IdleRig rig(1s);
   Connection connection = rig.idle().add(1);
   Gate entered;
@@ -292,7 +292,7 @@ TEST(IdleTimeouts, ConnectionsMayOutliveIt) {
   EXPECT_EQ(connection.remove_and_wait(), CancelResult::not_pending);
 }
 
-TEST(IdleTimeouts, TellsOfNothingWhenItsSchedulerHasStopped) {
+TEST(IdleTimeouts, ReportsNothingAfterItsSchedulerHasStopped) {
   IdleRig rig(1s);
   Connection connection = rig.idle().add(1);
   rig.scheduler().stop();

@@ -52,7 +52,7 @@ TEST(PeriodicPhase, TheFirstTickIsTheFirstAfterNow) {
   EXPECT_EQ(first_wait(created_at(300ms, kWallMs - 100ms), kWall), 200ms);
 }
 
-TEST(PeriodicPhase, WhatIsCreatedInTheFutureTicksAPeriodLater) {
+TEST(PeriodicPhase, ATimerCreatedInTheFutureTicksOnePeriodAfterItsCreation) {
   EXPECT_EQ(first_wait(created_at(25s, kWallMs + 1ms), kWall), 25s + 1ms);
   EXPECT_EQ(first_wait(created_at(25s, kWallMs + 100s), kWall), 125s);
   EXPECT_EQ(first_wait(created_at(25s, kWallMs + 1ms), kWall + 400us), 25s + 600us);
@@ -81,7 +81,7 @@ TEST(PeriodicPhase, ALongPeriodIsCountedFromTheTimeOfCreation) {
 }
 
 // The values are a promise: no version of the library may move the ticks of its users.
-TEST(PeriodicPhase, AKeyHasItsPlaceForEver) {
+TEST(PeriodicPhase, AKeyKeepsItsPlaceForever) {
   struct Place {
     const char* key;
     std::int64_t in_an_hour;

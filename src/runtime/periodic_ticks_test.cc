@@ -80,14 +80,14 @@ PeriodicOptions every_4s(MissedTick missed) {
   return {.period = 4s, .missed = missed, .catch_up = 1s};
 }
 
-TEST(PeriodicTicks, AllPoliciesAreAlikeWhileNothingIsLate) {
+TEST(PeriodicTicks, AllPoliciesAreEqualWhileNoRunIsLate) {
   for (const MissedTick missed : kPolicies) {
     EXPECT_EQ(picture(every_4s(missed), 0), "    1   1   1   1   1   1   ");
     EXPECT_EQ(picture(every_4s(missed), 3), "    1== 1   1   1   1   1   ");
   }
 }
 
-TEST(PeriodicTicks, EachPolicyHasItsPictureOfARunThatTakesLong) {
+TEST(PeriodicTicks, EachPolicyHandlesALongRun) {
   const Line table[] = {
       //                                     4   8   12  16  20  24
       {every_4s(MissedTick::coalesce), "    1=========1 1   1   1   "},
@@ -100,7 +100,7 @@ TEST(PeriodicTicks, EachPolicyHasItsPictureOfARunThatTakesLong) {
   for (const Line& line : table) EXPECT_EQ(picture(line.options, 10), line.runs);
 }
 
-TEST(PeriodicTicks, EachPolicyHasItsPictureOfAJump) {
+TEST(PeriodicTicks, EachPolicyHandlesAJump) {
   const Line table[] = {
       //                                     4   8   12  16  20  24
       {every_4s(MissedTick::coalesce), "    1             1 1   1   "},
@@ -113,7 +113,7 @@ TEST(PeriodicTicks, EachPolicyHasItsPictureOfAJump) {
   for (const Line& line : table) EXPECT_EQ(picture(line.options, 0, {5, 18}), line.runs);
 }
 
-TEST(PeriodicTicks, EachPolicyHasItsPictureOfALongRunAndAJump) {
+TEST(PeriodicTicks, EachPolicyHandlesALongRunAndAJump) {
   const Line table[] = {
       //                                     4   8   12  16  20  24
       {every_4s(MissedTick::coalesce), "    1=====1        11   1   "},
@@ -142,7 +142,7 @@ TEST(PeriodicTicks, ARunThatIsLateByLessThanAPeriodKeepsThePhase) {
   }
 }
 
-TEST(PeriodicTicks, ARunThatIsPutOffAfterAllStandsForTheTicksUntilItBegins) {
+TEST(PeriodicTicks, ADelayedRunStandsForTheTicksUntilItBegins) {
   PeriodicTicks ticks = from_zero({.period = 10ms});
   ticks.begin(at(15ms));
   EXPECT_EQ(ticks.due_at(), at(10ms)) << "how late it is can be told while it runs";
@@ -203,7 +203,7 @@ TEST(PeriodicTicks, ACountOfZeroHasNoEnd) {
   EXPECT_EQ(ticks.left().count, 0u);
 }
 
-TEST(PeriodicTicks, WhatIsLeftIsAsItWasAskedFor) {
+TEST(PeriodicTicks, TheRemainingOptionsAreTheGivenOptions) {
   PeriodicTicks ticks = from_zero({.period = 7s,
                                    .count = 5,
                                    .missed = MissedTick::spread,
@@ -244,7 +244,7 @@ TEST(PeriodicTicks, LK_SUBSEC_DIV0) {
   }
 }
 
-TEST(PeriodicTicks, GoesOnFromWhereItWasMoved) {
+TEST(PeriodicTicks, ContinuesFromTheTimeItWasMovedTo) {
   for (const MissedTick missed : kPolicies) {
     PeriodicTicks ticks = from_zero({.period = 10ms, .missed = missed});
     ticks.move(at(14ms));
@@ -311,7 +311,7 @@ TEST(PeriodicTicks, StopsAtTheEndOfTimeFromWhereverItStarts) {
   }
 }
 
-TEST(PeriodicTicks, CountsOnThroughNegativeTime) {
+TEST(PeriodicTicks, CountsThroughNegativeTime) {
   PeriodicTicks ticks({.period = 10s}, at(-25s), kWall, 0);
   EXPECT_EQ(ticks.due_at(), at(-15s));
   run(ticks, at(-4s));
@@ -359,7 +359,7 @@ nanoseconds some_delay(nanoseconds period, Rng& rng) {
   }
 }
 
-TEST(PeriodicTicks, DoesAsTheModelDoesThatStepsFromTickToTick) {
+TEST(PeriodicTicks, BehavesLikeAModelThatGoesFromTickToTick) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -383,7 +383,7 @@ TEST(PeriodicTicks, DoesAsTheModelDoesThatStepsFromTickToTick) {
 }
 
 // One thread runs the timer and is sometimes late. A due run waits for the end of the previous run.
-TEST(PeriodicTicks, BurstRunsOnceForEveryTickAndOthersAtMostThat) {
+TEST(PeriodicTicks, BurstRunsOncePerTickAndOtherPoliciesAtMostOnce) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -411,7 +411,7 @@ TEST(PeriodicTicks, BurstRunsOnceForEveryTickAndOthersAtMostThat) {
   }
 }
 
-TEST(PeriodicTicks, SaysWhatIsWrongWithOptions) {
+TEST(PeriodicTicks, NamesTheRequirementThatOptionsBreak) {
   EXPECT_EQ(problem_of({.period = 1ns}), nullptr);
   EXPECT_EQ(problem_of({.period = 1ns, .jitter = 1}), nullptr);
   EXPECT_STREQ(problem_of({}), "options.period > 0");

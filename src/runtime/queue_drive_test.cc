@@ -90,7 +90,7 @@ TYPED_TEST(QueueDriveOf, ADeadlineOnATickIsNotLate) {
   EXPECT_EQ(driven.run(), 1u);
 }
 
-TYPED_TEST(QueueDriveOf, WhatHasPassedIsDueAtOnce) {
+TYPED_TEST(QueueDriveOf, APassedInstantIsDueImmediately) {
   Driven<TypeParam> driven;
   driven.clock.advance(1h);
   driven.run();
@@ -105,7 +105,7 @@ TYPED_TEST(QueueDriveOf, WhatHasPassedIsDueAtOnce) {
 
 // The present is between two ticks. If the deadlines were rounded up, they would be due at the next
 // tick.
-TYPED_TEST(QueueDriveOf, ADelayThatIsNotPositiveIsDueAtOnceWithinATick) {
+TYPED_TEST(QueueDriveOf, ANonPositiveDelayIsDueImmediatelyBetweenTwoTicks) {
   Driven<TypeParam> driven;
   driven.clock.advance(1h + 300us);
   std::array<TimerOf<TypeParam>, 3> timers;
@@ -191,7 +191,7 @@ TYPED_TEST(QueueDriveOfBounded, TheSpanIsMeasuredFromThePresentAndNotFromTheLast
   EXPECT_TRUE(driven.drive.postpone_after(timer, span));
 }
 
-TYPED_TEST(QueueDriveOfBounded, WhatIsDueMeanwhileStillFiresInRunReady) {
+TYPED_TEST(QueueDriveOfBounded, TimersThatBecomeDueStillFireInRunReady) {
   Driven<TypeParam> driven;
   TimerOf<TypeParam> due;
   TimerOf<TypeParam> far;
@@ -217,7 +217,7 @@ TYPED_TEST(QueueDriveOfBounded, ACallbackMayBeRefused) {
 
 // ---- Budgets.
 
-TYPED_TEST(QueueDriveOf, ACountBoundsEachCallAndAllIsDoneInTheEnd) {
+TYPED_TEST(QueueDriveOf, ACountLimitsEachCallAndAllTimersFireInTheEnd) {
   DueTogether<TypeParam> many(1'000);
   std::size_t fired = 0;
   std::size_t calls = 0;
@@ -245,7 +245,7 @@ TEST(QueueDrive, NeverAsksForMoreThanItsCount) {
   }
 }
 
-TYPED_TEST(QueueDriveOf, ACountOfZeroDoesNothingAndTellsWhetherAnythingIsDue) {
+TYPED_TEST(QueueDriveOf, ACountOfZeroDoesNothingAndReportsWhetherTimersAreDue) {
   DueTogether<TypeParam> one(1);
   EXPECT_TRUE(one.drive.run_ready({.count = 0}, kIgnore).more);
   EXPECT_TRUE(one.drive.run_ready({.count = 0, .time = 1s}, kIgnore).more);
@@ -299,7 +299,7 @@ TEST(QueueDrive, WithoutATimeItIsOneCallOfTheQueue) {
   EXPECT_EQ(many.queue->limits, std::vector<std::size_t>{kNoLimit});
 }
 
-TYPED_TEST(QueueDriveOf, ATimeThatIsNoneStillGetsAhead) {
+TYPED_TEST(QueueDriveOf, ATimeOfZeroStillMakesProgress) {
   for (const nanoseconds none : {nanoseconds{0}, nanoseconds::min()}) {
     DueTogether<TypeParam> ten(10);
     std::size_t calls = 1;
@@ -310,7 +310,7 @@ TYPED_TEST(QueueDriveOf, ATimeThatIsNoneStillGetsAhead) {
 
 // ---- Changes while it runs.
 
-TYPED_TEST(QueueDriveOf, WhatBecomesDueMeanwhileIsLeftToTheNextCall) {
+TYPED_TEST(QueueDriveOf, TimersThatBecomeDueDuringACallWaitForTheNextCall) {
   for (const nanoseconds time : {nanoseconds::max(), nanoseconds{1h}}) {
     Driven<TypeParam> driven;
     std::array<TimerOf<TypeParam>, 5> timers;
@@ -328,7 +328,7 @@ TYPED_TEST(QueueDriveOf, WhatBecomesDueMeanwhileIsLeftToTheNextCall) {
   }
 }
 
-TYPED_TEST(QueueDriveOf, CallbacksThatScheduleForAtOnceDoNotKeepItGoing) {
+TYPED_TEST(QueueDriveOf, CallbacksThatScheduleDueTimersDoNotKeepItRunning) {
   for (const Budget budget : {Budget{}, Budget{.time = 1h}, Budget{.count = 350, .time = 1h}}) {
     DueTogether<TypeParam> many(200);
     for (auto& timer : many.timers) many.drive.schedule_after(timer, 0s);

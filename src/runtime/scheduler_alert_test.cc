@@ -63,7 +63,7 @@ using Values = std::vector<std::uint64_t>;
 
 // ---- pending ------------------------------------------------------------------------------------
 
-TEST(SchedulerAlert, PendingIsToldEachTimeTheNumberRisesToItsThreshold) {
+TEST(SchedulerAlert, PendingAlertsEachTimeTheNumberRisesToItsThreshold) {
   Listener listener;
   SchedulerRig rig(told_to(listener, {.pending = 3}));
   std::vector<TimerHandle> timers;
@@ -84,7 +84,7 @@ TEST(SchedulerAlert, PendingIsToldEachTimeTheNumberRisesToItsThreshold) {
   EXPECT_EQ(listener.values(Alert::Kind::pending), (Values{3, 3}));
 }
 
-TEST(SchedulerAlert, PendingCountsDownWhenTimersRunOut) {
+TEST(SchedulerAlert, PendingCountsDownWhenTimersEnd) {
   Listener listener;
   SchedulerRig rig(told_to(listener, {.pending = 2}));
   for (int round = 0; round < 3; ++round) {
@@ -96,7 +96,7 @@ TEST(SchedulerAlert, PendingCountsDownWhenTimersRunOut) {
   EXPECT_EQ(listener.values(Alert::Kind::pending), (Values{2, 2, 2}));
 }
 
-TEST(SchedulerAlert, PendingIsToldOnceWhenManyThreadsCrossTheThreshold) {
+TEST(SchedulerAlert, PendingAlertsOnceWhenManyThreadsCrossTheThreshold) {
   Listener listener;
   SchedulerOptions options = told_to(listener, {.pending = 1000});
   options.shards = 4;
@@ -113,7 +113,7 @@ TEST(SchedulerAlert, PendingIsToldOnceWhenManyThreadsCrossTheThreshold) {
 
 // ---- errors -------------------------------------------------------------------------------------
 
-TEST(SchedulerAlert, ErrorsAreToldAtEveryMultipleOfTheThreshold) {
+TEST(SchedulerAlert, ErrorsAlertAtEveryMultipleOfTheThreshold) {
   Listener listener;
   SchedulerRig rig(told_to(listener, {.errors = 2}));
   std::vector<std::size_t> told_after;
@@ -146,7 +146,7 @@ TEST(SchedulerAlert, ErrorsOfAllShardsAreCountedTogether) {
   EXPECT_EQ(listener.values(Alert::Kind::errors), (Values{100, 200}));
 }
 
-TEST(SchedulerAlertDeathTest, AThresholdOfNoErrorsIsABug) {
+TEST(SchedulerAlertDeathTest, AThresholdOfZeroErrorsIsABug) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Listener listener;
   EXPECT_DEATH(SchedulerRig rig(told_to(listener, {.errors = 0})), "check failed");
@@ -161,7 +161,7 @@ void run_late(SchedulerRig& rig, std::chrono::nanoseconds late) {
   rig.advance(1ms + late);
 }
 
-TEST(SchedulerAlert, LatenessIsToldWhenARunIsLaterThanTheThresholdAndTheOneBeforeWasNot) {
+TEST(SchedulerAlert, LatenessAlertsWhenARunCrossesTheThresholdAndThePreviousDidNot) {
   Listener listener;
   SchedulerRig rig(told_to(listener, {.lateness = 10ms}));
   run_late(rig, 10ms);
@@ -188,7 +188,7 @@ TEST(SchedulerAlert, LatenessCountsFromTheDeadlineNotFromTheTick) {
   EXPECT_EQ(listener.values(Alert::Kind::lateness), (Values{19'000'000}));
 }
 
-TEST(SchedulerAlert, WhatIsScheduledForAtOnceIsNotLateFromTheBeginningOfItsTick) {
+TEST(SchedulerAlert, ADelayOfZeroIsNotLateByTheStartOfItsTick) {
   Listener listener;
   SchedulerOptions options = told_to(listener, {.lateness = 100ms});
   options.resolution = 1s;
@@ -210,7 +210,7 @@ TEST(SchedulerAlert, WhatIsScheduledForAtOnceIsNotLateFromTheBeginningOfItsTick)
 
 // ---- on_alert -----------------------------------------------------------------------------------
 
-TEST(SchedulerAlert, NothingIsToldThatIsNotWatched) {
+TEST(SchedulerAlert, WithoutThresholdsThereAreNoAlerts) {
   Listener listener;
   SchedulerRig rig(told_to(listener, {}));
   rig.scheduler().schedule_after(0s, [] { throw std::runtime_error("broken"); }).release();
@@ -219,7 +219,7 @@ TEST(SchedulerAlert, NothingIsToldThatIsNotWatched) {
   EXPECT_EQ(listener.count(), 0u);
 }
 
-TEST(SchedulerAlert, ThresholdsWithoutAListenerAreNoMatter) {
+TEST(SchedulerAlert, ThresholdsWithoutAListenerHaveNoEffect) {
   SchedulerRig rig(
       {.error_handler = ignore, .alerts = {.pending = 1, .errors = 1, .lateness = 1ns}});
   rig.scheduler().schedule_after(0s, [] { throw std::runtime_error("broken"); }).release();
@@ -263,7 +263,7 @@ TEST(SchedulerAlert, AListenerMayUseTheScheduler) {
   EXPECT_EQ(pending_seen, (Values{1, 2, 2})) << "its own, and from its first run on the timer";
 }
 
-TEST(SchedulerAlert, AListenerMayCancelTheTimerItIsToldOf) {
+TEST(SchedulerAlert, AListenerMayCancelTheTimerThatCausedTheAlert) {
   Listener listener;
   SchedulerRig rig(told_to(listener, {.lateness = 1ns}));
   TimerHandle timer;

@@ -137,7 +137,7 @@ TEST(TimerHandle, ReleasingItLetsTheTimerGoOn) {
   EXPECT_EQ(fired, 1);
 }
 
-TEST(TimerHandle, MoveAssignmentCancelsWhatWasHeld) {
+TEST(TimerHandle, MoveAssignmentCancelsTheOldTimer) {
   SchedulerRig rig;
   int first = 0;
   int second = 0;
@@ -150,7 +150,7 @@ TEST(TimerHandle, MoveAssignmentCancelsWhatWasHeld) {
   EXPECT_EQ(second, 1);
 }
 
-TEST(TimerHandle, IsSafeAfterTheSchedulerIsGone) {
+TEST(TimerHandle, IsSafeAfterTheSchedulerIsDestroyed) {
   TimerHandle pending;
   TimerHandle fired;
   {
@@ -167,7 +167,7 @@ TEST(TimerHandle, IsSafeAfterTheSchedulerIsGone) {
   }
 }
 
-TEST(TimerHandle, OfATimerThatIsOverDoesNotTouchTheNextInItsPlace) {
+TEST(TimerHandle, OfAnEndedTimerDoesNotAffectTheNextTimerInItsPlace) {
   SchedulerRig rig;
   TimerHandle old = rig.scheduler().schedule_after(1ms, [] {});
   rig.advance(1ms);
@@ -179,7 +179,7 @@ TEST(TimerHandle, OfATimerThatIsOverDoesNotTouchTheNextInItsPlace) {
   EXPECT_EQ(fired, 1);
 }
 
-TEST(TimerHandle, EmptyOneAnswersThatThereIsNothing) {
+TEST(TimerHandle, AnEmptyHandleAnswersNotPending) {
   TimerHandle empty;
   EXPECT_FALSE(empty);
   EXPECT_FALSE(empty.is_pending());
@@ -265,7 +265,7 @@ TEST(ExpiresAfter, MovesATimerThatWaitsForTheExecutor) {
   EXPECT_EQ(fired.size(), 1u);
 }
 
-TEST(ExpiresAfter, InsideItsOwnJobAnswersThatItIsTooLate) {
+TEST(ExpiresAfter, InsideItsOwnJobReturnsFalse) {
   SchedulerRig rig;
   TimerHandle timer;
   bool moved = true;

@@ -25,7 +25,7 @@ constexpr std::array kWaitingPolicies = {WhenFull::block, WhenFull::run_in_calle
 
 void ignore(const std::exception_ptr&) {}
 
-TEST(SchedulerCapacity, FailRefusesWhatThereIsNoRoomFor) {
+TEST(SchedulerCapacity, FailRefusesTimersWithoutRoom) {
   SchedulerRig rig({.capacity = 2});
   int alive = 0;
   int fired = 0;
@@ -77,7 +77,7 @@ TEST(SchedulerCapacity, ReplacingAKeyNeedsNoRoomOfItsOwn) {
   EXPECT_TRUE(has_room(rig));
 }
 
-TEST(SchedulerCapacity, ATimerHasItsRoomUntilItsLastRunIsOver) {
+TEST(SchedulerCapacity, ATimerKeepsItsRoomUntilItsLastRunEnds) {
   SchedulerRig rig({.capacity = 1});
   std::vector<bool> room_inside;
   const TimerHandle timer = rig.scheduler().schedule_every(
@@ -231,7 +231,7 @@ TEST(SchedulerCapacity, RunInCallerRunsTheJobInItsCallerWhenItIsDueAndNotBefore)
   EXPECT_EQ(rig.scheduler().stats().pending, 1u);
 }
 
-TEST(SchedulerCapacity, RunInCallerRunsAtOnceWhatIsDue) {
+TEST(SchedulerCapacity, RunInCallerRunsDueJobsImmediately) {
   SchedulerRig rig({.capacity = 1, .when_full = WhenFull::run_in_caller});
   const TimerHandle first = rig.scheduler().schedule_after(1h, [] {});
   int fired = 0;
@@ -251,7 +251,7 @@ TEST(SchedulerCapacity, RunInCallerFailsForPeriodicTimers) {
   EXPECT_EQ(rig.scheduler().stats().rejected, 1u);
 }
 
-TEST(SchedulerCapacity, WhatAJobThrowsInItsCallerGoesToTheErrorHandler) {
+TEST(SchedulerCapacity, AnExceptionOfAJobInItsCallerGoesToTheErrorHandler) {
   SchedulerRig rig({.error_handler = ignore, .capacity = 1, .when_full = WhenFull::run_in_caller});
   const TimerHandle first = rig.scheduler().schedule_after(1h, [] {});
   rig.scheduler().schedule_after(0s, [] { throw std::runtime_error("broken"); }).release();

@@ -81,7 +81,7 @@ TEST(SchedulerRunPending, RunsOneShotsEachAtItsTimeAndDropsPeriodicOnes) {
   EXPECT_EQ(rig.scheduler().stats().dropped, 3u) << "two periodic ones, and the one refused";
 }
 
-TEST(SchedulerRunPending, RefusesWhatItsJobsSchedule) {
+TEST(SchedulerRunPending, RefusesTimersThatItsJobsSchedule) {
   ThreadPool pool({.threads = 2});
   for (Executor* const executor :
        {static_cast<Executor*>(nullptr), static_cast<Executor*>(&pool)}) {
@@ -130,7 +130,7 @@ TEST(SchedulerRunPending, FollowsTheWallClockToTheEnd) {
   EXPECT_EQ(fired, 1);
 }
 
-TEST(SchedulerRunPending, ReturnsAtOnceWhenThereIsNothing) {
+TEST(SchedulerRunPending, ReturnsImmediatelyIfNoTimerIsPending) {
   SchedulerRig rig;
   EXPECT_TRUE(rig.scheduler().stop(Drain::run_pending).empty());
 }
@@ -299,7 +299,7 @@ TEST(SchedulerWallStep, WithoutAWallCheckItIsNoticedWhenTheDriverIsAwakeAnyway) 
 
 // ---- idle ---------------------------------------------------------------------------------------
 
-TEST(SchedulerIdle, NothingWakesTheDriverWhenNothingIsToDo) {
+TEST(SchedulerIdle, TheDriverSleepsWhileThereIsNoWork) {
   SchedulerRig rig;
   rig.scheduler().schedule_after(1ms, [] {}).release();
   rig.settle();

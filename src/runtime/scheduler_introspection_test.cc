@@ -167,7 +167,7 @@ std::map<std::string, TimerInfo> by_name(const std::vector<TimerInfo>& timers) {
   return named;
 }
 
-TEST(SchedulerPendingTimers, TellWhatATimerIsAndWhereItWasScheduled) {
+TEST(SchedulerPendingTimers, DescribeATimerAndWhereItWasScheduled) {
   SchedulerRig rig;
   const WallTime date = std::chrono::floor<std::chrono::milliseconds>(rig.clock().wall_now()) + 3h;
   std::string name = "once";
@@ -196,7 +196,7 @@ TEST(SchedulerPendingTimers, TellWhatATimerIsAndWhereItWasScheduled) {
   EXPECT_EQ(timers.at("often").period, 2h);
 }
 
-TEST(SchedulerPendingTimers, TellWhoWaitsForTheExecutorAndWhoRuns) {
+TEST(SchedulerPendingTimers, ShowQueuedAndRunningTimers) {
   ManualClock clock;
   Gate began;
   Gate may_end;
@@ -224,7 +224,7 @@ TEST(SchedulerPendingTimers, TellWhoWaitsForTheExecutorAndWhoRuns) {
   may_end.open();
 }
 
-TEST(SchedulerPendingTimers, AreAllOfThemAcrossShardsAndHolesOrAsManyAsAreAskedFor) {
+TEST(SchedulerPendingTimers, ListAllTimersOfAllShardsUpToTheLimit) {
   constexpr int kThreads = 4;
   constexpr int kTimers = 3000;
   SchedulerRig rig({.shards = 3});
@@ -255,7 +255,7 @@ TEST(SchedulerPendingTimers, AreAllOfThemAcrossShardsAndHolesOrAsManyAsAreAskedF
 
 // ---- forecast -----------------------------------------------------------------------------------
 
-TEST(SchedulerForecast, CountsWhatABruteForceModelCounts) {
+TEST(SchedulerForecast, CountsTheSameAsABruteForceModel) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -289,7 +289,7 @@ TEST(SchedulerForecast, CountsWhatABruteForceModelCounts) {
   EXPECT_GT(simulation.scheduler().forecast(1ns, 1)[0], 0u) << "overdue ones";
 }
 
-TEST(SchedulerForecast, ASpanHasItsBeginningAndNotItsEnd) {
+TEST(SchedulerForecast, ABinIncludesItsStartAndNotItsEnd) {
   SchedulerRig rig;
   rig.scheduler().schedule_after(999ms, [] {}).release();
   rig.scheduler().schedule_after(1s, [] {}).release();

@@ -142,7 +142,7 @@ TEST(SchedulerKeyed, EX_MAP_RACE) {
 }
 
 // The same with replacing: the last timer that got the key is the timer that runs.
-TEST(SchedulerKeyed, WhoeverReplacesLastHasTheKey) {
+TEST(SchedulerKeyed, TheLastReplacementHasTheKey) {
   ManualClock clock;
   Scheduler scheduler({.clock = &clock});
   std::vector<std::thread> threads;

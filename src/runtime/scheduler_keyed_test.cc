@@ -60,7 +60,7 @@ TEST(SchedulerKeyedDeathTest, ATimerWithoutAnyJobIsABug) {
   EXPECT_DEATH(SchedulerRig().scheduler().schedule_keyed("a", {.period = 1s}), "check failed");
 }
 
-TEST(SchedulerKeyed, FindKeyTellsOfTheTimerThatHasIt) {
+TEST(SchedulerKeyed, FindKeyDescribesTheTimerWithTheKey) {
   SchedulerRig rig;
   EXPECT_EQ(rig.scheduler().find_key("a"), std::nullopt);
   std::optional<TimerInfo> inside;

@@ -81,7 +81,7 @@ TEST(SchedulerLateness, RoundingIsFromTheDeadlineToItsTick) {
   EXPECT_EQ(sums_of(rig.scheduler()), (Sums{.total = 7ms, .rounding = 7ms}));
 }
 
-TEST(SchedulerLateness, SlackIsFromThereToTheTickThatWasChosen) {
+TEST(SchedulerLateness, SlackIsFromTheRoundedTickToTheChosenTick) {
   Simulation simulation(1);
   const auto start = simulation.clock().now();
   nanoseconds late{};
@@ -92,7 +92,7 @@ TEST(SchedulerLateness, SlackIsFromThereToTheTickThatWasChosen) {
   EXPECT_EQ(sums_of(simulation.scheduler()), (Sums{.total = late, .slack = late}));
 }
 
-TEST(SchedulerLateness, WakeUpIsUntilTheDriverLooked) {
+TEST(SchedulerLateness, WakeUpIsFromTheTickToTheLookOfTheDriver) {
   SchedulerRig rig;
   const TimerHandle timer = rig.scheduler().schedule_after(1ms, [] {});
   rig.settle();
@@ -100,7 +100,7 @@ TEST(SchedulerLateness, WakeUpIsUntilTheDriverLooked) {
   EXPECT_EQ(sums_of(rig.scheduler()), (Sums{.total = 4ms, .wake_up = 4ms}));
 }
 
-TEST(SchedulerLateness, WakeUpIsAllOfItForATimerThatIsDueAlready) {
+TEST(SchedulerLateness, WakeUpIsTheWholeLatenessOfATimerThatIsAlreadyDue) {
   SchedulerRig rig;
   rig.settle();
   rig.advance(10ms);
@@ -110,7 +110,7 @@ TEST(SchedulerLateness, WakeUpIsAllOfItForATimerThatIsDueAlready) {
 }
 
 // The last job of the first batch is slow, and the jobs of the second batch wait for it.
-TEST(SchedulerLateness, BudgetIsForWhoComesAfterTheBatch) {
+TEST(SchedulerLateness, BudgetIsTheWaitForTheNextBatch) {
   SchedulerRig rig;
   int runs = 0;
   for (int i = 0; i < 300; ++i) {
@@ -127,7 +127,7 @@ TEST(SchedulerLateness, BudgetIsForWhoComesAfterTheBatch) {
   EXPECT_EQ(sums_of(rig.scheduler()), (Sums{.total = 44 * 2ms, .budget = 44 * 2ms}));
 }
 
-TEST(SchedulerLateness, BudgetIsForWhatGetsDueWhileAJobRuns) {
+TEST(SchedulerLateness, BudgetIsTheWaitOfTimersThatBecomeDueDuringAJob) {
   SchedulerRig rig;
   const TimerHandle slow = rig.scheduler().schedule_after(1ms, [&] { rig.clock().advance(10ms); });
   const TimerHandle behind = rig.scheduler().schedule_after(4ms, [] {});
@@ -136,7 +136,7 @@ TEST(SchedulerLateness, BudgetIsForWhatGetsDueWhileAJobRuns) {
   EXPECT_EQ(sums_of(rig.scheduler()), (Sums{.total = 7ms, .budget = 7ms}));
 }
 
-TEST(SchedulerLateness, ExecutorIsForWhoWaitsForASlowJobOfTheSameBatch) {
+TEST(SchedulerLateness, ExecutorIsTheWaitForASlowJobOfTheSameBatch) {
   SchedulerRig rig;
   for (int i = 0; i < 3; ++i) {
     rig.scheduler().schedule_after(1ms, [&] { rig.clock().advance(2ms); }).release();
@@ -146,7 +146,7 @@ TEST(SchedulerLateness, ExecutorIsForWhoWaitsForASlowJobOfTheSameBatch) {
   EXPECT_EQ(sums_of(rig.scheduler()), (Sums{.total = 6ms, .executor = 6ms}));
 }
 
-TEST(SchedulerLateness, ExecutorIsForWhoWaitsForABusyPool) {
+TEST(SchedulerLateness, ExecutorIsTheWaitForABusyPool) {
   ManualClock clock;
   ThreadPool pool({.threads = 1});
   Scheduler scheduler({.clock = &clock, .executor = &pool});
@@ -183,7 +183,7 @@ TEST(SchedulerLateness, ExecutorIsTheSimulationsDelayOfJobs) {
   EXPECT_EQ(sums_of(simulation.scheduler()), (Sums{.total = late, .executor = late}));
 }
 
-TEST(SchedulerLateness, AHistogramPutsEachRunWhereItBelongs) {
+TEST(SchedulerLateness, TheHistogramCountsEachRunInItsBin) {
   SchedulerRig rig;
   for (const auto late : {0us, 1us, 1000us, 1000us}) {
     rig.scheduler().schedule_after(10us, [] {}).release();
@@ -240,7 +240,7 @@ struct Told {
 // Coarse ticks, both kinds of slack, slow jobs, a slow executor, and timers that are moved while
 // they are queued. The total of the ledger must equal the measurements of the jobs, to the
 // nanosecond.
-TEST(SchedulerLateness, TheTotalIsWhatTheJobsSaw) {
+TEST(SchedulerLateness, TheTotalIsTheLatenessThatTheJobsMeasure) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -148,7 +148,7 @@ TEST(SchedulerPeriodic, DoesNotDrift) {
   EXPECT_EQ(rig.clock().now(), at(3ms + 10s));
 }
 
-TEST(SchedulerPeriodic, AJumpOverManyTicksIsMadeUpForByOneRun) {
+TEST(SchedulerPeriodic, OneRunReplacesTheTicksOfAJump) {
   for (const MissedTick missed : {MissedTick::coalesce, MissedTick::skip}) {
     SchedulerRig rig;
     Times runs;
@@ -176,12 +176,12 @@ Times runs_after_a_slow_one(MissedTick missed, std::chrono::nanoseconds takes) {
   return runs;
 }
 
-TEST(SchedulerPeriodic, TicksMissedByASlowRunAreMadeUpForByOneRunAtOnce) {
+TEST(SchedulerPeriodic, OneImmediateRunReplacesTicksMissedByASlowRun) {
   EXPECT_EQ(runs_after_a_slow_one(MissedTick::coalesce, 25ms),
             (Times{at(10ms), at(35ms), at(40ms), at(50ms), at(60ms)}));
 }
 
-TEST(SchedulerPeriodic, TicksMissedByASlowRunAreLeftOutWhenAskedTo) {
+TEST(SchedulerPeriodic, TicksMissedByASlowRunAreSkippedOnRequest) {
   EXPECT_EQ(runs_after_a_slow_one(MissedTick::skip, 25ms),
             (Times{at(10ms), at(40ms), at(50ms), at(60ms)}));
 }
@@ -193,7 +193,7 @@ TEST(SchedulerPeriodic, ATickThatFallsOnTheEndOfASlowRunIsNotMissed) {
   }
 }
 
-TEST(SchedulerPeriodic, GoesOnAfterARunThatThrows) {
+TEST(SchedulerPeriodic, ContinuesAfterARunThatThrows) {
   int caught = 0;
   SchedulerRig rig({.error_handler = [&](std::exception_ptr) { ++caught; }});
   int runs = 0;

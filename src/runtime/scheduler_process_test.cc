@@ -111,7 +111,7 @@ TEST(SchedulerForkDeathTest, InAChildProcessThereAreNoTimers) {
   EXPECT_EQ(scheduler.stats().pending, 1u) << "here it goes on";
 }
 
-TEST(SchedulerForkDeathTest, InAChildProcessNobodyWaitsForCallbacksOfTheParent) {
+TEST(SchedulerForkDeathTest, InAChildProcessDestructorsDoNotWaitForCallbacksOfTheParent) {
   GTEST_FLAG_SET(death_test_style, "fast");
   Scheduler scheduler;
   Gate begun;
@@ -149,7 +149,7 @@ TEST(SchedulerForkDeathTest, InAChildProcessNobodyWaitsForCallbacksOfTheParent) 
   connection.remove();
 }
 
-TEST(SchedulerForkDeathTest, ASimulationGoesOnInAChildProcess) {
+TEST(SchedulerForkDeathTest, ASimulationContinuesInAChildProcess) {
   GTEST_FLAG_SET(death_test_style, "fast");
   Simulation simulation(1);
   int runs = 0;
@@ -162,7 +162,7 @@ TEST(SchedulerForkDeathTest, ASimulationGoesOnInAChildProcess) {
       testing::ExitedWithCode(EXIT_SUCCESS), "");
 }
 
-TEST(ThreadPoolForkDeathTest, InAChildProcessItRunsNothingAndEndsAtOnce) {
+TEST(ThreadPoolForkDeathTest, InAChildProcessItRunsNoJobsAndEndsImmediately) {
   GTEST_FLAG_SET(death_test_style, "fast");
   auto pool = std::make_unique<ThreadPool>(ThreadPoolOptions{.threads = 2});
   EXPECT_DEATH(pool->execute([] {}), "made before fork");

@@ -29,7 +29,7 @@ TEST(SchedulerRecurringClock, AStepForwardBringsTheNextDateNearer) {
   EXPECT_EQ(rig.runs(), (Runs{{1h, 1h}}));  // 30 minutes after the start
 }
 
-TEST(SchedulerRecurringClock, AStepBackPutsTheNextDateOff) {
+TEST(SchedulerRecurringClock, AStepBackDelaysTheNextDate) {
   RecurringRig rig;
   const TimerHandle timer = rig.every(1h);
   rig.simulation().run_for(50min);
@@ -62,7 +62,7 @@ TEST(SchedulerRecurringClock, AStepForwardOverOccurrencesMissesThem) {
 }
 
 // A machine without a clock battery shows 2020 or 2050 after its start, until it asks the network.
-TEST(SchedulerRecurringClock, AClockThatWasYearsAheadIsForgotten) {
+TEST(SchedulerRecurringClock, AClockThatWasYearsAheadHasNoLastingEffect) {
   for (const bool had_run : {false, true}) {
     RecurringRig rig;
     rig.simulation().step_wall(24h * 10'000);
@@ -105,7 +105,7 @@ TEST(SchedulerRecurringClock, AStepInsideTheJobCountsFromItsEnd) {
                                RecurringRig::at(6h)}));
 }
 
-TEST(SchedulerRecurringClock, AStepWhileItWaitsForItsExecutorPutsItOff) {
+TEST(SchedulerRecurringClock, AStepBackDelaysARunThatWaitsForItsExecutor) {
   SchedulerRig rig({.wall_check = 0ns});
   Gate go_on;
   Gate begun;
@@ -184,7 +184,7 @@ std::uint64_t clock_runs() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 40;
 }
 
-TEST(SchedulerRecurringClock, WhateverTheClockDoesNothingRunsTwiceOrEarly) {
+TEST(SchedulerRecurringClock, NoOccurrenceRunsTwiceOrEarlyWhateverTheClockDoes) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   for (std::uint64_t i = 0; i < clock_runs(); ++i) {

@@ -127,14 +127,14 @@ TEST(SchedulerRecurring, StartAndEndAreOccurrencesThemselves) {
   EXPECT_EQ(rig.scheduler().stats().completed, 1u);
 }
 
-TEST(SchedulerRecurring, AStartInThePastBringsNothingBack) {
+TEST(SchedulerRecurring, AStartInThePastRunsNoPastOccurrences) {
   RecurringRig rig;
   const TimerHandle timer = rig.every(1h, {.start = RecurringRig::at(-10h)});
   rig.simulation().run_for(90min);
   EXPECT_EQ(rig.runs(), (Runs{{1h, 1h}}));
 }
 
-TEST(SchedulerRecurring, WithoutADateToComeTheHandleIsEmpty) {
+TEST(SchedulerRecurring, WithoutAFutureDateTheHandleIsEmpty) {
   RecurringRig rig;
   int alive = 0;
   const TimerHandle timer = rig.scheduler().schedule_on(Every{1h}, [token = LifeToken(alive)] {},
@@ -146,7 +146,7 @@ TEST(SchedulerRecurring, WithoutADateToComeTheHandleIsEmpty) {
 
 // ---- jitter -------------------------------------------------------------------------------------
 
-TEST(SchedulerRecurring, JitterPutsAllRunsOffByOneOffsetWithinItsBounds) {
+TEST(SchedulerRecurring, JitterDelaysAllRunsByOneOffsetWithinItsBounds) {
   std::set<std::chrono::milliseconds> offsets;
   for (int i = 0; i < 100; ++i) {
     RecurringRig rig;
@@ -168,7 +168,7 @@ TEST(SchedulerRecurring, JitterPutsAllRunsOffByOneOffsetWithinItsBounds) {
 }
 
 // A restart between the date and the delayed run must not lose the run.
-TEST(SchedulerRecurring, WhatJitterPutsOffHasNotPassedBefore) {
+TEST(SchedulerRecurring, AnOccurrenceHasNotPassedBeforeItsJitter) {
   const RecurringOptions options{.count = 1, .jitter = 10min, .jitter_key = "a"};
   RecurringRig first;
   const TimerHandle before = first.every(1h, options);
@@ -208,7 +208,7 @@ Runs after_a_suspend(const RecurringOptions& options) {
   return rig.runs();
 }
 
-TEST(SchedulerRecurring, MissedOnesRunAsThePolicySays) {
+TEST(SchedulerRecurring, MissedOccurrencesRunAsThePolicySays) {
   const auto late = 6h + 30min;
   EXPECT_EQ(after_a_suspend({}), (Runs{{late, 6h}, {7h, 7h}}));
   EXPECT_EQ(after_a_suspend({.missed = MissedOccurrence::skip}), (Runs{{7h, 7h}}));
@@ -219,7 +219,7 @@ TEST(SchedulerRecurring, MissedOnesRunAsThePolicySays) {
             (Runs{{late, 5h}, {late, 6h}, {7h, 7h}}));
 }
 
-TEST(SchedulerRecurring, GraceLeavesOutWhatIsTooLate) {
+TEST(SchedulerRecurring, GraceSkipsOccurrencesThatAreTooLate) {
   const auto late = 6h + 30min;
   EXPECT_EQ(after_a_suspend({.grace = 30min}), (Runs{{late, 6h}, {7h, 7h}}));
   EXPECT_EQ(after_a_suspend({.grace = 30min - 1ms}), (Runs{{7h, 7h}}));
@@ -230,7 +230,7 @@ TEST(SchedulerRecurring, GraceLeavesOutWhatIsTooLate) {
   EXPECT_EQ(after_a_suspend({.missed = MissedOccurrence::all, .grace = 1min}), (Runs{{7h, 7h}}));
 }
 
-TEST(SchedulerRecurring, WhatIsLeftOutDoesNotCountAsARun) {
+TEST(SchedulerRecurring, ASkippedOccurrenceDoesNotCountAsARun) {
   RecurringRig rig;
   const TimerHandle timer = rig.every(1h, {.count = 2, .missed = MissedOccurrence::skip});
   rig.simulation().suspend(90min);
@@ -258,7 +258,7 @@ Runs of_a_slow_job(RecurringOptions options) {
   return rig.runs();
 }
 
-TEST(SchedulerRecurring, WhatComesWhileTheJobRunsWaitsOrIsLeftOut) {
+TEST(SchedulerRecurring, OccurrencesDuringARunWaitOrAreSkipped) {
   EXPECT_EQ(of_a_slow_job({}), (Runs{{60s, 60s}, {210s, 180s}, {360s, 360s}}));
   EXPECT_EQ(of_a_slow_job({.overlap = Overlap::skip}),
             (Runs{{60s, 60s}, {240s, 240s}, {420s, 420s}}));
@@ -266,7 +266,7 @@ TEST(SchedulerRecurring, WhatComesWhileTheJobRunsWaitsOrIsLeftOut) {
             (Runs{{60s, 60s}, {210s, 120s}, {360s, 180s}}));
 }
 
-TEST(SchedulerRecurring, CatchingUpIsNoOverlap) {
+TEST(SchedulerRecurring, CatchingUpIsNotAnOverlap) {
   RecurringRig rig;
   const TimerHandle timer = rig.scheduler().schedule_on(
       Every{1h}, rig.job(40min), {.missed = MissedOccurrence::all, .overlap = Overlap::skip});
@@ -275,7 +275,7 @@ TEST(SchedulerRecurring, CatchingUpIsNoOverlap) {
   EXPECT_EQ(rig.runs(), (Runs{{210min, 1h}, {250min, 2h}, {290min, 3h}, {6h, 6h}, {7h, 7h}}));
 }
 
-TEST(SchedulerRecurring, WhatFallsOnTheEndOfARunDoesNotOverlap) {
+TEST(SchedulerRecurring, AnOccurrenceAtTheEndOfARunDoesNotOverlap) {
   RecurringRig rig;
   const TimerHandle timer =
       rig.scheduler().schedule_on(Every{1h}, rig.job(1h), {.count = 3, .overlap = Overlap::skip});
@@ -285,7 +285,7 @@ TEST(SchedulerRecurring, WhatFallsOnTheEndOfARunDoesNotOverlap) {
 
 // ---- the end and the reports --------------------------------------------------------------------
 
-TEST(SchedulerRecurring, AJobThatThrowsGoesOn) {
+TEST(SchedulerRecurring, ATimerContinuesAfterItsJobThrows) {
   int errors = 0;
   Simulation simulation(1, {.scheduler = {.error_handler = [&](std::exception_ptr) { ++errors; },
                                           .wall_check = 0ns}});
@@ -352,7 +352,7 @@ TEST(SchedulerRecurring, StopInsideItsJobEndsIt) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST(SchedulerRecurring, HandedBackItHasWhatIsLeftAndPassesTheOccurrenceToCome) {
+TEST(SchedulerRecurring, HandedBackItHasTheRemainingOptionsAndPassesTheNextOccurrence) {
   RecurringRig rig;
   const TimerHandle timer = rig.every(1h, {.count = 5});
   rig.simulation().run_for(2h + 30min);
@@ -381,7 +381,7 @@ TEST(SchedulerRecurring, ADumpShowsItsNextDateAndWhoScheduledIt) {
 
 // ---- moving -------------------------------------------------------------------------------------
 
-TEST(SchedulerRecurring, MovedItStandsForWhatComesUntilThenAndGoesOnByTheRule) {
+TEST(SchedulerRecurring, AMovedRunReplacesOccurrencesUntilThenAndTheRuleContinues) {
   RecurringRig rig;
   TimerHandle timer = rig.every(1h);
   EXPECT_TRUE(timer.expires_after(10min));  // instead of 01:00

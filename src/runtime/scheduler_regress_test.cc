@@ -141,7 +141,7 @@ Task<void> sleep_ten_hours(Scheduler& scheduler, std::stop_token stop, std::atom
   over = !slept;
 }
 
-TEST(SchedulerRegress, ASleeperIsStoppedWhileTheSchedulerRunsWhatIsPending) {
+TEST(SchedulerRegress, ASleeperCanBeStoppedWhileTheSchedulerRunsPendingTimers) {
   SchedulerRig rig;
   std::stop_source source;
   std::atomic<bool> over = false;
@@ -165,7 +165,7 @@ TEST(SchedulerRegress, ASimulationEndsWithATimerAtTheEndOfTime) {
   EXPECT_EQ(simulation.scheduler().stats().dropped, 1u);
 }
 
-TEST(SchedulerRegressDeathTest, AKeyedJobMadeOfNothingIsABug) {
+TEST(SchedulerRegressDeathTest, AKeyedJobFromANullFunctionIsABug) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {

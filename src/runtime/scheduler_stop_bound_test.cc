@@ -71,7 +71,7 @@ TEST(SchedulerStopAgain, DropEndsAStopThatWaitsForTheFarthestTimer) {
   EXPECT_EQ(rig.scheduler().stats().dropped, 1u);
 }
 
-TEST(SchedulerStopAgain, HandBackReturnsWhatAnEarlierStopWouldStillRun) {
+TEST(SchedulerStopAgain, HandBackReturnsTimersThatAnEarlierStopWouldStillRun) {
   SchedulerRig rig;
   rig.scheduler().schedule_after(1h, [] {}).release();
   const StopElsewhere weaker(rig.scheduler(), Drain::run_pending);
@@ -106,7 +106,7 @@ TEST(SchedulerStopAgain, AWeakerOneOnlyWaits) {
 
 // ---- a deadline ---------------------------------------------------------------------------------
 
-TEST(SchedulerStopDeadline, WhatIsDueBeforeItRunsAndTheOthersAreDropped) {
+TEST(SchedulerStopDeadline, TimersDueBeforeItRunAndTheOthersAreDropped) {
   Simulation simulation(1);
   std::vector<nanoseconds> ran;
   for (const nanoseconds delay : {1h, 2h, 3h}) {
@@ -118,7 +118,7 @@ TEST(SchedulerStopDeadline, WhatIsDueBeforeItRunsAndTheOthersAreDropped) {
   EXPECT_EQ(simulation.scheduler().stats().dropped, 1u);
 }
 
-TEST(SchedulerStopDeadline, ASimulationGoesNoFurtherThanTheDeadline) {
+TEST(SchedulerStopDeadline, ASimulationStopsAtTheDeadline) {
   for (const Drain drain : {Drain::run_due, Drain::run_pending}) {
     Simulation simulation(1, {.job_delay = 1h});
     simulation.scheduler().schedule_after(1ms, [] {}).release();
@@ -130,7 +130,7 @@ TEST(SchedulerStopDeadline, ASimulationGoesNoFurtherThanTheDeadline) {
   }
 }
 
-TEST(SchedulerStopDeadline, ALimitThatIsNotPositiveDropsAtOnce) {
+TEST(SchedulerStopDeadline, ALimitThatIsNotPositiveDropsImmediately) {
   for (const nanoseconds limit : {0ns, -1ns, nanoseconds::min()}) {
     SchedulerRig rig;
     rig.scheduler().schedule_after(1h, [] { FAIL(); }).release();
@@ -139,7 +139,7 @@ TEST(SchedulerStopDeadline, ALimitThatIsNotPositiveDropsAtOnce) {
   }
 }
 
-TEST(SchedulerStopDeadline, ALaterStopMaySetIt) {
+TEST(SchedulerStopDeadline, ALaterStopMaySetTheDeadline) {
   SchedulerRig rig;
   rig.scheduler().schedule_after(24h, [] { FAIL(); }).release();
   StopElsewhere unbounded(rig.scheduler(), Drain::run_pending);

@@ -41,7 +41,7 @@ class KeepingExecutor final : public Executor {
   std::vector<Job> jobs_ DETENT_GUARDED_BY(mu_);
 };
 
-TEST(SchedulerStop, DestructionDropsWhatIsPending) {
+TEST(SchedulerStop, DestructionDropsPendingTimers) {
   int fired = 0;
   int alive = 0;
   {
@@ -88,7 +88,7 @@ TEST(SchedulerStop, RunPendingRunsATimerThatWasMovedWhileItWasQueued) {
   EXPECT_EQ(rig.scheduler().stats().dropped, 0u);
 }
 
-TEST(SchedulerStop, RunDueRunsWhatIsDueAndDropsTheRest) {
+TEST(SchedulerStop, RunDueRunsDueTimersAndDropsTheRest) {
   ManualClock clock;
   ThreadPool pool({.threads = 1});
   Scheduler scheduler({.clock = &clock, .executor = &pool});
@@ -151,7 +151,7 @@ class HoldingClock final : public Clock {
 
 // The driver has read the time but has not looked at a shard yet. Then time passes and the stop
 // begins.
-TEST(SchedulerStop, RunDueRunsWhatBecameDueWhileTheDriverBeganToLook) {
+TEST(SchedulerStop, RunDueRunsTimersThatBecameDueDuringALook) {
   HoldingClock clock;
   ThreadPool pool({.threads = 1});
   Scheduler scheduler({.clock = &clock, .executor = &pool});
@@ -247,7 +247,7 @@ TEST(SchedulerStop, IsIdempotent) {
   EXPECT_TRUE(rig.scheduler().stop(Drain::run_due).empty());
 }
 
-TEST(SchedulerStop, RefusesWhatIsScheduledAfterwards) {
+TEST(SchedulerStop, RefusesTimersThatAreScheduledAfterwards) {
   SchedulerRig rig;
   rig.scheduler().stop();
   int alive = 0;
@@ -334,7 +334,7 @@ TEST(SchedulerStop, InsideAJobDoesNotWaitForItself) {
   EXPECT_EQ(fired, 0);
 }
 
-TEST(SchedulerStop, APeriodicJobThatRunsMeanwhileIsNotArmedAgain) {
+TEST(SchedulerStop, APeriodicJobThatRunsDuringAStopIsNotArmedAgain) {
   Gate began;
   Gate may_end;
   SchedulerRig rig;

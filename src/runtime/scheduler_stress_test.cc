@@ -160,7 +160,7 @@ TEST(SchedulerStress, EveryTimerEndsExactlyOnceOnAPool) {
   stress(&pool, seed, std::nullopt);
 }
 
-TEST(SchedulerStress, EveryTimerEndsExactlyOnceWhenStoppedMeanwhile) {
+TEST(SchedulerStress, EveryTimerEndsExactlyOnceWhenStoppedInTheMiddle) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   for (const Drain drain : {Drain::drop, Drain::run_due, Drain::hand_back}) {

@@ -57,7 +57,7 @@ TEST(Scheduler, RunsJobsInTheOrderOfTheirDeadlines) {
   EXPECT_EQ(order, (std::vector{1, 2, 3, 4, 5}));
 }
 
-TEST(Scheduler, TreatsZeroAndNegativeDelaysAsDueAtOnce) {
+TEST(Scheduler, TreatsZeroAndNegativeDelaysAsDueImmediately) {
   SchedulerRig rig;
   int fired = 0;
   const TimerHandle zero = rig.scheduler().schedule_after(0s, [&] { ++fired; });
@@ -69,7 +69,7 @@ TEST(Scheduler, TreatsZeroAndNegativeDelaysAsDueAtOnce) {
 
 // The present is between two ticks. If the deadlines were rounded up, they would be due at the next
 // tick, which this clock never reaches.
-TEST(Scheduler, FiresAtOnceWhatIsDueAtOnceWithinATick) {
+TEST(Scheduler, FiresDelaysOfZeroImmediatelyBetweenTwoTicks) {
   SchedulerRig rig({.resolution = 1s});
   rig.advance(300ms);
   int fired = 0;
@@ -87,7 +87,7 @@ TEST(Scheduler, FiresAtOnceWhatIsDueAtOnceWithinATick) {
   EXPECT_EQ(fired, 6);
 }
 
-TEST(Scheduler, FiresAtOnceWhatIsSetForAnInstantThatHasPassedWithinATick) {
+TEST(Scheduler, FiresPassedInstantsImmediatelyBetweenTwoTicks) {
   SchedulerRig rig({.resolution = 1s});
   rig.advance(10'500ms);
   const MonotonicTime now = rig.clock().now();
@@ -188,7 +188,7 @@ TEST(Scheduler, DestroysAJobOnceItHasRun) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST(Scheduler, HandsWhatAJobThrowsToTheErrorHandler) {
+TEST(Scheduler, PassesExceptionsOfJobsToTheErrorHandler) {
   std::vector<std::string> caught;
   SchedulerRig rig({.error_handler = [&](std::exception_ptr error) {
     try {

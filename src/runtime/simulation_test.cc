@@ -60,7 +60,7 @@ TEST(Simulation, TheSameSeedRunsTheSame) {
 
 TEST(Simulation, DifferentSeedsRunInDifferentOrders) { EXPECT_NE(trace_of(1), trace_of(2)); }
 
-TEST(Simulation, RunForEndsAtItsTimeAndRunsWhatIsDueThen) {
+TEST(Simulation, RunForEndsAtItsTimeAndRunsTimersDueAtThatTime) {
   Simulation simulation(1);
   int runs = 0;
   const TimerHandle due = simulation.scheduler().schedule_after(1s, [&] { ++runs; });
@@ -112,7 +112,7 @@ TEST(Simulation, ADateIsNeverEarlyWhenTheWallClockIsSteppedBack) {
   EXPECT_EQ(dated, 1);
 }
 
-TEST(Simulation, StopRunsWhatIsDueAndWhatIsPending) {
+TEST(Simulation, StopRunsDueAndPendingTimers) {
   Simulation simulation(1, {.job_delay = 1s});
   int runs = 0;
   const TimerHandle a = simulation.scheduler().schedule_after(1h, [&] { ++runs; });

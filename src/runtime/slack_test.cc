@@ -140,7 +140,7 @@ Fullest fullest_bins(Tick deadline_count, Tick apart, Rng& rng) {
   return {fullest_bin(deadlines), fullest_bin(random), in_valleys};
 }
 
-TEST(ValleyMap, AHerdDueAtOnceIsSpreadEvenly) {
+TEST(ValleyMap, ManyTimersWithOneDeadlineAreSpreadEvenly) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -160,7 +160,7 @@ TEST(ValleyMap, FillsTheValleysBetweenPeaks) {
   EXPECT_LT(fullest.in_valleys, 80u) << "70 if it were even";
 }
 
-TEST(ValleyMap, CountsAsAMapDoesWhateverComesAndGoes) {
+TEST(ValleyMap, CountsLikeAMap) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -39,7 +39,7 @@ Task<int> fail_with_result() {
   co_return 1;
 }
 
-TEST(Task, StartsWhenAwaitedAndReturnsWhatCannotBeCopied) {
+TEST(Task, StartsWhenAwaitedAndReturnsAMoveOnlyValue) {
   int starts = 0;
   Task<std::unique_ptr<int>> task = boxed(starts);
   EXPECT_EQ(starts, 0);
@@ -53,7 +53,7 @@ TEST(Task, ExceptionGoesToTheOneThatAwaits) {
   EXPECT_THROW(sync_wait(fail_with_result()), std::runtime_error);
 }
 
-TEST(Task, ThatIsNeverAwaitedGivesItsFrameBack) {
+TEST(Task, ThatIsNeverAwaitedFreesItsFrame) {
   int alive = 0;
   int starts = 0;
   {
@@ -90,7 +90,7 @@ TEST(Task, LoopOverTasksThatDoNotWaitUsesNoStack) { EXPECT_EQ(sync_wait(stack_gr
 
 // ---- Starting -----------------------------------------------------------------------------------
 
-TEST(Spawn, TellsOfTheEndWhenNothingOfTheTaskIsLeft) {
+TEST(Spawn, ReportsTheEndAfterTheTaskIsDestroyed) {
   SchedulerRig rig;
   int alive = 0;
   int alive_at_end = -1;
@@ -103,7 +103,7 @@ TEST(Spawn, TellsOfTheEndWhenNothingOfTheTaskIsLeft) {
   EXPECT_EQ(alive_at_end, 0);
 }
 
-TEST(Spawn, HandsOverWhatTheTaskThrew) {
+TEST(Spawn, PassesOnTheExceptionOfTheTask) {
   std::exception_ptr thrown;
   spawn(fail(), [&](std::exception_ptr error) { thrown = std::move(error); });
   EXPECT_THROW(std::rethrow_exception(thrown), std::runtime_error);
@@ -160,7 +160,7 @@ Task<void> limit_work(Scheduler& scheduler, std::chrono::nanoseconds limit, Work
   ++out.ends;
 }
 
-TEST(TimeoutAfter, InTimeItIsTheWorksResultAndTheTimerIsGone) {
+TEST(TimeoutAfter, InTimeReturnsTheResultOfTheWorkAndCancelsTheTimer) {
   SchedulerRig rig;
   Limited limited;
   spawn(limit_work(rig.scheduler(), 10ms, {.length = 4ms}, limited), Forget());
@@ -188,7 +188,7 @@ TEST(TimeoutAfter, AtTheLimitTheWorkIsStoppedAndItsCleanUpAwaited) {
   EXPECT_EQ(rig.scheduler().stats().pending, 0U);
 }
 
-TEST(TimeoutAfter, WorkThatIgnoresItsTokenIsAwaitedAllTheSame) {
+TEST(TimeoutAfter, WorkThatIgnoresItsTokenIsStillAwaited) {
   SchedulerRig rig;
   Limited limited;
   spawn(limit_work(rig.scheduler(), 10ms, {.length = 0ms, .clean_up = 1h}, limited), Forget());
@@ -199,7 +199,7 @@ TEST(TimeoutAfter, WorkThatIgnoresItsTokenIsAwaitedAllTheSame) {
   EXPECT_EQ(limited.result, std::nullopt);
 }
 
-TEST(TimeoutAfter, OuterStopEndsTheWorkWhoseAnswerCounts) {
+TEST(TimeoutAfter, OuterStopEndsTheWorkAndReturnsItsResult) {
   SchedulerRig rig;
   Limited limited;
   std::stop_source outer;
@@ -252,7 +252,7 @@ Task<void> limit_nothing(Scheduler& scheduler, std::chrono::nanoseconds limit, b
   in_time = co_await timeout_after(scheduler, limit, work);
 }
 
-TEST(TimeoutAfter, WorkWithoutResultIsInTimeOrNot) {
+TEST(TimeoutAfter, WorkWithoutResultReportsWhetherItWasInTime) {
   SchedulerRig rig;
   bool in_time = false;
   bool late = true;
@@ -281,7 +281,7 @@ Task<void> limit_throwing(Scheduler& scheduler, std::chrono::nanoseconds delay, 
   }
 }
 
-TEST(TimeoutAfter, ThrowsWhatTheWorkThrowsInTimeOrNot) {
+TEST(TimeoutAfter, ThrowsTheExceptionOfTheWorkInTimeOrNot) {
   SchedulerRig rig;
   int caught = 0;
   spawn(limit_throwing(rig.scheduler(), 5ms, caught), Forget());

@@ -45,7 +45,7 @@ class ThrowingExecutor final : public Executor {
   std::vector<Job> jobs_;
 };
 
-TEST(SchedulerOnAnExecutor, ReportsWhatItThrowsAndRunsTheJobOnTheDriver) {
+TEST(SchedulerOnAnExecutor, ReportsItsExceptionAndRunsTheJobOnTheDriver) {
   for (const auto kept : {ThrowingExecutor::Kept::none, ThrowingExecutor::Kept::all}) {
     ThrowingExecutor executor(kept);
     int errors = 0;
@@ -65,7 +65,7 @@ TEST(SchedulerOnAnExecutor, ReportsWhatItThrowsAndRunsTheJobOnTheDriver) {
   }
 }
 
-TEST(SchedulerOnAnExecutorDeathTest, WithoutAnErrorHandlerWhatItThrowsEndsTheProcess) {
+TEST(SchedulerOnAnExecutorDeathTest, WithoutAnErrorHandlerItsExceptionEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
@@ -86,7 +86,7 @@ TEST(ThreadPool, RunsEveryJobOnceAndFinishesThemWhenDestroyed) {
   EXPECT_EQ(runs, 5000);
 }
 
-TEST(ThreadPool, RunsJobsSideBySide) {
+TEST(ThreadPool, RunsJobsInParallel) {
   Gate first;
   Gate second;
   Gate done;
@@ -172,7 +172,7 @@ TEST(ThreadPoolDeathTest, AnExceptionFromAPlainJobEndsTheProcess) {
       "loose");
 }
 
-TEST(ThreadPoolDeathTest, IsNotDestroyedByAThreadOfItsOwn) {
+TEST(ThreadPoolDeathTest, MustNotBeDestroyedByItsOwnThread) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
@@ -251,7 +251,7 @@ TEST(SchedulerOnAPool, RunsOfOnePeriodicTimerNeverOverlap) {
   EXPECT_EQ(runs, 200);
 }
 
-TEST(SchedulerOnAPool, TheErrorHandlerHearsOfEveryException) {
+TEST(SchedulerOnAPool, TheErrorHandlerGetsEveryException) {
   ManualClock clock;
   ThreadPool pool({.threads = 4});
   std::atomic<int> caught = 0;

@@ -23,7 +23,7 @@ TEST(TickScale, RoundsDeadlinesUpAndThePresentDown) {
   EXPECT_EQ(scale.time_of(2), kStart + 20us);
 }
 
-TEST(TickScale, CountsWhatLiesBeforeTheStartAsTheStart) {
+TEST(TickScale, CountsInstantsBeforeTheStartAsTheStart) {
   const TickScale scale(kStart, 1ms);
   EXPECT_EQ(scale.tick_at_or_after(kStart - 1ns), 0u);
   EXPECT_EQ(scale.tick_at_or_before(MonotonicTime::min()), 0u);

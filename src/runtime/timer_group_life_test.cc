@@ -68,7 +68,7 @@ TEST(TimerGroupLife, GivesItsRoomBack) {
   EXPECT_TRUE(simulation.scheduler().schedule_after(1h, [] {}));
 }
 
-TEST(TimerGroupLife, NothingFiresOnceItsSchedulerHasStopped) {
+TEST(TimerGroupLife, NoTimerFiresAfterItsSchedulerHasStopped) {
   for (const Drain drain : {Drain::drop, Drain::run_due, Drain::run_pending, Drain::hand_back}) {
     SchedulerRig rig;
     int alive = 0;
@@ -168,7 +168,7 @@ TEST(TimerGroupLife, MayBeDestroyedInAJobOfItsSchedulerOrOfAnotherGroup) {
   EXPECT_EQ(runs, 0);
 }
 
-TEST(TimerGroupLife, WhatItsJobsThrowGoesToTheSchedulersHandlerUnlessItHasOne) {
+TEST(TimerGroupLife, ExceptionsOfItsJobsGoToTheSchedulersHandlerUnlessItHasOne) {
   int to_scheduler = 0;
   int to_group = 0;
   Simulation simulation(
@@ -185,7 +185,7 @@ TEST(TimerGroupLife, WhatItsJobsThrowGoesToTheSchedulersHandlerUnlessItHasOne) {
   EXPECT_EQ(own.stats().errors, 2u);
 }
 
-TEST(TimerGroupLife, LeavesOtherTimersTheirTurnWhenSomethingIsAlwaysDue) {
+TEST(TimerGroupLife, LetsOtherTimersRunWhenItAlwaysHasDueTimers) {
   constexpr int kMost = 100'000;
   SchedulerRig rig({.order = DueOrder::by_schedule});  // the timer of the group comes first
   TimerGroup group(rig.scheduler());
@@ -201,7 +201,7 @@ TEST(TimerGroupLife, LeavesOtherTimersTheirTurnWhenSomethingIsAlwaysDue) {
   EXPECT_LT(runs, kMost);
 }
 
-TEST(TimerGroupLifeDeathTest, ToDestroyItInsideItsOwnJobIsABug) {
+TEST(TimerGroupLifeDeathTest, DestroyingItInsideItsOwnJobIsABug) {
   EXPECT_DEATH(
       {
         Simulation simulation(1);

@@ -235,7 +235,7 @@ void compare(nanoseconds resolution, nanoseconds job_delay) {
   }
 }
 
-TEST(TimerGroupModel, TimersRunAtTheVeryNanosecondInWhichGroupTimeHasCome) {
+TEST(TimerGroupModel, TimersRunAtTheExactNanosecondOfGroupTime) {
   compare(nanoseconds{1}, nanoseconds{0});
 }
 

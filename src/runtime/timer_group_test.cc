@@ -56,7 +56,7 @@ TEST(TimerGroup, RunsJobsAsTheSchedulerUntilItsClockIsChanged) {
   EXPECT_EQ(group.now(), simulation.clock().now());
 }
 
-TEST(TimerGroup, PausedTimersKeepWhatIsLeft) {
+TEST(TimerGroup, PausedTimersKeepTheirRemainingDelay) {
   ExactSimulation simulation;
   TimerGroup group(simulation.scheduler());
   Runs runs(simulation);
@@ -75,7 +75,7 @@ TEST(TimerGroup, PausedTimersKeepWhatIsLeft) {
   EXPECT_EQ(runs.times(), (std::vector{at(1h + 10s)}));
 }
 
-TEST(TimerGroup, WhatIsScheduledWhilePausedWaits) {
+TEST(TimerGroup, TimersScheduledWhilePausedWait) {
   ExactSimulation simulation;
   TimerGroup group(simulation.scheduler());
   Runs runs(simulation);
@@ -90,7 +90,7 @@ TEST(TimerGroup, WhatIsScheduledWhilePausedWaits) {
   EXPECT_EQ(runs.times(), (std::vector{at(1s), at(1min + 2s)}));
 }
 
-TEST(TimerGroup, TheRateScalesWhatIsLeft) {
+TEST(TimerGroup, TheRateScalesTheRemainingDelay) {
   ExactSimulation simulation;
   TimerGroup group(simulation.scheduler());
   Runs runs(simulation);
@@ -199,7 +199,7 @@ TEST(TimerGroup, ATimerMovedToADateIsNotEarlyByTheWallClock) {
   EXPECT_EQ(runs.times().size(), 2u);
 }
 
-TEST(TimerGroup, HugeDelaysNeverComeAndHangNothing) {
+TEST(TimerGroup, HugeDelaysNeverEndAndBlockNoCall) {
   ExactSimulation simulation;
   TimerGroup group(simulation.scheduler());
   group.set_rate(TimerGroup::kMinRate);
@@ -285,7 +285,7 @@ TEST(TimerGroup, AJobMayCancelAll) {
   EXPECT_EQ(group.stats().cancelled, 2u);
 }
 
-TEST(TimerGroupDeathTest, ARateThatIsNoneIsABug) {
+TEST(TimerGroupDeathTest, ARateOutsideTheBoundsIsABug) {
   Simulation simulation(1);
   TimerGroup group(simulation.scheduler());
   EXPECT_DEATH(group.set_rate(0), "kMinRate");

@@ -52,7 +52,7 @@ class TimerShardTest : public testing::Test {
   TimerShard shard_{TickScale(kStart, milliseconds{1}), DueOrder::deadline, 1};
 };
 
-TEST_F(TimerShardTest, AnIdIsFoundByItsWholeNameOnly) {
+TEST_F(TimerShardTest, AnIdNeedsBothIndexAndGeneration) {
   const TimerId id = add(1);
   EXPECT_TRUE(shard_.is_pending(id));
   EXPECT_FALSE(shard_.is_pending({.index = id.index, .generation = id.generation + 1}));
@@ -85,7 +85,7 @@ TEST_F(TimerShardTest, AnIdIsSafeAfterItsMemoryWasGivenBack) {
 
 // Compares with a map from generation to due time. Each timer must be collected once, at its time,
 // and never after it was cancelled. Reused indices must not mix up entries and timers of the wheel.
-TEST_F(TimerShardTest, CollectsWhatAMapSaysIsDue) {
+TEST_F(TimerShardTest, CollectsTheSameTimersAsAMap) {
   struct Pending {
     TimerId id;
     std::uint32_t due_at = 0;

@@ -28,7 +28,7 @@ class Sleeper final : public WakeupTimer::Owner {
   std::function<std::optional<MonotonicTime>()> next = nullptr;
 };
 
-TEST(WakeupTimer, WakesAtTheEarliestTimeThatWasAskedForAndOnlyThen) {
+TEST(WakeupTimer, WakesAtTheEarliestRequestedTimeAndOnlyThen) {
   SchedulerRig rig;
   Sleeper sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
@@ -47,7 +47,7 @@ TEST(WakeupTimer, WakesAtTheEarliestTimeThatWasAskedForAndOnlyThen) {
   EXPECT_EQ(sleeper.wakeups, 1) << "it did not ask for more";
 }
 
-TEST(WakeupTimer, GoesOnAsTheOwnerSays) {
+TEST(WakeupTimer, WakesAgainAtTheTimeThatTheOwnerReturns) {
   SchedulerRig rig;
   Sleeper sleeper;
   sleeper.next = [&] { return rig.clock().now() + 1s; };
@@ -60,7 +60,7 @@ TEST(WakeupTimer, GoesOnAsTheOwnerSays) {
   }
 }
 
-TEST(WakeupTimer, RemembersWhatIsAskedForWhileTheOwnerRuns) {
+TEST(WakeupTimer, KeepsRequestsThatComeWhileTheOwnerRuns) {
   SchedulerRig rig;
   Sleeper sleeper;
   std::optional<WakeupTimer> timer;
@@ -86,7 +86,7 @@ TEST(WakeupTimer, IsNotSetAfterARefusal) {
 
 // ---- a scheduler that is full -------------------------------------------------------------------
 
-TEST(WakeupTimer, IsSetWhenItAsksAgainAndThereIsRoom) {
+TEST(WakeupTimer, IsSetByTheNextRequestWhenThereIsRoom) {
   SchedulerRig rig({.capacity = 1});
   Sleeper sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);
@@ -102,7 +102,7 @@ TEST(WakeupTimer, IsSetWhenItAsksAgainAndThereIsRoom) {
   EXPECT_EQ(sleeper.wakeups, 1);
 }
 
-TEST(WakeupTimer, RemembersWhatIsAskedForWhileAnotherThreadWaitsForRoom) {
+TEST(WakeupTimer, KeepsRequestsWhileAnotherThreadWaitsForRoom) {
   SchedulerRig rig({.capacity = 1, .when_full = WhenFull::block});
   Sleeper sleeper;
   WakeupTimer timer(rig.scheduler(), sleeper);

@@ -79,7 +79,7 @@ TEST(Occupancy, CountsAndFindsItsBits) {
   EXPECT_EQ(occupied.bits(), 0u);
 }
 
-TEST(CellLists, PushSaysWhetherTheListWasEmpty) {
+TEST(CellLists, PushReturnsWhetherTheListWasEmpty) {
   Lists lists;
   EXPECT_TRUE(lists.empty(2));
   EXPECT_TRUE(lists.push(2, {7, 1}));
@@ -167,7 +167,7 @@ TEST(CellLists, MemoryIsGivenBackWhenAQuarterIsInUse) {
 }
 
 #if defined(__linux__)
-TEST(CellLists, TheKernelHasBackWhatIsGivenBack) {
+TEST(CellLists, TheKernelGetsFreedMemoryBack) {
   Lists lists;
   push_range(lists, 0, 0, 100'000);
   const std::size_t most = lists.mapped_bytes();
@@ -196,7 +196,7 @@ TEST(CellLists, LargePagesAreGivenBackWhole) {
 }
 #endif
 
-TEST(CellLists, ALittleMemoryIsKeptForWhatComesNext) {
+TEST(CellLists, ALittleMemoryIsKeptForNewCells) {
   Lists lists;
   push_range(lists, 0, 0, 20'000);
   const std::size_t bytes = lists.allocated_bytes();
@@ -205,7 +205,7 @@ TEST(CellLists, ALittleMemoryIsKeptForWhatComesNext) {
 }
 
 // The cells lie on the heap up to 128 KiB. After that, memory runs out.
-TEST(CellLists, PreparingSaysThatThereIsNoMemoryAndHarmsNothing) {
+TEST(CellLists, PreparingReportsThatThereIsNoMemoryAndChangesNothing) {
   CellLists<Owners, kListCount, NoPages> lists;
   std::uint32_t count = 0;
   while (count < kMostNames && lists.try_prepare()) {
@@ -224,7 +224,7 @@ TEST(CellLists, PreparingSaysThatThereIsNoMemoryAndHarmsNothing) {
   lists.check_invariants();
 }
 
-TEST(CellLists, StartOfIsWhatWasSaidOfTheList) {
+TEST(CellLists, StartOfReturnsTheGivenStartOfTheList) {
   Lists lists;
   for (std::uint32_t name = 0; name < 200; ++name) lists.push(0, {name, name}, 7);
   lists.push(1, {5, 200});
@@ -237,7 +237,7 @@ TEST(CellLists, StartOfIsWhatWasSaidOfTheList) {
   EXPECT_EQ(lists.start_of(lists.owners().find(0)), 8u) << "it was empty in between";
 }
 
-TEST(CellLists, ChunksWithRoomAreFilledBeforeOthersAreTaken) {
+TEST(CellLists, ChunksWithRoomAreFilledBeforeNewChunksAreUsed) {
   Lists lists;
   push_range(lists, 0, 0, 10 * Occupancy::kCapacity);  // ten full chunks
   std::uint32_t name = 10 * Occupancy::kCapacity;
@@ -261,7 +261,7 @@ TEST(CellLists, ChunksWithRoomAreFilledBeforeOthersAreTaken) {
 }
 
 // A chunk that has just become full is still in front when another chunk comes to the front.
-TEST(CellLists, AFullChunkDoesNotHideThoseWithRoom) {
+TEST(CellLists, AFullChunkDoesNotHideChunksWithRoom) {
   constexpr std::uint32_t kFull = Occupancy::kCapacity;
   constexpr std::uint32_t kLess = 24;  // the number of removals that brings a chunk to the front
   Lists lists;
@@ -359,7 +359,7 @@ TEST(CellLists, VisitorMayCancelTheRestOfTheChunkAndMore) {
   lists.check_invariants();
 }
 
-TEST(CellLists, AgreeWithSetsWhateverIsDone) {
+TEST(CellLists, AgreeWithSetsAfterRandomSteps) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng random(seed);

@@ -20,7 +20,7 @@ std::vector<std::uint32_t> fired_at(DenseWheel& wheel, Tick now) {
   return fired;
 }
 
-TEST(DenseWheel, NumberNeverNamedIsNotPending) {
+TEST(DenseWheel, AnUnusedNumberIsNotPending) {
   DenseWheel wheel;
   EXPECT_FALSE(wheel.is_pending(0));
   EXPECT_FALSE(wheel.is_pending(4'000'000'000));
@@ -61,7 +61,7 @@ TEST(DenseWheel, PostponeToEarlierMovesItThere) {
   }
 }
 
-TEST(DenseWheel, ManyAtOnceAreTheSameAsOneByOne) {
+TEST(DenseWheel, ManyInOneCallAreTheSameAsOneByOne) {
   DenseWheel wheel;
   std::vector<DenseWheel::Timer> timers;
   std::vector<std::uint32_t> even;
@@ -117,7 +117,7 @@ TEST(DenseWheelDeathTest, RoomBeyondTheMaximumIsABug) {
 }
 
 // A wheel that soon has no memory for its cells, and none for the row of a large number.
-TEST(DenseWheel, TrySchedulingSaysThatThereIsNoMemory) {
+TEST(DenseWheel, TryScheduleReportsThatThereIsNoMemory) {
   internal::IndexWheel<8, internal::NoPages> wheel;
   EXPECT_EQ(wheel.try_schedule(4'000'000'000, 5), TryScheduleResult::out_of_memory);
   EXPECT_TRUE(wheel.empty());

@@ -24,7 +24,7 @@ using Kinds = testing::Types<HeapPages>;
 #endif
 TYPED_TEST_SUITE(FlatArrayOver, Kinds);
 
-TYPED_TEST(FlatArrayOver, KeepsWhatIsInItAndIsZeroBeyond) {
+TYPED_TEST(FlatArrayOver, KeepsItsElementsAndIsZeroBeyondThem) {
   FlatArray<std::uint32_t, TypeParam> array;
   EXPECT_EQ(array.size(), 0u);
   std::size_t written = 0;
@@ -69,7 +69,7 @@ TYPED_TEST(FlatArrayOver, TouchingChangesNothing) {
   for (std::size_t i = 0; i < 100'000; ++i) ASSERT_EQ(array[i], i);
 }
 
-TEST(FlatArray, IsAsItWasWhenThereIsNoMemoryToGrow) {
+TEST(FlatArray, IsUnchangedIfThereIsNoMemoryToGrow) {
   FlatArray<std::uint32_t, NoPages> array;
   array.grow(1'000);
   array[999] = 7;
@@ -114,7 +114,7 @@ std::size_t mappings_of(const Mapped& array) {
 }
 
 // mapped_bytes() is the kernel's own figure.
-TEST(MappedPages, HoldsWhatIsWrittenUntilItIsGivenBack) {
+TEST(MappedPages, HoldsWrittenMemoryUntilItIsGivenBack) {
   Mapped array;
   array.grow(kMebibyte / 8);
   EXPECT_EQ(array.mapped_bytes(), 0u) << "nothing was written yet";
@@ -124,7 +124,7 @@ TEST(MappedPages, HoldsWhatIsWrittenUntilItIsGivenBack) {
   EXPECT_EQ(array.mapped_bytes(), kMebibyte / 4);
 }
 
-TEST(MappedPages, GrowingMovesPagesAndTakesNoMore) {
+TEST(MappedPages, GrowingMovesPagesAndUsesNoFurtherPages) {
   Mapped array;
   array.grow(kMebibyte / 8);
   write(array, kMebibyte / 2);
@@ -160,7 +160,7 @@ TEST(MappedPages, IsCopiedWhenItCannotBeMoved) {
   }
 }
 
-TEST(MappedPages, KeepsWhatIsLocked) {
+TEST(MappedPages, KeepsLockedPages) {
   constexpr std::size_t kLocked = std::size_t{64} << 10;
   Mapped array;
   array.grow(kMebibyte / 8);
@@ -172,7 +172,7 @@ TEST(MappedPages, KeepsWhatIsLocked) {
   EXPECT_EQ(array[0], 7u);
 }
 
-TEST(MappedPages, WhatTheKernelDoesNotTellCountsAsHeld) {
+TEST(MappedPages, UnknownPagesCountAsHeld) {
   void* const start = MappedPages::grow(nullptr, 0, kMebibyte);
   EXPECT_EQ(MappedPages::resident_bytes(start, kMebibyte), 0u);
   MappedPages::release(start, kMebibyte);
@@ -192,7 +192,7 @@ TEST(MappedPages, LargeRowsStartWhereALargePageMay) {
   EXPECT_EQ(array.mapped_bytes(), 0u);
 }
 
-TEST(FlatArray, SmallOnesAreTheHeaps) {
+TEST(FlatArray, SmallArraysAreOnTheHeap) {
   Mapped array;
   array.grow(64 * 1024 / 8);
   write(array, 64 * std::size_t{1024});
@@ -203,7 +203,7 @@ TEST(FlatArray, SmallOnesAreTheHeaps) {
 
 // These sanitizers look for leaks only in the heap, and for overruns only at the ends of heap
 // blocks.
-TEST(FlatArray, AllAreTheHeapsForSanitizers) {
+TEST(FlatArray, AllArraysAreOnTheHeapForSanitizers) {
 #if defined(__SANITIZE_ADDRESS__)
   constexpr bool kSanitized = true;
 #elif defined(__has_feature)

@@ -43,7 +43,7 @@ TYPED_TEST(LevelMapOf, LevelIsThatOfTheHighestDigitThatDiffers) {
   }
 }
 
-TYPED_TEST(LevelMapOf, SlotCoversTheTickThatItWasAskedFor) {
+TYPED_TEST(LevelMapOf, SlotOfATickCoversTheTick) {
   for (const Tick base : {Tick{0}, Tick{100}, Tick{1} << 40, kLastTick - 70'000}) {
     const TypeParam map(base);
     for (Tick delay = 0; delay < 70'000; delay = delay * 3 / 2 + 1) {

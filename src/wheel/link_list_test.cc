@@ -28,7 +28,7 @@ TEST(LinkList, GivesBackInTheOrderOfPushing) {
   EXPECT_TRUE(list.empty());
 }
 
-TEST(LinkList, AppendMovesEverythingBehindWhatIsThere) {
+TEST(LinkList, AppendMovesAllLinksBehindTheOwnLinks) {
   std::array<Link, 4> links;
   LinkList list;
   LinkList other;
@@ -43,7 +43,7 @@ TEST(LinkList, AppendMovesEverythingBehindWhatIsThere) {
   EXPECT_TRUE(other.empty());
 }
 
-TEST(LinkList, AppendToAndOfAnEmptyList) {
+TEST(LinkList, AppendWorksWithEmptyLists) {
   Link link;
   LinkList list;
   LinkList other;

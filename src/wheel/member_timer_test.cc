@@ -27,7 +27,7 @@ template <class Case>
 class MemberTimerOf : public testing::Test {};
 TYPED_TEST_SUITE(MemberTimerOf, EveryQueue, QueueNames);
 
-TYPED_TEST(MemberTimerOf, LeadsToItsOwnerWhicheverOfItsTimersItIs) {
+TYPED_TEST(MemberTimerOf, EachTimerLeadsToItsOwner) {
   using Base = TimerOf<TypeParam>;
   auto queue = TypeParam::make(0);
   Session<Base> first;

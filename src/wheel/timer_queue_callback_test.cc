@@ -29,7 +29,7 @@ TYPED_TEST(TimerQueueCallback, SeesItsTimerNotPendingAndNotCounted) {
   EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 0}));
 }
 
-TYPED_TEST(TimerQueueCallback, SeesTheTickThatThePassGoesTo) {
+TYPED_TEST(TimerQueueCallback, SeesTheTargetTickOfThePass) {
   auto queue = TypeParam::make(0);
   std::array<TimerOf<TypeParam>, 2> timers;
   queue->schedule(timers[0], 5);
@@ -117,7 +117,7 @@ TYPED_TEST(TimerQueueCallback, MayRescheduleThenDestroyItsOwnTimer) {
   EXPECT_EQ(queue->advance(20, kIgnore).fired, 0u);
 }
 
-TYPED_TEST(TimerQueueCallback, MayDestroyOthersThatAreDue) {
+TYPED_TEST(TimerQueueCallback, MayDestroyOtherDueTimers) {
   for (const Tick other_deadline : {Tick{10}, Tick{12}, Tick{700}}) {
     auto queue = TypeParam::make(0);
     TimerOf<TypeParam> first;

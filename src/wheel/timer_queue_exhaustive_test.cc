@@ -112,7 +112,7 @@ template <class Case>
 class TimerQueueExhaustive : public testing::Test {};
 TYPED_TEST_SUITE(TimerQueueExhaustive, SmallQueues, QueueNames);
 
-TYPED_TEST(TimerQueueExhaustive, EveryStartDelayAndDeedFiresOnItsTick) {
+TYPED_TEST(TimerQueueExhaustive, EveryStartDelayAndActionFiresOnItsTick) {
   std::uint64_t cases = 0;
   auto queue = TypeParam::make(0);
   const auto check = [&](SmallCase small) {
@@ -142,7 +142,7 @@ TYPED_TEST(TimerQueueExhaustive, EveryStartDelayAndDeedFiresOnItsTick) {
 }
 
 // Tick by tick instead of in jumps: the wheel turns as slowly as possible.
-TYPED_TEST(TimerQueueExhaustive, EveryStartAndDelayFiresOnItsTickWhenTimeCreeps) {
+TYPED_TEST(TimerQueueExhaustive, EveryStartAndDelayFiresOnItsTickInSingleSteps) {
   for (Tick start = 0; start < tick_count(); ++start) {
     for (Tick delay = 1; delay < tick_count() && can_hold<TypeParam>(start, start + delay);
          ++delay) {

@@ -164,7 +164,7 @@ template <class Case>
 class TimerQueueFault : public testing::Test {};
 TYPED_TEST_SUITE(TimerQueueFault, EveryQueue, QueueNames);
 
-TYPED_TEST(TimerQueueFault, EveryOneIsNoticed) {
+TYPED_TEST(TimerQueueFault, TheModelNoticesEveryFault) {
   for (std::size_t i = 0; i < kFaultCount; ++i) {
     const auto fault = static_cast<Fault>(i);
     const bool is_one = fault != Fault::keeps_the_place_of_what_is_scheduled_again ||

@@ -125,7 +125,7 @@ TYPED_TEST(TimerQueueLandmark, TimersScheduledFromAfarFireOnTheirTick) {
   }
 }
 
-TYPED_TEST(TimerQueueLandmark, RhythmsKeepTheirTimeAcross) {
+TYPED_TEST(TimerQueueLandmark, PeriodicTimersKeepTheirTimeAcross) {
   for (const Landmark& landmark : kLandmarks) {
     SCOPED_TRACE(landmark.name);
     const Tick start = landmark.tick - std::min(landmark.tick, ticks_on_either_side());

@@ -28,7 +28,7 @@ template <class Case>
 class TimerQueueLimit : public testing::Test {};
 TYPED_TEST_SUITE(TimerQueueLimit, EveryQueue, QueueNames);
 
-TYPED_TEST(TimerQueueLimit, StopsAtTheLimitAndGoesOn) {
+TYPED_TEST(TimerQueueLimit, StopsAtTheLimitAndContinues) {
   TenTimers<TypeParam> ten;
   std::vector<Tick> fired;
   const auto record = [&](auto& timer) { fired.push_back(timer.deadline()); };
@@ -48,14 +48,14 @@ TYPED_TEST(TimerQueueLimit, StopsAtTheLimitAndGoesOn) {
   EXPECT_EQ(fired, (std::vector<Tick>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
 }
 
-TYPED_TEST(TimerQueueLimit, GoesOnToTheOldTickEvenWhenGivenAnEarlierOne) {
+TYPED_TEST(TimerQueueLimit, ContinuesToTheOldTickEvenIfGivenAnEarlierTick) {
   TenTimers<TypeParam> ten;
   ten.queue->advance(20, kIgnore, 3);
   EXPECT_EQ(ten.queue->advance(0, kIgnore).fired, 7u);
   EXPECT_EQ(ten.queue->now(), 20u);
 }
 
-TYPED_TEST(TimerQueueLimit, NoMoreWhenTheLimitIsJustEnough) {
+TYPED_TEST(TimerQueueLimit, ReportsNoMoreIfTheLimitIsJustEnough) {
   TenTimers<TypeParam> ten;
   const AdvanceResult result = ten.queue->advance(20, kIgnore, 10);
   EXPECT_EQ(result.fired, 10u);
@@ -63,7 +63,7 @@ TYPED_TEST(TimerQueueLimit, NoMoreWhenTheLimitIsJustEnough) {
   EXPECT_EQ(ten.queue->now(), 20u);
 }
 
-TYPED_TEST(TimerQueueLimit, ZeroDoesNothingAndTellsWhetherAnythingIsDue) {
+TYPED_TEST(TimerQueueLimit, ZeroDoesNothingAndReportsWhetherTimersAreDue) {
   TenTimers<TypeParam> ten;
   const AdvanceResult result = ten.queue->advance(20, kIgnore, 0);
   EXPECT_EQ(result.fired, 0u);
@@ -85,7 +85,7 @@ TYPED_TEST(TimerQueueLimit, StopsInTheMiddleOfATick) {
   EXPECT_EQ(ten.queue->advance(20, kIgnore).fired, 6u);
 }
 
-TYPED_TEST(TimerQueueLimit, WhatIsCancelledOrDestroyedBetweenTheCallsDoesNotFire) {
+TYPED_TEST(TimerQueueLimit, TimersCancelledOrDestroyedBetweenTheCallsDoNotFire) {
   TenTimers<TypeParam> ten;
   auto extra = std::make_unique<TimerOf<TypeParam>>();
   ten.queue->schedule(*extra, 5);
@@ -104,7 +104,7 @@ TYPED_TEST(TimerQueueLimit, WhatIsCancelledOrDestroyedBetweenTheCallsDoesNotFire
   EXPECT_EQ(ten.queue->now(), 20u);
 }
 
-TYPED_TEST(TimerQueueLimit, WhatIsScheduledBetweenTheCallsComesAfterWhatWasDueBefore) {
+TYPED_TEST(TimerQueueLimit, TimersScheduledBetweenTheCallsFireAfterEarlierDueTimers) {
   TenTimers<TypeParam> ten;
   ten.queue->advance(20, kIgnore, 3);
   TimerOf<TypeParam> newcomer;
@@ -126,7 +126,7 @@ TYPED_TEST(TimerQueueLimit, PostponedBetweenTheCallsIsNotFiredEarly) {
   EXPECT_EQ(ten.queue->advance(25, kIgnore).fired, 1u);
 }
 
-TYPED_TEST(TimerQueueLimit, CallbacksThatScheduleForAtOnceHoldNobodyBack) {
+TYPED_TEST(TimerQueueLimit, CallbacksThatScheduleDueTimersDoNotDelayOtherTimers) {
   TenTimers<TypeParam> ten;
   std::vector<Tick> first_firing(11, 0);
   Tick calls = 0;
@@ -139,7 +139,7 @@ TYPED_TEST(TimerQueueLimit, CallbacksThatScheduleForAtOnceHoldNobodyBack) {
   EXPECT_EQ(first_firing, (std::vector<Tick>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
 }
 
-TYPED_TEST(TimerQueueLimit, WhatACallbackSchedulesForAtOnceNeverFiresInTheSameCall) {
+TYPED_TEST(TimerQueueLimit, ADueTimerThatACallbackSchedulesNeverFiresInTheSameCall) {
   TenTimers<TypeParam> ten;
   std::size_t most_in_one_call = 0;
   std::vector<int> fired(10, 0);
@@ -181,7 +181,7 @@ TYPED_TEST(TimerQueueLimit, OverdueTimersFireInOrderWithLimitedWork) {
   EXPECT_LE(calls, timers.size() * 12 / 5 + 1) << "each is sorted, moved at most ten times, fired";
 }
 
-TYPED_TEST(TimerQueueLimit, OfOneAlwaysGetsThere) {
+TYPED_TEST(TimerQueueLimit, OfOneAlwaysFinishes) {
   auto queue = TypeParam::make(0);
   std::array<TimerOf<TypeParam>, 2> timers;
   for (auto& timer : timers) queue->schedule(timer, kSmallestSpan);
@@ -191,7 +191,7 @@ TYPED_TEST(TimerQueueLimit, OfOneAlwaysGetsThere) {
   EXPECT_EQ(queue->now(), kSmallestSpan);
 }
 
-TYPED_TEST(TimerQueueLimit, NowNeverGoesBackNorPastWhatIsStillToFire) {
+TYPED_TEST(TimerQueueLimit, NowNeverGoesBackOrPastATimerThatHasNotFired) {
   auto queue = TypeParam::make(0);
   std::array<TimerOf<TypeParam>, 64> timers;
   for (Tick i = 0; i < timers.size(); ++i) queue->schedule(timers[i], 1 + 2 * i * i);

@@ -137,7 +137,7 @@ template <class Case>
 class TimerQueueSpan : public testing::Test {};
 TYPED_TEST_SUITE(TimerQueueSpan, BoundedQueues, QueueNames);
 
-TYPED_TEST(TimerQueueSpan, BeyondItIsRefusedAndNeverAliased) {
+TYPED_TEST(TimerQueueSpan, ADeadlineBeyondItIsRefusedAndNeverAliased) {
   constexpr Tick kSpan = TypeParam::kNature.span;
   for (const Tick start : {Tick{0}, Tick{1}, kSpan - 1, kSpan, Tick{1} << 40}) {
     auto queue = TypeParam::make(start);
@@ -157,7 +157,7 @@ TYPED_TEST(TimerQueueSpan, BeyondItIsRefusedAndNeverAliased) {
   }
 }
 
-TYPED_TEST(TimerQueueSpan, RefusedTimerIsAsItWas) {
+TYPED_TEST(TimerQueueSpan, ARefusedTimerIsUnchanged) {
   constexpr Tick kBeyond = TypeParam::kNature.span + 1;
   auto queue = TypeParam::make(0);
   TimerOf<TypeParam> timer;

@@ -137,7 +137,7 @@ TYPED_TEST(TimerQueueContract, ScheduleMovesToThePastAndBack) {
   EXPECT_EQ(count_fired(*queue, 5'000), 1u);
 }
 
-TYPED_TEST(TimerQueueContract, CancelTellsWhetherItWasPending) {
+TYPED_TEST(TimerQueueContract, CancelReturnsWhetherItWasPending) {
   auto queue = TypeParam::make(0);
   TimerOf<TypeParam> timer;
   EXPECT_FALSE(queue->cancel(timer));
@@ -286,7 +286,7 @@ TYPED_TEST(TimerQueueContract, AdvanceToAnEarlierTickCountsAsNow) {
   EXPECT_EQ(queue->now(), 100u);
 }
 
-TYPED_TEST(TimerQueueContract, SizeCountsWhatIsPending) {
+TYPED_TEST(TimerQueueContract, SizeCountsPendingTimers) {
   auto queue = TypeParam::make(0);
   std::array<TimerOf<TypeParam>, 4> timers;
   for (Tick i = 0; i < timers.size(); ++i) queue->schedule(timers[i], i * 1'000);
@@ -298,7 +298,7 @@ TYPED_TEST(TimerQueueContract, SizeCountsWhatIsPending) {
   EXPECT_EQ(queue->size(), 1u);
 }
 
-TYPED_TEST(TimerQueueContract, CountsAsItsTimersOwnQueueOnly) {
+TYPED_TEST(TimerQueueContract, RefusesTimersOfAnotherQueue) {
   auto queue = TypeParam::make(0);
   auto other = TypeParam::make(0);
   TimerOf<TypeParam> timer;

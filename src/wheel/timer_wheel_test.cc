@@ -141,7 +141,7 @@ std::size_t count_mappings() {
 
 // A process may have 65 530 mappings (vm.max_map_count). A server with one wheel per connection
 // must not use them up.
-TEST(TimerWheel, SmallOnesNeedNoMappingsOfTheirOwn) {
+TEST(TimerWheel, SmallWheelsNeedNoMappings) {
   constexpr std::size_t kWheels = 2'000;
   const std::size_t before = count_mappings();
   std::deque<TimerWheel> wheels(kWheels);

@@ -138,7 +138,7 @@ TEST(Explorer, EndsARunThatDoesNotEnd) {
   EXPECT_EQ(failure->ending, Ending::endless);
 }
 
-TEST(Explorer, GoesOnAfterADeadlock) {
+TEST(Explorer, WorksAfterADeadlock) {
   Explorer explorer;
   const auto runs = std::make_shared<int>(0);
   for (int i = 0; i < 3; ++i) {
@@ -154,7 +154,7 @@ TEST(Explorer, GoesOnAfterADeadlock) {
   EXPECT_EQ(*runs, 3);
 }
 
-TEST(Explorer, FindsNothingInAMiniSchedulerThatIsRight) {
+TEST(Explorer, FindsNothingInACorrectMiniScheduler) {
   const auto failure = explore(test_seed(), 5 * kEnough, mini_scheduler(Fault::none));
   EXPECT_FALSE(failure) << failure->what;
 }

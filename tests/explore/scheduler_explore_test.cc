@@ -302,11 +302,11 @@ TEST_F(SchedulerSchedules, MovesMeetTheRunningJob) { explore_all(move_against_th
 TEST_F(SchedulerSchedules, TwoThreadsStopWhileAnotherAddsAndCancels) { explore_all(stop_twice); }
 TEST_F(SchedulerSchedules, AStrongerStopOverridesOneThatWaits) { explore_all(stop_again_stronger); }
 
-TEST_F(SchedulerSchedules, StopRunsWhatIsDueWhileTimeMoves) {
+TEST_F(SchedulerSchedules, StopRunsDueTimersWhileTimeMoves) {
   explore_all(stop_running_what_is_due);
 }
 
-TEST_F(SchedulerSchedules, StopRunsWhatIsPendingWhileTimeMoves) {
+TEST_F(SchedulerSchedules, StopRunsPendingTimersWhileTimeMoves) {
   explore_all(stop_running_what_is_pending);
 }
 

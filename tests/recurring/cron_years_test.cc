@@ -114,7 +114,7 @@ TEST(CronYears, ACalendarIntervalForTenYears) {
 }
 
 // A laptop that sleeps over every weekend, from Friday 18:00 UTC to Monday 07:00.
-TEST(CronYears, AMachineThatSleepsOverWeekendsRunsOnceForWhatItMissed) {
+TEST(CronYears, AMachineThatSleepsOverWeekendsRunsMissedOccurrencesOnce) {
   Life life;
   const TimerHandle timer =
       life.simulation.scheduler().schedule_on(Cron::parse("0 0 * * *").value(), life.job());

@@ -28,7 +28,7 @@ std::uint64_t first_seed() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : Rng(test_seed()).next();
 }
 
-TEST(ClusterSimulation, TheContractHoldsWhateverHappens) {
+TEST(ClusterSimulation, TheDeliveryContractHoldsUnderAllFaults) {
   const std::uint64_t first = first_seed();
   SimulationReport all;
   for (std::uint64_t i = 0; i < runs(); ++i) {
@@ -60,7 +60,7 @@ std::uint64_t seeds_run_twice() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 1;
 }
 
-TEST(ClusterSimulation, ASeedSaysAllThatHappens) {
+TEST(ClusterSimulation, ASeedDeterminesTheRun) {
   const std::uint64_t first = Rng(test_seed()).next();
   std::set<std::uint64_t> traces;
   for (std::uint64_t i = 0; i < seeds_run_twice(); ++i) {
@@ -82,11 +82,11 @@ std::size_t violations(SimulationOptions options) {
   return 0;
 }
 
-TEST(ClusterSimulation, ANodeThatAcknowledgesBeforeItIsDurableIsFoundOut) {
+TEST(ClusterSimulation, FindsANodeThatAcknowledgesBeforeItIsDurable) {
   EXPECT_GT(violations({.answers_before_commit = true}), 0u);
 }
 
-TEST(ClusterSimulation, ANodeThatForgetsItsLeasesIsFoundOut) {
+TEST(ClusterSimulation, FindsANodeThatForgetsItsLeases) {
   EXPECT_GT(violations({.forgets_leases = true}), 0u);
 }
 

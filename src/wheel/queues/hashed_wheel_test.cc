@@ -17,7 +17,7 @@ namespace {
 
 constexpr Tick kEndOfTime = std::numeric_limits<Tick>::max();
 
-TEST(HashedWheel, RefusesMeasuresThatAreZeroOrTooBigAndSaysWhich) {
+TEST(HashedWheel, RefusesSizesThatAreZeroOrTooBigAndNamesThem) {
   std::string error;
   EXPECT_FALSE(HashedWheel::make({.slot_count = 0}, &error).has_value());
   EXPECT_EQ(error, "slot_count is 0: a wheel has at least one slot");
@@ -62,7 +62,7 @@ TEST(HashedWheel, DoesNotTouchTimersOfLaterTurns) {
 
 // All timers are in one slot, and each is due in another turn. Each timer may cost one look, at
 // most 16 moves and the firing, but not a look in every turn.
-TEST(HashedWheel, LooksAtATimerOnceHoweverManyTurnsAJumpPasses) {
+TEST(HashedWheel, LooksAtATimerOnceInAJumpOverManyTurns) {
   constexpr std::size_t kCount = 1'000;
   auto wheel = HashedWheel::make({.slot_count = 8});
   std::vector<HashedWheel::Timer> timers(kCount);
@@ -77,7 +77,7 @@ TEST(HashedWheel, LooksAtATimerOnceHoweverManyTurnsAJumpPasses) {
   EXPECT_FALSE(result.more);
 }
 
-TEST(HashedWheel, WakesUpExactlyAndGoesThereAtOnce) {
+TEST(HashedWheel, WakesUpExactlyAndJumpsThereInOneStep) {
   auto wheel = HashedWheel::make({.slot_count = 64});
   std::vector<HashedWheel::Timer> timers(64);
   for (unsigned i = 0; i < timers.size(); ++i) wheel->schedule(timers[i], Tick{1} << i);
@@ -111,7 +111,7 @@ TEST(HashedWheel, WakesUpTooEarlyAtMostOnceASlot) {
 }
 
 // A callback may schedule a timer into a slot that the jump has not visited yet.
-TEST(HashedWheel, FiresWhatACallbackSchedulesOnlyWhenItIsDue) {
+TEST(HashedWheel, FiresATimerThatACallbackSchedulesOnlyWhenItIsDue) {
   auto wheel = HashedWheel::make({.slot_count = 8});
   HashedWheel::Timer first;
   HashedWheel::Timer second;

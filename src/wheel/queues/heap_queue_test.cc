@@ -31,7 +31,7 @@ TEST(HeapQueue, GivesMemoryBackWhenTimersFire) {
   EXPECT_LE(queue.capacity(), 128u);
 }
 
-TEST(HeapQueue, KeepsWhatIsReserved) {
+TEST(HeapQueue, KeepsReservedMemory) {
   HeapQueue queue;
   queue.reserve(10'000);
   const std::size_t room = queue.capacity();

@@ -63,7 +63,7 @@ void expect_fires_at(HierarchicalWheel& wheel, Tick due) {
   ASSERT_TRUE(wheel.empty());
 }
 
-TEST(HierarchicalWheel, RefusesMeasuresThatCanNotBeAndSaysWhich) {
+TEST(HierarchicalWheel, RefusesImpossibleSizesAndNamesThem) {
   EXPECT_EQ(error_of({}),
             "neither level_sizes nor slots_per_level is given: a wheel has at least one level");
   EXPECT_EQ(error_of({.level_sizes = {60}, .slots_per_level = 20}),
@@ -190,7 +190,7 @@ TEST(HierarchicalWheel, MovesAndCancelsAcrossLevelBoundaries) {
 // Every small wheel, start and delay. The wheel must accept a delay exactly if its span holds it.
 // The timer must then fire at the first slot that is not before its deadline, by steps and by one
 // jump.
-TEST(HierarchicalWheel, TakesTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
+TEST(HierarchicalWheel, AcceptsTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
   const std::vector<std::vector<unsigned>> shapes{{2}, {5}, {2, 2}, {3, 2}, {2, 3, 2}};
   for (const auto& sizes : shapes) {
     for (Tick width = 1; width <= 3; ++width) {
@@ -329,7 +329,7 @@ TEST(HierarchicalWheel, IsExactAtTheEndOfTime) {
 
 // At tick 2, a delay of 399 leads to a slot whose place on the ring belonged to the ticks 1 to 19.
 // The timer must not fire with the timers of these ticks.
-TEST(HierarchicalWheel, KeepsTheNextTurnApartFromThisOne) {
+TEST(HierarchicalWheel, DoesNotMixTwoTurns) {
   for (const Drive drive : kDrives) {
     auto wheel = HierarchicalWheel::make({.slots_per_level = 20, .drive = drive});
     std::vector<Timer> soon(19);
@@ -389,7 +389,7 @@ Options random_options(Rng& random) {
   return options;
 }
 
-TEST(HierarchicalWheel, AgreesWithSortedSetsWhateverItsMeasures) {
+TEST(HierarchicalWheel, AgreesWithSortedSetsForAllSizes) {
   constexpr std::size_t kEpisodes = 120;
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));

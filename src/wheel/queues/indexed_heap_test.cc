@@ -38,7 +38,7 @@ void expect_indices_are_right(const IndexedHeap<Element>& heap) {
   }
 }
 
-TEST(IndexedHeap, AgreesWithASortedSetWhateverIsPushedErasedAndMoved) {
+TEST(IndexedHeap, AgreesWithASortedSetAfterRandomSteps) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng random(seed);
@@ -80,7 +80,7 @@ TEST(IndexedHeap, PopsInOrder) {
   EXPECT_TRUE(heap.empty());
 }
 
-TEST(IndexedHeap, GivesMemoryBackWhenAQuarterFullAndKeepsWhatIsReserved) {
+TEST(IndexedHeap, GivesMemoryBackWhenAQuarterFullAndKeepsReservedMemory) {
   std::vector<Item> items(100'000);
   IndexedHeap<Element> heap;
   for (Item& item : items) heap.push({0, &item});

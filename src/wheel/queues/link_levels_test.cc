@@ -44,7 +44,7 @@ std::vector<Item*> drain(LinkLevels& levels) {
   return order;
 }
 
-TEST(LinkLevels, SortsAnyTicksAndKeepsEqualOnesInOrder) {
+TEST(LinkLevels, SortsAnyTicksAndKeepsEqualTicksInOrder) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng random(seed);
@@ -66,7 +66,7 @@ TEST(LinkLevels, SortsAnyTicksAndKeepsEqualOnesInOrder) {
   }
 }
 
-TEST(LinkLevels, ForgetsWhatIsTakenOutOfItsLists) {
+TEST(LinkLevels, ForgetsLinksThatAreTakenOutOfItsLists) {
   LinkLevels levels;
   std::vector<Item> items(100);
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -23,7 +23,7 @@ std::vector<const TreeNode*> in_order(const RedBlackTree& tree) {
 
 // Inserts seven nodes in every order, and erases them in every seventh order. So all shapes and
 // repairs of small trees occur many times.
-TEST(RedBlackTree, IsRightAfterEveryStepInEveryOrder) {
+TEST(RedBlackTree, IsCorrectAfterEveryStepInEveryOrder) {
   constexpr std::size_t kCount = 7;
   std::array<std::size_t, kCount> insertion{0, 1, 2, 3, 4, 5, 6};
   std::array<std::size_t, kCount> erasure = insertion;

@@ -23,7 +23,7 @@ std::string error_of(const SimpleWheel::Options& options) {
   return error;
 }
 
-TEST(SimpleWheel, RefusesMeasuresThatAreZeroOrTooBigAndSaysWhich) {
+TEST(SimpleWheel, RefusesSizesThatAreZeroOrTooBigAndNamesThem) {
   EXPECT_EQ(error_of({.slot_count = 0}), "slot_count is 0: a wheel has at least one slot");
   EXPECT_EQ(error_of({.slot_count = 8, .slot_width = 0}),
             "slot_width is 0: a slot is at least one tick wide");
@@ -37,7 +37,7 @@ TEST(SimpleWheel, RefusesMeasuresThatAreZeroOrTooBigAndSaysWhich) {
 // Every small slot count, width, start and delay. The wheel must accept a delay exactly if its span
 // holds it. The timer must then fire at the first slot that is not before its deadline, by steps
 // and by one jump.
-TEST(SimpleWheel, TakesTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
+TEST(SimpleWheel, AcceptsTheWholeSpanFromAnyTickAndFiresAtTheNextSlot) {
   for (std::size_t slot_count = 1; slot_count <= 5; ++slot_count) {
     for (Tick width = 1; width <= 4; ++width) {
       const Tick span = slot_count * width;
@@ -83,7 +83,7 @@ TEST(SimpleWheel, NeverAliasesADeadlineBeyondItsSpan) {
   EXPECT_EQ(wheel->advance(100, kIgnore).fired, 0u);
 }
 
-TEST(SimpleWheel, LeavesATimerAsItWasWhenItRefusesToMoveIt) {
+TEST(SimpleWheel, LeavesATimerUnchangedIfItRefusesToMoveIt) {
   auto wheel = SimpleWheel::make({.slot_count = 8});
   SimpleWheel::Timer timer;
   wheel->schedule(timer, 5);
