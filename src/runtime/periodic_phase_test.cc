@@ -46,7 +46,8 @@ TEST(PeriodicPhase, TheFirstTickIsTheFirstAfterNow) {
   EXPECT_EQ(first_wait(created_at(25s, kWallMs), kWall), 25s);
   EXPECT_EQ(first_wait(created_at(25s, kWallMs - 24s), kWall), 1s);
   EXPECT_EQ(first_wait(created_at(25s, kWallMs - 25s), kWall - 1ns), 1ns);
-  EXPECT_EQ(first_wait(created_at(25s, kWallMs - 25s), kWall), 25s) << "that tick is not after now";
+  EXPECT_EQ(first_wait(created_at(25s, kWallMs - 25s), kWall), 25s)
+      << "that tick is at now, not after now";
   EXPECT_EQ(first_wait(created_at(25s, kWallMs - 25s), kWall + 1ns), 25s - 1ns);
   EXPECT_EQ(first_wait(created_at(25s, kWallMs - 1'000'000s - 7s), kWall), 18s);
   EXPECT_EQ(first_wait(created_at(300ms, kWallMs - 100ms), kWall), 200ms);
@@ -77,7 +78,7 @@ TEST(PeriodicPhase, ALongPeriodIsCountedFromTheTimeOfCreation) {
   EXPECT_EQ(first_wait(created_at(kLongest, kWallMs - 1s), kWall), kLongest - 1s);
   const WallTime two_periods_ago = kWallMs - 2 * std::chrono::floor<milliseconds>(kLongest);
   EXPECT_EQ(first_wait(created_at(kLongest, two_periods_ago), kWall), 2 * 775'807ns)
-      << "what is lost of two periods by counting them in milliseconds";
+      << "the part of two periods that milliseconds cannot express";
 }
 
 // The values are a promise: no version of the library may move the ticks of its users.

@@ -278,7 +278,7 @@ TYPED_TEST(QueueDriveModel, AgreesWithAMap) {
   SCOPED_TRACE(replay_hint(seed));
   DriveRig<TypeParam> rig(seed);
   rig.run_operations();
-  EXPECT_GT(rig.fired, kOperationCount / 50u) << "the test must reach what it is for";
+  EXPECT_GT(rig.fired, kOperationCount / 50u) << "too few timers fired for a useful test";
   EXPECT_GT(rig.cut_short, kOperationCount / 500u);
   EXPECT_EQ(rig.refused > 0, rig.kIsBounded);
 }

@@ -185,7 +185,7 @@ TYPED_TEST(QueueDriveOfBounded, TheSpanIsMeasuredFromThePresentAndNotFromTheLast
   TimerOf<TypeParam> timer;
   EXPECT_TRUE(driven.drive.schedule_after(timer, span));
   EXPECT_FALSE(driven.drive.schedule_after(timer, span + 1ms));
-  EXPECT_EQ(timer.deadline(), TypeParam::kNature.span + 5'000) << "as it was";
+  EXPECT_EQ(timer.deadline(), TypeParam::kNature.span + 5'000) << "the deadline is unchanged";
   EXPECT_FALSE(driven.drive.postpone_after(timer, span + 1ms));
   driven.clock.advance(4s);
   EXPECT_TRUE(driven.drive.postpone_after(timer, span));
@@ -264,7 +264,7 @@ TYPED_TEST(QueueDriveOf, ATimeIsExactToTheCallback) {
           many.drive.run_ready({.time = 1ms}, [&](auto&) noexcept { many.clock.advance(each); });
       more = result.more;
       if (!more) break;
-      EXPECT_GE(many.clock.now() - begin, 1ms) << "it stopped without need";
+      EXPECT_GE(many.clock.now() - begin, 1ms) << "it stopped before its time was over";
       EXPECT_LT(many.clock.now() - begin, 1ms + each);
       EXPECT_EQ(many.drive.time_to_next(), 0s);
     }
@@ -284,7 +284,7 @@ TEST(QueueDrive, OverrunsByABatchAtMostWhenCallbacksBecomeSlow) {
   EXPECT_LE(fired, 200u + many.drive.kLongestBatch);
   const std::size_t before = fired;
   many.drive.run_ready({.time = 2ms}, turn_slow);
-  EXPECT_EQ(fired, before + 1) << "it remembers what callbacks take";
+  EXPECT_EQ(fired, before + 1) << "it remembers the duration of callbacks";
 }
 
 TEST(QueueDrive, LooksAtTheClockRarelyWhenCallbacksAreQuick) {

@@ -78,7 +78,7 @@ TEST(SchedulerAlert, PendingAlertsEachTimeTheNumberRisesToItsThreshold) {
   EXPECT_EQ(listener.count(), 1u) << "once per crossing";
   timers.pop_back();
   timers.pop_back();
-  EXPECT_EQ(listener.count(), 1u) << "falling to it is none";
+  EXPECT_EQ(listener.count(), 1u) << "falling to the threshold is no alert";
   timers.pop_back();
   add();
   EXPECT_EQ(listener.values(Alert::Kind::pending), (Values{3, 3}));

@@ -78,7 +78,7 @@ TEST(SchedulerRunPending, RunsOneShotsEachAtItsTimeAndDropsPeriodicOnes) {
   EXPECT_EQ(fired, (std::vector<nanoseconds>{1h, 2h, 3h}));
   EXPECT_EQ(periodic, 0);
   EXPECT_EQ(rig.scheduler().stats().completed, 3u);
-  EXPECT_EQ(rig.scheduler().stats().dropped, 3u) << "two periodic ones, and the one refused";
+  EXPECT_EQ(rig.scheduler().stats().dropped, 3u) << "two periodic timers and one refused timer";
 }
 
 TEST(SchedulerRunPending, RefusesTimersThatItsJobsSchedule) {

@@ -38,7 +38,7 @@ TEST(SchedulerKeyed, LK_NO_THREAD) {
   std::thread::id ran_on;
   rig.scheduler().schedule_keyed("a", 0s, [&] { ran_on = std::this_thread::get_id(); });
   rig.settle();
-  EXPECT_NE(ran_on, std::thread::id()) << "there is nothing to start";
+  EXPECT_NE(ran_on, std::thread::id()) << "a scheduler runs without a call of start";
   EXPECT_NE(ran_on, std::this_thread::get_id());
 }
 
@@ -49,7 +49,7 @@ TEST(SchedulerKeyed, LK_DUP_KEY) {
   EXPECT_EQ(rig.scheduler().schedule_keyed("a", 7s, [&] { ++fired; }), KeyedResult::kept);
   EXPECT_EQ(rig.scheduler().cancel_key("a"), CancelResult::cancelled);
   rig.advance(1h);
-  EXPECT_EQ(fired, 0) << "there is no second one behind the first";
+  EXPECT_EQ(fired, 0) << "the key has no second timer";
 }
 
 TEST(SchedulerKeyed, LK_REMOVE_MISSING) {

@@ -214,7 +214,7 @@ TEST(SchedulerLateness, TheCausesAddUpForDeadlinesAtBothEndsOfTime) {
   rig.advance(2h);
   EXPECT_EQ(rig.scheduler().stats().runs, 4u);
   const Sums sums = sums_of(rig.scheduler());
-  EXPECT_EQ(sums.rounding, 0ns) << "what was due before there was a scheduler has no tick";
+  EXPECT_EQ(sums.rounding, 0ns) << "deadlines before the scheduler have no tick";
 }
 
 TEST(SchedulerLateness, ADateThatIsPutOffByAStepOfTheWallClockIsNotLate) {

@@ -84,7 +84,7 @@ TEST(TimerGroup, TimersScheduledWhilePausedWait) {
   const TimerHandle timer = group.schedule_after(1s, runs.job());
   const TimerHandle at_once = group.schedule_after(0s, runs.job());
   simulation.run_for(1min);
-  EXPECT_EQ(runs.times(), (std::vector{at(1s)})) << "what is due runs";
+  EXPECT_EQ(runs.times(), (std::vector{at(1s)})) << "a due timer runs";
   group.resume();
   simulation.run_for(1min);
   EXPECT_EQ(runs.times(), (std::vector{at(1s), at(1min + 2s)}));

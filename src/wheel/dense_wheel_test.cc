@@ -78,7 +78,7 @@ TEST(DenseWheel, ManyInOneCallAreTheSameAsOneByOne) {
   even.push_back(1);
   even.push_back(1);
   even.push_back(100'000);
-  EXPECT_EQ(wheel.cancel(even), 1u) << "twice named, or never seen";
+  EXPECT_EQ(wheel.cancel(even), 1u) << "the other numbers were given twice or never used";
   EXPECT_EQ(fired_at(wheel, 300).size(), 249u);
 }
 
@@ -129,10 +129,10 @@ TEST(DenseWheel, TryScheduleReportsThatThereIsNoMemory) {
   wheel.check_invariants();
 
   EXPECT_EQ(wheel.try_schedule(5, 300), TryScheduleResult::out_of_memory);
-  EXPECT_EQ(wheel.deadline_of(5), 7u) << "as it was";
-  EXPECT_EQ(wheel.try_schedule(5, 7), TryScheduleResult::scheduled) << "where it is";
+  EXPECT_EQ(wheel.deadline_of(5), 7u) << "the deadline is unchanged";
+  EXPECT_EQ(wheel.try_schedule(5, 7), TryScheduleResult::scheduled) << "it keeps its place";
   EXPECT_TRUE(wheel.cancel(3));
-  EXPECT_EQ(wheel.try_schedule(3, 7), TryScheduleResult::scheduled) << "where it was";
+  EXPECT_EQ(wheel.try_schedule(3, 7), TryScheduleResult::scheduled) << "it gets its old place";
   EXPECT_EQ(wheel.size(), count);
   wheel.check_invariants();
   for (std::uint32_t index = 0; index < 100; ++index) wheel.cancel(index);

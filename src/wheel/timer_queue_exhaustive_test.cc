@@ -27,26 +27,26 @@ constexpr Tick kTurns = 64 * 80;
 /// The smallest span of the small queues. Some of these queues refuse later deadlines.
 constexpr Tick kSmallestSpan = 64;
 
-enum class Deed { none, cancel, postpone, advance_it };
+enum class Action { none, cancel, postpone, advance_it };
 
 /// The life of one timer: it is scheduled at `start`, and something is done with it at `stop`.
 struct SmallCase {
   Tick start;
   Tick delay;
   Tick stop;  // after start
-  Deed deed;
+  Action action;
   bool alone;  // if false, a second timer is due one tick later
 
   // The tick at which it must fire; empty: never.
   std::optional<Tick> fires_at() const {
-    switch (deed) {
-      case Deed::none:
+    switch (action) {
+      case Action::none:
         return start + delay;
-      case Deed::cancel:
+      case Action::cancel:
         return std::nullopt;
-      case Deed::postpone:
+      case Action::postpone:
         return start + delay + stop;
-      case Deed::advance_it:
+      case Action::advance_it:
         return start + stop + (delay - stop) / 2;
     }
     return std::nullopt;
@@ -55,7 +55,8 @@ struct SmallCase {
 
 std::ostream& operator<<(std::ostream& out, const SmallCase& small) {
   return out << "start " << small.start << ", delay " << small.delay << ", stop " << small.stop
-             << ", deed " << static_cast<int>(small.deed) << (small.alone ? "" : ", a neighbour");
+             << ", action " << static_cast<int>(small.action)
+             << (small.alone ? "" : ", a neighbour");
 }
 
 template <class Queue>
@@ -70,8 +71,8 @@ class SmallLife {
   const char* run() {
     queue_.schedule(timer_, small_.start + small_.delay);
     if (!small_.alone) queue_.schedule(neighbour_, neighbours_deadline());
-    if (small_.deed != Deed::none) {
-      if (fires(small_.start + small_.stop)) return "early, before the deed";
+    if (small_.action != Action::none) {
+      if (fires(small_.start + small_.stop)) return "early, before the action";
       act();
     }
     if (const std::optional<Tick> expected = small_.fires_at()) {
@@ -86,9 +87,9 @@ class SmallLife {
   Tick neighbours_deadline() const { return small_.start + small_.delay + 1; }
 
   void act() {
-    if (small_.deed == Deed::cancel) {
+    if (small_.action == Action::cancel) {
       queue_.cancel(timer_);
-    } else if (small_.deed == Deed::postpone) {
+    } else if (small_.action == Action::postpone) {
       queue_.postpone(timer_, *small_.fires_at());
     } else {
       queue_.schedule(timer_, *small_.fires_at());
@@ -125,11 +126,11 @@ TYPED_TEST(TimerQueueExhaustive, EveryStartDelayAndActionFiresOnItsTick) {
     for (Tick delay = 0; delay < tick_count(); ++delay) {
       for (const bool alone : {true, false}) {
         if (!can_hold<TypeParam>(start, start + delay + 1)) continue;
-        ASSERT_NO_FATAL_FAILURE(check({start, delay, 0, Deed::none, alone}));
+        ASSERT_NO_FATAL_FAILURE(check({start, delay, 0, Action::none, alone}));
         for (Tick stop = 0; stop < delay; ++stop) {
-          for (const Deed deed : {Deed::cancel, Deed::postpone, Deed::advance_it}) {
+          for (const Action action : {Action::cancel, Action::postpone, Action::advance_it}) {
             if (!can_hold<TypeParam>(start + stop, start + delay + stop)) continue;
-            ASSERT_NO_FATAL_FAILURE(check({start, delay, stop, deed, alone}));
+            ASSERT_NO_FATAL_FAILURE(check({start, delay, stop, action, alone}));
           }
         }
       }

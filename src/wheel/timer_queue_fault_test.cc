@@ -24,37 +24,37 @@ enum class Fault {
   fires_one_tick_late,
   loses_a_timer,
   fires_twice,
-  fires_at_once_what_a_callback_schedules,
+  fires_a_timer_of_a_callback_too_soon,
   forgets_to_cancel,
   forgets_to_postpone,
   forgets_the_deadline,
   exceeds_the_limit,
-  stops_and_does_not_say_so,
-  says_that_it_stopped_and_did_not,
+  hides_that_it_stopped,
+  reports_a_stop_that_did_not_happen,
   wakes_too_late,
   counts_wrongly,
   is_ahead_of_time,
-  keeps_the_place_of_what_is_scheduled_again,  // a fault only if the queue promises the order
+  keeps_the_place_of_a_rescheduled_timer,  // a fault only if the queue promises the order
 };
 constexpr auto kFaultCount =
-    static_cast<std::size_t>(Fault::keeps_the_place_of_what_is_scheduled_again) + 1;
+    static_cast<std::size_t>(Fault::keeps_the_place_of_a_rescheduled_timer) + 1;
 
 constexpr std::array<const char*, kFaultCount> kFaultNames{
     "fires one tick early",
     "fires one tick late",
     "loses a timer",
     "fires twice",
-    "fires at once what a callback schedules",
+    "fires a timer of a callback too soon",
     "forgets to cancel",
     "forgets to postpone",
     "forgets the deadline",
     "exceeds the limit",
-    "stops and does not say so",
-    "says that it stopped and did not",
+    "hides that it stopped",
+    "reports a stop that did not happen",
     "wakes too late",
     "counts wrongly",
     "is ahead of time",
-    "keeps the place of what is scheduled again",
+    "keeps the place of a rescheduled timer",
 };
 
 // Forwards all calls to the queue inside it, but makes the fault in one of 100 calls.
@@ -80,7 +80,7 @@ class FaultyQueue {
     if (between && strikes(Fault::fires_one_tick_early)) --deadline;
     if (between && strikes(Fault::fires_one_tick_late)) ++deadline;
     const bool is_there = timer.is_pending() && timer.given_ == deadline && deadline > target_;
-    if (is_there && strikes(Fault::keeps_the_place_of_what_is_scheduled_again)) return true;
+    if (is_there && strikes(Fault::keeps_the_place_of_a_rescheduled_timer)) return true;
     if (!queue_->schedule(timer, deadline)) return false;
     timer.given_ = given - (strikes(Fault::forgets_the_deadline) ? 1 : 0);
     return true;
@@ -108,11 +108,11 @@ class FaultyQueue {
       }
     };
     AdvanceResult result = queue_->advance(to, fire, limit);
-    if (!result.more && strikes(Fault::fires_at_once_what_a_callback_schedules)) {
+    if (!result.more && strikes(Fault::fires_a_timer_of_a_callback_too_soon)) {
       result = queue_->advance(to, fire);
     }
-    if (result.more && strikes(Fault::stops_and_does_not_say_so)) result.more = false;
-    if (limit != kNoLimit && strikes(Fault::says_that_it_stopped_and_did_not)) result.more = true;
+    if (result.more && strikes(Fault::hides_that_it_stopped)) result.more = false;
+    if (limit != kNoLimit && strikes(Fault::reports_a_stop_that_did_not_happen)) result.more = true;
     return {.fired = fired, .more = result.more};
   }
 
@@ -167,11 +167,11 @@ TYPED_TEST_SUITE(TimerQueueFault, EveryQueue, QueueNames);
 TYPED_TEST(TimerQueueFault, TheModelNoticesEveryFault) {
   for (std::size_t i = 0; i < kFaultCount; ++i) {
     const auto fault = static_cast<Fault>(i);
-    const bool is_one = fault != Fault::keeps_the_place_of_what_is_scheduled_again ||
-                        TypeParam::kNature.keeps_schedule_order;
+    const bool is_fault = fault != Fault::keeps_the_place_of_a_rescheduled_timer ||
+                          TypeParam::kNature.keeps_schedule_order;
     const std::optional<std::string> mismatch = find_fault<TypeParam>(fault);
-    EXPECT_EQ(mismatch.has_value(), is_one) << kFaultNames[i];
-    std::cout << kFaultNames[i] << ": " << mismatch.value_or("rightly not noticed") << '\n';
+    EXPECT_EQ(mismatch.has_value(), is_fault) << kFaultNames[i];
+    std::cout << kFaultNames[i] << ": " << mismatch.value_or("correctly not noticed") << '\n';
   }
 }
 

@@ -379,8 +379,8 @@ std::string to_text(const Step& step) {
 
 std::string to_text(const Outcome& outcome) {
   constexpr std::size_t kShown = 200;
-  constexpr std::array kEndings = {"all threads ended", "deadlock: no thread can go on",
-                                   "endless: they go on and on"};
+  constexpr std::array kEndings = {"all threads ended", "deadlock: no thread can continue",
+                                   "endless: the threads never end"};
   const std::vector<Step>& trace = outcome.trace;
   std::string text = "ending: ";
   text += kEndings.at(static_cast<std::size_t>(outcome.ending));

@@ -63,9 +63,9 @@ class TimerBook {
   void begin_run(Page& page) {
     expect(!page.is_inside, "runs of one timer do not overlap");
     expect(page.destroyed == 0, "a job that was destroyed does not run");
-    expect(page.runs < page.most_runs, "a timer runs as often as it was asked to");
+    expect(page.runs < page.most_runs, "a timer runs at most as often as its count");
     expect(!stopped_, "no job runs after stop has returned");
-    expect(clock_ != nullptr, "no job runs when the scheduler is gone");
+    expect(clock_ != nullptr, "no job runs after the scheduler's end");
     page.is_inside = true;
     page.ran_at = now().value_or(MonotonicTime::min());
     ++page.runs;
@@ -94,7 +94,7 @@ class TimerBook {
       case CancelResult::running:
         expect(!page.is_settled, "a timer that has ended is not running");
         expect(!page.answered_cancelled, "a cancelled timer is not running");
-        expect(!waited || page.is_over(), "cancel_and_wait waits until nothing is left");
+        expect(!waited || page.is_over(), "cancel_and_wait waits until the job is destroyed");
         page.answered_running = true;
         break;
       case CancelResult::not_pending:
@@ -111,7 +111,7 @@ class TimerBook {
       return;
     }
     expect(!was_over, "a timer that has ended is not moved");
-    expect(before.has_value(), "a timer of a scheduler that is gone is not moved");
+    expect(before.has_value(), "a timer of a destroyed scheduler is not moved");
     const std::optional<MonotonicTime> after = now();
     page.earliest = before.value_or(MonotonicTime::min()) + delay;
     page.latest = after ? *after + delay : MonotonicTime::max();
@@ -132,8 +132,10 @@ class TimerBook {
   void check_idle() {
     if (stop_begun_) return;
     for (Page& page : pages_) {
-      expect(page.is_over() || page.has_run_by(*now()), "when all is idle, what was due has run");
-      expect(!page.was_let_go || page.is_over(), "when all is idle, what was let go is destroyed");
+      expect(page.is_over() || page.has_run_by(*now()),
+             "when all threads are idle, every due timer has run");
+      expect(!page.was_let_go || page.is_over(),
+             "when all threads are idle, every timer with a destroyed handle has ended");
       page.is_settled = page.is_over();
     }
   }
@@ -146,7 +148,7 @@ class TimerBook {
              "no job runs early");
       expect(!page.answered_running || page.runs > 0, "a timer that was running did run");
       expect(!page.must_run || page.answered_cancelled || page.was_let_go || page.runs > 0,
-             "a stop that runs what is due does so");
+             "a stop that must run a timer runs it");
     }
   }
 
@@ -172,7 +174,7 @@ class TimerBook {
     expect(stats.cancelled <= cancelled + perhaps_cancelled, "stats: cancelled, at most");
     expect(stats.completed + stats.cancelled + stats.dropped == stats.scheduled,
            "stats: every timer has ended in one way");
-    expect(stats.pending == 0 && stats.running == 0, "stats: nothing is left");
+    expect(stats.pending == 0 && stats.running == 0, "stats: no timer is pending or running");
     expect(stats.rejected == 0, "stats: there was room");
   }
 

@@ -68,7 +68,7 @@ TEST(ClusterSimulation, ASeedDeterminesTheRun) {
     const SimulationReport once = simulate_cluster({.seed = first + i});
     const SimulationReport again = simulate_cluster({.seed = first + i});
     ASSERT_EQ(once.trace, again.trace);
-    EXPECT_TRUE(traces.insert(once.trace).second) << "as an other seed's";
+    EXPECT_TRUE(traces.insert(once.trace).second) << "two seeds gave the same run";
   }
   EXPECT_FALSE(traces.contains(simulate_cluster({.seed = first - 1}).trace));
 }

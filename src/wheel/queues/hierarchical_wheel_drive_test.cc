@@ -32,13 +32,13 @@ TEST(HierarchicalWheelDrive, TicklessNeverWakesWhenIdle) {
   EXPECT_EQ(count_wakeups(*wheel, kOneHour), 0u) << "nothing is pending";
   Timer timer;
   wheel->schedule(timer, 3 * kOneHour);
-  EXPECT_EQ(count_wakeups(*wheel, 3 * kOneHour - 1), 0u) << "nothing is due, nor to cascade";
+  EXPECT_EQ(count_wakeups(*wheel, 3 * kOneHour - 1), 0u) << "no timer is due or must cascade";
   EXPECT_EQ(wheel->next_wakeup(), 3 * kOneHour);
   wheel->advance(3 * kOneHour, kIgnore);
 
   wheel->schedule(timer, 5 * kOneHour + 2 * kOneMinute + 5);
   wheel->cancel(timer);
-  EXPECT_EQ(count_wakeups(*wheel, 6 * kOneHour), 0u) << "a slot that was emptied is not waited for";
+  EXPECT_EQ(count_wakeups(*wheel, 6 * kOneHour), 0u) << "an emptied slot causes no wake-up";
 }
 
 TEST(HierarchicalWheelDrive, TicklessOffersASlotOnceHoweverManyTimersItHolds) {
@@ -140,7 +140,7 @@ TEST(HierarchicalWheelDrive, BothDrivesFireTheSameTimersAtTheSameTicks) {
           pair.schedule(id, pair.now() + delay);
       }
     }
-    EXPECT_GT(pair.fired(), 100u) << "the test must reach what it is for";
+    EXPECT_GT(pair.fired(), 100u) << "too few timers fired for a useful test";
     EXPECT_LT(pair.wakeups(Drive::tickless), pair.wakeups(Drive::tick_by_tick));
   }
 }

@@ -252,7 +252,7 @@ TEST(HierarchicalWheel, SixLevelsReachAHundredYears) {
     const Tick deadline = wheel->now() + delay;
     ASSERT_TRUE(wheel->schedule(timer, deadline));
     EXPECT_FALSE(wheel->schedule(timer, wheel->now() + 100 * kYear + 1));
-    EXPECT_EQ(timer.deadline(), deadline) << "refused, it is as it was";
+    EXPECT_EQ(timer.deadline(), deadline) << "a refused timer is unchanged";
     EXPECT_LE(count_wakeups(*wheel, deadline - 1), 5u);
     expect_fires_at(*wheel, deadline);
   }
@@ -292,7 +292,7 @@ TEST(HierarchicalWheel, LevelsOnDemandReachEveryTickAndNoFurther) {
         Tick unit = 1;
         for (std::size_t level = 1; level < level_count; ++level) unit *= size;
         EXPECT_EQ(wheel->slot_count(level_count - 1), kLastTick / unit + 1)
-            << "the last level has no slots that no tick needs";
+            << "the last level has only slots that ticks need";
       }
       EXPECT_LE(wheel->level_count(), level_count);
       wheel->check_invariants();
@@ -412,7 +412,7 @@ TEST(HierarchicalWheel, AgreesWithSortedSetsForAllSizes) {
     all.refused += episode.refused;
     all.resumed += episode.resumed;
   }
-  EXPECT_GT(all.fired, kEpisodes) << "the test must reach what it is for";
+  EXPECT_GT(all.fired, kEpisodes) << "too few timers fired for a useful test";
   EXPECT_GT(all.refused, kEpisodes);
   EXPECT_GT(all.resumed, kEpisodes);
 }

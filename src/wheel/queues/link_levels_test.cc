@@ -82,7 +82,7 @@ TEST(LinkLevels, ForgetsLinksThatAreTakenOutOfItsLists) {
   elsewhere.push_back(items[0].link);
   levels.insert(items[1].link, 5);
   levels.note_emptied(unlink(items[0].link));
-  EXPECT_FALSE(levels.empty()) << "a list of somebody else's is none of its business";
+  EXPECT_FALSE(levels.empty()) << "links in another list must not change it";
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class PublishedChannel {
 TEST(Applications, EX_CALLBACK_BLOCK) {
   PublishedChannel channel;
   for (int i = 0; i < 1'000; ++i) channel.send(i);  // the reader has gone
-  EXPECT_EQ(channel.blocked(), 1'000u) << "and each holds its goroutine for ever";
+  EXPECT_EQ(channel.blocked(), 1'000u) << "each of them blocks its goroutine forever";
 
   SchedulerRig rig;
   ManualClock clock;
@@ -74,8 +74,8 @@ TEST(Applications, EX_CALLBACK_BLOCK) {
         .release();
   }
   rig.advance(1s);
-  EXPECT_EQ(refused, 990u) << "each is told";
-  EXPECT_EQ(results.size(), 10u) << "what it holds is bounded";
+  EXPECT_EQ(refused, 990u) << "each callback learns that there is no room";
+  EXPECT_EQ(results.size(), 10u) << "the queue has a limit";
   EXPECT_EQ(rig.scheduler().stats().running, 0u);
   EXPECT_EQ(rig.scheduler().stats().pending, 0u);
 

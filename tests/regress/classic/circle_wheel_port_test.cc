@@ -68,7 +68,8 @@ TEST(CircleWheelPort, LK_PERIOD_EQ_TURN) {
     return port.endless_ticks();
   };
   EXPECT_EQ(endless_ticks(1), 0);
-  EXPECT_EQ(endless_ticks(2), 1) << "two were to follow each other for ever in one tick";
+  EXPECT_EQ(endless_ticks(2), 1)
+      << "bug of the port: two tasks follow each other forever in one tick";
 
   // Two timers that schedule themselves again after a turn of the port, after a turn of 256 slots,
   // and with no delay at all. Each must fire once in a pass.
@@ -127,7 +128,7 @@ TEST(CircleWheelPort, LK_CREATED_CIRCLE) {
   const TimerHandle periodic = rig.scheduler().schedule_every(
       {.period = 25s, .count = 1, .created = wall - 20s}, [&] { fired += 100; });
   rig.settle();
-  EXPECT_EQ(fired, 10) << "what is due already runs at once";
+  EXPECT_EQ(fired, 10) << "a deadline that has passed fires immediately";
   rig.advance(5s - 1ns);
   EXPECT_EQ(fired, 10);
   rig.advance(1ns);
@@ -198,7 +199,7 @@ TEST(CircleWheelPort, LK_DUP_KEY) {
   port.carry_out_orders();
   EXPECT_TRUE(port.remove("a"));
   port.run_until(1'000);
-  EXPECT_EQ(port_fired, 1) << "the first was to fire although the key was removed";
+  EXPECT_EQ(port_fired, 1) << "bug of the port: the first fires although its key was removed";
 
   for_each_queue([]<class Case>(Case) {
     auto queue = Case::make(0);
@@ -224,7 +225,7 @@ TEST(CircleWheelPort, LK_RACE) {
   port.run_until(2);
   port.insert({"a", timing, place, [&] { fired = port.now(); }});
   port.run_until(1'000);
-  EXPECT_EQ(fired, 12) << "a turn late";
+  EXPECT_EQ(fired, 12) << "bug of the port: a turn late";
 }
 
 // Several threads schedule timers for the next tick while time passes. No timer may fire early, and

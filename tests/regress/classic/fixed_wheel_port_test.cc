@@ -70,9 +70,9 @@ TEST(FixedWheelPort, HW_CANCEL_AFTER_PROMOTE) {
   port.add(1, 90, [&] { fired = port.now(); });
   port.start();
   port.run_until(130);
-  EXPECT_FALSE(port.cancel(1)) << "it was promoted at 120 s; the index still names the minute slot";
+  EXPECT_FALSE(port.cancel(1)) << "bug of the port: its index still names the minute slot";
   port.run_until(kHour);
-  EXPECT_EQ(fired, 150) << "it was to fire although it was cancelled";
+  EXPECT_EQ(fired, 150) << "bug of the port: it fires although it was cancelled";
 
   for_each_queue<OurQueues>([]<class Case>(Case) {
     for (Tick cancel_at = 1; cancel_at < 90; ++cancel_at) {
@@ -88,7 +88,7 @@ TEST(FixedWheelPort, HW_CANCEL_AFTER_PROMOTE) {
 }
 
 TEST(FixedWheelPort, HW_BATCH_DROP) {
-  EXPECT_EQ(port_fires_at(kDay), kDay + kHour) << "a round more, and a slot late as ever";
+  EXPECT_EQ(port_fires_at(kDay), kDay + kHour) << "a round more, and a slot late";
   EXPECT_EQ(port_fires_at(kDay, SlotPath::batch), kLost);
 
   // In Detent, a batch is one advance over many slots. Timers after its last slot must stay.
@@ -115,8 +115,8 @@ TEST(FixedWheelPort, HW_POOL_RACE) {
   port.fire(task);
   port.make([&] { ++second; });
   EXPECT_EQ(port.run_handed_over(), 0);
-  EXPECT_EQ(first, 0) << "what was due was not to run";
-  EXPECT_EQ(second, 1) << "what was not due was to run";
+  EXPECT_EQ(first, 0) << "bug of the port: the due task does not run";
+  EXPECT_EQ(second, 1) << "bug of the port: a task that is not due runs";
 
   port.fire(port.make([] {}));
   EXPECT_EQ(port.run_handed_over(), 1) << "cleared and not given out: there is no job";

@@ -39,7 +39,8 @@ TEST(DynamicWheelPort, DW_LEVEL_OVERFLOW) {
   const DynamicWheelPort port(64);
   EXPECT_EQ(port.level_for(63), 0u);
   EXPECT_EQ(port.level_for(64), 1u);
-  EXPECT_EQ(port.level_for(kHuge), std::nullopt) << "it was to look for a level for ever";
+  EXPECT_EQ(port.level_for(kHuge), std::nullopt)
+      << "bug of the port: it searches for a level forever";
 
   expect_on_time(0, {63, 64});
   expect_on_time(0, {Tick{kHuge}});
@@ -60,7 +61,7 @@ TEST(DynamicWheelPort, DW_UNDRIVEN) {
   };
   EXPECT_EQ(port_fires_at(7, false), 7);
   EXPECT_EQ(port_fires_at(123, true), 123);
-  EXPECT_EQ(port_fires_at(123, false), std::nullopt) << "its level was to stand still";
+  EXPECT_EQ(port_fires_at(123, false), std::nullopt) << "bug of the port: its level stands still";
 
   expect_on_time(0, {7, 123, 1'234, 7'999});
   expect_on_time<OnDemandUnderBothDrives<10>>(0, {7, 123, 1'234, 7'999, 99'999});

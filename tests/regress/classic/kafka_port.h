@@ -45,7 +45,7 @@ struct World {
 /// A call that calls itself forever. In the original, the process ends.
 class EndlessRecursion : public std::runtime_error {
  public:
-  EndlessRecursion() : std::runtime_error("add calls itself for ever") {}
+  EndlessRecursion() : std::runtime_error("add calls itself forever") {}
 };
 
 class KafkaBucket;

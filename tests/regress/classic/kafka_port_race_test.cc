@@ -75,7 +75,7 @@ TEST(KafkaPort, KW_FLUSH_ADD_LOST) {
   bucket->reset_deadline();
   port.run_until(1'000'000);
   EXPECT_EQ(first_fired, 1);
-  EXPECT_EQ(second_fired, 0) << "it was to be lost";
+  EXPECT_EQ(second_fired, 0) << "bug of the port: the timer is lost";
 }
 
 // Several threads add timers for the present moment. All timers must fire.
@@ -121,7 +121,7 @@ TEST(KafkaPort, KW_STOP_FALSE_FIRES) {
   bucket->reset_deadline();
   port.run_until(1'000);
   EXPECT_FALSE(stopped);
-  EXPECT_EQ(fired, 25) << "it was to fire all the same";
+  EXPECT_EQ(fired, 25) << "bug of the port: it still fires";
 
   // A timer of Detent that is cancelled at any tick on its way down was pending, and does not fire.
   using OurQueues = Joined<EveryQueue, OnDemandUnderBothDrives<20>>::Types;
@@ -222,7 +222,7 @@ TEST(KafkaPort, KW_STOP_SILENT) {
   port.start_after(late, 5, [&] { ++port_fired; });
   port.run_until(1'000'000);
   EXPECT_EQ(port_fired, 0);
-  EXPECT_NE(pending.bucket, nullptr) << "it still says that it is pending";
+  EXPECT_NE(pending.bucket, nullptr) << "the timer still reports that it is pending";
   EXPECT_NE(late.bucket, nullptr) << "it was accepted";
 
   SchedulerRig rig;
@@ -233,7 +233,7 @@ TEST(KafkaPort, KW_STOP_SILENT) {
   EXPECT_EQ(left[0].deadline, MonotonicTime{5ms});
   left[0].job();
   EXPECT_EQ(fired, 1);
-  EXPECT_FALSE(rig.scheduler().schedule_after(5ms, [] {})) << "refused, and says so";
+  EXPECT_FALSE(rig.scheduler().schedule_after(5ms, [] {})) << "refused, with an empty handle";
   EXPECT_EQ(rig.scheduler().stats().dropped, 2u);
 }
 
@@ -241,7 +241,7 @@ TEST(KafkaPort, KW_OFFER_AFTER_EXIT) {
   KafkaPollerPort poller;
   poller.sleep();
   poller.stop_receiving();
-  EXPECT_FALSE(poller.offer_earliest()) << "it was to hang";
+  EXPECT_FALSE(poller.offer_earliest()) << "bug of the port: the call never returns";
   poller.reset_state();
 }
 
@@ -271,7 +271,7 @@ TEST(SchedulerUnderThreads, KW_OFFER_AFTER_EXIT) {
 TEST(KafkaPort, KW_PQ_CAP0) {
   KafkaHeapPort<int> heap(0);
   EXPECT_THROW(heap.push(1, 1), std::out_of_range);
-  EXPECT_THROW(heap.push(1, 1), std::out_of_range) << "and again";
+  EXPECT_THROW(heap.push(1, 1), std::out_of_range) << "bug of the port: every push fails";
 
   // DelayQueue begins without memory, allocates it and frees it. With a capacity of 1, it holds one
   // element.
@@ -292,7 +292,7 @@ TEST(KafkaPort, KW_POP_RETAINS) {
   const std::weak_ptr<int> watch = element;
   heap.push(1, std::move(element));
   EXPECT_EQ(*heap.pop(), 1);
-  EXPECT_FALSE(watch.expired()) << "the array was to keep it";
+  EXPECT_FALSE(watch.expired()) << "bug of the port: the array keeps the element";
 
   // DelayQueue gives away its only reference, and a job is destroyed after its run.
   DelayQueue<std::shared_ptr<int>> queue;

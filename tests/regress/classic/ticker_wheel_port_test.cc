@@ -80,7 +80,7 @@ TEST(TickerWheelPort, SW_RACE) {
   for (const TickerWheelPort::Job& job : due) job();
   port.clear_hands_slot_and_step();
   port.run_until(100'000);
-  EXPECT_EQ(fired, 1) << "the second was to be lost";
+  EXPECT_EQ(fired, 1) << "bug of the port: the second is lost";
 
   // On one thread, the same order occurs if a callback schedules a timer for the tick that is
   // firing.
@@ -135,7 +135,7 @@ TEST(TickerWheelPort, SW_TICKER_DROP) {
   port.run_until(100'000);
   EXPECT_EQ(port.dropped_ticks(), 2);
   EXPECT_EQ(port_fires_after(6'000), 7'000);
-  EXPECT_EQ(fired, 7'000 + 2 * 1'000) << "the wheel was to stay behind by the ticks dropped";
+  EXPECT_EQ(fired, 7'000 + 2 * 1'000) << "bug of the port: late by the dropped ticks";
 
   // The caller passes the time to Detent's queues, not single ticks. So they are on time after the
   // same pause.

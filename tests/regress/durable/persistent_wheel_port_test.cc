@@ -172,8 +172,9 @@ TEST(PersistentWheelPort, PW_DELETE_ERR_DUP) {
     const auto leased = ours.lease();
     ours.faults().fail_write(1, fault);
     ASSERT_TRUE(ours.engine().complete(leased.at(0).lease));
-    EXPECT_FALSE(ours.engine().commit()) << "nobody may be told that it is done";
-    EXPECT_FALSE(ours.engine().lease({.queue = "q"})) << "nothing is handed out after that";
+    EXPECT_FALSE(ours.engine().commit()) << "the completion must not be acknowledged";
+    EXPECT_FALSE(ours.engine().lease({.queue = "q"}))
+        << "no task is handed out after a failed write";
     ours.crash_and_open();
     const std::vector<TaskId> once_or_not =
         fault == WriteFault::applied ? std::vector<TaskId>{} : std::vector{id};
