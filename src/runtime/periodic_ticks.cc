@@ -105,8 +105,8 @@ void PeriodicTicks::move(MonotonicTime due) noexcept {
   due_ = due;
 }
 
-/// The due time of the tick at `tick`, the same in every call. Two steps of the generator hide
-/// equal distances between ticks and between seeds.
+/// The due time of the tick at `tick`, the same in every call. It takes two steps of the
+/// generator, so that equal distances between ticks or between seeds do not show in the jitter.
 MonotonicTime PeriodicTicks::due_of(MonotonicTime tick) const noexcept {
   if (options_.jitter == 0) return tick;
   const auto number = static_cast<std::uint64_t>(tick.time_since_epoch().count());
@@ -122,7 +122,7 @@ MonotonicTime PeriodicTicks::tick_after(MonotonicTime tick) const noexcept {
 }
 
 /// The last tick, not before `tick`, whose due time is at or before `now`. Jitter is at most a
-/// period, so the result is the last or the last but one tick before `now`.
+/// period, so the result is the last tick before `now` or the tick before that tick.
 MonotonicTime PeriodicTicks::last_passed(MonotonicTime tick, MonotonicTime now) const noexcept {
   // Unsigned, so the distance between any two instants fits.
   const auto since = static_cast<std::uint64_t>(now.time_since_epoch().count()) -

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 // The wall clock counts as stepped if it moved this far against the monotonic clock. People do not
-// notice less, and slewing (500 ppm) moves the clock by less in a second.
+// notice a smaller step, and slewing (500 ppm) moves the clock by less than this in a second.
 constexpr nanoseconds kWallStep = std::chrono::milliseconds{10};
 
 SchedulerOptions complete(SchedulerOptions options) {
@@ -228,8 +228,8 @@ Step SchedulerCore::step() {
   if (stopping && is_past_stop(clocks.now)) return drop(TakeAll::pending_and_queued);
   if (woke) woke_at_ = clocks.now;
   const bool wall_stepped = was_wall_stepped(clocks);
-  // Must be asked before the looks: a queued timer may go back into a wheel, and then the driver is
-  // woken.
+  // Must be read before the looks at the shards: a queued timer may go back into a wheel, and then
+  // the driver is woken.
   const bool was_quiet = stopping && is_quiet();
   Step step{.next = Step::Next::sleep};
   bool has_dates = false;

@@ -75,7 +75,7 @@ class SleepTimer::State {
   // Constant after construction.
   Sleeper& sleeper_;
 
-  // Written by `start`, the job and give_up. The one that changes it decides who wakes the sleeper.
+  // Written by `start`, the job and give_up. The code that changes it decides who wakes it.
   // Not a mutex, because nothing else changes together with it.
   std::atomic<Phase> phase_ = Phase::starting;
   // Written by the stop callback before it moves the timer, read by the job.

@@ -110,7 +110,7 @@ thread_local const ThreadPool::Impl* ThreadPool::Impl::pool_of_this_thread = nul
 
 ThreadPool::ThreadPool(ThreadPoolOptions options) : impl_(std::make_unique<Impl>(options)) {}
 ThreadPool::~ThreadPool() {
-  if (impl_->was_left_by_fork()) static_cast<void>(impl_.release());  // it would wait for ever
+  if (impl_->was_left_by_fork()) static_cast<void>(impl_.release());  // waiting would never end
 }
 
 void ThreadPool::execute(Job job) { impl_->execute(std::move(job)); }

@@ -190,7 +190,7 @@ SchedulerOptions options_of(SchedulerCore& parent, const TimerGroupOptions& own,
           .error_handler = own.error_handler ? own.error_handler : its.error_handler,
           .shards = 1,
           .order = its.order,
-          // Group time moves against the wall clock even if nobody steps the wall clock.
+          // Group time moves against the wall clock even without a step of the wall clock.
           .wall_check = its.wall_check > nanoseconds::zero() ? its.wall_check
                                                              : nanoseconds(std::chrono::seconds{1}),
           .seed = parent.next_seed()};

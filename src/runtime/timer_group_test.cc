@@ -1,4 +1,4 @@
-// Timer groups: their clock, and what happens to all timers at once.
+// Timer groups: their clock, and operations on all their timers.
 #include "detent/timer_group.h"
 
 #include <gtest/gtest.h>
