@@ -75,8 +75,8 @@ class SleepTimer::State {
   // Constant after construction.
   Sleeper& sleeper_;
 
-  // Written by `start`, the job and give_up. The code that changes it decides who wakes it.
-  // Not a mutex, because nothing else changes together with it.
+  // Written by `start`, the job and give_up. The code that changes it decides which code wakes
+  // the sleeper. Not a mutex, because nothing else changes together with it.
   std::atomic<Phase> phase_ = Phase::starting;
   // Written by the stop callback before it moves the timer, read by the job.
   std::atomic<bool> stopped_ = false;

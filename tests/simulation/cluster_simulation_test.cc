@@ -28,7 +28,7 @@ std::uint64_t first_seed() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : Rng(test_seed()).next();
 }
 
-TEST(ClusterSimulation, TheDeliveryContractHoldsUnderAllFaults) {
+TEST(ClusterSimulation, TheContractHoldsUnderAllFaults) {
   const std::uint64_t first = first_seed();
   SimulationReport all;
   for (std::uint64_t i = 0; i < runs(); ++i) {
