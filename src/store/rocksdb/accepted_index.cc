@@ -10,9 +10,10 @@ namespace detent {
 
 namespace {
 
-// A tail this long is sorted, so that no reader waits for the sorting of all that came.
+// A tail of this length is sorted immediately, so that a later reader does not have to sort many
+// entries.
 constexpr std::size_t kMaxTail = 8'192;
-// Fewer entries or slots that don't count are left alone.
+// Cleaning starts only if more entries or slots than this do not count.
 constexpr std::size_t kMaxStale = 1'024;
 
 Place due_place(std::int64_t at, TaskId id) noexcept {
@@ -53,7 +54,7 @@ void AcceptedIndex::erase(TaskId id) {
   if (entry_count() > 2 * due_count_ + kMaxStale) clean();
 }
 
-/// Takes the task out of its lane; its slot stays.
+/// Takes the task out of its lane. Its slot stays, with kGone.
 void AcceptedIndex::leave(Slot& slot) {
   if (slot.at == kElsewhere) {
     const auto found = elsewhere_.find(slot.id);
@@ -66,8 +67,9 @@ void AcceptedIndex::leave(Slot& slot) {
   pass_gone();
 }
 
-/// Tasks go at the front of the order, as a rule. Each of their entries is passed at once, or the
-/// first page after half of them have gone would pass them all.
+/// Moves the start of each run past the entries that do not count. Tasks usually leave at the front
+/// of the due order, so each call passes few entries. Without this, the next read would pass all of
+/// them.
 void AcceptedIndex::pass_gone() {
   for (Run& run : runs_) {
     while (run.left() > 0 && !counts(*run.begin())) ++run.first;
@@ -107,7 +109,8 @@ std::vector<Place> AcceptedIndex::read_due(const Entry& after, const Entry& unti
                                            std::size_t limit) {
   sort_tail();
   pass_gone();
-  std::vector<std::pair<const Entry*, const Entry*>> parts;  // of each run, what is left to read
+  // The part of each run that is not read yet.
+  std::vector<std::pair<const Entry*, const Entry*>> parts;
   for (const Run& run : runs_) {
     parts.emplace_back(std::upper_bound(run.begin(), run.end(), after),
                        std::upper_bound(run.begin(), run.end(), until));
@@ -122,7 +125,7 @@ std::vector<Place> AcceptedIndex::read_due(const Entry& after, const Entry& unti
     }
     if (least == nullptr) break;
     const Entry entry = *least->first++;
-    // A task that went and came back has its entry twice.
+    // If a task left an instant and came back to it, there are two equal entries.
     if (!counts(entry) || (!places.empty() && entry == last)) continue;
     places.push_back(due_place(entry.at, entry.id));
     last = entry;
@@ -156,7 +159,7 @@ AcceptedIndex::Slot* AcceptedIndex::slot_of(TaskId id) noexcept {
   return slot == nullptr ? nullptr : &slots_[static_cast<std::size_t>(slot - slots_.data())];
 }
 
-/// The slot of `id`, made if there is none.
+/// Returns the slot of `id`. Creates it if necessary.
 AcceptedIndex::Slot& AcceptedIndex::slot_for(TaskId id) {
   if (slots_.empty() || slots_.back().id < id) return slots_.emplace_back(Slot{id, kGone});
   if (Slot* const slot = slot_of(id)) return *slot;
@@ -165,6 +168,7 @@ AcceptedIndex::Slot& AcceptedIndex::slot_for(TaskId id) {
   return *slots_.insert(next, Slot{id, kGone});
 }
 
+/// Returns true if the task is in the due lane at this instant.
 bool AcceptedIndex::counts(const Entry& entry) const noexcept {
   const Slot* const slot = slot_of(entry.id);
   return slot != nullptr && slot->at == entry.at;
@@ -176,7 +180,7 @@ std::size_t AcceptedIndex::entry_count() const noexcept {
   return count;
 }
 
-/// Makes one run of all entries that count.
+/// Merges all entries that count into one run, and drops the others.
 void AcceptedIndex::clean() {
   sort_tail();
   for (Run& run : runs_) {

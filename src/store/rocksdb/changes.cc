@@ -21,7 +21,8 @@ void Changes::put_accepted(const Place& place, std::string_view record) {
 void Changes::erase_accepted(TaskId id) { must(batch_.Delete(db_.accepted(), id_key(id))); }
 
 void Changes::erase_accepted(TaskId after, TaskId upto) {
-  // Right behind the key of `after`: a key that no task has.
+  // The range must not begin with the key of an entry (insert_hints.h). So it begins with the key
+  // of `after` and a zero byte, which is the next possible key and belongs to no task.
   remove_range(db_.accepted(), id_key(after) + '\0', id_key(TaskId{upto.value + 1}));
 }
 

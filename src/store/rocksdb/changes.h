@@ -1,5 +1,4 @@
-// What one write changes, being gathered: a RocksDB batch over all families, in the words of the
-// layout.
+// The changes of one write, collected in a RocksDB batch over all column families.
 #pragma once
 
 #include <rocksdb/write_batch.h>
@@ -12,17 +11,18 @@
 
 namespace detent {
 
-/// Thread-compatible. Nothing here fails: the batch is filled in memory.
+/// The functions fill a batch in memory and cannot fail. Thread-compatible.
 class Changes {
  public:
   explicit Changes(OpenDb& db) : db_(db), batch_(db.new_batch()) {}
 
-  /// A task above the settled mark: its record, wherever it lies.
+  /// Puts the record of a task whose id is above the settled mark, whatever its lane.
   void put_accepted(const Place& place, std::string_view record);
   void erase_accepted(TaskId id);
-  /// All those of ids above `after` up to `upto`.
+  /// Erases all accepted tasks with ids in (after, upto].
   void erase_accepted(TaskId after, TaskId upto);
-  /// A task up to the mark: its record in its lane, and where it lies.
+  /// Puts a task whose id is not above the settled mark: the record in its lane, and its place in
+  /// the index by id. put_record() and put_id() do only one of the two.
   void put_settled(const Place& place, std::string_view record);
   void put_record(const Place& place, std::string_view record);
   void erase_record(const Place& place);
@@ -37,9 +37,9 @@ class Changes {
   void remove_schedule(std::string_view name);
   void set_key(const KeyRecord& record);
 
-  /// For what has no verb of its own.
+  /// The batch itself, for changes that have no function here.
   rocksdb::WriteBatch& batch() noexcept { return batch_; }
-  /// Writes all of it, as the next write of the database.
+  /// Writes all changes to the database.
   rocksdb::Status write(Durability durability) { return db_.write(batch_, durability); }
 
  private:
@@ -48,7 +48,7 @@ class Changes {
 
   OpenDb& db_;
   rocksdb::WriteBatch batch_;
-  std::string value_;  // a buffer
+  std::string value_;  // a buffer that put_accepted() uses again
 };
 
 }  // namespace detent

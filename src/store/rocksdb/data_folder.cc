@@ -31,8 +31,8 @@ Error damaged_folder(const std::string& path, const std::string& what) {
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// Makes the entry of a new folder in its parent durable: without this a power loss can take the
-/// whole folder back although every file in it was synced.
+/// Makes the new folder's entry in its parent durable. Without this, a power loss could remove the
+/// whole folder, although every file in it was synced.
 Result<void> sync_parent(const std::string& path) {
   const fs::path parent = fs::absolute(path).lexically_normal().parent_path();
   const int folder = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -40,7 +40,7 @@ Result<void> sync_parent(const std::string& path) {
   const int error = errno;
   if (folder >= 0) ::close(folder);
   if (synced) return ok();
-  return folder_error(ErrorCode::unavailable, path, "cannot be made durable: " + reason(error));
+  return folder_error(ErrorCode::unavailable, path, "cannot be synced to disk: " + reason(error));
 }
 
 Result<void> make_folder(const std::string& path) {
@@ -71,8 +71,8 @@ Error in_use(const std::string& path) {
 
 Error was_replaced(const std::string& path) {
   return folder_error(ErrorCode::unavailable, path,
-                      "was moved, removed or replaced while it was in use; put it back, or start "
-                      "again with the folder that is there");
+                      "was moved, removed or replaced while it was in use; put it back, or restart "
+                      "the server to use the folder that is there");
 }
 
 Error not_locked(const std::string& path, int error) {
@@ -81,7 +81,7 @@ Error not_locked(const std::string& path, int error) {
 
 std::string lock_path(const std::string& path) { return path + "/detent.lock"; }
 
-/// Whether what is open is what is at the path now.
+/// Returns true if the open file or folder is the one at the path.
 bool is_at(int file, const std::string& path) {
   struct stat open {};
   struct stat there {};
@@ -89,14 +89,16 @@ bool is_at(int file, const std::string& path) {
          open.st_dev == there.st_dev && open.st_ino == there.st_ino;
 }
 
-/// Whether RocksDB has made it: a number before `ending`. Others may have files beside them, as the
-/// log of a program, which are not to be taken for its own, or even cut off.
+/// Returns true if the name is a number followed by `ending`, as RocksDB names its files. Other
+/// files, such as the log of a program, must not be taken for RocksDB's logs, because they could be
+/// cut off.
 bool is_numbered(std::string_view name, std::string_view ending) {
   return name.ends_with(ending) && name.find_first_not_of("0123456789") == name.rfind(ending) &&
          name.size() > ending.size();
 }
 
-/// What a start that was interrupted may have left, or an operator may have put there before it.
+/// Returns true for files that an interrupted first start may have left, or that an operator may
+/// have put into the folder before the first start.
 bool is_of_a_beginning(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames{"detent.lock", "webhook.key", "LOCK",
                                                    "IDENTITY",    "settle",      "lost+found"};
@@ -134,7 +136,8 @@ Result<DataFolder> DataFolder::open(std::string path, const DataFolderMark* mark
   if (is_marked && (here.device != mark->device || here.inode != mark->inode)) {
     return was_replaced(folder.path_);
   }
-  // Other errors: NFS, for one, locks no folders. The lock of the file has to do there.
+  // Other errors are ignored: some file systems, such as NFS, cannot lock folders. Then the lock
+  // file is the only lock.
   if (::flock(folder.folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return in_use(folder.path_);
   }
@@ -157,7 +160,7 @@ Result<void> DataFolder::lock_file() {
   if (lock < 0) return not_locked(path_, errno);
   const bool is_locked = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
   const int error = errno;
-  // Between the two calls somebody may have removed it, and locked another.
+  // Between the two calls another process may have removed this file, and locked a new file.
   if (!is_locked || !is_at(lock, lock_path(path_))) {
     ::close(lock);
     return is_locked || error == EWOULDBLOCK ? in_use(path_) : not_locked(path_, error);
@@ -186,7 +189,7 @@ Result<bool> DataFolder::holds_database(const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, list(path));
   if (std::binary_search(names.begin(), names.end(), "CURRENT")) return true;
   for (const std::string& name : names) {
-    // A first start that was interrupted leaves a manifest, but neither tables nor logs.
+    // An interrupted first start leaves a manifest, but no tables and no logs.
     if (is_numbered(name, ".sst") || is_numbered(name, ".log")) {
       return damaged_folder(path, "it holds tasks, but its file CURRENT is missing");
     }
@@ -203,7 +206,7 @@ Result<std::vector<std::string>> DataFolder::files_of_others(const std::string& 
 Result<std::vector<std::string>> DataFolder::log_files() const {
   ASSIGN_OR_RETURN(std::vector<std::string> names, list(path_));
   std::erase_if(names, [](const std::string& name) { return !is_numbered(name, ".log"); });
-  // Their names are numbers of at least six digits.
+  // The names are numbers of six or more digits, so a longer name is a higher number.
   std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
     return std::pair(a.size(), std::string_view(a)) < std::pair(b.size(), std::string_view(b));
   });
@@ -218,7 +221,7 @@ Result<std::optional<std::string>> DataFolder::manifest_file() const {
   constexpr std::string_view kManifest = "MANIFEST-";
   const bool is_one = name.starts_with(kManifest) && name.size() > kManifest.size();
   if (!is_one || name.find_first_not_of("0123456789", kManifest.size()) != std::string::npos) {
-    return damaged("its file CURRENT names no manifest");
+    return damaged("its file CURRENT does not name a manifest");
   }
   std::error_code error;
   if (!fs::exists(path_ + "/" + name, error) && !error) {

@@ -1,9 +1,9 @@
-// The data folder on disk: made when it is missing, locked while a store is open on it, and looked
-// over before RocksDB is let near it.
+// The data folder: creates it if it is missing, locks it while a store is open, and checks its
+// files before RocksDB opens it.
 //
-// RocksDB makes a new, empty database where it finds no file CURRENT, and clears away what lies
-// around it. A folder that has lost that one file must not be emptied without a word, so it is
-// refused here.
+// If the file CURRENT is missing, RocksDB creates a new, empty database and deletes the old files.
+// One lost file must not delete all tasks, so this class refuses a folder that has tables or logs
+// but no CURRENT.
 #pragma once
 
 #include <optional>
@@ -15,45 +15,47 @@
 
 namespace detent {
 
-/// Holds the folder's locks until it is destroyed: the folder itself, which stays locked whatever
-/// is removed from it, and a file in it, for file systems that lock no folders. The locks are the
-/// operating system's (flock), so they end with the process however that ends, and exclude a second
-/// store in the same process too. Thread-compatible.
+/// Holds two locks until it is destroyed. The lock on the folder itself holds even if files in the
+/// folder are removed. The lock on a file in the folder is for file systems that cannot lock
+/// folders. Both are locks of the operating system (flock). They end with the process, however it
+/// ends, and also exclude a second store in the same process. Thread-compatible.
 class DataFolder {
  public:
-  /// Makes the folder (mode 0700, its parent must exist) if it is missing, and locks it. Errors:
-  /// unavailable when another process holds it, or this user may not make, read or write it;
-  /// invalid_argument when it is no folder.
-  /// `mark`: the folder must be this one, else `unavailable`; null or empty: any.
+  /// Locks the folder. Creates it if it is missing, with mode 0700 in an existing parent folder. If
+  /// `mark` is not null and not empty, the folder must be the marked one. Errors: unavailable if
+  /// another process has the folder open, if it is not the marked folder, or if this user may not
+  /// create, read or write it; invalid_argument if the path is not a folder.
   static Result<DataFolder> open(std::string path, const DataFolderMark* mark = nullptr);
-  /// Of this folder, without an identity.
+  /// Returns the mark of this folder, without an identity.
   Result<DataFolderMark> mark() const;
-  /// Looks whether the folder is still the one that was locked. A lock file that was removed or
-  /// replaced is made and locked again. Errors: unavailable when another folder, or none, is at its
-  /// path, or another process holds the new lock file: writing could then destroy the tasks of
-  /// others. A few system calls.
+  /// Checks that the path still leads to the locked folder. If the lock file was removed or
+  /// replaced, creates it again and locks it. Takes a few system calls. Errors: unavailable if
+  /// another folder or no folder is at the path, or if another process has locked the new lock
+  /// file. Writing could then destroy the tasks of another server.
   Result<void> hold();
   ~DataFolder();
   DataFolder(DataFolder&& other) noexcept;
   DataFolder& operator=(DataFolder&&) = delete;
 
   const std::string& path() const noexcept { return path_; }
-  /// Whether there is a database. Errors: data_loss when there are parts of one only.
+  /// Returns true if there is a database in the folder. Errors: data_loss if the folder has only a
+  /// part of one.
   static Result<bool> holds_database(const std::string& path);
   Result<bool> holds_database() const { return holds_database(path_); }
-  /// What is in a folder that holds no database and is not of a start that was interrupted, nor
-  /// hidden, nor a file system's.
+  /// Returns the files that do not belong in a folder without a database. Hidden files, files of
+  /// an interrupted first start and files of the file system are allowed.
   static Result<std::vector<std::string>> files_of_others(const std::string& path);
-  /// The write-ahead logs, oldest first.
+  /// Returns the names of the write-ahead logs, oldest first.
   Result<std::vector<std::string>> log_files() const;
-  /// The manifest in force: the one CURRENT names; none when there is no CURRENT. Errors: data_loss
-  /// when it names none, or one that is not there.
+  /// Returns the name of the current manifest, which the file CURRENT contains; nullopt if there is
+  /// no CURRENT. Errors: data_loss if CURRENT does not name a manifest, or names a missing one.
   Result<std::optional<std::string>> manifest_file() const;
-  /// "data folder 'x'", for messages.
+  /// Returns "data folder 'x'", for messages.
   std::string name() const { return "data folder '" + path_ + "'"; }
-  /// data_loss, with what the operator can do: "its log 000007.log …".
+  /// Returns data_loss with the damage and advice to the operator. `what` is, for example, "its log
+  /// 000007.log is damaged".
   Error damaged(const std::string& what) const;
-  /// unavailable: another folder, or none, has taken its place.
+  /// Returns unavailable: another folder, or no folder, is at the path.
   Error replaced() const;
 
  private:
@@ -61,7 +63,7 @@ class DataFolder {
   Result<void> lock_file();
 
   std::string path_;
-  // File descriptors; −1 when not open or moved from.
+  // File descriptors; −1 if not open or moved from.
   int folder_ = -1;
   int lock_ = -1;
 };

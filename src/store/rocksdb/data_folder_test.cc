@@ -178,7 +178,7 @@ TEST(DataFolder, AManifestHasANumberForItsName) {
     std::ofstream(parent / "CURRENT") << name << '\n';
     const Error error = DataFolder::open(parent.path())->manifest_file().error();
     EXPECT_EQ(error.code, ErrorCode::data_loss);
-    EXPECT_TRUE(says(error, "its file CURRENT names no manifest")) << error.message;
+    EXPECT_TRUE(says(error, "its file CURRENT does not name a manifest")) << error.message;
   }
 }
 

@@ -13,10 +13,11 @@ namespace detent {
 
 namespace {
 
-// Changes of fewer bytes are read at once at a start; more are worth the full sums.
+// A start reads changes of fewer bytes quickly, so they do not need new full sums.
 constexpr std::size_t kMinFullBytes = std::size_t{1} << 20;
 
-/// Bins of both widths as one number, neighbours near each other.
+/// Converts a bin to a number. Neighbouring bins have close numbers, so their differences are short
+/// varints.
 std::int64_t packed(DueBin bin) noexcept {
   return bin.number * 2 + (bin.width == DueBin::Width::day ? 1 : 0);
 }
@@ -25,7 +26,7 @@ DueBin unpacked(std::int64_t number) noexcept {
   return {.width = is_day ? DueBin::Width::day : DueBin::Width::minute, .number = number >> 1};
 }
 
-/// Small numbers of either sign as small unsigned ones (as Protocol Buffers do).
+/// Converts signed numbers close to 0 to small unsigned numbers, as Protocol Buffers do.
 std::uint64_t zigzag(std::int64_t value) noexcept {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }
@@ -72,7 +73,7 @@ Result<DueSums> DueSums::read(OpenDb& db) {
   DueSums sums;
   ASSIGN_OR_RETURN(const auto full, db.read_meta(kDueSumsKey));
   if (full) {
-    if (!sums.set_full(*full)) return db.damaged("the due counts are no such thing");
+    if (!sums.set_full(*full)) return db.damaged("the due counts are malformed");
   }
   sums.next_number_ = sums.first_number_;
   RangeScan scan(db.db(), db.meta(), {counts_key(sums.first_number_), std::string(kCountsEnd)});
@@ -82,7 +83,7 @@ Result<DueSums> DueSums::read(OpenDb& db) {
     }
     const auto bytes = parse_meta_value(scan.key(), scan.value());
     if (!bytes) return db.damaged("a change of the due counts does not match its checksum");
-    if (!sums.add(*bytes)) return db.damaged("a change of the due counts is no such thing");
+    if (!sums.add(*bytes)) return db.damaged("a change of the due counts is malformed");
     sums.change_bytes_ += bytes->size();
     ++sums.next_number_;
   }

@@ -1,15 +1,18 @@
-// Where the next entry of a family's buffer goes in: near the last one of its kind.
+// Speeds up inserts into RocksDB's write buffers: the search starts near the last entry of the same
+// kind.
 //
-// RocksDB's buffer is a skip list. Unless an entry follows right behind the last, its place is
-// searched from the top: some ten thousand instructions. With a hint the search begins where the
-// last entry of the same kind went in (a finger search: Pugh, "A Skip List Cookbook", 1990). Which
-// keys are of one kind, RocksDB asks as for a prefix of the key.
+// A write buffer is a skip list. RocksDB searches for the position of a new entry from the top of
+// the list, which takes about ten thousand instructions. The search is skipped only if the entry
+// directly follows the last one. With a hint, the search starts at the last entry of the same kind
+// (finger search: Pugh, "A Skip List Cookbook", 1990). RocksDB takes a prefix of a key as the kind
+// of the key, and asks this class for the prefix.
 //
-// 7.8 keeps one table of hints for two lists, that of entries and that of removed ranges. A range
-// whose first key is of a kind that entries are of, too, goes into its list by a hint for the
-// other: an assertion of the skip list ends the process, or, compiled without, the lists are
-// broken. So the first key of a removed range must be of no kind, which is checked where ranges are
-// removed (Changes). This holds for each log, so logs are replayed with hints, too.
+// RocksDB 7.8 has a bug: a buffer has two lists, one for entries and one for removed ranges, but
+// one table of hints for both. If the first key of a removed range has the kind of an entry,
+// RocksDB inserts the range into its list with a hint for the other list. An assertion of the skip
+// list then stops the process. Without assertions, the lists are corrupted. So the first key of a
+// removed range must have no kind. The class Changes checks this for each removed range. All logs
+// on disk were written with this check, so replaying them with hints is safe.
 #pragma once
 
 #include <rocksdb/slice_transform.h>
@@ -19,11 +22,12 @@
 
 namespace detent {
 
-/// Belongs to the thread that opens the store and then writes: RocksDB calls it on no other.
+/// Belongs to the thread that opens the store and then writes to it. RocksDB calls it on no other
+/// thread.
 class InsertHints final : public rocksdb::SliceTransform {
  public:
-  /// Keys that begin with the same `kind_bytes` bytes are of one kind; those that are shorter, or
-  /// of which `has_kind` says so, are of none.
+  /// Keys that begin with the same `kind_bytes` bytes have the same kind. Shorter keys, and keys
+  /// for which `has_kind` returns false, have no kind.
   InsertHints(std::size_t kind_bytes, bool (*has_kind)(std::string_view key)) noexcept
       : kind_bytes_(kind_bytes), has_kind_(has_kind) {}
 

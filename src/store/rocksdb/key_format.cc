@@ -24,7 +24,7 @@ void write_instant(ByteWriter& writer, WallTime at) {
   writer.key_i64(at.time_since_epoch().count());
 }
 
-/// Lane, queue, priority: what goes before the instant in all lanes but `due`.
+/// Writes the part of a key that precedes the instant in all lanes except `due`.
 void write_lane(ByteWriter& writer, const Place& place) {
   writer.key_u8(static_cast<std::uint8_t>(place.lane));
   writer.key_u32(place.queue);
@@ -33,7 +33,9 @@ void write_lane(ByteWriter& writer, const Place& place) {
 
 Result<Place> read_lane(ByteReader& reader) {
   ASSIGN_OR_RETURN(const unsigned lane, reader.key_u8());
-  if (lane == 0 || lane > static_cast<unsigned>(Lane::ended)) return malformed("no such lane");
+  if (lane == 0 || lane > static_cast<unsigned>(Lane::ended)) {
+    return malformed("unknown lane " + std::to_string(lane));
+  }
   Place place;
   place.lane = static_cast<Lane>(lane);
   ASSIGN_OR_RETURN(place.queue, reader.key_u32());
@@ -41,10 +43,13 @@ Result<Place> read_lane(ByteReader& reader) {
   return place;
 }
 
-/// Bytes that name a place without its id, and how many of an accepted value they are.
+// The size of a place without the id, as in a value of the ids family. A value of the accepted
+// family also has a lane byte before a place in the due lane.
 constexpr std::size_t kDuePlaceBytes = 8;
 constexpr std::size_t kLanePlaceBytes = 17;
 
+/// Returns the checksum of an accepted place. It covers the id too, so a value under the key of
+/// another task is found to be damaged.
 std::uint16_t check_of(TaskId id, std::string_view place) noexcept {
   std::array<char, 8> bytes{};
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -134,7 +139,7 @@ void append_accepted(std::string& value, const Place& place, std::string_view re
 AcceptedValue split_accepted(TaskId id, std::string_view value) noexcept {
   const AcceptedValue damaged{front_place(id), value};
   if (value.empty()) return damaged;
-  // The lane byte goes before the instant in every lane here: without it a value has no shape.
+  // Every value begins with the lane, which decides how many bytes of place follow.
   const bool is_due = value[0] == '\0';
   const std::size_t place_bytes = is_due ? 1 + kDuePlaceBytes : kLanePlaceBytes;
   if (value.size() < place_bytes + kCheckBytes) return damaged;

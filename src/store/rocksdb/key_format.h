@@ -1,8 +1,9 @@
-// Keys of the RocksDB back end, and the values that name a place; docs/internals/storage-format.md
-// defines them. The meta family's keys are in meta_keys.h, what it and the keys family hold in
-// store/meta_format.h.
+// The keys of tasks in RocksDB, and the values that contain a place.
+// docs/internals/storage-format.md defines both. The keys of the meta column family are in
+// meta_keys.h. The values of the meta and keys column families are in store/meta_format.h.
 //
-// Keys are big-endian, so that RocksDB's byte order is the order of the lanes and of ids.
+// The numbers in keys are big-endian. RocksDB sorts keys by bytes, so records are sorted by id, or
+// as their lane requires.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +15,45 @@
 
 namespace detent {
 
-/// The key of a place in its family. In the due family 16 bytes: the instant, the id. In the lanes
-/// family 25: lane, queue, priority, instant, id.
+/// Returns the key of a settled record. In the due family: instant and id, 16 bytes. In the lanes
+/// family: lane, queue, priority, instant and id, 25 bytes.
 std::string place_key(const Place& place);
-/// The first key in byte order that is after that of `place`.
+/// Returns the smallest key that is greater than the key of `place`.
 std::string first_key_after(const Place& place);
-/// Errors: data_loss, when it is no key of that family.
+/// Parse a key of the due family, or of the lanes family. Errors: data_loss if the key has another
+/// form.
 Result<Place> parse_due_key(std::string_view key);
 Result<Place> parse_lane_key(std::string_view key);
 
-/// 8 bytes: the id. Its value in the ids family is the rest of the place: 8 bytes in the due lane
-/// (the instant), else 17 (lane, queue, priority, instant).
+/// Returns the key of a task in the accepted and ids families: the id, 8 bytes.
 std::string id_key(TaskId id);
 Result<TaskId> parse_id_key(std::string_view key);
+/// Returns the value in the ids family: the place without the id. This is the instant (8 bytes) for
+/// a task in the due lane. For other lanes it is lane, queue, priority and instant (17 bytes).
 std::string id_value(const Place& place);
 Result<Place> parse_id_value(TaskId id, std::string_view value);
 
-/// The value in the accepted family: the place, a check of it, the record. Appends to `value`.
+/// Appends a value of the accepted family to `value`: the place without the id, a checksum of the
+/// place, and the record.
 void append_accepted(std::string& value, const Place& place, std::string_view record);
 struct AcceptedValue {
   Place place;
   std::string_view record;  // points into the value
 };
-/// A value whose place can't be made out stands at the front of the due order, with all of its
-/// bytes as the record: so it is met, and found to be damaged, when it is read.
+/// Splits a value of the accepted family. If the place is damaged, returns the front place and the
+/// whole value as the record. The task then comes first in the due order, and its record cannot be
+/// decoded. So the next read of the due order reports the damage.
 AcceptedValue split_accepted(TaskId id, std::string_view value) noexcept;
+/// Returns a place at instant 0 in the due lane. Only damaged tasks are at this instant.
 Place front_place(TaskId id) noexcept;
 
-/// In the key_expiry family the instant goes before the key_key() of the keys family.
+/// Returns a key of the key_expiry family: the instant, then `key_key`, which is the key in the
+/// keys family.
 std::string expiry_key(WallTime at, std::string_view key_key);
-/// The instant and, as a view into it, the key in the keys family.
+/// A parsed key of the key_expiry family.
 struct Expiry {
   WallTime at{};
-  std::string_view key_key;
+  std::string_view key_key;  // points into the parsed key
 };
 Result<Expiry> parse_expiry_key(std::string_view key);
 

@@ -18,7 +18,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// Syncs are no slower than with all of a log reserved at once, and so much is not missed.
+// Reserving a whole log at once would not make syncs faster, and would take more disk space.
 constexpr std::size_t kReserve = std::size_t{4} << 20;
 
 bool is_log(std::string_view name) { return name.ends_with(".log"); }
@@ -26,19 +26,20 @@ bool is_manifest(std::string_view name) { return name.find("/MANIFEST-") != name
 
 }  // namespace
 
+/// The state that the guard shares with its files: the first failure, and the newest open log.
 class LogGuard::Latch {
  public:
   IOStatus get() const {
     const MutexLock lock(mu_);
     return failure_;
   }
-  /// Keeps the first.
+  /// Keeps only the first failure.
   void set(const IOStatus& failure) {
     const MutexLock lock(mu_);
     if (failure_.ok()) failure_ = failure;
   }
 
-  /// The log that was made last, until it is closed.
+  /// made() is called for each new log, and closed() when a log is closed.
   void made(Log* log) {
     const MutexLock lock(last_mu_);
     last_ = log;
@@ -47,6 +48,7 @@ class LogGuard::Latch {
     const MutexLock lock(last_mu_);
     if (last_ == log) last_ = nullptr;
   }
+  /// Syncs the newest log, if it is still open. An error is kept by the log.
   void sync_last();
 
  private:
@@ -56,7 +58,7 @@ class LogGuard::Latch {
   Log* last_ DETENT_GUARDED_BY(last_mu_) = nullptr;
 };
 
-/// A log that is being written. All is well with it, whatever happens.
+/// An open log. Reports success to RocksDB even if an operation fails, and keeps the failure.
 class LogGuard::Log final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   Log(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<Latch> latch)
@@ -105,7 +107,7 @@ void LogGuard::Latch::sync_last() {
   if (last_ != nullptr) static_cast<void>(last_->Sync(IOOptions(), nullptr));
 }
 
-/// A manifest that is being written: until a log fails.
+/// An open manifest. After a failure of a log, appends to it fail.
 class LogGuard::Manifest final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   Manifest(std::unique_ptr<rocksdb::FSWritableFile> file, std::shared_ptr<Latch> latch)
@@ -145,7 +147,8 @@ class LogGuard::Files final : public rocksdb::FileSystemWrapper {
     if (is_manifest(name)) *file = std::make_unique<Manifest>(std::move(*file), latch_);
     return status;
   }
-  // Closing removes what it does not know, and by then that may be another store's.
+  // When RocksDB closes the database, it deletes files that it does not know. After a failure
+  // another store may already use the folder, so these files may be in use.
   IOStatus DeleteFile(const std::string& name, const IOOptions& options,
                       IODebugContext* debug) override {
     const IOStatus failure = latch_->get();

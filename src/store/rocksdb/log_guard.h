@@ -1,21 +1,25 @@
-// Keeps failures of the write-ahead log from RocksDB, and tells the store of them instead.
+// A layer between RocksDB and the file system that changes how write-ahead logs are written. It
+// does three things.
 //
-// RocksDB 7.8 with its assertions on, as Debian builds it, stops the process when a log in which an
-// append or a sync has failed is touched once more, and a flush on a thread of RocksDB's may do so
-// at any moment. But the store closes the database after a failed write anyway (contract 2). So the
-// first failure of a log is kept here. From then on nothing more gets into any log, though RocksDB
-// is told that all is well; and the manifest takes nothing more, so that nothing on disk can build
-// on what never got into the log, and no file is removed: the folder stays what a crash at that
-// moment leaves. Whoever writes asks status() before believing that a write is there.
+// *It hides failures of a log from RocksDB.* RocksDB 7.8 with assertions, as Debian builds it,
+// stops the process if a log is used again after a failed append or sync. A flush on one of
+// RocksDB's threads can do so at any time. The store closes the database after a failed write
+// anyway (contract 2 in store/store.h). So the guard keeps the first failure, and RocksDB sees only
+// successes. After a failure:
+//  - Nothing more is written to any log.
+//  - Appends to the manifest fail, so no file on disk depends on a write that the log does not
+//    have.
+//  - Files are not deleted, so the folder stays as a crash at this moment would leave it.
+// The writing code must check status() before it reports success.
 //
-// It also syncs a log before another is begun. RocksDB begins one when it flushes, on whatever
-// thread, and leaves what was not synced in the old one to the power, while what is written to the
-// new one may survive: a gap between two logs, which neither of them shows.
+// *It syncs a log before the next log is created.* RocksDB creates a log when it flushes, on any
+// thread. It does not sync the rest of the old log. After a power loss, the old log could miss its
+// last writes while the new log has later ones. Such a gap would be visible in neither log.
 //
-// And it has a log reserved in such a way that it grows at once: to sync what is written into zeros
-// takes less than to sync a new size too, as it is with RocksDB's own way. So a log may end in
-// zeros after a crash (wal_check.h); closing cuts them off. Where a file system reserves nothing, a
-// log grows as it is written.
+// *It reserves the disk space of a log so that the file grows at once.* Appends then overwrite
+// zeros. Syncing them is faster than syncing a new file size too, as with RocksDB's own way to
+// reserve space. So after a crash a log may end in zeros (wal_check.h). Closing a log cuts them
+// off. If a file system cannot reserve space, the file grows with each write.
 #pragma once
 
 #include <rocksdb/env.h>
@@ -25,17 +29,18 @@
 
 namespace detent {
 
-/// Thread-safe. What RocksDB gets for the system. Cost: an uncontended lock an operation on a log.
+/// RocksDB uses it in place of the system's Env. Thread-safe. Each operation on a log takes an
+/// uncontended lock.
 class LogGuard final : public rocksdb::EnvWrapper {
  public:
-  /// `target` must outlive it, and it the database.
+  /// `target` must outlive this object, and this object must outlive the database.
   explicit LogGuard(rocksdb::Env& target);
   ~LogGuard() override;
   const char* Name() const override { return "LogGuard"; }
 
-  /// Ok, or the first failure.
+  /// Returns ok, or the first failure.
   rocksdb::Status status() const;
-  /// From now on it is as if a log had failed.
+  /// From now on behaves as if a log had failed.
   void fail(const std::string& why);
 
  private:

@@ -11,14 +11,16 @@ namespace detent {
 namespace {
 
 constexpr std::size_t kRemovalsARaise = 1'000;
-// One task that stays at the front can have any number of tombstones gather behind it. A raise
-// gives up after this many (some milliseconds) and leaves them to compaction for a while.
+// If one old task stays at the front, the tombstones of any number of tasks can lie behind it. A
+// raise gives up after this many tombstones (a few milliseconds). Then it waits for
+// kRemovalsAfterGivingUp removals, so that a compaction can delete the tombstones.
 constexpr std::uint64_t kMostTombstones = 20'000;
 constexpr std::size_t kRemovalsAfterGivingUp = 100'000;
-// Entries that don't count passed in one raise, at a microsecond each; the next write goes on.
+// One raise passes at most this many entries of a settle that does not count yet, at about 1 µs
+// each. The next removal continues the raise.
 constexpr std::size_t kMostPassed = 5'000;
 
-/// The place right before that of a record.
+/// Returns the greatest place that is less than `place`. Requires: an id greater than 0.
 Place before(Place place) noexcept {
   --place.id.value;
   return place;
@@ -51,7 +53,7 @@ void LowWater::raise(OpenDb& db, TaskId settled_to) {
   std::size_t passed = 0;
   for (; scan.is_valid(); scan.next()) {
     const Result<Place> place = parse_due_key(scan.key());
-    // A key that is none stays where it is; reading a page will tell.
+    // A malformed key. It stays in place, so that reading a page reports it.
     if (!place) return;
     if (place->id <= settled_to) {
       place_ = std::max(place_, before(*place));

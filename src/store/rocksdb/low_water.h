@@ -1,16 +1,19 @@
-// Where the due family begins: a place in the due order at or before which it has no record that
-// counts.
+// The low-water mark: a place in the due order. The due column family has no record that counts at
+// or before this place, so reads of the due order can start there.
 //
-// Tasks are removed at the front of the order, and until RocksDB has compacted them away their
-// tombstones lie there: a read from the very beginning, as every start makes one, would walk over
-// millions. So reads begin here instead. The mark follows the removals: after every thousand the
-// first record is looked for from the mark on, which walks over about as many tombstones. A put at
-// or before the mark lowers it in the same batch, so on disk it is never above a record, whatever
-// crashes. It may lag behind; that costs time, never a task. Thread-compatible.
+// Tasks are removed at the front of the due order. RocksDB keeps a tombstone for each removed
+// record until a compaction deletes it. A read from the very beginning, such as the first read of
+// each start, would pass millions of tombstones.
 //
-// Entries of a settle that does not count yet (ids above the settled mark) are passed as if they
-// were not there: most of what lies before the first record that counts may be such, of tasks that
-// have ended since. When the settle counts, the mark goes below the first that is left of them.
+// The mark rises after every thousand removals: raise() searches for the first record from the old
+// mark on, which passes about as many tombstones. A record that is put at or before the mark lowers
+// the mark in the same batch. So after any crash the mark on disk is below all records that count.
+// The mark may be lower than necessary. That costs time, but skips no task.
+//
+// A settle that does not count yet may already have its entries in the due family (settle.h). Their
+// ids are above the settled mark. raise() passes them like removed records, because most of these
+// tasks may have ended by then. When the settle counts, the mark is lowered to the first of these
+// tasks that is still there. Thread-compatible.
 #pragma once
 
 #include <cstddef>
@@ -23,20 +26,22 @@ namespace detent {
 
 class LowWater {
  public:
-  /// The mark as it was stored with the last batch.
+  /// Reads the stored mark.
   static Result<LowWater> read(OpenDb& db);
 
   const Place& place() const noexcept { return place_; }
-  /// A record is put at `place`, of the due lane: the mark gets below it.
+  /// Lowers the mark if it is not below `place`. Must be called for each record that is put in the
+  /// due family.
   void put(const Place& place) noexcept;
-  /// `count` tasks have left the due lane, durably or not. May raise the mark.
+  /// Counts removals from the due lane. Raises the mark when there were enough of them.
   void removed(std::size_t count, OpenDb& db, TaskId settled_to);
-  /// Raises the mark to the first record that counts, or part of the way. Cost: some milliseconds
-  /// at most.
+  /// Raises the mark to the first record that counts, or a part of the way if there are many
+  /// tombstones. Takes a few milliseconds at most.
   void raise(OpenDb& db, TaskId settled_to);
 
-  /// Whether the mark differs from what was stored last.
+  /// Returns true if the mark differs from the stored one.
   bool is_changed() const noexcept { return place_ != stored_; }
+  /// Must be called after the mark was written.
   void stored() noexcept { stored_ = place_; }
 
  private:

@@ -26,38 +26,43 @@ namespace detent {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-// The most and the least that RocksDB takes for the size of a write buffer.
+// RocksDB accepts write buffer sizes from kLeastBuffer to kNoLimit.
 constexpr std::uint64_t kNoLimit = std::uint64_t{64} << 30;
 constexpr std::uint64_t kLeastBuffer = std::uint64_t{64} << 10;
-// Of all logs together, and in buffers: replay fills the buffers with what is in the logs.
+// The limits of all logs together: in bytes, and in write buffers of the accepted family. Replaying
+// the logs at a start fills the buffers, so the logs also limit the memory of a start.
 constexpr std::uint64_t kMostLog = 64 * kMiB;
 constexpr std::uint64_t kMostLogInBuffers = 4;
-// The first without holding writers back; of the others one is enough, as a rule.
+// The first attempt does not hold writers back. A second attempt is usually enough.
 constexpr int kIngestAttempts = 5;
-// Buffers are looked at when this part of the largest was written: half of the smallest.
+// The sizes of the buffers are read each time when 1/32 of the largest buffer was written. That is
+// half of the smallest buffer.
 constexpr std::uint64_t kLooksABuffer = 32;
 
-// Which keys of a family are of a kind (InsertHints). Ranges are removed of accepted tasks, where
-// they begin with a longer key, and of changes of the due counts.
+// These functions tell which keys of a family belong to a kind (InsertHints). The first key of a
+// removed range must not belong to one. Ranges are removed from two families. In the accepted
+// family they begin with a key that is longer than an id. In the meta family they begin with a
+// change of the due counts.
 bool is_any(std::string_view /*key*/) noexcept { return true; }
 bool is_an_id(std::string_view key) noexcept { return key.size() == sizeof(std::uint64_t); }
 bool is_no_count(std::string_view key) noexcept { return !key.starts_with(kCountsPrefix); }
 
-/// How a family is tuned.
+/// The tuning of one column family.
 struct Family {
   std::string_view name;
-  std::size_t buffer_divisor;  // its write buffer, of the one of the accepted family
+  std::size_t buffer_divisor;  // its write buffer is 1/divisor of the accepted family's buffer
   rocksdb::CompressionType compression;
-  std::size_t kind_bytes;
-  bool (*has_kind)(std::string_view key);
+  std::size_t kind_bytes;                  // see InsertHints
+  bool (*has_kind)(std::string_view key);  // see InsertHints
 };
-// In the order of OpenDb's accessors. RocksDB insists on a family "default", which stays empty.
-// Records are compressed with ZSTD: LZ4 does nothing for those whose payloads are random, because
-// it takes less than an eighth off, and RocksDB then leaves a block as it was. What is looked up to
-// find them is small, and reads back several times faster from LZ4.
+// In the order of OpenDb's accessors. RocksDB requires a family "default", which stays empty.
+//
+// Records are compressed with ZSTD. LZ4 does not help for records with random payloads: it saves
+// less than an eighth, and RocksDB then stores a block uncompressed. The index families have small
+// values, and reading these is several times faster with LZ4.
 constexpr std::array kFamilies{
-    // Written once, read rarely and soon removed: not worth compressing. 256 ids are of a kind:
-    // while some are appended others end.
+    // Not compressed, because its records are written once, rarely read and soon removed. 256 ids
+    // are of one kind, because old tasks end while new tasks are appended.
     Family{"accepted", 1, rocksdb::kNoCompression, 6, is_an_id},
     Family{"due", 4, rocksdb::kZSTD, 1, is_any},
     Family{"lanes", 4, rocksdb::kZSTD, 1, is_any},
@@ -67,11 +72,11 @@ constexpr std::array kFamilies{
     Family{"meta", 16, rocksdb::kLZ4Compression, 2, is_no_count},
     Family{"quarantine", 16, rocksdb::kLZ4Compression, 1, is_any},
     Family{"default", 16, rocksdb::kLZ4Compression, 1, is_any}};
-// At two thirds of level 1's time (docs/internals/performance.md).
+// This level takes two thirds of the time of level 1 (docs/internals/performance.md).
 constexpr int kZstdLevel = -1;
 
-/// RocksDB's own diary is for its developers, and 7.8 stops the process when a line of it cannot be
-/// written because the disk is full.
+/// Discards RocksDB's own log file of messages, which is for its developers. RocksDB 7.8 also stops
+/// the process if it cannot write a line of that file because the disk is full.
 class NoLog final : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
@@ -88,20 +93,20 @@ rocksdb::DBOptions database_options(rocksdb::Env* env) {
   options.create_if_missing = true;
   options.create_missing_column_families = true;
   options.paranoid_checks = true;
-  // What may be replayed is decided by mend_logs() before; a torn tail is cut off there. A
-  // synced log that has vanished as a whole is found by the manifest.
+  // mend_logs() has already decided what may be replayed, and has cut off an incomplete end.
+  // RocksDB finds a synced log that is missing as a whole, because the manifest lists it.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.track_and_verify_wals_in_manifest = true;
-  // Where the store's identity is checked as it is read; RocksDB makes another for a folder that
-  // has lost the file.
+  // The manifest has a checksum, so the store's identity is checked when it is read. If the folder
+  // has lost the IDENTITY file, RocksDB would otherwise create a new identity.
   options.write_dbid_to_manifest = true;
-  // After a failed write the store is opened again; nothing resumes behind its back.
+  // After a failed write the store must be opened again, so RocksDB must not resume by itself.
   options.max_bgerror_resume_count = 0;
   options.max_background_jobs = 2;
   options.max_manifest_file_size = 16 * kMiB;
   options.skip_stats_update_on_db_open = true;
-  // Tables reach the disk as they are written: many megabytes at once would hold up the syncs of
-  // the log.
+  // Tables are synced in small parts while they are written. Many megabytes at once would delay the
+  // syncs of the log.
   options.bytes_per_sync = kMiB;
   options.strict_bytes_per_sync = true;
   options.info_log = std::make_shared<NoLog>();
@@ -114,7 +119,7 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
                                             const Family& family, std::uint64_t buffer) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
-  // Index and filters count against the cache, so the cache's size bounds them too.
+  // Indexes and filters are in the cache too, so the size of the cache limits their memory.
   table.cache_index_and_filter_blocks = true;
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
@@ -124,25 +129,24 @@ rocksdb::ColumnFamilyOptions family_options(const std::shared_ptr<rocksdb::Cache
   options.compression = family.compression;
   if (family.compression == rocksdb::kZSTD) options.compression_opts.level = kZstdLevel;
   options.level_compaction_dynamic_level_bytes = true;
-  // flush_full_buffers() has them flushed, not RocksDB: see there.
+  // RocksDB must not flush by itself. flush_full_buffers() flushes and explains why.
   options.write_buffer_size = kNoLimit;
   options.arena_block_size = std::min(kMiB, buffer / 8);
   options.max_write_buffer_number = 2;
-  // A settle adds a table for all of its tasks at once. Writers are held back only when compaction
-  // is very far behind: reading some tables more costs less than stalling.
+  // Each settle adds one table with all of its tasks. Writers are held back only if compaction is
+  // very far behind, because reading some more tables costs less than stalling writers.
   options.level0_slowdown_writes_trigger = 40;
   options.level0_stop_writes_trigger = 80;
-  // What is asked for by key is there, nearly always: a filter of the last level would be for
-  // nothing.
+  // Nearly every key that is read exists, so a filter of the last level would not help.
   options.optimize_filters_for_hits = true;
-  // Tasks are removed where they are read, at the front of the order: what is left are tombstones
-  // that every later read of the front walks over. Files full of them are compacted early.
+  // Tasks are removed at the front of the order, where they are read. Their tombstones slow down
+  // every later read of the front, so files with many tombstones are compacted early.
   options.table_properties_collector_factories.push_back(
       rocksdb::NewCompactOnDeletionCollectorFactory(32'768, 16'384, 0.5));
   return options;
 }
 
-/// Adds what gives hints to each to `hints`.
+/// Returns the families with their options. Appends the InsertHints of each family to `hints`.
 std::vector<rocksdb::ColumnFamilyDescriptor> families(
     const RocksDbStoreOptions& options, std::vector<std::shared_ptr<InsertHints>>& hints) {
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
@@ -162,7 +166,8 @@ Error error_of(const DataFolder& folder, const rocksdb::Status& status) {
   return to_error("open " + folder.name(), status);
 }
 
-/// The table that RocksDB did not find, which it then calls by a name that it had long ago.
+/// Returns the name of the table that RocksDB did not find, or "" if the cause is a different one.
+/// RocksDB gives the file's old ending .ldb in its message.
 std::string missing_table(const std::string& cause) {
   const std::size_t end = cause.find(".ldb: No such file");
   if (end == std::string::npos) return "";
@@ -170,8 +175,9 @@ std::string missing_table(const std::string& cause) {
   return cause.substr(begin, end - begin) + ".sst";
 }
 
-/// Why a database did not open whose manifest was read before. Where RocksDB says all the same that
-/// this is damaged, it means a table that the manifest names.
+/// Returns the error of a failed DB::Open. The manifest was checked before. If RocksDB still
+/// reports a damaged manifest, the cause is a table that the manifest lists, so the error names
+/// this table.
 Error not_opened(const DataFolder& folder, const rocksdb::Status& status) {
   const std::string cause = status.ToString();
   if (!status.IsCorruption() || cause.find("MANIFEST-") == std::string::npos) {
@@ -185,14 +191,16 @@ Error not_opened(const DataFolder& folder, const rocksdb::Status& status) {
 }
 
 Error gone(const std::string& path) {
-  return {ErrorCode::unavailable,
-          "data folder '" + path +
-              "' holds no data any more: it was moved, removed or unmounted; put it back, or start "
-              "again to begin with an empty one",
-          ""};
+  return {
+      ErrorCode::unavailable,
+      "data folder '" + path +
+          "' has no data: it was moved, removed or unmounted; put it back, or restart the server "
+          "to begin with an empty folder",
+      ""};
 }
 
-/// A family this program does not know would be hidden from it and might be stale afterwards.
+/// Refuses a database with an unknown column family. This program would not update that family, so
+/// its data could become stale.
 Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
   std::vector<std::string> found;
   const rocksdb::Status status =
@@ -202,8 +210,8 @@ Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
     const auto is_it = [&name](const Family& family) { return family.name == name; };
     if (std::any_of(kFamilies.begin(), kFamilies.end(), is_it)) continue;
     return Error{ErrorCode::invalid_argument,
-                 folder.name() + " was not written by this version of Detent: it has a part '" +
-                     name + "' that is not known here",
+                 folder.name() + " has the unknown column family '" + name +
+                     "': start the version of Detent that wrote it",
                  ""};
   }
   return ok();
@@ -214,7 +222,7 @@ Result<void> check_families(const DataFolder& folder, rocksdb::Env* env) {
 Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options, StoreSeams seams) {
   const bool may_make = options.folder == DataFolderIs::made_if_missing;
   if (!may_make) {
-    // Before it is locked, which leaves a file in it.
+    // Checked before the folder is locked, because locking creates a file.
     ASSIGN_OR_RETURN(const bool is_there, RocksDbStore::is_in(options.path));
     if (!is_there) return gone(options.path);
   }
@@ -230,9 +238,11 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions database = database_options(open->guard_.get());
   database.max_open_files = static_cast<int>(options.open_files);
-  // Each part of the cache of open tables keeps at least one, so few files need few parts.
+  // Each part of RocksDB's table cache keeps at least one table open. With few files the cache must
+  // have few parts.
   database.table_cache_numshardbits = 2;
-  // Replay runs at some 100 k tasks a second: the bound on the log bounds the start.
+  // Replay handles about 100,000 tasks per second, so the limit of the logs also limits the time of
+  // a start.
   database.max_total_wal_size =
       std::min(kMostLog, kMostLogInBuffers * std::uint64_t{options.write_buffer_bytes});
   const rocksdb::Status status = rocksdb::DB::Open(
@@ -245,7 +255,7 @@ Result<std::unique_ptr<OpenDb>> OpenDb::open(const RocksDbStoreOptions& options,
   return open;
 }
 
-/// An inode's number can be given to another folder once the first one is removed.
+/// Compares the identity too, because a new folder can get the inode number of a removed folder.
 Result<void> OpenDb::keep_mark(DataFolderMark& mark) {
   ASSIGN_OR_RETURN(DataFolderMark here, folder_.mark());
   if (const rocksdb::Status status = db_->GetDbIdentity(here.identity); !status.ok()) {
@@ -265,13 +275,13 @@ OpenDb::OpenDb(DataFolder folder, StoreSeams seams, std::uint64_t buffer_bytes)
 
 OpenDb::~OpenDb() {
   if (!db_) return;
-  // After a write has failed there is nothing to flush.
+  // The empty synced write fails if an earlier write failed. Then there is nothing to flush.
   rocksdb::WriteOptions synced;
   synced.sync = true;
   rocksdb::WriteBatch nothing = new_batch();
   rocksdb::FlushOptions flush;
   flush.wait = true;
-  // Nor when the folder is another's: RocksDB would make files there, and remove others.
+  // Another process may have the folder. A flush would then create and remove files in it.
   if (check_held() && db_->Write(synced, &nothing).ok() && guard_->status().ok()) {
     static_cast<void>(db_->Flush(flush, families_));
   }
@@ -281,7 +291,8 @@ OpenDb::~OpenDb() {
   static_cast<void>(db_->Close());
 }
 
-/// A folder that is not held is written no more, whatever RocksDB does.
+/// Checks that this process still has the folder. If it does not, the guard stops all later writes
+/// of RocksDB.
 bool OpenDb::check_held() {
   const Result<void> held = folder_.hold();
   if (!held) guard_->fail(held.error().message);
@@ -297,7 +308,7 @@ rocksdb::WriteBatch OpenDb::new_batch() const {
 rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability) {
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::synced;
-  // To sync takes so long that to look costs nothing.
+  // The check takes almost no time compared with a sync.
   if (options.sync && !check_held()) return guard_->status();
   rocksdb::Status status;
   if (batch.Count() > 0) {
@@ -313,10 +324,13 @@ rocksdb::Status OpenDb::write(rocksdb::WriteBatch& batch, Durability durability)
   return status;
 }
 
-/// Where a buffer overlaps with a table, RocksDB flushes it first, with writers held back. But it
-/// goes on when the flush is done and may not have shown itself yet: then 7.8 with its assertions
-/// on, as Debian builds it, stops the process (facebook/rocksdb #13045). So it is told never to; it
-/// refuses instead, and what overlaps is flushed here, with writers held back if they were faster.
+/// RocksDB refuses tables whose key range overlaps with entries in a write buffer. This function
+/// flushes the buffers first. If a write adds such an entry before the tables are ingested, it
+/// tries again with writers held back.
+///
+/// RocksDB can flush by itself while it ingests. But it continues when the flush is done and may
+/// not yet see the result. RocksDB 7.8 with assertions, as Debian builds it, then stops the process
+/// (facebook/rocksdb #13045). So allow_blocking_flush is always false.
 rocksdb::Status OpenDb::ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables) {
   rocksdb::Status status = flush_and_ingest(tables);
   for (int i = 1; i < kIngestAttempts && status.IsInvalidArgument(); ++i) {
@@ -345,9 +359,10 @@ bool OpenDb::may_begin_range(const rocksdb::ColumnFamilyHandle* family,
   return !hints_[static_cast<std::size_t>(found - families_.begin())]->InDomain(slice(key));
 }
 
-/// RocksDB flushes full buffers by itself, but when one write fills those of two families and the
-/// next cannot make a log or write the manifest, 7.8 forgets to let go of the second: closing then
-/// stops the process. Flushing on demand does not have that fault.
+/// Flushes write buffers that have reached their size. RocksDB can do this by itself, but version
+/// 7.8 has a bug. If one write fills the buffers of two families, and RocksDB then cannot create a
+/// log or write the manifest, it does not release the second family. Closing the database then
+/// stops the process. Flushing on request does not have this bug.
 void OpenDb::flush_full_buffers(std::size_t written) {
   unlooked_bytes_ += written;
   if (unlooked_bytes_ < buffer_bytes_ / kLooksABuffer) return;
@@ -359,7 +374,8 @@ void OpenDb::flush_full_buffers(std::size_t written) {
     std::uint64_t size = 0;
     db_->GetIntProperty(families_[i], rocksdb::DB::Properties::kCurSizeActiveMemTable, &size);
     if (size < buffer_bytes(kFamilies.at(i), buffer_bytes_)) continue;
-    // The write was well. What fails here fails the next one; what only has to wait is tried again.
+    // The write itself succeeded, so an error here is ignored. A permanent error also fails the
+    // next write. If the flush only has to wait, it is tried again later.
     static_cast<void>(db_->Flush(flush, families_[i]));
   }
 }
@@ -419,7 +435,7 @@ Result<void> OpenDb::check_format() {
                      "before the upgrade",
                  ""};
   }
-  // A new database, or one whose first start was interrupted just here.
+  // A new database, or the first start was interrupted before this function wrote the version.
   ASSIGN_OR_RETURN(const bool empty, is_empty());
   if (!empty) return damaged("its format version is missing");
   rocksdb::WriteBatch batch = new_batch();

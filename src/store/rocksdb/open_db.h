@@ -1,5 +1,5 @@
-// An open RocksDB database in the shape of this store: its families, how it is tuned, how it is
-// opened and closed. What the families hold is in docs/internals/storage-format.md.
+// An open RocksDB database with the column families of this store: how it is tuned, opened, written
+// and closed. docs/internals/storage-format.md describes the contents of the families.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -27,7 +27,8 @@ namespace detent {
 /// The version of the whole layout: families, keys and values.
 inline constexpr std::uint64_t kFormatVersion = 1;
 
-/// A moment of a settle after which a crash leaves something else than before it.
+/// The steps of a settle. A crash after a step leaves the folder in a different state than a crash
+/// before it.
 enum class StoreStep : std::uint8_t {
   tasks_read,
   tables_written,
@@ -36,41 +37,44 @@ enum class StoreStep : std::uint8_t {
   settle_done,
 };
 
-/// What tests put between the store and the world.
+/// Hooks for tests.
 struct StoreSeams {
-  /// Files and threads; null: the system's. Must outlive the store.
+  /// Replaces the operating system's files and threads. Null: the system's. Must outlive the store.
   rocksdb::Env* env = nullptr;
-  /// Called at each step, the first three on the settle's thread.
+  /// Called after each step. The first three steps run on the settle's thread.
   std::function<void(StoreStep, rocksdb::DB&)> at_step = {};
 };
 
-/// Owns the database and its folder's lock. Confined to the store's thread, but for db(), ingest(),
-/// the families and the settle folder; RocksDB's own threads flush and compact behind it.
+/// Owns the database and the lock of its folder. Confined to the store's thread, except db(),
+/// ingest(), the families and the settle folder. RocksDB flushes and compacts on threads of its
+/// own.
 class OpenDb {
  public:
-  /// Opens, or makes, the database and checks that this program can read it. Files that a settle
-  /// left behind are removed.
+  /// Opens the database, or creates it, and checks that this program can read its format. Removes
+  /// files that an interrupted settle left.
   static Result<std::unique_ptr<OpenDb>> open(const RocksDbStoreOptions& options,
                                               StoreSeams seams = {});
-  /// Flushes, so that the next start has no log to replay, and closes. What fails here is still in
-  /// the log.
+  /// Flushes and closes the database. After a flush the next start has no log to replay. If the
+  /// flush fails, the log still has all writes.
   ~OpenDb();
   OpenDb(const OpenDb&) = delete;
   OpenDb& operator=(const OpenDb&) = delete;
 
   rocksdb::DB& db() noexcept { return *db_; }
-  /// A batch to fill, for the next write. If what was written before may not be on disk yet, it
-  /// says so: the log of a machine that lost its power is judged by that (wal_check.h).
+  /// Returns an empty batch for the next write. If earlier writes may not be on disk yet, the batch
+  /// carries the marker kAfterUnsynced. After a power loss, wal_check.h uses the marker to decide
+  /// whether the log is damaged.
   rocksdb::WriteBatch new_batch() const;
-  /// The only way into the database but for tables. A crash before it returns leaves all of the
-  /// batch, of new_batch(), or nothing: it is one record of the log. An empty one that is to be
-  /// synced syncs what was written before.
+  /// Writes a batch of new_batch(). Everything except tables of a settle is written through this
+  /// function. The batch is one record of the log, so a crash leaves all of it or no part of it. A
+  /// synced empty batch syncs all earlier writes.
   rocksdb::Status write(rocksdb::WriteBatch& batch, Durability durability);
-  /// Adds tables to their families, all or none. On any thread. Writes wait for it only when one of
-  /// them, made meanwhile, lies between what is added: then for as long as a few small flushes
-  /// take. Requires: allow_blocking_flush is false in `tables`.
+  /// Adds tables to their families, all or none. Runs on any thread. Writes wait only if an
+  /// unflushed write has a key inside the key range of a table. Then they wait for a few small
+  /// flushes. Requires: allow_blocking_flush is false in `tables`.
   rocksdb::Status ingest(const std::vector<rocksdb::IngestExternalFileArg>& tables);
-  /// Whether a removed range of a family may begin with this key (insert_hints.h).
+  /// Returns true if a range to remove may begin with this key of the family. insert_hints.h
+  /// explains the restriction.
   bool may_begin_range(const rocksdb::ColumnFamilyHandle* family, std::string_view key) const;
   rocksdb::ColumnFamilyHandle* accepted() noexcept { return families_[0]; }
   rocksdb::ColumnFamilyHandle* due() noexcept { return families_[1]; }
@@ -80,24 +84,24 @@ class OpenDb {
   rocksdb::ColumnFamilyHandle* key_expiry() noexcept { return families_[5]; }
   rocksdb::ColumnFamilyHandle* meta() noexcept { return families_[6]; }
   rocksdb::ColumnFamilyHandle* quarantine() noexcept { return families_[7]; }
-  /// Where settled records of a lane are.
+  /// Returns the family that has the settled records of a lane.
   rocksdb::ColumnFamilyHandle* family_of(Lane lane) noexcept {
     return lane == Lane::due ? due() : lanes();
   }
 
-  /// The bytes under a key of the meta family, if it was ever written. For opening: an error names
-  /// the folder.
+  /// Reads a value of the meta family, or nullopt if it was never written. For use while a store is
+  /// opened: an error names the folder.
   Result<std::optional<std::string>> read_meta(std::string_view key);
-  /// The same as a number; 0 when it was never written.
+  /// Reads a number of the meta family; 0 if it was never written.
   Result<std::uint64_t> read_number(std::string_view key);
 
-  /// Errors for the operator, while opening.
+  /// Errors while a store is opened. Their messages name the folder and are meant for the operator.
   Error damaged(const std::string& what) const;
   Error open_error(const rocksdb::Status& status) const;
 
-  /// Where a settle writes its tables before they are ingested.
+  /// A settle writes its tables here before they are ingested.
   std::string settle_folder() const { return folder_.path() + "/settle"; }
-  /// Makes it if it is missing, and removes all that is in it.
+  /// Removes all files in the settle folder. Creates the folder if it is missing.
   Result<void> clean_settle_folder();
   void reached(StoreStep step) {
     if (seams_.at_step) seams_.at_step(step, *db_);
@@ -114,15 +118,17 @@ class OpenDb {
 
   DataFolder folder_;
   StoreSeams seams_;
-  std::uint64_t buffer_bytes_;        // of the accepted family
-  std::uint64_t unlooked_bytes_ = 0;  // written since buffers were looked at
+  std::uint64_t buffer_bytes_;        // of a write buffer of the accepted family
+  std::uint64_t unlooked_bytes_ = 0;  // written since flush_full_buffers() looked
   std::unique_ptr<LogGuard> guard_;
   std::unique_ptr<rocksdb::DB> db_;
-  bool is_synced_ = true;                               // all that was written
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is RocksDB's own
-  // In the order of the families; owned by this and by the options of db_.
+  bool is_synced_ = true;                               // every write so far is on disk
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // owned by db_; the last is "default"
+  // In the order of the families. The options of db_ share them.
   std::vector<std::shared_ptr<InsertHints>> hints_;
-  Mutex writing_;  // held by who writes, or keeps others from it: across I/O, as RocksDB's own is
+  // Held during a write, and by ingest() to keep writes out. It is held across I/O, like RocksDB's
+  // own write lock.
+  Mutex writing_;
 };
 
 }  // namespace detent

@@ -137,7 +137,7 @@ TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
     const Result<std::unique_ptr<Store>> store = RocksDbStore::open(options);
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().code, ErrorCode::unavailable);
-    EXPECT_NE(store.error().message.find("holds no data any more"), std::string::npos);
+    EXPECT_NE(store.error().message.find("' has no data: "), std::string::npos);
   };
   expect_gone();
   EXPECT_FALSE(std::filesystem::exists(options.path));

@@ -20,25 +20,28 @@ namespace detent {
 
 namespace {
 
-// One old task that stays accepted must not make every start read all that came after it.
+// A settle also starts after this many ids. Otherwise one old task that stays accepted could make
+// every start read all later tasks.
 constexpr std::uint64_t kMostIds = 2'000'000;
-// Settles fall behind only if the disk does. From here on writers wait for them.
+// When the accepted tasks are this many times the number that starts a settle, writers wait for the
+// running settle. Settles fall behind only if the disk is too slow.
 constexpr double kMostLoad = 4;
-// The part of a settle's tasks put right in one go, when many were changed while it ran: about a
-// millisecond.
+// One write corrects at least 1/2000 of the tasks of a settle, if many tasks changed while it ran.
+// That takes about a millisecond.
 constexpr std::size_t kCorrectionsPart = 2'000;
-// After a settle failed, so many writes are made before the next; twice as many after each more.
+// After a failed settle, the store tries again after this many writes. Each further failure doubles
+// the number, at most kMostDoublings times.
 constexpr std::uint64_t kWritesToRetry = 100;
 constexpr std::uint64_t kMostDoublings = 10;
 
-/// Records of one kind in the meta family.
+/// A range of records of one kind in the meta family.
 struct MetaRange {
-  std::string_view begin;  // keys lie between these two
-  std::string_view end;
-  std::string_view reading;  // for errors
+  std::string_view begin;    // the first key
+  std::string_view end;      // not included
+  std::string_view reading;  // the context of errors
 };
 
-/// Calls `take(key, value)`, which may fail, for each.
+/// Calls `take(key, value)` for each record of the range. `take` returns a Result<void>.
 template <class Take>
 Result<void> read_meta_range(OpenDb& db, const MetaRange& range, Take take) {
   RangeScan scan(db.db(), db.meta(), {std::string(range.begin), std::string(range.end)});
@@ -60,14 +63,15 @@ Result<std::unique_ptr<Store>> OpenStore::open(const RocksDbStoreOptions& option
   std::unique_ptr<OpenStore> store(new OpenStore(std::move(db), options));
   Result<void> recovered = store->recover();
   if (!recovered) {
-    store->write_failed_ = true;  // so that closing writes nothing
+    store->write_failed_ = true;  // then closing writes nothing
     return std::move(recovered).error();
   }
   return std::unique_ptr<Store>(std::move(store));
 }
 
 OpenStore::~OpenStore() {
-  // Nothing below is needed for what is stored: without it the next start has more to do.
+  // The stored tasks are complete without the steps below. The steps only save work at the next
+  // start.
   if (settle_.is_running() && !write_failed_) {
     settle_.abandon();
     static_cast<void>(wait_for_settle());
@@ -92,7 +96,7 @@ Result<void> OpenStore::recover() {
   return recover_accepted();
 }
 
-/// Cost: the records above the mark are read, which settling keeps few.
+/// Reads all records above the settled mark. Settles keep their number low.
 Result<void> OpenStore::recover_accepted() {
   rocksdb::ReadOptions options;
   options.fill_cache = false;
@@ -111,7 +115,7 @@ Result<void> OpenStore::recover_accepted() {
 
 Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durability,
                                     const WhileWriting& meanwhile) {
-  // More than a write can add, so that it comes to an end.
+  // Each write corrects more tasks than it can change, so the corrections come to an end.
   TRY(finish_settle(least_corrections() + 2 * (batch.puts.size() + batch.erases.size())));
   Changes changes(*db_);
   const bool writes_sums = due_sums_.wants_full();
@@ -142,12 +146,12 @@ Result<void> OpenStore::write_while(const WriteBatch& batch, Durability durabili
   return settle_if_due();
 }
 
-/// What becomes of tasks. Each family's entries in the order of its keys, because RocksDB then
-/// finds the place of each beside the one before.
+/// Adds the tasks of the batch to `changes`. The entries of each family are sorted by key, because
+/// RocksDB inserts an entry faster if its place is next to the previous one.
 void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
   std::vector<const StoredTask*> settled;
-  std::vector<Place> left;                           // by settled tasks
-  std::vector<std::pair<TaskId, const Place*>> ids;  // of those; where they lie now, or nowhere
+  std::vector<Place> left;                           // places that settled tasks leave
+  std::vector<std::pair<TaskId, const Place*>> ids;  // of settled tasks; null: the task is erased
   for (const auto& [from, to] : batch.puts) {
     DETENT_CHECK(to.place.id == to.task.id);
     DETENT_CHECK(to.place > begin_of(to.place.lane, to.place.queue));
@@ -164,7 +168,7 @@ void OpenStore::stage_tasks(const WriteBatch& batch, Changes& changes) {
     ids.emplace_back(to.place.id, &to.place);
     if (from) left.push_back(*from);
   }
-  std::vector<TaskId> accepted;  // that are erased
+  std::vector<TaskId> accepted;  // to erase
   for (const Place& place : batch.erases) {
     if (is_accepted(place.id)) {
       accepted.push_back(place.id);
@@ -195,9 +199,10 @@ void OpenStore::stage_erase(const Place& place, Changes& changes) {
   changes.erase_id(place.id);
 }
 
-/// The batch is written: what is in memory follows.
+/// Updates the memory after the batch was written.
 void OpenStore::applied(const WriteBatch& batch) {
-  std::size_t removals = 0;  // from the due lane, where a settle may have entries of accepted ones
+  // From the due lane. Accepted tasks count too, because a settle may have added their entries.
+  std::size_t removals = 0;
   const auto count_removal = [&](const Place& place) {
     if (place.lane == Lane::due) ++removals;
   };
@@ -224,7 +229,8 @@ void OpenStore::move_accepted(TaskId id, const std::optional<Place>& to) {
   }
 }
 
-/// Meanwhile nothing is changed that read_at() looks at: that comes with applied().
+/// `meanwhile` may call read_at(). So this function must not change the data that read_at() uses.
+/// applied() updates this data later.
 Result<void> OpenStore::apply(Changes& changes, Durability durability,
                               const WhileWriting& meanwhile) {
   if (write_failed_) return earlier_write_failed();
@@ -235,7 +241,7 @@ Result<void> OpenStore::apply(Changes& changes, Durability durability,
   return to_error("write store", status);
 }
 
-/// How much of what may be accepted there is; 1 is when it is settled.
+/// Returns how full the accepted family is. A settle starts at 1.
 double OpenStore::settle_load() const noexcept {
   const auto part = [](std::uint64_t is, std::uint64_t most) {
     return static_cast<double>(is) / static_cast<double>(std::max<std::uint64_t>(1, most));
@@ -278,7 +284,8 @@ Result<void> OpenStore::wait_for_settle() {
   return ingested_ ? make_it_count() : ok();
 }
 
-/// A settle that failed is tried again later.
+/// Keeps the result of a settle. After a failure, sets the number of writes before the next
+/// attempt.
 void OpenStore::take_outcome(const Result<Settled>& outcome) {
   if (outcome) {
     ingested_ = *outcome;
@@ -287,18 +294,20 @@ void OpenStore::take_outcome(const Result<Settled>& outcome) {
   }
 }
 
-/// Buffered: a crash takes it back, with all that was ingested.
+/// Writes corrections without a sync. If a crash removes them, the next start removes the ingested
+/// entries too.
 Result<void> OpenStore::correct(std::size_t corrections) {
   Changes changes(*db_);
   if (Result<void> staged = settle_.stage_corrections(*ingested_, corrections, accepted_, changes);
       !staged) {
-    write_failed_ = true;  // what has been ingested must go, as it does when the store is opened
+    write_failed_ = true;  // opening the store again removes the ingested entries
     return staged;
   }
   return apply(changes, Durability::buffered);
 }
 
-/// What is accepted, some of which is going to count in the due family, lies after the mark.
+/// Lowers the low-water mark to the first accepted task, because this task may be among the settled
+/// ones that now count in the due family.
 void OpenStore::lower_to_accepted() {
   if (ingested_->has_front) low_water_.put(front_place(TaskId{1}));
   for (const Place& first : accepted_.read(begin_of(Lane::due), end_of(Lane::due), 1)) {
@@ -306,12 +315,12 @@ void OpenStore::lower_to_accepted() {
   }
 }
 
-/// The last step of a settle. Errors: of the write, as any other.
+/// Does the last step of a settle. Errors: as for any other write.
 Result<void> OpenStore::make_it_count() {
   Changes changes(*db_);
   if (Result<void> staged = settle_.stage_finish(*ingested_, settled_to_, accepted_, changes);
       !staged) {
-    write_failed_ = true;  // what has been ingested must go, as it does when the store is opened
+    write_failed_ = true;  // opening the store again removes the ingested entries
     return staged;
   }
   lower_to_accepted();
@@ -323,7 +332,8 @@ Result<void> OpenStore::make_it_count() {
   due_sums_.full_written();
   settled_to_ = ingested_->to;
   accepted_.drop_through(settled_to_);
-  // What came since, and what was left out because there was too much.
+  // The tasks that came after the settle began stay accepted, and so do the tasks that exceeded its
+  // limits.
   accepted_bytes_ -=
       ingested_->is_whole ? bytes_at_start_ : std::min(bytes_at_start_, ingested_->bytes);
   ingested_.reset();
@@ -334,8 +344,8 @@ Result<void> OpenStore::make_it_count() {
 }
 
 Result<TaskPage> OpenStore::read(Place after, Place until, std::size_t limit) {
-  // A settle that is done but does not count yet has its entries skipped one by one. If it can't be
-  // made to count, the next write says so; reading goes on.
+  // A read skips the entries of a settle that does not count yet one by one, so the settle is
+  // continued first. If that fails, the next write reports it, and this read continues.
   static_cast<void>(finish_settle(least_corrections()));
   return reader().read(after, until, limit);
 }

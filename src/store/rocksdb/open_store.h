@@ -1,20 +1,20 @@
-// The RocksDB store itself. Private to this folder: others open it through rocksdb_store.h; tests
-// also through here, with seams between it and the world.
+// The RocksDB store itself. Private to this folder. Others open it through rocksdb_store.h. Tests
+// can also open it here, with hooks (StoreSeams).
 //
-// It writes batches, and sees to it that accepted tasks are settled. All else is done by its parts,
-// each with its own state:
+// This class writes batches and starts settles. Its parts do everything else, each with its own
+// state:
 //
-//     DataFolder       the folder, its lock, what lies in it
-//     mend_logs()      judges the logs before RocksDB replays them   (wal_check.h)
+//     DataFolder       the folder: its lock and its files
+//     mend_logs()      checks the logs before RocksDB replays them   (wal_check.h)
 //     OpenDb           the database: families, tuning, format; with LogGuard and InsertHints
-//     Changes          what one write changes, in the words of the layout   (key_format.h)
-//     TaskReader       tasks, wherever they are; by RangeScan and multi_get()
-//     TaskKeys         keys, and the order in which they expire
-//     AcceptedIndex    where the tasks are that are not settled yet
-//     Settle           moves these to their lanes behind the writer's back   (settle_tables.h)
+//     Changes          the changes of one write, as keys and values   (key_format.h)
+//     TaskReader       reads tasks; with RangeScan and multi_get()
+//     TaskKeys         keys of tasks, and the order in which they expire
+//     AcceptedIndex    the places of accepted tasks
+//     Settle           moves accepted tasks to their lanes in the background   (settle_tables.h)
 //     LowWater         where the due order begins
-//     DueSums          how many tasks are due in each bin
-//     WriteThread      writes while who asked for it does something else
+//     DueSums          the number of tasks that are due in each bin
+//     WriteThread      writes while the store's thread does other work
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@
 
 namespace detent {
 
-/// Confined to one thread, as any store; settles run on a thread of their own, flushes and
-/// compactions on RocksDB's.
+/// Confined to one thread, like every store. Settles run on a thread of their own, and RocksDB has
+/// threads for flushes and compactions.
 class OpenStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const RocksDbStoreOptions& options,
@@ -93,11 +93,11 @@ class OpenStore final : public Store {
 
   double settle_load() const noexcept;
   Result<void> settle_if_due();
-  /// Goes on with a settle that has ingested its tables, if there is one: puts at most
-  /// `corrections` tasks right, and makes it count when those were all.
+  /// Continues a settle whose tables are ingested, if there is one. Corrects at most `corrections`
+  /// tasks. If these are all tasks that are left, makes the settle count.
   Result<void> finish_settle(std::size_t corrections);
   std::size_t least_corrections() const noexcept;
-  /// Waits for the settle that runs, and makes it count.
+  /// Waits for the running settle and makes it count.
   Result<void> wait_for_settle();
   void take_outcome(const Result<Settled>& outcome);
   Result<void> correct(std::size_t corrections);
@@ -107,21 +107,22 @@ class OpenStore final : public Store {
   const RocksDbStoreOptions options_;
   std::unique_ptr<OpenDb> db_;
   TaskId last_id_;
-  TaskId settled_to_;  // the mark
+  TaskId settled_to_;  // the settled mark
   std::uint32_t last_queue_number_ = 0;
   std::uint64_t epoch_ = 0;
   LowWater low_water_;
   DueSums due_sums_;
   TaskKeys keys_{*db_};
   AcceptedIndex accepted_;
-  std::size_t accepted_bytes_ = 0;    // appended since the mark, whatever became of the tasks
-  std::size_t bytes_at_start_ = 0;    // of the settle that runs
-  std::optional<Settled> ingested_;   // by the settle that runs, and does not count yet
+  // Written above the settled mark, also for tasks that have ended.
+  std::size_t accepted_bytes_ = 0;
+  std::size_t bytes_at_start_ = 0;    // accepted_bytes_ when the running settle began
+  std::optional<Settled> ingested_;   // the tables of the running settle, if they do not count yet
   std::uint64_t failed_settles_ = 0;  // in a row
   std::uint64_t writes_to_retry_ = 0;
-  bool write_failed_ = false;  // contract 2
+  bool write_failed_ = false;  // then all later writes fail (contract 2 of store.h)
   WriteThread write_thread_;
-  Settle settle_;  // last: it uses the above
+  Settle settle_;  // last, because it uses members above
 };
 
 }  // namespace detent

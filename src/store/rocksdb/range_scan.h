@@ -1,7 +1,6 @@
-// The keys of a family between two bounds, and their values, one after another.
+// Iterates over the keys and values of a column family between two bounds.
 //
-// RocksDB is given both bounds, so it does not walk over the tombstones of what was removed before
-// the first key, or behind the last.
+// RocksDB is told both bounds, so it does not read the tombstones of deleted keys outside of them.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -15,14 +14,14 @@
 
 namespace detent {
 
-/// From `begin` on, up to and without `end`; "" is no bound.
+/// The keys from `begin` up to, but not including, `end`. An empty string means no bound.
 struct KeyBounds {
   std::string begin = {};
   std::string end = {};
 };
 
-/// Stands at the first key. Shows the family as it was when this was made, or as of a snapshot in
-/// `options`. Thread-compatible.
+/// Starts at the first key in the bounds. Reads the family as of construction, or as of the
+/// snapshot in `options`. Thread-compatible.
 class RangeScan {
  public:
   RangeScan(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family, KeyBounds bounds = {},
@@ -36,16 +35,16 @@ class RangeScan {
   RangeScan(const RangeScan&) = delete;
   RangeScan& operator=(const RangeScan&) = delete;
 
-  /// False: it is at its end, or status() tells why it could not go on.
+  /// Returns false at the end of the range, and after an error. status() tells which.
   bool is_valid() const { return it_->Valid(); }
   rocksdb::Status status() const { return it_->status(); }
   void next() { it_->Next(); }
-  /// They hold until next().
+  /// The views are valid until the next call of next().
   std::string_view key() const { return view(it_->key()); }
   std::string_view value() const { return view(it_->value()); }
 
  private:
-  // RocksDB keeps pointers to the slices, and they to the bytes.
+  // RocksDB keeps pointers to the slices, and the slices point to the bytes of `bounds_`.
   const KeyBounds bounds_;
   const rocksdb::Slice begin_{bounds_.begin};
   const rocksdb::Slice end_{bounds_.end};

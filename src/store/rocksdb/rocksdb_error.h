@@ -1,4 +1,4 @@
-// RocksDB's outcomes as our errors.
+// Converts a RocksDB status to an Error.
 #pragma once
 
 #include <rocksdb/status.h>
@@ -9,7 +9,8 @@
 
 namespace detent {
 
-/// "verb object: cause", with a code that says what the caller can do. Requires: !status.ok().
+/// Returns the message "context: cause". `context` is a verb and an object, such as "find task 7".
+/// The caller can act on the error code. Requires: !status.ok().
 Error to_error(std::string_view context, const rocksdb::Status& status);
 
 }  // namespace detent

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kRemovalsABatch = 10'000;
 
-/// From now on this thread (a priority is a thread's own, on Linux) runs when the others leave
-/// time: nobody waits for what it does. Without the right to, it runs as they do.
+/// Lowers the priority of this thread, because no caller waits for a settle. (On Linux a priority
+/// belongs to a single thread.) If that is not permitted, the priority stays as it is.
 void give_way() noexcept {
   constexpr int kNice = 10;
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNice));
@@ -32,11 +32,12 @@ void give_way() noexcept {
 Result<void> remove_unsettled(OpenDb& db, TaskId settled_to) {
   RangeScan scan(db.db(), db.ids(), {.begin = id_key(TaskId{settled_to.value + 1})});
   while (scan.is_valid()) {
-    // An id and what it points to go together: killed between two batches, the rest is found again.
+    // The entry of an id and the record that it names are removed in one batch. If the process is
+    // killed between two batches, the next start finds the remaining entries by their ids.
     Changes changes(db);
     for (std::size_t i = 0; i < kRemovalsABatch && scan.is_valid(); ++i, scan.next()) {
       const Result<TaskId> id = parse_id_key(scan.key());
-      if (!id) return db.damaged("an id is malformed");
+      if (!id) return db.damaged("a key of the index by id is malformed");
       const Result<Place> place = parse_id_value(*id, scan.value());
       if (!place) return db.damaged("the place of task " + to_string(*id) + " is malformed");
       changes.erase_record(*place);
@@ -74,7 +75,7 @@ void Settle::start(const SettleRange& range) {
     db_.db().ReleaseSnapshot(snapshot);
     const MutexLock lock(mu_);
     outcome_ = Error{ErrorCode::unavailable,
-                     "settle tasks: no thread can be made: " + std::string(error.what()), ""};
+                     "settle tasks: cannot start a thread: " + std::string(error.what()), ""};
   }
 }
 
@@ -85,6 +86,7 @@ void Settle::run(const SettleRange& range, const rocksdb::Snapshot* snapshot) {
   done_.notify_all();
 }
 
+/// Only the first change of a task tells where the snapshot has it.
 void Settle::changed(TaskId id, const std::optional<Place>& before) {
   if (is_running_ && id <= upto_) changed_.try_emplace(id.value, before);
 }

@@ -24,7 +24,8 @@ constexpr std::size_t kTasksBetweenChecks = 1'024;
 
 Error settle_error(const rocksdb::Status& status) { return to_error("settle tasks", status); }
 
-/// Bytes that stay where they are until all go.
+/// Keeps copies of byte strings in large blocks. The returned views stay valid until this object is
+/// destroyed.
 class Blocks {
  public:
   std::string_view keep(std::string_view bytes) {
@@ -40,7 +41,7 @@ class Blocks {
   std::deque<std::string> blocks_;
 };
 
-/// A table for one family; the file is made with the first entry.
+/// A table file for one column family. The file is created with the first entry.
 class Table {
  public:
   enum class Filter : std::uint8_t { with, without };
@@ -52,7 +53,7 @@ class Table {
                 /*invalidate_page_cache=*/true, rocksdb::Env::IOPriority::IO_TOTAL,
                 /*skip_filters=*/filter == Filter::without) {}
 
-  /// Requires: `key` is after all before it.
+  /// Requires: `key` is greater than all keys that were added before.
   rocksdb::Status add(std::string_view key, std::string_view value) {
     rocksdb::Status status;
     if (!is_open_) status = writer_.Open(path_);
@@ -61,7 +62,7 @@ class Table {
   }
   rocksdb::Status finish() { return is_open_ ? writer_.Finish() : rocksdb::Status(); }
 
-  /// Adds the table, if there is one, to what is ingested.
+  /// Adds the table to the list of tables to ingest, if it has entries.
   void collect(std::vector<rocksdb::IngestExternalFileArg>& args) const {
     if (!is_open_) return;
     rocksdb::IngestExternalFileArg& arg = args.emplace_back();
@@ -107,7 +108,8 @@ class Job {
   Blocks blocks_;
   std::vector<DueEntry> due_;
   std::vector<std::pair<Place, std::string_view>> others_;
-  // No two of its kind overlap, so an id that is asked for is in the one that may have it.
+  // The tables of `ids` do not overlap, because each settle moves higher ids than the one before.
+  // So a lookup needs no filter to find the right table.
   Table ids_table_{db_, db_.ids(), Table::Filter::without};
   Table due_table_{db_, db_.due(), Table::Filter::with};
   Table lanes_table_{db_, db_.lanes(), Table::Filter::with};
@@ -115,7 +117,7 @@ class Job {
 };
 
 Result<void> Job::check_abandoned() const {
-  // Relaxed: nothing else is handed over with it.
+  // Relaxed: the flag orders no other data.
   if (!is_abandoned_.load(std::memory_order_relaxed)) return ok();
   return Error{ErrorCode::unavailable, "settle tasks: abandoned", ""};
 }
@@ -129,7 +131,7 @@ Result<void> Job::add(TaskId id, std::string_view value) {
   } else {
     others_.emplace_back(accepted.place, record);
   }
-  // By id is how they come: this table is written at once.
+  // Tasks come in the order of their ids, so this table needs no sorting.
   const rocksdb::Status status = ids_table_.add(id_key(id), id_value(accepted.place));
   if (!status.ok()) return settle_error(status);
   settled_.to = id;
@@ -214,7 +216,7 @@ Result<Settled> settle_tables(OpenDb& db, const SettleRange& range,
                               const std::atomic<bool>& is_abandoned) {
   Job job(db, range, is_abandoned);
   const Result<void> done = run(db, job, snapshot);
-  // What is left of the files; a failure is met by the next settle, or at the next start.
+  // Removes the remaining files. If this fails, the next settle or the next start reports it.
   static_cast<void>(db.clean_settle_folder());
   TRY(done);
   return job.settled();

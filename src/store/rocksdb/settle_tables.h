@@ -1,10 +1,10 @@
-// The part of a settle that runs in the background: accepted tasks are read by id, sorted, written
-// as tables in the order of their lanes, and handed to RocksDB as they are.
+// Steps 1 and 2 of a settle (settle.h), which run in the background. Reads accepted tasks by id,
+// sorts them, writes them as tables in the order of their lanes, and has RocksDB ingest the tables.
 //
-// What is in order when it arrives needs no log, no memtable and no compaction of small tables: an
-// index made behind the writer in bulk costs a fraction of one kept up with every write (the same
-// idea as in bulk loading of B-trees, and in Bigtable's ingestion). The tables of all families
-// enter together: after a crash all are there, or none.
+// Sorted tables need no log, no write buffer and no compaction of small tables. So building the
+// order and the index in bulk, after the writes, costs a fraction of updating them with every
+// write. Bulk loading of B-trees and Bigtable's ingestion use the same idea. RocksDB ingests the
+// tables of all families in one step, so a crash never leaves only some of them.
 #pragma once
 
 #include <rocksdb/snapshot.h>
@@ -19,8 +19,8 @@
 
 namespace detent {
 
-/// The tasks to settle: accepted ones with ids in (after, upto], the lowest first, until they are
-/// `max_tasks` or `max_bytes`.
+/// The tasks to settle: accepted tasks with ids in (after, upto], the lowest first. The settle
+/// stops after `max_tasks` tasks, or when their values have `max_bytes` bytes.
 struct SettleRange {
   TaskId after;
   TaskId upto;
@@ -28,18 +28,18 @@ struct SettleRange {
   std::size_t max_bytes = 0;
 };
 
-/// What has been ingested: every task of the range, as of the snapshot, with an id up to `to`.
+/// The ingested tasks: all tasks of the range that are in the snapshot and have ids up to `to`.
 struct Settled {
   TaskId to;
-  bool is_whole = false;  // there were no more
+  bool is_whole = false;  // the whole range was settled
   std::size_t tasks = 0;
   std::size_t bytes = 0;
-  bool has_front = false;  // one has no place that can be made out: it is at the front
+  bool has_front = false;  // a task with a damaged place is at the front place
 };
 
-/// Runs on any thread. `snapshot` is released when it has been read. Gives up when `is_abandoned`
-/// becomes true, unless the tables have been ingested. Memory: the records of the range. Errors:
-/// nothing was ingested; the files are removed.
+/// Reads `snapshot`, and releases it in every case. Gives up if `is_abandoned` becomes true before
+/// the tables are ingested. Runs on any thread. Memory: the records of the range. An error means
+/// that no table was ingested. The files are removed in every case.
 Result<Settled> settle_tables(OpenDb& db, const SettleRange& range,
                               const rocksdb::Snapshot* snapshot,
                               const std::atomic<bool>& is_abandoned);

@@ -1,4 +1,4 @@
-// Between RocksDB's views of bytes and ours, and small forms that its interface asks for.
+// Conversions between RocksDB's string view (Slice) and std::string_view.
 #pragma once
 
 #include <rocksdb/slice.h>
@@ -13,7 +13,8 @@ namespace detent {
 inline rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 inline std::string_view view(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-/// What RocksDB says of a batch that is only filled in memory: it can't fail, the status is a form.
+/// Checks the status of an operation that only fills a batch in memory. Such an operation cannot
+/// fail, although RocksDB's interface returns a status.
 inline void must(const rocksdb::Status& status) { DETENT_CHECK(status.ok()); }
 
 }  // namespace detent

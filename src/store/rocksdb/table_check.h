@@ -1,7 +1,8 @@
-// Whether the table files of a data folder are as they were written, block by block.
+// Verifies the checksum of every block of the table files in a data folder.
 //
-// Reading every record does not tell: what has been removed or written anew since is in some block
-// as well, which nobody reads before a compaction does. That then fails, and the store with it.
+// Reading all records does not find all damage. A block can contain old records that were deleted
+// or overwritten later. These records are read only by a compaction. The compaction then fails, and
+// the store fails with it.
 #pragma once
 
 #include <string>
@@ -9,12 +10,12 @@
 
 namespace detent {
 
-/// Returns: a line for each table of the folder in which a block does not have its checksum.
-/// Requires: nobody writes to the folder. Reads all of its tables, O(bytes); changes nothing.
+/// Returns one line for each table that cannot be opened or has a block with a wrong checksum.
+/// Requires: the folder is not written to. Reads all tables completely. Changes no file.
 std::vector<std::string> damaged_tables(const std::string& folder);
 
-/// Returns: which table of the folder cannot even be opened, and why; "" when all can. The first,
-/// if there are several. Changes nothing.
+/// Returns a message about the first table that cannot be opened: its name and the reason. Returns
+/// "" if all tables can be opened. Changes no file.
 std::string unreadable_table(const std::string& folder);
 
 }  // namespace detent

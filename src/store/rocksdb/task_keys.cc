@@ -15,7 +15,8 @@ namespace detent {
 
 namespace {
 
-/// Entries of the order of expiry that stand for nothing any more, looked at in one trim.
+/// One trim reads at most this many outdated entries of the key_expiry family, in addition to the
+/// entries of keys that it deletes.
 constexpr std::size_t kMostStale = 1'000;
 
 }  // namespace
@@ -75,7 +76,7 @@ void TaskKeys::put(const KeyRecord& record) {
 Result<std::size_t> TaskKeys::stage_trim(WallTime now, std::size_t limit, Changes& changes) {
   trimmed_to_ = begin_;
   std::size_t count = 0;
-  std::size_t seen = 0;  // those that expire later by now cost a read, too
+  std::size_t seen = 0;  // includes outdated entries, because each of them costs a read
   RangeScan scan(db_.db(), db_.key_expiry(), {.begin = begin_});
   for (; scan.is_valid() && count < limit && seen < limit + kMostStale; scan.next(), ++seen) {
     ASSIGN_OR_RETURN(const Expiry expiry, parse_expiry_key(scan.key()));
@@ -92,7 +93,8 @@ Result<std::size_t> TaskKeys::stage_trim(WallTime now, std::size_t limit, Change
   return count;
 }
 
-/// One that does not expire is never wrong: trimming asks the key itself.
+/// A record without an expiry is always right, because trimming never deletes a key that does not
+/// expire.
 Result<std::vector<KeyRecord>> TaskKeys::wrong_expiries(std::span<const KeyRecord> records) {
   std::vector<KeyRecord> wrong;
   for (const KeyRecord& record : records) {
@@ -110,7 +112,8 @@ Result<std::vector<KeyRecord>> TaskKeys::wrong_expiries(std::span<const KeyRecor
   return wrong;
 }
 
-/// Whether the key still says that it expires then. One that can't be read is of no more use.
+/// Returns true if the stored key still has this expiry. A damaged key counts as expired: it is
+/// useless, so trimming may delete it.
 Result<bool> TaskKeys::has_expired(std::string_view key, WallTime at) {
   rocksdb::PinnableSlice value;
   const rocksdb::Status status =

@@ -1,7 +1,9 @@
-// For which tasks keys stand, and which have expired: the keys family, and its order by expiry.
+// Reads, expires and checks the keys that clients gave to tasks.
 //
-// An entry by expiry is only a hint to look: when a key is put again with another expiry, or none,
-// the old entry stays, and trimming finds that it no longer says what the key says.
+// The keys family has the records. The key_expiry family lists the keys by the time when they
+// expire. An entry of that list is only a hint. If a key is put again with another expiry or
+// without one, the old entry stays in the list. Trimming reads the key itself, and deletes the key
+// only if the key still has the expiry of the entry.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +21,23 @@
 
 namespace detent {
 
-/// Belongs to the store's thread.
+/// Confined to the store's thread.
 class TaskKeys {
  public:
   explicit TaskKeys(OpenDb& db) : db_(db) {}
 
+  /// As Store::find_key.
   Result<std::optional<KeyRecord>> find(std::uint32_t queue, std::string_view key);
   /// As Store::find_keys.
   Result<std::vector<KeyRecord>> find_all(std::uint32_t queue, std::span<const std::string> keys);
   /// As Store::read_keys.
   Result<KeyPage> read(std::uint32_t queue, std::string_view after, std::size_t limit);
-  /// A key is put: where trimming begins gets before its expiry.
+  /// Must be called for each key that was written. Moves the start of trimming back if the key
+  /// expires before it.
   void put(const KeyRecord& record);
-  /// Stages the removal of keys that expired at or before `now`, the oldest first, at most `limit`.
-  /// Returns how many. Requires: trimmed() is called when they are written.
+  /// Adds the deletion of at most `limit` keys that expired at or before `now` to `changes`, the
+  /// oldest first. Returns their number. Requires: the caller calls trimmed() after `changes` was
+  /// written.
   Result<std::size_t> stage_trim(WallTime now, std::size_t limit, Changes& changes);
   void trimmed() { begin_ = trimmed_to_; }
   /// As Store::wrong_expiries.
@@ -42,10 +47,10 @@ class TaskKeys {
   Result<bool> has_expired(std::string_view key, WallTime at);
 
   OpenDb& db_;
-  // Nothing is before this key of the expiry order: removed entries leave tombstones there, which
-  // a walk from the very beginning would meet every time.
+  // Trimming starts at this key of the key_expiry family. No entry is before it. Deleted entries
+  // leave tombstones, and a scan from the very beginning would read all of them each time.
   std::string begin_;
-  std::string trimmed_to_;
+  std::string trimmed_to_;  // the new begin_ once the staged trim was written
 };
 
 }  // namespace detent

@@ -25,7 +25,7 @@ Result<TaskPage> TaskReader::read(const Place& after, const Place& until, std::s
   return page;
 }
 
-/// The next `limit` places of a lane, settled and accepted ones merged.
+/// Merges the settled tasks of a lane with the accepted ones. Returns the next `limit` of them.
 Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const Place& until,
                                                       std::size_t limit) {
   const std::vector<Place> accepted = accepted_.read(after, until, limit);
@@ -42,7 +42,8 @@ Result<std::vector<TaskReader::Met>> TaskReader::meet(const Place& after, const 
       while (next != accepted.end() && *next < place && met.size() < limit) {
         met.push_back({*next++, std::nullopt});
       }
-      // Of a settle that does not count yet: the accepted family has the task.
+      // This entry is of a settle that does not count yet. The task is still in the accepted
+      // family.
       if (place.id > bounds_.settled_to) continue;
       if (met.size() < limit) met.push_back({place, decode(place, family, scan.value())});
     }
@@ -66,6 +67,7 @@ Result<void> TaskReader::read_missing(std::vector<Met>& met) {
   return ok();
 }
 
+/// Accepted tasks have higher ids than settled ones, so they follow on the page.
 Result<TaskPage> TaskReader::read_by_id(TaskId after, std::size_t limit) {
   DETENT_CHECK(limit > 0);
   ASSIGN_OR_RETURN(std::vector<Place> places, settled_places(after, limit));
@@ -80,7 +82,7 @@ Result<TaskPage> TaskReader::read_by_id(TaskId after, std::size_t limit) {
   return page;
 }
 
-/// Of ids after `after` up to the mark.
+/// Returns the places of settled tasks with ids above `after`.
 Result<std::vector<Place>> TaskReader::settled_places(TaskId after, std::size_t limit) {
   std::vector<Place> places;
   if (after >= bounds_.settled_to) return places;
@@ -88,7 +90,8 @@ Result<std::vector<Place>> TaskReader::settled_places(TaskId after, std::size_t 
                  {id_key(TaskId{after.value + 1}), id_key(TaskId{bounds_.settled_to.value + 1})});
   for (; scan.is_valid() && places.size() < limit; scan.next()) {
     ASSIGN_OR_RETURN(const TaskId id, parse_id_key(scan.key()));
-    // A place that can't be made out: nothing is found at the front, and the page says so.
+    // A malformed place is replaced by the front place. No record is at the front place, so the
+    // page reports the task as damaged.
     places.push_back(parse_id_value(id, scan.value()).value_or(front_place(id)));
   }
   if (!scan.status().ok()) return to_error("read tasks by id", scan.status());
@@ -186,7 +189,7 @@ Result<std::vector<StoredTask>> TaskReader::find_all(std::span<const TaskId> ids
   return found;
 }
 
-/// Of those that are there and have one that can be made out, each once.
+/// Returns the places of the tasks that exist, each once. Leaves out a task whose place is damaged.
 Result<std::vector<Place>> TaskReader::places_of(std::span<const TaskId> ids) {
   std::vector<TaskId> sorted(ids.begin(), ids.end());
   std::sort(sorted.begin(), sorted.end());

@@ -1,4 +1,4 @@
-// Reads tasks wherever they are: in the accepted family up to their settle, in their lanes after.
+// Reads tasks: from the accepted family before their settle, and from their lanes afterwards.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,13 @@
 
 namespace detent {
 
-/// The store's reading methods (store.h), over references to what the store keeps up to date.
-/// Belongs to the store's thread.
+/// Implements the reading functions of Store (store/store.h). Keeps references to state that the
+/// store updates, and a copy of the bounds, so the store creates a new reader for each call.
+/// Confined to the store's thread.
 class TaskReader {
  public:
-  /// Every id above `settled_to` is accepted; the due family begins after `low_water`.
+  /// All tasks with ids above `settled_to` are in the accepted family. Reads of the due family
+  /// start after `low_water`.
   struct Bounds {
     TaskId settled_to;
     Place low_water;
@@ -32,11 +34,12 @@ class TaskReader {
   Result<std::vector<Result<Task>>> read_at(std::span<const Place> places);
   Result<std::optional<StoredTask>> find(TaskId id);
   Result<std::vector<StoredTask>> find_all(std::span<const TaskId> ids);
-  /// The bytes of the record, whatever they are; nothing when there is none.
+  /// Returns the bytes of the record without decoding them, or nullopt if there is no record.
   Result<std::optional<std::string>> raw_record(const Place& place);
 
  private:
-  /// A place met in a page, and its record if that was read on the way.
+  /// A place in a page. The record is missing if the task is accepted, because the index has only
+  /// places.
   struct Met {
     Place place;
     std::optional<Result<Task>> task;

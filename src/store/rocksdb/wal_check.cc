@@ -19,16 +19,17 @@ namespace detent {
 
 namespace {
 
-// RocksDB's log format (its db/log_format.h): blocks of 32 KiB; in a block, records of
-//   checksum u32 · length u16 · type u8 · payload
-// that do not cross its end; fewer than 7 bytes left are filled with zeros. The checksum is the
-// masked CRC-32C of type and payload. A write that is longer than its block is split.
+// RocksDB's log format (its db/log_format.h): blocks of 32 KiB. A block has records:
+//     checksum u32 · length u16 · type u8 · payload
+// A record does not cross the end of its block. If fewer than 7 bytes are left, they are zeros. The
+// checksum is the masked CRC-32C of type and payload. A write that does not fit into its block is
+// split into several records.
 constexpr std::size_t kBlockBytes = 32'768;
 constexpr std::size_t kHeaderBytes = 7;
 constexpr std::size_t kTypeOffset = 6;
 enum RecordType : std::uint8_t { full = 1, first = 2, middle = 3, last = 4 };
-// The payload of a write, a batch (RocksDB's db/write_batch.cc): sequence u64 · count u32 ·
-// entries. Log data is an entry: its tag, its length, its bytes.
+// The payload of a write is a batch (RocksDB's db/write_batch.cc): sequence u64 · count u32 ·
+// entries. Log data is an entry with a tag, a length and the bytes.
 constexpr std::size_t kBatchHeaderBytes = 12;
 constexpr char kLogDataTag = 3;
 constexpr std::string_view kMark = "\x03\x08unsynced";
@@ -42,10 +43,11 @@ std::uint32_t unmask(std::uint32_t masked) noexcept {
 
 struct LogRecord {
   std::uint8_t type = 0;
-  std::size_t size = 0;  // header and payload
+  std::size_t size = 0;  // of header and payload
 };
 
-/// The record at the start of `bytes`, which end where its block ends, if it is intact.
+/// Returns the record at the start of `bytes` if it is intact. `bytes` must end at the end of the
+/// block.
 std::optional<LogRecord> read_record(std::string_view bytes) noexcept {
   if (bytes.size() < kHeaderBytes) return std::nullopt;
   const auto byte = [&bytes](std::size_t i) -> std::uint32_t {
@@ -67,21 +69,22 @@ bool all_zero(std::string_view bytes) noexcept {
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == '\0'; });
 }
 
-/// Without the zeros at the end.
+/// Returns the size of the log without the zeros at its end.
 std::size_t size_written(std::string_view log) noexcept { return log.find_last_not_of('\0') + 1; }
 
-/// How far a log was written.
+/// The positions where a log ends.
 struct LogEnd {
-  std::size_t reserved_from = 0;  // from here on there are only zeros
-  std::size_t at = 0;             // the first record that is not intact, or the end
-  std::size_t whole_until = 0;    // the writes up to here are whole
-  bool is_torn = false;           // after them there is more than what was reserved
+  std::size_t reserved_from = 0;  // only zeros follow
+  std::size_t at = 0;             // the first damaged or missing record, or the end
+  std::size_t whole_until = 0;    // the end of the last complete write
+  bool is_torn = false;           // other bytes than reserved zeros follow whole_until
 };
 
-/// Zeros up to the end are what was reserved, as if they were not there.
+/// Reads records until one is not intact. Zeros at the end of the log are reserved space and are
+/// ignored.
 LogEnd find_end(std::string_view log) noexcept {
   const std::size_t reserved_from = size_written(log);
-  bool in_write = false;  // between a first and its last
+  bool in_write = false;  // between the first and the last record of a split write
   std::size_t write_begin = 0;
   std::size_t at = 0;
   while (at < reserved_from) {
@@ -102,17 +105,18 @@ LogEnd find_end(std::string_view log) noexcept {
   return {reserved_from, at, in_write ? write_begin : at, in_write};
 }
 
-/// Whether an intact record says that all before it was synced.
+/// Returns true if an intact record shows that all earlier writes were synced.
 bool tells_of_sync(const LogRecord& record, std::string_view bytes) noexcept {
   if (record.type != full && record.type != first) return false;
   const std::string_view payload = bytes.substr(kHeaderBytes, record.size - kHeaderBytes);
-  // The beginning of a write that is split may be too short to show the mark.
+  // The first part of a split write can be too short to contain the marker.
   if (record.type == first && payload.size() < kMark.size() + kBatchHeaderBytes) return false;
   return !payload.substr(std::min(payload.size(), kBatchHeaderBytes)).starts_with(kMark);
 }
 
-/// Whether such a record begins anywhere from `at` on. Where there is none that is intact every
-/// byte is tried: after a damaged header nothing tells where the next record is.
+/// Returns true if a record that tells_of_sync() starts at or after `at`. A damaged header does not
+/// tell where the next record starts. So if there is no intact record at a position, the search
+/// goes on at the next byte.
 bool sync_is_told_from(std::string_view log, std::size_t at) noexcept {
   log = log.substr(0, size_written(log) + kBlockBytes);
   while (at < log.size()) {
@@ -137,11 +141,11 @@ Result<std::string> read_file(const std::string& path) {
     bytes.resize(static_cast<std::size_t>(size));
     file.seekg(0).read(bytes.data(), size);
   }
-  if (!file) return Error{ErrorCode::unavailable, "read '" + path + "' failed", ""};
+  if (!file) return Error{ErrorCode::unavailable, "cannot read '" + path + "'", ""};
   return bytes;
 }
 
-/// Cuts a file off, durably.
+/// Cuts a file off at `size`, durably.
 Result<void> cut_file(const std::string& path, std::size_t size) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const bool is_cut =
@@ -150,7 +154,9 @@ Result<void> cut_file(const std::string& path, std::size_t size) {
   if (file >= 0) ::close(file);
   if (is_cut) return ok();
   return Error{ErrorCode::unavailable,
-               "cut off '" + path + "': " + std::generic_category().message(error), ""};
+               "cannot truncate '" + path + "' to " + std::to_string(size) +
+                   " bytes: " + std::generic_category().message(error),
+               ""};
 }
 
 Error damaged_log(const DataFolder& folder, const std::string& name) {
@@ -158,20 +164,20 @@ Error damaged_log(const DataFolder& folder, const std::string& name) {
                         " has a record in the middle that does not match its checksum");
 }
 
-/// Cuts off the tail of `name` that was torn, so that what is written from now on does not make it
-/// the middle; `newer`, the logs after it, hold writes that were not synced at most.
+/// Cuts off the incomplete end of log `name`, so that later writes do not turn it into damage in
+/// the middle. The `newer` logs are emptied: they contain only unsynced writes.
 Result<void> cut_torn(const DataFolder& folder, const std::string& name, std::size_t whole_until,
                       std::span<const std::string> newer) {
-  // RocksDB would replay them after the gap. The newest goes first: killed on the way, the next
-  // start finds the tear again.
+  // RocksDB would replay the newer logs in spite of the gap. The newest log is emptied first: if
+  // the process is killed before the end, the next start finds the incomplete log again.
   for (; !newer.empty(); newer = newer.first(newer.size() - 1)) {
     TRY(cut_file(folder.path() + "/" + newer.back(), 0));
   }
   return cut_file(folder.path() + "/" + name, whole_until);
 }
 
-/// Cuts off what was reserved, and mends the first of `logs`, oldest first, that is torn; after it
-/// there is nothing left.
+/// Cuts off reserved space, and repairs the first incomplete log. `logs` must be sorted, oldest
+/// first. The logs after the incomplete one are emptied.
 Result<void> mend(const DataFolder& folder, std::span<const std::string> logs,
                   const OnCutTail& on_cut_tail) {
   for (std::size_t i = 0; i < logs.size(); ++i) {
@@ -205,7 +211,7 @@ LogState examine_log(std::string_view log) noexcept { return state_of(log, find_
 Result<void> mend_logs(const DataFolder& folder, const OnCutTail& on_cut_tail) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, folder.log_files());
   TRY(mend(folder, names, on_cut_tail));
-  // A manifest without one whole write is none, which RocksDB tells.
+  // RocksDB reports a manifest without one complete write.
   ASSIGN_OR_RETURN(const std::optional<std::string> manifest, folder.manifest_file());
   if (!manifest) return ok();
   ASSIGN_OR_RETURN(const std::string edits, read_file(folder.path() + "/" + *manifest));

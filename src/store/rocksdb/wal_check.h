@@ -1,24 +1,25 @@
-// Tells a write-ahead log that power loss cut off from one that is damaged, before RocksDB replays
-// it.
+// Checks the write-ahead logs before RocksDB replays them. An incomplete end that a power loss left
+// is cut off. Damage is an error.
 //
-// RocksDB offers either to stop at the first bad byte (kPointInTimeRecovery), which throws away
-// everything acknowledged after damage in the middle, or to refuse any checksum that does not match
-// (kTolerateCorruptedTailRecords), which refuses a tail whose pages reached the disk in another
-// order than they were written, and skips zeroed pages in the middle without a word. We need to
-// know which it is. A write is one record of the log. When it is begun all before it is on disk,
-// unless it carries the mark kAfterUnsynced. So power loss tears what follows the last synced
-// write, and no intact record without the mark starts after the first bad byte, there or in a later
-// log. If one does, something that was acknowledged is damaged, and nothing may be replayed in
-// part.
+// RocksDB's own recovery modes do not make this distinction. kPointInTimeRecovery stops at the
+// first bad byte. If the damage is in the middle, it throws away all acknowledged writes after it.
+// kTolerateCorruptedTailRecords refuses every wrong checksum in the tail. But a power loss can
+// leave such a tail, because pages can reach the disk in a different order than they were written.
+// That mode also skips zeroed pages in the middle without an error.
 //
-// A log is reserved in pieces (log_guard.h), so it may end in zeros; it counts as if they were not
-// there. That holds for every log, not only the last: a crash may come before an older one is
-// closed, which cuts its zeros off. If instead an older log has zeros where writes were, it is not
-// found here but by RocksDB: its manifest has the length of each log that was closed, and it
-// refuses one that ends before.
+// *The rule.* Each write of the store is one record of the log. When a write begins, all earlier
+// writes are on disk, unless the record has the marker kAfterUnsynced. So a power loss can only
+// damage writes after the last synced write. No intact record without the marker can start after
+// the first bad byte, in the same log or in a later one. If there is such a record, an acknowledged
+// write is damaged. Then no part of the logs may be replayed.
 //
-// What cannot be told apart: damage that hits nothing but the last writes, up to where the mark is
-// missing, looks like torn ones.
+// *Zeros at the end.* The space of a log is reserved in pieces (log_guard.h), so a log may end in
+// zeros. The check ignores them. Older logs may end in zeros too, if a crash came before they were
+// closed. If the zeros in an older log replaced writes, this check does not find it, but RocksDB
+// does. Its manifest has the length of each closed log, and RocksDB refuses a shorter log.
+//
+// *The limit.* If no intact record without the marker follows the damage, the damage looks like an
+// incomplete end. This is so even if the damage hit the last synced write.
 #pragma once
 
 #include <cstddef>
@@ -32,24 +33,24 @@
 
 namespace detent {
 
-/// What a write begins with, as RocksDB's log data, if not all before it was synced.
+/// A write begins with this marker, as RocksDB's log data, if earlier writes may not be synced yet.
 inline constexpr std::string_view kAfterUnsynced = "unsynced";
 
 enum class LogState : std::uint8_t {
   intact,
-  torn_tail,  // a write that was not synced is not whole; after it there is none that counts
-  damaged     // a write that was synced is not whole
+  torn_tail,  // an unsynced write is incomplete, and no write after it shows that it was synced
+  damaged     // a synced write is incomplete
 };
 
-/// Examines the bytes of one log, as mend_logs() does. Cost: one checksum over it; where it is not
-/// intact, seconds at worst for 64 MB.
+/// Checks the bytes of one log, as mend_logs() does. Computes one checksum over the log. If the log
+/// is not intact, this can take seconds for 64 MB.
 LogState examine_log(std::string_view log) noexcept;
 
-/// Examines all logs of a folder, and its manifest, which is of the same format. A torn tail is cut
-/// off, durably, with the logs after it, before anything is written there: a second power loss
-/// would leave it in the middle; `on_cut_tail` is told before. So are zeros at an end, without a
-/// call. Errors: data_loss when they may not be replayed, unavailable when they cannot be read or
-/// cut.
+/// Checks all logs of a folder, and its manifest, which has the same format. Cuts off an incomplete
+/// end, and empties all later logs. This is durable before any new write: otherwise, after a second
+/// power loss, the incomplete end would be in the middle. Calls `on_cut_tail` before the cut. Also
+/// cuts off zeros at the end of a log, without a call. Errors: data_loss if the logs are damaged;
+/// unavailable if they cannot be read or cut.
 Result<void> mend_logs(const DataFolder& folder, const OnCutTail& on_cut_tail);
 
 }  // namespace detent

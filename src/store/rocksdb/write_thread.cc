@@ -31,7 +31,7 @@ rocksdb::Status WriteThread::run(const Write& write, const WhileWriting& meanwhi
   return status_;
 }
 
-/// A result is there before the bell is rung for it.
+/// Stores the status before it rings the bell, because run() reads the status after the bell.
 void WriteThread::work() {
   for (;;) {
     const Write* write = nullptr;

@@ -1,4 +1,4 @@
-// A thread that writes while who asked for it does something else.
+// A thread that writes to the database while the store's thread does other work.
 #pragma once
 
 #include <rocksdb/status.h>
@@ -12,7 +12,7 @@
 
 namespace detent {
 
-/// Confined to the store's thread. The thread is made with the first write.
+/// Confined to the store's thread. The first write starts the thread.
 class WriteThread {
  public:
   using Write = std::function<rocksdb::Status()>;
@@ -22,8 +22,9 @@ class WriteThread {
   WriteThread(const WriteThread&) = delete;
   WriteThread& operator=(const WriteThread&) = delete;
 
-  /// Runs `write` there and `meanwhile` here; returns when both are over. Where no thread can be
-  /// made `write` runs here and `meanwhile` not at all.
+  /// Runs `write` on the thread and `meanwhile` on the caller's thread. `meanwhile` gets the bell
+  /// that rings when the write is done, and must wait for it. Returns the status of the write. If
+  /// no thread can be started, runs `write` on the caller's thread and does not call `meanwhile`.
   rocksdb::Status run(const Write& write, const WhileWriting& meanwhile);
 
  private:
@@ -35,7 +36,7 @@ class WriteThread {
   // Guarded by mutex_.
   Mutex mutex_;
   CondVar asked_;
-  const Write* write_ DETENT_GUARDED_BY(mutex_) = nullptr;  // null: nothing is to be written
+  const Write* write_ DETENT_GUARDED_BY(mutex_) = nullptr;  // null: no write is waiting or running
   rocksdb::Status status_ DETENT_GUARDED_BY(mutex_);
   bool is_ending_ DETENT_GUARDED_BY(mutex_) = false;
 
