@@ -1,4 +1,4 @@
-// The index against the plainest model of it: a sorted set of places.
+// Compares the index with a simple model: a map from ids to places.
 #include "store/rocksdb/accepted_index.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ Places due_places(AcceptedIndex& index, std::size_t limit = kAll) {
   return index.read(begin_of(Lane::due), end_of(Lane::due), limit);
 }
 
-TEST(AcceptedIndex, ReadsInDueOrderWhatCameById) {
+TEST(AcceptedIndex, ReadsInDueOrderAndById) {
   AcceptedIndex index;
   index.put(due(30, 1));
   index.put(due(10, 2));
@@ -50,7 +50,7 @@ TEST(AcceptedIndex, ReadsInDueOrderWhatCameById) {
   EXPECT_EQ(index.size(), 4u);
 }
 
-TEST(AcceptedIndex, PageBeginsAfterOnePlaceAndEndsWithTheOther) {
+TEST(AcceptedIndex, PageExcludesTheFirstBoundAndIncludesTheLast) {
   AcceptedIndex index;
   for (std::uint64_t n = 1; n <= 5; ++n) index.put(due(10, n));
   EXPECT_EQ(index.read(due(10, 2), due(10, 4), kAll), (Places{due(10, 3), due(10, 4)}));
@@ -58,11 +58,11 @@ TEST(AcceptedIndex, PageBeginsAfterOnePlaceAndEndsWithTheOther) {
   EXPECT_EQ(index.read(due(10, 5), due(99, 9), kAll), Places{});
 }
 
-TEST(AcceptedIndex, TaskThatMovesIsReadWhereItIsNowOnly) {
+TEST(AcceptedIndex, MovedTaskIsReadOnlyAtItsNewPlace) {
   AcceptedIndex index;
   index.put(due(10, 1));
   index.put(due(20, 2));
-  EXPECT_EQ(due_places(index).size(), 2u);  // what comes next is in another run
+  EXPECT_EQ(due_places(index).size(), 2u);  // sorts the tail, so later entries go to another run
   index.put(due(30, 1));
   EXPECT_EQ(due_places(index), (Places{due(20, 2), due(30, 1)}));
   index.put(due(10, 1));  // back where it was
@@ -73,7 +73,7 @@ TEST(AcceptedIndex, TaskThatMovesIsReadWhereItIsNowOnly) {
   EXPECT_EQ(index.size(), 2u);
 }
 
-TEST(AcceptedIndex, OtherLanesAreReadInTheirOrderAndLeftAgain) {
+TEST(AcceptedIndex, TasksEnterAndLeaveOtherLanes) {
   AcceptedIndex index;
   index.put(due(10, 1));
   index.put(ready(2, 7, 2));
@@ -91,7 +91,7 @@ TEST(AcceptedIndex, OtherLanesAreReadInTheirOrderAndLeftAgain) {
   index.check_invariants();
 }
 
-TEST(AcceptedIndex, IdBelowTheOthersIsTakenIn) {
+TEST(AcceptedIndex, AcceptsAnIdBelowTheOthers) {
   AcceptedIndex index;
   index.put(due(10, 8));
   index.put(due(20, 3));
@@ -100,7 +100,7 @@ TEST(AcceptedIndex, IdBelowTheOthersIsTakenIn) {
   EXPECT_EQ(due_places(index), (Places{due(5, 5), due(10, 8), due(20, 3)}));
 }
 
-TEST(AcceptedIndex, DroppedIdsAreForgottenAndTheOthersStay) {
+TEST(AcceptedIndex, DropThroughRemovesOnlyLowerIds) {
   AcceptedIndex index;
   for (std::uint64_t n = 1; n <= 10; ++n) index.put(due(static_cast<std::int64_t>(100 - n), n));
   index.put(ready(1, 1, 4));
@@ -112,7 +112,7 @@ TEST(AcceptedIndex, DroppedIdsAreForgottenAndTheOthersStay) {
   index.check_invariants();
 }
 
-TEST(AcceptedIndex, EntriesThatCountNoMoreAreCleanedUp) {
+TEST(AcceptedIndex, StaleEntriesAreCleanedUp) {
   AcceptedIndex index;
   for (std::uint64_t n = 1; n <= 100; ++n) index.put(due(1, n));
   for (std::int64_t ms = 2; ms < 2'000; ++ms) {
@@ -128,19 +128,19 @@ TEST(AcceptedIndex, EntriesThatCountNoMoreAreCleanedUp) {
   index.check_invariants();
 }
 
-TEST(AcceptedIndex, EntriesAtTheFrontArePassedAsTheirTasksGoNotByTheNextReader) {
+TEST(AcceptedIndex, StaleEntriesAtTheFrontArePassedByWritesNotByReads) {
   AcceptedIndex index;
   for (std::uint64_t n = 1; n <= 9'000; ++n) index.put(due(static_cast<std::int64_t>(n), n));
   EXPECT_EQ(due_places(index, 1), Places{due(1, 1)});
   for (std::uint64_t n = 1; n <= 2'000; ++n) index.erase(id_of(n));
   EXPECT_EQ(index.entry_count(), 7'000u);
   for (std::uint64_t n = 2'001; n <= 4'000; ++n) index.put(due(20'000, n));
-  EXPECT_EQ(index.entry_count(), 7'000u) << "those that moved are counted where they are now";
+  EXPECT_EQ(index.entry_count(), 7'000u) << "tasks that moved have their entries at the new place";
   EXPECT_EQ(due_places(index, 1), Places{due(4'001, 4'001)});
   index.check_invariants();
 }
 
-/// Random changes, each made to the index and to a map of places.
+/// Makes random changes to the index and to a map of places.
 class RandomChanges {
  public:
   explicit RandomChanges(std::uint64_t seed) : rng_(seed) {}
@@ -206,7 +206,7 @@ class RandomChanges {
   std::uint64_t next_id_ = 0;
 };
 
-TEST(AcceptedIndex, IsAtAnyTimeWhatASortedMapIs) {
+TEST(AcceptedIndex, BehavesLikeASortedMap) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   RandomChanges changes(seed);
@@ -217,7 +217,7 @@ TEST(AcceptedIndex, IsAtAnyTimeWhatASortedMapIs) {
   }
 }
 
-// Long enough for tails that are sorted on the way and runs that are merged.
+// So many tasks that tails are sorted and runs are merged while tasks are added.
 TEST(AcceptedIndex, ManyTasksAreReadPageByPageInOrder) {
   Rng rng(7);
   AcceptedIndex index;

@@ -1,5 +1,5 @@
-// A check of a folder in one of whose tables a byte was changed on the disk: RocksDB refuses the
-// block that has it, with all that is in it.
+// Checks a data folder after one byte of a table was changed on disk. RocksDB then refuses the
+// whole block that contains the byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,12 +48,12 @@ class DamagedBlock : public testing::Test {
         report_.findings.begin(), report_.findings.end(),
         [words](const std::string& finding) { return finding.find(words) != std::string::npos; });
   }
-  /// Some of the tasks, but far from all.
+  /// Expects that some tasks are affected, but only a small part of all tasks.
   static void expect_a_block(std::ptrdiff_t count) {
     EXPECT_GT(count, 1);
     EXPECT_LT(count, 100);
   }
-  /// Nothing else was found than these, all of which are told.
+  /// Expects that the report has `count` findings in total.
   void expect_all(std::ptrdiff_t count) const {
     EXPECT_EQ(report_.finding_count, static_cast<std::uint64_t>(count)) << to_string(report_);
   }
@@ -63,12 +63,12 @@ class DamagedBlock : public testing::Test {
   StoreReport report_;
 };
 
-TEST_F(DamagedBlock, WithoutOneTheFolderIsSound) {
+TEST_F(DamagedBlock, UndamagedFolderHasNoFindings) {
   check();
   EXPECT_TRUE(report_.is_sound()) << to_string(report_);
 }
 
-TEST_F(DamagedBlock, IsOfATableThatIsNamed) {
+TEST_F(DamagedBlock, NamesItsTable) {
   EXPECT_EQ(damaged_tables(path_), std::vector<std::string>{});
   spoil_table(path_, "lanes");
   const std::vector<std::string> damaged = damaged_tables(path_);
@@ -77,7 +77,7 @@ TEST_F(DamagedBlock, IsOfATableThatIsNamed) {
       << damaged[0];
 }
 
-TEST_F(DamagedBlock, OfALaneIsFoundAndNamesTheTasksThatAreLost) {
+TEST_F(DamagedBlock, InALaneIsReportedWithTheLostTasks) {
   spoil_table(path_, "lanes");
   check();
   const std::ptrdiff_t lost = count("the record is damaged: read task ");
@@ -88,7 +88,7 @@ TEST_F(DamagedBlock, OfALaneIsFoundAndNamesTheTasksThatAreLost) {
   EXPECT_EQ(report_.records[3], kSoundTasks);
 }
 
-TEST_F(DamagedBlock, OfTheDueOrderHidesNoDamageElsewhere) {
+TEST_F(DamagedBlock, InTheDueOrderHidesNoOtherDamage) {
   spoil_table(path_, "due");
   flip_stored_bit(path_, sound_place(kSoundTasks + 1), 80);
   check();
@@ -101,10 +101,10 @@ TEST_F(DamagedBlock, OfTheDueOrderHidesNoDamageElsewhere) {
             1);
   EXPECT_EQ(count("queue mail: dead tasks: 600 are said to be there, 599 are"), 1);
   EXPECT_EQ(count("tasks due in the minute from "), lost);
-  expect_all(2 * lost + 5);  // and the bytes
+  expect_all(2 * lost + 5);  // one finding is about the bytes of the queue
 }
 
-TEST_F(DamagedBlock, OfTheIdsIsFoundAndTheSumsAreRight) {
+TEST_F(DamagedBlock, InTheIdsIsReportedAndCountsStayRight) {
   spoil_table(path_, "ids");
   check();
   const std::ptrdiff_t lost = count(": not to be found by its id: find task ");
@@ -116,21 +116,21 @@ TEST_F(DamagedBlock, OfTheIdsIsFoundAndTheSumsAreRight) {
             (std::array<std::uint64_t, 4>{kSoundTasks, 0, kSoundTasks, kSoundTasks}));
 }
 
-TEST_F(DamagedBlock, OfTheKeysIsFoundAndNamesTheTasksThatHaveThem) {
+TEST_F(DamagedBlock, InTheKeysIsReportedWithTheirTasks) {
   spoil_table(path_, "keys");
   check();
   EXPECT_GT(count(": its key is damaged: find key: "), 1);
   EXPECT_EQ(count("keys of queue mail cannot be read after \"k"), 1);
 }
 
-TEST_F(DamagedBlock, OfTheOrderOfExpiryIsFoundAndNamesTheKeysThatAreInIt) {
+TEST_F(DamagedBlock, InTheExpiryOrderIsReportedWithItsKeys) {
   spoil_table(path_, "key_expiry");
   check();
   EXPECT_GT(count("of queue mail: is not where it should be in the order of expiry"), 1);
 }
 
-// RocksDB says of most of these that the manifest is damaged.
-TEST_F(DamagedBlock, ATableThatCannotBeOpenedIsNamed) {
+// In most of these cases RocksDB reports a damaged manifest.
+TEST_F(DamagedBlock, UnreadableTableIsNamed) {
   const std::string table = largest_table(path_);
   const std::string name = fs::path(table).filename();
   const std::uintmax_t size = fs::file_size(table);
@@ -157,7 +157,7 @@ TEST_F(DamagedBlock, ATableThatCannotBeOpenedIsNamed) {
                " cannot be read: ");
   expect_named(refusal_after([&](const std::string& folder) { fs::resize_file(folder + name, 9); }),
                " cannot be read: ");
-  // That of the manifest itself is no table's.
+  // If the manifest itself is damaged, the message does not name a table.
   const std::string of_manifest = refusal_after([](const std::string& folder) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().filename().native().starts_with("MANIFEST")) fs::resize_file(entry, 20);

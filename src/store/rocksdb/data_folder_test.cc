@@ -26,7 +26,7 @@ bool says(const Error& error, std::string_view words) {
   return error.message.find(words) != std::string::npos;
 }
 
-TEST(DataFolder, IsMadeForItsOwnerOnly) {
+TEST(DataFolder, IsCreatedForItsOwnerOnly) {
   TestFolder parent;
   const Result<DataFolder> folder = DataFolder::open(parent / "data");
   ASSERT_TRUE(folder);
@@ -50,8 +50,8 @@ TEST(DataFolder, IsLockedUntilItIsDestroyed) {
   EXPECT_TRUE(DataFolder::open(path));
 }
 
-// By somebody who thinks that they are left over.
-TEST(DataFolder, IsLockedAlsoWhenItsLockFileIsRemoved) {
+// A user may remove the lock file because it looks like a leftover.
+TEST(DataFolder, StaysLockedIfItsLockFileIsRemoved) {
   const TestFolder parent;
   const std::string path = parent / "data";
   Result<DataFolder> folder = DataFolder::open(path);
@@ -59,12 +59,12 @@ TEST(DataFolder, IsLockedAlsoWhenItsLockFileIsRemoved) {
   ASSERT_EQ(::unlink((path + "/detent.lock").c_str()), 0);
   EXPECT_TRUE(says(refusal(path), "is in use by another process"));
   EXPECT_TRUE(folder->hold());
-  EXPECT_EQ(::access((path + "/detent.lock").c_str(), F_OK), 0) << "it is made again";
+  EXPECT_EQ(::access((path + "/detent.lock").c_str(), F_OK), 0) << "it is created again";
   EXPECT_TRUE(says(refusal(path), "is in use by another process"));
 }
 
-// As another process does where folders can't be locked.
-TEST(DataFolder, IsNotHeldWhenAnotherHasLockedAnotherLockFile) {
+// This can happen on file systems that cannot lock folders.
+TEST(DataFolder, HoldFailsIfAnotherProcessLockedANewLockFile) {
   const TestFolder parent;
   const std::string lock_file = parent / "detent.lock";
   Result<DataFolder> folder = DataFolder::open(parent.path());
@@ -79,7 +79,7 @@ TEST(DataFolder, IsNotHeldWhenAnotherHasLockedAnotherLockFile) {
   ::close(others);
 }
 
-TEST(DataFolder, IsNotHeldWhenItWasMovedOrReplaced) {
+TEST(DataFolder, HoldFailsIfItWasMovedOrReplaced) {
   const TestFolder parent;
   const std::string path = parent / "data";
   Result<DataFolder> folder = DataFolder::open(path);
@@ -107,7 +107,7 @@ TEST(DataFolder, FileIsRefused) {
   EXPECT_EQ(refusal("").code, ErrorCode::invalid_argument);
 }
 
-// In a child process, which may give up the rights of root for good.
+// Runs in a child process, because the process cannot get back the rights of root.
 TEST(DataFolderDeathTest, FolderOfAnotherUserIsRefused) {
   TestFolder parent;
   ASSERT_TRUE(DataFolder::open(parent / "data"));
@@ -131,13 +131,13 @@ TEST(DataFolderDeathTest, FolderOfAnotherUserIsRefused) {
 TEST(DataFolder, OtherFilesDoNotMakeADatabase) {
   TestFolder parent;
   touch(parent / "README");
-  touch(parent / "MANIFEST-000001");  // a first start that was interrupted
+  touch(parent / "MANIFEST-000001");  // left by an interrupted first start
   EXPECT_FALSE(DataFolder::open(parent.path())->holds_database().value());
   touch(parent / "CURRENT");
   EXPECT_TRUE(DataFolder::open(parent.path())->holds_database().value());
 }
 
-TEST(DataFolder, PartsOfADatabaseAreDamage) {
+TEST(DataFolder, DatabaseWithoutCurrentIsDamage) {
   for (const char* part : {"000012.sst", "000013.log"}) {
     TestFolder parent;
     touch(parent / part);
@@ -148,8 +148,8 @@ TEST(DataFolder, PartsOfADatabaseAreDamage) {
   }
 }
 
-// Some have a program's output beside its data.
-TEST(DataFolder, FilesOfOthersWithItsEndingsAreNoPartsOfIt) {
+// Some users keep the output of a program next to its data.
+TEST(DataFolder, ForeignFilesWithTheSameEndingsAreIgnored) {
   TestFolder parent;
   for (const char* name : {"app.log", ".log", "1a.log", "2.sst.log", "app.sst"}) {
     touch(parent / name);
@@ -160,7 +160,7 @@ TEST(DataFolder, FilesOfOthersWithItsEndingsAreNoPartsOfIt) {
   EXPECT_TRUE(folder->log_files().value().empty());
 }
 
-TEST(DataFolder, AManifestThatIsNotThereIsDamage) {
+TEST(DataFolder, MissingManifestIsDamage) {
   TestFolder parent;
   std::ofstream(parent / "CURRENT") << "MANIFEST-000007\n";
   const Result<DataFolder> folder = DataFolder::open(parent.path());
@@ -171,8 +171,8 @@ TEST(DataFolder, AManifestThatIsNotThereIsDamage) {
   EXPECT_EQ(folder->manifest_file().value(), "MANIFEST-000007");
 }
 
-// What it holds instead may be any bytes: they are not shown as the name of a file.
-TEST(DataFolder, AManifestHasANumberForItsName) {
+// CURRENT can contain any bytes, so the error does not show them as a file name.
+TEST(DataFolder, CurrentMustNameANumberedManifest) {
   for (const char* name : {"MANIFEST-00\xb0\x1b[2J", "MANIFEST-", "MANIFEST-7a", "elsewhere", ""}) {
     TestFolder parent;
     std::ofstream(parent / "CURRENT") << name << '\n';

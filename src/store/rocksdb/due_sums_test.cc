@@ -29,13 +29,13 @@ TEST(DueCountBytes, ReadBackSortedSummedAndWithoutZeros) {
   EXPECT_EQ(due_count_bytes(Counts{}), "");
 }
 
-TEST(DueCountBytes, AreAFewATask) {
+TEST(DueCountBytes, TakeFewBytesPerTask) {
   Counts counts;
   for (std::int64_t n = 0; n < 1'000; ++n) counts.push_back({minute(29'000'000 + n * 40), 1});
   EXPECT_LE(due_count_bytes(counts).size(), 3'010u);
 }
 
-TEST(DueCountBytes, CutOffOnesAreDataLoss) {
+TEST(DueCountBytes, TruncatedBytesAreDataLoss) {
   EXPECT_EQ(parse_due_counts("\x02").error().code, ErrorCode::data_loss);
 }
 
@@ -72,11 +72,11 @@ struct DueSumsTest : testing::Test {
   DueSums sums = DueSums::read(*db).value();
 };
 
-TEST_F(DueSumsTest, ChangesAreFoldedAtTheNextStart) {
+TEST_F(DueSumsTest, ChangesAreSummedAtTheNextStart) {
   add({{minute(7), 3}, {day(2), 1}});
   add({{minute(7), -1}, {day(2), -1}});
   add({});
-  add({{minute(8), 1}, {minute(8), -1}});  // comes to nothing
+  add({{minute(8), 1}, {minute(8), -1}});  // the sum is 0, so nothing is stored
   add({{minute(9), 4}});
   const Counts expected{{minute(7), 2}, {minute(9), 4}};
   EXPECT_EQ(sums.counts(), expected);
@@ -96,7 +96,7 @@ TEST_F(DueSumsTest, FullSumsReplaceTheChangesBeforeThem) {
   EXPECT_EQ(stored_changes(), 1u);
 }
 
-TEST_F(DueSumsTest, StagedButNotWrittenCountsForNothing) {
+TEST_F(DueSumsTest, StagedChangeDoesNotCountBeforeItIsWritten) {
   add({{minute(7), 3}});
   Changes lost(*db);
   sums.stage(Counts{{minute(7), 5}}, lost);
@@ -105,7 +105,7 @@ TEST_F(DueSumsTest, StagedButNotWrittenCountsForNothing) {
   EXPECT_EQ(sums.counts(), (Counts{{minute(7), 3}}));
 }
 
-TEST_F(DueSumsTest, FullSumsAreWantedWhenTheChangesHaveGrownLonger) {
+TEST_F(DueSumsTest, WantsFullSumsWhenTheChangesAreLonger) {
   Counts many;
   for (std::int64_t n = 0; n < 100'000; ++n) many.push_back({minute(n * 1'000'000), 1});
   add(many);
@@ -125,7 +125,7 @@ TEST_F(DueSumsTest, MissingOrSpoiltChangeIsDamage) {
   EXPECT_EQ(DueSums::read(*db).error().code, ErrorCode::data_loss);
 }
 
-TEST_F(DueSumsTest, AreTheSumOfRandomChangesThroughFullSumsAndStarts) {
+TEST_F(DueSumsTest, MatchRandomChangesAcrossFullSumsAndStarts) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);

@@ -1,4 +1,4 @@
-// Hints, and what they must stay away from: removed ranges.
+// Insert hints, and the restriction on the first keys of removed ranges.
 #include "store/rocksdb/insert_hints.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TaskId id_of(std::uint64_t n) { return {n << TaskId::kShardBits}; }
 
 bool starts_with_a(std::string_view key) { return key.starts_with('a'); }
 
-TEST(InsertHints, AreForKeysThatHaveAKind) {
+TEST(InsertHints, AreOnlyForKeysThatHaveAKind) {
   const InsertHints hints(2, starts_with_a);
   EXPECT_TRUE(hints.InDomain("abc"));
   EXPECT_TRUE(hints.InDomain("ab"));
@@ -41,7 +41,7 @@ struct InsertHintsInAStore : testing::Test {
   std::unique_ptr<OpenDb> open(const std::string& name) const {
     return OpenDb::open({.path = folder / name}).value();
   }
-  /// Ids that the accepted family has.
+  /// Returns the ids in the accepted family.
   static std::vector<std::uint64_t> accepted(OpenDb& db) {
     std::vector<std::uint64_t> ids;
     const std::unique_ptr<rocksdb::Iterator> it(db.db().NewIterator({}, db.accepted()));
@@ -57,7 +57,7 @@ struct InsertHintsInAStore : testing::Test {
   TestFolder folder;
 };
 
-TEST_F(InsertHintsInAStore, NoRangeBeginsWithAKeyThatHasOne) {
+TEST_F(InsertHintsInAStore, NoRemovedRangeMayBeginWithAKeyOfAKind) {
   const auto db = open("data");
   EXPECT_FALSE(db->may_begin_range(db->accepted(), id_key(id_of(1))));
   EXPECT_TRUE(db->may_begin_range(db->accepted(), id_key(id_of(1)) + '\0'));
@@ -67,8 +67,8 @@ TEST_F(InsertHintsInAStore, NoRangeBeginsWithAKeyThatHasOne) {
   EXPECT_FALSE(db->may_begin_range(db->due(), place_key(front_place(id_of(1)))));
 }
 
-// Written, replayed from the log and read from tables.
-TEST_F(InsertHintsInAStore, EntriesAndRemovedRangesOfOneBufferAreAllThere) {
+// Reads the entries after the writes, after a replay of the log, and from tables.
+TEST_F(InsertHintsInAStore, EntriesAndRemovedRangesInOneBufferAreKept) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Rng rng(seed);
@@ -101,7 +101,7 @@ TEST_F(InsertHintsInAStore, EntriesAndRemovedRangesOfOneBufferAreAllThere) {
   db.reset();
   db = open("data");
   expect_all(*db);
-  // Behind removed ranges that are in tables by now.
+  // The earlier removed ranges are in tables. New entries and a new range must work too.
   const std::uint64_t after = *expected.begin();
   Changes changes(*db);
   put(changes, after);

@@ -42,7 +42,7 @@ TEST(DueKeyFormat, BytesSortAsPlaces) {
   EXPECT_EQ(std::adjacent_find(keys.begin(), keys.end()), keys.end());
 }
 
-TEST(DueKeyFormat, IsTheseBytesAndReadsBack) {
+TEST(DueKeyFormat, HasTheDocumentedBytesAndReadsBack) {
   const Place place = due_place(at_ms(0x0102), 0x0304);
   const std::string key = place_key(place);
   EXPECT_EQ(key, std::string("\x80\0\0\0\0\0\x01\x02\0\0\0\0\0\0\x03\x04", 16));
@@ -65,7 +65,7 @@ TEST(LaneKeyFormat, BytesSortAsPlacesAndReadBack) {
   EXPECT_TRUE(std::is_sorted(keys.begin(), keys.end()));
 }
 
-TEST(LaneKeyFormat, IsTheseBytes) {
+TEST(LaneKeyFormat, HasTheDocumentedBytes) {
   const Place place{Lane::ready, 0x0102, 0x0304, at_ms(5), TaskId{6}};
   EXPECT_EQ(place_key(place), std::string("\x01\0\0\x01\x02\0\0\x03\x04"
                                           "\x80\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06",
@@ -106,7 +106,7 @@ TEST(AcceptedFormat, PlaceAndRecordReadBack) {
   }
 }
 
-// The record has a checksum of its own.
+// Flips only bits of the place and its checksum. The record has its own checksum.
 TEST(AcceptedFormat, AnyFlippedBitOfThePlaceIsFound) {
   std::vector<Place> places = lane_places();
   places.push_back(due_place(at_ms(1'700'000'000'000), 256));

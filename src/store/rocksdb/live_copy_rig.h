@@ -1,5 +1,5 @@
-// A copy of a data folder while a store has it open: what a crash of the process at this moment
-// would leave. For tests.
+// For tests: copies a data folder while a store has it open. The copy is what a crash of the
+// process at this moment would leave.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -11,7 +11,7 @@
 
 namespace detent {
 
-/// Requires: nobody writes meanwhile.
+/// Requires: no thread writes to the store during the copy.
 inline void copy_live_folder(rocksdb::DB& db, const std::string& to) {
   DETENT_CHECK(db.PauseBackgroundWork().ok());
   DETENT_CHECK(db.DisableFileDeletions().ok());

@@ -1,4 +1,4 @@
-// What a log guard passes on and what it keeps: a failure of a log, and when logs are synced.
+// Tests that a log guard keeps failures of a log, stops later writes, and syncs logs.
 #include "store/rocksdb/log_guard.h"
 
 #include <gtest/gtest.h>
@@ -18,12 +18,13 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-/// What was done to files, by their last letters: "make 1.log", "append 1.log", "sync 1.log".
+/// Records the operations on files, such as "make 1.log", "append 1.log" and "sync 1.log". Tells
+/// appends whether to fail.
 struct Script {
   std::vector<std::string> done;
   bool appends_fail = false;
-  std::vector<std::string> grow;  // files that grow when more of them is reserved
-  std::size_t reserve = 0;        // what was last reserved at once
+  std::vector<std::string> grow;  // files whose size includes reserved space
+  std::size_t reserve = 0;        // the last block size for reserving space
 };
 
 class ScriptedFile final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -86,7 +87,7 @@ class LogGuards : public ::testing::Test {
   LogGuard guard_{*env_};
 };
 
-TEST_F(LogGuards, SyncALogBeforeAnotherIsBegun) {
+TEST_F(LogGuards, SyncALogBeforeTheNextIsCreated) {
   const auto first = make("1.log");
   ASSERT_TRUE(first->Append("a", {}, nullptr).ok());
   const auto second = make("2.log");
@@ -94,7 +95,7 @@ TEST_F(LogGuards, SyncALogBeforeAnotherIsBegun) {
             (std::vector<std::string>{"make 1.log", "append 1.log", "sync 1.log", "make 2.log"}));
 }
 
-TEST_F(LogGuards, SyncNoLogForATable) {
+TEST_F(LogGuards, DoNotSyncALogForATable) {
   const auto log = make("1.log");
   const auto table = make("2.sst");
   EXPECT_EQ(script_.done, (std::vector<std::string>{"make 1.log", "make 2.sst"}));
@@ -111,7 +112,7 @@ TEST_F(LogGuards, LeaveAClosedLogAlone) {
                                                     "make 3.log", "make 4.log"}));
 }
 
-TEST_F(LogGuards, ReserveLogsInPiecesThatShowAndNothingElse) {
+TEST_F(LogGuards, ReserveOnlyLogsAndLetThemGrow) {
   const auto log = make("1.log");
   log->SetPreallocationBlockSize(std::size_t{64} << 20);
   EXPECT_EQ(script_.reserve, std::size_t{4} << 20);
@@ -122,7 +123,7 @@ TEST_F(LogGuards, ReserveLogsInPiecesThatShowAndNothingElse) {
   EXPECT_EQ(script_.grow, std::vector<std::string>{"1.log"});
 }
 
-TEST_F(LogGuards, KeepAFailureAndLetNothingMoreIntoLogsAndManifest) {
+TEST_F(LogGuards, KeepAFailureAndStopAllLaterWrites) {
   const auto log = make("1.log");
   const auto manifest = make("MANIFEST-000001");
   ASSERT_TRUE(manifest->Append("a", {}, nullptr).ok());

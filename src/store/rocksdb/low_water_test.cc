@@ -1,4 +1,5 @@
-// rocksdb_store_test.cc shows that no task is ever hidden; this, that the mark is worth having.
+// Tests that the low-water mark rises as intended. rocksdb_store_test.cc tests that it hides no
+// task.
 #include "store/rocksdb/low_water.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ TEST_F(LowWaterTest, RisesToTheFirstRecordAndToTheEndWithoutOne) {
   EXPECT_EQ(mark.place().at, kNeverDue);
 }
 
-TEST_F(LowWaterTest, PutGetsItBelowTheRecordAndNeverRaisesIt) {
+TEST_F(LowWaterTest, PutLowersItBelowTheRecordAndNeverRaisesIt) {
   put(9);
   mark.raise(*db, kSettledTo);
   mark.put(place_of(20));
@@ -63,7 +64,7 @@ TEST_F(LowWaterTest, PutGetsItBelowTheRecordAndNeverRaisesIt) {
   EXPECT_EQ(mark.place(), right_before(3));
 }
 
-TEST_F(LowWaterTest, FollowsAThousandRemovals) {
+TEST_F(LowWaterTest, RisesAfterAThousandRemovals) {
   put(9);
   mark.removed(999, *db, kSettledTo);
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
@@ -79,11 +80,11 @@ TEST_F(LowWaterTest, GivesUpBehindTooManyTombstones) {
   for (std::uint64_t n = 1; n < 30'000; ++n) remove(n);
   mark.raise(*db, kSettledTo);
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
-  mark.removed(99'999, *db, kSettledTo);  // and does not try again soon
+  mark.removed(99'999, *db, kSettledTo);  // does not try again before 100,000 removals
   EXPECT_EQ(mark.place(), begin_of(Lane::due));
 }
 
-TEST_F(LowWaterTest, PassesWhatDoesNotCountYet) {
+TEST_F(LowWaterTest, PassesEntriesThatDoNotCountYet) {
   const auto uncounted = [](std::uint64_t n) {
     Place place = place_of(n);
     place.id.value += kSettledTo.value;
@@ -94,8 +95,8 @@ TEST_F(LowWaterTest, PassesWhatDoesNotCountYet) {
   }
   put(9'000);
   mark.raise(*db, kSettledTo);
-  EXPECT_EQ(mark.place(), uncounted(5'000));  // a part, so that no write takes long
-  mark.removed(1, *db, kSettledTo);           // and the rest soon
+  EXPECT_EQ(mark.place(), uncounted(5'000));  // passes only a part, so that no write takes long
+  mark.removed(1, *db, kSettledTo);           // the next removal passes the rest
   EXPECT_EQ(mark.place(), right_before(9'000));
   remove(9'000);
   mark.raise(*db, kSettledTo);

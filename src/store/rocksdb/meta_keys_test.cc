@@ -18,7 +18,7 @@ TEST(MetaKeys, SchedulesReadBackUnderTheirOwnNameBetweenTheirBounds) {
   EXPECT_EQ(parse_schedule(schedule_key("nightly"), value).error().code, ErrorCode::data_loss);
 }
 
-// A read of one kind goes from the first of its keys to the last.
+// The store reads all queues, or all schedules, as one range of keys.
 TEST(MetaKeys, NoOtherKeyLiesAmongQueuesOrSchedules) {
   for (const std::string& key :
        {std::string(kFormatKey), std::string(kLastIdKey), std::string(kLastQueueNumberKey),

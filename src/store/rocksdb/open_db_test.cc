@@ -1,5 +1,5 @@
-// The database when its disk fails: RocksDB 7.8 with its assertions on must not stop the process,
-// and nothing on disk may say more than the log does.
+// Tests the database when its disk fails. RocksDB 7.8 with assertions must not stop the process,
+// and no file on disk may depend on a write that the log does not have.
 #include "store/rocksdb/open_db.h"
 #include "store/meta_format.h"
 
@@ -38,7 +38,7 @@ using rocksdb::IOStatus;
 
 enum class Fault : std::uint8_t { none, new_log, append, sync };
 
-/// A disk whose logs can't be made, or written, or synced, as told.
+/// A disk on which creating, appending to or syncing a log fails, as `fault` tells.
 class BadLogs : public rocksdb::FileSystemWrapper {
  public:
   BadLogs() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -53,8 +53,8 @@ class BadLogs : public rocksdb::FileSystemWrapper {
     return status;
   }
 
-  std::atomic<Fault> fault{Fault::none};  // by the test; met on any thread
-  std::atomic<int> met{0};
+  std::atomic<Fault> fault{Fault::none};  // set by the test, read on any thread
+  std::atomic<int> met{0};                // the number of operations that failed
 
  private:
   class Log final : public rocksdb::FSWritableFileOwnerWrapper {
@@ -82,8 +82,8 @@ class BadLogs : public rocksdb::FileSystemWrapper {
   }
 };
 
-/// While it lives leaks are not told: RocksDB 7.8 forgets the buffer that it made for a flush that
-/// cannot begin.
+/// Turns off the report of memory leaks during its life. RocksDB 7.8 leaks the buffer of a flush
+/// that cannot start.
 class LeaksOfRocksDb {
  public:
 #ifdef DETENT_LEAKS_ARE_TOLD
@@ -103,7 +103,7 @@ struct OpenDbTest : testing::Test {
                                       .write_buffer_bytes = std::size_t{64} << 10};
     return OpenDb::open(options, {.env = env.get()}).value();
   }
-  /// With more than the buffers of two families hold, and less than the logs may.
+  /// Writes more than the buffers of two families hold, and less than the limit of the logs.
   static rocksdb::Status write_much(OpenDb& db) {
     Changes changes(db);
     const std::string record(5'000, 'r');
@@ -129,8 +129,8 @@ struct OpenDbTest : testing::Test {
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(disk);
 };
 
-// Its tasks may be elsewhere: moved away, or on a disk that is unmounted.
-TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
+// The tasks may be in a folder that was moved, or on a disk that is unmounted.
+TEST(OpenDb, MissingFolderIsNotRecreatedIfItMustExist) {
   const TestFolder folder;
   const RocksDbStoreOptions options{.path = folder / "data", .folder = DataFolderIs::there};
   const auto expect_gone = [&options] {
@@ -143,13 +143,13 @@ TEST(OpenDb, AFolderThatIsGoneIsNotMadeAnewForWhoHadItOpen) {
   EXPECT_FALSE(std::filesystem::exists(options.path));
   std::filesystem::create_directory(options.path);
   expect_gone();
-  EXPECT_TRUE(std::filesystem::is_empty(options.path)) << "not even a lock";
+  EXPECT_TRUE(std::filesystem::is_empty(options.path)) << "no lock file either";
   ASSERT_TRUE(RocksDbStore::open({.path = options.path}));
   EXPECT_TRUE(RocksDbStore::open(options));
 }
 
-// A copy would give lease tokens out twice.
-TEST(OpenDb, WhoHadAFolderOpenOpensNoOtherInItsPlace) {
+// A copy of the folder would give out the same lease tokens again.
+TEST(OpenDb, MarkedFolderCannotBeReplacedByAnother) {
   const TestFolder folder;
   const auto mark = std::make_shared<DataFolderMark>();
   RocksDbStoreOptions options{.path = folder / "data", .mark = mark};
@@ -167,8 +167,8 @@ TEST(OpenDb, WhoHadAFolderOpenOpensNoOtherInItsPlace) {
     EXPECT_NE(store.error().message.find("was moved, removed or replaced"), std::string::npos);
   };
   expect_refused();
-  EXPECT_FALSE(fs::exists(folder / "data/detent.lock")) << "nothing is written to it";
-  EXPECT_TRUE(RocksDbStore::open({.path = options.path})) << "another start takes it";
+  EXPECT_FALSE(fs::exists(folder / "data/detent.lock")) << "no file is created in it";
+  EXPECT_TRUE(RocksDbStore::open({.path = options.path})) << "a start without the mark opens it";
   fs::rename(folder / "data", folder / "copy");
   fs::rename(folder / "moved", folder / "data");
   EXPECT_TRUE(RocksDbStore::open(options));
@@ -176,7 +176,7 @@ TEST(OpenDb, WhoHadAFolderOpenOpensNoOtherInItsPlace) {
   expect_refused();
 }
 
-TEST(OpenDb, ACopyOfAFolderIsTheSameOneAlsoWithoutTheFileThatTheManifestMakesUpFor) {
+TEST(OpenDb, CopyOfAFolderKeepsItsIdentityEvenWithoutTheFile) {
   const TestFolder folder;
   const auto identity_of = [](const std::string& path) {
     return RocksDbStore::open({.path = path}).value()->identity().value();
@@ -188,8 +188,8 @@ TEST(OpenDb, ACopyOfAFolderIsTheSameOneAlsoWithoutTheFileThatTheManifestMakesUpF
   EXPECT_EQ(identity_of(folder / "copy"), identity);
 }
 
-// A second store would make the first one's files its own.
-TEST_F(OpenDbTest, AFolderWhoseLockFilesWereRemovedIsStillInUse) {
+// A second store would take over the files of the first one.
+TEST_F(OpenDbTest, FolderStaysLockedIfItsLockFilesAreRemoved) {
   const auto db = open();
   ASSERT_TRUE(fs::remove(folder / "data/LOCK"));
   ASSERT_TRUE(fs::remove(folder / "data/detent.lock"));
@@ -200,8 +200,8 @@ TEST_F(OpenDbTest, AFolderWhoseLockFilesWereRemovedIsStillInUse) {
   EXPECT_TRUE(write_epoch(*db, 7).ok());
 }
 
-// The files of both have the same paths.
-TEST_F(OpenDbTest, WritesNothingToAFolderThatHasTakenThePlaceOfItsOwn) {
+// The files of both folders have the same paths.
+TEST_F(OpenDbTest, WritesNothingToAFolderThatReplacedItsOwn) {
   auto db = open();
   ASSERT_TRUE(write_epoch(*db, 1).ok());
   ASSERT_TRUE(RocksDbStore::open({.path = folder / "others"}));
@@ -220,7 +220,7 @@ TEST_F(OpenDbTest, WritesNothingToAFolderThatHasTakenThePlaceOfItsOwn) {
   EXPECT_EQ(open()->read_number(kEpochKey).value(), 1u);
 }
 
-TEST_F(OpenDbTest, HasFullBuffersFlushedAndNoOthers) {
+TEST_F(OpenDbTest, FlushesOnlyFullBuffers) {
   const auto db = open();
   ASSERT_TRUE(write_much(*db).ok());
   EXPECT_EQ(unflushed(*db, db->accepted()), 0u);
@@ -228,7 +228,7 @@ TEST_F(OpenDbTest, HasFullBuffersFlushedAndNoOthers) {
   EXPECT_EQ(unflushed(*db, db->meta()), 1u);
 }
 
-TEST_F(OpenDbTest, ClosesWhenNoLogCouldBeMadeForTwoFullFamilies) {
+TEST_F(OpenDbTest, ClosesAfterNoLogCouldBeCreatedForTwoFullFamilies) {
   auto db = open();
   disk->fault = Fault::new_log;
   EXPECT_TRUE(write_much(*db).ok());
@@ -241,13 +241,13 @@ TEST_F(OpenDbTest, ClosesWhenNoLogCouldBeMadeForTwoFullFamilies) {
   EXPECT_TRUE(db->db().Get({}, db->due(), place_key(front_place(TaskId{20})), &record).ok());
 }
 
-/// Copies of a folder while it is in use: what the end of the process would leave.
+/// Copies the folder while it is in use. The copy is what a crash of the process would leave.
 struct CrashTest : OpenDbTest {
   void crash() {
     fs::remove_all(folder / "crashed");
     fs::copy(folder / "data", folder / "crashed", fs::copy_options::recursive);
   }
-  /// The logs that were written, oldest first.
+  /// Returns the paths of the logs that have writes, oldest first.
   std::vector<std::string> logs() const {
     std::vector<std::string> paths;
     for (const auto& entry : fs::directory_iterator(folder / "crashed")) {
@@ -270,27 +270,29 @@ struct CrashTest : OpenDbTest {
   }
 };
 
-TEST_F(CrashTest, LeavesWhatWasReservedInLogsAndAllThatWasSynced) {
+TEST_F(CrashTest, LeavesReservedSpaceInLogsAndAllSyncedWrites) {
   const auto db = open();
   ASSERT_TRUE(write_epoch(*db, 1).ok());
   crash();
   ASSERT_EQ(logs().size(), 1u);
   EXPECT_EQ(epoch_after_crash(), 1u);
-  ASSERT_TRUE(write_much(*db).ok());  // and another log is begun
+  ASSERT_TRUE(write_much(*db).ok());  // starts a second log
   ASSERT_TRUE(write_epoch(*db, 2).ok());
-  // A copy made beside a flush may have a manifest that names a table which the copy has not.
+  // Waits for the flushes. During a flush, the copy could get a manifest that names a table which
+  // was not copied yet.
   for (rocksdb::ColumnFamilyHandle* const full : {db->accepted(), db->due()}) {
     ASSERT_TRUE(db->db().Flush({}, full).ok());
   }
   crash();
   const std::vector<std::string> two = logs();
   ASSERT_EQ(two.size(), 2u);
-  // As if the older had not been closed yet.
+  // Adds reserved zeros to the older log, as if it had not been closed yet.
   fs::resize_file(two[0], fs::file_size(two[0]) + (1 << 20));
   EXPECT_EQ(epoch_after_crash(), 2u);
 }
 
-TEST_F(CrashTest, ZerosWhereAnOlderLogWasWrittenAreMissedByTheManifest) {
+// RocksDB finds this, because its manifest has the length of each closed log.
+TEST_F(CrashTest, ZeroedEndOfAnOlderLogIsRefused) {
   const auto db = open();
   ASSERT_TRUE(write_epoch(*db, 1).ok());
   crash();
@@ -315,17 +317,17 @@ TEST_F(CrashTest, ZerosWhereAnOlderLogWasWrittenAreMissedByTheManifest) {
 
 class LogFailure : public OpenDbTest, public testing::WithParamInterface<Fault> {};
 
-TEST_P(LogFailure, FailsThisWriteAndAllAfterItAndLeavesWhatWasThere) {
+TEST_P(LogFailure, FailsThisAndAllLaterWritesAndKeepsEarlierOnes) {
   auto db = open();
   ASSERT_TRUE(write_epoch(*db, 1).ok());
   disk->fault = GetParam();
   EXPECT_FALSE(write_epoch(*db, 2).ok());
   EXPECT_EQ(disk->met, 1);
   disk->fault = Fault::none;
-  // Not even now: a later record would stand after a hole.
+  // The disk works again, but a later record would follow a gap in the log.
   EXPECT_FALSE(write_epoch(*db, 3).ok());
   EXPECT_FALSE(write_epoch(*db, 4).ok());
-  // A flush touches the log, and would make durable what the log may not have.
+  // A flush uses the log. It could make a write durable that the log does not have.
   {
     [[maybe_unused]] const LeaksOfRocksDb allowed;
     EXPECT_FALSE(db->db().Flush({}, db->meta()).ok());
@@ -337,7 +339,7 @@ TEST_P(LogFailure, FailsThisWriteAndAllAfterItAndLeavesWhatWasThere) {
   EXPECT_TRUE(write_epoch(*db, 5).ok());
 }
 
-TEST_P(LogFailure, DuringABufferedWriteIsToldByTheNextSync) {
+TEST_P(LogFailure, DuringABufferedWriteIsReportedByTheNextSync) {
   auto db = open();
   disk->fault = GetParam();
   Changes changes(*db);

@@ -19,7 +19,7 @@ namespace detent {
 
 namespace {
 
-/// The database opened with RocksDB's defaults and whatever families it has.
+/// The database, opened with RocksDB's defaults and all of its families.
 class RawDb {
  public:
   explicit RawDb(const std::string& folder) {
@@ -80,7 +80,7 @@ class RawDb {
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };
 
-/// Where the record at a place is: by the mark.
+/// The family and key of a record. They depend on the settled mark.
 struct Stored {
   std::string family;
   std::string key;

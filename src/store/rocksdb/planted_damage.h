@@ -1,5 +1,5 @@
-// Changes a closed data folder behind the store's back, for tests of what the store then does. A
-// failure here is a broken test and stops the process.
+// Damages a closed data folder, for tests of how the store then behaves. If a function here fails,
+// the test is wrong, and the process stops.
 #pragma once
 
 #include <cstddef>
@@ -10,34 +10,35 @@
 
 namespace detent {
 
+/// A key of a queue.
 struct KeyName {
-  std::uint32_t queue = 0;  // its number
+  std::uint32_t queue = 0;  // the queue's number
   std::string key;
 };
 
-/// Flips one bit (modulo the length) of the record at `place`, accepted or settled, under RocksDB's
-/// own checksums: as a fault in memory or a bug would.
+/// Flips one bit of the record at `place`, accepted or settled. `bit` is taken modulo the number of
+/// bits of the record. RocksDB writes the changed record with valid checksums, as after a memory
+/// fault or a bug.
 void flip_stored_bit(const std::string& folder, const Place& place, std::size_t bit);
-/// The same of a schedule's record.
+/// Does the same to the record of a schedule.
 void flip_stored_schedule_bit(const std::string& folder, const std::string& name, std::size_t bit);
-/// The same of the record of a queue's key.
+/// Does the same to the record of a queue's key.
 void flip_stored_key_bit(const std::string& folder, const KeyName& key, std::size_t bit);
-/// Takes a key out of the order in which keys expire.
+/// Removes a key from the order in which keys expire.
 void drop_stored_expiry(const std::string& folder, const KeyName& key, WallTime expires_at);
-/// The same among the bytes that say where an accepted record lies.
+/// Flips one bit of the place and its checksum in the value of an accepted task.
 void flip_accepted_place_bit(const std::string& folder, TaskId id, std::size_t bit);
-/// Flips one bit in the first half of what the largest table of a family holds, as a fault of the
-/// disk would: RocksDB's own checksum refuses the block that has it. Requires: the family has a
-/// table.
+/// Flips one bit in the first half of the data of a family's largest table, like a fault of the
+/// disk. RocksDB's checksum of that block then fails. Requires: the family has a table.
 void spoil_table(const std::string& folder, const std::string& family);
-/// Removes the settled record at `place` and leaves the index entry of its id.
+/// Removes the settled record at `place`, but not its entry in the index by id.
 void drop_stored_record(const std::string& folder, const Place& place);
 std::uint64_t stored_format(const std::string& folder);
 void set_stored_format(const std::string& folder, std::uint64_t version);
-/// Overwrites the value of a key of the meta family with bytes that are no value.
+/// Overwrites the value of a key in the meta family with invalid bytes.
 void spoil_stored_meta(const std::string& folder, const std::string& key);
 void remove_stored_meta(const std::string& folder, const std::string& key);
-/// As a later version might.
+/// Adds a column family that this version does not know.
 void add_unknown_family(const std::string& folder);
 
 }  // namespace detent

@@ -1,9 +1,9 @@
-// What only a store on disk can show: killed processes, torn and damaged files, a disk that refuses
-// writes. The contract itself is tested in tests/contract/.
+// Tests that need a store on disk: killed processes, damaged files, a disk that refuses writes.
+// tests/contract/ tests the contract of all stores.
 //
-// A killed process is a child that ends in _exit with the store open. The child runs this program
-// again up to the same point ("threadsafe" death tests), because RocksDB's threads do not survive a
-// plain fork; the environment tells it the folder of its parent.
+// A killed process is a child that ends in _exit with the store open. RocksDB's threads do not
+// survive a plain fork, so the child runs this program again ("threadsafe" death tests). An
+// environment variable tells the child the folder of its parent.
 #include "store/rocksdb/rocksdb_store.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ WriteBatch& add(WriteBatch& batch, std::uint64_t n, std::size_t payload_bytes = 
   Task task;
   task.id = place.id;
   task.queue = "mail";
-  // Not to be compressed, so that sizes on disk are as written.
+  // Random payloads cannot be compressed, so the files have predictable sizes.
   Rng rng(n);
   task.payload.data.clear();
   while (task.payload.data.size() < payload_bytes) {
@@ -89,7 +89,7 @@ TaskPage whole_due_order(Store& store) {
   return store.read(begin_of(Lane::due), end_of(Lane::due), 1'000'000).value();
 }
 
-/// Tasks 1 … count, in due order on disk.
+/// Writes tasks 1 to `count`, and settles them.
 void write_settled(const std::string& path, std::uint64_t count) {
   const auto store = open_store(path, count);
   ASSERT_TRUE(store->write(tasks(1, count), Durability::synced));
@@ -103,7 +103,7 @@ std::uint64_t stored_count(const std::string& path) {
   return page.tasks.size();
 }
 
-/// The largest file with this ending.
+/// Returns the path of the largest file with this ending.
 std::string largest(const std::string& path, std::string_view ending) {
   fs::path found;
   std::uintmax_t size = 0;
@@ -133,7 +133,7 @@ class RocksDbStoreTest : public testing::Test {
   std::string path_ = folder_ / "data";
 };
 
-/// The folder is the parent's in a child.
+/// A child process uses the folder of its parent.
 class RocksDbStoreDeathTest : public testing::Test {
  public:
   RocksDbStoreDeathTest() {
@@ -152,7 +152,7 @@ class RocksDbStoreDeathTest : public testing::Test {
   std::string path_;
 };
 
-/// Writes `writes` batches of `each` tasks and is killed.
+/// Writes `writes` batches of `each` tasks, and ends the process with the store open.
 [[noreturn]] void write_and_die(const std::string& path, std::uint64_t writes, std::uint64_t each,
                                 Durability durability) {
   const auto store = open_store(path);
@@ -173,9 +173,9 @@ TEST_F(RocksDbStoreDeathTest, KilledProcessLosesNothingBuffered) {
   EXPECT_EQ(open_store(path_)->last_id(), place_of(1'000).id);
 }
 
-// The mark where reads begin was raised to the end when the store was closed empty; a put lowers it
-// in its own batch, so a process killed right after still leaves a task that is found.
-TEST_F(RocksDbStoreDeathTest, KilledProcessLeavesNoTaskBelowTheMark) {
+// Closing an empty store raises the low-water mark to the end. A put lowers the mark in its own
+// batch, so the next start finds the task even if the process is killed right after the put.
+TEST_F(RocksDbStoreDeathTest, KilledProcessLeavesNoTaskBelowTheLowWaterMark) {
   const auto put_and_die = [this] {
     auto store = open_store(path_);
     WriteBatch removal;
@@ -207,8 +207,8 @@ TEST_F(RocksDbStoreDeathTest, FolderHeldByAnotherProcessIsInUse) {
   EXPECT_TRUE(held->write(tasks(1, 1), Durability::synced));
 }
 
-// The batch that meets a full disk (here: the largest file size allowed) fails, and everything
-// after it until the store is opened again, although there is room by then.
+// A limit on file sizes acts as a full disk. The batch that hits the limit fails. All later writes
+// fail until the store is opened again, although there is room again.
 TEST_F(RocksDbStoreDeathTest, FailedWriteStopsAllLaterOnesUntilReopened) {
   const auto fail_and_exit = [this] {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -228,29 +228,30 @@ TEST_F(RocksDbStoreDeathTest, FailedWriteStopsAllLaterOnesUntilReopened) {
     if (store->write({}, Durability::synced)) ::_exit(4);
     if (store->begin_epoch()) ::_exit(5);
     if (store->quarantine(std::array{place_of(1)})) ::_exit(6);
-    if (!store->find(place_of(1).id)) ::_exit(7);  // reading goes on
+    if (!store->find(place_of(1).id)) ::_exit(7);  // reads still work
     if (store->last_id() < place_of(10).id) ::_exit(8);
-    store.reset();  // closing survives the error too
+    store.reset();  // closing works after the error
     store = open_store(path_);
     if (!store->write(tasks(50, 1), Durability::synced)) ::_exit(9);
     ::_exit(0);
   };
   EXPECT_EXIT(fail_and_exit(), testing::ExitedWithCode(0), "write store: ");
   const std::uint64_t count = stored_count(path_);
-  EXPECT_TRUE(count == 11 || count == 21) << count;  // the failed batch whole or not at all
+  EXPECT_TRUE(count == 11 || count == 21) << count;  // the failed batch is complete or absent
   EXPECT_TRUE(open_store(path_)->write(tasks(100, 1), Durability::synced));
 }
 
-/// Ten synced batches of ten tasks, killed; and the log they are in.
+/// A killed process that wrote ten synced batches of ten tasks, and its log.
 class KilledStoreDeathTest : public RocksDbStoreDeathTest {
  protected:
   void kill() {
     EXPECT_EXIT(write_and_die(path_, 10, 10, Durability::synced), testing::ExitedWithCode(0), "");
     log_ = largest(path_, ".log");
     bytes_ = read_file(log_);
-    bytes_.resize(bytes_.find_last_not_of('\0') + 1);  // without what was reserved
+    bytes_.resize(bytes_.find_last_not_of('\0') + 1);  // without reserved space
     last_begin_ = bytes_.rfind("mail");
-    // Every batch is one record of the log; the last begins before its first task.
+    // Each batch is one record of the log. The last record begins before the first of the last ten
+    // tasks.
     for (int i = 0; i < 9; ++i) last_begin_ = bytes_.rfind("mail", last_begin_ - 1);
   }
   std::string log_;
@@ -258,7 +259,7 @@ class KilledStoreDeathTest : public RocksDbStoreDeathTest {
   std::size_t last_begin_ = 0;  // inside the first task of the last batch
 };
 
-TEST_F(KilledStoreDeathTest, TornTailOpensWithoutTheBatchThatWasTorn) {
+TEST_F(KilledStoreDeathTest, TornTailLosesOnlyTheLastBatch) {
   kill();
   const std::vector<std::size_t> cuts{bytes_.size() - 1, bytes_.size() - 300, last_begin_};
   for (const std::size_t cut : cuts) {
@@ -279,8 +280,8 @@ TEST_F(KilledStoreDeathTest, TornTailOpensWithoutTheBatchThatWasTorn) {
   }
 }
 
-// Pages of the last write that did not reach the disk although later ones did.
-TEST_F(KilledStoreDeathTest, TailWithAHoleOpensWithoutTheBatchThatWasTorn) {
+// Some pages of the last write did not reach the disk, although later pages did.
+TEST_F(KilledStoreDeathTest, HoleInTheTailLosesOnlyTheLastBatch) {
   kill();
   bytes_.replace(last_begin_ + 50, 200, 200, '\0');
   write_file(log_, bytes_);
@@ -327,8 +328,8 @@ TEST_F(RocksDbStoreTest, CloseLeavesNoLogToReplay) {
   EXPECT_EQ(stored_count(path_), 1'000u);
 }
 
-// The mark where reads begin follows the removals, and every later put at or before it is read.
-TEST_F(RocksDbStoreTest, NothingPutAtTheFrontIsHiddenAfterManyRemovals) {
+// The low-water mark rises with the removals. Every later put at or before the mark must be read.
+TEST_F(RocksDbStoreTest, TasksPutAtTheFrontAfterManyRemovalsAreRead) {
   constexpr std::uint64_t kMany = 5'000;
   auto store = open_store(path_, kMany);
   ASSERT_TRUE(store->write(tasks(1, kMany), Durability::synced));
@@ -338,8 +339,7 @@ TEST_F(RocksDbStoreTest, NothingPutAtTheFrontIsHiddenAfterManyRemovals) {
     ASSERT_TRUE(store->write(batch, Durability::buffered));
   }
   EXPECT_EQ(whole_due_order(*store).tasks.size(), 0u);
-  // Each before or behind the mark that the one before it left. They are settled one by one; every
-  // second is put back under an id that was settled before.
+  // Each is before or behind the mark that the previous one left. Every second id was settled.
   const std::vector<std::int64_t> instants{3'000'000, 7, 1'000'000'000, 0};
   std::vector<Place> expected;
   for (const std::int64_t at : instants) {
@@ -362,7 +362,7 @@ TEST_F(RocksDbStoreTest, NothingPutAtTheFrontIsHiddenAfterManyRemovals) {
   }
 }
 
-TEST_F(RocksDbStoreTest, DamagedTableIsSaidAndNeverReadAsSomethingElse) {
+TEST_F(RocksDbStoreTest, DamagedTableIsReportedAndNeverReadAsOtherData) {
   write_settled(path_, 2'000);
   const std::string table = largest(path_, ".sst");
   std::string bytes = read_file(table);
@@ -386,8 +386,8 @@ TEST_F(RocksDbStoreTest, DamagedTableIsSaidAndNeverReadAsSomethingElse) {
   EXPECT_LT(damaged, 2'000u);
 }
 
-// All of an accepted task is under a checksum, also where it lies.
-TEST_F(RocksDbStoreTest, AcceptedTaskWhosePlaceIsDamagedIsMetAndSetAside) {
+// A checksum also covers the place of an accepted task.
+TEST_F(RocksDbStoreTest, AcceptedTaskWithADamagedPlaceIsReportedAndQuarantined) {
   ASSERT_TRUE(open_store(path_)->write(tasks(1, 3), Durability::synced));
   for (std::size_t bit = 0; bit < 88; bit += 7) {
     TestFolder copy;
@@ -434,7 +434,7 @@ TEST_F(RocksDbStoreTest, FormatOfANewerVersionIsRefused) {
                 "of Detent that wrote it, or restore a backup from before the upgrade");
 }
 
-TEST_F(RocksDbStoreTest, PartOfAnotherVersionIsRefused) {
+TEST_F(RocksDbStoreTest, UnknownColumnFamilyIsRefused) {
   open_store(path_).reset();
   add_unknown_family(path_);
   const Error error = refusal(path_);
@@ -455,13 +455,14 @@ TEST_F(RocksDbStoreTest, DamagedOrMissingMetaIsRefused) {
   expect_damaged(path_);
 }
 
-TEST_F(RocksDbStoreTest, FirstStartThatWasInterruptedIsMadeUpFor) {
+TEST_F(RocksDbStoreTest, InterruptedFirstStartIsCompleted) {
   open_store(path_).reset();
-  for (const char* key : {"format", "low_water"}) remove_stored_meta(path_, key);  // all there was
+  for (const char* key : {"format", "low_water"})
+    remove_stored_meta(path_, key);  // the store has no other values then
   EXPECT_TRUE(open_store(path_)->write(tasks(1, 1), Durability::synced));
 }
 
-TEST_F(RocksDbStoreTest, DamagedQueueIsSaid) {
+TEST_F(RocksDbStoreTest, DamagedQueueIsReported) {
   open_store(path_).reset();
   spoil_stored_meta(path_, "q/mail");
   const auto queues = open_store(path_)->queues();
@@ -470,7 +471,7 @@ TEST_F(RocksDbStoreTest, DamagedQueueIsSaid) {
   EXPECT_NE(queues.error().message.find("q/mail"), std::string::npos);
 }
 
-TEST_F(RocksDbStoreTest, DamagedScheduleIsSaid) {
+TEST_F(RocksDbStoreTest, DamagedScheduleIsReported) {
   open_store(path_).reset();
   spoil_stored_meta(path_, "s/report");
   const auto schedules = open_store(path_)->schedules();
@@ -488,7 +489,7 @@ TEST_F(RocksDbStoreTest, IndexEntryWithoutItsRecordIsDataLoss) {
   EXPECT_EQ(store->read_by_id({}, 10)->damaged, std::vector<Place>{place_of(1)});
 }
 
-TEST_F(RocksDbStoreTest, RocksDbKeepsNoDiaryInTheFolder) {
+TEST_F(RocksDbStoreTest, RocksDbWritesNoMessageLog) {
   open_store(path_).reset();
   for (const auto& entry : fs::directory_iterator(path_)) {
     EXPECT_FALSE(entry.path().filename().native().starts_with("LOG")) << entry.path();

@@ -1,6 +1,5 @@
-// Holds a settle at a step, while a test does what may happen then. For tests.
-//
-// See StoreStep in open_db.h for the steps.
+// For tests: holds a settle at a step (StoreStep in open_db.h), so that a test can act at this
+// moment.
 #pragma once
 
 #include <functional>
@@ -10,11 +9,12 @@
 
 namespace detent {
 
-/// Holds the settle's thread at a step while the test changes things.
+/// Holds the settle's thread at `step` until open().
 class Gate {
  public:
   explicit Gate(StoreStep step) : step_(step) {}
 
+  /// Returns the function for StoreSeams::at_step.
   std::function<void(StoreStep, rocksdb::DB&)> hook() {
     return [this](StoreStep step, rocksdb::DB&) {
       if (step == StoreStep::settle_done) ++done_;
@@ -25,6 +25,7 @@ class Gate {
       while (!is_open_) moved_.wait(mu_);
     };
   }
+  /// Waits until the settle is at the step.
   void await() {
     const MutexLock lock(mu_);
     while (!is_there_) moved_.wait(mu_);
@@ -38,7 +39,7 @@ class Gate {
 
  private:
   const StoreStep step_;
-  int done_ = 0;  // by the store's thread
+  int done_ = 0;  // touched by the store's thread only
   Mutex mu_;
   CondVar moved_;
   bool is_there_ DETENT_GUARDED_BY(mu_) = false;

@@ -1,4 +1,4 @@
-// What reads cost while a settle does not count yet: most of it may be of tasks that are gone.
+// Tests the cost of reads while a settle does not count yet, and after its tasks have ended.
 #include <gtest/gtest.h>
 #include <rocksdb/perf_context.h>
 #include <rocksdb/perf_level.h>
@@ -21,7 +21,7 @@
 namespace detent {
 namespace {
 
-/// Keys that RocksDB passes to read the first task in due order.
+/// Returns the number of keys that RocksDB passes to read the first task in due order.
 std::uint64_t keys_passed_to_the_first(Store& store) {
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kEnableCount);
   rocksdb::get_perf_context()->Reset();
@@ -31,7 +31,7 @@ std::uint64_t keys_passed_to_the_first(Store& store) {
          rocksdb::get_perf_context()->internal_delete_skipped_count;
 }
 
-TEST(SettleReads, DoNotWalkOverWhatDoesNotCount) {
+TEST(SettleReads, SkipEntriesThatDoNotCount) {
   constexpr std::size_t kTasks = 20'000;
   constexpr std::size_t kRemoved = 15'000;
   const TestFolder folder;
@@ -50,26 +50,27 @@ TEST(SettleReads, DoNotWalkOverWhatDoesNotCount) {
   }
   ASSERT_TRUE(store->write(batch, Durability::buffered));
   gate.await();
-  // The accepted tasks are met before their entries of the settle are.
+  // The first accepted task is known before the scan passes the entries of the settle.
   EXPECT_LT(keys_passed_to_the_first(*store), 10u);
   for (std::size_t n = 0; n < kRemoved; n += 1'000) {
     WriteBatch removal;
     for (std::size_t i = n; i < n + 1'000; ++i) removal.erases.push_back(batch.puts[i].to.place);
     ASSERT_TRUE(store->write(removal, Durability::buffered));
   }
-  // Entries of tasks that are gone: the mark has passed them.
+  // The entries of removed tasks are still there, but the low-water mark has passed them.
   EXPECT_LT(keys_passed_to_the_first(*store), 10u);
   gate.open();
   while (gate.settles_done() == 0) ASSERT_TRUE(store->write({}, Durability::buffered));
-  // Now they are tombstones, and the mark lies before the first that is left.
+  // The entries are tombstones by this time, and the mark is just before the first remaining task.
   EXPECT_LT(keys_passed_to_the_first(*store), 10u);
   const TaskPage all = store->read(begin_of(Lane::due), end_of(Lane::due), 2 * kTasks).value();
   ASSERT_EQ(all.tasks.size(), kTasks - kRemoved);
   EXPECT_EQ(all.tasks.front().place, batch.puts[kRemoved].to.place);
 }
 
-// Its place is known to nobody but the settle that met it: the mark must go before it.
-TEST(SettleTables, TellOfARecordWhosePlaceCannotBeMadeOut) {
+// Only the settle sees that the place is damaged. The store must then lower the low-water mark to
+// the front.
+TEST(SettleTables, ReportARecordWithADamagedPlace) {
   const TestFolder folder;
   const auto db = OpenDb::open({.path = folder / "data"}).value();
   const std::atomic<bool> is_abandoned{false};

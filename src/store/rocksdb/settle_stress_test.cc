@@ -1,9 +1,9 @@
-// Settles one after another while the same tasks are changed, removed and read as fast as it goes,
-// with buffers that are full all the time: what comes together in RocksDB only now and then comes
-// together here all the time, under its assertions, which Debian's build has on. Then all is read
-// back and compared.
+// Runs many settles one after another, while the same tasks are changed, removed and read as fast
+// as possible and the write buffers are always full. Combinations that are rare in normal use
+// happen all the time here. RocksDB's assertions, which are on in Debian's build, check for errors.
+// At the end all tasks are read back and compared.
 //
-// DETENT_SETTLES sets how many settles (for a soak: 20000).
+// DETENT_SETTLES sets the number of settles (for a soak: 20000).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +27,7 @@ int settles_wanted() {
   return text != nullptr ? static_cast<int>(std::strtol(text, nullptr, 10)) : 60;
 }
 
-/// What there should be, and batches that change it.
+/// The tasks that the store should have. Makes batches that change them.
 class Changing {
  public:
   explicit Changing(std::uint64_t seed) : rng_(seed) {}
@@ -40,7 +40,8 @@ class Changing {
       batch.puts.push_back({std::nullopt, task});
       tasks_[last_] = task;
     }
-    // Old tasks, most of them settled: neighbours in id, anywhere in the order.
+    // Changes old tasks with neighbouring ids. Most of them are settled, at any place in the due
+    // order.
     auto it = tasks_.lower_bound(TaskId{rng_.next() % last_.value});
     const std::size_t count = tasks_.size() < kMostTasks ? 10 : 40;
     for (std::size_t i = 0; i < count && it != tasks_.end() && it->first < batch.puts[0].to.task.id;
@@ -84,7 +85,7 @@ class Changing {
   std::map<TaskId, StoredTask> tasks_;
 };
 
-TEST(SettleStress, WhateverComesTogetherAllIsReadAsItWasWritten) {
+TEST(SettleStress, AllTasksReadBackAsWritten) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   const TestFolder folder;
@@ -92,7 +93,7 @@ TEST(SettleStress, WhateverComesTogetherAllIsReadAsItWasWritten) {
                                     .cache_bytes = std::size_t{1} << 20,
                                     .write_buffer_bytes = std::size_t{64} << 10,
                                     .settle_tasks = 50};
-  std::atomic<int> settles = 0;  // counted on the store's thread, as this test's
+  std::atomic<int> settles = 0;  // changed on the store's thread only, which is this thread
   const auto count = [&](StoreStep step, rocksdb::DB&) {
     if (step == StoreStep::settle_done) settles.fetch_add(1, std::memory_order_relaxed);
   };
@@ -100,7 +101,7 @@ TEST(SettleStress, WhateverComesTogetherAllIsReadAsItWasWritten) {
   auto store = OpenStore::open(options, {.at_step = count}).value();
   Rng rng(seed + 1);
   const int wanted = settles_wanted();
-  // Far more than it takes, which is about three a settle.
+  // A settle takes about three steps, so this limit is far higher than necessary.
   const std::int64_t most_steps = 100 * std::int64_t{wanted};
   std::int64_t steps = 0;
   while (settles.load(std::memory_order_relaxed) < wanted) {

@@ -1,5 +1,6 @@
-// Settles, cut off at every step, overtaken by changes, failing: nothing is lost or doubled. What
-// was written is compared with a map, and what is on disk with the rule of the mark.
+// Interrupts settles at every step, changes tasks during a settle, and lets settles fail. No task
+// may be lost or duplicated. Reads are compared with a map. The files are checked against the rule
+// of the settled mark.
 #include "store/rocksdb/settle.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +38,7 @@ constexpr std::size_t kAll = 1'000'000;
 
 TaskId id_of(std::uint64_t n) { return {n << TaskId::kShardBits}; }
 
-/// All tasks that there should be; makes random batches of changes to them.
+/// All tasks that the store should have. Makes random batches of changes to them.
 class Model {
  public:
   explicit Model(std::uint64_t seed) : rng_(seed) {}
@@ -47,7 +48,7 @@ class Model {
     for (std::size_t i = 0; i < count; ++i) put_new(++last_, batch);
     return batch;
   }
-  /// New tasks, and moves, changes and removals of what is there, old or new.
+  /// Returns a batch with new tasks, and with moves, changes and removals of old ones.
   WriteBatch change() {
     std::map<TaskId, StoredTask> untouched = tasks_;
     WriteBatch batch = add(rng_.below(4));
@@ -67,7 +68,7 @@ class Model {
         tasks_[after.place.id] = std::move(after);
       }
     }
-    // One that was removed is restored, with the id that it had.
+    // Restores a removed task with its old id.
     if (removed_ != 0 && rng_.below(4) == 0 && !touches(batch, id_of(removed_))) {
       put_new(removed_, batch);
       removed_ = 0;
@@ -76,7 +77,7 @@ class Model {
   }
 
   const std::map<TaskId, StoredTask>& tasks() const { return tasks_; }
-  /// New tasks so far, which is also what the due counts come to.
+  /// The number of new tasks so far. The due counts have the same sum.
   std::int64_t put_count() const { return put_count_; }
 
  private:
@@ -137,7 +138,7 @@ std::vector<StoredTask> sorted(const std::map<TaskId, StoredTask>& tasks, Lane l
   return all;
 }
 
-/// Whether every way of reading says that there are exactly these tasks.
+/// Expects that each way to read the store returns exactly these tasks.
 void expect_tasks(Store& store, const std::map<TaskId, StoredTask>& tasks) {
   const auto expect_lane = [&](Lane lane, std::uint32_t queue) {
     std::vector<StoredTask> read;
@@ -177,8 +178,9 @@ std::size_t count_of(OpenDb& db, rocksdb::ColumnFamilyHandle* family) {
   return count;
 }
 
-/// The rule on disk: ids above the mark are accepted; all others have one record, in the lane that
-/// the index names. Requires: no store has the folder open. Returns the mark.
+/// Expects that tasks with ids above the settled mark are in the accepted family. All other tasks
+/// must have one record, in the lane that the index by id names. Requires: no store has the folder
+/// open. Returns the mark.
 TaskId expect_layout(const std::string& path) {
   const auto db = OpenDb::open({.path = path}).value();
   const TaskId mark{db->read_number(kSettledToKey).value()};
@@ -231,7 +233,8 @@ TEST_F(SettleTest, TasksAreReadTheSameBeforeDuringAndAfter) {
   EXPECT_GT(expect_layout(path), TaskId{});
 }
 
-/// A copy of the folder as a crash would leave it, and what there may be in it.
+/// A copy of the folder as a crash would leave it, and the tasks before and after the write that
+/// was running.
 struct Crash {
   StoreStep step;
   std::string path;
@@ -239,7 +242,7 @@ struct Crash {
   std::map<TaskId, StoredTask> after;
 };
 
-TEST_F(SettleTest, CrashAtAnyStepLosesAndDoublesNothing) {
+TEST_F(SettleTest, CrashAtAnyStepNeitherLosesNorDuplicatesTasks) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Model model(seed);
@@ -267,12 +270,12 @@ TEST_F(SettleTest, CrashAtAnyStepLosesAndDoublesNothing) {
     std::map<TaskId, StoredTask> found;
     const TaskPage all = store->read_by_id({}, kAll).value();
     for (const StoredTask& task : all.tasks) found[task.place.id] = task;
-    // The batch under way is there as a whole, or not at all.
+    // The batch that was being written is complete or absent.
     ASSERT_TRUE(found == each.before || found == each.after);
     ASSERT_NO_FATAL_FAILURE(expect_tasks(*store, found));
     store.reset();
     expect_layout(each.path);
-    // Settled again, through what the crash has left.
+    // The next settle moves the same tasks and must not conflict with the remains of the crash.
     reopened.settle_tasks = 1;
     store = OpenStore::open(reopened).value();
     ASSERT_TRUE(store->write({}, Durability::buffered));
@@ -284,7 +287,7 @@ TEST_F(SettleTest, CrashAtAnyStepLosesAndDoublesNothing) {
 
 class ChangesDuringSettle : public SettleTest, public testing::WithParamInterface<StoreStep> {};
 
-TEST_P(ChangesDuringSettle, AreNotLostNotDoubledAndNotUndone) {
+TEST_P(ChangesDuringSettle, AreNeitherLostNorDuplicatedNorUndone) {
   const std::uint64_t seed = test_seed();
   SCOPED_TRACE(replay_hint(seed));
   Model model(seed);
@@ -314,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(AtStep, ChangesDuringSettle,
                          testing::Values(StoreStep::tasks_read, StoreStep::tables_written,
                                          StoreStep::tables_ingested));
 
-TEST_F(SettleTest, QuarantineDuringASettleHolds) {
+TEST_F(SettleTest, QuarantineDuringASettleIsKept) {
   Model model(1);
   Gate gate(StoreStep::tables_ingested);
   auto store = OpenStore::open(options(10, false), {.at_step = gate.hook()}).value();
@@ -330,7 +333,7 @@ TEST_F(SettleTest, QuarantineDuringASettleHolds) {
   expect_layout(path);
 }
 
-TEST_F(SettleTest, ClosingAbandonsItAndTheNextStartGoesOn) {
+TEST_F(SettleTest, ClosingAbandonsItAndTheNextStartContinues) {
   for (const StoreStep step : {StoreStep::tasks_read, StoreStep::tables_ingested}) {
     Model model(1);
     Gate gate(step);
@@ -347,7 +350,7 @@ TEST_F(SettleTest, ClosingAbandonsItAndTheNextStartGoesOn) {
   }
 }
 
-TEST_F(SettleTest, WriterWaitsForItWhenFarTooMuchIsAccepted) {
+TEST_F(SettleTest, WriterWaitsForItIfFarTooManyTasksAreAccepted) {
   Model model(1);
   int done = 0;
   const auto count = [&done](StoreStep step, rocksdb::DB&) {
@@ -357,7 +360,7 @@ TEST_F(SettleTest, WriterWaitsForItWhenFarTooMuchIsAccepted) {
   ASSERT_TRUE(store->write(model.add(10), Durability::buffered));
   EXPECT_EQ(done, 0);
   ASSERT_TRUE(store->write(model.add(40), Durability::buffered));
-  EXPECT_EQ(done, 1);  // however slow the settle's thread was
+  EXPECT_EQ(done, 1);  // even if the settle's thread was slow
   ASSERT_NO_FATAL_FAILURE(expect_tasks(*store, model.tasks()));
 }
 
@@ -366,7 +369,7 @@ TEST_F(SettleTest, TakesTheLowestIdsUpToItsLimits) {
   {
     const auto store = OpenStore::open(options(10)).value();
     ASSERT_TRUE(store->write(model.add(25), Durability::buffered));
-    ASSERT_TRUE(store->read(begin_of(Lane::due), end_of(Lane::due), 1));  // it counts from here on
+    ASSERT_TRUE(store->read(begin_of(Lane::due), end_of(Lane::due), 1));  // makes the settle count
   }
   EXPECT_EQ(expect_layout(path), id_of(10));
   RocksDbStoreOptions few_bytes = options(kAll);
@@ -378,8 +381,8 @@ TEST_F(SettleTest, TakesTheLowestIdsUpToItsLimits) {
   EXPECT_EQ(expect_layout(path), id_of(11));
 }
 
-// So that one old task does not make every start read all that came after it.
-TEST_F(SettleTest, IsDueWhenManyIdsHavePassed) {
+// Otherwise one old task could make every start read all later tasks.
+TEST_F(SettleTest, StartsAfterManyIds) {
   Model model(1);
   {
     const auto store = OpenStore::open(options(kAll)).value();
@@ -407,7 +410,7 @@ TEST_F(SettleTest, WithoutTasksOnlyRaisesTheMark) {
   EXPECT_EQ(expect_layout(path), id_of(2'000'000));
 }
 
-/// Refuses to make files in the settle folder while it is told to.
+/// Refuses to create files in the settle folder while `is_full` is true.
 class FullSettleFolder : public rocksdb::FileSystemWrapper {
  public:
   FullSettleFolder() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -422,18 +425,19 @@ class FullSettleFolder : public rocksdb::FileSystemWrapper {
     return FileSystemWrapper::NewWritableFile(name, options, file, debug);
   }
 
-  std::atomic<bool> is_full{true};  // by the test, between two settles
+  std::atomic<bool> is_full{true};  // changed by the test between two settles
   std::atomic<int> refused{0};
 };
 
-TEST_F(SettleTest, StoreGoesOnWhenItFailsAndTriesAgainLater) {
+TEST_F(SettleTest, StoreWorksAfterAFailureAndRetriesLater) {
   const auto files = std::make_shared<FullSettleFolder>();
   const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(files);
   Model model(test_seed());
   {
     const auto store = OpenStore::open(options(20), {.env = env.get()}).value();
     while (files->refused == 0) ASSERT_TRUE(store->write(model.change(), Durability::buffered));
-    // Not at every write; and writers don't wait for what doesn't run.
+    // The settle is not repeated at every write, and writers do not wait for a settle that is not
+    // running.
     for (int i = 0; i < 90; ++i) ASSERT_TRUE(store->write(model.change(), Durability::buffered));
     EXPECT_EQ(files->refused, 1);
     for (int i = 0; i < 30; ++i) ASSERT_TRUE(store->write(model.add(2), Durability::buffered));

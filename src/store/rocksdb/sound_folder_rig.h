@@ -1,5 +1,5 @@
-// A data folder that a check finds sound, for tests to damage: settled tasks with keys, in tables
-// of many blocks.
+// For tests: a data folder without damage. It has settled tasks with keys, in tables of many
+// blocks. The tests then damage it.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,8 @@
 
 namespace detent {
 
-/// Of queue "mail", in this order of their ids: live ones, dead ones, ended ones, so many of each.
+/// Queue "mail" has this many live tasks, as many dead tasks and as many ended tasks, with ids in
+/// this order.
 inline constexpr std::uint64_t kSoundTasks = 600;
 
 inline Place sound_place(std::uint64_t n) {
@@ -27,7 +28,7 @@ inline Place sound_place(std::uint64_t n) {
           .id = TaskId{n << TaskId::kShardBits}};
 }
 
-/// Adds the n-th task, counted from 1, to what is sound so far.
+/// Adds the n-th task, counted from 1, to the batch and to the counts of `queue`.
 inline void add_sound_task(WriteBatch& batch, QueueRecord& queue, std::uint64_t n) {
   const Place place = sound_place(n);
   Task task{.id = place.id,
@@ -35,7 +36,7 @@ inline void add_sound_task(WriteBatch& batch, QueueRecord& queue, std::uint64_t 
             .due_at = place.at,
             .created_at = WallTime{std::chrono::minutes{20'000'000}},
             .key = "k" + std::to_string(n)};
-  Rng rng(n);  // not to be compressed
+  Rng rng(n);  // random payloads, because they cannot be compressed
   task.payload.kind = Payload::Kind::bytes;
   while (task.payload.data.size() < 100) task.payload.data.push_back(static_cast<char>(rng.next()));
   KeyRecord key{.queue = queue.number, .key = task.key, .id = task.id, .content = rng.next()};

@@ -1,4 +1,4 @@
-// tests/contract/ shows what keys do; this, what the order by expiry does when it is behind.
+// Tests the order of expiry when its entries are outdated. tests/contract/ tests keys in general.
 #include "store/rocksdb/task_keys.h"
 #include "store/meta_format.h"
 
@@ -43,7 +43,7 @@ struct TaskKeysTest : testing::Test {
   TaskKeys keys{*db};
 };
 
-TEST_F(TaskKeysTest, KeyThatNoLongerExpiresThenStays) {
+TEST_F(TaskKeysTest, KeyWithANewExpiryIsNotTrimmedByItsOldOne) {
   put("later", at_ms(10));
   put("later", at_ms(50));
   put("never", at_ms(10));
@@ -51,12 +51,12 @@ TEST_F(TaskKeysTest, KeyThatNoLongerExpiresThenStays) {
   EXPECT_EQ(trim(20), 0u);
   EXPECT_TRUE(has("later"));
   EXPECT_TRUE(has("never"));
-  EXPECT_EQ(expiry_entries(), 1u);  // what said otherwise is gone
+  EXPECT_EQ(expiry_entries(), 1u);  // the outdated entries were removed
   EXPECT_EQ(trim(50), 1u);
   EXPECT_FALSE(has("later"));
 }
 
-TEST_F(TaskKeysTest, KeyThatExpiresBeforeWhatWasTrimmedIsTrimmedToo) {
+TEST_F(TaskKeysTest, KeyThatExpiresBeforeTheTrimmedOnesIsTrimmedToo) {
   put("a", at_ms(100));
   EXPECT_EQ(trim(100), 1u);
   put("b", at_ms(5));
@@ -64,14 +64,14 @@ TEST_F(TaskKeysTest, KeyThatExpiresBeforeWhatWasTrimmedIsTrimmedToo) {
   EXPECT_FALSE(has("b"));
 }
 
-TEST_F(TaskKeysTest, TrimThatWasNotWrittenIsMadeAgain) {
+TEST_F(TaskKeysTest, UnwrittenTrimIsRepeated) {
   put("a", at_ms(5));
   Changes lost(*db);
   EXPECT_EQ(keys.stage_trim(at_ms(9), 10, lost).value(), 1u);
   EXPECT_EQ(trim(9), 1u);
 }
 
-TEST_F(TaskKeysTest, DamagedKeyIsSaidAndTrimmedWhenItExpires) {
+TEST_F(TaskKeysTest, DamagedKeyIsReportedAndTrimmedWhenItExpires) {
   put("a", at_ms(5));
   ASSERT_TRUE(db->db().Put({}, db->keys(), key_key(1, "a"), "spoilt").ok());
   EXPECT_EQ(keys.find(1, "a").error().code, ErrorCode::data_loss);
@@ -81,8 +81,8 @@ TEST_F(TaskKeysTest, DamagedKeyIsSaidAndTrimmedWhenItExpires) {
 
 using TaskKeysDeathTest = TaskKeysTest;
 
-TEST_F(TaskKeysDeathTest, APageOfNoKeysIsABug) {
-  // A child that began anew would leave a folder of its own behind.
+TEST_F(TaskKeysDeathTest, PageLimitOfZeroIsABug) {
+  // A "threadsafe" child would run the fixture again and leave its folder behind.
   GTEST_FLAG_SET(death_test_style, "fast");
   EXPECT_DEATH(static_cast<void>(keys.read(1, "", 0)), "limit > 0");
 }

@@ -1,4 +1,5 @@
-// Logs are written here byte by byte; rocksdb_store_test.cc damages those of the real database.
+// Builds logs byte by byte and checks them. rocksdb_store_test.cc damages the logs of a real
+// database.
 #include "store/rocksdb/wal_check.h"
 
 #include <gtest/gtest.h>
@@ -19,10 +20,11 @@ namespace {
 constexpr std::size_t kBlock = 32'768;
 constexpr std::size_t kHeader = 7;
 
-/// Writes the format of RocksDB's logs.
+/// Writes RocksDB's log format.
 class LogWriter {
  public:
-  /// Appends one write, split over blocks as needed. Returns where it begins.
+  /// Appends one write, split into records if it does not fit into its block. Returns the position
+  /// of the write.
   std::size_t write(std::string_view payload) {
     bool is_first = true;
     std::size_t begin = 0;
@@ -40,9 +42,9 @@ class LogWriter {
     } while (!payload.empty());
     return begin;
   }
-  /// A write before which not all was synced.
+  /// Appends a write with the marker: earlier writes are not synced.
   std::size_t write_after_unsynced(std::string_view entries) {
-    std::string batch(12, 'h');  // its header
+    std::string batch(12, 'h');  // the header of a batch
     batch += '\x03';             // log data
     batch += static_cast<char>(kAfterUnsynced.size());
     batch += kAfterUnsynced;
@@ -71,14 +73,14 @@ std::string random_payload(Rng& rng, std::size_t size) {
   return bytes;
 }
 
-/// Writes of all sizes, some over several blocks.
+/// Writes of different sizes, some of them over several blocks.
 struct SampleLog {
   explicit SampleLog(std::uint64_t seed) {
     Rng rng(seed);
     for (const std::size_t size : {10u, 200u, 40'000u, 1u, 70'000u, 300u, 32'761u, 500u}) {
       begins.push_back(writer.write(random_payload(rng, size)));
     }
-    begins.push_back(writer.write(random_payload(rng, 50'000)));  // the last, over two blocks
+    begins.push_back(writer.write(random_payload(rng, 50'000)));  // the last one, over two blocks
   }
   LogWriter writer;
   std::vector<std::size_t> begins;
@@ -89,7 +91,7 @@ TEST(WalCheck, WholeLogsAreIntact) {
   EXPECT_EQ(examine_log(SampleLog(1).writer.log()), LogState::intact);
 }
 
-TEST(WalCheck, ZerosReservedAfterTheEndAreNoPartOfTheLog) {
+TEST(WalCheck, ReservedZerosAtTheEndAreIgnored) {
   const std::string zeros(100'000, '\0');
   EXPECT_EQ(examine_log(zeros), LogState::intact);
   const std::string log = SampleLog(2).writer.log();
@@ -99,7 +101,7 @@ TEST(WalCheck, ZerosReservedAfterTheEndAreNoPartOfTheLog) {
   EXPECT_EQ(examine_log(log.substr(0, log.size() - 1) + zeros), LogState::torn_tail);
 }
 
-TEST(WalCheck, AWriteThatEndsInZerosIsWholeBeforeThoseReserved) {
+TEST(WalCheck, WriteThatEndsInZerosIsCompleteBeforeReservedZeros) {
   LogWriter writer;
   writer.write("one");
   writer.write("two" + std::string(5'000, '\0'));
@@ -107,7 +109,8 @@ TEST(WalCheck, AWriteThatEndsInZerosIsWholeBeforeThoseReserved) {
   EXPECT_EQ(examine_log(writer.log().substr(0, writer.log().size() - 1)), LogState::torn_tail);
   std::string log = writer.log();
   log[3] ^= 1;
-  EXPECT_EQ(examine_log(log), LogState::damaged) << "the second is whole, and synced";
+  EXPECT_EQ(examine_log(log), LogState::damaged)
+      << "the second write is complete and has no marker";
 }
 
 TEST(WalCheck, CuttingTheLogAnywhereIsATornTail) {
@@ -145,7 +148,7 @@ TEST(WalCheck, DamageInAnyEarlierWriteIsDamage) {
   }
 }
 
-// RocksDB itself skips a zeroed page in the middle without a word.
+// RocksDB itself skips a zeroed page in the middle without an error.
 TEST(WalCheck, ZeroedPageInTheMiddleIsDamage) {
   LogWriter writer;
   Rng rng(6);
@@ -155,16 +158,16 @@ TEST(WalCheck, ZeroedPageInTheMiddleIsDamage) {
   EXPECT_EQ(examine_log(log), LogState::damaged);
 }
 
-TEST(WalCheck, DamagedHeaderBeforeTheLastBlocksOnlyWriteIsDamage) {
+TEST(WalCheck, DamagedLengthBeforeAnIntactWriteIsDamage) {
   LogWriter writer;
   const std::size_t second = (writer.write("one"), writer.write("two"));
   writer.write("three");
   std::string log = writer.log();
-  log[second + 4] = 100;  // the length: nothing tells where the third write begins
+  log[second + 4] = 100;  // the length, so the start of the third write is unknown
   EXPECT_EQ(examine_log(log), LogState::damaged);
 }
 
-/// A write that was synced, three after it that were not yet, and one that is being synced.
+/// A synced write, followed by four writes that are not synced. Three of these have the marker.
 struct BufferedLog {
   BufferedLog() {
     Rng rng(8);
@@ -192,7 +195,7 @@ TEST(WalCheck, DamageInAnyWriteAfterTheLastSyncIsATornTail) {
   EXPECT_EQ(examine_log(sample.with_damage_at(sample.synced + 8)), LogState::damaged);
 }
 
-TEST(WalCheck, DamageBeforeASyncThatAWriteTellsOfIsDamage) {
+TEST(WalCheck, DamageBeforeAWriteWithoutTheMarkerIsDamage) {
   BufferedLog sample;
   sample.writer.write("all before this was synced");
   for (std::size_t at = 0; at < sample.writer.log().size() - 40; at += 37) {
@@ -200,8 +203,8 @@ TEST(WalCheck, DamageBeforeASyncThatAWriteTellsOfIsDamage) {
   }
 }
 
-/// The mark is looked for where it must be, not anywhere.
-TEST(WalCheck, AMarkWithinTheDataOfAWriteIsNone) {
+/// The marker counts only at the beginning of a write.
+TEST(WalCheck, MarkerInsideTheDataOfAWriteIsIgnored) {
   LogWriter writer;
   writer.write("one");
   std::string data(40, 'd');
@@ -218,7 +221,7 @@ struct LogFolder {
     std::ofstream(folder / name, std::ios::binary) << log;
   }
   std::uintmax_t size(const std::string& name) { return std::filesystem::file_size(folder / name); }
-  /// Keeps in `cut` what is told.
+  /// Calls mend_logs() and keeps the reported tails in `cut`.
   Result<void> check() {
     cut.clear();
     return mend_logs(DataFolder::open(folder.path()).value(),
@@ -244,8 +247,8 @@ TEST(WalCheck, OnlyTheNewestLogMayBeTorn) {
   EXPECT_NE(refused.error().message.find("000004.log"), std::string::npos);
 }
 
-/// What is discarded is counted without the zeros that were reserved, in newer logs too.
-TEST(WalCheck, ATailThatIsCutOffIsToldOnceWithWhatIsDiscarded) {
+/// The discarded bytes include newer logs, but no reserved zeros.
+TEST(WalCheck, CutTailIsReportedOnceWithTheDiscardedBytes) {
   const std::string zeros(50'000, '\0');
   const BufferedLog older;
   LogWriter newer;
@@ -257,14 +260,14 @@ TEST(WalCheck, ATailThatIsCutOffIsToldOnceWithWhatIsDiscarded) {
   const std::size_t discarded = older.writer.log().size() - older.begins[1] + newer.log().size();
   EXPECT_EQ(torn.cut, (std::vector<CutTail>{{"000004.log", older.begins[1], discarded}}));
   ASSERT_TRUE(torn.check());
-  EXPECT_EQ(torn.cut, std::vector<CutTail>{}) << "it is gone by now";
+  EXPECT_EQ(torn.cut, std::vector<CutTail>{}) << "the tail was already cut off";
   torn.add("000004.log", older.writer.log() + zeros);
   torn.add("000005.log", zeros);
   ASSERT_TRUE(torn.check());
-  EXPECT_EQ(torn.cut, std::vector<CutTail>{}) << "nothing was written there";
+  EXPECT_EQ(torn.cut, std::vector<CutTail>{}) << "reserved zeros are not a tail";
 }
 
-TEST(WalCheck, OlderLogsMayBeTornIfNothingAfterThemWasSynced) {
+TEST(WalCheck, OlderLogMayBeTornIfNoLaterWriteWasSynced) {
   const BufferedLog older;
   LogWriter newer;
   newer.write_after_unsynced("not synced either");
@@ -273,16 +276,17 @@ TEST(WalCheck, OlderLogsMayBeTornIfNothingAfterThemWasSynced) {
   torn.add("000005.log", newer.log());
   EXPECT_TRUE(torn.check());
   EXPECT_EQ(std::filesystem::file_size(torn.folder / "000004.log"), older.begins[1]);
-  EXPECT_EQ(std::filesystem::file_size(torn.folder / "000005.log"), 0u) << "it follows a gap";
-  newer.write("by now all is synced");
+  EXPECT_EQ(std::filesystem::file_size(torn.folder / "000005.log"), 0u)
+      << "this log follows a gap, so it is emptied";
+  newer.write("all earlier writes are synced");
   torn.add("000004.log", older.with_damage_at(older.begins[1] + 20));
   torn.add("000005.log", newer.log());
   EXPECT_FALSE(torn.check());
   EXPECT_EQ(std::filesystem::file_size(torn.folder / "000004.log"), older.writer.log().size());
 }
 
-/// A crash before an older log is closed leaves zeros there.
-TEST(WalCheck, ZerosReservedAreCutOffOfEveryLogAndHideNoTear) {
+/// If the process crashes before an older log is closed, that log ends in zeros too.
+TEST(WalCheck, ReservedZerosAreCutOffEveryLogAndHideNoTornTail) {
   const std::string zeros(50'000, '\0');
   const std::string whole = SampleLog(7).writer.log();
   LogFolder reserved;
@@ -303,19 +307,19 @@ TEST(WalCheck, ZerosReservedAreCutOffOfEveryLogAndHideNoTear) {
   EXPECT_LT(reserved.size("000005.log"), whole.size() - 5);
 }
 
-/// A start that was cut off leaves an empty newer log; the next one must not find the tear in the
-/// middle.
-TEST(WalCheck, ATornTailIsCutOffSoThatALaterLogDoesNotMakeItTheMiddle) {
+/// An interrupted start leaves an empty newer log. The next start must not take the torn tail for
+/// damage in the middle.
+TEST(WalCheck, TornTailIsCutOffBeforeLaterLogsAreWritten) {
   const std::string whole = SampleLog(7).writer.log();
   LogFolder torn;
   torn.add("000004.log", whole.substr(0, whole.size() - 5));
   torn.add("000005.log", "");
   EXPECT_TRUE(torn.check());
   torn.add("000005.log", whole);
-  EXPECT_TRUE(torn.check()) << "the tear is gone";
+  EXPECT_TRUE(torn.check()) << "the torn tail was cut off";
 }
 
-TEST(WalCheck, ATornManifestIsCutOffAndOneWithoutAnythingWholeIsLeftAlone) {
+TEST(WalCheck, TornManifestIsCutOffButAnInvalidOneIsKept) {
   const std::string whole = SampleLog(7).writer.log();
   LogFolder torn;
   torn.add("CURRENT", "MANIFEST-000007\n");

@@ -1,4 +1,4 @@
-// What a writer may do while its batch is on its way to the disk.
+// Tests what a writer may do while its batch is written to disk.
 #include <gtest/gtest.h>
 #include <rocksdb/file_system.h>
 
@@ -18,7 +18,7 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-/// A disk that syncs no log while it is held.
+/// A disk on which the sync of a log blocks between hold() and let_go().
 class HeldDisk : public rocksdb::FileSystemWrapper {
  public:
   HeldDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -122,7 +122,7 @@ TEST_F(WriteWhile, OtherTasksAreReadWhileTheDiskSyncs) {
   EXPECT_EQ(read(2).value(), task(2).task);
 }
 
-TEST_F(WriteWhile, AnEmptyBatchSyncsWhatWasWrittenBefore) {
+TEST_F(WriteWhile, EmptyBatchSyncsEarlierWrites) {
   ASSERT_TRUE(store->write(put(1), Durability::buffered));
   disk->hold();
   EXPECT_TRUE(store->write_while({}, Durability::synced, [&](Doorbell& bell) {
@@ -133,7 +133,7 @@ TEST_F(WriteWhile, AnEmptyBatchSyncsWhatWasWrittenBefore) {
   }));
 }
 
-TEST_F(WriteWhile, AFailureIsToldAndAllWritesAfterItFail) {
+TEST_F(WriteWhile, FailureIsReportedAndAllLaterWritesFail) {
   disk->hold();
   EXPECT_FALSE(store->write_while(put(1), Durability::synced, [&](Doorbell& bell) {
     disk->await_a_sync();
@@ -146,7 +146,7 @@ TEST_F(WriteWhile, AFailureIsToldAndAllWritesAfterItFail) {
   EXPECT_FALSE(is_called);
 }
 
-TEST_F(WriteWhile, ManyOneAfterAnotherAreAllThere) {
+TEST_F(WriteWhile, ManyWritesInARowAreAllKept) {
   constexpr std::uint64_t kWrites = 200;
   for (std::uint64_t id = 1; id <= kWrites; ++id) {
     ASSERT_TRUE(
